@@ -1,0 +1,67 @@
+#!/usr/bin/env node
+// Starts one of our .ts files on a Node that runs them as they are. It is the only file that an older Node reads:
+// it installs the dependencies where they are missing, then hands over to the Node 24 that npm brought along.
+import { spawn, spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { constants } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+
+/** Runs `npm ci` once where `node_modules` is absent; npm writes its own log there last, so its presence means "done". */
+function install() {
+  if (existsSync(join(root, 'node_modules/.package-lock.json'))) return
+  process.stderr.write('tokenmill: installing dependencies (npm ci) ...\n')
+  const npm = spawnSync('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
+    cwd: root,
+    stdio: ['ignore', 2, 2],
+  })
+  if (npm.status !== 0) {
+    process.stderr.write(
+      'tokenmill: npm ci failed; see its messages above, mend that, then run the same command again.\n',
+    )
+    process.exit(1)
+  }
+}
+
+/** The first Node of version 24 or newer: the one npm installed beside the dependencies, else the one running this. */
+function findNode() {
+  const bundled = join(root, 'node_modules/.bin/node')
+  for (const node of [bundled, process.execPath]) {
+    if (!existsSync(node)) continue
+    const version = spawnSync(node, ['-p', 'process.versions.node'], { encoding: 'utf8' }).stdout?.trim() ?? ''
+    if (Number.parseInt(version, 10) >= 24) return node
+  }
+  process.stderr.write(
+    `tokenmill: needs Node 24 or newer; this is ${process.versions.node} and no bundled one fits this machine. Install Node 24, then run the same command again.\n`,
+  )
+  return process.exit(78)
+}
+
+/** Runs `script` to its end with our standard streams, passing signals on, and exits as it does. */
+export function launch(script, args) {
+  install()
+  const node = findNode()
+  const path = [join(root, 'node_modules/.bin'), process.env.PATH].join(':')
+  const child = spawn(node, ['--max-semi-space-size=16', resolve(root, script), ...args], {
+    stdio: 'inherit',
+    env: { ...process.env, PATH: path },
+  })
+  // A terminal sends Ctrl-C to the whole group; a signal sent to us alone has to be passed on.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+    process.on(signal, () => {
+      if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal)
+    })
+  }
+  child.on('exit', (code, signal) => process.exit(signal ? 128 + (constants.signals[signal] ?? 0) : (code ?? 1)))
+}
+
+if (process.argv[1] && resolve(process.argv[1]) === fileURLToPath(import.meta.url)) {
+  const [script, ...args] = process.argv.slice(2)
+  if (!script) {
+    process.stderr.write('usage: launch.mjs SCRIPT [ARGUMENT...]\n')
+    process.exit(64)
+  }
+  launch(script, args)
+}

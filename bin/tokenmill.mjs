@@ -1,0 +1,5 @@
+#!/usr/bin/env node
+// The `tokenmill` command: finds a fitting Node, then src/cli/main.ts does the rest.
+import { launch } from './launch.mjs'
+
+launch('src/cli/main.ts', process.argv.slice(2))

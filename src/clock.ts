@@ -1,0 +1,11 @@
+// What time it is, handed in. Pure rooms never ask: they are told.
+
+/** Milliseconds since the epoch. */
+export type Clock = () => number
+
+export const systemClock: Clock = () => Date.now()
+
+/** `YYYY-MM-DD` in UTC. */
+export function dateOf(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 10)
+}

@@ -1,0 +1,136 @@
+// Every way in which work can end badly, in one table each: reasons of refusal (the domain says no: a value, never
+// retried) and codes of fault (the world failed: thrown, retried by the verdict beside it). A bug is neither: it is an
+// assertion. Texts never quote a value.
+
+/** reason → HTTP status and text. A reason is a stable word; `docs/results.md` lists them. */
+export const REASONS = {
+  // The form of a field, wherever it comes from.
+  field_required: { code: 400, text: 'This field is required.' },
+  field_unknown: { code: 400, text: 'This field is not known here.' },
+  field_type: { code: 400, text: 'This field has the wrong type.' },
+  field_format: { code: 400, text: 'This field does not have the required format.' },
+  field_range: { code: 400, text: 'This value is outside the permitted range.' },
+  field_length: { code: 400, text: 'This value is too short or too long.' },
+  field_value: { code: 400, text: 'This value is not one of the permitted ones.' },
+  field_characters: { code: 400, text: 'This text holds control characters or is not well-formed Unicode.' },
+  field_conflict: { code: 400, text: 'These fields exclude one another.' },
+  record_too_large: { code: 400, text: 'This record is longer than 64 KiB.' },
+  // The envelope.
+  envelope_expired: { code: 400, text: 'The job was not started before its exp.' },
+  envelope_future: { code: 400, text: 'iat lies in the future.' },
+  envelope_lifetime: { code: 400, text: 'exp is not after iat, or too long after it.' },
+  jti_reused: { code: 400, text: 'This jti was used for another request.' },
+  jti_spent: { code: 400, text: 'This jti stands for an operation that was cancelled or reversed; use a new one.' },
+  sequence_stale: { code: 400, text: 'A job with this sequence or a later one has taken effect on this token.' },
+  sequence_not_allowed: { code: 400, text: 'sequence is not allowed on this kind.' },
+  reply_queues: { code: 400, text: 'This client has as many reply queues as are allowed.' },
+  kind_unavailable: { code: 400, text: 'This kind of job is not worked by this release.' },
+  role_missing: { code: 403, text: 'Your roles do not permit this query.' },
+  entity_forbidden: { code: 403, text: 'This client does not act for this entity.' },
+  // Scopes, tokens, keys.
+  scope_forbidden: { code: 403, text: 'This token scope is not open to this entity.' },
+  guesses: {
+    code: 403,
+    text: 'Too many different card numbers were tried for these digits; try again after 24 hours.',
+  },
+  dry_run_rows: { code: 403, text: 'The daily limit of dry-run rows of this client is reached.' },
+  token_not_found: { code: 404, text: 'No such token.' },
+  alias_unknown: { code: 400, text: 'No capture key of this entity has this alias.' },
+  // The card.
+  card_undecryptable: { code: 400, text: 'The encrypted card could not be opened.' },
+  cipher_unsupported: { code: 400, text: 'The encrypted card uses a cipher that is not supported.' },
+  card_malformed: { code: 400, text: 'The card data do not have the required form.' },
+  capture_time_invalid: { code: 400, text: 'captureTime is missing or is not an RFC 3339 time in UTC.' },
+  capture_time_stale: { code: 400, text: 'captureTime is not within the permitted 15 minutes.' },
+  pan_format: { code: 400, text: 'The card number is not 12 to 19 digits.' },
+  pan_luhn: { code: 400, text: 'The card number fails the Luhn check.' },
+  pan_length: { code: 400, text: 'The card number has a length that its brand does not issue.' },
+  expiry_format: { code: 400, text: 'The expiry date is not a month and a year.' },
+  name_length: { code: 400, text: 'The cardholder name is longer than 30 characters.' },
+  cvv_format: { code: 400, text: 'The CVV is not 3 or 4 digits.' },
+  cvv_not_allowed: { code: 400, text: 'A CVV is not accepted in a queue job.' },
+  card_not_allowed: { code: 400, text: 'A clear card is accepted only inside an encrypted block.' },
+  brand_conflict: { code: 400, text: 'card_brand contradicts the card number.' },
+  expiry_past: { code: 400, text: 'token_expiry_date lies in the past.' },
+  pan_taken: { code: 400, text: 'Another live token of this scope already stands for this card.' },
+  third_party_context: {
+    code: 400,
+    text: 'A third-party token needs token_context with entity_id or payment_provider_contract.',
+  },
+  third_party_unavailable: { code: 400, text: 'Third-party tokens are not worked by this release.' },
+  scheme_action_unavailable: { code: 400, text: 'Scheme tokens are not worked by this release.' },
+  scheme_not_supported: { code: 400, text: 'This token scope has no scheme token support.' },
+  not_applicable: { code: 400, text: 'This field does not apply to this token.' },
+  // Batches.
+  card_expired: { code: 400, text: 'The card has expired, and the batch refuses expired cards.' },
+  conflict: { code: 400, text: 'The card is known with other data, and the batch refuses that.' },
+  batch_layout: { code: 400, text: 'This batch was begun with another layout.' },
+  batch_too_old: { code: 400, text: 'accepted_at lies too far back for records with encrypted_card.' },
+  block_undecryptable: { code: 400, text: 'The block could not be opened.' },
+  block_records: { code: 400, text: 'The block does not hold the stated number of records.' },
+  cancelled: { code: 400, text: 'The batch was cancelled before this record was started.' },
+  // Rows of a file, refused by its reader.
+  row_fields: { code: 400, text: 'The row has too few or too many fields.' },
+  row_quotes: { code: 400, text: 'The quotes of this row do not match.' },
+  row_nul: { code: 400, text: 'The row holds a NUL byte.' },
+  row_utf8: { code: 400, text: 'The row is not valid UTF-8.' },
+  row_json: { code: 400, text: 'The row is not a JSON object.' },
+  row_too_long: { code: 400, text: 'The row is longer than 64 KiB.' },
+  reference_pan: { code: 400, text: 'The reference holds the card number of its own row.' },
+  echo_pan: { code: 400, text: 'An echoed column holds the card number of its own row.' },
+  // The end of a fault or defect, as the caller sees it.
+  internal: { code: 500, text: 'Unexpected error; quote code and timestamp to support.' },
+} as const satisfies Record<string, { code: 400 | 403 | 404 | 500; text: string }>
+
+export type Reason = keyof typeof REASONS
+
+/** The domain says no. `field` is the key of `details`, with its prefix: `body.expiry_month`. */
+export interface Refusal {
+  refused: true
+  reason: Reason
+  field: string
+}
+
+export function refuse(reason: Reason, field: string): Refusal {
+  return { refused: true, reason, field }
+}
+
+export function isRefusal(value: unknown): value is Refusal {
+  return typeof value === 'object' && value !== null && (value as { refused?: unknown }).refused === true
+}
+
+/** fault → what to do: `retry` with backoff, `pause` the worker until the world is back (no attempt used), or `fail` at once. */
+export const FAULTS = {
+  store_away: { verdict: 'pause', text: 'The token store cannot be reached.' },
+  queue_away: { verdict: 'pause', text: 'The queue server cannot be reached.' },
+  store_busy: { verdict: 'retry', text: 'The token store is short of connections, locks or space.' },
+  contention: { verdict: 'retry', text: 'The same rows were changed by others too often in a row.' },
+  key_unavailable: { verdict: 'retry', text: 'A key of the vault could not be loaded.' },
+  deadline: { verdict: 'retry', text: 'The attempt took longer than it may.' },
+  crashed: { verdict: 'fail', text: 'The process working this job died.' },
+  data: { verdict: 'fail', text: 'The store refused the data of this job.' },
+  defect: { verdict: 'fail', text: 'An assertion of ours did not hold.' },
+} as const satisfies Record<string, { verdict: 'retry' | 'pause' | 'fail'; text: string }>
+
+export type FaultCode = keyof typeof FAULTS
+
+/** The world failed. Carries a code and never a value; `cause` stays in this process. */
+export class Fault extends Error {
+  override name = 'Fault'
+  readonly code: FaultCode
+
+  constructor(code: FaultCode, cause?: unknown) {
+    super(FAULTS[code].text, cause === undefined ? undefined : { cause })
+    this.code = code
+  }
+}
+
+/** Anything thrown, as a Fault: what isn't one already is a defect. */
+export function toFault(error: unknown): Fault {
+  return error instanceof Fault ? error : new Fault('defect', error)
+}
+
+/** What must hold, else we are wrong. */
+export function assert(holds: unknown, law: string): asserts holds {
+  if (!holds) throw new Error(`broken law: ${law}`)
+}

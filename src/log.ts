@@ -1,0 +1,52 @@
+// One JSON line per event on standard error. Redaction is only the second net: the first is that nothing secret is
+// handed to a logger (card data travels as `Secret`, errors as codes).
+import { type Logger, pino } from 'pino'
+
+export type { Logger }
+
+const REDACTED = [
+  'pan',
+  'cvv',
+  'cardNumber',
+  'card_number',
+  'encrypted_card',
+  'card',
+  'jws',
+  'block',
+  'password',
+  'api_key',
+  'd',
+  'data',
+  'body',
+  'request',
+]
+
+/** `level` is pino's; `base` names the process's role on every line. */
+export function openLog(level: string, base: Record<string, unknown> = {}): Logger {
+  return pino(
+    {
+      level,
+      base: { pid: process.pid, ...base },
+      redact: { paths: [...REDACTED, ...REDACTED.map(name => `*.${name}`)], censor: '[redacted]' },
+      serializers: { err: describeError, error: describeError },
+      timestamp: pino.stdTimeFunctions.isoTime,
+    },
+    pino.destination({ fd: 2, sync: true }),
+  )
+}
+
+/** What may be said of an error: its name and code. Messages of foreign errors can quote their input, so they stay out. */
+export function describeError(error: unknown): Record<string, unknown> {
+  if (!(error instanceof Error)) return { name: typeof error }
+  const { code, constraint, syscall } = error as Error & { code?: unknown; constraint?: unknown; syscall?: unknown }
+  return { name: error.name, code, constraint, syscall, at: firstFrame(error) }
+}
+
+function firstFrame(error: Error): string | undefined {
+  const frame = error.stack?.split('\n').find(line => line.startsWith('    at '))
+  return frame
+    ?.trim()
+    .replace(/^at /, '')
+    .replace(/file:\/\/.*\/(?=(src|workers|producers|node_modules)\/)/, '')
+    .slice(0, 160)
+}

@@ -1,0 +1,57 @@
+// The numbers a process shows. Names and labels are listed in docs/operating.md; every label has few, fixed values.
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+
+export type Metrics = ReturnType<typeof openMetrics>
+
+const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
+
+/** One registry per process; `role` is a label on every series. */
+export function openMetrics(role: string) {
+  const registry = new Registry()
+  registry.setDefaultLabels({ role })
+  const registers = [registry]
+  const counter = <L extends string>(name: string, help: string, labelNames: L[] = []) =>
+    new Counter({ name: `tokenmill_${name}`, help, labelNames, registers })
+  const gauge = <L extends string>(name: string, help: string, labelNames: L[] = []) =>
+    new Gauge({ name: `tokenmill_${name}`, help, labelNames, registers })
+  return {
+    registry,
+    collectProcess: () => collectDefaultMetrics({ register: registry, prefix: 'tokenmill_process_' }),
+    jobs: counter('jobs_total', 'Attempts that ended, by kind and outcome.', ['kind', 'outcome']),
+    records: counter('batch_records_total', 'Records of batches, by kind and outcome.', ['kind', 'outcome']),
+    retries: counter('retries_total', 'Attempts that failed and will be repeated, by kind and fault.', [
+      'kind',
+      'fault',
+    ]),
+    refusedEnvelopes: counter('envelopes_refused_total', 'Jobs dropped or refused before any work, by reason.', [
+      'reason',
+    ]),
+    reruns: counter('transaction_reruns_total', 'Transactions run again after a lost race, by kind.', ['kind']),
+    receipts: counter('receipts_total', 'Receipts written, by kind and status.', ['kind', 'status']),
+    guesses: counter('card_guesses_total', 'Cards beyond the guessing limit, by mode.', ['mode']),
+    published: counter('results_published_total', 'Results and events handed to results queues.'),
+    attemptSeconds: new Histogram({
+      name: 'tokenmill_attempt_seconds',
+      help: 'Duration of an attempt, by kind.',
+      labelNames: ['kind'] as const,
+      buckets: SECONDS,
+      registers,
+    }),
+    waitSeconds: new Histogram({
+      name: 'tokenmill_queue_wait_seconds',
+      help: 'From iat to the start of the attempt, by kind.',
+      labelNames: ['kind'] as const,
+      buckets: [...SECONDS, 60, 300, 900, 3600],
+      registers,
+    }),
+    queueDepth: gauge('queue_jobs', 'Jobs of a queue, by queue and state.', ['queue', 'state']),
+    queueOldest: gauge('queue_oldest_seconds', 'Age of the oldest waiting job, by queue.', ['queue']),
+    outboxOldest: gauge('outbox_oldest_seconds', 'Age of the oldest unpublished result.'),
+    outboxRows: gauge('outbox_rows', 'Results not yet published.'),
+    eventLoopDelay: gauge('event_loop_delay_seconds', 'Event-loop delay since the last scrape, by quantile.', [
+      'quantile',
+    ]),
+    pool: gauge('store_connections', 'Connections of the store pool, by state.', ['state']),
+    clockSkew: gauge('clock_skew_seconds', 'This clock minus the clock of the store.'),
+  }
+}
