@@ -89,6 +89,8 @@ export interface Refusal {
   refused: true
   reason: Reason
   field: string
+  /** Further fields that are wrong. */
+  also?: { field: string; reason: Reason }[]
 }
 
 export function refuse(reason: Reason, field: string): Refusal {

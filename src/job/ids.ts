@@ -1,0 +1,31 @@
+// Names that both sides can work out beforehand: the receipt of a job, its BullMQ id, the id of each of its results.
+import { createHash } from 'node:crypto'
+
+const RECEIPT_NAMESPACE = Buffer.from('9b1c6f0e5a4d5f7e8c3b2a1d0e9f8c7b', 'hex')
+const RESULT_NAMESPACE = Buffer.from('3f7a2d9c1e4b5a6f8d0c7b9e2a1f4c6d', 'hex')
+
+/** UUID version 5 (RFC 9562): SHA-1 over namespace and name. */
+function uuidV5(namespace: Buffer, name: string): string {
+  const bytes = createHash('sha1').update(namespace).update(name).digest().subarray(0, 16)
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x50
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80
+  const hex = bytes.toString('hex')
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+}
+
+/** The namespace of receipt ids, for callers who work theirs out: UUIDv5(namespace, client id LF jti). */
+export const RECEIPT_NAMESPACE_UUID = '9b1c6f0e-5a4d-5f7e-8c3b-2a1d0e9f8c7b'
+
+export function receiptId(clientId: string, jti: string): string {
+  return uuidV5(RECEIPT_NAMESPACE, `${clientId}\n${jti}`)
+}
+
+/** `j_` and base64url(SHA-256(client id, LF, jti)). */
+export function jobId(clientId: string, jti: string): string {
+  return `j_${createHash('sha256').update(`${clientId}\n${jti}`).digest('base64url')}`
+}
+
+/** The same receipt and revision always give the same result id, on each delivery. */
+export function resultId(receipt: string, revision: number): string {
+  return uuidV5(RESULT_NAMESPACE, `${receipt}\n${revision}`)
+}

@@ -1,0 +1,38 @@
+// The closed set of ways in which a record of a batch ends, and the sum that always holds over them.
+import { z } from 'zod'
+
+export const OUTCOMES = ['CREATED', 'UPDATED', 'UNCHANGED', 'DUPLICATE', 'REJECTED', 'FAILED', 'CANCELLED'] as const
+export type Outcome = (typeof OUTCOMES)[number]
+
+export type Counts = Record<Outcome, number>
+
+export function noCounts(): Counts {
+  return { CREATED: 0, UPDATED: 0, UNCHANGED: 0, DUPLICATE: 0, REJECTED: 0, FAILED: 0, CANCELLED: 0 }
+}
+
+/** Outcomes after which the token stands as the record wished, or as the policy did. */
+export function tookEffect(outcome: Outcome): boolean {
+  return outcome === 'CREATED' || outcome === 'UPDATED' || outcome === 'UNCHANGED' || outcome === 'DUPLICATE'
+}
+
+/** One record's outcome in the result of its chunk. */
+export const RecordResult = z.object({
+  line: z.int(),
+  reference: z.string().optional(),
+  outcome: z.enum(OUTCOMES),
+  /** The HTTP status that the same work would have had over HTTP. */
+  code: z.int(),
+  reason: z.string().optional(),
+  /** Which field of the record the reason speaks of. */
+  field: z.string().optional(),
+  reuse_token: z.string().optional(),
+  analytics_token: z.string().optional(),
+  bin: z.string().optional(),
+  last_four: z.string().optional(),
+  expiry_month: z.int().optional(),
+  expiry_year: z.int().optional(),
+  brand: z.string().optional(),
+  token_status: z.string().optional(),
+  reversal_status: z.string().optional(),
+})
+export type RecordResult = z.infer<typeof RecordResult>

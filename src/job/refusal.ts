@@ -1,0 +1,52 @@
+// zod's verdicts as refusals of ours: the field by name, the reason by word, never a value. A key that the sender
+// made up is a value too, so only short plain names are repeated.
+import type { z } from 'zod'
+import { REASONS, type Reason, type Refusal } from '../errors.ts'
+
+type Issue = z.core.$ZodRawIssue
+
+const FIELDS_SHOWN_MAX = 50
+
+/** Parses `input`; a refusal names every field that is wrong, under `prefix` (`body`). */
+export function parse<T>(schema: z.ZodType<T>, input: unknown, prefix: string): { value: T } | Refusal {
+  const parsed = schema.safeParse(input, { error: reasonOf })
+  if (parsed.success) return { value: parsed.data }
+  const found = parsed.error.issues.flatMap(issue => fieldsOf(issue, prefix)).slice(0, FIELDS_SHOWN_MAX)
+  const [first, ...also] = found
+  return { refused: true, reason: first?.reason ?? 'field_value', field: first?.field ?? prefix, also }
+}
+
+// The reason travels as zod's message.
+function reasonOf(issue: Issue): Reason {
+  switch (issue.code) {
+    case 'invalid_type':
+      return issue.input === undefined ? 'field_required' : 'field_type'
+    case 'too_small':
+    case 'too_big':
+      return issue.origin === 'string' || issue.origin === 'array' ? 'field_length' : 'field_range'
+    case 'invalid_format':
+      return 'field_format'
+    case 'unrecognized_keys':
+      return 'field_unknown'
+    case 'invalid_union':
+      return issue.input === undefined ? 'field_required' : 'field_type'
+    case 'custom': {
+      const reason = (issue.params as { reason?: unknown } | undefined)?.reason
+      return typeof reason === 'string' && Object.hasOwn(REASONS, reason) ? (reason as Reason) : 'field_value'
+    }
+    default:
+      return issue.input === undefined ? 'field_required' : 'field_value'
+  }
+}
+
+const NOT_HERE: Record<string, Reason> = { cvv: 'cvv_not_allowed', card: 'card_not_allowed' }
+
+function fieldsOf(issue: z.core.$ZodIssue, prefix: string): { field: string; reason: Reason }[] {
+  const path = [prefix, ...issue.path.map(part => (typeof part === 'number' ? String(part) : plain(String(part))))]
+  if (issue.code !== 'unrecognized_keys') return [{ field: path.join('.'), reason: issue.message as Reason }]
+  return issue.keys.map(key => ({ field: [...path, plain(key)].join('.'), reason: NOT_HERE[key] ?? 'field_unknown' }))
+}
+
+function plain(key: string): string {
+  return /^[A-Za-z_][A-Za-z_.-]{0,63}$/.test(key) || /^[a-z_]{1,40}\d{1,3}$/.test(key) ? key : '(unnamed)'
+}

@@ -1,0 +1,22 @@
+// `report`: ask for a report to be generated. Which parameters a report type takes is the report's own business.
+import { z } from 'zod'
+import { text, uuid } from './text.ts'
+
+export const REPORT_TYPES = [
+  'MERCHANT_SETTLEMENT_REPORT',
+  'DAILY_TRANSACTION_REPORT',
+  'PARTNER_COMMISSION_REPORT',
+  'INVOICE',
+  'TOKEN_ACTIVITY_REPORT',
+  'SCHEME_TOKEN_REPORT',
+  'BATCH_REPORT',
+] as const
+
+export const Report = z.strictObject({
+  report_type: z.enum(REPORT_TYPES),
+  entity_id: uuid(),
+  parameters: z.record(z.string().regex(/^[A-Za-z][A-Za-z0-9]{0,63}$/), z.union([text(0, 256), z.int(), z.boolean()])),
+  mime_type: z.enum(['application/pdf', 'text/csv', 'text/plain']),
+  refresh: z.boolean().optional(),
+})
+export type Report = z.infer<typeof Report>

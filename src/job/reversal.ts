@@ -1,0 +1,10 @@
+// `reversal`: undo the operation of one receipt, if the envelope named is the one that took effect.
+import { z } from 'zod'
+import { uuid } from './text.ts'
+
+export const Reversal = z.strictObject({
+  receipt_id: uuid(),
+  /** SHA-256 of the JWS to be undone, base64url. */
+  envelope: z.string().regex(/^[A-Za-z0-9_-]{43}$/),
+})
+export type Reversal = z.infer<typeof Reversal>

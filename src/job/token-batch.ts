@@ -1,0 +1,77 @@
+// `token-batch`: one chunk of a batch. The records travel in the job's `block`; what a record may hold is here too.
+import { z } from 'zod'
+import { REASONS, type Reason } from '../errors.ts'
+import { alias, encryptedCard, text, tokenId, uuid } from './text.ts'
+import { createFields } from './token-create.ts'
+import { TokenLifecycle } from './token-lifecycle.ts'
+import { updateFields } from './token-update.ts'
+
+export const ON_CONFLICT = ['update', 'keep', 'reject', 'latest-expiry'] as const
+export const ON_EXPIRED = ['import', 'suspend', 'reject'] as const
+
+/** Bounds of a chunk. */
+export const CHUNK = { recordsDefault: 500, recordsMax: 1000, bytesMax: 3 * 1024 * 1024, lineBytesMax: 65_536 } as const
+
+export const Policy = z.strictObject({
+  on_conflict: z.enum(ON_CONFLICT).optional(),
+  on_expired: z.enum(ON_EXPIRED).optional(),
+})
+
+export const TokenBatch = z.strictObject({
+  batch_id: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/),
+  chunk: z.int().min(0).max(10_000_000),
+  chunk_records: z.int().min(1).max(CHUNK.recordsMax),
+  record_kind: z.enum(['token-create', 'token-update', 'token-lifecycle', 'scheme-token']),
+  token_scope: uuid().optional(),
+  /** `iat` of the batch's first chunk, seconds since the epoch. */
+  accepted_at: z.number().min(0).max(253_402_300_799),
+  policy: Policy.optional(),
+  dry_run: z.boolean().optional(),
+  block: z.strictObject({
+    sha256: z.string().regex(/^([0-9a-f]{64}|[A-Za-z0-9_-]{43})$/),
+    records: z.int().min(1).max(CHUNK.recordsMax),
+    public_key_alias: alias(),
+  }),
+})
+export type TokenBatch = z.infer<typeof TokenBatch>
+
+// The parts of a clear card are looked at by src/token/card.ts, which gives the reasons that a card deserves; here
+// only their types are.
+const cardPart = () => z.union([z.string().max(256), z.number()]).optional()
+export const ClearCard = z.strictObject({
+  cardNumber: z.union([z.string().max(64), z.number()]),
+  expiryMonth: cardPart(),
+  expiryYear: cardPart(),
+  cardholderName: z.string().max(256).optional(),
+  sequenceNumber: cardPart(),
+  startMonth: cardPart(),
+  startYear: cardPart(),
+})
+export type ClearCard = z.infer<typeof ClearCard>
+
+const cardOf = {
+  card: ClearCard.optional(),
+  encrypted_card: encryptedCard().optional(),
+  public_key_alias: alias().optional(),
+}
+
+/** The `request` of a record, by record kind. */
+export const RECORD_REQUESTS = {
+  'token-create': z.strictObject({ token_scope: uuid().optional(), ...cardOf, ...createFields }),
+  'token-update': z.strictObject({ id: tokenId(), ...cardOf, ...updateFields }),
+  'token-lifecycle': TokenLifecycle,
+  'scheme-token': TokenLifecycle,
+} as const
+export type CreateRecord = z.infer<(typeof RECORD_REQUESTS)['token-create']>
+export type UpdateRecord = z.infer<(typeof RECORD_REQUESTS)['token-update']>
+
+const reason = z.string().refine((word): word is Reason => Object.hasOwn(REASONS, word))
+
+/** What stands around a record's request. */
+export const RecordHead = z.strictObject({
+  line: z.int().min(1).max(2_147_483_647),
+  reference: text(0, 128).optional(),
+  request: z.record(z.string(), z.unknown()).optional(),
+  rejected: z.strictObject({ reason }).optional(),
+})
+export type RecordHead = z.infer<typeof RecordHead>

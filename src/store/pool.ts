@@ -1,0 +1,154 @@
+// Connections to PostgreSQL, and what its errors mean to us. The only file that knows SQLSTATEs.
+import { readFileSync } from 'node:fs'
+import pg from 'pg'
+import { Fault } from '../errors.ts'
+import type { Logger } from '../log.ts'
+
+/** Something a statement can be sent to: the pool, or one transaction. */
+export interface Db {
+  query<R>(statement: Statement): Promise<{ rows: R[]; count: number }>
+}
+
+/** `name` makes it a prepared statement of its connection. */
+export interface Statement {
+  name?: string
+  text: string
+  values?: unknown[]
+}
+
+export interface Store extends Db {
+  /** Runs `work` between begin and commit. `lock` is taken first: of two with the same one, the second waits for the first's end. */
+  transaction<T>(work: (db: Db) => Promise<T>, options?: { lock?: string }): Promise<T>
+  pool: pg.Pool
+  connections(): { total: number; idle: number; waiting: number }
+  close(): Promise<void>
+}
+
+/** The rows we read were changed by somebody else meanwhile: begin again from the reading. */
+export class LostRace extends Error {
+  override name = 'LostRace'
+}
+
+export interface StoreOptions {
+  log: Logger
+  connectionsMax: number
+  /** Acts as this database role. */
+  role?: 'tokenmill_reader'
+  /** For statements of one job; long readings set their own. */
+  statementMsMax?: number
+  application?: string
+}
+
+const { types } = pg
+// Dates stay text (a Date would move them by the time zone), moments are milliseconds, counts are numbers.
+const parsers: Record<number, (text: string) => unknown> = {
+  [types.builtins.DATE]: text => text,
+  [types.builtins.TIMESTAMPTZ]: text => new Date(text).getTime(),
+  [types.builtins.INT8]: Number,
+}
+const ourTypes = {
+  getTypeParser: (oid: number, format?: 'text' | 'binary') =>
+    parsers[oid] ?? types.getTypeParser(oid, format as 'text'),
+} as unknown as pg.CustomTypesConfig
+
+// A worker only ever looks rows up by key. A plan made while the tables are empty must not turn into a scan of
+// millions: the alternatives are switched off for it.
+const LOOKUPS_ONLY =
+  '-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c enable_bitmapscan=off -c jit=off'
+
+export function openStore(url: string, options: StoreOptions): Store {
+  const { log, connectionsMax, role, statementMsMax = 60_000, application = 'tokenmill' } = options
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: connectionsMax,
+    connectionTimeoutMillis: 10_000,
+    idleTimeoutMillis: 60_000,
+    keepAlive: true,
+    statement_timeout: statementMsMax,
+    application_name: application,
+    types: ourTypes,
+    options: `-c search_path=tokenmill -c timezone=UTC${role ? ` -c role=${role}` : ` ${LOOKUPS_ONLY}`}`,
+  })
+  pool.on('error', error => log.warn({ err: error }, 'an idle store connection was lost'))
+  return storeOf(pool)
+}
+
+function storeOf(pool: pg.Pool): Store {
+  return {
+    pool,
+    query: statement => run(pool, statement),
+    connections: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
+    close: () => pool.end(),
+    async transaction(work, { lock } = {}) {
+      const client = await pool.connect().catch(error => {
+        throw meaningOf(error)
+      })
+      let broken: Error | undefined
+      try {
+        await client.query(lock === undefined ? 'begin' : `begin; select pg_advisory_xact_lock(${lockNumber(lock)})`)
+        const result = await work({ query: statement => run(client, statement) })
+        await client.query('commit')
+        return result
+      } catch (error) {
+        const meaning = meaningOf(error)
+        // A connection whose rollback fails isn't handed to the next one.
+        await client.query('rollback').catch((failure: Error) => {
+          broken = failure
+        })
+        throw meaning
+      } finally {
+        client.release(broken)
+      }
+    },
+  }
+}
+
+/** A UUID's first 63 bits: the advisory lock that stands for it. */
+function lockNumber(uuid: string): string {
+  return (BigInt(`0x${uuid.replaceAll('-', '').slice(0, 16)}`) >> 1n).toString()
+}
+
+async function run<R>(on: pg.Pool | pg.PoolClient, statement: Statement): Promise<{ rows: R[]; count: number }> {
+  try {
+    const result = await on.query(statement as pg.QueryConfig)
+    return { rows: result.rows as R[], count: result.rowCount ?? 0 }
+  } catch (error) {
+    throw meaningOf(error)
+  }
+}
+
+const AWAY = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ENOTFOUND',
+  'ETIMEDOUT',
+  'EPIPE',
+  'EHOSTUNREACH',
+  'EAI_AGAIN',
+  '57P01',
+  '57P02',
+  '57P03',
+])
+
+/** A Fault or LostRace for an error of the driver or the server; anything that isn't theirs stays as it is. */
+export function meaningOf(error: unknown): unknown {
+  if (error instanceof Fault || error instanceof LostRace || !(error instanceof Error)) return error
+  const { code, constraint } = error as Error & { code?: string; constraint?: string }
+  if (code === undefined) {
+    return /terminated|timeout exceeded|Connection ended|not queryable|closed/i.test(error.message)
+      ? new Fault('store_away', error)
+      : error
+  }
+  if (AWAY.has(code) || code.startsWith('08')) return new Fault('store_away', error)
+  if (code === '40001' || code === '40P01' || code === '55P03') return new LostRace(code)
+  if (code === '23505' && constraint === 'one_live_token_per_card') return new LostRace(constraint)
+  if (code.startsWith('53')) return new Fault('store_busy', error)
+  if (code === '57014') return new Fault('deadline', error)
+  if (code.startsWith('22') || code.startsWith('23')) return new Fault('data', error)
+  return error
+}
+
+/** The text of a migration beside this file. */
+export function readSql(name: string): string {
+  return readFileSync(new URL(`./migrations/${name}`, import.meta.url), 'utf8')
+}

@@ -1,0 +1,188 @@
+// Receipts: what each job left behind, once. The receipt is the law of exactly-once: whoever holds its lock and
+// writes it first decides.
+
+import type { Kind } from '../job/catalogue.ts'
+import type { Counts } from '../job/outcome.ts'
+import type { FieldReason } from '../job/problem.ts'
+import { type Db, LostRace } from './pool.ts'
+
+export interface Receipt {
+  receiptId: string
+  clientId: string
+  iss: string
+  kind: Kind
+  jti: string
+  requestDigest: Buffer
+  envelopeDigest: Buffer
+  replyTo: string | null
+  reference: string | null
+  status: 'SUCCEEDED' | 'FAILED' | 'CANCELLED'
+  code: number
+  /** How a single record ended. */
+  outcome: string | null
+  refusal: FieldReason[] | null
+  tokenId: string | null
+  batchNo: number | null
+  chunk: number | null
+  counts: Counts | null
+  /** A chunk's outcomes, packed (workers/chunk-outcomes.ts reads and writes them). */
+  outcomes: string | null
+  failedRecords: number
+  revision: number
+  attempt: number
+  /** ms since the epoch. */
+  acceptedAt: number
+  completedAt: number
+}
+
+const COLUMNS = `receipt_id, client_id, iss, kind, jti, request_digest, envelope_digest, reply_to, reference, status, code,
+outcome, refusal, token_id, batch_no, chunk, counts, outcomes, failed_records, revision, attempt, accepted_at, completed_at`
+
+interface Row {
+  receipt_id: string
+  client_id: string
+  iss: string
+  kind: Kind
+  jti: string
+  request_digest: Buffer
+  envelope_digest: Buffer
+  reply_to: string | null
+  reference: string | null
+  status: Receipt['status']
+  code: number
+  outcome: string | null
+  refusal: FieldReason[] | null
+  token_id: string | null
+  batch_no: number | null
+  chunk: number | null
+  counts: Counts | null
+  outcomes: string | null
+  failed_records: number
+  revision: number
+  attempt: number
+  accepted_at: number
+  completed_at: number
+}
+
+function receiptOf(row: Row): Receipt {
+  return {
+    receiptId: row.receipt_id,
+    clientId: row.client_id,
+    iss: row.iss,
+    kind: row.kind,
+    jti: row.jti,
+    requestDigest: row.request_digest,
+    envelopeDigest: row.envelope_digest,
+    replyTo: row.reply_to,
+    reference: row.reference,
+    status: row.status,
+    code: row.code,
+    outcome: row.outcome,
+    refusal: row.refusal,
+    tokenId: row.token_id,
+    batchNo: row.batch_no,
+    chunk: row.chunk,
+    counts: row.counts,
+    outcomes: row.outcomes,
+    failedRecords: row.failed_records,
+    revision: row.revision,
+    attempt: row.attempt,
+    acceptedAt: row.accepted_at,
+    completedAt: row.completed_at,
+  }
+}
+
+export async function find(db: Db, receiptId: string): Promise<Receipt | undefined> {
+  const { rows } = await db.query<Row>({
+    name: 'receipt-find',
+    text: `select ${COLUMNS} from tokenmill.receipt where receipt_id = $1 limit 1`,
+    values: [receiptId],
+  })
+  const row = rows[0]
+  return row && receiptOf(row)
+}
+
+const valuesOf = (receipt: Receipt) => [
+  receipt.receiptId,
+  receipt.clientId,
+  receipt.iss,
+  receipt.kind,
+  receipt.jti,
+  receipt.requestDigest,
+  receipt.envelopeDigest,
+  receipt.replyTo,
+  receipt.reference,
+  receipt.status,
+  receipt.code,
+  receipt.outcome,
+  receipt.refusal && JSON.stringify(receipt.refusal),
+  receipt.tokenId,
+  receipt.batchNo,
+  receipt.chunk,
+  receipt.counts && JSON.stringify(receipt.counts),
+  receipt.outcomes,
+  receipt.failedRecords,
+  receipt.attempt,
+  new Date(receipt.acceptedAt),
+  new Date(receipt.completedAt),
+]
+
+// The receipt, its revision (above that of any fault told before) and the outbox row that will tell it, in one go.
+// The transaction holds the receipt's lock, so "not exists" can't be overtaken, whatever partition the other is in.
+const INSERT = `with told as (
+  select coalesce(max(revision), 0) + 1 as revision from tokenmill.outbox where receipt_id = $1
+), written as (
+  insert into tokenmill.receipt (day, revision, receipt_id, client_id, iss, kind, jti, request_digest, envelope_digest, reply_to,
+    reference, status, code, outcome, refusal, token_id, batch_no, chunk, counts, outcomes, failed_records, attempt, accepted_at, completed_at)
+  select current_date, told.revision, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13::jsonb, $14, $15, $16, $17::jsonb, $18, $19,
+    $20, $21, $22 from told
+  where not exists (select from tokenmill.receipt where receipt_id = $1)
+  returning revision
+)
+select revision from written`
+
+/** Writes the receipt; LostRace if there is one already. Returns its revision. */
+export async function insert(db: Db, receipt: Receipt): Promise<number> {
+  const { rows } = await db.query<{ revision: number }>({
+    name: 'receipt-insert',
+    text: INSERT,
+    values: valuesOf(receipt),
+  })
+  const revision = rows[0]?.revision
+  if (revision === undefined) throw new LostRace('the receipt was written meanwhile')
+  return revision
+}
+
+const REVISE = `update tokenmill.receipt set status = $2, code = $3, counts = $4::jsonb, outcomes = $5, failed_records = $6, attempt = $7,
+completed_at = $8, envelope_digest = $9, revision = revision + 1 where receipt_id = $1 and revision = $10 returning revision`
+
+/** A chunk whose failed records were decided anew: the same receipt, one revision higher. */
+export async function revise(db: Db, receipt: Receipt): Promise<number> {
+  const { rows } = await db.query<{ revision: number }>({
+    text: REVISE,
+    values: [
+      receipt.receiptId,
+      receipt.status,
+      receipt.code,
+      receipt.counts && JSON.stringify(receipt.counts),
+      receipt.outcomes,
+      receipt.failedRecords,
+      receipt.attempt,
+      new Date(receipt.completedAt),
+      receipt.envelopeDigest,
+      receipt.revision,
+    ],
+  })
+  const revision = rows[0]?.revision
+  if (revision === undefined) throw new LostRace('the receipt was revised meanwhile')
+  return revision
+}
+
+/** Receipts of a batch's chunks, in order. */
+export async function findByBatch(db: Db, batchNo: number): Promise<Receipt[]> {
+  const { rows } = await db.query<Row>({
+    text: `select ${COLUMNS} from tokenmill.receipt where batch_no = $1 order by chunk`,
+    values: [batchNo],
+  })
+  return rows.map(receiptOf)
+}
