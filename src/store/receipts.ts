@@ -154,7 +154,8 @@ export async function insert(db: Db, receipt: Receipt): Promise<number> {
 }
 
 const REVISE = `update tokenmill.receipt set status = $2, code = $3, counts = $4::jsonb, outcomes = $5, failed_records = $6, attempt = $7,
-completed_at = $8, envelope_digest = $9, revision = revision + 1 where receipt_id = $1 and revision = $10 returning revision`
+completed_at = $8, envelope_digest = $9,
+revision = greatest(revision, (select max(o.revision) from tokenmill.outbox as o where o.receipt_id = $1)) + 1 where receipt_id = $1 and revision = $10 returning revision`
 
 /** A chunk whose failed records were decided anew: the same receipt, one revision higher. */
 export async function revise(db: Db, receipt: Receipt): Promise<number> {

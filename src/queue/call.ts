@@ -1,0 +1,39 @@
+// One call to the queue server: bounded in time, its failure turned into our words. It never repeats a call: ids
+// are deterministic, so that the caller may.
+import { ConfigError } from '../config.ts'
+import { Fault } from '../errors.ts'
+
+/** Rejects with `Fault('queue_away')` after `ms`. The call itself isn't undone and may still take effect. */
+export async function within<T>(ms: number, call: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Fault('queue_away', new Error(`no answer within ${ms} ms`))), ms)
+  })
+  call.catch(() => {}) // Its own rejection after the time-out is of no interest.
+  return Promise.race([call, late]).finally(() => clearTimeout(timer))
+}
+
+/** True if it settled, either way, within `ms`. */
+export async function settles(ms: number, work: Promise<unknown>): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<boolean>(resolve => {
+    timer = setTimeout(resolve, ms, false)
+  })
+  const settled = work.then(
+    () => true,
+    () => true,
+  )
+  return Promise.race([settled, late]).finally(() => clearTimeout(timer))
+}
+
+/** A Fault for what drivers and servers say; what isn't theirs is ours and stays as it is. */
+export function meaningOf(error: unknown): unknown {
+  if (error instanceof Fault || error instanceof ConfigError || !(error instanceof Error)) return error
+  if (error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError) return error
+  const { code } = error as Error & { code?: unknown }
+  const sqlstate = typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined
+  if (sqlstate?.startsWith('22') || sqlstate?.startsWith('23')) return new Fault('data', error)
+  if (sqlstate?.startsWith('42')) return error
+  if (/^The size of job .* exceeds the limit/.test(error.message)) return new Fault('data', error)
+  return new Fault('queue_away', error)
+}

@@ -1,0 +1,63 @@
+// BullMQ's worker, disarmed: a job's options come from whoever may write to the server and beat the worker's own, so
+// they are replaced before anything reads them. It doesn't judge the data.
+import { type IQueueBackend, type Job, type JobJson, type JobsOptions, Worker } from 'bullmq'
+
+/** Every job's options, whatever was stored with it. `attempts` only has to be out of reach: the handler decides. */
+const OPTIONS: JobsOptions = {
+  attempts: 1_000_000_000,
+  backoff: { type: 'disposition' },
+  removeOnComplete: true,
+  removeOnFail: true,
+  stackTraceLimit: 0,
+}
+const FETCH_RETRY_MS = 250
+
+export interface Marks {
+  tied: boolean
+  exhausted: boolean
+  readable: boolean
+}
+
+export class Consumer extends Worker<unknown, { ok: 1 }, string, IQueueBackend> {
+  readonly #marks = new WeakMap<Job, Marks>()
+
+  marksOf(job: Job): Marks {
+    return this.#marks.get(job) ?? { tied: true, exhausted: true, readable: false }
+  }
+
+  /** The first to see a job, before its schedule would be continued or its stored failure be applied. */
+  protected override createJob(json: JobJson, id: string): Job {
+    const { parent, parentKey, repeatJobKey, deduplicationId, debounceId, deferredFailure, ...rest } = json
+    const opts: JobsOptions & { repeat?: unknown } = json.opts ?? {}
+    const tied = Boolean(parent || parentKey || repeatJobKey || opts.parent || opts.repeat)
+    const clean = { ...rest, opts: { ...OPTIONS }, failedReason: '', stacktrace: '[]', returnvalue: 'null' }
+    const marks = { tied, exhausted: Boolean(deferredFailure), readable: true }
+    let job: Job
+    try {
+      job = super.createJob(clean, id)
+    } catch {
+      // Data that isn't JSON would throw at each fetch, for ever.
+      marks.readable = false
+      job = super.createJob({ ...clean, data: 'null' }, id)
+    }
+    this.#marks.set(job, marks)
+    return job
+  }
+
+  /** Nothing is fetched that would be in the way of a pause or an end. A server that refuses (loading, out of memory, read-only) is asked again after a pause, not in a hot loop. */
+  protected override async moveToActive(token: string, name?: string): ReturnType<Worker['moveToActive']> {
+    if (this.paused || this.closing) return undefined as unknown as Job
+    try {
+      return await super.moveToActive(token, name)
+    } catch (error) {
+      if (!this.closing) await this.delay(FETCH_RETRY_MS)
+      throw error
+    }
+  }
+
+  /** Stops renewing locks of jobs that are given up, and lets go of the server. */
+  async abandon(): Promise<void> {
+    await this.lockManager.close()
+    await this.backend.close(true)
+  }
+}

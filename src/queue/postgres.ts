@@ -1,0 +1,121 @@
+// BullMQ's PostgreSQL backend on a pool that the caller owns. It never imports the driver, and it speaks to no
+// table but BullMQ's own.
+import { createPostgresBackend, LATEST_SCHEMA_VERSION, runMigrations } from 'bullmq'
+import { ConfigError } from '../config.ts'
+import { meaningOf, within } from './call.ts'
+import type { QueueOptions } from './engine.ts'
+import type { Server } from './server.ts'
+
+const CALL_MS = 5_000
+/** What a worker may hold at once: its LISTEN, its fetching, its finishing and renewing. */
+const CLIENTS_PER_WORKER = 3
+const CLIENTS_OF_PRODUCERS = 2
+/** PostgreSQL cuts an application_name here. */
+const NAME_BYTES = 63
+
+export interface PgQueryable {
+  query(text: string, params?: unknown[]): Promise<{ rows: unknown[] }>
+}
+
+export interface PgPoolLike extends PgQueryable {
+  connect(): Promise<unknown>
+  end(): Promise<void>
+  on(event: 'error', listener: (error: Error) => void): unknown
+  options: { max?: number | undefined; keepAlive?: boolean | undefined }
+}
+
+/** Brings the schema `bullmq` up to date. `client` is one connection, not a pool: the steps share a transaction. */
+export async function upgradePostgres(client: PgQueryable): Promise<void> {
+  await runMigrations(client as Parameters<typeof runMigrations>[0], 'bullmq')
+}
+
+export async function connectPostgres(pool: PgPoolLike, options: QueueOptions): Promise<Server> {
+  const { log } = options
+  const troubles: (() => void)[] = []
+  pool.on('error', error => {
+    log.warn({ err: error }, 'an idle queue connection was lost')
+    for (const listener of troubles) listener()
+  })
+  await within(CALL_MS, assertSchema(pool)).catch(error => {
+    throw meaningOf(error)
+  })
+
+  // BullMQ adds listeners to the pool that it never takes off, one per queue: it is shown a pool without events.
+  const quiet = { ...bound(pool), options: pool.options, on: () => quiet, removeAllListeners: () => quiet }
+  const access = { connection: quiet, backend: createPostgresBackend as never }
+  let workers = 0
+
+  return {
+    engine: 'postgres',
+    prefix: options.prefix,
+    producer: () => access,
+    consumer: () => access,
+    admit() {
+      const clientsMax = pool.options.max ?? 10
+      const needed = (workers + 1) * CLIENTS_PER_WORKER + CLIENTS_OF_PRODUCERS
+      if (needed > clientsMax) {
+        throw new ConfigError(`the queue pool has ${clientsMax} connections, ${workers + 1} workers need ${needed}`)
+      }
+      workers += 1
+    },
+    dismiss() {
+      workers -= 1
+    },
+    async has(queue, id) {
+      const rows = await ask<{ n: number }>(pool, 'select 1 as n from bullmq.job where queue = $1 and id = $2', [
+        queue,
+        id,
+      ])
+      return rows.length > 0
+    },
+    async workersOf(queue) {
+      const name = Buffer.from(queue).subarray(0, NAME_BYTES).toString()
+      const sql = `select count(*)::int as n from pg_stat_activity
+        where datname = current_database() and application_name = $1`
+      return (await ask<{ n: number }>(pool, sql, [name]))[0]?.n ?? 0
+    },
+    // A parent lives in the same schema, open to the same user: nothing is gained by cutting it off.
+    sever: async () => {},
+    // The store beside it says which installation this is.
+    claim: async id => id,
+    ping: async () => {
+      await within(CALL_MS, pool.query('select 1'))
+    },
+    onTrouble: listener => troubles.push(listener),
+    close: async () => {},
+  }
+}
+
+function bound(pool: PgPoolLike) {
+  return {
+    connect: () => pool.connect(),
+    query: (text: string, params?: unknown[]) => pool.query(text, params),
+    end: () => pool.end(),
+  }
+}
+
+async function ask<R>(pool: PgQueryable, text: string, values: unknown[] = []): Promise<R[]> {
+  return (await pool.query(text, values)).rows as R[]
+}
+
+async function assertSchema(pool: PgPoolLike): Promise<void> {
+  const state = await ask<{ path: string; there: boolean }>(
+    pool,
+    `select current_setting('search_path') as path, to_regclass('bullmq.migration') is not null as there`,
+  )
+  if (!/^"?bullmq"?(,|$)/.test(state[0]?.path ?? '')) {
+    throw new ConfigError(`the queue pool needs options: '-c search_path=bullmq'`)
+  }
+  const versions = state[0]?.there
+    ? await ask<{ version: number }>(pool, 'select coalesce(max(version), 0)::int as version from bullmq.migration')
+    : []
+  const version = versions[0]?.version ?? 0
+  if (version < LATEST_SCHEMA_VERSION) {
+    throw new ConfigError(
+      `the queue schema is at ${version}, this release needs ${LATEST_SCHEMA_VERSION}: run tokenmill schema upgrade`,
+    )
+  }
+  if (version > LATEST_SCHEMA_VERSION) {
+    throw new ConfigError(`the queue schema is at ${version}, newer than this release's ${LATEST_SCHEMA_VERSION}`)
+  }
+}

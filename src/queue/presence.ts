@@ -1,0 +1,47 @@
+// Whether the queue server is there: told of trouble it asks, and says `away` and `back` once each. It doesn't
+// reconnect anything; the clients do that themselves.
+const PROBE_MS = 500
+
+export interface Presence {
+  /** Something went wrong: find out whether the server is away. */
+  suspect(): void
+  on(event: 'away' | 'back', listener: () => void): void
+  close(): void
+}
+
+/** `ping` fails, within seconds, while the server is away. */
+export function openPresence(ping: () => Promise<void>): Presence {
+  const listeners = { away: [] as (() => void)[], back: [] as (() => void)[] }
+  let closed = false
+  let watching = false
+  let timer: NodeJS.Timeout | undefined
+
+  const answers = () =>
+    ping().then(
+      () => true,
+      () => false,
+    )
+  async function watch(): Promise<void> {
+    watching = true
+    let away = false
+    while (!closed && !(await answers())) {
+      if (!away && !closed) for (const listener of listeners.away) listener()
+      away = true
+      await new Promise<void>(resolve => {
+        timer = setTimeout(resolve, PROBE_MS)
+      })
+    }
+    watching = false
+    if (away && !closed) for (const listener of listeners.back) listener()
+  }
+  return {
+    suspect() {
+      if (!closed && !watching) void watch()
+    },
+    on: (event, listener) => listeners[event].push(listener),
+    close() {
+      closed = true
+      clearTimeout(timer)
+    },
+  }
+}

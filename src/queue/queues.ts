@@ -1,0 +1,176 @@
+// The queues on one server, of either engine: what producers, sweepers and consoles ask of them. Workers are next
+// door; which jobs there are and what is in them is nobody's business here.
+import { Queue as BullQueue, type Job, type JobType } from 'bullmq'
+import { assert, Fault } from '../errors.ts'
+import { describeError } from '../log.ts'
+import { meaningOf, within } from './call.ts'
+import type { JobState, ListedJob, QueuedJob, QueueOptions, Queues, Worker } from './engine.ts'
+import { openPresence } from './presence.ts'
+import type { Server } from './server.ts'
+import { openWorker } from './worker.ts'
+
+const CALL_MS = 5_000
+const BULK_MS = 30_000
+const OBLITERATE_MS = 120_000
+/** Queues kept open at once; each is a few listeners on the shared connection. */
+const OPEN_MAX = 1_000
+/** A job's data as JSON: an envelope of 1 MiB and a block of 4, with room for the frame. */
+const DATA_BYTES_MAX = 5.5 * 1024 * 1024
+const ERROR_SILENCE_MS = 5_000
+
+const STATES: Record<JobState, JobType[]> = {
+  waiting: ['waiting', 'prioritized'],
+  active: ['active'],
+  delayed: ['delayed'],
+  failed: ['failed'],
+}
+
+export function openQueues(server: Server, options: QueueOptions): Queues {
+  const { log, lockMs } = options
+  const open = new Map<string, BullQueue>()
+  const workers = new Set<Worker>()
+  const presence = openPresence(server.ping)
+  server.onTrouble(presence.suspect)
+  presence.on('away', () => log.warn('the queue server is away'))
+  presence.on('back', () => log.info('the queue server is back'))
+
+  function queueOf(name: string): BullQueue {
+    assert(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(name), 'a queue name has no colon and no blank')
+    const queue = open.get(name) ?? openQueue(name)
+    open.delete(name) // The map's order is the order of use.
+    open.set(name, queue)
+    const [oldest] = open.keys()
+    if (oldest !== undefined && open.size > OPEN_MAX) forget(oldest)
+    return queue
+  }
+  function openQueue(name: string): BullQueue {
+    const { connection, backend } = server.producer()
+    const opened = new BullQueue(
+      name,
+      { connection: connection as never, prefix: server.prefix, streams: { events: { maxLen: 10 } } },
+      backend as never,
+    )
+    opened.on('error', () => presence.suspect())
+    // One whose first connection fails stays dead: the next call opens another.
+    opened.waitUntilReady().catch(() => open.get(name) === opened && forget(name))
+    return opened
+  }
+  function forget(name: string): void {
+    const queue = open.get(name)
+    open.delete(name)
+    queue?.close().catch(() => {})
+  }
+  async function call<T>(ms: number, work: () => Promise<T>): Promise<T> {
+    try {
+      return await within(ms, work())
+    } catch (error) {
+      const meaning = meaningOf(error)
+      if (meaning instanceof Fault && meaning.code === 'queue_away') presence.suspect()
+      throw meaning
+    }
+  }
+  const listed = async (queue: string, types: JobType[], start: number, end: number) =>
+    (await queueOf(queue).getJobs(types, start, end, true)).filter(job => job !== undefined).map(describe)
+
+  return {
+    engine: server.engine,
+    add: (queue, job) =>
+      call(CALL_MS, async () => {
+        const { name, data, opts } = asked(queue, job)
+        await queueOf(queue).add(name, data, opts)
+      }),
+    addBulk: (queue, jobs) =>
+      call(BULK_MS, async () => {
+        const added = await queueOf(queue).addBulk(jobs.map(job => asked(queue, job)))
+        const taken = added.length === jobs.length && added.every((job, i) => job.id === jobs[i]?.id)
+        if (!taken) throw new Fault('queue_away', new Error('not every job of the chunk was taken'))
+      }),
+    work(queue, handler, workOptions) {
+      assert(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(queue), 'a queue name has no colon and no blank')
+      server.admit()
+      const said = { name: '', at: 0 }
+      const onError = (error: unknown) => {
+        presence.suspect()
+        workOptions.onError?.(error)
+        const { name } = describeError(error) as { name: string }
+        if (name === said.name && Date.now() - said.at < ERROR_SILENCE_MS) return
+        Object.assign(said, { name, at: Date.now() })
+        log.warn({ queue, err: error }, 'trouble between worker and queue server')
+      }
+      const onClosed = () => {
+        if (workers.delete(worker)) server.dismiss()
+      }
+      const worker = openWorker(server, queue, handler, { ...workOptions, onError, lockMs, onClosed })
+      workers.add(worker)
+      return worker
+    },
+    depth: queue =>
+      call(BULK_MS, async () => {
+        const n = await queueOf(queue).getJobCounts('waiting', 'prioritized', 'active', 'delayed', 'failed')
+        const of = (state: JobState) => STATES[state].reduce((sum, type) => sum + (n[type] ?? 0), 0)
+        return { waiting: of('waiting'), active: of('active'), delayed: of('delayed'), failed: of('failed') }
+      }),
+    oldestMs: queue =>
+      call(CALL_MS, async () => {
+        const first = await listed(queue, STATES.waiting, 0, 0)
+        if (first.length === 0) return undefined
+        return Math.max(0, Date.now() - Math.min(...first.map(job => job.timestamp)))
+      }),
+    has: (queue, id) => call(CALL_MS, () => server.has(queue, id)),
+    list: (queue, states, start, end) =>
+      call(BULK_MS, () =>
+        listed(
+          queue,
+          states.flatMap(state => STATES[state]),
+          start,
+          end,
+        ),
+      ),
+    get: (queue, id) =>
+      call(CALL_MS, async () => {
+        const job = await queueOf(queue).getJob(id)
+        return job && describe(job)
+      }),
+    update: (queue, id, data) =>
+      call(CALL_MS, async () => {
+        const job = await queueOf(queue).getJob(id)
+        await job?.updateData(data)
+        return job !== undefined
+      }),
+    remove: (queue, id) => call(CALL_MS, async () => (await queueOf(queue).remove(id)) > 0),
+    obliterate: queue =>
+      call(OBLITERATE_MS, async () => {
+        await queueOf(queue).obliterate({ force: true })
+        forget(queue) // Its settings went with it; the next use writes them anew.
+      }),
+    workersOf: queue => call(CALL_MS, () => server.workersOf(queue)),
+    claimInstallation: id => call(CALL_MS, () => server.claim(id)),
+    ping: () => call(CALL_MS, () => server.ping()),
+    on: presence.on,
+    async close() {
+      presence.close()
+      await Promise.all([...workers].map(worker => worker.close(0)))
+      for (const name of [...open.keys()]) forget(name)
+      await server.close()
+    },
+  }
+}
+
+function asked(queue: string, job: QueuedJob) {
+  assert(/^[A-Za-z_][A-Za-z0-9_-]{0,127}$/.test(job.id), 'a job id is deterministic, has no colon and is no number')
+  const opts = {
+    jobId: job.id,
+    attempts: 1,
+    removeOnComplete: true,
+    removeOnFail: true,
+    stackTraceLimit: 0,
+    sizeLimit: DATA_BYTES_MAX,
+    ...(job.priority && { priority: job.priority }),
+  }
+  return { name: queue, data: job.data, opts }
+}
+
+function describe(job: Job): ListedJob {
+  const { id = '', data, timestamp, failedReason } = job
+  return { id, data, timestamp, ...(failedReason && { failedReason }) }
+}

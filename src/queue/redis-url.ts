@@ -1,0 +1,27 @@
+// A Redis URL as connection options. What isn't in the URL (timeouts, retries) is decided where connections are opened.
+import { isIP } from 'node:net'
+import type { RedisOptions } from 'ioredis'
+
+export interface Node {
+  host: string
+  port: number
+}
+
+/** Throws `TypeError` for what isn't a URL. */
+export function nodeOf(url: string): Node {
+  const { hostname, port } = new URL(url)
+  return { host: hostname.replace(/^\[|\]$/g, '') || '127.0.0.1', port: port === '' ? 6379 : Number(port) }
+}
+
+/** User, password, database and TLS of `url`; certificates are checked against the system's and NODE_EXTRA_CA_CERTS. */
+export function credentialsOf(url: string): RedisOptions {
+  const { protocol, username, password, pathname } = new URL(url)
+  const { host } = nodeOf(url)
+  const db = Number(pathname.slice(1) || 0)
+  return {
+    ...(username && { username: decodeURIComponent(username) }),
+    ...(password && { password: decodeURIComponent(password) }),
+    ...(Number.isSafeInteger(db) && db > 0 && { db }),
+    ...(protocol === 'rediss:' && { tls: { minVersion: 'TLSv1.2', ...(isIP(host) === 0 && { servername: host }) } }),
+  }
+}

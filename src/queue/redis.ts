@@ -1,0 +1,159 @@
+// Redis, one server or a cluster: opens the connections and refuses a server that may forget jobs. Producers fail
+// within seconds when it is away, workers wait; no connection is both.
+import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis'
+import { ConfigError } from '../config.ts'
+import { Fault } from '../errors.ts'
+import { meaningOf, within } from './call.ts'
+import type { QueueOptions } from './engine.ts'
+import { credentialsOf, nodeOf } from './redis-url.ts'
+import type { Server } from './server.ts'
+
+const CALL_MS = 5_000
+const RETRY_MS_MAX = 2_000
+
+type Client = Redis | Cluster
+type ClusterRedisOptions = NonNullable<ClusterOptions['redisOptions']> & { replyMapping: 'legacy' }
+
+/** Backs off quickly and never gives up. */
+const retryStrategy = (times: number) => Math.min(50 * 2 ** Math.min(times, 10), RETRY_MS_MAX) + Math.random() * 100
+
+const COMMON: RedisOptions = {
+  connectTimeout: CALL_MS,
+  keepAlive: 30_000,
+  retryStrategy,
+  // A primary that became a replica: connect anew and send the command again.
+  reconnectOnError: error => (error.message.startsWith('READONLY') ? 2 : false),
+}
+const PRODUCER: RedisOptions = {
+  ...COMMON,
+  enableOfflineQueue: false,
+  maxRetriesPerRequest: 1,
+  commandTimeout: CALL_MS,
+  socketTimeout: 2 * CALL_MS,
+}
+// A blocking fetch lasts up to 10 s: a socket silent for three times that is dead.
+const CONSUMER: RedisOptions = {
+  ...COMMON,
+  enableOfflineQueue: true,
+  maxRetriesPerRequest: null,
+  socketTimeout: 30_000,
+}
+
+export async function connectRedis(urls: string[], options: QueueOptions): Promise<Server> {
+  const { log, prefix } = options
+  const cluster = await survey(urls)
+  if (cluster && !/\{[^}]+\}/.test(prefix)) {
+    throw new ConfigError('TOKENMILL_PREFIX: a Redis Cluster needs a hash tag in it, such as {tokenmill}')
+  }
+  const open = (role: RedisOptions) => connect(urls, role, cluster)
+  const producer = open(PRODUCER)
+  producer.on('error', error => log.debug({ err: error }, 'queue connection'))
+  try {
+    await within(CALL_MS, untilReady(producer))
+    for (const node of producer instanceof Cluster ? producer.nodes('master') : [producer]) await assertFit(node, log)
+  } catch (error) {
+    producer.disconnect()
+    throw meaningOf(error)
+  }
+  let consumer: Client | undefined
+  const keyOf = (queue: string, id: string) => `${prefix}:${queue}:${id}`
+
+  return {
+    engine: 'redis',
+    prefix,
+    producer: () => ({ connection: producer }),
+    consumer() {
+      if (consumer === undefined) {
+        consumer = open(CONSUMER)
+        consumer.on('error', error => log.debug({ err: error }, 'queue connection of workers'))
+      }
+      return { connection: consumer }
+    },
+    admit() {},
+    dismiss() {},
+    has: async (queue, id) => (await producer.exists(keyOf(queue, id))) === 1,
+    async workersOf(queue) {
+      const name = `name=${prefix}:${Buffer.from(queue).toString('base64')}`
+      const nodes = producer instanceof Cluster ? producer.nodes('master') : [producer]
+      try {
+        const lists = await Promise.all(nodes.map(node => node.client('LIST') as Promise<string>))
+        return lists.flatMap(list => list.split(/\s/)).filter(word => word === name).length
+      } catch (error) {
+        if (error instanceof Error && error.message.startsWith('NOPERM')) return undefined
+        throw error
+      }
+    },
+    // The scripts that finish a job follow these fields into other queues' keys, whoever wrote them.
+    async sever(queue, id) {
+      await producer.hdel(keyOf(queue, id), 'parent', 'parentKey', 'rjk', 'deid')
+    },
+    async claim(id) {
+      await producer.set(`${prefix}:installation`, id, 'NX')
+      return (await producer.get(`${prefix}:installation`)) ?? id
+    },
+    ping: async () => {
+      await within(CALL_MS, producer.ping())
+    },
+    onTrouble: listener => producer.on('close', listener),
+    async close() {
+      producer.disconnect()
+      consumer?.disconnect()
+    },
+  }
+}
+
+/** Asks the first node that answers whether it belongs to a cluster. A cluster may be named by one node, too. */
+async function survey(urls: string[]): Promise<boolean> {
+  let reason: unknown
+  for (const url of urls) {
+    const probe = connect([url], { ...PRODUCER, retryStrategy: null, lazyConnect: true }, false) as Redis
+    let said: unknown // Why it closed is told by the event, that it closed by the call.
+    probe.on('error', error => {
+      said = error
+    })
+    try {
+      await within(CALL_MS, probe.connect())
+      return /^cluster_enabled:1/m.test(await within(CALL_MS, probe.info('cluster')))
+    } catch (error) {
+      reason = said ?? error
+    } finally {
+      probe.disconnect()
+    }
+    if (reason instanceof Error && /^(WRONGPASS|NOAUTH|NOPERM|ERR AUTH)/.test(reason.message)) {
+      throw new ConfigError('REDIS_URL: the server refuses this user or password, or does not permit INFO')
+    }
+  }
+  throw new Fault('queue_away', reason)
+}
+
+function connect(urls: string[], role: RedisOptions, cluster: boolean): Client {
+  const url = urls[0] ?? ''
+  const settings: RedisOptions = { ...role, ...credentialsOf(url) }
+  if (!cluster) return new Redis({ ...settings, ...nodeOf(url), replyMapping: 'legacy' })
+  const { enableOfflineQueue = true, retryStrategy: _, ...redisOptions } = settings
+  return new Cluster(urls.map(nodeOf), {
+    redisOptions: { ...redisOptions, replyMapping: 'legacy' } as ClusterRedisOptions,
+    enableOfflineQueue,
+    clusterRetryStrategy: retryStrategy,
+    // Certificates name hosts, so hosts stay as they are announced.
+    ...(settings.tls && { dnsLookup: (address, callback) => callback(null, address) }),
+  })
+}
+
+function untilReady(client: Client): Promise<void> {
+  return new Promise(resolve => {
+    if (client.status === 'ready') resolve()
+    else client.once('ready', () => resolve())
+  })
+}
+
+/** INFO and not CONFIG: managed servers and sensible ACLs forbid the latter. */
+async function assertFit(node: Redis, log: QueueOptions['log']): Promise<void> {
+  const info = `${await node.info('memory')}\n${await node.info('persistence')}`
+  const policy = /^maxmemory_policy:(\S+)/m.exec(info)?.[1]
+  if (policy !== 'noeviction') {
+    throw new ConfigError(`REDIS_URL: the server evicts (${policy ?? 'unknown'}): set maxmemory-policy noeviction`)
+  }
+  if (!/^aof_enabled:1/m.test(info))
+    log.warn('Redis runs without AOF: a crash of it loses queued jobs (appendonly yes)')
+}

@@ -1,0 +1,164 @@
+// Takes jobs off one queue and does with each what its handler says. It goes on by itself whatever happens to the
+// server; it doesn't know what a job means.
+import { DelayedError, type Job, UnrecoverableError } from 'bullmq'
+import { assert, Fault } from '../errors.ts'
+import { settles } from './call.ts'
+import { Consumer } from './consumer.ts'
+import type { Disposition, Handler, ReceivedJob, Worker, WorkOptions } from './engine.ts'
+import type { Server } from './server.ts'
+
+const STALLED_MAX = 5
+const RESTART_MS = 500
+const ABORTED_MS_MAX = 2_000
+/** What a job waits that could not be disposed of as its handler said. */
+const MISHAP_MS = 1_000
+
+/** Ends an attempt that is to be repeated. */
+class Again extends Error {
+  readonly delayMs: number
+
+  constructor(delayMs: number) {
+    super('retry')
+    this.delayMs = delayMs
+  }
+}
+
+export interface WorkerOptions extends WorkOptions {
+  lockMs: number
+  onClosed: () => void
+}
+
+export function openWorker(server: Server, queue: string, handler: Handler, options: WorkerOptions): Worker {
+  const { concurrency, lockMs, stalledMs = Math.min(30_000, lockMs), onError = () => {}, onDefect = () => {} } = options
+  let consumer: Consumer | undefined
+  let closing: Promise<void> | undefined
+  let paused = false
+  let active = 0
+  const listening = Promise.withResolvers<void>()
+  const stopped = new AbortController()
+
+  async function attempt(job: Job, token: string | undefined, signal: AbortSignal | undefined): Promise<{ ok: 1 }> {
+    assert(consumer !== undefined && token !== undefined && signal !== undefined, 'a job comes with token and signal')
+    const received = receive(job, consumer)
+    if (received.tied) await server.sever(queue, received.id)
+    active += 1
+    try {
+      const disposition = await handler(received, signal).catch((error: unknown): Disposition => {
+        onDefect(error, received)
+        return { failed: true, code: 'defect' }
+      })
+      return await dispose(job, token, disposition)
+    } finally {
+      active -= 1
+    }
+  }
+
+  function open(): Consumer {
+    const { connection, backend } = server.consumer()
+    const opened: Consumer = new Consumer(
+      queue,
+      // Three parameters, or BullMQ hands over no signal.
+      (job, token, signal) => attempt(job, token, signal),
+      {
+        connection: connection as never,
+        prefix: server.prefix,
+        autorun: false,
+        concurrency,
+        lockDuration: lockMs,
+        lockRenewTime: lockMs / 2,
+        stalledInterval: stalledMs,
+        maxStalledCount: STALLED_MAX,
+        drainDelay: 5,
+        runRetryDelay: RESTART_MS,
+        removeOnComplete: { count: 0 },
+        removeOnFail: { count: 0 },
+        settings: { backoffStrategy: (_made, _type, error) => (error instanceof Again ? error.delayMs : MISHAP_MS) },
+      },
+      backend as never,
+    )
+    opened.on('error', onError)
+    opened.on('lockRenewalFailed', ids => {
+      for (const id of ids) opened.cancelJob(id, 'lock lost')
+    })
+    return opened
+  }
+
+  // A consumer whose first connection fails stays dead: it is replaced. One that listens mends itself.
+  async function run(): Promise<void> {
+    const closed = new Promise<void>(resolve => stopped.signal.addEventListener('abort', () => resolve()))
+    while (!stopped.signal.aborted) {
+      consumer = open()
+      try {
+        await consumer.waitUntilReady()
+        if (paused) await consumer.pause(true)
+        const running = consumer.run()
+        listening.resolve()
+        await Promise.race([closed, running.then(() => closed)])
+      } catch (error) {
+        onError(error)
+      }
+      if (stopped.signal.aborted) return
+      await consumer.close(true).catch(onError)
+      await settles(RESTART_MS, closed)
+    }
+  }
+  async function close(deadlineMs: number): Promise<void> {
+    stopped.abort()
+    listening.reject(new Fault('queue_away', new Error('closed before it listened')))
+    const ending = consumer?.close() ?? Promise.resolve()
+    if (!(await settles(deadlineMs, ending))) {
+      consumer?.cancelAllJobs('shutdown')
+      if (!(await settles(ABORTED_MS_MAX, ending))) await consumer?.abandon().catch(onError)
+    }
+    options.onClosed()
+  }
+
+  listening.promise.catch(() => {})
+  void run()
+  return {
+    queue,
+    ready: listening.promise,
+    active: () => active,
+    async pause() {
+      paused = true
+      await consumer?.pause(true)
+    },
+    async resume() {
+      paused = false
+      await consumer?.resume()
+    },
+    close(deadlineMs) {
+      closing ??= close(deadlineMs)
+      return closing
+    },
+  }
+}
+
+function receive(job: Job, consumer: Consumer): ReceivedJob {
+  const { tied, exhausted, readable } = consumer.marksOf(job)
+  return {
+    id: job.id ?? '',
+    data: readable ? job.data : undefined,
+    attempt: count(job.attemptsMade) + 1,
+    stalled: count(job.stalledCounter),
+    exhausted,
+    tied,
+    enqueuedAt: count(job.timestamp),
+  }
+}
+
+/** What is stored is the producer's word. */
+function count(stored: number): number {
+  return Number.isSafeInteger(stored) && stored > 0 ? stored : 0
+}
+
+/** Returns or throws as BullMQ wants it. What is thrown is stored in clear: only codes. */
+async function dispose(job: Job, token: string, disposition: Disposition): Promise<{ ok: 1 }> {
+  if ('done' in disposition) return { ok: 1 }
+  if ('retryInMs' in disposition) throw new Again(disposition.retryInMs)
+  if ('deferMs' in disposition) {
+    await job.moveToDelayed(Date.now() + disposition.deferMs, token)
+    throw new DelayedError()
+  }
+  throw new UnrecoverableError(/^[a-z_]{1,64}$/.test(disposition.code) ? disposition.code : 'defect')
+}

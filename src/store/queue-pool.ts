@@ -1,0 +1,47 @@
+// The connections of BullMQ's PostgreSQL engine: one pool per process, acting as the role that owns the schema `bullmq`
+// and has no rights on ours. What travels on them is the queue room's affair.
+import pg from 'pg'
+import { meaningOf } from './pool.ts'
+
+const ROLE = 'tokenmill_queue'
+const OPTIONS = `-c search_path=bullmq -c role=${ROLE}`
+
+/** The caller ends it, after the queues that use it. */
+export function openQueuePool(url: string, max: number): pg.Pool {
+  return new pg.Pool({
+    connectionString: url,
+    max,
+    connectionTimeoutMillis: 10_000,
+    idleTimeoutMillis: 60_000,
+    keepAlive: true,
+    application_name: 'tokenmill queues',
+    options: OPTIONS,
+  })
+}
+
+/** Runs `work` on one connection of that role, with the right to make its schema. */
+export async function withQueueOwner<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({
+    connectionString: url,
+    connectionTimeoutMillis: 10_000,
+    keepAlive: true,
+    application_name: 'tokenmill queue schema',
+  })
+  // A lost connection shows in the statement that was running on it.
+  client.on('error', () => undefined)
+  try {
+    await client.connect()
+    // A restored or copied database comes without the rights that its migration gave on the database itself.
+    const { rows } = await client.query<{ may: boolean; name: string }>(
+      `select has_database_privilege($1, current_database(), 'CREATE') as may, quote_ident(current_database()) as name`,
+      [ROLE],
+    )
+    if (rows[0] && !rows[0].may) await client.query(`grant create on database ${rows[0].name} to ${ROLE}`)
+    await client.query(`set role ${ROLE}`)
+    return await work(client)
+  } catch (error) {
+    throw meaningOf(error)
+  } finally {
+    await client.end().catch(() => undefined)
+  }
+}

@@ -1,0 +1,129 @@
+// What is kept how long, and its end: weeks of receipts and of the outbox as whole partitions, counters and scratch rows
+// by age, private halves of retired capture keys. It runs once in a while, in one worker; running it twice does no harm.
+import { type Db, LostRace, type Store } from './pool.ts'
+import { PARTITION_LOCK, PARTITIONED, partitionStatements } from './schema.ts'
+
+const DAY_MS = 86_400_000
+export const RETENTION = { outboxDays: 7, captureKeyDays: 8, hours: 24, dryRunDays: 8, lockMsMax: 2_000 } as const
+
+export interface Swept {
+  /** Names of dropped partitions. */
+  partitions: string[]
+  guesses: number
+  scratch: number
+  dryRuns: number
+  captureKeys: number
+}
+
+/** Everything of this file, once. `receiptDays`: at least 8. */
+export async function sweep(store: Store, receiptDays: number, now: number): Promise<Swept> {
+  await ensurePartitions(store, now)
+  const partitions: string[] = []
+  for (const partition of await findEnded(store, now)) {
+    const days = await daysToKeep(store, partition, receiptDays)
+    if (partition.endedAt + days * DAY_MS <= now && (await dropPartition(store, partition))) {
+      partitions.push(partition.name)
+    }
+  }
+  return {
+    partitions,
+    guesses: await deleteGuesses(store, now),
+    scratch: await deleteScratch(store, now),
+    dryRuns: await deleteDryRuns(store, now),
+    captureKeys: await destroyCaptureKeys(store, now),
+  }
+}
+
+/** A result that was never told stays as long as its receipt. */
+async function daysToKeep(db: Db, partition: Partition, receiptDays: number): Promise<number> {
+  if (partition.table === 'receipt') return receiptDays
+  return (await holdsUntold(db, partition)) ? receiptDays : RETENTION.outboxDays
+}
+
+/** Partitions for this week and the next ones. */
+export async function ensurePartitions(store: Store, now: number): Promise<void> {
+  await store.transaction(async db => {
+    await db.query({ text: PARTITION_LOCK })
+    for (const text of partitionStatements(now)) await db.query({ text })
+  })
+}
+
+export interface Partition {
+  table: (typeof PARTITIONED)[number]
+  name: string
+  /** ms since the epoch: the first moment after it. */
+  endedAt: number
+}
+
+/** Partitions whose week is over. */
+export async function findEnded(db: Db, now: number): Promise<Partition[]> {
+  const { rows } = await db.query<{ parent: Partition['table']; name: string }>({
+    text: `select parent.relname as parent, part.relname as name from pg_inherits
+join pg_class as part on part.oid = inhrelid join pg_class as parent on parent.oid = inhparent
+join pg_namespace as space on space.oid = parent.relnamespace
+where space.nspname = 'tokenmill' and parent.relkind = 'p' order by part.relname`,
+  })
+  return rows.flatMap(({ parent, name }) => {
+    const [, year, month, day] = /^[a-z]+_(\d{4})(\d\d)(\d\d)$/.exec(name) ?? []
+    const endedAt = Date.UTC(Number(year), Number(month) - 1, Number(day) + 7)
+    return PARTITIONED.includes(parent) && endedAt <= now ? [{ table: parent, name, endedAt }] : []
+  })
+}
+
+async function holdsUntold(db: Db, { name }: Partition): Promise<boolean> {
+  const { count } = await db.query({ text: `select from tokenmill.${name} where state = 'NEW' limit 1` })
+  return count === 1
+}
+
+/** False where others are using the table just now: the next time will do. */
+export async function dropPartition(store: Store, { name }: Partition): Promise<boolean> {
+  try {
+    await store.transaction(async db => {
+      // The drop waits for those who use the parent, and everybody who comes after waits behind it.
+      await db.query({ text: `set local lock_timeout = ${RETENTION.lockMsMax}` })
+      await db.query({ text: `drop table if exists tokenmill.${name}` })
+    })
+    return true
+  } catch (error) {
+    if (error instanceof LostRace) return false
+    throw error
+  }
+}
+
+export async function deleteGuesses(db: Db, now: number): Promise<number> {
+  const { count } = await db.query({
+    text: 'delete from tokenmill.guess where since < $1',
+    values: [new Date(now - RETENTION.hours * 3_600_000)],
+  })
+  return count
+}
+
+/** Of dry runs that ended without dropping theirs. */
+export async function deleteScratch(db: Db, now: number): Promise<number> {
+  const { count } = await db.query({
+    text: 'delete from tokenmill.scratch where created_at < $1',
+    values: [new Date(now - RETENTION.hours * 3_600_000)],
+  })
+  return count
+}
+
+export async function deleteDryRuns(db: Db, now: number): Promise<number> {
+  const { count } = await db.query({
+    text: 'delete from tokenmill.dry_run where day < $1',
+    values: [new Date(now - RETENTION.dryRunDays * DAY_MS)],
+  })
+  return count
+}
+
+/** Private halves of keys retired 8 days ago: whatever was encrypted to them, wherever a copy lies, is shredded. */
+export async function destroyCaptureKeys(db: Db, now: number): Promise<number> {
+  const { count } = await db.query({
+    text: `with destroyed as (
+  update tokenmill.capture_key set state = 'DESTROYED', wrapped_private = null, destroyed_at = now()
+  where state = 'RETIRED' and retired_at < $1 returning alias
+)
+insert into tokenmill.audit (actor, action, subject) select 'retention', 'capture-key.destroy', alias from destroyed`,
+    values: [new Date(now - RETENTION.captureKeyDays * DAY_MS)],
+  })
+  return count
+}

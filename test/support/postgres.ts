@@ -1,0 +1,86 @@
+// A database per suite, cloned from a template on the one PostgreSQL of the run. The server is the embedded one, so
+// every run tests that too.
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { Client } from 'pg'
+import { inject } from 'vitest'
+import { attach } from '../../src/embedded/server.ts'
+import { prepareTemplate } from './template.ts'
+import { until } from './until.ts'
+
+export interface FreshDatabase {
+  url: string
+  /** Throws if connections to it were left open. `force` is for tests that kill the processes which held them. */
+  drop(options?: { force?: boolean }): Promise<void>
+}
+
+const TEMPLATE = 'test_template'
+const LOCK = 7_331
+const LEFT_OPEN_MS_MAX = 3_000
+
+let started: Promise<string> | undefined
+let prepared: Promise<void> | undefined
+
+/** A database of its own with the schema in place, or an empty one. */
+export async function freshDatabase(options: { empty?: boolean } = {}): Promise<FreshDatabase> {
+  started ??= startServer()
+  const server = await started
+  if (!options.empty) {
+    prepared ??= onServer(server, client => ensureTemplate(client, server))
+    await prepared
+  }
+  const name = `test_${process.pid}_${randomBytes(5).toString('hex')}`
+  await onServer(server, client =>
+    client.query(`create database ${name} template ${options.empty ? 'template0' : TEMPLATE}`),
+  )
+  return {
+    url: urlOf(server, name),
+    drop: ({ force = false } = {}) => onServer(server, client => drop(client, name, force)),
+  }
+}
+
+/** Attached to until this process ends, and never released: the run stops the server, not one of its files. */
+async function startServer(): Promise<string> {
+  return (await attach(join(inject('runDir'), 'postgres'))).url
+}
+
+async function ensureTemplate(client: Client, url: string): Promise<void> {
+  // Test files run in processes of their own: one makes it, the others wait here.
+  await client.query('select pg_advisory_lock($1)', [LOCK])
+  const { rows } = await client.query('select datistemplate as ready from pg_database where datname = $1', [TEMPLATE])
+  if (rows[0]?.ready) return
+  await client.query(`drop database if exists ${TEMPLATE} with (force)`)
+  await client.query(`create database ${TEMPLATE} template template0`)
+  await prepareTemplate(urlOf(url, TEMPLATE))
+  await client.query(`alter database ${TEMPLATE} is_template true allow_connections false`)
+}
+
+async function drop(client: Client, name: string, force: boolean): Promise<void> {
+  const open = async () => {
+    const { rows } = await client.query('select application_name as name from pg_stat_activity where datname = $1', [
+      name,
+    ])
+    return rows.map(row => row.name as string)
+  }
+  // A pool's end is told before the server's side of it is gone.
+  const isClosed = async () => (await open()).length === 0
+  const left = force || (await until(isClosed, { ms: LEFT_OPEN_MS_MAX }).catch(() => false)) ? [] : await open()
+  await client.query(`drop database if exists ${name} with (force)`)
+  if (left.length > 0) throw new Error(`left open: ${left.length} connection(s) to the database (${left.join(', ')})`)
+}
+
+function urlOf(server: string, database: string): string {
+  const url = new URL(server)
+  url.pathname = `/${database}`
+  return url.href
+}
+
+async function onServer<T>(url: string, work: (client: Client) => Promise<T>): Promise<T> {
+  const client = new Client({ connectionString: urlOf(url, 'postgres'), application_name: 'test support' })
+  await client.connect()
+  try {
+    return await work(client)
+  } finally {
+    await client.end()
+  }
+}

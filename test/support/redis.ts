@@ -1,0 +1,126 @@
+// A real Redis (or Valkey) server for tests, with the settings that production asks for: AOF and noeviction. Tests
+// that need one to kill, restart or flush start their own; the others share the one of the run (engines.ts).
+import { spawn } from 'node:child_process'
+import { accessSync, constants, mkdtempSync, rmSync } from 'node:fs'
+import { connect, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { until } from './until.ts'
+
+export interface RedisServer {
+  url: string
+  port: number
+  pid(): number
+  /** The server dies at once; what its AOF holds survives. */
+  kill9(): Promise<void>
+  /** Starts it again on the same port and files, after `kill9` or in place of the running one. */
+  restart(): Promise<void>
+  flush(): Promise<void>
+  /** Ends it and removes its files. */
+  stop(): Promise<void>
+}
+
+/** The path of a server program, if this machine has one. */
+export function findRedis(): string | undefined {
+  const names = ['redis-server', 'valkey-server']
+  const paths = (process.env['PATH'] ?? '').split(delimiter).flatMap(dir => names.map(name => join(dir, name)))
+  return paths.find(isExecutable)
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** `parent`: where its files go (the temporary directory). `args` are added to its command line. */
+export async function startRedis(options: { parent?: string; args?: string[] } = {}): Promise<RedisServer> {
+  const { parent = tmpdir(), args = [] } = options
+  const program = findRedis()
+  if (!program) throw new Error('neither redis-server nor valkey-server is on PATH')
+  const dir = mkdtempSync(join(parent, 'redis-'))
+  const port = await freePort()
+  let running = launch()
+  await ready(port)
+
+  function launch() {
+    const child = spawn(
+      program ?? '',
+      [
+        ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', dir, '--daemonize', 'no', '--loglevel', 'warning'],
+        ['--appendonly', 'yes', '--appendfsync', 'everysec', '--save', '', '--maxmemory-policy', 'noeviction'],
+        args,
+      ].flat(),
+      // A Ctrl-C of the run is ours to answer; the run ends its servers itself.
+      { stdio: 'ignore', detached: true },
+    )
+    const killOnExit = () => child.kill('SIGKILL')
+    process.on('exit', killOnExit)
+    const ended = new Promise<void>(resolve => {
+      child.once('error', () => resolve())
+      child.once('exit', () => resolve())
+    }).then(() => {
+      process.off('exit', killOnExit)
+    })
+    return { child, ended }
+  }
+
+  async function kill(signal: NodeJS.Signals): Promise<void> {
+    running.child.kill(signal)
+    await running.ended
+  }
+
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    port,
+    pid: () => running.child.pid ?? -1,
+    kill9: () => kill('SIGKILL'),
+    restart: async () => {
+      await kill('SIGTERM')
+      running = launch()
+      await ready(port)
+    },
+    flush: async () => {
+      const answer = await ask(port, 'FLUSHALL')
+      if (!answer.startsWith('+OK')) throw new Error(`FLUSHALL: ${answer}`)
+    },
+    stop: async () => {
+      await kill('SIGKILL')
+      rmSync(dir, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Answering, and done with reading its AOF. */
+async function ready(port: number): Promise<void> {
+  const isUp = async () => (await ask(port, 'PING').catch(() => '')).startsWith('+PONG')
+  await until(isUp, { ms: 15_000, what: `Redis on port ${port}` })
+}
+
+/** One inline command on a connection of its own; the first line of the answer. */
+function ask(port: number, command: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(`${command}\r\n`))
+    socket.setTimeout(2_000, () => socket.destroy(new Error('timed out')))
+    socket.once('data', data => {
+      resolve(data.toString('utf8').trim())
+      socket.destroy()
+    })
+    socket.once('error', reject)
+    socket.once('close', () => reject(new Error('closed')))
+  })
+}
+
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
+    })
+  })
+}

@@ -1,0 +1,84 @@
+// Prints what ran: each file with its tests and durations, failures with their reasons, and as the last line of all
+// output `N passed, N failed`. A run in which nothing ran is red.
+import { relative } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
+import type { Reporter, TestCase, TestModule } from 'vitest/node'
+
+interface Problem {
+  message?: string
+  stack?: string
+  diff?: string
+}
+
+/** Counts from the moment it is made; the closing line is written when this process exits, after every teardown. */
+export function openReporter(write: (text: string) => void = text => process.stdout.write(text)): Reporter {
+  const counts = { passed: 0, failed: 0, skipped: 0 }
+  const began = performance.now()
+  const print = (text: string) => write(`${text}\n`)
+
+  process.once('exit', code => {
+    // Whatever made the run red counts, so that the line never reads "0 failed" over a failure.
+    if (code !== 0 && counts.failed === 0) counts.failed = 1
+    if (counts.passed + counts.failed === 0) {
+      print('\nno test ran: that is a failure')
+      counts.failed = 1
+    }
+    if (counts.failed > 0) process.exitCode = code || 1
+    print(`\n${seconds(performance.now() - began)}`)
+    print(closingLine(counts))
+  })
+
+  return {
+    onUserConsoleLog: log => void process.stderr.write(log.content),
+    onTestModuleEnd: module => {
+      const tests = [...module.children.allTests()]
+      const own = module.errors()
+      print(
+        `\n${relative(process.cwd(), module.moduleId)} (${tests.length} tests, ${seconds(module.diagnostic().duration)})`,
+      )
+      for (const test of tests) {
+        const { state, errors } = test.result()
+        counts[state === 'passed' || state === 'failed' ? state : 'skipped']++
+        print(`  ${MARK[state] ?? '-'} ${test.fullName}${timeOf(test)}`)
+        for (const error of errors ?? []) print(describe(error))
+      }
+      for (const error of [...own, ...suiteErrors(module)]) {
+        counts.failed++
+        print(describe(error))
+      }
+    },
+    onTestRunEnd: (_modules, unhandled) => {
+      for (const error of unhandled) {
+        counts.failed++
+        print(`\nunhandled, outside any test:\n${describe(error as Problem)}`)
+      }
+    },
+  }
+}
+
+const MARK: Record<string, string> = { passed: '✓', failed: '✗', skipped: '-' }
+
+export function closingLine(counts: { passed: number; failed: number; skipped: number }): string {
+  const skipped = counts.skipped > 0 ? `, ${counts.skipped} skipped` : ''
+  return `${counts.passed} passed, ${counts.failed} failed${skipped}`
+}
+
+/** Of hooks: no test bears them. */
+function suiteErrors(module: TestModule): Problem[] {
+  return [...module.children.allSuites()].flatMap(suite => suite.errors() as Problem[])
+}
+
+function timeOf(test: TestCase): string {
+  const ms = test.diagnostic()?.duration
+  return ms === undefined ? '' : ` (${seconds(ms)})`
+}
+
+function seconds(ms: number): string {
+  return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`
+}
+
+function describe({ message = '', stack = '', diff }: Problem): string {
+  const frames = stack.split('\n').filter(line => /^\s+at /.test(line) && !line.includes('node_modules'))
+  const text = [message, diff, ...frames.slice(0, 8).map(line => line.trim())].filter(Boolean).join('\n')
+  return (process.stdout.isTTY ? text : stripVTControlCharacters(text)).replace(/^/gm, '      ')
+}

@@ -1,0 +1,77 @@
+// Once per run, around all test files: a directory for what they start, and one Redis. The PostgreSQL of the run is
+// started by the first test file that asks for a database (postgres.ts), so that pure tests don't wait for it; it is
+// stopped here.
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestProject } from 'vitest/node'
+import { attach } from '../../src/embedded/server.ts'
+import { findRedis, type RedisServer, startRedis } from './redis.ts'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** The directory of this run. */
+    runDir: string
+    /** REDIS_URL, or the server of this run; empty: none, tests that need one are skipped. */
+    redisUrl: string
+  }
+}
+
+const RUN = 'tokenmill-test-'
+
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  sweep()
+  const dir = mkdtempSync(join(tmpdir(), `${RUN}${process.pid}-`))
+  // As root, the server's account has to get through.
+  chmodSync(dir, 0o711)
+  const redis = process.env['REDIS_URL'] ? undefined : await openRedis(dir)
+  project.provide('runDir', dir)
+  project.provide('redisUrl', process.env['REDIS_URL'] ?? redis?.url ?? '')
+  return async () => {
+    await redis?.stop()
+    const data = join(dir, 'postgres')
+    if (existsSync(data)) await (await attach(data)).release()
+    rmSync(dir, { recursive: true, force: true })
+  }
+}
+
+async function openRedis(dir: string): Promise<RedisServer | undefined> {
+  if (findRedis()) return startRedis({ parent: dir })
+  const missing = 'no REDIS_URL, and neither redis-server nor valkey-server on PATH'
+  if (process.env['REQUIRE_REDIS'] === '1') throw new Error(`REQUIRE_REDIS=1: ${missing}`)
+  process.stderr.write(`\n*** EVERY REDIS TEST IS SKIPPED: ${missing} ***\n\n`)
+  return undefined
+}
+
+/** What runs that were killed left behind: their servers (known by their working directory) and their files. */
+function sweep(): void {
+  for (const name of readdirSync(tmpdir())) {
+    const owner = Number(/^tokenmill-test-(\d+)-/.exec(name)?.[1])
+    if (!(owner > 0) || isAlive(owner)) continue
+    const dir = join(tmpdir(), name)
+    for (const pid of serversIn(dir)) process.kill(pid, 'SIGKILL')
+    rmSync(dir, { recursive: true, force: true })
+  }
+}
+
+function serversIn(dir: string): number[] {
+  if (!existsSync('/proc/self/cwd')) return []
+  const pids = readdirSync('/proc').filter(entry => /^\d+$/.test(entry))
+  return pids.filter(pid => commandOf(pid).includes(`${dir}/`)).map(Number)
+}
+
+function commandOf(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}

@@ -1,0 +1,52 @@
+// The text of a result, from what was just decided or from what a receipt remembers. It never holds a card.
+import type { Kind } from '../src/job/catalogue.ts'
+import { resultId } from '../src/job/ids.ts'
+import type { RecordResult } from '../src/job/outcome.ts'
+import { type FieldReason, problemOf } from '../src/job/problem.ts'
+import { REASONS } from '../src/errors.ts'
+
+export interface Answer {
+  receiptId: string
+  revision: number
+  kind: Kind
+  jti: string
+  reference: string | null
+  attempt: number
+  acceptedAt: number
+  completedAt: number
+  /** One of these three. */
+  fields?: FieldReason[]
+  success?: { code: 200 | 204; record: Record<string, unknown> }
+  records?: RecordResult[]
+}
+
+export interface Told {
+  resultId: string
+  body: string
+}
+
+export function tell(answer: Answer): Told {
+  const { receiptId, revision, kind, jti, reference, attempt, acceptedAt, completedAt, fields, success, records } = answer
+  const id = resultId(receiptId, revision)
+  const failed = fields !== undefined
+  const code = failed ? REASONS[fields[0]?.reason ?? 'internal'].code : (success?.code ?? 200)
+  const body = JSON.stringify({
+    v: 1,
+    type: 'result',
+    result_id: id,
+    receipt_id: receiptId,
+    revision,
+    kind,
+    jti,
+    ...(reference === null ? {} : { reference }),
+    status: failed ? 'FAILED' : 'SUCCEEDED',
+    code,
+    ...(success ? { record: success.record } : {}),
+    ...(failed ? { error: problemOf(fields, completedAt) } : {}),
+    ...(records ? { records } : {}),
+    attempt,
+    accepted_at: new Date(acceptedAt).toISOString(),
+    completed_at: new Date(completedAt).toISOString(),
+  })
+  return { resultId: id, body }
+}

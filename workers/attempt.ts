@@ -1,0 +1,151 @@
+// The line that every job walks: authenticate, recall, admit, decide, remember, announce. One attempt is one call.
+// Transactions are opened and run again here, never by a handler; the receipt, written under its lock, is what makes
+// an effect happen once. It decides nothing about cards: that is the handlers' and the rules'.
+import { Fault, isRefusal, type Refusal, refuse, toFault } from '../src/errors.ts'
+import { CATALOGUE, type Kind } from '../src/job/catalogue.ts'
+import { envelopeDigest } from '../src/job/digest.ts'
+import { Claims, lifetimeOf } from '../src/job/envelope.ts'
+import { receiptId as receiptIdOf } from '../src/job/ids.ts'
+import { fieldsOf } from '../src/job/problem.ts'
+import { parse } from '../src/job/refusal.ts'
+import type { ReceivedJob } from '../src/queue/engine.ts'
+import { LostRace } from '../src/store/pool.ts'
+import * as receipts from '../src/store/receipts.ts'
+import { admit } from './admit.ts'
+import { type Authentic, authenticate } from './authenticate.ts'
+import type { Deps } from './deps.ts'
+import { handlerOf } from './handlers.ts'
+import { answerAgain, remember, tellWithoutReceipt } from './remember.ts'
+import type { Decision, Handler, Selection, Work } from './work.ts'
+
+/** How often one attempt decides anew after somebody else changed the same rows first. */
+const RERUNS_MAX = 25
+/** How long a batch's chunk is put off while its client doesn't read its results. */
+const HELD_BACK_MS = 5_000
+
+export type End =
+  | { end: 'done'; outcome: 'SUCCEEDED' | 'FAILED' | 'DROPPED' | 'REPEATED' }
+  | { end: 'later'; ms: number }
+
+/** One job, authenticated; what `fail` needs to answer it after a fault. */
+export interface Known {
+  kind: Kind
+  work: Work<unknown>
+}
+
+/** Runs one attempt; throws a Fault. `seen` is told who the job is from as soon as that is known. */
+export async function attempt(job: ReceivedJob, deps: Deps, selection: Selection, seen: (known: Known) => void): Promise<End> {
+  const authentic = await authenticate(job, deps.settings.audience, deps.directory)
+  if (typeof authentic === 'string') {
+    deps.metrics.refusedEnvelopes.inc({ reason: authentic })
+    return { end: 'done', outcome: 'DROPPED' }
+  }
+  const now = deps.clock()
+  const claims = parse(Claims, authentic.payload, 'body')
+  if (isRefusal(claims)) return refuseEnvelope(unshaped(authentic, now, job.attempt), claims, deps)
+  const work = workOf(authentic, claims.value, now, job.attempt)
+  const request = parse(CATALOGUE[claims.value.kind].request, claims.value.request, 'body')
+  if (isRefusal(request)) return refuseEnvelope(work, request, deps)
+  work.request = request.value
+  seen({ kind: claims.value.kind, work })
+  if (claims.value.reply_to !== undefined && !(await deps.directory.openReplyQueue(work.client.clientId, claims.value.reply_to))) {
+    return refuseEnvelope({ ...work, claims: { ...claims.value, reply_to: undefined } as Claims }, refuse('reply_queues', 'body.reply_to'), deps)
+  }
+  const handler = handlerOf(claims.value.kind)
+  if (!handler) return refuseEnvelope(work, refuse('kind_unavailable', 'body.kind'), deps)
+  return walk(handler, work, deps, selection)
+}
+
+/** Who a job is from, without doing it; undefined for one that would be dropped. */
+export async function identify(job: ReceivedJob, deps: Deps): Promise<Known | undefined> {
+  const authentic = await authenticate(job, deps.settings.audience, deps.directory)
+  if (typeof authentic === 'string') return undefined
+  const claims = parse(Claims, authentic.payload, 'body')
+  const now = deps.clock()
+  const work = isRefusal(claims) ? unshaped(authentic, now, job.attempt) : workOf(authentic, claims.value, now, job.attempt)
+  return { kind: work.claims.kind, work }
+}
+
+async function walk(handler: Handler<unknown, unknown, unknown>, work: Work<unknown>, deps: Deps, selection: Selection): Promise<End> {
+  const { claims, client } = work
+  if (CATALOGUE[claims.kind].bulk && (await deps.announcer.isHeldBack(client.clientId))) return { end: 'later', ms: HELD_BACK_MS }
+  const opened = await handler.open(work, deps)
+  if (isRefusal(opened)) return refuseEnvelope(work, opened, deps)
+  const digest = deps.ring.requestDigest(handler.digestText(work, opened))
+  let prepared: unknown
+  for (let run = 0; run <= RERUNS_MAX; run += 1) {
+    const stored = await receipts.find(deps.store, work.receiptId)
+    const redo = stored !== undefined && stored.failedRecords > 0
+    if (stored && !(redo && stored.requestDigest.equals(digest))) return recall(stored, digest, work, deps)
+    const refusal = admit(claims, client, holdsCard(claims), deps.clock())
+    if (refusal) return refuseEnvelope(work, refusal, deps)
+    prepared ??= await handler.prepare(work, opened, deps, stored, selection)
+    // A chunk refused as a whole spoils nothing: its jti stays free for the batch it really belongs to.
+    if (isRefusal(prepared) && CATALOGUE[claims.kind].bulk) return refuseEnvelope(work, prepared, deps)
+    const decision: Decision = isRefusal(prepared) ? { answer: prepared, save: async () => {} } : await handler.decide(work, prepared, deps)
+    try {
+      return await remember(work, digest, decision, stored, deps, selection.probe !== undefined)
+    } catch (error) {
+      if (!(error instanceof LostRace)) throw error
+      deps.metrics.reruns.inc({ kind: claims.kind })
+      await new Promise(resolve => setTimeout(resolve, Math.random() * 4 * run))
+    }
+  }
+  throw new Fault('contention')
+}
+
+/** A receipt is there: answer it again, to the current envelope's reply_to, unless it stands for another request. */
+async function recall(stored: receipts.Receipt, digest: Buffer, work: Work<unknown>, deps: Deps): Promise<End> {
+  if (!stored.requestDigest.equals(digest)) return refuseEnvelope(work, refuse('jti_reused', 'body.jti'), deps)
+  if (stored.status === 'CANCELLED' && stored.outcomes === null) return refuseEnvelope(work, refuse('jti_spent', 'body.jti'), deps)
+  await answerAgain(stored, work, deps)
+  return { end: 'done', outcome: 'REPEATED' }
+}
+
+/** An answer without a receipt. The same jti may come again. */
+export async function refuseEnvelope(work: Work<unknown>, refusal: Refusal, deps: Deps): Promise<End> {
+  deps.metrics.refusedEnvelopes.inc({ reason: refusal.reason })
+  await tellOnly(work, refusal, deps)
+  return { end: 'done', outcome: 'FAILED' }
+}
+
+/** After a fault has used up its attempts, or a defect: a 500, which is no receipt. */
+export async function answerFault(work: Work<unknown>, deps: Deps): Promise<void> {
+  await tellOnly(work, refuse('internal', 'body'), deps)
+}
+
+async function tellOnly(work: Work<unknown>, refusal: Refusal, deps: Deps): Promise<void> {
+  await tellWithoutReceipt(work, { fields: fieldsOf(refusal) }, deps)
+}
+
+function workOf(authentic: Authentic, claims: Claims, now: number, attemptNo: number): Work<unknown> {
+  const { client, jws, block } = authentic
+  return {
+    claims,
+    request: claims.request,
+    client,
+    receiptId: receiptIdOf(client.clientId, claims.jti),
+    envelopeDigest: envelopeDigest(jws),
+    block,
+    acceptedAt: lifetimeOf(claims, false).iat,
+    now,
+    attempt: attemptNo,
+  }
+}
+
+/** Claims without their shape can still be answered: who, under which jti and to where is known. */
+function unshaped(authentic: Authentic, now: number, attemptNo: number): Work<unknown> {
+  const { payload, jti, iss } = authentic
+  const kind = typeof payload['kind'] === 'string' && Object.hasOwn(CATALOGUE, payload['kind']) ? (payload['kind'] as Kind) : 'token-create'
+  const iat = typeof payload['iat'] === 'number' && Number.isFinite(payload['iat']) && Math.abs(payload['iat']) < 1e11 ? payload['iat'] : now / 1000
+  const claims = { iss, jti, kind, iat, request: {} } as Claims
+  const replyTo = payload['reply_to']
+  const reference = payload['reference']
+  if (typeof replyTo === 'string' && /^[a-z0-9]{1,32}$/.test(replyTo)) claims.reply_to = replyTo
+  if (Claims.shape.reference.safeParse(reference).success && reference !== undefined) claims.reference = reference as string
+  return workOf(authentic, claims, now, attemptNo)
+}
+
+function holdsCard(claims: Claims): boolean {
+  return claims.request['encrypted_card'] !== undefined
+}

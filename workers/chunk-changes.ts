@@ -1,0 +1,114 @@
+// The `token-update` and `token-lifecycle` records of a chunk: tokens looked up at once, the rules folded in file
+// order, one update for all rows that changed.
+import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
+import type { TokenLifecycle } from '../src/job/token-lifecycle.ts'
+import type { UpdateRecord } from '../src/job/token-batch.ts'
+import * as tokens from '../src/store/tokens.ts'
+import type { StoredToken } from '../src/store/tokens.ts'
+import { type CardInput, checkCard } from '../src/token/card.ts'
+import { type Given, lifecycle, update } from '../src/token/decide.ts'
+import { factsOf } from './card-facts.ts'
+import type { ChunkRecord } from './chunk.ts'
+import { rejected } from './chunk-creates.ts'
+import type { RecordOutcome } from './chunk-outcomes.ts'
+import type { Deps } from './deps.ts'
+import { tokensFor } from './find-token.ts'
+import { openCapture } from './open-capture.ts'
+import { sealRow } from './seal-row.ts'
+import type { ChunkContext, Decided } from './token-batch.ts'
+import { givenOf } from './token-create.ts'
+import { plainFieldsOf } from './token-update.ts'
+
+export type PreparedChange = { line: number; reference: string | undefined; id: string } & (
+  | { action: TokenLifecycle['action'] }
+  | { given: Given; card: CardInput | undefined; field: string }
+)
+
+export async function prepareChanges(
+  records: readonly ChunkRecord[],
+  context: ChunkContext,
+  deps: Deps,
+): Promise<{ refused: RecordOutcome[]; prepared: PreparedChange[] }> {
+  const refused: RecordOutcome[] = []
+  const prepared: PreparedChange[] = []
+  for (const record of records) {
+    if (!('request' in record)) throw new Error('broken law: records without a request are settled before')
+    const { line, reference } = record
+    if ('action' in record.request) {
+      prepared.push({ line, reference, id: record.request.id, action: record.request.action })
+      continue
+    }
+    const request = record.request as UpdateRecord
+    const card = await cardOf(request, context, deps)
+    if (isRefusal(card)) refused.push(rejected(record, card))
+    else {
+      const given = { ...(card ? givenOf(card) : {}), ...plainFieldsOf(request) }
+      prepared.push({ line, reference, id: request.id, given, card, field: request.card ? 'body.card' : 'body.encrypted_card' })
+    }
+  }
+  // Rules are applied in file order, whatever order the lines of a block stand in.
+  return { refused, prepared: prepared.sort((a, b) => a.line - b.line) }
+}
+
+async function cardOf(request: UpdateRecord, context: ChunkContext, deps: Deps): Promise<CardInput | Refusal | undefined> {
+  if (request.scheme_token_action !== undefined) return refuse('scheme_action_unavailable', 'body.scheme_token_action')
+  if (request.card !== undefined) {
+    return request.encrypted_card === undefined ? checkCard(request.card, 'body.card') : refuse('field_conflict', 'body.card')
+  }
+  if (request.encrypted_card === undefined) return undefined
+  if (request.public_key_alias === undefined) return refuse('field_required', 'body.public_key_alias')
+  return openCapture(request.encrypted_card, request.public_key_alias, context.work.client, context.acceptedAt, deps)
+}
+
+export async function decideChanges(prepared: readonly PreparedChange[], context: ChunkContext, deps: Deps): Promise<Decided> {
+  if (prepared.length === 0) return { outcomes: [], save: async () => {} }
+  const { work } = context
+  const visible = await tokensFor(work.client, [...new Set(prepared.map(({ id }) => id))], deps)
+  const bases = new Map([...visible.values()].map(row => [row.tokenId, row]))
+  const rows = new Map(bases)
+  const outcomes: RecordOutcome[] = []
+  for (const change of prepared) {
+    const tokenId = visible.get(change.id)?.tokenId
+    const row = tokenId === undefined ? undefined : rows.get(tokenId)
+    const next = row ? await apply(change, row, rows, context, deps) : refuse('token_not_found', 'body.id')
+    if (isRefusal(next)) outcomes.push(rejected(change, next))
+    else {
+      rows.set(next.row.tokenId, next.row)
+      const { line, reference } = change
+      outcomes.push({ line, reference, outcome: next.outcome, reason: undefined, field: undefined, token: next.row })
+    }
+  }
+  for (const outcome of outcomes) if (outcome.token) outcome.token = rows.get(outcome.token.tokenId)
+  const changed = [...rows.values()].filter(row => row !== bases.get(row.tokenId))
+  if (work.request.dry_run) return { outcomes: outcomes.map(outcome => ({ ...outcome, token: undefined })), save: async () => {} }
+  return { outcomes, save: db => tokens.updateAll(db, changed.map(row => ({ ...row, version: (bases.get(row.tokenId)?.version ?? 0) + 1 }))) }
+}
+
+/** One record's verdict over the rows as earlier records left them. */
+async function apply(
+  change: PreparedChange,
+  row: StoredToken,
+  rows: ReadonlyMap<string, StoredToken>,
+  { work }: ChunkContext,
+  deps: Deps,
+): Promise<{ outcome: 'UPDATED' | 'UNCHANGED'; row: StoredToken } | Refusal> {
+  const at = { now: work.now, receiptId: work.receiptId }
+  if ('action' in change) {
+    const verdict = lifecycle(row, change.action, at, 'body.id')
+    if (isRefusal(verdict)) return verdict
+    if (!verdict.changed) return { outcome: 'UNCHANGED', row }
+    return { outcome: 'UPDATED', row: { ...verdict.row, sealVersion: verdict.row.sealed === null ? null : row.sealVersion } }
+  }
+  const scope = change.card && (await deps.directory.scope(row.tokenScope))
+  const facts = change.card && scope && factsOf(change.card, scope, undefined, true, deps, change.field)
+  if (isRefusal(facts)) return facts
+  if (facts && !row.fingerprint?.equals(facts.fingerprint)) {
+    const inChunk = [...rows.values()].some(other => other.tokenId !== row.tokenId && other.fingerprint?.equals(facts.fingerprint))
+    const [other] = await tokens.findByFingerprints(deps.store, [facts.fingerprint])
+    if (inChunk || (other && other.tokenId !== row.tokenId)) return refuse('pan_taken', change.field)
+  }
+  const verdict = update(row, { ...change.given, ...(facts ? { card: facts } : {}) }, at)
+  if (isRefusal(verdict)) return verdict
+  if (!verdict.changed) return { outcome: 'UNCHANGED', row }
+  return { outcome: 'UPDATED', row: sealRow(verdict, row, change.card?.pan, deps.ring) }
+}

@@ -1,0 +1,234 @@
+// The `token-create` records of a chunk: cryptography first, a hundred records at a time so that the event loop
+// breathes; then one look-up for all cards, the rules folded in file order, and one insert and one update.
+import { randomBytes } from 'node:crypto'
+import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
+import type { CreateRecord } from '../src/job/token-batch.ts'
+import type { Secret } from '../src/secret.ts'
+import * as dryRuns from '../src/store/dry-runs.ts'
+import * as guesses from '../src/store/guesses.ts'
+import type { Scope } from '../src/store/scopes.ts'
+import * as tokens from '../src/store/tokens.ts'
+import type { StoredToken } from '../src/store/tokens.ts'
+import { type CardInput, checkCard } from '../src/token/card.ts'
+import { type CardFacts, create, type Given } from '../src/token/decide.ts'
+import { factsOf, scopeFor } from './card-facts.ts'
+import { type ChunkRecord, reasonOf } from './chunk.ts'
+import type { RecordOutcome } from './chunk-outcomes.ts'
+import type { Deps } from './deps.ts'
+import { noteMisses } from './guessing.ts'
+import { openCapture } from './open-capture.ts'
+import { sealRow, tokenIdAt } from './seal-row.ts'
+import type { ChunkContext, Decided } from './token-batch.ts'
+import { fieldsOf, givenOf, internalOnly } from './token-create.ts'
+
+export interface PreparedCreate {
+  line: number
+  reference: string | undefined
+  field: string
+  scope: Scope
+  pan: Secret
+  facts: CardFacts
+  given: Given
+  key: string
+}
+
+const BREATH = 100
+const NONCE_BYTES = 12
+const ID_BYTES = 10
+
+export async function prepareCreates(
+  records: readonly ChunkRecord[],
+  context: ChunkContext,
+  deps: Deps,
+): Promise<{ refused: RecordOutcome[]; prepared: PreparedCreate[] }> {
+  const refused: RecordOutcome[] = []
+  const prepared: PreparedCreate[] = []
+  const scopes = await scopesOf(context, records, deps)
+  for (let start = 0; start < records.length; start += BREATH) {
+    if (start > 0) await new Promise(setImmediate)
+    const done = records.slice(start, start + BREATH).map(record => prepareCreate(record, scopes, context, deps))
+    for (const one of done) {
+      const result = one instanceof Promise ? await one : one
+      if ('outcome' in result) refused.push(result)
+      else prepared.push(result)
+    }
+  }
+  // Rules are applied in file order, whatever order the lines of a block stand in.
+  return { refused, prepared: prepared.sort((a, b) => a.line - b.line) }
+}
+
+/** Synchronous where the card is clear: a promise per record would cost more than its hash. */
+function prepareCreate(
+  record: ChunkRecord,
+  scopes: ReadonlyMap<string, Scope | Refusal>,
+  context: ChunkContext,
+  deps: Deps,
+): PreparedCreate | RecordOutcome | Promise<PreparedCreate | RecordOutcome> {
+  if (!('request' in record)) throw new Error('broken law: records without a request are settled before')
+  const request = record.request as CreateRecord
+  const { line, reference } = record
+  const scope = scopes.get(request.token_scope ?? context.work.request.token_scope ?? '')
+  if (scope === undefined) return rejected(record, refuse('field_required', 'body.token_scope'))
+  if (isRefusal(scope)) return rejected(record, scope)
+  const foreign = internalOnly(request, context.work.client, deps, 'body')
+  if (foreign) return rejected(record, foreign)
+  const finish = (card: CardInput | Refusal, field: string): PreparedCreate | RecordOutcome => {
+    if (isRefusal(card)) return rejected(record, card)
+    const facts = factsOf(card, scope, request.card_brand, request.token_type !== undefined && request.token_type !== 'REUSE', deps, field)
+    if (isRefusal(facts)) return rejected(record, facts)
+    const given = { ...givenOf(card), ...fieldsOf(request) }
+    return { line, reference, field, scope, pan: card.pan, facts, given, key: facts.fingerprint.toString('latin1') }
+  }
+  const { card, encrypted_card: encrypted, public_key_alias: alias } = request
+  if (card !== undefined && encrypted !== undefined) return rejected(record, refuse('field_conflict', 'body.card'))
+  if (card !== undefined) return finish(checkCard(card, 'body.card'), 'body.card')
+  if (encrypted === undefined) return rejected(record, refuse('field_required', 'body.encrypted_card'))
+  if (alias === undefined) return rejected(record, refuse('field_required', 'body.public_key_alias'))
+  return openCapture(encrypted, alias, context.work.client, context.acceptedAt, deps).then(opened => finish(opened, 'body.encrypted_card'))
+}
+
+/** Scopes named in the chunk, each looked up once. */
+async function scopesOf(context: ChunkContext, records: readonly ChunkRecord[], deps: Deps): Promise<Map<string, Scope | Refusal>> {
+  const { client, request } = context.work
+  const named = new Set(records.flatMap(record => ('request' in record ? ((record.request as CreateRecord).token_scope ?? []) : [])))
+  if (request.token_scope !== undefined) named.add(request.token_scope)
+  const scopes = new Map<string, Scope | Refusal>()
+  for (const name of named) scopes.set(name, await scopeFor(client, name, deps.directory, 'body.token_scope'))
+  return scopes
+}
+
+export function rejected({ line, reference }: { line: number; reference: string | undefined }, refusal: Refusal): RecordOutcome {
+  return { line, reference, outcome: 'REJECTED', ...reasonOf(refusal), token: undefined }
+}
+
+interface Folded {
+  row: StoredToken
+  base: StoredToken | undefined
+  pan: Secret
+  needsSeal: boolean
+}
+
+export async function decideCreates(prepared: readonly PreparedCreate[], context: ChunkContext, deps: Deps): Promise<Decided> {
+  const fingerprints = new Map(prepared.map(({ key, facts }) => [key, facts.fingerprint]))
+  const stored = new Map<string, StoredToken>()
+  for (const row of await tokens.findByFingerprints(deps.store, [...fingerprints.values()])) {
+    if (row.fingerprint) stored.set(row.fingerprint.toString('latin1'), row)
+  }
+  if (!context.batch) return decideDryRun(prepared, stored, context, deps)
+  const { outcomes, folded } = fold(prepared, stored, context)
+  sealAll(folded, deps)
+  // Records of one card all answer with the card's row as it ended.
+  for (const outcome of outcomes) outcome.token = outcome.key === undefined ? undefined : (folded.get(outcome.key)?.row ?? stored.get(outcome.key))
+  const rows = [...folded.values()]
+  const created = rows.filter(({ base }) => !base).map(({ row }) => row)
+  const updated = rows.filter(({ base }) => base).map(({ row }) => row)
+  noteMisses(context.work.client.clientId, created, deps)
+  return {
+    outcomes,
+    save: async db => {
+      await tokens.insertAll(db, created)
+      await tokens.updateAll(db, updated)
+    },
+  }
+}
+
+interface KeyedOutcome extends RecordOutcome {
+  /** The card it stands for, where it stands for one. */
+  key: string | undefined
+}
+
+/** The rules, record by record in file order, over the rows as earlier records of the chunk left them. */
+function fold(
+  prepared: readonly PreparedCreate[],
+  stored: ReadonlyMap<string, StoredToken>,
+  context: ChunkContext,
+): { outcomes: KeyedOutcome[]; folded: Map<string, Folded> } {
+  const { work } = context
+  const random = randomBytes(prepared.length * ID_BYTES)
+  const policy = policyOf(context)
+  const folded = new Map<string, Folded>()
+  const outcomes: KeyedOutcome[] = []
+  for (const [index, { line, reference, field, scope, pan, facts, given, key }] of prepared.entries()) {
+    const before = folded.get(key)
+    const base = before ? before.base : stored.get(key)
+    const current = before?.row ?? base
+    const verdict = create(current, given, facts, {
+      now: work.now,
+      tokenId: current?.tokenId ?? tokenIdAt(work.now, random.subarray(index * ID_BYTES, (index + 1) * ID_BYTES)),
+      tokenScope: scope.tokenScope,
+      receiptId: work.receiptId,
+      field,
+      batch: { ...policy, line },
+    })
+    if (isRefusal(verdict)) {
+      outcomes.push({ ...rejected({ line, reference }, verdict), key: undefined })
+      continue
+    }
+    if (verdict.changed) {
+      const row: StoredToken = { ...verdict.row, sealVersion: current?.sealVersion ?? null, version: base ? base.version + 1 : 1 }
+      folded.set(key, { row, base, pan, needsSeal: verdict.needsSeal || before?.needsSeal === true })
+    }
+    outcomes.push({ line, reference, outcome: verdict.outcome, reason: undefined, field: undefined, token: undefined, key })
+  }
+  return { outcomes, folded }
+}
+
+/** Seals what is to be written, with nonces drawn at once. */
+function sealAll(folded: ReadonlyMap<string, Folded>, deps: Deps): void {
+  const nonces = randomBytes(folded.size * NONCE_BYTES)
+  let index = 0
+  for (const entry of folded.values()) {
+    const nonce = nonces.subarray(index * NONCE_BYTES, (index + 1) * NONCE_BYTES)
+    if (entry.needsSeal) entry.row = sealRow(entry, entry.base, entry.pan, deps.ring, nonce)
+    index += 1
+  }
+}
+
+/** The same rules with no effect: what was seen is kept by fingerprint until the run is over, and no token is named. */
+async function decideDryRun(prepared: readonly PreparedCreate[], stored: Map<string, StoredToken>, context: ChunkContext, deps: Deps): Promise<Decided> {
+  const { work } = context
+  const run = runOf(work.claims.jti)
+  const seen = await dryRuns.findScratch(deps.store, run, work.request.chunk, [...new Map(prepared.map(({ key, facts }) => [key, facts.fingerprint])).values()])
+  for (const { key, facts } of prepared) {
+    const row = seen.get(facts.fingerprint.toString('hex'))
+    if (row) stored.set(key, { ...(row as StoredToken), fingerprint: facts.fingerprint })
+  }
+  const guessed = await guessedDigits(prepared, work.client.clientId, deps)
+  const allowed = prepared.filter(one => !guessed.has(digitsOf(one)))
+  const { outcomes, folded } = fold(allowed, stored, context)
+  const refused = prepared.filter(one => guessed.has(digitsOf(one))).map(one => rejected(one, refuse('guesses', one.field)))
+  const missed = prepared.filter(({ key }) => folded.has(key) && !stored.has(key))
+  return {
+    outcomes: [...outcomes, ...refused],
+    save: async db => {
+      const entries = [...folded.values()].flatMap(({ row }) => (row.fingerprint ? { fingerprint: row.fingerprint, row: { ...row, fingerprint: null, sealed: null } } : []))
+      await dryRuns.saveScratch(db, run, work.request.chunk, entries)
+      for (const tokenScope of new Set(missed.map(({ scope }) => scope.tokenScope))) {
+        await guesses.add(db, work.client.clientId, tokenScope, missed.filter(({ scope }) => scope.tokenScope === tokenScope).map(digitsOf))
+      }
+    },
+  }
+}
+
+const digitsOf = ({ facts }: PreparedCreate) => `${facts.bin}${facts.lastFour}`
+const runOf = (jti: string) => jti.slice(0, jti.lastIndexOf('-'))
+
+async function guessedDigits(prepared: readonly PreparedCreate[], clientId: string, deps: Deps): Promise<Set<string>> {
+  const guessed = new Set<string>()
+  for (const tokenScope of new Set(prepared.map(({ scope }) => scope.tokenScope))) {
+    const digits = prepared.filter(({ scope }) => scope.tokenScope === tokenScope).map(digitsOf)
+    for (const found of await guesses.findAbove(deps.store, clientId, tokenScope, digits, deps.settings.guessesMax)) guessed.add(found)
+  }
+  if (guessed.size > 0) deps.metrics.guesses.inc({ mode: 'dry-run' }, guessed.size)
+  return guessed
+}
+
+function policyOf({ work, batch, acceptedAt }: ChunkContext) {
+  const policy = work.request.policy
+  return {
+    batchNo: batch?.batchNo ?? 0,
+    onConflict: policy?.on_conflict ?? 'update',
+    onExpired: policy?.on_expired ?? 'import',
+    acceptedAt,
+  } as const
+}

@@ -1,0 +1,73 @@
+// A chunk's outcomes as its receipt keeps them: line, reference, outcome, reason, field and token id, packed as one
+// JSON text. No card details: those are joined when an answer is told again.
+import { REASONS, type Reason } from '../src/errors.ts'
+import { type Counts, noCounts, OUTCOMES, type Outcome, type RecordResult, tookEffect } from '../src/job/outcome.ts'
+import type { StoredToken } from '../src/store/tokens.ts'
+import { formatReuseToken } from '../src/token/token.ts'
+
+/** One record, decided. */
+export interface RecordOutcome {
+  line: number
+  reference: string | undefined
+  outcome: Outcome
+  reason: Reason | undefined
+  field: string | undefined
+  /** The token's row, where the record stands for one. */
+  token: StoredToken | undefined
+}
+
+type Packed = [line: number, outcome: number, tokenId: string | 0, reference?: string | 0, reason?: Reason | 0, field?: string]
+
+export function pack(records: readonly RecordOutcome[]): string {
+  return JSON.stringify(
+    records.map(({ line, outcome, token, reference, reason, field }) => {
+      const packed: Packed = [line, OUTCOMES.indexOf(outcome), token?.tokenId ?? 0]
+      if (reference !== undefined || reason !== undefined) packed.push(reference ?? 0)
+      if (reason !== undefined) packed.push(reason, field ?? '')
+      return packed
+    }),
+  )
+}
+
+/** The outcomes with token ids in place of rows. */
+export function unpack(text: string): (Omit<RecordOutcome, 'token'> & { tokenId: string | undefined })[] {
+  return (JSON.parse(text) as Packed[]).map(([line, outcome, tokenId, reference, reason, field]) => ({
+    line,
+    outcome: OUTCOMES[outcome] ?? 'FAILED',
+    tokenId: tokenId || undefined,
+    reference: reference || undefined,
+    reason: reason || undefined,
+    field: field || undefined,
+  }))
+}
+
+/** As the caller reads it. A deleted token has no details left to show. */
+export function toResult(record: RecordOutcome): RecordResult {
+  const { line, reference, outcome, reason, field, token } = record
+  const result: RecordResult = { line, outcome, code: codeOf(outcome, reason) }
+  if (reference !== undefined) result.reference = reference
+  if (reason !== undefined) result.reason = reason
+  if (field !== undefined) result.field = field
+  if (outcome === 'FAILED') result.reversal_status = 'NONE'
+  if (!token) return result
+  if (token.tokenType !== 'ANALYTICS') result.reuse_token = formatReuseToken(token.tokenId)
+  if (token.analyticsToken !== null) result.analytics_token = token.analyticsToken
+  if (token.bin !== null) result.bin = token.bin
+  if (token.lastFour !== null) result.last_four = token.lastFour
+  if (token.expiryMonth !== null) result.expiry_month = token.expiryMonth
+  if (token.expiryYear !== null) result.expiry_year = token.expiryYear
+  if (token.brand !== null) result.brand = token.brand
+  if (token.status !== 'ACTIVE') result.token_status = token.status
+  return result
+}
+
+function codeOf(outcome: Outcome, reason: Reason | undefined): number {
+  if (tookEffect(outcome)) return 200
+  return outcome === 'FAILED' ? 500 : REASONS[reason ?? 'internal'].code
+}
+
+export function count(records: readonly { outcome: Outcome }[]): Counts {
+  const counts = noCounts()
+  for (const { outcome } of records) counts[outcome] += 1
+  return counts
+}

@@ -1,0 +1,31 @@
+// What the line and its handlers are handed: everything a worker process opened, and nothing it could open itself.
+import type { Clock } from '../src/clock.ts'
+import type { Logger } from '../src/log.ts'
+import type { Metrics } from '../src/metrics.ts'
+import type { Queues } from '../src/queue/engine.ts'
+import type { Store } from '../src/store/pool.ts'
+import type { KeyRing } from '../src/vault/ring.ts'
+import type { Announcer } from './announce.ts'
+import type { Directory } from './directory.ts'
+
+export interface Deps {
+  settings: Settings
+  store: Store
+  queues: Queues
+  ring: KeyRing
+  directory: Directory
+  announcer: Announcer
+  clock: Clock
+  metrics: Metrics
+  log: Logger
+  /** Sees each record of a chunk before it is decided. Tests make it misbehave; production has none. */
+  inspect?: (record: { line: number; reference?: string | undefined }) => void
+}
+
+export interface Settings {
+  audience: string
+  thirdPartyTypes: readonly string[]
+  localSchemes: readonly string[]
+  guessesMax: number
+  dryRunRowsMax: number
+}

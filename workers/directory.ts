@@ -1,0 +1,104 @@
+// What a worker process knows of clients, scopes, capture keys and BIN ranges: read from the store and believed for a
+// few seconds, so that a revocation holds everywhere within ten.
+import type { KeyObject } from 'node:crypto'
+import type { Clock } from '../src/clock.ts'
+import type { Algorithm } from '../src/job/envelope.ts'
+import * as binRanges from '../src/store/bin-ranges.ts'
+import * as captureKeys from '../src/store/capture-keys.ts'
+import * as clients from '../src/store/clients.ts'
+import type { Client } from '../src/store/clients.ts'
+import type { Store } from '../src/store/pool.ts'
+import * as replyQueues from '../src/store/reply-queues.ts'
+import * as scopes from '../src/store/scopes.ts'
+import type { Scope } from '../src/store/scopes.ts'
+import { BUILT_IN_RANGES, type BinRange, type BinTable, makeBinTable } from '../src/token/bin.ts'
+import { type CaptureKey, openCaptureKey } from '../src/vault/capture.ts'
+import { importPublicJwk } from '../src/vault/client-key.ts'
+import type { KeyProvider } from '../src/vault/kek.ts'
+
+export interface KnownKey {
+  kid: string
+  alg: Algorithm
+  publicKey: KeyObject
+  live: boolean
+}
+
+export interface Directory {
+  client(clientId: string): Promise<{ client: Client; keys: KnownKey[] } | undefined>
+  scope(tokenScope: string): Promise<Scope | undefined>
+  /** A capture key whose private half is still there. */
+  captureKey(alias: string): Promise<{ entityId: string; key: CaptureKey } | undefined>
+  bins(): BinTable
+  binRange(id: number | null): Promise<BinRange | undefined>
+  /** Registers a reply queue; false where the client has as many as are allowed. */
+  openReplyQueue(clientId: string, replyTo: string): Promise<boolean>
+  /** Reads the BIN table anew. */
+  refresh(): Promise<void>
+}
+
+const BELIEVED_MS = 4_000
+const ENTRIES_MAX = 10_000
+
+/** Opens the directory; the BIN table is read once before it is used. */
+export async function openDirectory(store: Store, kek: KeyProvider, clock: Clock): Promise<Directory> {
+  const remembered = <T>(load: (key: string) => Promise<T>) => remember(load, clock)
+  const opened = new Map<string, CaptureKey>()
+  const clientOf = remembered(async clientId => {
+    const client = await clients.find(store, clientId)
+    if (!client) return undefined
+    const keys = await clients.findClientKeys(store, clientId)
+    return { client, keys: keys.map(key => ({ kid: key.kid, alg: key.alg, publicKey: importPublicJwk(key.publicJwk).key, live: isLive(key, clock()) })) }
+  })
+  const scopeOf = remembered(tokenScope => scopes.find(store, tokenScope))
+  const captureKeyOf = remembered(async alias => {
+    const record = await captureKeys.find(store, alias)
+    if (!record?.wrappedPrivate) {
+      opened.delete(alias)
+      return undefined
+    }
+    const key = opened.get(alias) ?? (await openCaptureKey({ ...record, wrappedPrivate: record.wrappedPrivate }, kek))
+    opened.set(alias, key)
+    return { entityId: record.entityId, key }
+  })
+  const replyQueueOf = remembered(async key => {
+    const [clientId = '', replyTo = ''] = key.split(' ')
+    return replyQueues.register(store, clientId, replyTo)
+  })
+  let ranges = new Map<number, BinRange>()
+  let table = makeBinTable(BUILT_IN_RANGES)
+  const refresh = async () => {
+    const imported = await binRanges.findAll(store)
+    const prefixes = new Set(imported.map(range => range.prefix))
+    const all = [...imported, ...BUILT_IN_RANGES.filter(range => !prefixes.has(range.prefix))]
+    ranges = new Map([...BUILT_IN_RANGES, ...imported].map(range => [range.id, range]))
+    table = makeBinTable(all)
+  }
+  await refresh()
+  return {
+    client: clientOf,
+    scope: scopeOf,
+    captureKey: captureKeyOf,
+    bins: () => table,
+    binRange: async id => (id === null ? undefined : ranges.get(id)),
+    openReplyQueue: (clientId, replyTo) => replyQueueOf(`${clientId} ${replyTo}`),
+    refresh,
+  }
+}
+
+function isLive(key: clients.ClientKey, now: number): boolean {
+  return key.state === 'ACTIVE' || (key.state === 'RETIRED' && key.validUntil !== null && now < key.validUntil)
+}
+
+/** `load`, asked at most once every few seconds per key; callers at the same moment share one question. */
+function remember<T>(load: (key: string) => Promise<T>, clock: Clock): (key: string) => Promise<T> {
+  const known = new Map<string, { value: Promise<T>; at: number }>()
+  return key => {
+    const entry = known.get(key)
+    if (entry && clock() - entry.at < BELIEVED_MS) return entry.value
+    if (known.size >= ENTRIES_MAX) known.clear()
+    const value = load(key)
+    known.set(key, { value, at: clock() })
+    value.catch(() => known.delete(key))
+    return value
+  }
+}

@@ -1,0 +1,32 @@
+// A token by the name a caller uses, if the caller may see it. Another entity's token, a deleted one and one that
+// never was are the same answer.
+import { type Refusal, refuse } from '../src/errors.ts'
+import type { Client } from '../src/store/clients.ts'
+import * as tokens from '../src/store/tokens.ts'
+import type { StoredToken } from '../src/store/tokens.ts'
+import { parseReuseToken } from '../src/token/token.ts'
+import type { Deps } from './deps.ts'
+
+export async function tokenFor(client: Client, id: string, deps: Pick<Deps, 'store' | 'directory'>, field: string): Promise<StoredToken | Refusal> {
+  const found = (await tokensFor(client, [id], deps)).get(id)
+  return found ?? refuse('token_not_found', field)
+}
+
+/** The live tokens among `ids` that this client may see, by the id as given. */
+export async function tokensFor(client: Client, ids: readonly string[], { store, directory }: Pick<Deps, 'store' | 'directory'>): Promise<Map<string, StoredToken>> {
+  const wanted = new Map<string, string>()
+  for (const id of ids) {
+    const uuid = parseReuseToken(id)
+    if (uuid !== undefined) wanted.set(id, uuid)
+  }
+  const rows = new Map((await tokens.findByIds(store, [...new Set(wanted.values())])).map(row => [row.tokenId, row]))
+  const visible = new Map<string, StoredToken>()
+  for (const [id, uuid] of wanted) {
+    const row = rows.get(uuid)
+    if (!row || row.status === 'DELETED') continue
+    const scope = await directory.scope(row.tokenScope)
+    if (scope && client.entities.includes(scope.entityId)) visible.set(id, row)
+  }
+  return visible
+}
+

@@ -1,0 +1,165 @@
+// `token-batch`: a chunk of up to a thousand records walks the line as one job. One asymmetric operation opens it,
+// every record is checked in memory, one statement per table writes it; its receipt is the checkpoint.
+import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
+import { chunkText } from '../src/job/digest.ts'
+import type { TokenBatch } from '../src/job/token-batch.ts'
+import * as batches from '../src/store/batches.ts'
+import type { Batch } from '../src/store/batches.ts'
+import * as dryRuns from '../src/store/dry-runs.ts'
+import type { Db } from '../src/store/pool.ts'
+import * as tokens from '../src/store/tokens.ts'
+import { type ChunkRecord, openChunk, readRecords } from './chunk.ts'
+import { decideChanges, prepareChanges, type PreparedChange } from './chunk-changes.ts'
+import { decideCreates, prepareCreates, type PreparedCreate } from './chunk-creates.ts'
+import { count, pack, type RecordOutcome, toResult, unpack } from './chunk-outcomes.ts'
+import type { Deps } from './deps.ts'
+import type { Decision, Handler, Selection, Work } from './work.ts'
+
+/** Where the chunk stands: in a batch, or in a dry run that leaves nothing. */
+export interface ChunkContext {
+  work: Work<TokenBatch>
+  batch: Batch | undefined
+  /** ms since the epoch: what freshness and expiry of every record of the batch are judged by. */
+  acceptedAt: number
+}
+
+interface Prepared {
+  context: ChunkContext
+  /** Outcomes known before any row was read. */
+  settled: RecordOutcome[]
+  creates: PreparedCreate[]
+  changes: PreparedChange[]
+}
+
+/** What the records that were decided against the store came to, and how to write it. */
+export interface Decided {
+  outcomes: RecordOutcome[]
+  save(db: Db): Promise<void>
+}
+
+const CARD_AGE_MS_MAX = 86_400_000
+const BATCH_AGE_MS_MAX = 7 * 86_400_000
+const SKEW_MS = 60_000
+
+export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
+  open: openChunk,
+  digestText: (work, plaintext) => chunkText(work.claims.request, plaintext),
+
+  async prepare(work, plaintext, deps, previous, selection) {
+    const { request } = work
+    const misnamed = jtiRefusal(work)
+    if (misnamed) return misnamed
+    if (request.record_kind === 'scheme-token') return refuse('kind_unavailable', 'body.request.record_kind')
+    const records = readRecords(plaintext, request)
+    if (isRefusal(records)) return records
+    const context = await contextOf(work, records, deps)
+    if (isRefusal(context)) return context
+    const before = previous?.outcomes ? await decidedBefore(previous.outcomes, deps) : undefined
+    const { settled, open } = settle(records, context, before, selection)
+    for (const record of open) deps.inspect?.(record)
+    if (request.record_kind === 'token-create') {
+      const { refused, prepared } = await prepareCreates(open, context, deps)
+      return { context, settled: [...settled, ...refused], creates: prepared, changes: [] }
+    }
+    const { refused, prepared } = await prepareChanges(open, context, deps)
+    return { context, settled: [...settled, ...refused], creates: [], changes: prepared }
+  },
+
+  async decide(work, { context, settled, creates, changes }, deps): Promise<Decision> {
+    const made = await decideCreates(creates, context, deps)
+    const changed = await decideChanges(changes, context, deps)
+    const records = [...settled, ...made.outcomes, ...changed.outcomes].sort((a, b) => a.line - b.line)
+    const counts = count(records)
+    return {
+      answer: {
+        batchNo: context.batch?.batchNo ?? null,
+        chunk: work.request.chunk,
+        counts,
+        records: records.map(toResult),
+        packed: pack(records),
+        dryRun: work.request.dry_run === true,
+      },
+      save: async db => {
+        await made.save(db)
+        await changed.save(db)
+      },
+    }
+  },
+}
+
+/** A chunk's jti says which chunk it is; a dry run has a random name of its own. */
+function jtiRefusal({ request, claims }: Work<TokenBatch>): Refusal | undefined {
+  const named = request.dry_run ? /^dry-[A-Za-z0-9_-]{8,64}-\d+$/.test(claims.jti) : claims.jti === `${request.batch_id}-${request.chunk}`
+  return named && claims.jti.endsWith(`-${request.chunk}`) ? undefined : refuse('field_format', 'body.jti')
+}
+
+async function contextOf(work: Work<TokenBatch>, records: ChunkRecord[], deps: Deps): Promise<ChunkContext | Refusal> {
+  const { request, client, acceptedAt: iat, claims } = work
+  const given = request.accepted_at * 1000
+  if (given > iat + SKEW_MS) return refuse('envelope_future', 'body.request.accepted_at')
+  if (request.dry_run) {
+    const used = await dryRuns.use(deps.store, client.clientId, request.block.records)
+    if (used > deps.settings.dryRunRowsMax) return refuse('dry_run_rows', 'body.request.dry_run')
+    return { work, batch: undefined, acceptedAt: given }
+  }
+  const layout = layoutOf(request)
+  const batch = await batches.open(deps.store, {
+    clientId: client.clientId,
+    batchId: request.batch_id,
+    recordKind: request.record_kind,
+    tokenScope: request.token_scope ?? null,
+    chunkRecords: request.chunk_records,
+    layout,
+    acceptedAt: given,
+  })
+  if (layoutText(batch.layout) !== layoutText(layout)) return refuse('batch_layout', 'body.request.batch_id')
+  const oldest = records.some(record => 'request' in record && 'encrypted_card' in record.request && record.request.encrypted_card !== undefined)
+    ? CARD_AGE_MS_MAX
+    : BATCH_AGE_MS_MAX
+  if (claims.iat * 1000 - batch.acceptedAt > oldest) return refuse('batch_too_old', 'body.request.accepted_at')
+  return { work, batch, acceptedAt: batch.acceptedAt }
+}
+
+function layoutOf(request: TokenBatch): Record<string, unknown> {
+  return {
+    record_kind: request.record_kind,
+    token_scope: request.token_scope ?? null,
+    chunk_records: request.chunk_records,
+    on_conflict: request.policy?.on_conflict ?? 'update',
+    on_expired: request.policy?.on_expired ?? 'import',
+  }
+}
+
+// PostgreSQL's jsonb keeps no order of keys.
+const layoutText = (layout: Record<string, unknown>) => JSON.stringify(Object.entries(layout).sort(([a], [b]) => (a < b ? -1 : 1)))
+
+/** What an earlier run of this chunk came to, by line, with the tokens as they are now. */
+async function decidedBefore(outcomes: string, { store }: Pick<Deps, 'store'>): Promise<Map<number, RecordOutcome>> {
+  const unpacked = unpack(outcomes)
+  const rows = await tokens.findByIds(store, [...new Set(unpacked.flatMap(({ tokenId }) => tokenId ?? []))])
+  const byId = new Map(rows.map(row => [row.tokenId, row]))
+  return new Map(unpacked.map(({ tokenId, ...record }) => [record.line, { ...record, token: tokenId === undefined ? undefined : byId.get(tokenId) }]))
+}
+
+/** Records that need no store: refused by their reader or shape, cancelled, poisonous, or decided by an earlier run of this chunk. */
+function settle(
+  records: ChunkRecord[],
+  context: ChunkContext,
+  known: ReadonlyMap<number, RecordOutcome> | undefined,
+  { poison, probe }: Selection,
+): { settled: RecordOutcome[]; open: ChunkRecord[] } {
+  const settled: RecordOutcome[] = []
+  const open: ChunkRecord[] = []
+  const cancelled = context.batch?.state === 'CANCELLED'
+  for (const [index, record] of records.entries()) {
+    const { line, reference } = record
+    const before = known?.get(line)
+    if (probe && (index < probe.from || index >= probe.to)) continue
+    if (before && before.outcome !== 'FAILED') settled.push(before)
+    else if (poison.has(index)) settled.push({ line, reference, outcome: 'FAILED', reason: 'internal', field: undefined, token: undefined })
+    else if (cancelled) settled.push({ line, reference, outcome: 'CANCELLED', reason: 'cancelled', field: undefined, token: undefined })
+    else if ('reason' in record) settled.push({ line, reference, outcome: 'REJECTED', reason: record.reason, field: record.field, token: undefined })
+    else open.push(record)
+  }
+  return { settled, open }
+}

@@ -1,0 +1,36 @@
+// `token-lifecycle`: suspend, activate or delete one token.
+import { isRefusal } from '../src/errors.ts'
+import { requestText } from '../src/job/digest.ts'
+import type { TokenLifecycle } from '../src/job/token-lifecycle.ts'
+import * as tokens from '../src/store/tokens.ts'
+import { lifecycle } from '../src/token/decide.ts'
+import { formatReuseToken } from '../src/token/token.ts'
+import { tokenFor } from './find-token.ts'
+import { decideInSequence } from './in-sequence.ts'
+import type { Handler } from './work.ts'
+
+export const tokenLifecycle: Handler<TokenLifecycle, undefined, TokenLifecycle> = {
+  open: async () => undefined,
+  digestText: work => requestText('token-lifecycle', work.claims.request),
+  prepare: async work => work.request,
+
+  async decide(work, { id, action }, deps) {
+    const stored = await tokenFor(work.client, id, deps, 'body.id')
+    if (isRefusal(stored)) return { answer: stored, save: async () => {} }
+    return decideInSequence(work, stored.tokenId, deps, async () => {
+      const verdict = lifecycle(stored, action, { now: work.now, receiptId: work.receiptId }, 'body.id')
+      if (isRefusal(verdict)) return { answer: verdict, save: async () => {} }
+      const row = { ...stored, ...verdict.row, sealVersion: verdict.row.sealed === null ? null : stored.sealVersion }
+      return {
+        answer: {
+          code: 204,
+          outcome: row.status,
+          tokenId: row.tokenId,
+          record: { id: formatReuseToken(row.tokenId), token_status: row.status },
+        },
+        save: db => (verdict.changed ? tokens.updateAll(db, [row]) : tokens.touch(db, row.tokenId, work.receiptId, stored.version)),
+      }
+    })
+  },
+}
+

@@ -1,0 +1,70 @@
+// The value that walks the line: a job that was authenticated and has its shape, and what a handler makes of it.
+import type { Refusal } from '../src/errors.ts'
+import type { Counts, RecordResult } from '../src/job/outcome.ts'
+import type { Claims } from '../src/job/envelope.ts'
+import type { Client } from '../src/store/clients.ts'
+import type { Db } from '../src/store/pool.ts'
+import type { Receipt } from '../src/store/receipts.ts'
+import type { Deps } from './deps.ts'
+
+export interface Work<Request> {
+  claims: Claims
+  request: Request
+  /** For whom: `client_id` of a system client's envelope, else `iss`. */
+  client: Client
+  receiptId: string
+  envelopeDigest: Buffer
+  block: string | undefined
+  /** ms since the epoch: when the sender accepted the work; freshness and expiry of cards are judged by it. */
+  acceptedAt: number
+  /** ms since the epoch: this attempt's now. */
+  now: number
+  attempt: number
+}
+
+/** What one attempt decided. `save` writes the effect inside the line's transaction and nothing else. */
+export interface Decision {
+  answer: Refusal | Success | ChunkAnswer
+  save(db: Db): Promise<void>
+}
+
+export interface Success {
+  code: 200 | 204
+  outcome: string
+  tokenId: string
+  record: Record<string, unknown>
+}
+
+export interface ChunkAnswer {
+  /** `null` for a dry run, which belongs to no batch. */
+  batchNo: number | null
+  chunk: number
+  counts: Counts
+  records: RecordResult[]
+  /** The outcomes as the receipt keeps them. */
+  packed: string
+  /** A dry run leaves no receipt. */
+  dryRun: boolean
+}
+
+/** Which records of a chunk to leave out, by index: those that crash us. */
+export interface Selection {
+  poison: ReadonlySet<number>
+  /** Only these are tried, and nothing is kept: a probe. */
+  probe?: { from: number; to: number }
+}
+
+/**
+ * A kind's own part of the line. `open` reads what the request's digest needs (only a chunk has that), `prepare` does
+ * all cryptography and form, `decide` reads rows and applies pure rules; it is called again after a lost race.
+ */
+export interface Handler<Request, Opened, Prepared> {
+  open(work: Work<Request>, deps: Deps): Promise<Opened | Refusal>
+  digestText(work: Work<Request>, opened: Opened): string
+  prepare(work: Work<Request>, opened: Opened, deps: Deps, previous: Receipt | undefined, selection: Selection): Promise<Prepared | Refusal>
+  decide(work: Work<Request>, prepared: Prepared, deps: Deps): Promise<Decision>
+}
+
+export function isChunk(answer: Decision['answer']): answer is ChunkAnswer {
+  return 'records' in answer
+}
