@@ -1,7 +1,7 @@
 // The line that every job walks: authenticate, recall, admit, decide, remember, announce. One attempt is one call.
 // Transactions are opened and run again here, never by a handler; the receipt, written under its lock, is what makes
 // an effect happen once. It decides nothing about cards: that is the handlers' and the rules'.
-import { Fault, isRefusal, type Refusal, refuse, toFault } from '../src/errors.ts'
+import { Fault, isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import { CATALOGUE, type Kind } from '../src/job/catalogue.ts'
 import { envelopeDigest } from '../src/job/digest.ts'
 import { Claims, lifetimeOf } from '../src/job/envelope.ts'
@@ -14,6 +14,7 @@ import * as receipts from '../src/store/receipts.ts'
 import { admit } from './admit.ts'
 import { type Authentic, authenticate } from './authenticate.ts'
 import type { Deps } from './deps.ts'
+import { noteDrop } from './drops.ts'
 import { handlerOf } from './handlers.ts'
 import { answerAgain, remember, tellWithoutReceipt } from './remember.ts'
 import type { Decision, Handler, Selection, Work } from './work.ts'
@@ -37,7 +38,7 @@ export interface Known {
 export async function attempt(job: ReceivedJob, deps: Deps, selection: Selection, seen: (known: Known) => void): Promise<End> {
   const authentic = await authenticate(job, deps.settings.audience, deps.directory)
   if (typeof authentic === 'string') {
-    deps.metrics.refusedEnvelopes.inc({ reason: authentic })
+    noteDrop(authentic, deps)
     return { end: 'done', outcome: 'DROPPED' }
   }
   const now = deps.clock()

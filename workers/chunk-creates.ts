@@ -11,6 +11,7 @@ import * as tokens from '../src/store/tokens.ts'
 import type { StoredToken } from '../src/store/tokens.ts'
 import { type CardInput, checkCard } from '../src/token/card.ts'
 import { type CardFacts, create, type Given } from '../src/token/decide.ts'
+import { holdsPan } from '../src/token/pan.ts'
 import { factsOf, scopeFor } from './card-facts.ts'
 import { type ChunkRecord, reasonOf } from './chunk.ts'
 import type { RecordOutcome } from './chunk-outcomes.ts'
@@ -74,6 +75,8 @@ function prepareCreate(
   if (foreign) return rejected(record, foreign)
   const finish = (card: CardInput | Refusal, field: string): PreparedCreate | RecordOutcome => {
     if (isRefusal(card)) return rejected(record, card)
+    // The file's reader saw this of a clear card; of an encrypted one only we can.
+    if (reference !== undefined && holdsPan(reference, card.pan.reveal())) return rejected({ line, reference: undefined }, refuse('reference_pan', 'body.reference'))
     const facts = factsOf(card, scope, request.card_brand, request.token_type !== undefined && request.token_type !== 'REUSE', deps, field)
     if (isRefusal(facts)) return rejected(record, facts)
     const given = { ...givenOf(card), ...fieldsOf(request) }
@@ -164,7 +167,8 @@ function fold(
       outcomes.push({ ...rejected({ line, reference }, verdict), key: undefined })
       continue
     }
-    if (verdict.changed) {
+    // A mark alone is saved too: without it an earlier line, coming later, would overwrite what this one confirmed.
+    if (verdict.changed || verdict.marked) {
       const row: StoredToken = { ...verdict.row, sealVersion: current?.sealVersion ?? null, version: base ? base.version + 1 : 1 }
       folded.set(key, { row, base, pan, needsSeal: verdict.needsSeal || before?.needsSeal === true })
     }

@@ -143,7 +143,6 @@ export const Identity = z.object({
   aud: z.string(),
   client_id: clientId().optional(),
   jti: jti(),
-  reply_to: z.unknown(),
 })
 
 /** When a job may still be started, in ms, and which claim is wrong about time if one is. */

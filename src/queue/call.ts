@@ -26,10 +26,30 @@ export async function settles(ms: number, work: Promise<unknown>): Promise<boole
   return Promise.race([settled, late]).finally(() => clearTimeout(timer))
 }
 
+const DEADLOCKS_MAX = 4
+
+/** Repeats `work` when PostgreSQL chose it as the victim of a deadlock, which leaves nothing of it behind. */
+export async function undeadlocked<T>(work: (time: number) => Promise<T>): Promise<T> {
+  for (let time = 1; ; time++) {
+    try {
+      return await work(time)
+    } catch (error) {
+      const { code } = error as { code?: unknown }
+      if ((code !== '40P01' && code !== '40001') || time === DEADLOCKS_MAX) throw error
+    }
+  }
+}
+
 /** A Fault for what drivers and servers say; what isn't theirs is ours and stays as it is. */
 export function meaningOf(error: unknown): unknown {
   if (error instanceof Fault || error instanceof ConfigError || !(error instanceof Error)) return error
-  if (error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError) return error
+  if (
+    error.message.startsWith('broken law') ||
+    error instanceof TypeError ||
+    error instanceof RangeError ||
+    error instanceof SyntaxError
+  )
+    return error
   const { code } = error as Error & { code?: unknown }
   const sqlstate = typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined
   if (sqlstate?.startsWith('22') || sqlstate?.startsWith('23')) return new Fault('data', error)

@@ -1,6 +1,7 @@
 // BullMQ's worker, disarmed: a job's options come from whoever may write to the server and beat the worker's own, so
 // they are replaced before anything reads them. It doesn't judge the data.
 import { type IQueueBackend, type Job, type JobJson, type JobsOptions, Worker } from 'bullmq'
+import { undeadlocked } from './call.ts'
 
 /** Every job's options, whatever was stored with it. `attempts` only has to be out of reach: the handler decides. */
 const OPTIONS: JobsOptions = {
@@ -11,12 +12,17 @@ const OPTIONS: JobsOptions = {
   stackTraceLimit: 0,
 }
 const FETCH_RETRY_MS = 250
+const FETCH_NOTHING = () => false
 
 export interface Marks {
   tied: boolean
   exhausted: boolean
   readable: boolean
 }
+
+type Base = Worker<unknown, { ok: 1 }, string, IQueueBackend>
+type Completed = Parameters<Base['handleCompleted']>
+type Failed = Parameters<Base['handleFailed']>
 
 export class Consumer extends Worker<unknown, { ok: 1 }, string, IQueueBackend> {
   readonly #marks = new WeakMap<Job, Marks>()
@@ -45,14 +51,26 @@ export class Consumer extends Worker<unknown, { ok: 1 }, string, IQueueBackend> 
   }
 
   /** Nothing is fetched that would be in the way of a pause or an end. A server that refuses (loading, out of memory, read-only) is asked again after a pause, not in a hot loop. */
-  protected override async moveToActive(token: string, name?: string): ReturnType<Worker['moveToActive']> {
+  protected override async moveToActive(token: string, name?: string): Promise<Job> {
     if (this.paused || this.closing) return undefined as unknown as Job
     try {
-      return await super.moveToActive(token, name)
+      return await undeadlocked(() => super.moveToActive(token, name))
     } catch (error) {
       if (!this.closing) await this.delay(FETCH_RETRY_MS)
       throw error
     }
+  }
+
+  /**
+   * On PostgreSQL one transaction finishes a job and fetches the next, and two of them deadlock over jobs whose delay
+   * is over. The victim is a finished job that would be run again: it is finished once more, alone.
+   */
+  protected override handleCompleted(...[result, job, token, fetchNext, span]: Completed): Promise<Job> {
+    return undeadlocked(time => super.handleCompleted(result, job, token, time === 1 ? fetchNext : FETCH_NOTHING, span))
+  }
+
+  protected override handleFailed(...[error, job, token, , span]: Failed): Promise<Job> {
+    return undeadlocked(() => super.handleFailed(error, job, token, FETCH_NOTHING, span))
   }
 
   /** Stops renewing locks of jobs that are given up, and lets go of the server. */

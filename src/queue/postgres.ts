@@ -3,7 +3,7 @@
 import { createPostgresBackend, LATEST_SCHEMA_VERSION, runMigrations } from 'bullmq'
 import { ConfigError } from '../config.ts'
 import { meaningOf, within } from './call.ts'
-import type { QueueOptions } from './engine.ts'
+import type { JobState, QueueOptions } from './engine.ts'
 import type { Server } from './server.ts'
 
 const CALL_MS = 5_000
@@ -12,6 +12,20 @@ const CLIENTS_PER_WORKER = 3
 const CLIENTS_OF_PRODUCERS = 2
 /** PostgreSQL cuts an application_name here. */
 const NAME_BYTES = 63
+
+const ORDERS: Record<JobState, string> = {
+  waiting: 'priority, seq',
+  active: 'seq',
+  delayed: 'process_at_ms, seq',
+  failed: 'finished_at_ms, seq',
+}
+
+interface Row {
+  id: string
+  data: unknown
+  timestamp: number
+  reason: string | null
+}
 
 export interface PgQueryable {
   query(text: string, params?: unknown[]): Promise<{ rows: unknown[] }>
@@ -48,6 +62,7 @@ export async function connectPostgres(pool: PgPoolLike, options: QueueOptions): 
   return {
     engine: 'postgres',
     prefix: options.prefix,
+    idleSeconds: 5,
     producer: () => access,
     consumer: () => access,
     admit() {
@@ -67,6 +82,13 @@ export async function connectPostgres(pool: PgPoolLike, options: QueueOptions): 
         id,
       ])
       return rows.length > 0
+    },
+    // BullMQ pages through waiting and active jobs from the newest, whatever order is asked for.
+    async list(queue, state, start, end) {
+      const sql = `select id, data, added_at_ms::float8 as timestamp, failed_reason as reason from bullmq.job
+        where queue = $1 and state = $2 order by ${ORDERS[state]} offset $3 limit $4`
+      const rows = await ask<Row>(pool, sql, [queue, state, start, end - start + 1])
+      return rows.map(({ reason, ...job }) => ({ ...job, ...(reason !== null && { failedReason: reason }) }))
     },
     async workersOf(queue) {
       const name = Buffer.from(queue).subarray(0, NAME_BYTES).toString()

@@ -3,7 +3,7 @@
 import { Queue as BullQueue, type Job, type JobType } from 'bullmq'
 import { assert, Fault } from '../errors.ts'
 import { describeError } from '../log.ts'
-import { meaningOf, within } from './call.ts'
+import { meaningOf, undeadlocked, within } from './call.ts'
 import type { JobState, ListedJob, QueuedJob, QueueOptions, Queues, Worker } from './engine.ts'
 import { openPresence } from './presence.ts'
 import type { Server } from './server.ts'
@@ -62,15 +62,19 @@ export function openQueues(server: Server, options: QueueOptions): Queues {
   }
   async function call<T>(ms: number, work: () => Promise<T>): Promise<T> {
     try {
-      return await within(ms, work())
+      return await within(ms, undeadlocked(work))
     } catch (error) {
       const meaning = meaningOf(error)
       if (meaning instanceof Fault && meaning.code === 'queue_away') presence.suspect()
       throw meaning
     }
   }
-  const listed = async (queue: string, types: JobType[], start: number, end: number) =>
-    (await queueOf(queue).getJobs(types, start, end, true)).filter(job => job !== undefined).map(describe)
+  async function list(queue: string, states: JobState[], start: number, end: number): Promise<ListedJob[]> {
+    const { list: own } = server
+    if (own) return (await Promise.all(states.map(state => own(queue, state, start, end)))).flat()
+    const types = states.flatMap(state => STATES[state])
+    return (await queueOf(queue).getJobs(types, start, end, true)).filter(job => job !== undefined).map(describe)
+  }
 
   return {
     engine: server.engine,
@@ -112,20 +116,12 @@ export function openQueues(server: Server, options: QueueOptions): Queues {
       }),
     oldestMs: queue =>
       call(CALL_MS, async () => {
-        const first = await listed(queue, STATES.waiting, 0, 0)
+        const first = await list(queue, ['waiting'], 0, 0)
         if (first.length === 0) return undefined
         return Math.max(0, Date.now() - Math.min(...first.map(job => job.timestamp)))
       }),
     has: (queue, id) => call(CALL_MS, () => server.has(queue, id)),
-    list: (queue, states, start, end) =>
-      call(BULK_MS, () =>
-        listed(
-          queue,
-          states.flatMap(state => STATES[state]),
-          start,
-          end,
-        ),
-      ),
+    list: (queue, states, start, end) => call(BULK_MS, () => list(queue, states, start, end)),
     get: (queue, id) =>
       call(CALL_MS, async () => {
         const job = await queueOf(queue).getJob(id)
@@ -137,7 +133,8 @@ export function openQueues(server: Server, options: QueueOptions): Queues {
         await job?.updateData(data)
         return job !== undefined
       }),
-    remove: (queue, id) => call(CALL_MS, async () => (await queueOf(queue).remove(id)) > 0),
+    remove: (queue, id) =>
+      call(CALL_MS, async () => (await server.has(queue, id)) && (await queueOf(queue).remove(id)) > 0),
     obliterate: queue =>
       call(OBLITERATE_MS, async () => {
         await queueOf(queue).obliterate({ force: true })

@@ -21,6 +21,7 @@ const COMMON: RedisOptions = {
   connectTimeout: CALL_MS,
   keepAlive: 30_000,
   retryStrategy,
+  disableClientInfo: true,
   // A primary that became a replica: connect anew and send the command again.
   reconnectOnError: error => (error.message.startsWith('READONLY') ? 2 : false),
 }
@@ -61,6 +62,7 @@ export async function connectRedis(urls: string[], options: QueueOptions): Promi
   return {
     engine: 'redis',
     prefix,
+    idleSeconds: 1,
     producer: () => ({ connection: producer }),
     consumer() {
       if (consumer === undefined) {

@@ -1,6 +1,7 @@
 // What differs between the two engines, and nothing else: how to reach the server, and the few questions that
 // BullMQ has no portable word for. It isn't an abstraction of queues; that is BullMQ's.
 import type { BackendFactory, IQueueBackend } from 'bullmq'
+import type { JobState, ListedJob } from './engine.ts'
 
 /** BullMQ's connection option and its backend, of either engine. */
 export interface Access {
@@ -11,6 +12,8 @@ export interface Access {
 export interface Server {
   engine: 'redis' | 'postgres'
   prefix: string
+  /** How long an idle worker waits before it looks by itself, in case a wake-up was lost. */
+  idleSeconds: number
   /** Fails soon when the server is away. */
   producer(): Access
   /** Waits for the server to come back. */
@@ -19,6 +22,8 @@ export interface Server {
   admit(): void
   dismiss(): void
   has(queue: string, id: string): Promise<boolean>
+  /** Oldest first, where BullMQ's own listing isn't. */
+  list?(queue: string, state: JobState, start: number, end: number): Promise<ListedJob[]>
   workersOf(queue: string): Promise<number | undefined>
   /** Cuts a job off from a parent, so that finishing it touches nothing but itself. */
   sever(queue: string, id: string): Promise<void>

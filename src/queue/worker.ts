@@ -2,7 +2,7 @@
 // server; it doesn't know what a job means.
 import { DelayedError, type Job, UnrecoverableError } from 'bullmq'
 import { assert, Fault } from '../errors.ts'
-import { settles } from './call.ts'
+import { settles, undeadlocked } from './call.ts'
 import { Consumer } from './consumer.ts'
 import type { Disposition, Handler, ReceivedJob, Worker, WorkOptions } from './engine.ts'
 import type { Server } from './server.ts'
@@ -33,6 +33,7 @@ export function openWorker(server: Server, queue: string, handler: Handler, opti
   let consumer: Consumer | undefined
   let closing: Promise<void> | undefined
   let paused = false
+  let listens = false
   let active = 0
   const listening = Promise.withResolvers<void>()
   const stopped = new AbortController()
@@ -68,7 +69,7 @@ export function openWorker(server: Server, queue: string, handler: Handler, opti
         lockRenewTime: lockMs / 2,
         stalledInterval: stalledMs,
         maxStalledCount: STALLED_MAX,
-        drainDelay: 5,
+        drainDelay: server.idleSeconds,
         runRetryDelay: RESTART_MS,
         removeOnComplete: { count: 0 },
         removeOnFail: { count: 0 },
@@ -90,8 +91,10 @@ export function openWorker(server: Server, queue: string, handler: Handler, opti
       consumer = open()
       try {
         await consumer.waitUntilReady()
+        if (stopped.signal.aborted) return
         if (paused) await consumer.pause(true)
         const running = consumer.run()
+        listens = true
         listening.resolve()
         await Promise.race([closed, running.then(() => closed)])
       } catch (error) {
@@ -105,6 +108,8 @@ export function openWorker(server: Server, queue: string, handler: Handler, opti
   async function close(deadlineMs: number): Promise<void> {
     stopped.abort()
     listening.reject(new Fault('queue_away', new Error('closed before it listened')))
+    // One that closes while it connects would leave a connection behind.
+    if (consumer && !listens) await settles(Math.max(deadlineMs, ABORTED_MS_MAX), consumer.waitUntilReady())
     const ending = consumer?.close() ?? Promise.resolve()
     if (!(await settles(deadlineMs, ending))) {
       consumer?.cancelAllJobs('shutdown')
@@ -157,7 +162,7 @@ async function dispose(job: Job, token: string, disposition: Disposition): Promi
   if ('done' in disposition) return { ok: 1 }
   if ('retryInMs' in disposition) throw new Again(disposition.retryInMs)
   if ('deferMs' in disposition) {
-    await job.moveToDelayed(Date.now() + disposition.deferMs, token)
+    await undeadlocked(() => job.moveToDelayed(Date.now() + disposition.deferMs, token))
     throw new DelayedError()
   }
   throw new UnrecoverableError(/^[a-z_]{1,64}$/.test(disposition.code) ? disposition.code : 'defect')

@@ -19,7 +19,7 @@ export async function find(db: Db): Promise<Installation | undefined> {
 /** False where there is one; it stays as it is. */
 export async function insert(db: Db, installation: Omit<Installation, 'createdAt'>): Promise<boolean> {
   const { count } = await db.query({
-    text: 'insert into tokenmill.installation (installation_id, kek_id) values ($1, $2) on conflict (only) do nothing',
+    text: 'insert into tokenmill.installation (installation_id, kek_id) values ($1, $2) on conflict (singleton) do nothing',
     values: [installation.installationId, installation.kekId],
   })
   return count === 1

@@ -1,0 +1,127 @@
+// The client's file: who a sender is, the key it signs with, the public keys it encrypts to, and the keys by which it
+// knows results to be the installation's. What `client add --json` prints and `--client FILE` takes. It isn't a store:
+// a producer that has this file and a queue needs nothing else of the installation.
+import { createPrivateKey, type JsonWebKey, type KeyObject } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { z } from 'zod'
+import { ConfigError } from '../src/config.ts'
+import { type Algorithm, clientId, type SigningKey } from '../src/job/envelope.ts'
+import { alias, uuid } from '../src/job/text.ts'
+import { importPublicJwk, type Jwk } from '../src/vault/client-key.ts'
+import { type PublicCaptureKey, readPublicCaptureKey } from '../src/vault/encrypt.ts'
+import { PRIVATE_MEMBERS } from '../src/vault/jwe-key.ts'
+
+const CaptureKeyEntry = z.strictObject({ alias: alias(), public_key_file: z.string().min(1) })
+const Jwks = z.strictObject({ keys: z.array(z.record(z.string(), z.unknown())).max(32) })
+
+/** File names are relative to the file itself. */
+export const ClientFile = z.strictObject({
+  client_id: clientId(),
+  user_id: uuid(),
+  /** Absent where it wasn't kept: it is shown once. Only HTTP needs it. */
+  api_key: z.string().optional(),
+  entity_id: uuid(),
+  /** The private JWK; null where the client made its key itself and has to fill its place in. */
+  signing_key_file: z.string().min(1).nullable(),
+  /** Absent where the entity has no scope yet. */
+  token_scope: uuid().optional(),
+  capture_keys: z.strictObject({ jwe: CaptureKeyEntry.optional(), pgp: CaptureKeyEntry.optional() }),
+  base_url: z.string(),
+  /** The installation's name. */
+  audience: z.string().min(1),
+  /** Public halves of what results are signed with. */
+  installation_keys: Jwks,
+})
+export type ClientFile = z.infer<typeof ClientFile>
+
+export interface Credentials {
+  userId: string
+  entityId: string
+  audience: string
+  tokenScope: string | undefined
+  baseUrl: string
+  signingKey: SigningKey
+  captureKeys: { jwe: PublicCaptureKey | undefined; pgp: PublicCaptureKey | undefined }
+  /** By `kid`. */
+  installationKeys: ReadonlyMap<string, { alg: Algorithm; publicKey: KeyObject }>
+}
+
+/** The file and every key it names. Throws `ConfigError` that says which part of it is wrong. */
+export async function readCredentials(path: string): Promise<Credentials> {
+  const file = await readClientFile(path)
+  const { signing_key_file: keyFile } = file
+  if (keyFile === null)
+    throw new ConfigError(`${path}: signing_key_file names no file; put the place of the client's private JWK there`)
+  return {
+    userId: file.user_id,
+    entityId: file.entity_id,
+    audience: file.audience,
+    tokenScope: file.token_scope,
+    baseUrl: file.base_url,
+    signingKey: await readSigningKey(beside(path, keyFile), file.client_id),
+    captureKeys: await readCaptureKeys(path, file),
+    installationKeys: new Map(file.installation_keys.keys.map(importInstallationKey)),
+  }
+}
+
+/** The file alone; keys are read by those who need them. */
+export async function readClientFile(path: string): Promise<ClientFile> {
+  const parsed = ClientFile.safeParse(parseJson(path, await readText(path)))
+  if (parsed.success) return parsed.data
+  const issue = parsed.error.issues[0]
+  const where = issue?.path.join('.') || (issue?.code === 'unrecognized_keys' ? issue.keys.join(', ') : 'the file')
+  throw new ConfigError(`${path}: ${where} is not as a client's file has it (${issue?.code})`)
+}
+
+export async function readCaptureKeys(path: string, file: ClientFile): Promise<Credentials['captureKeys']> {
+  const read = async (entry: z.infer<typeof CaptureKeyEntry> | undefined) =>
+    entry && readPublicCaptureKey(entry.alias, await readText(beside(path, entry.public_key_file)))
+  return { jwe: await read(file.capture_keys.jwe), pgp: await read(file.capture_keys.pgp) }
+}
+
+/** A private JWK. Its `kid` is the JWK's own or else its thumbprint, as at registration. */
+export async function readSigningKey(path: string, owner: string): Promise<SigningKey> {
+  const jwk = parseJson(path, await readText(path)) as Jwk
+  try {
+    const { alg, kid } = importPublicJwk(publicPart(jwk))
+    return { clientId: owner, kid, alg, privateKey: createPrivateKey({ key: jwk as JsonWebKey, format: 'jwk' }) }
+  } catch (error) {
+    // What node:crypto says of a key may quote it.
+    throw new ConfigError(`${path}: ${error instanceof ConfigError ? error.message : 'not a private JWK'}`)
+  }
+}
+
+/** A JWK without what only its owner may know. */
+export function publicPart(jwk: Jwk): Jwk {
+  const hidden: readonly string[] = PRIVATE_MEMBERS
+  return Object.fromEntries(Object.entries(jwk).filter(([name]) => !hidden.includes(name)))
+}
+
+function importInstallationKey(jwk: Jwk): [string, { alg: Algorithm; publicKey: KeyObject }] {
+  const { kid, alg, key } = importPublicJwk(jwk)
+  return [kid, { alg, publicKey: key }]
+}
+
+function beside(path: string, name: string): string {
+  return resolve(dirname(path), name)
+}
+
+async function readText(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new ConfigError(code === 'ENOENT' ? `${path} is not there` : `${path} can't be read (${code})`)
+  }
+}
+
+function parseJson(path: string, text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text)
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
+  } catch {
+    // Its message would quote the file.
+  }
+  throw new ConfigError(`${path} is not a JSON object`)
+}

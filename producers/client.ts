@@ -1,0 +1,145 @@
+// What an upstream system imports: it submits work, finds the answers on its results queue, and repeats what stays
+// unanswered. It holds no key of the vault; it needs a queue server, and no HTTP.
+import { type Clock, systemClock } from '../src/clock.ts'
+import type { Result } from '../src/job/result.ts'
+import { type Logger, openLog } from '../src/log.ts'
+import { openRedis, type Queues } from '../src/queue/engine.ts'
+import type { ClientKind } from './ask.ts'
+import { type Answered, type BulkItem, type BulkOptions, bulk } from './client/bulk.ts'
+import { type CardToEncrypt, type EncryptedCard, encryptCard } from './client/card.ts'
+import { ClosedError } from './client/errors.ts'
+import type { Handle } from './client/jobs.ts'
+import { openSending, type SubmitOptions } from './client/sending.ts'
+import { openSlots } from './client/slots.ts'
+import { type Credentials, readCredentials } from './client-file.ts'
+import { type Delivery, type Inbox, once, openInbox } from './results.ts'
+
+export type { ClientKind } from './ask.ts'
+export type { Answered, BulkItem, BulkOptions } from './client/bulk.ts'
+export type { CardToEncrypt, EncryptedCard } from './client/card.ts'
+export { ClosedError, RefusedError, UnansweredError } from './client/errors.ts'
+export type { Handle } from './client/jobs.ts'
+export type { SubmitOptions } from './client/sending.ts'
+export type { Credentials } from './client-file.ts'
+export type { Delivery } from './results.ts'
+
+export interface ConnectOptions {
+  /** Queues that are open already, and stay open when the client closes. Else `redisUrl`. */
+  queues?: Queues
+  /** `redis://` or `rediss://`; several, comma-separated, for a cluster. */
+  redisUrl?: string
+  /** BullMQ's key prefix with `redisUrl`; the installation's (`{tokenmill}`). */
+  prefix?: string
+  /** The client's credentials file. Else `credentials`. */
+  clientFile?: string
+  credentials?: Credentials
+  /** `[a-z0-9]{1,32}`: results come to a queue of their own. Give each process one that calls `result`, `call` or `bulk`. */
+  replyTo?: string | undefined
+  log?: Logger
+  /** An unanswered job is sent again after so long, ms (60,000). */
+  resendMs?: number | undefined
+  /** Unanswered jobs that are kept; `submit` waits for room (10,000). */
+  unansweredMax?: number
+  /** Results taken off the queue at once (50). */
+  deliveries?: number
+  clock?: Clock
+}
+
+export interface Client {
+  clientId: string
+  /** Resolves when the queue has the job. Rejects with `RefusedError` (not sent) or `Fault('queue_away')` (perhaps sent: repeat under the same jti). */
+  submit(kind: ClientKind, request: unknown, options?: SubmitOptions): Promise<Handle>
+  /** The result of highest revision found. Rejects with `UnansweredError` after `timeoutMs` (120,000). */
+  result(handle: Handle, options?: { timeoutMs?: number }): Promise<Result>
+  /** `submit`, then `result`. */
+  call(kind: ClientKind, request: unknown, options?: SubmitOptions & { timeoutMs?: number }): Promise<Result>
+  /** Every result and event of this results queue, acknowledged when `callback` resolves and offered again if it rejects. */
+  results(callback: (delivery: Delivery) => Promise<void> | void, options?: { concurrency?: number }): void
+  /** Each item with its result, in the order in which they come; what is refused before it is sent comes too, with `attempt` 0. */
+  bulk<T extends BulkItem>(items: AsyncIterable<T> | Iterable<T>, options?: BulkOptions): AsyncIterable<Answered<T>>
+  /** For `encrypted_card` and `public_key_alias` of a request, valid for 15 minutes. Rejects with `RefusedError` for a card with a `cvv`. */
+  encryptCard(card: CardToEncrypt): Promise<EncryptedCard>
+  /** What was taken off the results queue. */
+  counts(): Record<'taken' | 'forged' | 'unclaimed', number>
+  /** Stops listening; what is unanswered stays queued. */
+  close(): Promise<void>
+}
+
+const CLOSE_MS = 5_000
+const ANSWER_MS = 120_000
+
+export async function connect(options: ConnectOptions): Promise<Client> {
+  const { clock = systemClock, log = openLog('silent'), replyTo, deliveries = 50 } = options
+  const { resendMs = 60_000, unansweredMax = 10_000 } = options
+  const credentials = await credentialsOf(options)
+  const queues = options.queues ?? (await openOwn(options, log))
+  const { clientId } = credentials.signingKey
+  const sending = openSending({ queues, credentials, replyTo, clock, log }, { resendMs, unansweredMax })
+  const closed = new AbortController()
+  let subscriber: ((delivery: Delivery) => Promise<void>) | undefined
+  let inbox: Inbox | undefined
+
+  async function receive(delivery: Delivery): Promise<'taken' | 'unclaimed'> {
+    const claimed = delivery.type === 'result' && sending.settle(delivery)
+    await subscriber?.(delivery)
+    return claimed || subscriber ? 'taken' : 'unclaimed'
+  }
+  function listen(): void {
+    if (closed.signal.aborted) throw new ClosedError()
+    const mailbox = { clientId, replyTo, keys: credentials.installationKeys }
+    const pauses = { unclaimedMs: 2 * resendMs, retryMs: resendMs / 60 }
+    inbox ??= openInbox(queues, mailbox, receive, { concurrency: deliveries, log, ...pauses })
+  }
+
+  return {
+    clientId,
+    async submit(kind, request, given = {}) {
+      listen()
+      return sending.submit(kind, request, given)
+    },
+    async result(handle, { timeoutMs = ANSWER_MS } = {}) {
+      listen()
+      return sending.result(handle, timeoutMs)
+    },
+    async call(kind, request, given = {}) {
+      listen()
+      const { timeoutMs = ANSWER_MS } = given
+      const { answer } = await sending.ask(kind, request, given, timeoutMs)
+      return answer
+    },
+    results(callback, { concurrency = 10 } = {}) {
+      const places = openSlots(concurrency)
+      const deliver = once(callback)
+      subscriber = async delivery => {
+        await places.take()
+        await deliver(delivery).finally(places.free)
+      }
+      listen()
+    },
+    bulk(items, given) {
+      listen()
+      const post = ({ kind, request, ...rest }: BulkItem) => sending.ask(kind, request, rest)
+      return bulk({ clientId, closed: closed.signal, post }, items, given)
+    },
+    encryptCard: card => encryptCard(card, credentials, clock()),
+    counts: () => ({ ...(inbox?.counts ?? { taken: 0, forged: 0, unclaimed: 0 }) }),
+    async close() {
+      if (closed.signal.aborted) return
+      closed.abort()
+      await inbox?.close(CLOSE_MS)
+      sending.close()
+      if (!options.queues) await queues.close()
+    },
+  }
+}
+
+async function credentialsOf({ credentials, clientFile }: ConnectOptions): Promise<Credentials> {
+  if (credentials) return credentials
+  if (!clientFile) throw new TypeError('connect: give `credentials` or `clientFile`')
+  return readCredentials(clientFile)
+}
+
+function openOwn({ redisUrl, prefix = '{tokenmill}' }: ConnectOptions, log: Logger): Promise<Queues> {
+  if (!redisUrl) throw new TypeError('connect: give `queues` or `redisUrl`')
+  return openRedis(redisUrl.split(','), { prefix, lockMs: 60_000, log })
+}

@@ -1,0 +1,186 @@
+// Many asks, a bounded number of them in flight, their results in the order in which they come. It sends nothing
+// itself: `post` does, and is asked again while the queue is away.
+import { randomUUID } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Fault } from '../../src/errors.ts'
+import { receiptId, resultId } from '../../src/job/ids.ts'
+import type { Result } from '../../src/job/result.ts'
+import type { ClientKind } from '../ask.ts'
+import { ClosedError, RefusedError } from './errors.ts'
+import { openSlots } from './slots.ts'
+
+export interface BulkItem {
+  kind: ClientKind
+  request: unknown
+  block?: string | undefined
+  jti?: string | undefined
+  reference?: string | undefined
+  sequence?: number | undefined
+}
+
+/** An item and what came of it. */
+export interface Answered<T extends BulkItem> {
+  item: T
+  result: Result
+}
+
+export interface BulkOptions {
+  /** Asks sent and not yet handed to the caller as results (1,000). */
+  inFlight?: number
+  /** BullMQ's; 0 is first (10). */
+  priority?: number
+}
+
+export interface Posted {
+  answer: Promise<Result>
+  /** Neither waits for it nor sends it again. */
+  forget(): void
+}
+
+/** Rejects with `RefusedError` for what isn't sent, with `Fault('queue_away')` for what couldn't be. */
+export type Post = (item: BulkItem & { jti: string; priority: number }) => Promise<Posted>
+
+const SENDERS_MAX = 32
+const RETRY_MS = 100
+const RETRY_MS_MAX = 10_000
+
+export interface BulkDeps {
+  clientId: string
+  post: Post
+  /** Aborted when the client closes. */
+  closed: AbortSignal
+}
+
+/** What is refused here comes as a result too: FAILED, with `attempt` 0. Ends with the source's error, if it threw one, after the results of all that was sent. */
+export async function* bulk<T extends BulkItem>(
+  { clientId, post, closed }: BulkDeps,
+  items: AsyncIterable<T> | Iterable<T>,
+  options: BulkOptions = {},
+): AsyncGenerator<Answered<T>, void, void> {
+  const { inFlight = 1_000, priority = 10 } = options
+  const slots = openSlots(inFlight)
+  const stop = new AbortController()
+  const stopped = AbortSignal.any([stop.signal, closed])
+  const results: Answered<T>[] = []
+  const unanswered = new Set<Posted>()
+  const source = Symbol.asyncIterator in items ? items[Symbol.asyncIterator]() : items[Symbol.iterator]()
+  let pulling: Promise<unknown> = Promise.resolve()
+  let exhausted = false
+  let failure: { error: unknown } | undefined
+  let wake = Promise.withResolvers<void>()
+
+  function tell(): void {
+    wake.resolve()
+    wake = Promise.withResolvers<void>()
+  }
+  function fail(error: unknown): void {
+    failure ??= { error }
+    tell()
+  }
+  // One at a time: not every iterator can be asked again before it has answered.
+  async function pull(): Promise<T | undefined> {
+    const next = pulling.then(async () => {
+      if (exhausted) return undefined
+      const { done, value } = await source.next()
+      exhausted = done === true
+      return exhausted ? undefined : (value as T)
+    })
+    pulling = next.catch(() => {
+      exhausted = true
+    })
+    return next
+  }
+  async function send(item: T): Promise<void> {
+    const jti = item.jti ?? randomUUID()
+    try {
+      const posted = await untilSent(() => post({ ...item, jti, priority }), stopped)
+      unanswered.add(posted)
+      posted.answer
+        .then(result => {
+          results.push({ item, result })
+          tell()
+        }, fail)
+        .finally(() => unanswered.delete(posted))
+    } catch (error) {
+      if (!(error instanceof RefusedError)) throw error
+      results.push({ item, result: notSent(clientId, { ...item, jti }, error) })
+      tell()
+    }
+  }
+  async function sender(): Promise<void> {
+    while (!exhausted && !failure && !stopped.aborted) {
+      await slots.take()
+      const item = await pull()
+      if (item === undefined) return slots.free()
+      await send(item)
+    }
+  }
+
+  const onStopped = () => {
+    slots.close()
+    tell()
+  }
+  stopped.addEventListener('abort', onStopped)
+  let sending = true
+  const senders = Array.from({ length: Math.min(SENDERS_MAX, inFlight) }, () =>
+    sender().catch(error => {
+      if (!stopped.aborted) fail(error)
+    }),
+  )
+  const ended = Promise.all(senders).then(() => {
+    sending = false
+    tell()
+  })
+  try {
+    for (;;) {
+      const more = wake.promise
+      for (let answered = results.shift(); answered; answered = results.shift()) {
+        yield answered
+        slots.free()
+      }
+      if (closed.aborted) throw new ClosedError()
+      if (!sending && unanswered.size === 0 && results.length === 0) break
+      if (results.length === 0) await more
+    }
+    if (failure) throw failure.error
+  } finally {
+    stop.abort()
+    await ended
+    for (const posted of unanswered) posted.forget()
+    if (!exhausted) await source.return?.()
+  }
+}
+
+async function untilSent(post: () => Promise<Posted>, stopped: AbortSignal): Promise<Posted> {
+  for (let times = 0; ; times += 1) {
+    try {
+      return await post()
+    } catch (error) {
+      if (!(error instanceof Fault) || error.code !== 'queue_away') throw error
+      const delayMs = Math.min(RETRY_MS * 2 ** Math.min(times, 16), RETRY_MS_MAX)
+      await pause(delayMs * (0.5 + Math.random() / 2), undefined, { signal: stopped })
+    }
+  }
+}
+
+/** A refusal of ours in the form of a result. Nobody signed it. */
+function notSent(clientId: string, item: BulkItem & { jti: string }, { problem }: RefusedError): Result {
+  const receipt = receiptId(clientId, item.jti)
+  const now = new Date(problem.timestamp).toISOString()
+  return {
+    v: 1,
+    type: 'result',
+    result_id: resultId(receipt, 0),
+    receipt_id: receipt,
+    revision: 0,
+    kind: item.kind,
+    jti: item.jti,
+    ...(item.reference !== undefined && { reference: item.reference }),
+    status: 'FAILED',
+    code: problem.code,
+    error: problem,
+    attempt: 0,
+    accepted_at: now,
+    completed_at: now,
+  }
+}

@@ -1,0 +1,30 @@
+// Encrypts one card for `encrypted_card`. A CVV is refused: nothing in a queue needs one, and the vault would drop it.
+import { refuse } from '../../src/errors.ts'
+import { encryptCard as seal } from '../../src/vault/encrypt.ts'
+import type { Credentials } from '../client-file.ts'
+import { RefusedError } from './errors.ts'
+
+/** As the interface spells them; months and years as numbers or texts. */
+export interface CardToEncrypt {
+  cardNumber: string
+  expiryMonth?: number | string
+  expiryYear?: number | string
+  cardholderName?: string
+  sequenceNumber?: number | string
+  startMonth?: number | string
+  startYear?: number | string
+}
+
+export interface EncryptedCard {
+  encrypted_card: string
+  public_key_alias: string
+}
+
+/** Throws `TypeError` if the credentials hold no capture key. `now` (ms) becomes `captureTime`. */
+export async function encryptCard(card: CardToEncrypt, credentials: Credentials, now: number): Promise<EncryptedCard> {
+  if ('cvv' in card) throw new RefusedError(refuse('cvv_not_allowed', 'body.cvv'), now)
+  const key = credentials.captureKeys.jwe ?? credentials.captureKeys.pgp
+  if (!key) throw new TypeError('these credentials hold no capture key')
+  const captured = { ...card, captureTime: new Date(now).toISOString() }
+  return { encrypted_card: await seal(captured, key), public_key_alias: key.alias }
+}

@@ -1,0 +1,158 @@
+// The way out of a client: checks an ask, signs it, puts it into the queue of its kind, and does so again while no
+// result is found. The way back is producers/results.ts.
+import { createHash, randomUUID } from 'node:crypto'
+import type { Clock } from '../../src/clock.ts'
+import { Fault, isRefusal, refuse } from '../../src/errors.ts'
+import { requestText } from '../../src/job/digest.ts'
+import { receiptId } from '../../src/job/ids.ts'
+import type { Result } from '../../src/job/result.ts'
+import type { Logger } from '../../src/log.ts'
+import type { Queues } from '../../src/queue/engine.ts'
+import type { Ask } from '../ask.ts'
+import type { Credentials } from '../client-file.ts'
+import { holdsCard, signAsk } from '../envelope.ts'
+import { askOf } from './asks.ts'
+import { RefusedError } from './errors.ts'
+import { type Handle, type Job, openJobs } from './jobs.ts'
+import { openSlots } from './slots.ts'
+
+export interface SubmitOptions {
+  /** The idempotency key. Give your own where a repeat by your own code must not be done twice. */
+  jti?: string | undefined
+  reference?: string | undefined
+  sequence?: number | undefined
+  expiresInMs?: number | undefined
+  /** BullMQ's; 0 is first (0). */
+  priority?: number | undefined
+  /** Of a `token-batch`: its records (token-batch.ts). */
+  block?: string | undefined
+}
+
+export interface SendingDeps {
+  queues: Queues
+  credentials: Credentials
+  replyTo: string | undefined
+  clock: Clock
+  log: Logger
+}
+
+export interface Sending {
+  submit(kind: string, request: unknown, given: SubmitOptions): Promise<Handle>
+  /** As `submit`; the result goes to the caller alone and isn't kept. */
+  ask(
+    kind: string,
+    request: unknown,
+    given: SubmitOptions,
+    timeoutMs?: number,
+  ): Promise<{ answer: Promise<Result>; forget(): void }>
+  result(handle: Handle, timeoutMs: number): Promise<Result>
+  /** False if nothing here waits for it. */
+  settle(result: Result): boolean
+  close(): void
+}
+
+export interface SendingOptions {
+  resendMs: number
+  unansweredMax: number
+}
+
+export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: SendingOptions): Sending {
+  const { queues, credentials, replyTo, clock, log } = deps
+  const { clientId } = credentials.signingKey
+  const room = openSlots(unansweredMax)
+  const jobs = openJobs(resendMs, clock, room.free)
+  let closed = false
+  let resending = false
+
+  /** Signed, and with a place among the unanswered. */
+  async function ready(kind: string, request: unknown, given: SubmitOptions): Promise<Job> {
+    const ask = askOf(kind, request, given.block)
+    if (isRefusal(ask)) throw new RefusedError(ask, clock())
+    const jti = given.jti ?? randomUUID()
+    const { reference, sequence, expiresInMs, priority } = given
+    const sign = () => signAsk(credentials, ask, { jti, reference, sequence, expiresInMs, replyTo }, clock())
+    const signed = await sign()
+    if (isRefusal(signed)) throw new RefusedError(signed, clock())
+    const handle = { jti, receiptId: receiptId(clientId, jti) }
+    const job: Job = { handle, kind: ask.kind, digest: digestOf(ask), signed, priority }
+    // A lifetime that the caller set isn't stretched, and a card is judged by the time of its first envelope.
+    if (expiresInMs === undefined && !holdsCard(ask)) job.sign = sign
+    await room.take()
+    return job
+  }
+  /** False if the same job is unanswered already. */
+  function enter(job: Job, fleeting: boolean): boolean {
+    const unanswered = jobs.join(job, { fleeting })
+    if (!unanswered) return true
+    room.free()
+    // Both answers would bear the same receipt, and nobody could tell which is whose.
+    if (unanswered.digest !== job.digest) throw new RefusedError(refuse('jti_reused', 'body.jti'), clock())
+    return false
+  }
+  const put = ({ kind, signed, priority = 0 }: Job) =>
+    queues.add(kind, { id: signed.id, data: signed.data, priority }).catch(error => {
+      throw error instanceof Fault ? error : new Fault('queue_away', error)
+    })
+
+  /** The same id again: where the job is still queued, the queue ignores it; where it was lost, this mends that. */
+  async function resend(): Promise<void> {
+    if (resending) return
+    resending = true
+    for (const job of jobs.due(clock())) {
+      if (closed) break
+      try {
+        const signed = job.signed.expiresAt - clock() < resendMs ? await job.sign?.() : undefined
+        if (signed && !isRefusal(signed)) job.signed = signed
+        await put(job)
+      } catch (error) {
+        log.warn({ jti: job.handle.jti, err: error }, 'an unanswered job could not be sent again; it will be')
+      }
+    }
+    resending = false
+  }
+  const timer = setInterval(resend, Math.min(Math.max(resendMs / 4, 10), 5_000))
+
+  return {
+    async submit(kind, request, given) {
+      const job = await ready(kind, request, given)
+      const { handle } = job
+      if (!enter(job, false)) return handle
+      await put(job).catch(error => {
+        jobs.drop(handle.receiptId)
+        throw error
+      })
+      return handle
+    },
+    async ask(kind, request, given, timeoutMs) {
+      const job = await ready(kind, request, given)
+      const { handle } = job
+      const isNew = enter(job, true)
+      // Before it is sent: its result may be here before the queue's word that it has the job.
+      const answer = jobs.await(handle, timeoutMs)
+      answer.catch(() => {}) // Whoever asked may be gone by then.
+      const forget = (error: Error) => jobs.drop(handle.receiptId, error)
+      if (isNew) {
+        await put(job).catch(error => {
+          forget(error)
+          throw error
+        })
+      }
+      return { answer, forget: () => forget(new Error('forgotten')) }
+    },
+    result: (handle, timeoutMs) => jobs.await(handle, timeoutMs),
+    settle: jobs.settle,
+    close() {
+      closed = true
+      clearInterval(timer)
+      room.close()
+      jobs.close()
+    },
+  }
+}
+
+/** As the vault sees it: a batch that is encrypted anew is still the same. */
+function digestOf({ kind, request }: Ask): string {
+  const { accepted_at: _, block: __, ...rest } = request
+  const text = requestText(kind, kind === 'token-batch' ? rest : request)
+  return createHash('sha256').update(text).digest('base64url')
+}

@@ -1,0 +1,38 @@
+// A number of places, taken and freed: what keeps anything that is in flight bounded. First come, first served.
+import { ClosedError } from './errors.ts'
+
+export interface Slots {
+  /** Resolves with a place; rejects with `ClosedError` once closed. */
+  take(): Promise<void>
+  free(): void
+  taken(): number
+  close(): void
+}
+
+export function openSlots(max: number): Slots {
+  const waiting: PromiseWithResolvers<void>[] = []
+  let taken = 0
+  let closed = false
+  return {
+    async take() {
+      if (closed) throw new ClosedError()
+      if (taken < max) {
+        taken += 1
+        return
+      }
+      const turn = Promise.withResolvers<void>()
+      waiting.push(turn)
+      await turn.promise
+    },
+    free() {
+      const next = waiting.shift()
+      if (next) next.resolve()
+      else taken -= 1
+    },
+    taken: () => taken,
+    close() {
+      closed = true
+      for (const turn of waiting.splice(0)) turn.reject(new ClosedError())
+    },
+  }
+}

@@ -1,0 +1,35 @@
+// The detached signature (RFC 7515, appendix F) that lies beside a manifest: the client's JWS over the file's bytes, its
+// payload left out. It knows no manifest.
+import type { KeyObject } from 'node:crypto'
+import { ALGORITHMS, type Algorithm, type SigningKey, signText, verify } from '../src/job/envelope.ts'
+
+export const MANIFEST_TYP = 'tokenmill-manifest+jws'
+
+/** `header..signature` over `bytes`, which are UTF-8. */
+export async function signDetached(bytes: Buffer, key: Omit<SigningKey, 'clientId'>): Promise<string> {
+  const jws = await signText(bytes.toString('utf8'), key, MANIFEST_TYP)
+  return jws.replace(/\.[^.]*\./, '..')
+}
+
+/** Whether one of `keys` signed these bytes as a manifest; keys are told apart by `kid`. */
+export async function verifyDetached(
+  bytes: Buffer,
+  jws: string,
+  keys: readonly { kid: string; alg: Algorithm; publicKey: KeyObject }[],
+): Promise<boolean> {
+  const [, head = '', signature = ''] = /^([A-Za-z0-9_-]+)\.\.([A-Za-z0-9_-]+)$/.exec(jws) ?? []
+  const header = readHeader(head)
+  const key = keys.find(
+    ({ kid, alg }) => kid === header?.['kid'] && alg === header?.['alg'] && ALGORITHMS.includes(alg),
+  )
+  if (!key || header?.['typ'] !== MANIFEST_TYP) return false
+  return verify(`${head}.${bytes.toString('base64url')}.${signature}`, key)
+}
+
+function readHeader(head: string): Record<string, unknown> | undefined {
+  try {
+    return JSON.parse(Buffer.from(head, 'base64url').toString('utf8')) as Record<string, unknown>
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,85 @@
+// An ask under its client's signature: the job as it lies in the queue. It doesn't send anything.
+import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
+import { CATALOGUE, ROLES, type Role } from '../src/job/catalogue.ts'
+import { Claims, ENVELOPE, type JobData, lifetimeOf, type SigningKey, sign } from '../src/job/envelope.ts'
+import { jobId } from '../src/job/ids.ts'
+import { parse } from '../src/job/refusal.ts'
+import type { Ask } from './ask.ts'
+
+/** Who signs, and on whose behalf. */
+export interface Identity {
+  /** The user, as a UUID. */
+  userId: string
+  entityId: string
+  /** Default: all; what takes effect are those that the client was granted. */
+  roles?: readonly Role[] | undefined
+  /** The installation's name; default `tokenmill`. */
+  audience?: string | undefined
+  signingKey: SigningKey
+}
+
+export interface EnvelopeOptions {
+  jti: string
+  reference?: string | undefined
+  sequence?: number | undefined
+  /** The latest start of the work, from now on, ms. Default: 24 h, 1 h with an encrypted card. */
+  expiresInMs?: number | undefined
+  replyTo?: string | undefined
+}
+
+export interface Signed {
+  /** BullMQ's job id. */
+  id: string
+  data: JobData
+  /** From when on no worker will start it, ms since the epoch. */
+  expiresAt: number
+}
+
+/** Signs `ask` as of `now` (ms). Refuses what every worker would. */
+export async function signAsk(
+  identity: Identity,
+  ask: Ask,
+  options: EnvelopeOptions,
+  now: number,
+): Promise<Signed | Refusal> {
+  const { jti, reference, sequence, expiresInMs, replyTo } = options
+  if (sequence !== undefined && !CATALOGUE[ask.kind].sequenced) return refuse('sequence_not_allowed', 'body.sequence')
+  const iat = Math.floor(now / 1000)
+  const claims = parse(
+    Claims,
+    defined({
+      iss: identity.signingKey.clientId,
+      aud: identity.audience ?? 'tokenmill',
+      sub: identity.userId,
+      entity_id: identity.entityId,
+      roles: identity.roles ?? ROLES,
+      iat,
+      exp: expiresInMs === undefined ? undefined : iat + Math.ceil(expiresInMs / 1000),
+      jti,
+      kind: ask.kind,
+      request: ask.request,
+      reference,
+      sequence,
+      reply_to: replyTo,
+    }),
+    'body',
+  )
+  if (isRefusal(claims)) return claims
+  const { exp, lifetimeMsMax } = lifetimeOf(claims.value, holdsCard(ask))
+  const lifetimeMs = exp - iat * 1000
+  if (lifetimeMs <= 0 || lifetimeMs > lifetimeMsMax) return refuse('envelope_lifetime', 'body.exp')
+  const jws = await sign(claims.value, identity.signingKey)
+  if (jws.length > ENVELOPE.jwsBytesMax) return refuse('field_length', 'body')
+  if (ask.block !== undefined && ask.block.length > ENVELOPE.blockBytesMax) return refuse('field_length', 'body.block')
+  const data = ask.block === undefined ? { jws } : { jws, block: ask.block }
+  return { id: jobId(identity.signingKey.clientId, jti), data, expiresAt: exp }
+}
+
+/** Whether the shorter lifetime of card data holds. */
+export function holdsCard(ask: Ask): boolean {
+  return ask.request['encrypted_card'] !== undefined
+}
+
+function defined(claims: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== undefined))
+}

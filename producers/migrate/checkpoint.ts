@@ -1,0 +1,73 @@
+// Where a run stands, beside its results: enough to continue it after a crash, and nothing of a card. It is written
+// after the results it names are durable, so that it never promises more than there is. The authority on outcomes is
+// the batch's receipts, not this file.
+import { readFile, rm } from 'node:fs/promises'
+import { z } from 'zod'
+import { OUTCOMES } from '../../src/job/outcome.ts'
+import { writeDurably } from './durable.ts'
+import { codeOf, FileError } from './file-error.ts'
+
+const hex = z.string().regex(/^[0-9a-f]{64}$/)
+const count = z.int().min(0)
+
+export const DigestOfFile = z.strictObject({ sha256: hex, bytes: count })
+export const OutcomeCounts = z.record(z.enum(OUTCOMES), count)
+
+export const Checkpoint = z.strictObject({
+  v: z.literal(1),
+  batch_id: z.string().min(1).max(64),
+  /** Absent for standard input, which is known only at its end. */
+  input: DigestOfFile.optional(),
+  /** Everything that decides what the batch is: chunk size, record kind, policies, map, echo. */
+  options: z.record(z.string(), z.json()),
+  /** The first chunk whose rows aren't in the results yet. */
+  next_chunk: count,
+  results: DigestOfFile,
+  counts: OutcomeCounts,
+  started_at: z.iso.datetime(),
+})
+export type Checkpoint = z.infer<typeof Checkpoint>
+
+export function checkpointPath(results: string): string {
+  return `${results}.checkpoint.json`
+}
+
+/** The checkpoint beside these results, if there is one. */
+export async function readCheckpoint(results: string): Promise<Checkpoint | undefined> {
+  const path = checkpointPath(results)
+  let text: string
+  try {
+    text = await readFile(path, 'utf8')
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined
+    throw new FileError('output', `${path} cannot be read (${codeOf(error)}).`, 'Check its permissions.', error)
+  }
+  try {
+    return Checkpoint.parse(JSON.parse(text))
+  } catch (error) {
+    const next = 'Move it and the results away: the same command then starts over, and receipts answer what was done.'
+    throw new FileError('output', `${path} is no checkpoint of this release.`, next, error)
+  }
+}
+
+export async function writeCheckpoint(results: string, checkpoint: Checkpoint): Promise<void> {
+  await writeDurably(checkpointPath(results), `${JSON.stringify(Checkpoint.parse(checkpoint))}\n`)
+}
+
+export async function removeCheckpoint(results: string): Promise<void> {
+  await rm(checkpointPath(results), { force: true })
+}
+
+/** Refuses to continue what is another batch, over another file, or another layout. */
+export function checkSameBatch(found: Checkpoint, now: Pick<Checkpoint, 'batch_id' | 'input'>, results: string): void {
+  const path = checkpointPath(results)
+  if (found.batch_id !== now.batch_id) {
+    const next = 'Give another name with --results FILE, or finish that batch first.'
+    throw new FileError('usage', `${path} belongs to another batch (${found.batch_id}).`, next)
+  }
+  const { input } = found
+  if (input === undefined || now.input === undefined) return
+  if (input.sha256 === now.input.sha256 && input.bytes === now.input.bytes) return
+  const next = 'Continue with the file it was begun with, or leave --batch-id out.'
+  throw new FileError('usage', `Batch ${found.batch_id} was begun with another file.`, next)
+}

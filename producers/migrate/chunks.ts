@@ -1,0 +1,34 @@
+// Rows cut into chunks, always alike for the same rows and size: a chunk's number names the same rows in every run.
+import { CHUNK } from '../../src/job/token-batch.ts'
+import type { Row } from './rows.ts'
+
+export interface RowChunk {
+  /** From 0, in order. */
+  number: number
+  rows: Row[]
+}
+
+/** The block is base64 of this and a header, and has its own bound. */
+const BYTES_MAX = CHUNK.bytesMax - 65_536
+
+export async function* cutRows(parts: AsyncIterable<Row[]>, size: number): AsyncGenerator<RowChunk> {
+  let number = 0
+  let rows: Row[] = []
+  let bytes = 0
+  for await (const part of parts) {
+    for (const row of part) {
+      // A UTF-16 unit is at most three bytes; the exact count is taken only where it could matter.
+      const least = row.json.length + 1
+      const size_ = bytes + least * 3 > BYTES_MAX ? Buffer.byteLength(row.json) + 1 : least
+      if (rows.length === size || bytes + size_ > BYTES_MAX) {
+        yield { number, rows }
+        number += 1
+        rows = []
+        bytes = 0
+      }
+      rows.push(row)
+      bytes += size_
+    }
+  }
+  if (rows.length > 0) yield { number, rows }
+}

@@ -1,0 +1,29 @@
+// What stops a run because of a file: one sentence of what is wrong and one of what to do next. It never quotes what
+// a file holds, for that may be card data; a row that is merely bad is a rejected row, not one of these.
+
+/** `usage`: the command must be given differently (64). `input`, `output`: the file itself must be mended (1). */
+export type FileErrorKind = 'usage' | 'input' | 'output'
+
+export class FileError extends Error {
+  override name = 'FileError'
+  readonly kind: FileErrorKind
+  /** What to do about it, a sentence of its own. */
+  readonly next: string
+
+  constructor(kind: FileErrorKind, wrong: string, next: string, cause?: unknown) {
+    super(`${wrong} ${next}`, cause === undefined ? undefined : { cause })
+    this.kind = kind
+    this.next = next
+  }
+
+  /** The command's exit status. */
+  get status(): 1 | 64 {
+    return this.kind === 'usage' ? 64 : 1
+  }
+}
+
+/** The `code` of an error of the operating system or of zlib, such as `ENOENT`. */
+export function codeOf(error: unknown): string | undefined {
+  const code = error instanceof Error ? (error as Error & { code?: unknown }).code : undefined
+  return typeof code === 'string' ? code : undefined
+}

@@ -1,0 +1,143 @@
+// The manifest of a finished run: what went in, what came out, and the sum that must hold between them, signed by the
+// client. Verifying reads everything again. It holds no key: signing and checking of signatures are handed in.
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { basename, dirname, relative, resolve } from 'node:path'
+import { z } from 'zod'
+import { assert } from '../../src/errors.ts'
+import { type Counts, noCounts, OUTCOMES, type Outcome } from '../../src/job/outcome.ts'
+import { DigestOfFile, OutcomeCounts } from './checkpoint.ts'
+import { readCsv } from './csv.ts'
+import { writeDurably } from './durable.ts'
+import { codeOf, FileError } from './file-error.ts'
+import { RESULT_COLUMNS } from './results.ts'
+
+export const Manifest = z.strictObject({
+  v: z.literal(1),
+  batch_id: z.string(),
+  dry_run: z.boolean(),
+  /** `name` is relative to the manifest, `-` for standard input. */
+  input: DigestOfFile.extend({ name: z.string() }),
+  results: DigestOfFile.extend({ name: z.string() }),
+  options: z.record(z.string(), z.json()),
+  rows: z.int().min(0),
+  counts: OutcomeCounts,
+  started_at: z.iso.datetime(),
+  ended_at: z.iso.datetime(),
+})
+export type Manifest = z.infer<typeof Manifest>
+
+/** Bytes → detached JWS (RFC 7515, appendix F). */
+export type Sign = (bytes: Buffer) => string | Promise<string>
+/** Whether the detached JWS is the client's over these bytes. */
+export type VerifySignature = (bytes: Buffer, jws: string) => boolean | Promise<boolean>
+
+export function signaturePath(manifest: string): string {
+  return `${manifest}.jws`
+}
+
+export function sumOf(counts: Counts): number {
+  return OUTCOMES.reduce((sum, outcome) => sum + counts[outcome], 0)
+}
+
+/** A path as a manifest at `manifest` names it. */
+export function nameFrom(manifest: string, path: string): string {
+  return path === '-' ? path : relative(dirname(resolve(manifest)), resolve(path))
+}
+
+/** Refuses, before a run begins, to write a manifest over another batch's. */
+export async function checkManifestFree(path: string, batchId: string): Promise<void> {
+  const found = await readFile(path, 'utf8').catch(() => undefined)
+  if (found === undefined) return
+  const { manifest } = await readManifest(path)
+  if (manifest.batch_id === batchId) return
+  const next = 'Give another name with --manifest FILE, or move it away.'
+  throw new FileError('usage', `${path} belongs to another batch (${manifest.batch_id}).`, next)
+}
+
+/** Throws where the conservation law doesn't hold: then the run is broken, and no manifest says otherwise. */
+export async function writeManifest(path: string, manifest: Manifest, sign: Sign): Promise<void> {
+  const { rows, counts } = manifest
+  const sum = sumOf(counts)
+  assert(rows === sum, `${rows} rows were read and ${sum} outcomes written`)
+  await checkManifestFree(path, manifest.batch_id)
+  const text = `${JSON.stringify(Manifest.parse(manifest), null, 2)}\n`
+  await writeDurably(signaturePath(path), `${await sign(Buffer.from(text))}\n`)
+  await writeDurably(path, text)
+}
+
+export async function readManifest(path: string): Promise<{ manifest: Manifest; bytes: Buffer }> {
+  try {
+    const bytes = await readFile(path)
+    return { manifest: Manifest.parse(JSON.parse(bytes.toString('utf8'))), bytes }
+  } catch (error) {
+    const wrong = codeOf(error) === undefined ? 'is no manifest' : `cannot be read (${codeOf(error)})`
+    throw new FileError('usage', `${path} ${wrong}.`, 'Give the file that migrate wrote.', error)
+  }
+}
+
+export const CHECKS = ['signature', 'rows', 'results_digest', 'results_counts', 'input_digest'] as const
+
+export interface Verification {
+  manifest: Manifest
+  /** `absent` only for the input, which may have been shredded since. */
+  checks: Record<(typeof CHECKS)[number], 'holds' | 'fails' | 'absent'>
+  /** No check fails. */
+  holds: boolean
+}
+
+export async function verifyManifest(path: string, verify: VerifySignature): Promise<Verification> {
+  const { manifest, bytes } = await readManifest(path)
+  const beside = (name: string) => resolve(dirname(path), name)
+  const jws = await readFile(signaturePath(path), 'utf8').catch(() => undefined)
+  const results = await digestFile(beside(manifest.results.name))
+  const input = manifest.input.name === '-' ? undefined : await digestFile(beside(manifest.input.name))
+  const counted = results === undefined ? undefined : await countOutcomes(beside(manifest.results.name))
+  const say = (holds: boolean) => (holds ? 'holds' : 'fails')
+  const checks: Verification['checks'] = {
+    signature: say(jws !== undefined && (await verify(bytes, jws.trim()))),
+    rows: say(manifest.rows === sumOf(manifest.counts)),
+    results_digest: say(isSame(results, manifest.results)),
+    results_counts: say(counted !== undefined && OUTCOMES.every(name => counted[name] === manifest.counts[name])),
+    input_digest: input === undefined ? 'absent' : say(isSame(input, manifest.input)),
+  }
+  return { manifest, checks, holds: CHECKS.every(name => checks[name] !== 'fails') }
+}
+
+type Digest = z.infer<typeof DigestOfFile>
+
+function isSame(found: Digest | undefined, told: Digest): boolean {
+  return found !== undefined && found.sha256 === told.sha256 && found.bytes === told.bytes
+}
+
+async function digestFile(path: string): Promise<Digest | undefined> {
+  const hash = createHash('sha256')
+  let bytes = 0
+  try {
+    for await (const chunk of createReadStream(path, { highWaterMark: 1024 * 1024 }) as AsyncIterable<Buffer>) {
+      hash.update(chunk)
+      bytes += chunk.length
+    }
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined
+    throw new FileError('input', `${basename(path)} cannot be read (${codeOf(error)}).`, 'Check it.', error)
+  }
+  return { sha256: hash.digest('hex'), bytes }
+}
+
+/** Undefined where the file isn't results as we write them. */
+async function countOutcomes(path: string): Promise<Counts | undefined> {
+  const counts = noCounts()
+  const at = RESULT_COLUMNS.indexOf('outcome')
+  let header = true
+  for await (const rows of readCsv(createReadStream(path) as AsyncIterable<Buffer>)) {
+    for (const { fields, rejected } of rows) {
+      const outcome = fields[at]
+      if (header) header = false
+      else if (rejected !== undefined || !OUTCOMES.includes(outcome as Outcome)) return undefined
+      else counts[outcome as Outcome]++
+    }
+  }
+  return counts
+}

@@ -1,0 +1,83 @@
+// Results file and checkpoint of a run, written together: a checkpoint never names rows that aren't durable yet.
+
+import type { Clock } from '../../src/clock.ts'
+import { type Counts, noCounts } from '../../src/job/outcome.ts'
+import type { readCheckpoint } from './checkpoint.ts'
+import { writeCheckpoint } from './checkpoint.ts'
+import { layoutOf, type Paths } from './plan.ts'
+import type { Proof } from './prove.ts'
+import { createResults, type ResultRow, resumeResults } from './results.ts'
+import type { MigrateOptions, Summary } from './run.ts'
+
+export interface Output {
+  counts: Counts
+  nextChunk: number
+  /** Rows of one chunk, the next in order. */
+  write(rows: readonly ResultRow[]): Promise<void>
+  /** Makes everything durable; the mark is of the whole results file. */
+  close(): Promise<{ sha256: string; bytes: number }>
+  release(): Promise<void>
+}
+
+interface OutputPlan {
+  batchId: string
+  variant: Summary['variant']
+  paths: Paths
+  chunkRecords: number
+  startedAt: number
+  checkpoint: Awaited<ReturnType<typeof readCheckpoint>>
+}
+
+const CHECKPOINT_MS = 1_000
+
+export async function openOutput(
+  options: MigrateOptions,
+  plan: OutputPlan,
+  proof: Proof | undefined,
+  clock: Clock,
+): Promise<Output> {
+  const { checkpoint, paths } = plan
+  const columns = { tokenStatus: plan.variant === 'replay', echo: options.echo.length === 0 ? undefined : options.echo }
+  const file = checkpoint
+    ? await resumeResults(paths.results, columns, checkpoint.results)
+    : await createResults(paths.results, columns)
+  const counts: Counts = { ...noCounts(), ...checkpoint?.counts }
+  let nextChunk = checkpoint?.next_chunk ?? 0
+  let savedAt = 0
+  let open = true
+
+  async function save(): Promise<{ sha256: string; bytes: number }> {
+    const results = await file.sync()
+    await writeCheckpoint(paths.results, {
+      v: 1,
+      batch_id: plan.batchId,
+      ...(proof ? { input: { sha256: proof.marks.sha256, bytes: proof.marks.bytes } } : {}),
+      options: { ...layoutOf(options), chunk_records: plan.chunkRecords },
+      next_chunk: nextChunk,
+      results,
+      counts,
+      started_at: new Date(plan.startedAt).toISOString(),
+    })
+    savedAt = clock()
+    return results
+  }
+  // Before the first chunk is sent: whatever happens then, the same command finds this run.
+  await save()
+  return {
+    counts,
+    get nextChunk() {
+      return nextChunk
+    },
+    async write(rows) {
+      await file.write(rows)
+      for (const { outcome } of rows) counts[outcome] += 1
+      nextChunk += 1
+      if (clock() - savedAt >= CHECKPOINT_MS) await save()
+    },
+    close: save,
+    async release() {
+      if (open) await file.close()
+      open = false
+    },
+  }
+}

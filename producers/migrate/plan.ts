@@ -1,0 +1,49 @@
+// What a run of `migrate` is, worked out before anything is sent: the batch's name, which decides whether two runs are
+// the same, and where its files lie.
+import { createHash, randomBytes } from 'node:crypto'
+import type { MigrateOptions } from './run.ts'
+import type { InputDigest } from './segments.ts'
+
+/** Everything that decides what the batch does. Kept in checkpoint and manifest. */
+export function layoutOf(
+  options: MigrateOptions,
+): Record<string, string | number | boolean | null | (string | null)[] | Record<string, string | null>> {
+  return {
+    record_kind: options.recordKind,
+    token_scope: options.scope ?? null,
+    on_conflict: options.onConflict,
+    on_expired: options.onExpired,
+    format: options.format ?? null,
+    map: options.map ?? {},
+    ignore_unknown: options.ignoreUnknown,
+    echo: [...options.echo],
+  }
+}
+
+/** From the file's digest, scope, map, policies and record kind; `--again` makes it another batch each time. */
+export function batchIdOf(options: MigrateOptions, digest: InputDigest | undefined): string {
+  if (options.dryRun) return `dry-${randomBytes(12).toString('hex')}`
+  if (options.batchId !== undefined) return options.batchId
+  const { format: _, echo: __, ...deciding } = layoutOf(options)
+  const again = options.again ? randomBytes(16).toString('hex') : ''
+  const hash = createHash('sha256').update(JSON.stringify([digest?.sha256, deciding, again]))
+  return `m-${hash.digest('hex').slice(0, 32)}`
+}
+
+export interface Paths {
+  results: string
+  manifest: string
+}
+
+/** `variant`: a dry run's and a replay's files lie beside the run's own. */
+export function pathsOf({ file, results, manifest }: MigrateOptions, variant: 'run' | 'dry-run' | 'replay'): Paths {
+  if (variant === 'run')
+    return { results: results ?? `${file}.results.csv`, manifest: manifest ?? `${file}.manifest.json` }
+  const stem = file === '-' ? (results ?? 'stdin') : file
+  return { results: `${stem}.${variant}.results.csv`, manifest: `${stem}.${variant}.manifest.json` }
+}
+
+/** A results queue of the run's own, found again when it is continued. */
+export function replyToOf(batchId: string): string {
+  return `m${createHash('sha256').update(batchId).digest('hex').slice(0, 24)}`
+}

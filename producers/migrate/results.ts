@@ -1,0 +1,150 @@
+// The results CSV: appended in input order as answers come, and cut back to the checkpoint when a run is taken up
+// again. It keeps the digest of what it wrote. The order is the caller's; nothing is sorted here.
+import { createHash, type Hash } from 'node:crypto'
+import { type FileHandle, open } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import type { RecordResult } from '../../src/job/outcome.ts'
+import { cellOf } from './cell.ts'
+import { cannotWrite, syncDirectory } from './durable.ts'
+import { codeOf, FileError } from './file-error.ts'
+
+export interface ResultColumns {
+  /** A replay tells the token's status of now. */
+  tokenStatus?: boolean | undefined
+  /** Which field of the record the reason speaks of. */
+  failedFacet?: boolean | undefined
+  /** Names of the echoed columns. */
+  echo?: readonly string[] | undefined
+}
+
+export type ResultRow = RecordResult & { echo?: readonly string[] | undefined }
+
+/** How much was written, and its hex SHA-256. */
+export interface ResultsMark {
+  bytes: number
+  sha256: string
+}
+
+export interface ResultsFile {
+  write(rows: readonly ResultRow[]): Promise<void>
+  /** Makes what was written durable: only then may a checkpoint name it. */
+  sync(): Promise<ResultsMark>
+  close(): Promise<void>
+}
+
+export const RESULT_COLUMNS = [
+  'line',
+  'reference',
+  'outcome',
+  'code',
+  'reuse_token',
+  'analytics_token',
+  'bin',
+  'last_four',
+  'expiry_month',
+  'expiry_year',
+  'brand',
+  'reason',
+] as const
+
+const REREAD_BYTES = 1024 * 1024
+
+export function headerOf({ tokenStatus, failedFacet, echo = [] }: ResultColumns): string {
+  const more = [...(tokenStatus ? ['token_status'] : []), ...(failedFacet ? ['failed_facet'] : []), ...echo.map(cellOf)]
+  return `${[...RESULT_COLUMNS, ...more].join(',')}\n`
+}
+
+/** Rows as lines of CSV. */
+export function textOf(rows: readonly ResultRow[], columns: ResultColumns): string {
+  const { tokenStatus, failedFacet, echo } = columns
+  let text = ''
+  for (const row of rows) {
+    text += `${row.line},${guarded(row.reference)},${row.outcome},${row.code},${row.reuse_token ?? ''},${
+      row.analytics_token ?? ''
+    },${row.bin ?? ''},${row.last_four ?? ''},${row.expiry_month ?? ''},${row.expiry_year ?? ''},${guarded(
+      row.brand,
+    )},${row.reason ?? ''}`
+    if (tokenStatus) text += `,${row.token_status ?? ''}`
+    if (failedFacet) text += `,${guarded(row.field)}`
+    // A rejected row echoes nothing, but has its cells.
+    if (echo !== undefined) for (let index = 0; index < echo.length; index++) text += `,${guarded(row.echo?.[index])}`
+    text += '\n'
+  }
+  return text
+}
+
+function guarded(text: string | undefined): string {
+  return text === undefined || text === '' ? '' : cellOf(text)
+}
+
+/** A new results file with its header. What already bears that name is left alone: FileError. */
+export async function createResults(path: string, columns: ResultColumns): Promise<ResultsFile> {
+  const file = await open(path, 'wx+', 0o600).catch(error => {
+    if (codeOf(error) !== 'EEXIST') throw cannotWrite(path, error)
+    const next = 'Give another name with --results FILE, or move it away.'
+    throw new FileError('usage', `${path} is there already and is not this batch's.`, next, error)
+  })
+  try {
+    await syncDirectory(dirname(path))
+    const results = appendTo(path, file, columns, createHash('sha256'), 0)
+    await results.append(headerOf(columns))
+    return results
+  } catch (error) {
+    await file.close()
+    throw error
+  }
+}
+
+/** Takes a results file up again at a checkpoint: what was written after it is cut off, what is before it is proven. */
+export async function resumeResults(path: string, columns: ResultColumns, at: ResultsMark): Promise<ResultsFile> {
+  const file = await open(path, 'r+').catch(error => {
+    const next = 'Put it back, or run with --again as a new batch.'
+    throw new FileError('output', `${path}, which the checkpoint names, cannot be opened.`, next, error)
+  })
+  try {
+    const hash = createHash('sha256')
+    for (let position = 0; position < at.bytes; ) {
+      const size = Math.min(REREAD_BYTES, at.bytes - position)
+      const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(size), 0, size, position)
+      if (bytesRead === 0) break
+      hash.update(buffer.subarray(0, bytesRead))
+      position += bytesRead
+    }
+    if (hash.copy().digest('hex') !== at.sha256) {
+      const next = 'Put the unchanged file back, or run with --again as a new batch.'
+      throw new FileError('output', `${path} was changed since the run that is to be continued.`, next)
+    }
+    await file.truncate(at.bytes)
+    return appendTo(path, file, columns, hash, at.bytes)
+  } catch (error) {
+    await file.close()
+    throw error
+  }
+}
+
+function appendTo(path: string, file: FileHandle, columns: ResultColumns, hash: Hash, start: number) {
+  let bytes = start
+  const append = async (text: string) => {
+    const chunk = Buffer.from(text)
+    try {
+      for (let at = 0; at < chunk.length; ) {
+        at += (await file.write(chunk, at, chunk.length - at, bytes + at)).bytesWritten
+      }
+    } catch (error) {
+      throw cannotWrite(path, error)
+    }
+    hash.update(chunk)
+    bytes += chunk.length
+  }
+  return {
+    append,
+    write: (rows: readonly ResultRow[]) => append(textOf(rows, columns)),
+    sync: async (): Promise<ResultsMark> => {
+      await file.datasync().catch(error => {
+        throw cannotWrite(path, error)
+      })
+      return { bytes, sha256: hash.copy().digest('hex') }
+    },
+    close: () => file.close(),
+  }
+}

@@ -1,0 +1,299 @@
+// `tokenmill migrate`: a file of cards becomes chunks on the queue, their answers a results file in input order and a
+// signed manifest. It can be stopped anywhere and continued by the same command. What a row means is the worker's.
+import { readFile, rm } from 'node:fs/promises'
+import type { Clock } from '../../src/clock.ts'
+import { assert } from '../../src/errors.ts'
+import type { RecordKind } from '../../src/job/catalogue.ts'
+import { resultsQueue } from '../../src/job/catalogue.ts'
+import { signText } from '../../src/job/envelope.ts'
+import type { Counts } from '../../src/job/outcome.ts'
+import type { ON_CONFLICT, ON_EXPIRED } from '../../src/job/token-batch.ts'
+import type { Logger } from '../../src/log.ts'
+import type { Secret } from '../../src/secret.ts'
+import type { Queues } from '../../src/queue/engine.ts'
+import { type Client, type Credentials, connect } from '../client.ts'
+import { checkSameBatch, readCheckpoint, removeCheckpoint } from './checkpoint.ts'
+import { cutRows, type RowChunk } from './chunks.ts'
+import { FileError } from './file-error.ts'
+import type { Format } from './layers.ts'
+import { formatOf } from './layers.ts'
+import { type ColumnMap, checkColumns } from './layout.ts'
+import { checkManifestFree, type Manifest, nameFrom, readManifest, writeManifest } from './manifest.ts'
+import { openOutput } from './output.ts'
+import { batchIdOf, layoutOf, type Paths, pathsOf, replyToOf } from './plan.ts'
+import { openProgress } from './progress.ts'
+import { type Proof, proveFile } from './prove.ts'
+import { readRows } from './rows.ts'
+import { sendChunks } from './send.ts'
+import { openSource } from './source.ts'
+
+export interface MigrateOptions {
+  /** `-`: standard input. */
+  file: string
+  format?: Format | undefined
+  scope?: string | undefined
+  decryptKeyFile?: string | undefined
+  passphrase?: Secret | undefined
+  verifyKeyFile?: string | undefined
+  map?: ColumnMap | undefined
+  ignoreUnknown: boolean
+  echo: readonly string[]
+  results?: string | undefined
+  manifest?: string | undefined
+  dryRun: boolean
+  /** The manifest of a dry run, to compare with. */
+  expect?: string | undefined
+  onConflict: (typeof ON_CONFLICT)[number]
+  onExpired: (typeof ON_EXPIRED)[number]
+  chunk: number
+  inFlight: number
+  batchId?: string | undefined
+  recordKind: RecordKind
+  again: boolean
+}
+
+export interface MigrateDeps {
+  queues: Queues
+  credentials: Credentials
+  clock: Clock
+  log: Logger
+  /** Where progress goes. */
+  stream: NodeJS.WriteStream
+  /** Aborted: finish what is in flight and leave a state that can be continued. */
+  stop: AbortSignal
+  resendMs?: number
+}
+
+export interface Summary {
+  batchId: string
+  variant: 'run' | 'dry-run' | 'replay'
+  rows: number
+  counts: Counts
+  results: string
+  manifest: string
+  /** False: stopped before the end; run the same command to go on. */
+  complete: boolean
+  ms: number
+  /** Counts that came out otherwise than the expected manifest said. */
+  differences: { outcome: string; expected: number; found: number }[]
+}
+
+/** Throws a FileError for what the file, the disk or the options make impossible. */
+export async function migrate(options: MigrateOptions, deps: MigrateDeps): Promise<Summary> {
+  checkColumns(options)
+  refuseImpossible(options)
+  const format = formatOf(options.file, options.format)
+  const began = deps.clock()
+  const rowOptions = { ...options, format }
+  const source = {
+    path: options.file,
+    decryptKeyFile: options.decryptKeyFile,
+    passphrase: options.passphrase,
+    verifyKeyFile: options.verifyKeyFile,
+  }
+  const expected = options.expect === undefined ? undefined : (await readManifest(options.expect)).manifest
+  const proof = options.file === '-' ? undefined : await proveFile(source, rowOptions)
+  const batchId = batchIdOf(options, proof?.marks)
+  const run = await planRun(options, batchId, proof, began)
+  const client = await connect({
+    queues: deps.queues,
+    credentials: deps.credentials,
+    replyTo: replyToOf(batchId),
+    log: deps.log,
+    clock: deps.clock,
+    ...(deps.resendMs === undefined ? {} : { resendMs: deps.resendMs }),
+  })
+  try {
+    const input = await openSource(source, proof?.marks)
+    const chunks = cutRows(readRows(input.bytes, rowOptions), run.chunkRecords)
+    const sent = await sendAll(chunks, options, run, client, deps, proof)
+    const summary = {
+      batchId,
+      variant: run.variant,
+      ...run.paths,
+      counts: sent.counts,
+      rows: sent.rows,
+      ms: deps.clock() - began,
+      differences: [],
+    }
+    if (!sent.complete) return { ...summary, complete: false }
+    if (proof) assert(sent.rows === proof.rows, `${proof.rows} rows were proven and ${sent.rows} read`)
+    await finish(options, run, { ...sent, input: input.digest() }, deps)
+    return { ...summary, complete: true, differences: compare(expected, sent.counts) }
+  } finally {
+    await client.close()
+    if (run.done()) await deps.queues.obliterate(resultsQueue(client.clientId, replyToOf(batchId))).catch(() => {})
+  }
+}
+
+interface Run {
+  batchId: string
+  variant: Summary['variant']
+  paths: Paths
+  chunkRecords: number
+  /** ms since the epoch: when the batch's first chunk was accepted. */
+  startedAt: number
+  checkpoint: Awaited<ReturnType<typeof readCheckpoint>>
+  done(): boolean
+  finish(): void
+}
+
+/** A new run, the continuation of one, or, where its manifest is there already, a replay of one that is complete. */
+async function planRun(
+  options: MigrateOptions,
+  batchId: string,
+  proof: Proof | undefined,
+  began: number,
+): Promise<Run> {
+  let done = false
+  const state = { batchId, done: () => done, finish: () => void (done = true) }
+  const fresh = { ...state, chunkRecords: options.chunk, startedAt: began, checkpoint: undefined }
+  if (options.dryRun) return { ...fresh, variant: 'dry-run', paths: await cleared(pathsOf(options, 'dry-run')) }
+  const paths = pathsOf(options, 'run')
+  const checkpoint = await readCheckpoint(paths.results)
+  if (checkpoint) {
+    checkSameBatch(
+      checkpoint,
+      { batch_id: batchId, input: proof && { sha256: proof.marks.sha256, bytes: proof.marks.bytes } },
+      paths.results,
+    )
+    const layout = JSON.stringify(layoutOf(options))
+    const { chunk_records: chunkRecords, ...before } = checkpoint.options
+    if (JSON.stringify(before) !== layout) {
+      throw new FileError(
+        'usage',
+        `Batch ${batchId} was begun with other options.`,
+        'Run it with the options it was begun with, or leave --batch-id out.',
+      )
+    }
+    return {
+      ...state,
+      variant: 'run',
+      paths,
+      chunkRecords: Number(chunkRecords),
+      startedAt: Date.parse(checkpoint.started_at),
+      checkpoint,
+    }
+  }
+  const finished = await finishedRun(paths.manifest, batchId)
+  if (!finished) {
+    await checkManifestFree(paths.manifest, batchId)
+    return { ...fresh, variant: 'run', paths }
+  }
+  return {
+    ...fresh,
+    chunkRecords: Number(finished.options['chunk_records'] ?? options.chunk),
+    startedAt: Date.parse(finished.started_at),
+    variant: 'replay',
+    paths: await cleared(pathsOf(options, 'replay')),
+  }
+}
+
+async function finishedRun(path: string, batchId: string): Promise<Manifest | undefined> {
+  const there = await readFile(path).then(
+    () => true,
+    () => false,
+  )
+  if (!there) return undefined
+  const { manifest } = await readManifest(path)
+  return manifest.batch_id === batchId ? manifest : undefined
+}
+
+/** Files of a dry run or a replay only tell of the last one. */
+async function cleared(paths: Paths): Promise<Paths> {
+  for (const path of [paths.results, paths.manifest, `${paths.manifest}.jws`]) await rm(path, { force: true })
+  await removeCheckpoint(paths.results)
+  return paths
+}
+
+async function sendAll(
+  chunks: AsyncIterable<RowChunk>,
+  options: MigrateOptions,
+  run: Run,
+  client: Client,
+  deps: MigrateDeps,
+  proof: Proof | undefined,
+) {
+  const output = await openOutput(options, run, proof, deps.clock)
+  const done = Object.values(output.counts).reduce((sum, n) => sum + n, 0)
+  const progress = openProgress({ stream: deps.stream, clock: deps.clock, total: proof?.rows, done })
+  progress.update(output.counts)
+  try {
+    const { complete, rows } = await sendChunks(chunks, options, run, client, deps, output, () =>
+      progress.update(output.counts),
+    )
+    const mark = await output.close()
+    return { complete, rows, counts: output.counts, mark }
+  } finally {
+    progress.stop()
+    await output.release()
+  }
+}
+
+async function finish(
+  options: MigrateOptions,
+  run: Run,
+  sent: {
+    rows: number
+    counts: Counts
+    mark: { sha256: string; bytes: number }
+    input: { sha256: string; bytes: number }
+  },
+  deps: MigrateDeps,
+): Promise<void> {
+  const { paths, batchId } = run
+  const { signingKey } = deps.credentials
+  const manifest: Manifest = {
+    v: 1,
+    batch_id: batchId,
+    dry_run: options.dryRun,
+    input: { ...sent.input, name: nameFrom(paths.manifest, options.file) },
+    results: { ...sent.mark, name: nameFrom(paths.manifest, paths.results) },
+    options: { ...layoutOf(options), chunk_records: run.chunkRecords, in_flight: options.inFlight },
+    rows: sent.rows,
+    counts: sent.counts,
+    started_at: new Date(run.startedAt).toISOString(),
+    ended_at: new Date(deps.clock()).toISOString(),
+  }
+  await writeManifest(paths.manifest, manifest, async bytes => {
+    // Detached (RFC 7515, appendix F): the payload is the manifest's own bytes.
+    const [header, , signature] = (await signText(bytes.toString('utf8'), signingKey, 'tokenmill-manifest+jws')).split(
+      '.',
+    )
+    return `${header}..${signature}`
+  })
+  await removeCheckpoint(paths.results)
+  run.finish()
+}
+
+function compare(expected: Manifest | undefined, counts: Counts): Summary['differences'] {
+  if (!expected) return []
+  return Object.entries(counts).flatMap(([outcome, found]) => {
+    const before = (expected.counts as Record<string, number>)[outcome] ?? 0
+    return before === found ? [] : [{ outcome, expected: before, found }]
+  })
+}
+
+function refuseImpossible({ file, batchId, results, recordKind, scope, dryRun, again }: MigrateOptions): void {
+  if (file === '-' && (batchId === undefined || results === undefined)) {
+    throw new FileError(
+      'usage',
+      'Standard input needs --batch-id and --results.',
+      'Give both, so that the run can be continued.',
+    )
+  }
+  if (recordKind === 'token-create' && scope === undefined) {
+    throw new FileError(
+      'usage',
+      'Which token scope shall the cards go to?',
+      'Give --scope UUID; `tokenmill scope list` names yours.',
+    )
+  }
+  if (recordKind === 'scheme-token')
+    throw new FileError('usage', 'Scheme tokens are not worked by this release.', 'Use another --record-kind.')
+  if (batchId !== undefined && !/^[A-Za-z0-9_-]{1,64}$/.test(batchId)) {
+    throw new FileError('usage', '--batch-id takes 1 to 64 letters, digits, _ and -.', 'Choose another.')
+  }
+  if (again && (dryRun || batchId !== undefined))
+    throw new FileError('usage', '--again makes a batch id of its own.', 'Leave --batch-id and --dry-run out.')
+}

@@ -1,0 +1,167 @@
+// A made-up card-on-file export for the demo and the bench: published test BINs, a few per cent of the rows bad on
+// purpose, repeated or expired. The same seed and month give the same file. No card in it was ever issued.
+import { createWriteStream } from 'node:fs'
+import { pipeline } from 'node:stream/promises'
+import { encryptOpenpgp } from './openpgp.ts'
+
+export interface SampleOptions {
+  rows: number
+  seed: number
+  /** Milliseconds since the epoch: what "expired" is meant by. */
+  now: number
+  /** Armored OpenPGP public key; none: the file is in the clear. */
+  encryptTo?: string | undefined
+}
+
+/** What the rows of a sample are, each row once. */
+export const SPECIES = ['good', 'duplicate', 'expired', 'luhn', 'length', 'month', 'name', 'broken'] as const
+export type Species = (typeof SPECIES)[number]
+export type SampleCounts = Record<Species, number>
+
+// In thousandths; the rest is good.
+const SHARES: readonly (readonly [Species, number])[] = [
+  ['duplicate', 15],
+  ['expired', 20],
+  ['luhn', 8],
+  ['length', 4],
+  ['month', 5],
+  ['name', 4],
+  ['broken', 4],
+]
+
+const BINS = [
+  ['411111', 16],
+  ['555555', 16],
+  ['401288', 16],
+  ['510510', 16],
+  ['378282', 15],
+  ['601111', 16],
+  ['222300', 16],
+  ['353011', 16],
+  ['371449', 15],
+] as const
+
+const FIRST = ['ANNA', 'BEN', 'CLARA', 'DAVID', 'ELIF', 'FATIMA', 'GEORG', 'HANA', 'IVAN', 'JOSÉ', 'KWAME', 'LI']
+const LAST = ['MEYER', 'NGUYEN', 'OKAFOR', 'PETROV', 'QUINN', 'ROSSI', 'SATO', 'TAYLOR', 'ÜNAL', 'VARGA', 'WEISS']
+const LONG_NAME = 'MARIA ALEXANDRA CONSTANZE VON UND ZU LICHTENFELS'
+
+export const SAMPLE_HEADER = 'reference,card_number,expiry_month,expiry_year,cardholder_name'
+
+const PIECE_CHARACTERS = 64 * 1024
+/** How far back a repeated card may lie. */
+const RECENT = 997
+/** Odd and no multiple of five, so that account numbers of up to nine digits come once each. */
+const STRIDE = 7_919_333
+
+export async function writeSample(path: string, options: SampleOptions): Promise<SampleCounts> {
+  const counts = Object.fromEntries(SPECIES.map(species => [species, 0])) as SampleCounts
+  const clear = sampleBytes(options, counts)
+  const bytes = options.encryptTo === undefined ? clear : encryptOpenpgp(clear, options.encryptTo)
+  await pipeline(bytes, createWriteStream(path, { mode: 0o600 }))
+  return counts
+}
+
+/** Counts the rows into `counts` as they are made. */
+export async function* sampleBytes(options: SampleOptions, counts: SampleCounts): AsyncGenerator<Buffer> {
+  const { rows, seed } = options
+  const today = new Date(options.now)
+  const year = today.getUTCFullYear()
+  const month = today.getUTCMonth() + 1
+  const draw = drawer(seed)
+  const recent: string[] = []
+  const start = Math.floor(draw() * 1e8)
+  let text = `${SAMPLE_HEADER}\n`
+  for (let index = 0; index < rows; index++) {
+    let species = speciesOf(draw() * 1000)
+    if (species === 'duplicate' && recent.length === 0) species = 'good'
+    const reference = `cust-${String(index + 1).padStart(7, '0')}`
+    const pan = panOf(index, start)
+    const name = nameOf(draw)
+    const ahead = Math.floor(draw() * 60) + 1
+    const good = `${pan},${expiryOf(year, month, ahead)},${name}`
+    counts[species]++
+    if (species === 'good') recent[Math.min(recent.length, index % RECENT)] = good
+    switch (species) {
+      case 'good':
+        text += `${reference},${good}\n`
+        break
+      case 'duplicate':
+        text += `${reference},${recent[Math.floor(draw() * recent.length)]}\n`
+        break
+      case 'expired':
+        text += `${reference},${pan},${expiryOf(year, month, -ahead)},${name}\n`
+        break
+      case 'luhn':
+        text += `${reference},${pan.slice(0, -1)}${(Number(pan.at(-1)) + 1) % 10},${expiryOf(year, month, ahead)},${name}\n`
+        break
+      case 'length':
+        text += `${reference},${pan.slice(0, 11)},${expiryOf(year, month, ahead)},${name}\n`
+        break
+      case 'month':
+        text += `${reference},${pan},13,${year + 2},${name}\n`
+        break
+      case 'name':
+        text += `${reference},${pan},${expiryOf(year, month, ahead)},${LONG_NAME}\n`
+        break
+      case 'broken':
+        text += index % 2 === 0 ? `${reference},${pan},1\n` : `${reference},${pan},1,${year},"${name.slice(1, 4)}"X\n`
+        break
+    }
+    if (text.length >= PIECE_CHARACTERS) {
+      yield Buffer.from(text)
+      text = ''
+    }
+  }
+  if (text !== '') yield Buffer.from(text)
+}
+
+/** mulberry32: numbers from 0 to below 1, the same for the same seed. Good enough for a sample, for nothing else. */
+function drawer(seed: number): () => number {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+}
+
+function speciesOf(drawn: number): Species {
+  let bound = 0
+  for (const [species, share] of SHARES) {
+    bound += share
+    if (drawn < bound) return species
+  }
+  return 'good'
+}
+
+/** The index's own card number: no two indexes below ten million share one. */
+export function panOf(index: number, start: number): string {
+  const [bin, length] = BINS[index % BINS.length] as (typeof BINS)[number]
+  const digits = length - bin.length - 1
+  const account = (start + index * STRIDE) % 10 ** digits
+  const body = bin + String(account).padStart(digits, '0')
+  return body + checkDigit(body)
+}
+
+function checkDigit(body: string): number {
+  let sum = 0
+  for (let index = body.length - 1, double = true; index >= 0; index--, double = !double) {
+    const digit = (body.charCodeAt(index) - 48) * (double ? 2 : 1)
+    sum += digit > 9 ? digit - 9 : digit
+  }
+  return (10 - (sum % 10)) % 10
+}
+
+// Every hundredth holder stands as `"LAST, FIRST"`, so that a sample has quotes.
+function nameOf(draw: () => number): string {
+  const first = FIRST[Math.floor(draw() * FIRST.length)]
+  const last = LAST[Math.floor(draw() * LAST.length)]
+  return draw() < 0.01 ? `"${last}, ${first}"` : `${first} ${last}`
+}
+
+/** Month and year so many months after (or before) the given one, as two cells. */
+function expiryOf(year: number, month: number, months: number): string {
+  const whole = year * 12 + month - 1 + months
+  return `${(whole % 12) + 1},${Math.floor(whole / 12)}`
+}

@@ -1,0 +1,174 @@
+// Sends chunks, a bounded number beyond the first unanswered one, and writes the answers in order. A chunk that stays
+// unanswered is sent again by the client library; here it is simply awaited.
+import { isRefusal } from '../../src/errors.ts'
+import type { RecordResult } from '../../src/job/outcome.ts'
+import type { Result } from '../../src/job/result.ts'
+import type { Client } from '../client.ts'
+import { tokenBatch } from '../token-batch.ts'
+import type { RowChunk } from './chunks.ts'
+import { FileError } from './file-error.ts'
+import type { Output } from './output.ts'
+import type { ResultRow } from './results.ts'
+import type { MigrateDeps, MigrateOptions } from './run.ts'
+
+interface Plan {
+  batchId: string
+  chunkRecords: number
+  startedAt: number
+}
+
+interface Sent {
+  chunk: RowChunk
+  answer: Promise<Result>
+}
+
+/** Longer than any job may wait for its start. */
+const ANSWER_MS_MAX = 8 * 86_400_000
+const NOBODY_MS = 10_000
+
+export async function sendChunks(
+  chunks: AsyncIterable<RowChunk>,
+  options: MigrateOptions,
+  plan: Plan,
+  client: Client,
+  deps: MigrateDeps,
+  output: Output,
+  onProgress: () => void,
+): Promise<{ complete: boolean; rows: number }> {
+  const window: Sent[] = []
+  const skipped = output.nextChunk
+  let rows = 0
+  let complete = true
+  const settle = async () => {
+    const sent = window.shift()
+    if (!sent) return
+    const result = await sent.answer
+    await output.write(rowsOf(sent.chunk, result, plan))
+    if (sent.chunk.number === 0) refuseHopeless(result)
+    onProgress()
+  }
+  const stopWatching = watchForWorkers(deps, () => window.length > 0)
+  try {
+    for await (const chunk of chunks) {
+      if (deps.stop.aborted) {
+        complete = false
+        break
+      }
+      rows += chunk.rows.length
+      if (chunk.number < skipped) continue
+      // What the first chunk shows to be hopeless isn't tried a million times.
+      while (window.length >= options.inFlight || (window.length > 0 && output.nextChunk === 0 && chunk.number > 0))
+        await settle()
+      window.push({ chunk, answer: send(chunk, options, plan, client, deps) })
+      window.at(-1)?.answer.catch(() => {})
+    }
+    while (window.length > 0) await settle()
+  } finally {
+    stopWatching()
+  }
+  return { complete, rows }
+}
+
+async function send(
+  chunk: RowChunk,
+  options: MigrateOptions,
+  plan: Plan,
+  client: Client,
+  { credentials }: MigrateDeps,
+): Promise<Result> {
+  const ask = await tokenBatch(
+    client.clientId,
+    {
+      batchId: plan.batchId,
+      recordKind: options.recordKind,
+      tokenScope: options.scope,
+      acceptedAt: Math.floor(plan.startedAt / 1000),
+      policy: { on_conflict: options.onConflict, on_expired: options.onExpired },
+      dryRun: options.dryRun,
+      chunkRecords: plan.chunkRecords,
+      captureKey: blockKeyOf(credentials),
+    },
+    { number: chunk.number, lines: chunk.rows.map(row => row.json) },
+  )
+  if (isRefusal(ask)) throw new Error(`broken law: a chunk has its form (${ask.reason} ${ask.field})`)
+  return client.call('token-batch', ask.request, { jti: ask.jti, block: ask.block, timeoutMs: ANSWER_MS_MAX })
+}
+
+/** Blocks are JWEs, so the client's file must name a key for those. */
+function blockKeyOf({ captureKeys }: MigrateDeps['credentials']) {
+  if (captureKeys.jwe) return captureKeys.jwe
+  throw new FileError('usage', 'The client’s file names no JWE capture key.', 'Ask the operator for one: `tokenmill capture-key add ALIAS --entity UUID --type jwe-rsa`.')
+}
+
+/** One row of results for each row of the file, whatever became of the chunk. */
+function rowsOf({ number, rows }: RowChunk, result: Result, plan: Plan): ResultRow[] {
+  if (result.records) {
+    const { records } = result
+    if (records.length !== rows.length)
+      throw new Error(`broken law: chunk ${number} has ${rows.length} rows and ${records.length} outcomes`)
+    return records.map((record, index) => withRow(record, rows[index]))
+  }
+  if (result.code !== 500) throw refusedChunk(number, result, plan)
+  return rows.map(row => withRow({ line: row.line, outcome: 'FAILED', code: 500, reason: 'internal' }, row))
+}
+
+function withRow(record: RecordResult, row: RowChunk['rows'][number] | undefined): ResultRow {
+  if (row === undefined || row.line !== record.line)
+    throw new Error('broken law: outcomes stand in the order of their rows')
+  const leak = record.reason === 'reference_pan'
+  return { ...record, reference: leak ? undefined : row.reference, echo: leak ? undefined : row.echo }
+}
+
+const NEXT: Record<string, string> = {
+  batch_layout: 'Run it with the options it was begun with (chunk size, scope, policies), or leave --batch-id out.',
+  batch_too_old: 'Its receipts are gone: run it with --again to judge the file against today’s store.',
+  alias_unknown: 'Ask the operator for the capture key of your entity, and name it in the client’s file.',
+  role_missing: 'Ask the operator to grant the client this role.',
+  entity_forbidden: 'The client’s file names an entity that the client does not act for; ask the operator.',
+  jti_reused: 'Another file was sent under this batch id; choose another --batch-id.',
+  dry_run_rows: 'Try again tomorrow, or ask the operator to raise the limit.',
+}
+
+function refusedChunk(number: number, result: Result, plan: Plan): FileError {
+  const details = Object.entries(result.error?.details ?? {})
+  const [field = 'body', detail] = details[0] ?? []
+  const reason = detail?.code ?? 'internal'
+  const since =
+    reason === 'batch_too_old' ? ` It was first run on ${new Date(plan.startedAt).toISOString().slice(0, 10)}.` : ''
+  return new FileError(
+    'input',
+    `Chunk ${number} was refused: ${field}: ${detail?.message ?? result.error?.message ?? reason}${since}`,
+    NEXT[reason] ?? 'Mend that, then run the same command again.',
+  )
+}
+
+/** Every row of the first chunk refused for one reason that no later chunk can escape. */
+function refuseHopeless({ records = [] }: Result): void {
+  const all = (reason: string) => records.length > 0 && records.every(record => record.reason === reason)
+  if (all('capture_time_stale')) {
+    throw new FileError(
+      'input',
+      'Every card of the first chunk was encrypted more than 15 minutes ago and is no longer valid.',
+      'Export clear rows inside an OpenPGP file (.csv.pgp) instead.',
+    )
+  }
+  if (all('scope_forbidden')) {
+    throw new FileError(
+      'input',
+      'This token scope is unknown, or not open to this client.',
+      'Give a --scope of an entity that the client acts for.',
+    )
+  }
+}
+
+/** Says so once where nobody takes the chunks. */
+function watchForWorkers({ queues, stream, log }: MigrateDeps, waiting: () => boolean): () => void {
+  const timer = setTimeout(async () => {
+    const listening = await queues.workersOf('token-batch').catch(() => undefined)
+    log.debug({ listening }, 'workers of token-batch')
+    if (listening === 0 && waiting())
+      stream.write('tokenmill: no worker listens on token-batch; start one with `tokenmill workers`. Waiting ...\n')
+  }, NOBODY_MS)
+  timer.unref()
+  return () => clearTimeout(timer)
+}

@@ -1,0 +1,58 @@
+// How a `submit` gets on, on standard error: a line that stays in place on a terminal, else one every ten seconds; and
+// one line if nobody seems to work on what was sent. It only tells.
+import type { Writable } from 'node:stream'
+import type { Queues } from '../src/queue/engine.ts'
+import type { ClientKind } from './ask.ts'
+import type { Totals } from './submit.ts'
+
+const EVERY_MS = 10_000
+const TERMINAL_MS = 500
+const UNHEARD_MS = 10_000
+
+export interface SubmitWatch {
+  sent(kind: ClientKind): void
+  stop(): void
+}
+
+export function watchSubmit(queues: Queues, stream: Writable & { isTTY?: boolean }, totals: Totals): SubmitWatch {
+  const startedAt = performance.now()
+  const kinds = new Set<ClientKind>()
+  const terminal = stream.isTTY === true
+  const tell = () =>
+    stream.write(terminal ? `\r\u001b[K${lineOf(totals, startedAt)}` : `${lineOf(totals, startedAt)}\n`)
+  const ticking = setInterval(tell, terminal ? TERMINAL_MS : EVERY_MS)
+  let listening: NodeJS.Timeout | undefined
+
+  async function ask(): Promise<void> {
+    for (const kind of kinds) {
+      const workers = await queues.workersOf(kind).catch(() => undefined)
+      if (workers === 0) return say(`no worker listens for ${kind}; start one with: tokenmill workers`)
+      if (workers === undefined && answeredOf(totals) === 0)
+        return say('no answer yet; does a worker run? tokenmill workers')
+    }
+  }
+  function say(text: string): void {
+    stream.write(`${terminal ? '\r\u001b[K' : ''}${text}\n`)
+  }
+  return {
+    sent(kind) {
+      kinds.add(kind)
+      listening ??= setTimeout(ask, UNHEARD_MS)
+    },
+    stop() {
+      clearInterval(ticking)
+      clearTimeout(listening)
+      tell()
+      if (terminal) stream.write('\n')
+    },
+  }
+}
+
+const answeredOf = ({ succeeded, failed }: Totals) => succeeded + failed
+
+function lineOf(totals: Totals, startedAt: number): string {
+  const { lines, succeeded, failed, invalid } = totals
+  const seconds = Math.max((performance.now() - startedAt) / 1000, 0.001)
+  const rate = Math.round(answeredOf(totals) / seconds)
+  return `${lines} read, ${succeeded} succeeded, ${failed} failed, ${invalid} invalid, ${rate} jobs/s`
+}

@@ -1,0 +1,204 @@
+// The work of `tokenmill submit FILE.ndjson`: one job per line, many in flight, one result line for each in the order
+// in which they come. The same file again is safe: each line's jti follows from the file. It parses no arguments.
+import { createHash } from 'node:crypto'
+import { once as event } from 'node:events'
+import { createReadStream } from 'node:fs'
+import type { Writable } from 'node:stream'
+import { z } from 'zod'
+import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
+import { resultsQueue } from '../src/job/catalogue.ts'
+import { Claims } from '../src/job/envelope.ts'
+import { fieldsOf, problemOf } from '../src/job/problem.ts'
+import { parse } from '../src/job/refusal.ts'
+import type { Logger } from '../src/log.ts'
+import type { Queues } from '../src/queue/engine.ts'
+import type { ClientKind } from './ask.ts'
+import { isClientKind } from './client/asks.ts'
+import { ClosedError, type Credentials, connect } from './client.ts'
+import { codeOf, FileError } from './migrate/file-error.ts'
+import { readLines } from './migrate/lines.ts'
+import { watchSubmit } from './submit-progress.ts'
+
+export interface SubmitFile {
+  file: string
+  queues: Queues
+  credentials: Credentials
+  /** Results, NDJSON. */
+  out: Writable
+  /** Progress, as text. */
+  progress: Writable & { isTTY?: boolean }
+  log: Logger
+  /** Aborted: nothing more is sent, what is in flight is awaited for up to `finishMs`. */
+  signal?: AbortSignal
+  /** Jobs sent and unanswered (1,000). */
+  inFlight?: number
+  finishMs?: number
+  resendMs?: number
+}
+
+export interface Totals {
+  /** Lines that were read; blank ones are none. */
+  lines: number
+  succeeded: number
+  /** Refused by the vault, or failed there. */
+  failed: number
+  /** Not valid, so not sent. */
+  invalid: number
+  /** Every line of the file has its result. */
+  complete: boolean
+}
+
+/** 0: every line succeeded. 3: some didn't. 1: the run isn't complete; the same command continues it. */
+export function exitStatus({ complete, failed, invalid }: Totals): 0 | 1 | 3 {
+  if (!complete) return 1
+  return failed + invalid > 0 ? 3 : 0
+}
+
+const Line = z.strictObject({
+  kind: z.string().refine(isClientKind),
+  request: Claims.shape.request,
+  jti: Claims.shape.jti.optional(),
+  reference: Claims.shape.reference,
+  sequence: Claims.shape.sequence,
+})
+
+interface Item {
+  line: number
+  kind: ClientKind
+  request: Record<string, unknown>
+  jti: string
+  reference: string | undefined
+  sequence: number | undefined
+}
+
+const FINISH_MS = 30_000
+
+/** Throws `FileError` for a file that can't be read. */
+export async function submitFile(options: SubmitFile): Promise<Totals> {
+  const { file, queues, credentials, out, progress, log, signal, inFlight = 1_000, finishMs = FINISH_MS } = options
+  const digest = await digestOf(file)
+  // A run that is taken up again finds the results of the one before.
+  const replyTo = `s${digest}`
+  const totals: Totals = { lines: 0, succeeded: 0, failed: 0, invalid: 0, complete: false }
+  const { resendMs = 60_000 } = options
+  const client = await connect({ queues, credentials, replyTo, log, resendMs })
+  const watch = watchSubmit(queues, progress, totals)
+  let cut: NodeJS.Timeout | undefined
+  const onAbort = () => {
+    cut = setTimeout(() => client.close(), finishMs)
+  }
+  signal?.addEventListener('abort', onAbort, { once: true })
+
+  async function print(line: number, result: object): Promise<void> {
+    if (!out.write(`${JSON.stringify({ line, ...result })}\n`)) await event(out, 'drain')
+  }
+  async function* items(): AsyncGenerator<Item> {
+    for await (const { line, text } of linesOf(file)) {
+      if (signal?.aborted) return
+      totals.lines += 1
+      const item = isRefusal(text) ? text : itemOf(text, line, digest)
+      if (!isRefusal(item)) {
+        watch.sent(item.kind)
+        yield item
+        continue
+      }
+      totals.invalid += 1
+      const error = problemOf(fieldsOf(item), Date.now())
+      await print(line, {
+        ...(isRefusal(text) ? {} : named(text)),
+        status: 'FAILED',
+        code: error.code,
+        error,
+        attempt: 0,
+      })
+    }
+    totals.complete = true
+  }
+  try {
+    for await (const { item, result } of client.bulk(items(), { inFlight, priority: 10 })) {
+      const kind = result.attempt === 0 ? 'invalid' : result.status === 'SUCCEEDED' ? 'succeeded' : 'failed'
+      totals[kind] += 1
+      await print(item.line, result)
+    }
+  } catch (error) {
+    totals.complete = false
+    if (!(error instanceof ClosedError)) throw error
+  } finally {
+    clearTimeout(cut)
+    signal?.removeEventListener('abort', onAbort)
+    watch.stop()
+    await client.close()
+  }
+  if (totals.complete) await queues.obliterate(resultsQueue(client.clientId, replyTo))
+  return totals
+}
+
+/** The first 16 hex digits of the file's SHA-256. */
+async function digestOf(file: string): Promise<string> {
+  const hash = createHash('sha256')
+  try {
+    for await (const bytes of createReadStream(file)) hash.update(bytes as Buffer)
+  } catch (error) {
+    const code = codeOf(error) ?? 'unreadable'
+    throw new FileError('usage', `${file} can't be read (${code}).`, 'Check its name and its permissions.', error)
+  }
+  return hash.digest('hex').slice(0, 16)
+}
+
+const LF = 10
+
+async function* linesOf(file: string): AsyncGenerator<{ line: number; text: string | Refusal }> {
+  let line = 0
+  for await (const { bytes, tooLong } of readLines(createReadStream(file))) {
+    if (tooLong) yield { line: ++line, text: refuse('row_too_long', 'body') }
+    for (let start = 0; start < bytes.length; ) {
+      const found = bytes.indexOf(LF, start)
+      const end = found < 0 ? bytes.length : found
+      const text = decode(bytes.subarray(start, end))
+      start = end + 1
+      line += 1
+      if (isRefusal(text) || text.trim() !== '') yield { line, text }
+    }
+  }
+}
+
+const UTF8 = new TextDecoder('utf-8', { fatal: true })
+
+function decode(bytes: Buffer): string | Refusal {
+  try {
+    return UTF8.decode(bytes)
+  } catch {
+    return refuse('row_utf8', 'body')
+  }
+}
+
+function itemOf(text: string, line: number, digest: string): Item | Refusal {
+  const value = objectOf(text)
+  if (!value) return refuse('row_json', 'body')
+  const parsed = parse(Line, value, 'body')
+  if (isRefusal(parsed)) return parsed
+  const { kind, request, jti = `s-${digest}-${line}`, reference, sequence } = parsed.value
+  return { line, kind: kind as ClientKind, request, jti, reference, sequence }
+}
+
+/** What an invalid line can still be recognised by. */
+function named(text: string): { kind?: string; jti?: string; reference?: string } {
+  const value = objectOf(text) ?? {}
+  const { kind, jti, reference } = Line.shape
+  return Object.fromEntries(
+    Object.entries({ kind, jti, reference }).flatMap(([key, schema]) => {
+      const read = schema.safeParse(value[key])
+      return read.success && read.data !== undefined ? [[key, read.data]] : []
+    }),
+  )
+}
+
+function objectOf(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+    return isObject ? (value as Record<string, unknown>) : undefined
+  } catch {
+    return undefined
+  }
+}

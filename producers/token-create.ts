@@ -1,0 +1,11 @@
+// Asks for a token of a card. The card is encrypted beforehand (client/card.ts); a clear one is refused here.
+import type { z } from 'zod'
+import type { Refusal } from '../src/errors.ts'
+import type { TokenCreate } from '../src/job/token-create.ts'
+import { type Ask, check } from './ask.ts'
+
+export type CreateRequest = z.input<typeof TokenCreate>
+
+export function tokenCreate(request: CreateRequest): Ask | Refusal {
+  return check('token-create', request)
+}

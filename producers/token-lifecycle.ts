@@ -1,0 +1,11 @@
+// Asks to suspend, activate or delete a token. Whether the token may make that step is the worker's to say.
+import type { z } from 'zod'
+import type { Refusal } from '../src/errors.ts'
+import type { TokenLifecycle } from '../src/job/token-lifecycle.ts'
+import { type Ask, check } from './ask.ts'
+
+export type LifecycleRequest = z.input<typeof TokenLifecycle>
+
+export function tokenLifecycle(request: LifecycleRequest): Ask | Refusal {
+  return check('token-lifecycle', request)
+}

@@ -1,0 +1,44 @@
+// The form every command has: `--json`, `--help`, and arguments that are checked before anything is opened.
+import { type Command, InvalidArgumentError, Option } from 'commander'
+
+export interface JsonOption {
+  json?: boolean
+}
+
+/** A command that does something, under `parent`. `usage` is its name and arguments. */
+export function addCommand(parent: Command, usage: string, description: string): Command {
+  return parent
+    .command(usage)
+    .description(description)
+    .addOption(new Option('--json', 'print machine-readable JSON on standard output'))
+}
+
+/** A word that only holds further commands. */
+export function addFamily(parent: Command, name: string, description: string): Command {
+  return parent.command(name).description(description)
+}
+
+/** A UUID in lower case. */
+export function readUuid(text: string): string {
+  if (!/^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/i.test(text)) throw new InvalidArgumentError('It is not a UUID.')
+  return text.toLowerCase()
+}
+
+/** For options that may be repeated. */
+export function collect<T>(read: (text: string) => T): (text: string, previous: T[] | undefined) => T[] {
+  return (text, previous = []) => [...previous, read(text)]
+}
+
+/** A moment: RFC 3339 with its offset, or a date that begins at midnight UTC. ms since the epoch. */
+export function readMoment(text: string): number {
+  const form = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/
+  const ms = form.test(text) ? Date.parse(text) : Number.NaN
+  if (Number.isNaN(ms)) throw new InvalidArgumentError('Give a time such as 2030-01-31T12:00:00Z, or a date.')
+  return ms
+}
+
+export function readCount(text: string): number {
+  const count = Number(text)
+  if (!/^\d{1,9}$/.test(text) || count < 1) throw new InvalidArgumentError('It is not a whole number of 1 or more.')
+  return count
+}

@@ -1,0 +1,78 @@
+// The `tokenmill` command: every command by name, and how each ends. What a command does is in the file of its family.
+import { readFileSync } from 'node:fs'
+import { Command } from 'commander'
+import { registerAbsent } from './absent.ts'
+import { registerBatch } from './batch.ts'
+import { registerBinTable } from './bin-table.ts'
+import { registerCaptureKey } from './capture-key.ts'
+import { registerClientFamily } from './client.ts'
+import { registerEncryptCard } from './encrypt-card.ts'
+import { EXIT, endingOf } from './exit.ts'
+import { registerFailed } from './failed.ts'
+import { registerManifest } from './manifest.ts'
+import { registerMigrate } from './migrate.ts'
+import { registerResults } from './results.ts'
+import { registerRun } from './run.ts'
+import { registerSchema } from './schema.ts'
+import { registerScope } from './scope.ts'
+import { registerSubmit } from './submit.ts'
+import { processTerminal, say, type Terminal } from './terminal.ts'
+
+/** In the order of `--help`. */
+const FAMILIES: ((program: Command, terminal: Terminal) => void)[] = [
+  registerRun,
+  registerSchema,
+  registerClientFamily,
+  registerScope,
+  registerCaptureKey,
+  registerEncryptCard,
+  registerMigrate,
+  registerSubmit,
+  registerManifest,
+  registerResults,
+  registerBatch,
+  registerFailed,
+  registerBinTable,
+  registerAbsent,
+]
+
+/** Runs one command line (without program names) to its end; answers its exit status and never throws. */
+export async function run(words: readonly string[], terminal: Terminal): Promise<number> {
+  const program = buildProgram(terminal)
+  try {
+    await program.parseAsync(words, { from: 'user' })
+    return EXIT.ok
+  } catch (error) {
+    const { status, line } = endingOf(error)
+    if (line !== undefined) say(terminal, `tokenmill: ${line}`)
+    return status
+  }
+}
+
+function buildProgram(terminal: Terminal): Command {
+  const program = new Command('tokenmill')
+    .description('A card-token vault worked through queues. Settings are read from the environment; see README.md.')
+    .version(version(), '-V, --version')
+    .exitOverride()
+    .showSuggestionAfterError()
+    .configureOutput({
+      writeOut: text => terminal.stdout.write(text),
+      writeErr: text => terminal.stderr.write(text),
+      outputError: (text, write) => write(text.replace(/^error: /, 'tokenmill: ')),
+    })
+  for (const register of FAMILIES) register(program, terminal)
+  return program
+}
+
+function version(): string {
+  const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+    version: string
+  }
+  return manifest.version
+}
+
+if (import.meta.main) {
+  const status = await run(process.argv.slice(2), processTerminal())
+  // A command that ended well may have set another status itself: some records were rejected.
+  if (status !== EXIT.ok) process.exitCode = status
+}

@@ -1,0 +1,30 @@
+// What `migrate`, `submit` and `results` need: the client's file and the queues, and on the embedded engine the engine
+// itself with workers of the command's own. With REDIS_URL they never touch a store.
+import { join } from 'node:path'
+import { type Credentials, readCredentials } from '../../producers/client-file.ts'
+import type { Queues } from '../queue/engine.ts'
+import { storeMode } from '../config.ts'
+import { ensureDevClient } from './dev-client.ts'
+import { startLocalWorkers } from './local-workers.ts'
+import { openQueues, openVault, type Session } from './open.ts'
+
+export interface Producing {
+  queues: Queues
+  credentials: Credentials
+}
+
+export async function openProducer(session: Session, clientFile: string | undefined, roles: readonly ('interactive' | 'bulk')[]): Promise<Producing> {
+  const { config } = session
+  const path = clientFile ?? join(config.dataDir, 'dev-client.json')
+  if (config.redisUrls && storeMode(config) !== 'embedded') {
+    return { credentials: await readCredentials(path), queues: await openQueues(session, undefined, LISTENERS) }
+  }
+  const { database } = await openVault(session)
+  if (database.embedded && clientFile === undefined) await ensureDevClient(session)
+  const credentials = await readCredentials(path)
+  if (database.embedded && roles.length > 0) await startLocalWorkers(session, roles)
+  return { credentials, queues: await openQueues(session, database, LISTENERS) }
+}
+
+/** A producer listens to its results queue. */
+const LISTENERS = 1

@@ -1,0 +1,76 @@
+// Where a command reads and prints: results on standard output, everything said to a person on standard error. Handed
+// in, so that a test can be the terminal.
+import { userInfo } from 'node:os'
+import type { Readable, Writable } from 'node:stream'
+
+export interface Terminal {
+  env: NodeJS.ProcessEnv
+  stdin: Readable
+  stdout: Writable
+  stderr: Writable
+}
+
+/** The terminal of this process. */
+export function processTerminal(): Terminal {
+  return { env: process.env, stdin: process.stdin, stdout: process.stdout, stderr: process.stderr }
+}
+
+/** One line to the person at the terminal. */
+export function say(terminal: Terminal, line: string): void {
+  terminal.stderr.write(`${line}\n`)
+}
+
+/** The result of a command: `value` as JSON where `--json` asks for it, else `text`. */
+export function print(terminal: Terminal, options: { json?: boolean }, value: unknown, text: string): void {
+  if (options.json) terminal.stdout.write(`${JSON.stringify(value, null, 2)}\n`)
+  else if (text !== '') terminal.stdout.write(`${text}\n`)
+}
+
+/** Columns under their headings; nothing but the headings where there are no rows. */
+export function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
+  const all = [headings, ...rows]
+  const widths = headings.map((_, column) => Math.max(...all.map(row => (row[column] ?? '').length)))
+  return all
+    .map(row =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}
+
+/** `name  value` lines. */
+export function facts(pairs: Record<string, string | undefined>): string {
+  const given = Object.entries(pairs).flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]))
+  const width = Math.max(...given.map(([name]) => name.length))
+  return given.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join('\n')
+}
+
+/** A moment as text, in UTC; `-` for none. */
+export function moment(ms: number | null): string {
+  return ms === null ? '-' : new Date(ms).toISOString()
+}
+
+/** All of standard input, as text. */
+export async function readAll(terminal: Terminal, bytesMax: number): Promise<string> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of terminal.stdin as AsyncIterable<Buffer | string>) {
+    const piece = Buffer.from(chunk as Buffer)
+    bytes += piece.length
+    chunks.push(piece)
+    if (bytes > bytesMax) break
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+/** Who is at the terminal, as audit rows name it. */
+export function actor(): string {
+  try {
+    return `cli:${userInfo().username}`
+  } catch {
+    // An account without a name, as containers have them.
+    return `cli:uid ${process.getuid?.() ?? 'unknown'}`
+  }
+}

@@ -1,0 +1,29 @@
+// One upgrade of a database at a time: an advisory lock on a connection of its own, held around everything that
+// `schema upgrade` makes, files included. It isn't the lock of the migrations, which they take themselves.
+import pg from 'pg'
+import { meaningOf } from './pool.ts'
+
+const LOCK = `hashtextextended('tokenmill upgrade', 0)`
+
+/** Waits for whoever upgrades this database now, then runs `work`. */
+export async function withUpgradeLock<T>(url: string, work: () => Promise<T>): Promise<T> {
+  const client = new pg.Client({
+    connectionString: url,
+    connectionTimeoutMillis: 10_000,
+    keepAlive: true,
+    application_name: 'tokenmill upgrade',
+  })
+  client.on('error', () => undefined)
+  try {
+    await client.connect()
+    await client.query(`select pg_advisory_lock(${LOCK})`)
+  } catch (error) {
+    await client.end().catch(() => undefined)
+    throw meaningOf(error)
+  }
+  try {
+    return await work()
+  } finally {
+    await client.end().catch(() => undefined)
+  }
+}

@@ -1,0 +1,183 @@
+// A card as it comes in: the plaintext of `encrypted_card` (INTERFACE 2.2), or the clear `card` of a batch record.
+// Only its form is judged; whether it is known, expired or of the stated brand is asked elsewhere. No refusal holds a
+// value.
+import { type Reason, type Refusal, refuse } from '../errors.ts'
+import { Secret } from '../secret.ts'
+import { isFresh, parseUtc } from './capture-time.ts'
+import { holdsPan, PAN_LENGTH, panFault } from './pan.ts'
+
+export interface CardInput {
+  pan: Secret
+  /** 1 to 12, with a four-digit year; both or neither. So are the start's. */
+  expiryMonth?: number
+  expiryYear?: number
+  cardHolderName?: string
+  /** Up to three digits. */
+  cardSequence?: string
+  startMonth?: number
+  startYear?: number
+}
+
+/** The tags of a card, before anything is known of their types. */
+export interface RawCard {
+  cardNumber?: unknown
+  expiryMonth?: unknown
+  expiryYear?: unknown
+  cardholderName?: unknown
+  sequenceNumber?: unknown
+  startMonth?: unknown
+  startYear?: unknown
+}
+
+const CAPTURE_FIELD = 'body.encrypted_card'
+const NAME_LENGTH_MAX = 30
+const YEAR_LEAST = 1900
+const DIGITS = /^[0-9]+$/
+
+const strictUtf8 = new TextDecoder('utf-8', { fatal: true })
+
+/** The plaintext of an `encrypted_card`; `acceptedAt` in ms since the epoch. Every refusal is of `body.encrypted_card`. */
+export function parseCapture(plaintext: string | Uint8Array, at: { acceptedAt: number }): CardInput | Refusal {
+  const tags = parseTags(plaintext)
+  if (tags === undefined) return refuse('card_malformed', CAPTURE_FIELD)
+  const { captureTime, cvv } = tags
+  const capturedAt = typeof captureTime === 'string' ? parseUtc(captureTime) : undefined
+  if (capturedAt === undefined) return refuse('capture_time_invalid', CAPTURE_FIELD)
+  if (!isFresh(capturedAt, at.acceptedAt)) return refuse('capture_time_stale', CAPTURE_FIELD)
+  // PCI DSS 3.3.1: looked at and dropped; no part of a CardInput.
+  if (!isBlank(cvv) && !isCvv(cvv)) return refuse('cvv_format', CAPTURE_FIELD)
+  return checkCard(tags, CAPTURE_FIELD)
+}
+
+/** The JSON object's own tags; undefined where it isn't one, or where a tag stands twice. */
+function parseTags(plaintext: string | Uint8Array): (RawCard & { captureTime?: unknown; cvv?: unknown }) | undefined {
+  try {
+    const text = typeof plaintext === 'string' ? plaintext : strictUtf8.decode(plaintext)
+    const value: unknown = JSON.parse(text)
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+    return countTags(text) === Object.keys(value).length ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+// JSON.parse keeps the last of two equal tags and says nothing. In a text that it has accepted, each tag of the
+// outermost object is followed by one colon outside strings, so that counting those counts the tags as written.
+function countTags(json: string): number {
+  let count = 0
+  let depth = 0
+  for (let index = 0; index < json.length; index++) {
+    const code = json.charCodeAt(index)
+    if (code === QUOTE) index = endOfString(json, index)
+    else if (code === COLON && depth === 1) count += 1
+    else if (code === BRACE_OPEN || code === BRACKET_OPEN) depth += 1
+    else if (code === BRACE_CLOSE || code === BRACKET_CLOSE) depth -= 1
+  }
+  return count
+}
+const QUOTE = 0x22
+const COLON = 0x3a
+const BACKSLASH = 0x5c
+const BRACKET_OPEN = 0x5b
+const BRACKET_CLOSE = 0x5d
+const BRACE_OPEN = 0x7b
+const BRACE_CLOSE = 0x7d
+
+function endOfString(json: string, start: number): number {
+  let index = start + 1
+  while (json.charCodeAt(index) !== QUOTE) index += json.charCodeAt(index) === BACKSLASH ? 2 : 1
+  return index
+}
+
+/**
+ * The tags of one card, checked; `field` is what a refusal names. Months and years are numbers or texts. Optional tags
+ * that are null or empty count as absent, but an empty expiry date is refused: a form was sent half filled in.
+ */
+export function checkCard(raw: RawCard, field: string): CardInput | Refusal {
+  const pan = panOf(raw.cardNumber)
+  const fault = pan === undefined ? 'pan_format' : panFault(pan)
+  if (pan === undefined || fault !== undefined) return refuse(fault ?? 'pan_format', field)
+  const card: CardInput = { pan: new Secret(pan) }
+  const { expiryMonth, expiryYear, startMonth, startYear, cardholderName, sequenceNumber } = raw
+  if (expiryMonth !== undefined || expiryYear !== undefined) {
+    const month = monthOf(expiryMonth)
+    const year = yearOf(expiryYear)
+    if (month === undefined || year === undefined) return refuse('expiry_format', field)
+    card.expiryMonth = month
+    card.expiryYear = year
+  }
+  if (!isBlank(startMonth) || !isBlank(startYear)) {
+    const month = monthOf(startMonth)
+    const year = yearOf(startYear)
+    if (month === undefined || year === undefined) return refuse('card_malformed', field)
+    card.startMonth = month
+    card.startYear = year
+  }
+  if (!isBlank(cardholderName)) {
+    const wrong = nameFault(cardholderName, pan)
+    if (wrong !== undefined) return refuse(wrong, field)
+    card.cardHolderName = cardholderName as string
+  }
+  if (!isBlank(sequenceNumber)) {
+    const sequence = digitsOf(sequenceNumber)
+    if (sequence === undefined || sequence.length > 3) return refuse('card_malformed', field)
+    card.cardSequence = sequence
+  }
+  return card
+}
+
+function isBlank(value: unknown): boolean {
+  return value === undefined || value === null || value === ''
+}
+
+// A JSON number beyond 2^53 has lost digits on its way.
+function panOf(value: unknown): string | undefined {
+  if (typeof value === 'string') return value.length <= PAN_LENGTH.most ? value : undefined
+  return Number.isSafeInteger(value) ? String(value) : undefined
+}
+
+function digitsOf(value: unknown): string | undefined {
+  if (typeof value === 'number') return Number.isSafeInteger(value) && value >= 0 ? String(value) : undefined
+  return typeof value === 'string' && DIGITS.test(value) ? value : undefined
+}
+
+function monthOf(value: unknown): number | undefined {
+  const digits = digitsOf(value)
+  if (digits === undefined || digits.length > 2) return undefined
+  const month = Number(digits)
+  return month >= 1 && month <= 12 ? month : undefined
+}
+
+function yearOf(value: unknown): number | undefined {
+  const digits = digitsOf(value)
+  if (digits === undefined) return undefined
+  // The JSON number 5 was written 05 before somebody made a number of it.
+  if (digits.length === 2 || (typeof value === 'number' && digits.length === 1)) return 2000 + Number(digits)
+  const year = Number(digits)
+  return digits.length === 4 && year >= YEAR_LEAST ? year : undefined
+}
+
+function isCvv(value: unknown): boolean {
+  const digits = digitsOf(value)
+  return digits !== undefined && (digits.length === 3 || digits.length === 4)
+}
+
+function nameFault(name: unknown, pan: string): Reason | undefined {
+  if (typeof name !== 'string') return 'card_malformed'
+  if (name.length > NAME_LENGTH_MAX) return 'name_length'
+  if (!isPlain(name)) return 'field_characters'
+  // Names are stored in clear.
+  return holdsPan(name, pan) ? 'card_malformed' : undefined
+}
+
+const CONTROLS = /[\p{Cc}\u2028\u2029]/u
+
+function isPlain(text: string): boolean {
+  return text.isWellFormed() && !CONTROLS.test(text)
+}
+
+/** Whether the card's last day, the last of its month in UTC, lies before `at` (ms since the epoch). */
+export function isExpired(card: { expiryMonth?: number; expiryYear?: number }, at: number): boolean {
+  const { expiryMonth, expiryYear } = card
+  return expiryMonth !== undefined && expiryYear !== undefined && at >= Date.UTC(expiryYear, expiryMonth, 1)
+}

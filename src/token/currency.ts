@@ -1,0 +1,55 @@
+// Currencies of ISO 4217 and the digits of their minor units. The platform's own table (Intl) isn't asked: it differs
+// from ISO for 16 currencies that are in use.
+import currencyCodes from 'currency-codes'
+
+// The package is of June 2024. Since then: the Caribbean guilder took the place of the Antillean one, the Arab
+// accounting dinar came, the lev went into the euro.
+const ADDED: Readonly<Record<string, number>> = { XCG: 2, XAD: 2 }
+const WITHDRAWN: ReadonlySet<string> = new Set(['ANG', 'BGN'])
+
+/** Metals, bond units, drawing rights and codes for no currency have no minor unit; the package says 0. */
+const UNITLESS: ReadonlySet<string> = new Set(['XDR', 'XSU', 'XUA'])
+
+function currentCodes(): ReadonlyMap<string, number | undefined> {
+  const known = currencyCodes.data.filter(({ code }) => !WITHDRAWN.has(code))
+  return new Map([
+    ...known.map(({ code, digits, countries }) => {
+      const unitless = UNITLESS.has(code) || countries.some(country => country.startsWith('Zz'))
+      return [code, unitless ? undefined : digits] as const
+    }),
+    ...Object.entries(ADDED),
+  ])
+}
+
+const CURRENT = currentCodes()
+
+/** Codes that a GET may still answer with. BTC was never one of ISO's: it is in the interface's list. */
+const LEGACY: Readonly<Record<string, number>> = {
+  ...minorUnits(0, 'BYR'),
+  ...minorUnits(2, 'LTL LVL MRO STD USS VEF ZMK'),
+  ...minorUnits(8, 'BTC'),
+  // Before the euro.
+  ...minorUnits(0, 'BEF ESP GRD ITL LUF PTE'),
+  ...minorUnits(2, 'ATS BGN CYP DEM EEK FIM FRF HRK IEP MTL NLG SIT SKK'),
+  // Withdrawn since 2020.
+  ...minorUnits(2, 'ANG CUC SLL ZWL'),
+}
+
+function minorUnits(digits: number, codes: string): Record<string, number> {
+  return Object.fromEntries(codes.split(' ').map(code => [code, digits]))
+}
+
+/** `current`: what PUT and PATCH may hold; `with-legacy`: what GET may. */
+export function isCurrency(code: string, list: 'current' | 'with-legacy'): boolean {
+  return CURRENT.has(code) || (list === 'with-legacy' && Object.hasOwn(LEGACY, code))
+}
+
+/** Digits of the minor unit: 0, 2, 3 or 4 for money of today; undefined for unknown codes and those without one. */
+export function minorUnit(code: string): number | undefined {
+  return CURRENT.has(code) ? CURRENT.get(code) : Object.hasOwn(LEGACY, code) ? LEGACY[code] : undefined
+}
+
+/** The codes of the current list. */
+export function currencies(): string[] {
+  return [...CURRENT.keys()].sort()
+}

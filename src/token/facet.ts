@@ -1,0 +1,122 @@
+// What a request may give of a card on file, and how each part of it lies in the row. A facet is what stands or falls
+// together: month and year of one date. When which of two requests stands isn't decided here.
+import type { FacetName, TokenRow, TokenType } from './token.ts'
+
+/** The fields that a request gave; absent ones stay as they are. */
+export interface Given {
+  expiryMonth?: number
+  expiryYear?: number
+  cardHolderName?: string
+  cardHolderEmail?: string
+  cardSequence?: string
+  startMonth?: number
+  startYear?: number
+  cardBrand?: string
+  /** YYYY-MM-DD. */
+  tokenExpiryDate?: string
+  tokenType?: TokenType
+}
+
+interface Facet {
+  /** The fields of a request that it is made of. */
+  given(given: Given): boolean
+  /** The row holds something of it. */
+  held(row: TokenRow): boolean
+  /** The row already says what is given. */
+  same(row: TokenRow, given: Given): boolean
+  /** `brand` is the effective one that follows from what is given. */
+  write(row: TokenRow, given: Given, brand: string | null): void
+}
+
+const stays = <T>(given: T | undefined, held: T | null) => given === undefined || given === held
+
+export const FACETS: Readonly<Record<FacetName, Facet>> = {
+  expiry: {
+    given: given => given.expiryMonth !== undefined || given.expiryYear !== undefined,
+    held: row => row.expiryMonth !== null || row.expiryYear !== null,
+    same: (row, given) => stays(given.expiryMonth, row.expiryMonth) && stays(given.expiryYear, row.expiryYear),
+    write(row, given) {
+      row.expiryMonth = given.expiryMonth ?? row.expiryMonth
+      row.expiryYear = given.expiryYear ?? row.expiryYear
+    },
+  },
+  name: {
+    given: given => given.cardHolderName !== undefined,
+    held: row => row.cardHolderName !== null,
+    same: (row, given) => stays(given.cardHolderName, row.cardHolderName),
+    write(row, given) {
+      row.cardHolderName = given.cardHolderName ?? row.cardHolderName
+    },
+  },
+  email: {
+    given: given => given.cardHolderEmail !== undefined,
+    held: row => row.cardHolderEmail !== null,
+    same: (row, given) => stays(given.cardHolderEmail, row.cardHolderEmail),
+    write(row, given) {
+      row.cardHolderEmail = given.cardHolderEmail ?? row.cardHolderEmail
+    },
+  },
+  sequence: {
+    given: given => given.cardSequence !== undefined,
+    held: row => row.cardSequence !== null,
+    same: (row, given) => stays(given.cardSequence, row.cardSequence),
+    write(row, given) {
+      row.cardSequence = given.cardSequence ?? row.cardSequence
+    },
+  },
+  start: {
+    given: given => given.startMonth !== undefined || given.startYear !== undefined,
+    held: row => row.startMonth !== null || row.startYear !== null,
+    same: (row, given) => stays(given.startMonth, row.startMonth) && stays(given.startYear, row.startYear),
+    write(row, given) {
+      row.startMonth = given.startMonth ?? row.startMonth
+      row.startYear = given.startYear ?? row.startYear
+    },
+  },
+  brand: {
+    given: given => given.cardBrand !== undefined,
+    held: row => row.cardBrand !== null,
+    same: (row, given) => stays(given.cardBrand, row.cardBrand),
+    write(row, given, brand) {
+      row.cardBrand = given.cardBrand ?? row.cardBrand
+      row.brand = brand
+    },
+  },
+  tokenExpiry: {
+    given: given => given.tokenExpiryDate !== undefined,
+    held: row => row.tokenExpiryDate !== null,
+    same: (row, given) => stays(given.tokenExpiryDate, row.tokenExpiryDate),
+    write(row, given) {
+      row.tokenExpiryDate = given.tokenExpiryDate ?? row.tokenExpiryDate
+    },
+  },
+}
+
+export const FACET_NAMES = Object.keys(FACETS) as FacetName[]
+
+/** Writes what `wins` lets through and what isn't there already; true where the row is another one now. */
+export function writeFacets(
+  row: TokenRow,
+  given: Given,
+  brand: string | null,
+  wins: (name: FacetName) => boolean = () => true,
+): boolean {
+  let changed = false
+  for (const name of FACET_NAMES) {
+    const facet = FACETS[name]
+    if (!facet.given(given) || !wins(name) || facet.same(row, given)) continue
+    facet.write(row, given, brand)
+    changed = true
+  }
+  return changed
+}
+
+export const isReusable = (type: TokenType) => type !== 'ANALYTICS'
+export const isAnalytic = (type: TokenType) => type !== 'REUSE'
+
+/** A request adds a type, it never takes one away. */
+export function addType(held: TokenType, given: TokenType): TokenType {
+  if (isReusable(held) || isReusable(given))
+    return isAnalytic(held) || isAnalytic(given) ? 'REUSE_AND_ANALYTICS' : 'REUSE'
+  return 'ANALYTICS'
+}

@@ -1,0 +1,71 @@
+// Which status follows which: a total table, so that a missing case doesn't compile. Who may ask for an event, and
+// what else a row loses or gains by it, isn't said here.
+import type { SuspendedReason, TokenRow, TokenStatus } from './token.ts'
+
+export const EVENTS = ['SUSPEND', 'ACTIVATE', 'DELETE', 'EXPIRE', 'RENEW'] as const
+/** EXPIRE: `token_expiry_date` has passed. RENEW: a new date, not yet passed, was given. */
+export type LifecycleEvent = (typeof EVENTS)[number]
+
+/** `stays`: granted, and nothing changes. `gone`: there is no such token. `from`: only where it was suspended for that. */
+export type Transition =
+  | 'stays'
+  | 'gone'
+  | { to: 'ACTIVE'; from?: SuspendedReason }
+  | { to: 'SUSPENDED'; reason: SuspendedReason }
+  | { to: 'DELETED' }
+
+export const TRANSITIONS = {
+  ACTIVE: {
+    SUSPEND: { to: 'SUSPENDED', reason: 'REQUEST' },
+    ACTIVATE: 'stays',
+    DELETE: { to: 'DELETED' },
+    EXPIRE: { to: 'SUSPENDED', reason: 'EXPIRED' },
+    RENEW: 'stays',
+  },
+  SUSPENDED: {
+    SUSPEND: 'stays',
+    ACTIVATE: { to: 'ACTIVE' },
+    DELETE: { to: 'DELETED' },
+    EXPIRE: 'stays',
+    RENEW: { to: 'ACTIVE', from: 'EXPIRED' },
+  },
+  DELETED: { SUSPEND: 'gone', ACTIVATE: 'gone', DELETE: 'gone', EXPIRE: 'gone', RENEW: 'gone' },
+} as const satisfies Record<TokenStatus, Record<LifecycleEvent, Transition>>
+
+export interface Standing {
+  status: TokenStatus
+  suspendedReason: SuspendedReason | null
+}
+
+/** What an event makes of a token's status. */
+export function follow({ status, suspendedReason }: Standing, event: LifecycleEvent): Standing | 'stays' | 'gone' {
+  const transition: Transition = TRANSITIONS[status][event]
+  if (transition === 'stays' || transition === 'gone') return transition
+  if (transition.to === 'SUSPENDED') return { status: 'SUSPENDED', suspendedReason: transition.reason }
+  if (transition.to === 'ACTIVE' && transition.from !== undefined && transition.from !== suspendedReason) return 'stays'
+  return { status: transition.to, suspendedReason: null }
+}
+
+/** What is left of a deleted token: id, scope, type, status and dates. Nothing of the card. */
+export function tombstone<Row extends TokenRow>(row: Row): Row {
+  return {
+    ...row,
+    status: 'DELETED',
+    suspendedReason: null,
+    fingerprint: null,
+    sealed: null,
+    bin: null,
+    lastFour: null,
+    expiryMonth: null,
+    expiryYear: null,
+    cardHolderName: null,
+    cardHolderEmail: null,
+    cardSequence: null,
+    startMonth: null,
+    startYear: null,
+    brand: null,
+    cardBrand: null,
+    binRange: null,
+    analyticsToken: null,
+  }
+}

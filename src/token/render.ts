@@ -1,0 +1,133 @@
+// Rows as the interface shows them (INTERFACE 2.4, 4). What a row doesn't hold is left out; a PAN is never in one.
+import { dateOf } from '../clock.ts'
+import type { BinRange } from './bin.ts'
+import { isCurrency } from './currency.ts'
+import { isAnalytic, isReusable } from './facet.ts'
+import { formatReuseToken, type TokenRow, type TokenStatus } from './token.ts'
+
+export interface BinDetails {
+  bin?: string
+  brand?: string
+  issuer_country?: string
+  issuer_name?: string
+  last_four?: string
+  type?: 'DEBIT' | 'CREDIT'
+  variant?: string
+}
+
+export interface PatchRecord {
+  bin?: string
+  expiry_month?: number
+  expiry_year?: number
+  last_four?: string
+  card_holder_name?: string
+  card_holder_email?: string
+  issuer_country?: string
+  currency?: string
+  bin_details?: BinDetails
+  updated_at: string
+  created_at: string
+  token_expiry_date?: string
+  token_status: TokenStatus
+}
+
+export interface PutRecord extends Omit<PatchRecord, 'card_holder_email'> {
+  reuse_token?: string
+  analytics_token?: string
+  reuse_token_type: string
+  token_scope: string
+}
+
+export interface GetRecord extends PutRecord {
+  brand?: string
+  issuer_name?: string
+  type?: 'DEBIT' | 'CREDIT'
+  variant?: string
+}
+
+/** The answer of PUT. `range` is the row's BIN range. */
+export function renderPut(row: TokenRow, range: BinRange | undefined): PutRecord & Record<string, unknown> {
+  return compact({ ...namesOf(row), ...cardOf(row, range), currency: currencyOf(range, 'current'), ...datesOf(row) })
+}
+
+export function renderGet(row: TokenRow, range: BinRange | undefined): GetRecord & Record<string, unknown> {
+  return compact({
+    ...namesOf(row),
+    ...cardOf(row, range),
+    brand: row.brand ?? undefined,
+    issuer_name: range?.issuerName,
+    type: range?.type,
+    variant: range?.variant,
+    currency: currencyOf(range, 'with-legacy'),
+    ...datesOf(row),
+  })
+}
+
+export function renderPatch(row: TokenRow, range: BinRange | undefined): PatchRecord & Record<string, unknown> {
+  return compact({
+    ...cardOf(row, range),
+    card_holder_email: row.cardHolderEmail ?? undefined,
+    currency: currencyOf(range, 'current'),
+    ...datesOf(row),
+  })
+}
+
+/** The answer of a `token-lifecycle` job; over HTTP it is 204 without a body. */
+export function renderLifecycle({ tokenId, status }: TokenRow): { id: string; token_status: TokenStatus } {
+  return { id: formatReuseToken(tokenId), token_status: status }
+}
+
+function namesOf(row: TokenRow) {
+  return {
+    reuse_token: isReusable(row.tokenType) ? formatReuseToken(row.tokenId) : undefined,
+    analytics_token: isAnalytic(row.tokenType) ? (row.analyticsToken ?? undefined) : undefined,
+    reuse_token_type: 'INTERNAL',
+    token_scope: row.tokenScope,
+  }
+}
+
+function cardOf(row: TokenRow, range: BinRange | undefined) {
+  const bin = row.bin ?? undefined
+  const lastFour = row.lastFour ?? undefined
+  return {
+    bin,
+    expiry_month: row.expiryMonth ?? undefined,
+    expiry_year: row.expiryYear ?? undefined,
+    last_four: lastFour,
+    card_holder_name: row.cardHolderName ?? undefined,
+    issuer_country: range?.issuerCountry,
+    bin_details:
+      bin === undefined
+        ? undefined
+        : compact({
+            bin,
+            brand: row.brand ?? undefined,
+            issuer_country: range?.issuerCountry,
+            issuer_name: range?.issuerName,
+            last_four: lastFour,
+            type: range?.type,
+            variant: range?.variant,
+          }),
+  }
+}
+
+function currencyOf(range: BinRange | undefined, list: 'current' | 'with-legacy'): string | undefined {
+  return range?.currency !== undefined && isCurrency(range.currency, list) ? range.currency : undefined
+}
+
+function datesOf(row: TokenRow) {
+  return {
+    updated_at: dateOf(row.updatedAt),
+    created_at: dateOf(row.createdAt),
+    token_expiry_date: row.tokenExpiryDate ?? undefined,
+    token_status: row.status,
+  }
+}
+
+type Compact<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
+  [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>
+}
+
+function compact<T extends object>(record: T): Compact<T> {
+  return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined)) as Compact<T>
+}

@@ -1,0 +1,43 @@
+// The block of a batch: a chunk's records in one JWE whose protected header says for whom and for which job it was
+// sealed, so that a stolen one serves nobody else. What the records say isn't looked at.
+import { hash } from 'node:crypto'
+import { assert, type Refusal, refuse } from '../errors.ts'
+import type { CaptureKey } from './capture.ts'
+import type { PublicCaptureKey } from './encrypt.ts'
+import { openJwe, sealJwe } from './jwe.ts'
+import { JWE_ALG } from './jwe-key.ts'
+
+export const BLOCK_BYTES_MAX = 4 * 1024 * 1024
+
+/** The envelope that the block belongs to. */
+export interface BlockBinding {
+  iss: string
+  jti: string
+}
+
+/** `lines`: NDJSON. `to` is a JWE key: an OpenPGP one breaks a law, since the caller chooses it. */
+export async function sealBlock(
+  lines: string | Buffer,
+  to: PublicCaptureKey,
+  { iss, jti }: BlockBinding,
+): Promise<string> {
+  assert(to.type !== 'pgp', 'a block is sealed to a JWE key')
+  const block = sealJwe(Buffer.from(lines), to.publicKey, { kid: to.alias, iss, jti })
+  assert(block.length <= BLOCK_BYTES_MAX, 'a block has at most 4 MiB')
+  return block
+}
+
+/** The NDJSON, or the one refusal for every failure, another envelope's `iss` or `jti` included. */
+export async function openBlock(jwe: string, key: CaptureKey, { iss, jti }: BlockBinding): Promise<Buffer | Refusal> {
+  const refusal = refuse('block_undecryptable', 'body.request.block')
+  if (key.type === 'pgp') return refusal
+  const opened = openJwe(jwe, key.privateKey, JWE_ALG[key.type], BLOCK_BYTES_MAX)
+  if (!opened) return refusal
+  const { header, plain } = opened
+  return header['iss'] === iss && header['jti'] === jti && header['kid'] === key.alias ? plain : refusal
+}
+
+/** SHA-256 of the JWE's text, lower-case hex: `block.sha256` of the request. */
+export function blockDigest(jwe: string): string {
+  return hash('sha256', jwe, 'hex')
+}

@@ -1,0 +1,131 @@
+// Capture keys: the pairs that callers encrypt cards and blocks to. A private half leaves here only wrapped by the
+// key-encryption key, and is opened only into a `KeyObject` or a `Secret`. Where they are stored isn't known here.
+import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto'
+import { promisify } from 'node:util'
+import type { PrivateKey } from 'openpgp'
+import { ConfigError } from '../config.ts'
+import { assert, Fault } from '../errors.ts'
+import type { Secret } from '../secret.ts'
+import { openJwe, sealJwe } from './jwe.ts'
+import { JWE_ALG, type JweKeyType, jweTypeOf, RSA_BITS } from './jwe-key.ts'
+import type { KeyProvider } from './kek.ts'
+import { makePgpKey, openPgpKey, readPgpKey } from './pgp-key.ts'
+
+export const CAPTURE_KEY_TYPES = ['jwe-rsa', 'jwe-ec', 'pgp'] as const
+export type CaptureKeyType = (typeof CAPTURE_KEY_TYPES)[number]
+
+export interface CaptureKeyRecord {
+  alias: string
+  type: CaptureKeyType
+  /** JWK as JSON, or armor. */
+  publicKey: string
+  wrappedPrivate: Buffer
+}
+
+export interface JweCaptureKey {
+  alias: string
+  type: JweKeyType
+  privateKey: KeyObject
+}
+
+export interface PgpCaptureKey {
+  alias: string
+  type: 'pgp'
+  privateKey: Secret<PrivateKey>
+}
+
+export type CaptureKey = JweCaptureKey | PgpCaptureKey
+
+/** A new pair: RSA 2048, P-256, or OpenPGP on curve25519. */
+export async function makeCaptureKey(type: CaptureKeyType, alias: string, kek: KeyProvider): Promise<CaptureKeyRecord> {
+  if (type === 'pgp') return pgpRecord(alias, await makePgpKey(alias), kek)
+  const { privateKey } =
+    type === 'jwe-rsa'
+      ? await promisify(generateKeyPair)('rsa', { modulusLength: RSA_BITS.least, publicExponent: 0x10001 })
+      : await promisify(generateKeyPair)('ec', { namedCurve: 'P-256' })
+  return jweRecord(alias, type, privateKey, kek)
+}
+
+/**
+ * A pair made elsewhere: a private JWK, a PKCS #8 PEM or an armored OpenPGP private key. Throws `ConfigError` where it
+ * is none of them, is too weak, needs another passphrase, or isn't of `type`.
+ */
+export async function importCaptureKey(
+  text: Secret,
+  alias: string,
+  type: CaptureKeyType | undefined,
+  kek: KeyProvider,
+  passphrase?: Secret,
+): Promise<CaptureKeyRecord> {
+  const isPgp = text.reveal().includes('-----BEGIN PGP PRIVATE KEY BLOCK-----')
+  const record = isPgp
+    ? await pgpRecord(alias, await readPgpKey(text, passphrase), kek)
+    : await importJweKey(readPrivateKey(text, passphrase), alias, kek)
+  if (type !== undefined && type !== record.type)
+    throw new ConfigError(`this key is of type ${record.type}, not ${type}`)
+  return record
+}
+
+/** Throws `Fault('key_unavailable')` where the private half can't be unwrapped. */
+export async function openCaptureKey(
+  { alias, type, wrappedPrivate }: Pick<CaptureKeyRecord, 'alias' | 'type' | 'wrappedPrivate'>,
+  kek: KeyProvider,
+): Promise<CaptureKey> {
+  const raw = await kek.unwrap(wrappedPrivate, wrapPurpose(alias, type))
+  try {
+    if (type === 'pgp') return { alias, type, privateKey: await openPgpKey(raw) }
+    return { alias, type, privateKey: createPrivateKey({ key: raw, format: 'der', type: 'pkcs8' }) }
+  } catch (cause) {
+    throw new Fault('key_unavailable', cause)
+  } finally {
+    raw.fill(0)
+  }
+}
+
+function wrapPurpose(alias: string, type: CaptureKeyType): string {
+  return `capture-key/${type}/${alias}`
+}
+
+async function importJweKey(privateKey: KeyObject, alias: string, kek: KeyProvider): Promise<CaptureKeyRecord> {
+  const type = jweTypeOf(privateKey)
+  if (!type) throw new ConfigError('a JWE key is RSA of 2048 to 4096 bits, P-256 or X25519')
+  // A JWK whose halves don't belong together would be found out only by a customer's card.
+  const probe = sealJwe(Buffer.from('probe'), createPublicKey(privateKey), {})
+  if (!openJwe(probe, privateKey, JWE_ALG[type], probe.length))
+    throw new ConfigError('the halves of this key do not match')
+  return jweRecord(alias, type, privateKey, kek)
+}
+
+async function jweRecord(
+  alias: string,
+  type: JweKeyType,
+  privateKey: KeyObject,
+  kek: KeyProvider,
+): Promise<CaptureKeyRecord> {
+  const jwk = createPublicKey(privateKey).export({ format: 'jwk' })
+  const publicKey = JSON.stringify({ ...jwk, kid: alias, alg: JWE_ALG[type], use: 'enc' })
+  const raw = privateKey.export({ format: 'der', type: 'pkcs8' })
+  return { alias, type, publicKey, wrappedPrivate: await wrapAndErase(raw, alias, type, kek) }
+}
+
+async function pgpRecord(alias: string, key: Secret<PrivateKey>, kek: KeyProvider): Promise<CaptureKeyRecord> {
+  const raw = Buffer.from(key.reveal().write())
+  const publicKey = key.reveal().toPublic().armor()
+  return { alias, type: 'pgp', publicKey, wrappedPrivate: await wrapAndErase(raw, alias, 'pgp', kek) }
+}
+
+async function wrapAndErase(raw: Buffer, alias: string, type: CaptureKeyType, kek: KeyProvider): Promise<Buffer> {
+  assert(/^[!-~]{1,128}$/.test(alias), 'an alias is printable')
+  return kek.wrap(raw, wrapPurpose(alias, type)).finally(() => raw.fill(0))
+}
+
+function readPrivateKey(text: Secret, passphrase: Secret | undefined): KeyObject {
+  const source = text.reveal().trim()
+  try {
+    if (source.startsWith('{')) return createPrivateKey({ key: JSON.parse(source), format: 'jwk' })
+    return createPrivateKey({ key: source, format: 'pem', ...(passphrase ? { passphrase: passphrase.reveal() } : {}) })
+  } catch {
+    // The cause may quote its input.
+    throw new ConfigError('not a private JWK, PKCS #8 PEM or armored OpenPGP private key, or the passphrase is wrong')
+  }
+}

@@ -1,0 +1,28 @@
+// Which keys a JWE may be sealed to, and the one key algorithm that each kind of them stands for. Making and storing
+// them is capture.ts.
+import type { KeyObject } from 'node:crypto'
+
+export type JweKeyType = 'jwe-rsa' | 'jwe-ec'
+
+/** Bound to the key, never read from a message: an alias opens nothing under another algorithm. */
+export const JWE_ALG = { 'jwe-rsa': 'RSA-OAEP-256', 'jwe-ec': 'ECDH-ES' } as const satisfies Record<JweKeyType, string>
+
+export const RSA_BITS = { least: 2048, most: 4096 } as const
+
+/** JWK members that only a private or symmetric key has (RFC 7518, 6). */
+export const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'] as const
+
+/** What kind of JWE key this is; undefined for any that isn't accepted. */
+export function jweTypeOf(key: KeyObject): JweKeyType | undefined {
+  const { modulusLength = 0, namedCurve } = key.asymmetricKeyDetails ?? {}
+  switch (key.asymmetricKeyType) {
+    case 'rsa':
+      return modulusLength >= RSA_BITS.least && modulusLength <= RSA_BITS.most ? 'jwe-rsa' : undefined
+    case 'ec':
+      return namedCurve === 'prime256v1' ? 'jwe-ec' : undefined
+    case 'x25519':
+      return 'jwe-ec'
+    default:
+      return undefined
+  }
+}

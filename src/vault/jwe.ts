@@ -1,0 +1,173 @@
+// Compact JWE (RFC 7516), the two key algorithms and two ciphers of the contract and nothing else. It stands on
+// node:crypto because of what jose costs where every card pays for it, measured as CPU time of one core: opening an
+// RSA-2048 card 500 µs (through WebCrypto's thread pool) against 350 µs here, of which the bare RSA operation is 320;
+// sealing a block of 500 records 3.6 ms against 0.2, opening it 2.0 against 0.5. Tests hold both against jose.
+import {
+  createCipheriv,
+  createDecipheriv,
+  createPublicKey,
+  constants as crypto,
+  diffieHellman,
+  generateKeyPairSync,
+  hash,
+  type KeyObject,
+  privateDecrypt,
+  publicEncrypt,
+  randomBytes,
+} from 'node:crypto'
+import { NONCE_BYTES, TAG_BYTES } from './aead.ts'
+
+export type JweAlg = 'RSA-OAEP-256' | 'ECDH-ES'
+
+const CIPHERS = {
+  A128GCM: { cipher: 'aes-128-gcm', keyBytes: 16 },
+  A256GCM: { cipher: 'aes-256-gcm', keyBytes: 32 },
+} as const
+type Enc = keyof typeof CIPHERS
+
+/** Header parameters by which a sender would choose a key, a compression or an extension: none of them is his to choose. */
+const FORBIDDEN = ['zip', 'crit', 'jwk', 'jku', 'x5u', 'x5c', 'x5t', 'x5t#S256', 'p2s', 'p2c'] as const
+
+export interface OpenedJwe {
+  header: Record<string, unknown>
+  plain: Buffer
+}
+
+/**
+ * Opens `text`, of at most `bytesMax` characters, with `alg` and no other. Undefined for every failure alike: whoever
+ * sent it learns nothing from which one it was.
+ */
+export function openJwe(text: string, privateKey: KeyObject, alg: JweAlg, bytesMax: number): OpenedJwe | undefined {
+  if (text.length > bytesMax) return undefined
+  const parts = text.split('.', 6)
+  if (parts.length !== 5) return undefined
+  const [encodedHeader = '', ...rest] = parts
+  const [headerBytes, encryptedKey, iv, ciphertext, tag] = [encodedHeader, ...rest].map(decodeStrictly)
+  if (!headerBytes || !encryptedKey || !iv || !ciphertext || !tag) return undefined
+  if (iv.length !== NONCE_BYTES || tag.length !== TAG_BYTES) return undefined
+  const header = readObject(headerBytes)
+  if (!header || header['alg'] !== alg || FORBIDDEN.some(name => Object.hasOwn(header, name))) return undefined
+  const enc = header['enc']
+  if (!isEnc(enc)) return undefined
+  const { cipher, keyBytes } = CIPHERS[enc]
+  try {
+    const cek =
+      alg === 'RSA-OAEP-256'
+        ? unwrapKey(encryptedKey, privateKey, keyBytes)
+        : agreeKey(encryptedKey, privateKey, header, enc)
+    const decipher = createDecipheriv(cipher, cek, iv, { authTagLength: TAG_BYTES })
+    decipher.setAAD(Buffer.from(encodedHeader, 'latin1'))
+    decipher.setAuthTag(tag)
+    const plain = decipher.update(ciphertext)
+    decipher.final()
+    return { header, plain }
+  } catch {
+    return undefined
+  }
+}
+
+/** Seals `plain` with A256GCM to an RSA, P-256 or X25519 public key. `extra` joins the protected header. */
+export function sealJwe(plain: Buffer, publicKey: KeyObject, extra: Record<string, string>): string {
+  const enc = 'A256GCM'
+  const { cek, encryptedKey, parameters } =
+    publicKey.asymmetricKeyType === 'rsa' ? wrapNewKey(publicKey) : agreeNewKey(publicKey, enc)
+  const header = Buffer.from(JSON.stringify({ ...parameters, enc, ...extra })).toString('base64url')
+  const iv = randomBytes(NONCE_BYTES)
+  const cipher = createCipheriv(CIPHERS[enc].cipher, cek, iv, { authTagLength: TAG_BYTES })
+  cipher.setAAD(Buffer.from(header, 'latin1'))
+  const ciphertext = cipher.update(plain)
+  cipher.final()
+  return [header, ...[encryptedKey, iv, ciphertext, cipher.getAuthTag()].map(part => part.toString('base64url'))].join(
+    '.',
+  )
+}
+
+function isEnc(value: unknown): value is Enc {
+  return typeof value === 'string' && Object.hasOwn(CIPHERS, value)
+}
+
+/** Node's decoder takes padding, spaces and stray last bits; one text per value is what makes a digest mean something. */
+function decodeStrictly(text: string): Buffer | undefined {
+  const bytes = Buffer.from(text, 'base64url')
+  return bytes.toString('base64url') === text ? bytes : undefined
+}
+
+function readObject(bytes: Buffer): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes))
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const oaep = (key: KeyObject) => ({ key, padding: crypto.RSA_PKCS1_OAEP_PADDING, oaepHash: 'sha256' })
+
+function unwrapKey(encryptedKey: Buffer, privateKey: KeyObject, keyBytes: number): Buffer {
+  try {
+    const cek = privateDecrypt(oaep(privateKey), encryptedKey)
+    if (cek.length === keyBytes) return cek
+  } catch {
+    // RFC 7516, 11.5: go on with a random key, so that a bad wrapping and a bad tag take the same way and time.
+  }
+  return randomBytes(keyBytes)
+}
+
+function wrapNewKey(publicKey: KeyObject) {
+  const cek = randomBytes(CIPHERS.A256GCM.keyBytes)
+  return { cek, encryptedKey: publicEncrypt(oaep(publicKey), cek), parameters: { alg: 'RSA-OAEP-256' } }
+}
+
+function agreeKey(encryptedKey: Buffer, privateKey: KeyObject, header: Record<string, unknown>, enc: Enc): Buffer {
+  if (encryptedKey.length !== 0) throw new Error('ECDH-ES carries no encrypted key')
+  const publicKey = ephemeralKey(header['epk'], privateKey)
+  return deriveKey(diffieHellman({ privateKey, publicKey }), enc, partyInfo(header['apu']), partyInfo(header['apv']))
+}
+
+function agreeNewKey(publicKey: KeyObject, enc: Enc) {
+  const ephemeral =
+    publicKey.asymmetricKeyType === 'x25519'
+      ? generateKeyPairSync('x25519')
+      : generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const epk = ephemeral.publicKey.export({ format: 'jwk' })
+  const secret = diffieHellman({ privateKey: ephemeral.privateKey, publicKey })
+  const none = Buffer.alloc(0)
+  return { cek: deriveKey(secret, enc, none, none), encryptedKey: none, parameters: { alg: 'ECDH-ES', epk } }
+}
+
+/** Only the public coordinates, on the very curve of our own key; node:crypto refuses a point that isn't on it. */
+function ephemeralKey(epk: unknown, privateKey: KeyObject): KeyObject {
+  const { kty, crv, x, y, d } = (epk ?? {}) as Record<string, unknown>
+  const isOkp = privateKey.asymmetricKeyType === 'x25519'
+  const isOfOurCurve = isOkp ? kty === 'OKP' && crv === 'X25519' : kty === 'EC' && crv === 'P-256'
+  const coordinates = isOkp ? [x] : [x, y]
+  const isPoint = coordinates.every(part => typeof part === 'string' && decodeStrictly(part)?.length === 32)
+  if (!isOfOurCurve || !isPoint || d !== undefined) throw new Error('epk is not a point of our curve')
+  const jwk = isOkp
+    ? { kty: 'OKP', crv: 'X25519', x: x as string }
+    : { kty: 'EC', crv: 'P-256', x: x as string, y: y as string }
+  return createPublicKey({ key: jwk, format: 'jwk' })
+}
+
+function partyInfo(value: unknown): Buffer {
+  if (value === undefined) return Buffer.alloc(0)
+  const bytes = typeof value === 'string' ? decodeStrictly(value) : undefined
+  if (!bytes) throw new Error('apu and apv are base64url')
+  return bytes
+}
+
+/** Concat KDF of RFC 7518, 4.6.2: one round of SHA-256 yields all that A256GCM needs. */
+function deriveKey(secret: Buffer, enc: Enc, apu: Buffer, apv: Buffer): Buffer {
+  const { keyBytes } = CIPHERS[enc]
+  const sized = (bytes: Buffer) => [uint32(bytes.length), bytes]
+  const input = [uint32(1), secret, ...sized(Buffer.from(enc)), ...sized(apu), ...sized(apv), uint32(keyBytes * 8)]
+  return hash('sha256', Buffer.concat(input), 'buffer').subarray(0, keyBytes)
+}
+
+function uint32(value: number): Buffer {
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32BE(value)
+  return bytes
+}

@@ -1,0 +1,43 @@
+// `encrypted_card` into its plaintext, by either envelope, told apart by their form. What the plaintext says is judged
+// by the token rules; every failure to open it is one and the same refusal.
+import { type Refusal, refuse } from '../errors.ts'
+import { Secret } from '../secret.ts'
+import type { CaptureKey } from './capture.ts'
+import { openJwe } from './jwe.ts'
+import { JWE_ALG } from './jwe-key.ts'
+import { isArmored, openPgp } from './pgp.ts'
+import { inTurn } from './turn.ts'
+
+export const JWE_CARD_BYTES_MAX = 16 * 1024
+/** Two layers of base64 around the same content. */
+export const PGP_CARD_BYTES_MAX = 24 * 1024
+
+const FIELD = 'body.encrypted_card'
+
+/** The JSON text that the sender encrypted, or `card_undecryptable`, `cipher_unsupported` (IDEA), `card_malformed` (not UTF-8). */
+export async function openCard(encryptedCard: string, key: CaptureKey): Promise<Secret | Refusal> {
+  const form = formOf(encryptedCard)
+  if (form !== (key.type === 'pgp' ? 'pgp' : 'jwe')) return refuse('card_undecryptable', FIELD)
+  if (key.type === 'pgp') {
+    if (encryptedCard.length > PGP_CARD_BYTES_MAX) return refuse('card_undecryptable', FIELD)
+    const opened = await inTurn(() => openPgp(encryptedCard, key.privateKey))
+    return typeof opened === 'string' ? refuse(opened, FIELD) : decode(opened)
+  }
+  const opened = await inTurn(() => openJwe(encryptedCard, key.privateKey, JWE_ALG[key.type], JWE_CARD_BYTES_MAX))
+  return opened ? decode(opened.plain) : refuse('card_undecryptable', FIELD)
+}
+
+/** Armor has its first line, a compact JWE its dots, base64 neither. */
+function formOf(text: string): 'jwe' | 'pgp' {
+  return !isArmored(text) && text.includes('.') ? 'jwe' : 'pgp'
+}
+
+function decode(plain: Uint8Array): Secret | Refusal {
+  try {
+    return new Secret(new TextDecoder('utf-8', { fatal: true }).decode(plain))
+  } catch {
+    return refuse('card_malformed', FIELD)
+  } finally {
+    plain.fill(0)
+  }
+}

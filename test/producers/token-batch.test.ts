@@ -1,0 +1,99 @@
+// A chunk as the worker will find it: cut alike each time, bound to its envelope, and the same chunk when encrypted anew.
+import { describe, expect, it } from 'vitest'
+import { signAsk } from '../../producers/envelope.ts'
+import { type BatchRecord, cutRecords, tokenBatch } from '../../producers/token-batch.ts'
+import { isRefusal } from '../../src/errors.ts'
+import { chunkText } from '../../src/job/digest.ts'
+import { CHUNK } from '../../src/job/token-batch.ts'
+import { blockDigest, openBlock } from '../../src/vault/block.ts'
+import { makeParties } from './bundle.ts'
+
+const record = (line: number, size = 10): BatchRecord => ({ line, reference: 'x'.repeat(size), request: {} })
+async function cut(records: BatchRecord[], chunkRecords?: number) {
+  return Array.fromAsync(cutRecords(records, chunkRecords))
+}
+
+describe('cutRecords', () => {
+  it('gives no chunk for no record', async () => {
+    expect(await cut([])).toEqual([])
+  })
+
+  it('cuts by number, in order', async () => {
+    const chunks = await cut(Array.from({ length: 1_001 }, (_, i) => record(i + 1)))
+    expect(chunks.map(lines => lines.length)).toEqual([500, 500, 1])
+    expect(JSON.parse(chunks[2]?.[0] ?? '')).toMatchObject({ line: 1_001 })
+  })
+
+  it('cuts by bytes, so that no block is longer than 4 MiB', async () => {
+    const { credentials } = await makeParties()
+    const chunks = await cut(
+      Array.from({ length: 120 }, (_, i) => record(i, 60_000)),
+      1_000,
+    )
+    expect(chunks.length).toBeGreaterThan(1)
+    expect(chunks.flat()).toHaveLength(120)
+    for (const lines of chunks) expect(Buffer.byteLength(lines.join('\n'))).toBeLessThan(CHUNK.bytesMax)
+    const key = credentials.captureKeys.jwe
+    if (!key) throw new Error('no key')
+    const plan = {
+      batchId: 'b',
+      recordKind: 'token-create',
+      acceptedAt: 1,
+      captureKey: key,
+      chunkRecords: 1_000,
+    } as const
+    const ask = await tokenBatch('c'.repeat(26), plan, { lines: chunks[0] ?? [], number: 0 })
+    if (isRefusal(ask)) throw new Error(ask.reason)
+    expect(isRefusal(await signAsk(credentials, ask, { jti: ask.jti }, Date.now()))).toBe(false)
+  })
+
+  it('lets a record that is too long stand as a rejected one, without its request', async () => {
+    const [lines] = await cut([{ line: 7, reference: 'r', request: { card: 'x'.repeat(70_000) } }])
+    expect(JSON.parse(lines?.[0] ?? '')).toEqual({ line: 7, reference: 'r', rejected: { reason: 'record_too_large' } })
+  })
+})
+
+describe('tokenBatch', () => {
+  it('seals the records for this client and jti alone, and is the same chunk when sealed again', async () => {
+    const { credentials, capturePrivate } = await makeParties()
+    const { clientId } = credentials.signingKey
+    const key = credentials.captureKeys.jwe
+    if (!key) throw new Error('no key')
+    const plan = {
+      batchId: 'batch-1',
+      recordKind: 'token-create',
+      tokenScope: credentials.entityId,
+      acceptedAt: 1_790_000_000,
+      policy: { on_conflict: 'update' },
+      captureKey: key,
+    } as const
+    const lines = [JSON.stringify({ line: 2, request: { card: { cardNumber: '4111111111111111' } } })]
+    const [one, two] = [
+      await tokenBatch(clientId, plan, { lines, number: 3 }),
+      await tokenBatch(clientId, plan, { lines, number: 3 }),
+    ]
+    if (isRefusal(one) || isRefusal(two)) throw new Error('refused')
+    expect(one.jti).toBe('batch-1-3')
+    expect(one.block).not.toBe(two.block)
+    expect(one.request['block']).toEqual({
+      sha256: blockDigest(one.block ?? ''),
+      records: 1,
+      public_key_alias: 'shop-1',
+    })
+    expect(JSON.stringify(one)).not.toContain('4111')
+    const opener = { alias: 'shop-1', type: 'jwe-rsa', privateKey: capturePrivate } as const
+    const opened = await openBlock(one.block ?? '', opener, { iss: clientId, jti: one.jti })
+    if (isRefusal(opened)) throw new Error(opened.reason)
+    expect(opened.toString()).toBe(lines.join('\n'))
+    expect(isRefusal(await openBlock(one.block ?? '', opener, { iss: clientId, jti: 'batch-1-4' }))).toBe(true)
+    expect(chunkText(one.request, opened)).toBe(chunkText(two.request, opened))
+  })
+
+  it('refuses a batch id that no job could be named by', async () => {
+    const { credentials } = await makeParties()
+    const key = credentials.captureKeys.jwe
+    if (!key) throw new Error('no key')
+    const plan = { batchId: 'has space', recordKind: 'token-create', acceptedAt: 1, captureKey: key } as const
+    expect(await tokenBatch('c', plan, { lines: ['{}'], number: 0 })).toMatchObject({ field: 'body.batch_id' })
+  })
+})

@@ -1,0 +1,88 @@
+// A job is a worker's while its lock holds. Whoever loses it is told, whoever dies is followed.
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { describeEngines } from '../support/engines.ts'
+import { startScript } from '../support/process.ts'
+import { until } from '../support/until.ts'
+import { gate, type Opened, openEngine, recorder } from './bundle.ts'
+
+const LOCK_MS = 600
+
+describeEngines('a lock', engine => {
+  let opened: Opened
+  let redis: Redis | undefined
+  beforeAll(async () => {
+    opened = await openEngine(engine, { lockMs: LOCK_MS })
+    redis = engine.redisUrls?.[0] ? new Redis(engine.redisUrls[0]) : undefined
+  })
+  afterAll(async () => {
+    redis?.disconnect()
+    await opened?.close()
+  })
+
+  async function steal(queue: string, id: string): Promise<void> {
+    if (redis) await redis.set(`${engine.prefix}:${queue}:${id}:lock`, 'thief', 'PX', LOCK_MS)
+    else
+      await opened.pool?.query(`update bullmq.job set lock_token = 'thief' where queue = $1 and id = $2`, [queue, id])
+  }
+
+  it('that is lost aborts the signal of its job, which is run again; the worker goes on', async () => {
+    const { queues } = opened
+    const reasons: unknown[] = []
+    const { seen, handler } = recorder()
+    const worker = queues.work(
+      'l-lost',
+      (job, signal) => {
+        if (seen.length > 0) return handler(job)
+        seen.push(job)
+        return new Promise(resolve => {
+          signal.addEventListener('abort', () => {
+            reasons.push(signal.reason)
+            resolve({ done: true })
+          })
+        })
+      },
+      { concurrency: 1, stalledMs: 300 },
+    )
+    await queues.add('l-lost', { id: 'j_1', data: {} })
+    await until(() => seen.length === 1)
+    await steal('l-lost', 'j_1')
+    await until(() => reasons.length)
+    expect(reasons).toEqual(['lock lost'])
+    await until(async () => seen.length === 2 && !(await queues.has('l-lost', 'j_1')), { ms: 10_000 })
+    expect(seen[1]).toMatchObject({ id: 'j_1', attempt: 1, stalled: 1, exhausted: false })
+    await worker.close(1_000)
+  })
+
+  it('is renewed for as long as its job takes', async () => {
+    const { queues } = opened
+    const held = gate()
+    const { seen, handler } = recorder(async () => {
+      await held.passed
+      return { done: true }
+    })
+    const workers = [1, 2].map(() => queues.work('l-long', handler, { concurrency: 1, stalledMs: 200 }))
+    await queues.add('l-long', { id: 'j_1', data: {} })
+    await until(() => seen.length === 1)
+    const began = performance.now()
+    await until(() => performance.now() - began > 3 * LOCK_MS)
+    held.open()
+    await until(async () => !(await queues.has('l-long', 'j_1')))
+    expect(seen).toHaveLength(1)
+    await Promise.all(workers.map(worker => worker.close(1_000)))
+  })
+
+  it('of a process that was killed runs out, and another worker takes the job as stalled once', async () => {
+    const { queues } = opened
+    await queues.add('l-killed', { id: 'j_1', data: { a: 1 } })
+    const url = engine.redisUrls?.[0] ?? engine.databaseUrl
+    const child = startScript('test/queue/victim.ts', [url, engine.prefix, 'l-killed', `${LOCK_MS}`])
+    await child.line(/took j_1/)
+    await child.kill9()
+    const { seen, handler } = recorder()
+    const worker = queues.work('l-killed', handler, { concurrency: 1, stalledMs: 300 })
+    await until(async () => seen.length === 1 && !(await queues.has('l-killed', 'j_1')), { ms: 15_000 })
+    expect(seen[0]).toMatchObject({ id: 'j_1', data: { a: 1 }, attempt: 1, stalled: 1, exhausted: false })
+    await worker.close(1_000)
+  })
+})

@@ -1,0 +1,161 @@
+// Which Redis is fit for queues, and how one is reached.
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ConfigError } from '../../src/config.ts'
+import { openRedis, type Queues } from '../../src/queue/engine.ts'
+import { credentialsOf, nodeOf } from '../../src/queue/redis-url.ts'
+import { findRedis, freePort, type RedisServer, startRedis } from '../support/redis.ts'
+import { until } from '../support/until.ts'
+import { keptLog, recorder } from './bundle.ts'
+
+const open = (url: string | string[], prefix = '{t}') => {
+  const { log, lines } = keptLog()
+  return { opening: openRedis([url].flat(), { prefix, lockMs: 30_000, log }), lines }
+}
+
+describe('a Redis URL', () => {
+  it('gives host, port, user, password and database', () => {
+    expect(nodeOf('redis://')).toEqual({ host: '127.0.0.1', port: 6379 })
+    expect(nodeOf('redis://[::1]:7000')).toEqual({ host: '::1', port: 7000 })
+    expect(credentialsOf('redis://h')).toEqual({})
+    expect(credentialsOf('redis://us%40er:p%2Fw@h:1/3')).toEqual({ username: 'us@er', password: 'p/w', db: 3 })
+  })
+
+  it('of rediss asks for TLS 1.2 or better, and for the name where there is one', () => {
+    expect(credentialsOf('rediss://cache.example:6380').tls).toEqual({
+      minVersion: 'TLSv1.2',
+      servername: 'cache.example',
+    })
+    expect(credentialsOf('rediss://10.0.0.1').tls).toEqual({ minVersion: 'TLSv1.2' })
+  })
+})
+
+describe.skipIf(!findRedis())('opening Redis', () => {
+  let server: RedisServer
+  let admin: Redis
+  beforeAll(async () => {
+    server = await startRedis()
+    admin = new Redis(server.url)
+  })
+  afterAll(async () => {
+    admin.disconnect()
+    await server.stop()
+  })
+
+  it('refuses a server that evicts, in one line that says what to set', async () => {
+    await admin.config('SET', 'maxmemory-policy', 'allkeys-lru')
+    await expect(open(server.url).opening).rejects.toThrow(ConfigError)
+    await expect(open(server.url).opening).rejects.toThrow(/maxmemory-policy noeviction$/)
+    await admin.config('SET', 'maxmemory-policy', 'noeviction')
+  })
+
+  it('refuses a wrong password as a setting, not as a server that is away', async () => {
+    const url = server.url.replace('redis://', 'redis://nobody:wrong@')
+    await expect(open(url).opening).rejects.toThrow(ConfigError)
+  })
+
+  it('fails within seconds where there is no server', async () => {
+    const began = performance.now()
+    await expect(open(`redis://127.0.0.1:${await freePort()}`).opening).rejects.toMatchObject({ code: 'queue_away' })
+    expect(performance.now() - began).toBeLessThan(6_000)
+  })
+
+  it('warns of a server without AOF, and of no other', async () => {
+    const first = open(server.url)
+    await (await first.opening).close()
+    expect(first.lines.join()).not.toContain('AOF')
+    await admin.config('SET', 'appendonly', 'no')
+    const second = open(server.url)
+    await (await second.opening).close()
+    expect(second.lines.join()).toContain('without AOF')
+    await admin.config('SET', 'appendonly', 'yes')
+  })
+
+  it('does with the rights that docs/operating.md lists: no CONFIG, no other keys', async () => {
+    const rights = [
+      ...['on', '>secret', '~{t}:*', 'resetchannels', '-@all', '+@connection', '+@read', '+@write', '+@blocking'],
+      ...['+eval', '+evalsha', '+script', '+@transaction', '+info', '+time', '-keys', '-sort', '-sort_ro', '-migrate'],
+      ...['-restore', '-rename', '-copy', '-dump', '-client', '+client|setname', '+client|list'],
+      ...['+client|id', '-script|flush', '-script|kill'],
+    ]
+    await admin.call('ACL', 'SETUSER', 'bullmq', ...rights)
+    const url = server.url.replace('redis://', 'redis://bullmq:secret@')
+    const queues = await open(url).opening
+    await works(queues)
+    expect(await queues.workersOf('r-works')).toBe(0)
+    await queues.obliterate('r-works')
+    await queues.close()
+  })
+
+  it('does without the right to see other clients', async () => {
+    await admin.call('ACL', 'SETUSER', 'blind', 'on', '>secret', '~*', '+@all', '-client|list', '-config')
+    const queues = await open(server.url.replace('redis://', 'redis://blind:secret@')).opening
+    await works(queues)
+    expect(await queues.workersOf('r-works')).toBeUndefined()
+    await queues.close()
+  })
+
+  it('keeps few events of a busy queue', async () => {
+    const queues = await open(server.url, '{events}').opening
+    const { seen, handler } = recorder()
+    const worker = queues.work('r-events', handler, { concurrency: 10 })
+    for (let i = 0; i < 5; i++) {
+      await queues.addBulk(
+        'r-events',
+        Array.from({ length: 200 }, (_, k) => ({ id: `j_${i}_${k}`, data: {} })),
+      )
+    }
+    await until(() => seen.length === 1_000, { ms: 10_000 })
+    await worker.close(1_000)
+    // Streams are trimmed by whole nodes of a hundred entries.
+    expect(await admin.xlen('{events}:r-events:events')).toBeLessThan(300)
+    await queues.close()
+  })
+})
+
+describe.skipIf(!findRedis())('a Redis Cluster', () => {
+  let server: RedisServer
+  beforeAll(async () => {
+    server = await startRedis({ args: ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'] })
+    const admin = new Redis(server.url)
+    await admin.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383')
+    await until(async () => /cluster_state:ok/.test(String(await admin.call('CLUSTER', 'INFO'))))
+    admin.disconnect()
+  })
+  afterAll(() => server.stop())
+
+  it('needs a prefix with a hash tag', async () => {
+    await expect(open([server.url, server.url], 'tokenmill').opening).rejects.toThrow(/TOKENMILL_PREFIX/)
+  })
+
+  it('works, named by several of its nodes or by one', async () => {
+    for (const urls of [[server.url, server.url], [server.url]]) {
+      const queues = await open(urls).opening
+      await works(queues)
+      await queues.close()
+    }
+  })
+
+  it('tells how many workers listen', async () => {
+    const queues = await open(server.url).opening
+    const worker = queues.work('r-listen', recorder().handler, { concurrency: 1 })
+    await worker.ready
+    await until(async () => (await queues.workersOf('r-listen')) === 1)
+    await worker.close(1_000)
+    await queues.close()
+  })
+})
+
+async function works(queues: Queues): Promise<void> {
+  const { seen, handler } = recorder(() => (seen.length === 1 ? { retryInMs: 1 } : { done: true }))
+  const worker = queues.work('r-works', handler, { concurrency: 2 })
+  await queues.addBulk(
+    'r-works',
+    [1, 2, 3].map(n => ({ id: `j_${n}`, data: {} })),
+  )
+  await queues.add('r-works', { id: 'j_4', data: {} })
+  await until(() => seen.length === 5)
+  await until(async () => !(await queues.has('r-works', 'j_1')))
+  expect(await queues.claimInstallation('one')).toBe('one')
+  await worker.close(1_000)
+}

@@ -1,0 +1,62 @@
+// What the vault's tests start from: a key-encryption key in a folder of its own, and one capture key of each type.
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Secret } from '../../src/secret.ts'
+import {
+  CAPTURE_KEY_TYPES,
+  type CaptureKey,
+  type CaptureKeyRecord,
+  type CaptureKeyType,
+  makeCaptureKey,
+  openCaptureKey,
+} from '../../src/vault/capture.ts'
+import { type PublicCaptureKey, readPublicCaptureKey } from '../../src/vault/encrypt.ts'
+import { fileKeyProvider, type KeyProvider, makeKekFile } from '../../src/vault/kek.ts'
+
+export interface Pair {
+  record: CaptureKeyRecord
+  key: CaptureKey
+  to: PublicCaptureKey
+}
+
+export const PAN = '4111111111111111'
+export const CARD = { cardNumber: PAN, expiryMonth: '12', expiryYear: '2030', captureTime: '2026-01-01T00:00:00Z' }
+export const CARD_TEXT = JSON.stringify(CARD)
+
+/** A folder under the system's own, removed by `close`. */
+export async function openFolder(): Promise<{ path: string; close: () => Promise<void> }> {
+  const path = await mkdtemp(join(tmpdir(), 'tokenmill-vault-'))
+  return { path, close: () => rm(path, { recursive: true, force: true }) }
+}
+
+export async function openKek(): Promise<KeyProvider> {
+  const folder = await openFolder()
+  try {
+    await makeKekFile(join(folder.path, 'kek'))
+    return await fileKeyProvider(join(folder.path, 'kek'))
+  } finally {
+    await folder.close()
+  }
+}
+
+export async function pairOf(record: CaptureKeyRecord, kek: KeyProvider): Promise<Pair> {
+  return {
+    record,
+    key: await openCaptureKey(record, kek),
+    to: await readPublicCaptureKey(record.alias, record.publicKey),
+  }
+}
+
+export async function openPairs(kek: KeyProvider): Promise<Record<CaptureKeyType, Pair>> {
+  const made = CAPTURE_KEY_TYPES.map(async type => [
+    type,
+    await pairOf(await makeCaptureKey(type, `key-${type}`, kek), kek),
+  ])
+  return Object.fromEntries(await Promise.all(made)) as Record<CaptureKeyType, Pair>
+}
+
+/** The plaintext of what `openCard` answered, or the refusal itself. */
+export function revealed(answer: unknown): unknown {
+  return answer instanceof Secret ? answer.reveal() : answer
+}

@@ -1,0 +1,59 @@
+// What has to be done by the clock in the store and the queues: retention, the failed set's scrubbing, reply queues
+// that nobody reads. The scheduler's process does it; several at once do no harm.
+import type { Config } from '../src/config.ts'
+import { KINDS, resultsQueue } from '../src/job/catalogue.ts'
+import type { FailedCopy } from '../src/queue/failed.ts'
+import { scrubFailed, trimFailed } from '../src/queue/failed.ts'
+import * as replyQueues from '../src/store/reply-queues.ts'
+import * as retention from '../src/store/retention.ts'
+import { peek } from '../src/job/envelope.ts'
+import type { Deps } from './deps.ts'
+import { every } from './every.ts'
+
+type HousekeepingDeps = Pick<Deps, 'store' | 'queues' | 'clock' | 'log'>
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+const CARD_DATA_MS = 15 * MINUTE_MS
+const UNREAD_MS_MAX = 7 * 24 * HOUR_MS
+
+export function startHousekeeping(deps: HousekeepingDeps, { receiptDays }: Pick<Config, 'receiptDays'>): () => Promise<void> {
+  const stops = [
+    every(MINUTE_MS, () => tidyFailed(deps), deps),
+    every(HOUR_MS, () => retention.sweep(deps.store, receiptDays, deps.clock()), deps),
+    every(HOUR_MS, () => removeUnread(deps), deps),
+  ]
+  return async () => {
+    await Promise.all(stops.map(stop => stop()))
+  }
+}
+
+/** Card data of failed jobs go after 15 minutes, ciphertext though they are; copies after seven days. */
+export async function tidyFailed({ queues }: Pick<HousekeepingDeps, 'queues'>): Promise<void> {
+  for (const kind of KINDS) {
+    await scrubFailed(queues, kind, CARD_DATA_MS, withoutCard)
+    await trimFailed(queues, kind)
+  }
+}
+
+/** A copy that held card data can't be retried any more; it still says whose job it was. */
+export function withoutCard(copy: FailedCopy): FailedCopy {
+  const peeked = peek(copy.jws)
+  const holdsCard = copy.block !== undefined || typeof peeked === 'string' || JSON.stringify(peeked.payload['request'] ?? null).includes('"encrypted_card"')
+  if (!holdsCard) return copy
+  const { block: _, ...rest } = copy
+  return { ...rest, jws: '' }
+}
+
+/** A reply queue without an acknowledgement for seven days is removed; its results stay in the store. */
+async function removeUnread({ store, queues, log }: HousekeepingDeps): Promise<void> {
+  for (const { clientId, replyTo } of await replyQueues.list(store)) {
+    const queue = resultsQueue(clientId, replyTo)
+    const oldest = await queues.oldestMs(queue)
+    if (oldest === undefined || oldest < UNREAD_MS_MAX) continue
+    await queues.obliterate(queue)
+    await replyQueues.remove(store, clientId, replyTo)
+    log.warn({ queue }, 'a reply queue was not read for seven days and is removed')
+  }
+}
+
