@@ -10,7 +10,9 @@ import { makeParties } from './bundle.ts'
 
 const record = (line: number, size = 10): BatchRecord => ({ line, reference: 'x'.repeat(size), request: {} })
 async function cut(records: BatchRecord[], chunkRecords?: number) {
-  return Array.fromAsync(cutRecords(records, chunkRecords))
+  const chunks: string[][] = []
+  for await (const lines of cutRecords(records, chunkRecords)) chunks.push(lines)
+  return chunks
 }
 
 describe('cutRecords', () => {

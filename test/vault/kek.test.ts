@@ -36,9 +36,9 @@ describe('a key-encryption key file', () => {
     await expect(makeKekFile(path)).rejects.toThrow(ConfigError)
   })
 
-  it.each([0o640, 0o604, 0o620, 0o610, 0o644])('that others may touch (%o) is refused', async mode => {
+  it.each(['640', '604', '620', '610', '644'])('that others may touch (%s) is refused', async mode => {
     await makeKekFile(path)
-    await chmod(path, mode)
+    await chmod(path, Number.parseInt(mode, 8))
     await expect(fileKeyProvider(path)).rejects.toThrow(/chmod 600/)
   })
 
