@@ -13,6 +13,7 @@ import {
   readKey,
   readMessage,
   readPrivateKey,
+  generateKey,
 } from 'openpgp'
 import type { Secret } from '../../src/secret.ts'
 import { FileError } from './file-error.ts'
@@ -224,4 +225,10 @@ export async function* encryptOpenpgp(bytes: AsyncIterable<Buffer>, publicKey: s
   for await (const piece of encrypted as unknown as AsyncIterable<Uint8Array>) {
     yield Buffer.from(piece.buffer, piece.byteOffset, piece.length)
   }
+}
+
+/** A curve25519 key pair for an export's recipient, armored and without a passphrase. */
+export async function makePgpKeyPair(name: string): Promise<{ publicKey: string; privateKey: string }> {
+  const { publicKey, privateKey } = await generateKey({ type: 'curve25519', userIDs: [{ name }], format: 'armored' })
+  return { publicKey, privateKey }
 }

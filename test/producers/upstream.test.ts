@@ -35,7 +35,7 @@ describeRedis('docs/upstream.md', () => {
   let server: RedisServer
   let queues: Queues
   let parties: Parties
-  let worker: FakeWorker
+  let worker: FakeWorker | undefined
   let dir: string
 
   beforeEach(async () => {
@@ -52,7 +52,7 @@ describeRedis('docs/upstream.md', () => {
     admin.disconnect()
   })
   afterEach(async () => {
-    await worker.close()
+    await worker?.close()
     await queues.close()
     await server.stop()
     rmSync(dir, { recursive: true, force: true })
@@ -101,7 +101,7 @@ describeRedis('docs/upstream.md', () => {
     expect(first).toMatchObject({ status: 'SUCCEEDED', jti: 'order-1', record: { reuse_token: TOKEN, opened: true } })
     expect(again.result_id).toBe(first.result_id)
     const { clientId } = parties.credentials.signingKey
-    expect(worker.seen.map(({ id }) => id)).toEqual([jobId(clientId, 'order-1'), jobId(clientId, 'order-1')])
+    expect(worker?.seen.map(({ id }) => id)).toEqual([jobId(clientId, 'order-1'), jobId(clientId, 'order-1')])
   })
 
   it('gives rights that our own client library can do with, and that end at other queues', async () => {

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isRefusal } from '../../src/errors.ts'
 import { create, type Given } from '../../src/token/decide.ts'
+import { addType } from '../../src/token/facet.ts'
 import type { BatchLine, OnConflict, OnExpired } from '../../src/token/mark.ts'
 import type { TokenRow } from '../../src/token/token.ts'
 import { batchLine, context, decided, facts, NOW, rowOf, stored } from './samples.ts'
@@ -120,7 +121,7 @@ describe('records of one card within one batch', () => {
     )
   })
 
-  it.each(policies)('under $onConflict and $onExpired make no version that isn’t to be saved', policy => {
+  it.each(policies)('under $onConflict and $onExpired change nothing when they come again', policy => {
     fc.assert(
       fc.property(inAnyOrder, before, ({ shuffled }, row) => {
         const frozen = row && Object.freeze(row)
@@ -142,6 +143,34 @@ describe('records of one card within one batch', () => {
           plain = stored(decided(create(plain, data, facts({ brand: data.cardBrand ?? 'VISA' }), context())).row)
         }
         expect(dataOf(apply(shuffled, policy, row).row)).toEqual(dataOf(plain))
+      }),
+    )
+  })
+})
+
+/** What plain creates make of a card that isn't on file. */
+const made = (data: Given) =>
+  dataOf(stored(decided(create(undefined, data, facts({ brand: data.cardBrand ?? 'VISA' }), context())).row))
+
+describe('records of one card that isn’t on file', () => {
+  it.each(['keep', 'reject'] as const)('under %s are what the first line of the file makes alone', onConflict => {
+    fc.assert(
+      fc.property(inAnyOrder, ({ inFile, shuffled }) => {
+        const { row } = apply(shuffled, { onConflict, onExpired: 'import' }, undefined)
+        expect(dataOf(row)).toEqual(made(inFile[0]?.given ?? {}))
+      }),
+    )
+  })
+
+  it('under latest-expiry take each field from the latest expiry that gives it, of equal ones the earlier line', () => {
+    const rank = ({ expiryYear = 0, expiryMonth = 0 }: Given) => expiryYear * 12 + expiryMonth
+    fc.assert(
+      fc.property(inAnyOrder, ({ inFile, shuffled }) => {
+        const byExpiry = inFile.toSorted((a, b) => rank(a.given) - rank(b.given) || b.line - a.line)
+        const merged: Given = Object.assign({}, ...byExpiry.map(({ given: data }) => data))
+        const types = inFile.map(({ given: data }) => data.tokenType ?? 'REUSE')
+        const { row } = apply(shuffled, { onConflict: 'latest-expiry', onExpired: 'import' }, undefined)
+        expect(dataOf(row)).toEqual(made({ ...merged, tokenType: types.reduce(addType) }))
       }),
     )
   })

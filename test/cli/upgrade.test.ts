@@ -1,0 +1,177 @@
+import { mkdtemp, readdir, readFile, rm, stat, unlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readSystemKey } from '../../src/cli/system-clients.ts'
+import { PURPOSES } from '../../src/vault/ring.ts'
+import { type Bench, openBench } from './bundle.ts'
+
+const SNAPSHOT = `select (select json_agg(i) from tokenmill.installation i) as installation,
+  (select json_agg(k order by purpose) from tokenmill.data_key k) as data_keys,
+  (select json_agg(s) from tokenmill.signing_key s) as signing_keys,
+  (select json_agg(c order by client_id) from tokenmill.client c) as clients,
+  (select json_agg(k order by client_id, kid) from tokenmill.client_key k) as client_keys,
+  (select count(*)::int from tokenmill.audit) as audits,
+  (select count(*)::int from bullmq.migration) as queue_migrations`
+
+interface Snapshot {
+  installation: unknown[]
+  data_keys: unknown[]
+  signing_keys: unknown[]
+  clients: unknown[]
+  client_keys: unknown[]
+  audits: number
+}
+
+describe('schema upgrade of an empty database', () => {
+  let bench: Bench
+  beforeAll(async () => {
+    bench = await openBench({ empty: true })
+  })
+  afterAll(() => bench.close())
+
+  it('without a key-encryption key stops with 78 and makes nothing', async () => {
+    const { status, stderr } = await bench.cli(['schema', 'upgrade'], { env: { TOKENMILL_KEK_FILE: undefined } })
+    expect(status).toBe(78)
+    expect(stderr).toMatch(/^tokenmill: TOKENMILL_KEK_FILE: .*--make-kek FILE.*\n$/)
+    expect(await bench.rows(`select to_regnamespace('tokenmill')::text as found`)).toEqual([{ found: null }])
+  })
+
+  it('stops other commands with 78 and says what to do first', async () => {
+    const { status, stderr } = await bench.cli(['client', 'list'])
+    expect(status).toBe(78)
+    expect(stderr).toContain('run `tokenmill schema upgrade` first')
+  })
+
+  it('run twice at once makes everything once', async () => {
+    const kek = join(bench.dataDir, 'kek')
+    const both = await Promise.all([1, 2].map(() => bench.cli(['schema', 'upgrade', '--make-kek', kek, '--json'])))
+    expect(both.map(({ status }) => status)).toEqual([0, 0])
+    const [one, two] = both.map(said => said.json<{ migrations: string[]; installation_id: string; files: string[] }>())
+    expect(one?.installation_id).toBe(two?.installation_id)
+    expect([...(one?.migrations ?? []), ...(two?.migrations ?? [])]).toEqual(['0001-vault', '0002-roles'])
+    expect([...(one?.files ?? []), ...(two?.files ?? [])]).toHaveLength(4)
+    const [made] = await bench.rows<Snapshot & { [key: string]: unknown }>(SNAPSHOT)
+    expect(made?.installation).toHaveLength(1)
+    expect(made?.data_keys).toHaveLength(PURPOSES.length)
+    expect(made?.signing_keys).toHaveLength(1)
+    expect(made?.clients).toHaveLength(3)
+    expect(made?.client_keys).toHaveLength(3)
+  })
+
+  it('run again changes nothing', async () => {
+    const before = await bench.rows(SNAPSHOT)
+    const { status, stdout } = await bench.cli(['schema', 'upgrade'])
+    expect({ status, stdout }).toEqual({ status: 0, stdout: 'up to date\n' })
+    expect(await bench.rows(SNAPSHOT)).toEqual(before)
+  })
+
+  it('writes the key of each system client to a file that only its owner reads', async () => {
+    const dir = join(bench.dataDir, 'system')
+    expect((await readdir(dir)).sort()).toEqual(['gateway.jwk', 'scheduler.jwk', 'worker.jwk'])
+    for (const name of ['gateway', 'scheduler', 'worker'] as const) {
+      expect((await stat(join(dir, `${name}.jwk`))).mode & 0o777).toBe(0o600)
+      const { kid, alg } = await readSystemKey(bench.dataDir, name)
+      const known = await bench.rows(`select kid, alg from tokenmill.client_key where client_id = $1`, {
+        values: [name],
+      })
+      expect(known).toEqual([{ kid, alg }])
+    }
+  })
+
+  it('on a further machine adds a key of its own, and never more than two active ones', async () => {
+    for (let machine = 0; machine < 2; machine++) {
+      const dataDir = await mkdtemp(join(tmpdir(), 'tokenmill-machine-'))
+      expect((await bench.cli(['schema', 'upgrade'], { env: { TOKENMILL_DATA_DIR: dataDir } })).status).toBe(0)
+      await rm(dataDir, { recursive: true })
+    }
+    const states = await bench.rows(
+      `select state, valid_until > now() + interval '6 days' as days from tokenmill.client_key where client_id = 'worker' order by created_at`,
+    )
+    expect(states).toEqual([
+      { state: 'RETIRED', days: true },
+      { state: 'ACTIVE', days: null },
+      { state: 'ACTIVE', days: null },
+    ])
+  })
+
+  it('keeps no private half and no key in clear', async () => {
+    const file = JSON.parse(await readFile(join(bench.dataDir, 'system', 'worker.jwk'), 'utf8')) as { d: string }
+    const [dump] = await bench.rows<{ text: string }>(
+      `select (select json_agg(k)::text from tokenmill.client_key k) || (select json_agg(a)::text from tokenmill.audit a)
+        || (select json_agg(s)::text from tokenmill.signing_key s) as text`,
+    )
+    expect(dump?.text).not.toContain(file.d)
+    expect(dump?.text).not.toContain('"d"')
+  })
+
+  it('refuses a key-encryption key that is not the one its keys are wrapped by', async () => {
+    const other = join(bench.dataDir, 'other-kek')
+    const made = await bench.cli(['schema', 'upgrade', '--make-kek', other], { env: { TOKENMILL_KEK_FILE: undefined } })
+    expect(made.status).toBe(78)
+    expect(made.stderr).toContain('a new key would open none')
+    const { makeKekFile } = await import('../../src/vault/kek.ts')
+    await makeKekFile(other)
+    for (const words of [
+      ['schema', 'upgrade'],
+      ['client', 'add', 'x', '--entity', '6a1f6f0e-3a52-4c3b-9a57-0c1d2e3f4a5b', '--roles', 'TOKEN_READ'],
+    ]) {
+      const { status, stderr } = await bench.cli(words, { env: { TOKENMILL_KEK_FILE: other } })
+      expect(status).toBe(78)
+      expect(stderr).toMatch(/^tokenmill: TOKENMILL_KEK_FILE: .* holds kek-[0-9a-f]+, but .* wrapped by kek-[0-9a-f]+/)
+    }
+    await unlink(other)
+  })
+})
+
+describe('roles of the database', () => {
+  let bench: Bench
+  beforeAll(async () => {
+    bench = await openBench({ empty: true })
+    await bench.cli(['schema', 'upgrade', '--make-kek', join(bench.dataDir, 'kek')])
+  })
+  afterAll(() => bench.close())
+
+  const denied = (text: string, role: string) =>
+    expect(bench.rows(text, { role }), text).rejects.toMatchObject({ code: '42501' })
+
+  it('the reader never selects sealed cards, fingerprints, wrapped keys or hashes of API keys', async () => {
+    for (const text of [
+      'select sealed from tokenmill.token',
+      'select fingerprint from tokenmill.token',
+      'select * from tokenmill.token',
+      'select wrapped from tokenmill.data_key',
+      'select wrapped_private from tokenmill.capture_key',
+      'select wrapped_private from tokenmill.signing_key',
+      'select api_key_hash from tokenmill.client',
+      'select fingerprint from tokenmill.scratch',
+      'select digits from tokenmill.guess',
+      'select 1 from tokenmill.audit',
+    ])
+      await denied(text, 'tokenmill_reader')
+  })
+
+  it('the reader writes nothing', async () => {
+    await denied(`update tokenmill.client set revoked_at = null`, 'tokenmill_reader')
+    await denied(`delete from tokenmill.token`, 'tokenmill_reader')
+    await denied(`insert into tokenmill.audit (actor, action, subject) values ('', '', '')`, 'tokenmill_reader')
+  })
+
+  it('the reader sees what is shown of a token, and receipts in whatever week they lie', async () => {
+    const options = { role: 'tokenmill_reader' }
+    expect(await bench.rows('select token_id, bin, last_four, status from tokenmill.token', options)).toEqual([])
+    expect(await bench.rows('select receipt_id from tokenmill.receipt', options)).toEqual([])
+    expect(await bench.rows('select kid, public_jwk from tokenmill.signing_key', options)).toHaveLength(1)
+  })
+
+  it('the queue role reads and writes nothing of ours, and owns its own schema', async () => {
+    for (const table of ['token', 'receipt', 'client', 'data_key', 'audit', 'outbox'])
+      await denied(`select 1 from tokenmill.${table}`, 'tokenmill_queue')
+    const owners = await bench.rows(
+      `select distinct tableowner from pg_tables where schemaname = 'bullmq'
+        union select nspowner::regrole::text from pg_namespace where nspname = 'bullmq'`,
+      { role: 'tokenmill_queue' },
+    )
+    expect(owners).toEqual([{ tableowner: 'tokenmill_queue' }])
+  })
+})
