@@ -44,6 +44,7 @@ const Environment = z.object({
   TOKENMILL_GUESSES_MAX: z.coerce.number().int().min(1).max(1_000_000).default(10),
   TOKENMILL_DRY_RUN_ROWS_MAX: z.coerce.number().int().min(0).default(5_000_000),
   TOKENMILL_LOCK_SECONDS: z.coerce.number().min(1).max(3600).default(60),
+  TOKENMILL_RESEND_SECONDS: z.coerce.number().min(1).max(3600).default(60),
   TOKENMILL_PROCESSES: z.coerce.number().int().min(1).max(64).optional(),
 })
 
@@ -66,6 +67,8 @@ export interface Config {
   guessesMax: number
   dryRunRowsMax: number
   lockMs: number
+  /** After so long an unanswered job of `migrate` or `submit` is sent again. */
+  resendMs: number
   processes: number | undefined
 }
 
@@ -80,7 +83,9 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const parsed = Environment.safeParse(known)
   if (!parsed.success) {
     const issue = parsed.error.issues[0]
-    throw new ConfigError(`${issue?.path.join('.')}: ${issue?.message}`)
+    // Every setting is a text: what has the wrong type is one that should have been a number.
+    const wrong = issue?.code === 'invalid_type' ? 'must be a number' : issue?.message
+    throw new ConfigError(`${issue?.path.join('.')}: ${wrong}`)
   }
   const e = parsed.data
   const dataDir = isAbsolute(e.TOKENMILL_DATA_DIR) ? e.TOKENMILL_DATA_DIR : resolve(e.TOKENMILL_DATA_DIR)
@@ -102,6 +107,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     guessesMax: e.TOKENMILL_GUESSES_MAX,
     dryRunRowsMax: e.TOKENMILL_DRY_RUN_ROWS_MAX,
     lockMs: e.TOKENMILL_LOCK_SECONDS * 1000,
+    resendMs: e.TOKENMILL_RESEND_SECONDS * 1000,
     processes: e.TOKENMILL_PROCESSES,
   }
 }

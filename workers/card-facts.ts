@@ -21,6 +21,8 @@ export function factsOf(
   const pan = card.pan.reveal()
   const detected = detectBrand(pan)
   const range = deps.directory.bins().find(pan)
+  // A co-badged card shows its scheme's range; that it is also CB only BIN data tell.
+  const known = range?.brand === 'CB' ? 'CB' : (detected ?? range?.brand)
   const brand = checkBrand(cardBrand, detected ?? range?.brand, deps.settings.localSchemes)
   if (isRefusal(brand)) return brand
   if (!isPossibleLength(pan, detected)) return refuse('pan_length', field)
@@ -28,7 +30,7 @@ export function factsOf(
     fingerprint: deps.ring.fingerprint(card.pan, scope.tokenScope),
     bin: shownBin(pan, scope.binDigits),
     lastFour: pan.slice(-4),
-    brand: brand ?? range?.brand ?? null,
+    brand: (cardBrand === undefined ? known : brand) ?? null,
     binRange: range?.id ?? null,
     ...(withAnalytics ? { analyticsToken: deps.ring.analyticsToken(card.pan, scope.tokenScope) } : {}),
   }

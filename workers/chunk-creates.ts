@@ -169,7 +169,7 @@ function fold(
     }
     // A mark alone is saved too: without it an earlier line, coming later, would overwrite what this one confirmed.
     if (verdict.changed || verdict.marked) {
-      const row: StoredToken = { ...verdict.row, sealVersion: current?.sealVersion ?? null, version: base ? base.version + 1 : 1 }
+      const row: StoredToken = { ...verdict.row, sealVersion: verdict.row.sealed === null ? null : (current?.sealVersion ?? null), version: base ? base.version + 1 : 1 }
       folded.set(key, { row, base, pan, needsSeal: verdict.needsSeal || before?.needsSeal === true })
     }
     outcomes.push({ line, reference, outcome: verdict.outcome, reason: undefined, field: undefined, token: undefined, key })

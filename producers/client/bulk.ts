@@ -110,7 +110,7 @@ export async function* bulk<T extends BulkItem>(
   async function sender(): Promise<void> {
     while (!exhausted && !failure && !stopped.aborted) {
       await slots.take()
-      const item = await pull()
+      const item = failure ? undefined : await pull()
       if (item === undefined) return slots.free()
       await send(item)
     }
@@ -145,9 +145,11 @@ export async function* bulk<T extends BulkItem>(
     if (failure) throw failure.error
   } finally {
     stop.abort()
-    await ended
+    // A source may be waiting for its next item: one who breaks off waits with it, as `for await` does; close doesn't.
+    if (!closed.aborted) await ended
     for (const posted of unanswered) posted.forget()
-    if (!exhausted) await source.return?.()
+    const returned = exhausted ? undefined : source.return?.()
+    if (!closed.aborted) await returned
   }
 }
 

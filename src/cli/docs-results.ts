@@ -73,6 +73,9 @@ ${table(
 }
 
 function table(head: string[], rows: string[][]): string {
-  const line = (cells: string[]) => `| ${cells.map(cell => cell.replaceAll('|', '\\|')).join(' | ')} |`
-  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')
+  const cells = [head, ...rows].map(row => row.map(cell => cell.replaceAll('|', '\\|')))
+  const widths = head.map((_, column) => Math.max(...cells.map(row => row[column]?.length ?? 0)))
+  const lines = cells.map(row => `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`)
+  const rule = `| ${widths.map(width => '-'.repeat(width)).join(' | ')} |`
+  return [lines[0], rule, ...lines.slice(1)].join('\n')
 }

@@ -85,7 +85,7 @@ async function run(terminal: Terminal, file: string, options: Options): Promise<
 
 /** As the command does it; the demo does it too. */
 export async function migrateFile(session: Session, file: string, options: Options, signal: AbortSignal): Promise<Summary> {
-  const { terminal, log } = session
+  const { terminal, log, config } = session
   const map = options.map === undefined ? undefined : await readMap(options.map)
   const { queues, credentials } = await openProducer(session, options.client, ['bulk'])
   const passphrase = terminal.env['TOKENMILL_PGP_PASSPHRASE']
@@ -112,7 +112,7 @@ export async function migrateFile(session: Session, file: string, options: Optio
       recordKind: options.recordKind,
       again: options.again ?? false,
     },
-    { queues, credentials, log, clock: systemClock, stream: terminal.stderr as NodeJS.WriteStream, stop: signal },
+    { queues, credentials, log, clock: systemClock, stream: terminal.stderr as NodeJS.WriteStream, stop: signal, resendMs: config.resendMs },
   )
 }
 

@@ -28,6 +28,7 @@ async function run(terminal: Terminal, file: string, client: string | undefined)
       progress: terminal.stderr,
       log: session.log,
       signal: controller.signal,
+      resendMs: session.config.resendMs,
     })
     const { lines, succeeded, failed, invalid, complete } = totals
     say(terminal, `${lines} lines: ${succeeded} succeeded, ${failed} failed, ${invalid} not valid${complete ? '' : '; stopped before the end: run the same command again to go on'}`)

@@ -50,6 +50,7 @@ export function upgrade(options: UpgradeOptions): Promise<Upgraded> {
       const known = await installation.find(store)
       const { kek, path, made } = await findOrMakeKek(config, database.embedded, known, makeKek)
       const installationId = known?.installationId ?? (await begin(store, kek))
+      if (migrations.length > 0) await tell(store, installationId, migrations)
       await addMissingKeys(store, kek)
       const files = [...(made ? [path] : []), ...(await ensureSystemClients(store, config.dataDir))]
       return { migrations, installationId, kekId: kek.id, kekFile: path, files }
@@ -68,6 +69,15 @@ async function begin(store: Store, kek: KeyProvider): Promise<string> {
     await audits.insert(db, { actor: actor(), action: 'installation.begin', subject: installationId, detail })
   })
   return installationId
+}
+
+function tell(store: Store, installationId: string, migrations: string[]): Promise<void> {
+  return audits.insert(store, {
+    actor: actor(),
+    action: 'schema.upgrade',
+    subject: installationId,
+    detail: { migrations },
+  })
 }
 
 /** A purpose that a release added gets its key; those that have one are left alone. */

@@ -50,13 +50,17 @@ export class Consumer extends Worker<unknown, { ok: 1 }, string, IQueueBackend> 
     return job
   }
 
-  /** Nothing is fetched that would be in the way of a pause or an end. A server that refuses (loading, out of memory, read-only) is asked again after a pause, not in a hot loop. */
+  /**
+   * Nothing is fetched that would be in the way of a pause or an end. A server that refuses (loading, out of memory,
+   * read-only) is asked again after a while, not in a hot loop.
+   */
   protected override async moveToActive(token: string, name?: string): Promise<Job> {
     if (this.paused || this.closing) return undefined as unknown as Job
     try {
       return await undeadlocked(() => super.moveToActive(token, name))
     } catch (error) {
-      if (!this.closing) await this.delay(FETCH_RETRY_MS)
+      const unreadable = error instanceof SyntaxError // One job's fault, not the server's.
+      if (!unreadable && !this.closing) await this.delay(FETCH_RETRY_MS)
       throw error
     }
   }

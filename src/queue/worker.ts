@@ -38,19 +38,23 @@ export function openWorker(server: Server, queue: string, handler: Handler, opti
   const listening = Promise.withResolvers<void>()
   const stopped = new AbortController()
 
-  async function attempt(job: Job, token: string | undefined, signal: AbortSignal | undefined): Promise<{ ok: 1 }> {
-    assert(consumer !== undefined && token !== undefined && signal !== undefined, 'a job comes with token and signal')
-    const received = receive(job, consumer)
+  async function attempt(received: ReceivedJob, job: Job, token?: string, signal?: AbortSignal): Promise<{ ok: 1 }> {
+    assert(token !== undefined && signal !== undefined, 'a job comes with token and signal')
     if (received.tied) await server.sever(queue, received.id)
     active += 1
     try {
-      const disposition = await handler(received, signal).catch((error: unknown): Disposition => {
-        onDefect(error, received)
-        return { failed: true, code: 'defect' }
-      })
-      return await dispose(job, token, disposition)
+      return await dispose(job, token, await answer(received, signal))
     } finally {
       active -= 1
+    }
+  }
+
+  async function answer(received: ReceivedJob, signal: AbortSignal): Promise<Disposition> {
+    try {
+      return await handler(received, signal)
+    } catch (error) {
+      onDefect(error, received)
+      return { failed: true, code: 'defect' }
     }
   }
 
@@ -59,7 +63,7 @@ export function openWorker(server: Server, queue: string, handler: Handler, opti
     const opened: Consumer = new Consumer(
       queue,
       // Three parameters, or BullMQ hands over no signal.
-      (job, token, signal) => attempt(job, token, signal),
+      (job, token, signal) => attempt(receive(job, opened), job, token, signal),
       {
         connection: connection as never,
         prefix: server.prefix,
@@ -101,7 +105,7 @@ export function openWorker(server: Server, queue: string, handler: Handler, opti
         onError(error)
       }
       if (stopped.signal.aborted) return
-      await consumer.close(true).catch(onError)
+      await settles(ABORTED_MS_MAX, consumer.close(true))
       await settles(RESTART_MS, closed)
     }
   }

@@ -22,6 +22,8 @@ export async function upgradeSchema(url: string): Promise<string[]> {
     connectionTimeoutMillis: 10_000,
     application_name: 'tokenmill schema',
   })
+  // A lost connection shows in the statement that was running on it.
+  pool.on('error', () => undefined)
   const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) })
   try {
     const version = await sql<{ server_version_num: string }>`show server_version_num`.execute(db)

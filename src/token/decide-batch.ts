@@ -1,6 +1,6 @@
 // One line of a batch over the row of a card that has a token already: made by this batch, by another, or by hand. The
 // table in mark.ts says what stands. A line that makes a token isn't decided here.
-import { type Refusal, refuse } from '../errors.ts'
+import { refuse } from '../errors.ts'
 import { addType, FACET_NAMES, FACETS, type Given, isReusable, writeFacets } from './facet.ts'
 import { type CardFacts, type CreateContext, firstStanding, freshRow, renew, stand, writeType } from './fresh-row.ts'
 import { type BatchLine, expiryRank, linesOf, markOf, rankOf } from './mark.ts'
@@ -29,9 +29,7 @@ function outcomeOf<Else>(mark: BatchMark | undefined, batch: BatchLine, otherwis
 function firstStands(row: TokenRow, { given, card, context, batch, field }: Line): Verdict {
   const mark = markOf(row, batch)
   if (!mark?.created) {
-    const refused: Refusal | undefined =
-      batch.onConflict === 'reject' && differs(row, given, card) ? refuse('conflict', field) : undefined
-    if (refused) return refused
+    if (batch.onConflict === 'reject' && differs(row, given, card)) return refuse('conflict', field)
     const { batchNo, line } = batch
     return unchanged(
       row,

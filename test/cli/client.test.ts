@@ -122,10 +122,9 @@ describe('keys of a client', () => {
     const { client_id: id } = (await add('two-keys', '--json')).json<{ client_id: string }>()
     const added = await Promise.all(Array.from({ length: 4 }, () => bench.cli(['client', 'key', 'add', id, '--json'])))
     expect(added.map(({ status }) => status).sort()).toEqual([0, 1, 1, 1])
-    const active = await bench.rows(
-      `select kid from tokenmill.client_key where client_id = $1 and state = 'ACTIVE'`,
-      { values: [id] },
-    )
+    const active = await bench.rows(`select kid from tokenmill.client_key where client_id = $1 and state = 'ACTIVE'`, {
+      values: [id],
+    })
     expect(active).toHaveLength(2)
   })
 

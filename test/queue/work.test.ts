@@ -138,4 +138,17 @@ describeEngines('a worker', engine => {
     await until(() => ids().includes('j_2'), { ms: 10_000 })
     await Promise.all([worker.close(1_000), other.close(1_000)])
   })
+
+  it('takes nothing when it is paused before it listens, until it is resumed', async () => {
+    const { queues } = opened
+    const { ids, handler } = recorder()
+    await queues.add('paused-first', { id: 'j_1', data: {} })
+    const worker = queues.work('paused-first', handler, { concurrency: 1 })
+    await worker.pause()
+    await worker.ready
+    expect(await queues.depth('paused-first')).toMatchObject({ waiting: 1, active: 0 })
+    await worker.resume()
+    await until(() => ids().length === 1)
+    await worker.close(1_000)
+  })
 })

@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startCommand } from '../support/process.ts'
+import { type Bench, cli, openBench } from './bundle.ts'
+
+const nowhere = { DATABASE_URL: 'postgres://nobody:hunter2@127.0.0.1:1/none', TOKENMILL_DATA_DIR: '/nonexistent' }
+const line = (words: string[], env: NodeJS.ProcessEnv = nowhere) => cli(words, { env })
+
+describe('a command line', () => {
+  it('that can not be used ends with 64 and one line of what is wrong', async () => {
+    const wrong = [
+      ['nonsense'],
+      ['scope', 'ad'],
+      ['scope', 'add', '--wrong'],
+      ['batch', 'show'],
+      ['batch', 'show', 'a', 'b'],
+      ['batch', 'list', '--limit', 'all'],
+    ]
+    for (const words of wrong) {
+      const { status, stdout, stderr } = await line(words)
+      expect(status, words.join(' ')).toBe(64)
+      expect(stdout).toBe('')
+      expect(stderr, words.join(' ')).toMatch(/^tokenmill: /)
+    }
+  })
+
+  it('without a command shows what there is, and ends with 64', async () => {
+    for (const words of [[], ['client'], ['client', 'key']]) {
+      const { status, stderr } = await line(words)
+      expect(status).toBe(64)
+      expect(stderr).toContain('Usage: tokenmill')
+    }
+  })
+
+  it('that asks for help gets it on standard output, with 0', async () => {
+    for (const words of [
+      ['--help'],
+      ['client', '--help'],
+      ['client', 'key', 'retire', '--help'],
+      ['gateway', '--help'],
+    ]) {
+      const { status, stdout } = await line(words)
+      expect(status).toBe(0)
+      expect(stdout).toMatch(/^Usage: tokenmill/)
+    }
+  })
+
+  it('names a wrong setting in one line, with 78', async () => {
+    const { status, stderr } = await line(['client', 'list'], { DATABASE_URL: 'mysql://x' })
+    expect({ status, stderr }).toEqual({
+      status: 78,
+      stderr: 'tokenmill: DATABASE_URL: must start with postgres:// or postgresql://\n',
+    })
+  })
+
+  it('that finds no server says so with 1, and not the password', async () => {
+    const { status, stderr } = await line(['client', 'list'])
+    expect(status).toBe(1)
+    expect(stderr).toBe(
+      'tokenmill: The token store cannot be reached. (ECONNREFUSED; see DATABASE_URL, or server.log in the data directory)\n',
+    )
+  })
+})
+
+describe('a command that this release does not have', () => {
+  it('says so in one line, with 69, whatever its arguments', async () => {
+    const absent = [
+      ['gateway'],
+      ['three-ds'],
+      ['report', 'request', '--type', 'x'],
+      ['report', 'list', '--search', 'status==FAILED'],
+      ['schedule', 'list'],
+      ['ingest', 'transactions', 'FILE'],
+      ['simulate', 'scheme'],
+    ]
+    for (const words of absent) {
+      const { status, stdout, stderr } = await line(words)
+      expect({ status, stdout }, words.join(' ')).toEqual({ status: 69, stdout: '' })
+      expect(stderr).toBe(`tokenmill: \`${words[0]}\` is not in this release; see CHANGELOG.md\n`)
+    }
+  })
+})
+
+describe('a process', () => {
+  it('ends with the status of its command, results on one stream and words on the other', async () => {
+    const absent = startCommand(['simulate', 'scheme'])
+    expect(await absent.exit).toEqual({ code: 69, signal: null })
+    expect(absent.stdout()).toBe('')
+    const version = startCommand(['--version'])
+    expect(await version.exit).toEqual({ code: 0, signal: null })
+    expect(version.stdout()).toMatch(/^\d+\.\d+\.\d+\n$/)
+  })
+})
+
+describe('a server that is there', () => {
+  let bench: Bench
+  beforeAll(async () => {
+    bench = await openBench({ empty: true })
+  })
+  afterAll(() => bench.close())
+
+  it('and does not admit us is told from one that is not there', async () => {
+    const url = new URL(bench.url)
+    url.password = 'hunter2'
+    const refused = await bench.cli(['client', 'list'], { env: { DATABASE_URL: url.href } })
+    expect(refused).toMatchObject({ status: 78 })
+    expect(refused.stderr).toBe('tokenmill: DATABASE_URL: the server does not accept this user and password\n')
+    const none = new URL(bench.url)
+    none.pathname = '/no_such_database'
+    const absent = await bench.cli(['client', 'list'], { env: { DATABASE_URL: none.href } })
+    expect(absent.stderr).toBe('tokenmill: DATABASE_URL: the server has no such database\n')
+  })
+})

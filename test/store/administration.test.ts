@@ -1,0 +1,168 @@
+import { pino } from 'pino'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import * as binRanges from '../../src/store/bin-ranges.ts'
+import * as captureKeys from '../../src/store/capture-keys.ts'
+import * as clients from '../../src/store/clients.ts'
+import { openStore, type Store } from '../../src/store/pool.ts'
+import * as replyQueues from '../../src/store/reply-queues.ts'
+import * as retention from '../../src/store/retention.ts'
+import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
+
+const DAY_MS = 86_400_000
+const CLIENT = `c${'a'.repeat(25)}`
+const USER = '6a1f6f0e-3a52-4c3b-9a57-0c1d2e3f4a5b'
+
+let database: FreshDatabase
+let store: Store
+beforeAll(async () => {
+  database = await freshDatabase()
+  store = openStore(database.url, { log: pino({ level: 'silent' }), connectionsMax: 10 })
+  const client = {
+    clientId: CLIENT,
+    name: 'shop',
+    userId: USER,
+    entities: [USER],
+    roles: [],
+    alg: 'EdDSA',
+    system: false,
+  }
+  await clients.insert(store, { ...client, alg: 'EdDSA', apiKeyHash: Buffer.from('hash') })
+})
+afterAll(async () => {
+  await store.close()
+  await database.drop()
+})
+
+describe('a client', () => {
+  it('stands once, and its second insert changes nothing', async () => {
+    const other = { clientId: CLIENT, name: 'other', userId: USER, entities: [], roles: [], alg: null, system: false }
+    expect(await clients.insert(store, { ...other, apiKeyHash: null })).toBe(false)
+    expect(await clients.find(store, CLIENT)).toMatchObject({ name: 'shop', entities: [USER], revokedAt: null })
+    expect(await clients.find(store, 'unknown')).toBeUndefined()
+  })
+
+  it('is found by its user, with the hash of its API key', async () => {
+    const found = await clients.findByUser(store, USER)
+    expect(found).toMatchObject({ client: { clientId: CLIENT }, apiKeyHash: Buffer.from('hash') })
+    expect(await clients.findByUser(store, '00000000-0000-0000-0000-000000000000')).toBeUndefined()
+  })
+
+  it('has keys that are told apart by state, and a revoked one is never active again', async () => {
+    const key = { clientId: CLIENT, kid: 'k1', alg: 'EdDSA', publicJwk: { kty: 'OKP' } } as const
+    expect(await clients.insertKey(store, key)).toBe(true)
+    expect(await clients.revokeKey(store, CLIENT, 'k1')).toBe(true)
+    expect(await clients.insertKey(store, key)).toBe(false)
+    expect(await clients.retireKey(store, CLIENT, 'k1', Date.now())).toBe(false)
+    expect(await clients.findClientKeys(store, CLIENT)).toMatchObject([
+      { kid: 'k1', state: 'REVOKED', validUntil: null },
+    ])
+  })
+})
+
+describe('reply queues', () => {
+  it('are at most 64 a client, also when asked for at once, and a known one is always granted', async () => {
+    const names = Array.from({ length: 80 }, (_, n) => `q${n}`)
+    const granted = await Promise.all(names.map(name => replyQueues.register(store, CLIENT, name)))
+    expect(granted.filter(Boolean)).toHaveLength(replyQueues.REPLY_QUEUES_MAX)
+    const kept = await replyQueues.list(store, CLIENT)
+    expect(kept).toHaveLength(64)
+    const [first] = kept
+    expect(await replyQueues.register(store, CLIENT, first?.replyTo ?? '')).toBe(true)
+    expect(await replyQueues.remove(store, CLIENT, first?.replyTo ?? '')).toBe(true)
+    expect(await replyQueues.remove(store, CLIENT, first?.replyTo ?? '')).toBe(false)
+    expect(await replyQueues.register(store, CLIENT, 'again')).toBe(true)
+  })
+
+  it('asked for twice at once stand once and are granted twice', async () => {
+    await replyQueues.remove(store, CLIENT, 'again')
+    const granted = await Promise.all(Array.from({ length: 5 }, () => replyQueues.register(store, CLIENT, 'same')))
+    expect(granted).toEqual([true, true, true, true, true])
+    expect((await replyQueues.list(store, CLIENT)).filter(({ replyTo }) => replyTo === 'same')).toHaveLength(1)
+  })
+})
+
+describe('the BIN table', () => {
+  it('keeps the id of a prefix when it says something else of it', async () => {
+    await binRanges.saveAll(store, [{ prefix: '4571', brand: 'VISA', issuerName: 'A "bank", \\ and more' }])
+    const [before] = await binRanges.findAll(store)
+    expect(before).toMatchObject({ prefix: '4571', issuerName: 'A "bank", \\ and more' })
+    expect(before).not.toHaveProperty('issuerCountry')
+    const changed = { prefix: '4571', brand: 'VISA', issuerCountry: 'DNK', type: 'DEBIT' } as const
+    expect(await binRanges.saveAll(store, [changed])).toBe(1)
+    expect(await binRanges.saveAll(store, [changed])).toBe(0)
+    expect(await binRanges.findAll(store)).toEqual([{ id: before?.id, ...changed }])
+  })
+})
+
+describe('retention', () => {
+  const weekOf = (name: string) => name.replace(/\D/g, '')
+  const partitions = async (now: number) =>
+    (await retention.findEnded(store, now + 400 * DAY_MS)).map(({ name }) => name)
+
+  it('makes the weeks ahead, and several at once do not trip over each other', async () => {
+    const later = Date.now() + 120 * DAY_MS
+    await Promise.all(Array.from({ length: 4 }, () => retention.ensurePartitions(store, later)))
+    const names = await partitions(later)
+    expect(new Set(names).size).toBe(names.length)
+    expect(names.filter(name => name.startsWith('receipt')).map(weekOf)).toEqual(
+      names.filter(name => name.startsWith('outbox')).map(weekOf),
+    )
+  })
+
+  it('drops weeks that are over for so long, but no result that was never told', async () => {
+    const now = Date.now()
+    await store.query({
+      text: `insert into tokenmill.outbox (day, client_id, result_id, receipt_id, revision) values (current_date, $1, $2, $2, 1)`,
+      values: [CLIENT, USER],
+    })
+    const days = (n: number) => now + n * DAY_MS
+    const weekEnd = (Math.floor((now / DAY_MS - 4) / 7) * 7 + 4 + 7) * DAY_MS
+    const inAWeek = weekEnd + retention.RETENTION.outboxDays * DAY_MS
+    const first = await retention.sweep(store, 90, inAWeek)
+    // Last week's is empty and goes; this week's holds a result that nobody has found yet.
+    expect(first.partitions.filter(name => name.startsWith('receipt'))).toEqual([])
+    expect(first.partitions).toHaveLength(1)
+    const told = await store.query({ text: `update tokenmill.outbox set state = 'SENT'` })
+    expect(told.count).toBe(1)
+    expect((await retention.sweep(store, 90, inAWeek)).partitions).toHaveLength(1)
+    expect((await store.query({ text: 'select 1 from tokenmill.outbox' })).count).toBe(0)
+    const inHundred = await retention.sweep(store, 90, days(100))
+    expect(inHundred.partitions.filter(name => name.startsWith('receipt')).length).toBeGreaterThan(0)
+    expect(
+      (await retention.findEnded(store, days(100))).filter(
+        ({ table, endedAt }) => table === 'receipt' && endedAt <= days(10),
+      ),
+    ).toEqual([])
+  })
+
+  it('forgets guesses and scratch rows after a day', async () => {
+    await store.query({
+      text: `insert into tokenmill.guess (client_id, token_scope, digits, misses, since)
+select $1, $2, n::text, 1, now() - n * interval '10 hours' from generate_series(1, 4) as n`,
+      values: [CLIENT, USER],
+    })
+    const { guesses } = await retention.sweep(store, 90, Date.now())
+    expect(guesses).toBe(2)
+  })
+
+  it('destroys private halves 8 days after retirement, not before, and tells of it', async () => {
+    const key = { entityId: USER, type: 'pgp', publicKey: 'armor', wrappedPrivate: Buffer.from('wrapped') } as const
+    for (const alias of ['active', 'retired']) await captureKeys.insert(store, { ...key, alias })
+    expect(await captureKeys.insert(store, { ...key, alias: 'active' })).toBe(false)
+    expect(await captureKeys.retire(store, 'retired')).toBe(true)
+    expect(await captureKeys.retire(store, 'retired')).toBe(false)
+    const in7Days = Date.now() + 7.9 * DAY_MS
+    expect(await retention.destroyCaptureKeys(store, in7Days)).toBe(0)
+    expect(await captureKeys.find(store, 'retired')).toMatchObject({ wrappedPrivate: key.wrappedPrivate })
+    expect(await retention.destroyCaptureKeys(store, in7Days + DAY_MS)).toBe(1)
+    expect(await captureKeys.find(store, 'retired')).toMatchObject({ state: 'DESTROYED', wrappedPrivate: null })
+    expect(await captureKeys.find(store, 'active')).toMatchObject({
+      state: 'ACTIVE',
+      wrappedPrivate: key.wrappedPrivate,
+    })
+    const { rows } = await store.query({
+      text: `select action, subject from tokenmill.audit where actor = 'retention'`,
+    })
+    expect(rows).toEqual([{ action: 'capture-key.destroy', subject: 'retired' }])
+  })
+})
