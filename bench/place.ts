@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { attach, discard } from '../src/embedded/server.ts'
-import { startRedis } from '../test/support/redis.ts'
 import { type Installation, openInstallation } from '../test/support/installation.ts'
+import { startRedis } from '../test/support/redis.ts'
 
 export type EngineName = 'redis' | 'postgres'
 
@@ -33,7 +33,12 @@ export async function openPlace(): Promise<Place> {
       const url = new URL(embedded.url)
       url.pathname = `/${database}`
       return openInstallation(
-        { name: engine, prefix: `{bench-${count}}`, redisUrls: engine === 'redis' ? [redis.url] : undefined, databaseUrl: url.href },
+        {
+          name: engine,
+          prefix: `{bench-${count}}`,
+          redisUrls: engine === 'redis' ? [redis.url] : undefined,
+          databaseUrl: url.href,
+        },
         { TOKENMILL_LOCK_SECONDS: '60', ...settings },
       )
     },

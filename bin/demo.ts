@@ -14,7 +14,14 @@ const ROWS = 10_000
 const ROWS_SHOWN = 6
 
 const dataDir = resolve('.tokenmill-demo')
-const env = { ...process.env, TOKENMILL_DATA_DIR: dataDir, DATABASE_URL: '', REDIS_URL: '', TOKENMILL_KEK_FILE: '', TOKENMILL_METRICS_PORT: '0' }
+const env = {
+  ...process.env,
+  TOKENMILL_DATA_DIR: dataDir,
+  DATABASE_URL: '',
+  REDIS_URL: '',
+  TOKENMILL_KEK_FILE: '',
+  TOKENMILL_METRICS_PORT: '0',
+}
 const terminal = { ...processTerminal(), env }
 
 async function demo(): Promise<void> {
@@ -32,13 +39,22 @@ async function demo(): Promise<void> {
   say(terminal, 'Starting the embedded PostgreSQL and the workers ...')
   const session = openSession(terminal)
   try {
-    const options = { decryptKey: key, onConflict: 'update', onExpired: 'import', chunk: 500, inFlight: 16, recordKind: 'token-create' } as const
+    const options = {
+      decryptKey: key,
+      onConflict: 'update',
+      onExpired: 'import',
+      chunk: 500,
+      inFlight: 16,
+      recordKind: 'token-create',
+    } as const
     const summary = await migrateFile(session, file, options, new AbortController().signal)
     report(session, summary, {})
     const lines = (await readFile(summary.results, 'utf8')).split('\n')
     terminal.stdout.write(`\nThe first rows of the results:\n${lines.slice(0, ROWS_SHOWN + 1).join('\n')}\n\n`)
     terminal.stdout.write(`results   ${relative('.', summary.results)}\nmanifest  ${relative('.', summary.manifest)}\n`)
-    terminal.stdout.write(`verify    npx tokenmill manifest verify ${relative('.', summary.manifest)} --client ${relative('.', join(dataDir, 'dev-client.json'))}\n`)
+    terminal.stdout.write(
+      `verify    npx tokenmill manifest verify ${relative('.', summary.manifest)} --client ${relative('.', join(dataDir, 'dev-client.json'))}\n`,
+    )
   } finally {
     await session.lifetime.close()
   }

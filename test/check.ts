@@ -5,7 +5,7 @@ import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
-const SERVICES = /\/(postgres|redis|engines|process)\.ts'/
+const SERVICES = /\/(postgres|redis|engines|process|command-bench)\.ts'/
 
 function quickTests(): string[] {
   const files = readdirSync(join(root, 'test'), { recursive: true, withFileTypes: true })

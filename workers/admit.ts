@@ -25,7 +25,8 @@ function timely(claims: Claims, holdsCard: boolean, now: number): Refusal | unde
 }
 
 function sequenced(claims: Claims): Refusal | undefined {
-  if (claims.sequence !== undefined && !CATALOGUE[claims.kind].sequenced) return refuse('sequence_not_allowed', 'body.sequence')
+  if (claims.sequence !== undefined && !CATALOGUE[claims.kind].sequenced)
+    return refuse('sequence_not_allowed', 'body.sequence')
   return undefined
 }
 

@@ -46,7 +46,11 @@ export function openCell(script: string, env: NodeJS.ProcessEnv): Cell {
   }
 
   function begin(): Promise<ChildProcess> {
-    const started = fork(script, { env: { ...env, TOKENMILL_CELL: '1' }, stdio: ['ignore', 'inherit', 'inherit', 'ipc'], serialization: 'advanced' })
+    const started = fork(script, {
+      env: { ...env, TOKENMILL_CELL: '1' },
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      serialization: 'advanced',
+    })
     return new Promise((resolve, reject) => {
       started.once('message', () => resolve(started))
       started.once('exit', () => reject(new Fault('store_busy')))

@@ -104,7 +104,10 @@ export function openAnnouncer({ store, queues, key, clock, metrics, log, bodyOf 
     try {
       if (await send(message)) noteSent(message.outboxId)
     } catch (error) {
-      log.warn({ result: message.resultId, error: describeError(error) }, 'a result could not be published; it waits in the outbox')
+      log.warn(
+        { result: message.resultId, error: describeError(error) },
+        'a result could not be published; it waits in the outbox',
+      )
     }
   }
 

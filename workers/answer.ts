@@ -1,9 +1,10 @@
 // The text of a result, from what was just decided or from what a receipt remembers. It never holds a card.
+
+import { REASONS } from '../src/errors.ts'
 import type { Kind } from '../src/job/catalogue.ts'
 import { resultId } from '../src/job/ids.ts'
 import type { RecordResult } from '../src/job/outcome.ts'
 import { type FieldReason, problemOf } from '../src/job/problem.ts'
-import { REASONS } from '../src/errors.ts'
 
 export interface Answer {
   receiptId: string
@@ -26,7 +27,8 @@ export interface Told {
 }
 
 export function tell(answer: Answer): Told {
-  const { receiptId, revision, kind, jti, reference, attempt, acceptedAt, completedAt, fields, success, records } = answer
+  const { receiptId, revision, kind, jti, reference, attempt, acceptedAt, completedAt, fields, success, records } =
+    answer
   const id = resultId(receiptId, revision)
   const failed = fields !== undefined
   const code = failed ? REASONS[fields[0]?.reason ?? 'internal'].code : (success?.code ?? 200)

@@ -17,7 +17,7 @@ import type { Deps } from './deps.ts'
 import { noteDrop } from './drops.ts'
 import { handlerOf } from './handlers.ts'
 import { answerAgain, remember, tellWithoutReceipt } from './remember.ts'
-import type { Decision, Handler, Selection, Work } from './work.ts'
+import { type Decision, type Handler, noEffect, type Selection, type Work } from './work.ts'
 
 /** How often one attempt decides anew after somebody else changed the same rows first. */
 const RERUNS_MAX = 25
@@ -35,7 +35,12 @@ export interface Known {
 }
 
 /** Runs one attempt; throws a Fault. `seen` is told who the job is from as soon as that is known. */
-export async function attempt(job: ReceivedJob, deps: Deps, selection: Selection, seen: (known: Known) => void): Promise<End> {
+export async function attempt(
+  job: ReceivedJob,
+  deps: Deps,
+  selection: Selection,
+  seen: (known: Known) => void,
+): Promise<End> {
   const authentic = await authenticate(job, deps.settings.audience, deps.directory)
   if (typeof authentic === 'string') {
     noteDrop(authentic, deps)
@@ -49,8 +54,15 @@ export async function attempt(job: ReceivedJob, deps: Deps, selection: Selection
   if (isRefusal(request)) return refuseEnvelope(work, request, deps)
   work.request = request.value
   seen({ kind: claims.value.kind, work })
-  if (claims.value.reply_to !== undefined && !(await deps.directory.openReplyQueue(work.client.clientId, claims.value.reply_to))) {
-    return refuseEnvelope({ ...work, claims: { ...claims.value, reply_to: undefined } as Claims }, refuse('reply_queues', 'body.reply_to'), deps)
+  if (
+    claims.value.reply_to !== undefined &&
+    !(await deps.directory.openReplyQueue(work.client.clientId, claims.value.reply_to))
+  ) {
+    return refuseEnvelope(
+      { ...work, claims: { ...claims.value, reply_to: undefined } as Claims },
+      refuse('reply_queues', 'body.reply_to'),
+      deps,
+    )
   }
   const handler = handlerOf(claims.value.kind)
   if (!handler) return refuseEnvelope(work, refuse('kind_unavailable', 'body.kind'), deps)
@@ -63,13 +75,21 @@ export async function identify(job: ReceivedJob, deps: Deps): Promise<Known | un
   if (typeof authentic === 'string') return undefined
   const claims = parse(Claims, authentic.payload, 'body')
   const now = deps.clock()
-  const work = isRefusal(claims) ? unshaped(authentic, now, job.attempt) : workOf(authentic, claims.value, now, job.attempt)
+  const work = isRefusal(claims)
+    ? unshaped(authentic, now, job.attempt)
+    : workOf(authentic, claims.value, now, job.attempt)
   return { kind: work.claims.kind, work }
 }
 
-async function walk(handler: Handler<unknown, unknown, unknown>, work: Work<unknown>, deps: Deps, selection: Selection): Promise<End> {
+async function walk(
+  handler: Handler<unknown, unknown, unknown>,
+  work: Work<unknown>,
+  deps: Deps,
+  selection: Selection,
+): Promise<End> {
   const { claims, client } = work
-  if (CATALOGUE[claims.kind].bulk && (await deps.announcer.isHeldBack(client.clientId))) return { end: 'later', ms: HELD_BACK_MS }
+  if (CATALOGUE[claims.kind].bulk && (await deps.announcer.isHeldBack(client.clientId)))
+    return { end: 'later', ms: HELD_BACK_MS }
   const opened = await handler.open(work, deps)
   if (isRefusal(opened)) return refuseEnvelope(work, opened, deps)
   const digest = deps.ring.requestDigest(handler.digestText(work, opened))
@@ -83,7 +103,7 @@ async function walk(handler: Handler<unknown, unknown, unknown>, work: Work<unkn
     prepared ??= await handler.prepare(work, opened, deps, stored, selection)
     // A chunk refused as a whole spoils nothing: its jti stays free for the batch it really belongs to.
     if (isRefusal(prepared) && CATALOGUE[claims.kind].bulk) return refuseEnvelope(work, prepared, deps)
-    const decision: Decision = isRefusal(prepared) ? { answer: prepared, save: async () => {} } : await handler.decide(work, prepared, deps)
+    const decision: Decision = isRefusal(prepared) ? noEffect(prepared) : await handler.decide(work, prepared, deps)
     try {
       return await remember(work, digest, decision, stored, deps, selection.probe !== undefined)
     } catch (error) {
@@ -98,7 +118,8 @@ async function walk(handler: Handler<unknown, unknown, unknown>, work: Work<unkn
 /** A receipt is there: answer it again, to the current envelope's reply_to, unless it stands for another request. */
 async function recall(stored: receipts.Receipt, digest: Buffer, work: Work<unknown>, deps: Deps): Promise<End> {
   if (!stored.requestDigest.equals(digest)) return refuseEnvelope(work, refuse('jti_reused', 'body.jti'), deps)
-  if (stored.status === 'CANCELLED' && stored.outcomes === null) return refuseEnvelope(work, refuse('jti_spent', 'body.jti'), deps)
+  if (stored.status === 'CANCELLED' && stored.outcomes === null)
+    return refuseEnvelope(work, refuse('jti_spent', 'body.jti'), deps)
   await answerAgain(stored, work, deps)
   return { end: 'done', outcome: 'REPEATED' }
 }
@@ -137,13 +158,20 @@ function workOf(authentic: Authentic, claims: Claims, now: number, attemptNo: nu
 /** Claims without their shape can still be answered: who, under which jti and to where is known. */
 function unshaped(authentic: Authentic, now: number, attemptNo: number): Work<unknown> {
   const { payload, jti, iss } = authentic
-  const kind = typeof payload['kind'] === 'string' && Object.hasOwn(CATALOGUE, payload['kind']) ? (payload['kind'] as Kind) : 'token-create'
-  const iat = typeof payload['iat'] === 'number' && Number.isFinite(payload['iat']) && Math.abs(payload['iat']) < 1e11 ? payload['iat'] : now / 1000
+  const kind =
+    typeof payload['kind'] === 'string' && Object.hasOwn(CATALOGUE, payload['kind'])
+      ? (payload['kind'] as Kind)
+      : 'token-create'
+  const iat =
+    typeof payload['iat'] === 'number' && Number.isFinite(payload['iat']) && Math.abs(payload['iat']) < 1e11
+      ? payload['iat']
+      : now / 1000
   const claims = { iss, jti, kind, iat, request: {} } as Claims
   const replyTo = payload['reply_to']
   const reference = payload['reference']
   if (typeof replyTo === 'string' && /^[a-z0-9]{1,32}$/.test(replyTo)) claims.reply_to = replyTo
-  if (Claims.shape.reference.safeParse(reference).success && reference !== undefined) claims.reference = reference as string
+  if (Claims.shape.reference.safeParse(reference).success && reference !== undefined)
+    claims.reference = reference as string
   return workOf(authentic, claims, now, attemptNo)
 }
 

@@ -1,8 +1,8 @@
 // The first step of the line: is this a job of a client we know, signed by a live key, meant for us? What isn't is
 // dropped: no row, no result, one counter. It grants nothing; roles and time are judged later, with an answer.
 import { createHash } from 'node:crypto'
-import { type Drop, ENVELOPE, Identity, JobData, peek, verify } from '../src/job/envelope.ts'
 import { isSystemClient } from '../src/job/catalogue.ts'
+import { type Drop, ENVELOPE, Identity, JobData, peek, verify } from '../src/job/envelope.ts'
 import type { ReceivedJob } from '../src/queue/engine.ts'
 import type { Client } from '../src/store/clients.ts'
 import type { Directory } from './directory.ts'
@@ -17,7 +17,11 @@ export interface Authentic {
   client: Client
 }
 
-export async function authenticate(job: ReceivedJob, audience: string, directory: Directory): Promise<Authentic | Drop> {
+export async function authenticate(
+  job: ReceivedJob,
+  audience: string,
+  directory: Directory,
+): Promise<Authentic | Drop> {
   if (job.tied) return 'tied'
   const data = JobData.safeParse(job.data)
   if (!data.success) return 'malformed'
@@ -55,7 +59,10 @@ function blockBelongs(block: string | undefined, payload: Record<string, unknown
 
 function headerOf(jwe: string): Record<string, unknown> | undefined {
   try {
-    return JSON.parse(Buffer.from(jwe.slice(0, jwe.indexOf('.')), 'base64url').toString('utf8')) as Record<string, unknown>
+    return JSON.parse(Buffer.from(jwe.slice(0, jwe.indexOf('.')), 'base64url').toString('utf8')) as Record<
+      string,
+      unknown
+    >
   } catch {
     return undefined
   }

@@ -1,12 +1,12 @@
 // From a checked card to what the rules need to know of it: keyed hashes, the brand, the BIN and what its range says.
 // The PAN goes no further than this file and the seal.
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
+import type { Client } from '../src/store/clients.ts'
 import type { Scope } from '../src/store/scopes.ts'
 import { checkBrand, detectBrand, isPossibleLength, shownBin } from '../src/token/brand.ts'
 import type { CardInput } from '../src/token/card.ts'
 import type { CardFacts } from '../src/token/decide.ts'
 import type { Deps } from './deps.ts'
-import type { Client } from '../src/store/clients.ts'
 import type { Directory } from './directory.ts'
 
 /** Facts of one card in one scope. `withAnalytics`: also the token that can't be reversed. */
@@ -37,7 +37,12 @@ export function factsOf(
 }
 
 /** The scope, if this client may use it. */
-export async function scopeFor(client: Client, tokenScope: string, directory: Directory, field: string): Promise<Scope | Refusal> {
+export async function scopeFor(
+  client: Client,
+  tokenScope: string,
+  directory: Directory,
+  field: string,
+): Promise<Scope | Refusal> {
   const scope = await directory.scope(tokenScope)
   return scope && client.entities.includes(scope.entityId) ? scope : refuse('scope_forbidden', field)
 }

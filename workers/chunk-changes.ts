@@ -1,10 +1,10 @@
 // The `token-update` and `token-lifecycle` records of a chunk: tokens looked up at once, the rules folded in file
 // order, one update for all rows that changed.
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
-import type { TokenLifecycle } from '../src/job/token-lifecycle.ts'
 import type { UpdateRecord } from '../src/job/token-batch.ts'
-import * as tokens from '../src/store/tokens.ts'
+import type { TokenLifecycle } from '../src/job/token-lifecycle.ts'
 import type { StoredToken } from '../src/store/tokens.ts'
+import * as tokens from '../src/store/tokens.ts'
 import { type CardInput, checkCard } from '../src/token/card.ts'
 import { type Given, lifecycle, update } from '../src/token/decide.ts'
 import { factsOf } from './card-facts.ts'
@@ -43,25 +43,42 @@ export async function prepareChanges(
     if (isRefusal(card)) refused.push(rejected(record, card))
     else {
       const given = { ...(card ? givenOf(card) : {}), ...plainFieldsOf(request) }
-      prepared.push({ line, reference, id: request.id, given, card, field: request.card ? 'body.card' : 'body.encrypted_card' })
+      prepared.push({
+        line,
+        reference,
+        id: request.id,
+        given,
+        card,
+        field: request.card ? 'body.card' : 'body.encrypted_card',
+      })
     }
   }
   // Rules are applied in file order, whatever order the lines of a block stand in.
   return { refused, prepared: prepared.sort((a, b) => a.line - b.line) }
 }
 
-async function cardOf(request: UpdateRecord, context: ChunkContext, deps: Deps): Promise<CardInput | Refusal | undefined> {
+async function cardOf(
+  request: UpdateRecord,
+  context: ChunkContext,
+  deps: Deps,
+): Promise<CardInput | Refusal | undefined> {
   if (request.scheme_token_action !== undefined) return refuse('scheme_action_unavailable', 'body.scheme_token_action')
   if (request.card !== undefined) {
-    return request.encrypted_card === undefined ? checkCard(request.card, 'body.card') : refuse('field_conflict', 'body.card')
+    return request.encrypted_card === undefined
+      ? checkCard(request.card, 'body.card')
+      : refuse('field_conflict', 'body.card')
   }
   if (request.encrypted_card === undefined) return undefined
   if (request.public_key_alias === undefined) return refuse('field_required', 'body.public_key_alias')
   return openCapture(request.encrypted_card, request.public_key_alias, context.work.client, context.acceptedAt, deps)
 }
 
-export async function decideChanges(prepared: readonly PreparedChange[], context: ChunkContext, deps: Deps): Promise<Decided> {
-  if (prepared.length === 0) return { outcomes: [], save: async () => {} }
+export async function decideChanges(
+  prepared: readonly PreparedChange[],
+  context: ChunkContext,
+  deps: Deps,
+): Promise<Decided> {
+  if (prepared.length === 0) return { save: async () => [] }
   const { work } = context
   const visible = await tokensFor(work.client, [...new Set(prepared.map(({ id }) => id))], deps)
   const bases = new Map([...visible.values()].map(row => [row.tokenId, row]))
@@ -80,8 +97,16 @@ export async function decideChanges(prepared: readonly PreparedChange[], context
   }
   for (const outcome of outcomes) if (outcome.token) outcome.token = rows.get(outcome.token.tokenId)
   const changed = [...rows.values()].filter(row => row !== bases.get(row.tokenId))
-  if (work.request.dry_run) return { outcomes: outcomes.map(outcome => ({ ...outcome, token: undefined })), save: async () => {} }
-  return { outcomes, save: db => tokens.updateAll(db, changed.map(row => ({ ...row, version: (bases.get(row.tokenId)?.version ?? 0) + 1 }))) }
+  if (work.request.dry_run) return { save: async () => outcomes.map(outcome => ({ ...outcome, token: undefined })) }
+  return {
+    save: async db => {
+      await tokens.updateAll(
+        db,
+        changed.map(row => ({ ...row, version: (bases.get(row.tokenId)?.version ?? 0) + 1 })),
+      )
+      return outcomes
+    },
+  }
 }
 
 /** One record's verdict over the rows as earlier records left them. */
@@ -97,13 +122,18 @@ async function apply(
     const verdict = lifecycle(row, change.action, at, 'body.id')
     if (isRefusal(verdict)) return verdict
     if (!verdict.changed) return { outcome: 'UNCHANGED', row }
-    return { outcome: 'UPDATED', row: { ...verdict.row, sealVersion: verdict.row.sealed === null ? null : row.sealVersion } }
+    return {
+      outcome: 'UPDATED',
+      row: { ...verdict.row, sealVersion: verdict.row.sealed === null ? null : row.sealVersion },
+    }
   }
   const scope = change.card && (await deps.directory.scope(row.tokenScope))
   const facts = change.card && scope && factsOf(change.card, scope, undefined, true, deps, change.field)
   if (isRefusal(facts)) return facts
   if (facts && !row.fingerprint?.equals(facts.fingerprint)) {
-    const inChunk = [...rows.values()].some(other => other.tokenId !== row.tokenId && other.fingerprint?.equals(facts.fingerprint))
+    const inChunk = [...rows.values()].some(
+      other => other.tokenId !== row.tokenId && other.fingerprint?.equals(facts.fingerprint),
+    )
     const [other] = await tokens.findByFingerprints(deps.store, [facts.fingerprint])
     if (inChunk || (other && other.tokenId !== row.tokenId)) return refuse('pan_taken', change.field)
   }

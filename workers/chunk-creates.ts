@@ -6,9 +6,10 @@ import type { CreateRecord } from '../src/job/token-batch.ts'
 import type { Secret } from '../src/secret.ts'
 import * as dryRuns from '../src/store/dry-runs.ts'
 import * as guesses from '../src/store/guesses.ts'
+import { type Db, LostRace } from '../src/store/pool.ts'
 import type { Scope } from '../src/store/scopes.ts'
-import * as tokens from '../src/store/tokens.ts'
 import type { StoredToken } from '../src/store/tokens.ts'
+import * as tokens from '../src/store/tokens.ts'
 import { type CardInput, checkCard } from '../src/token/card.ts'
 import { type CardFacts, create, type Given } from '../src/token/decide.ts'
 import { holdsPan } from '../src/token/pan.ts'
@@ -76,8 +77,16 @@ function prepareCreate(
   const finish = (card: CardInput | Refusal, field: string): PreparedCreate | RecordOutcome => {
     if (isRefusal(card)) return rejected(record, card)
     // The file's reader saw this of a clear card; of an encrypted one only we can.
-    if (reference !== undefined && holdsPan(reference, card.pan.reveal())) return rejected({ line, reference: undefined }, refuse('reference_pan', 'body.reference'))
-    const facts = factsOf(card, scope, request.card_brand, request.token_type !== undefined && request.token_type !== 'REUSE', deps, field)
+    if (reference !== undefined && holdsPan(reference, card.pan.reveal()))
+      return rejected({ line, reference: undefined }, refuse('reference_pan', 'body.reference'))
+    const facts = factsOf(
+      card,
+      scope,
+      request.card_brand,
+      request.token_type !== undefined && request.token_type !== 'REUSE',
+      deps,
+      field,
+    )
     if (isRefusal(facts)) return rejected(record, facts)
     const given = { ...givenOf(card), ...fieldsOf(request) }
     return { line, reference, field, scope, pan: card.pan, facts, given, key: facts.fingerprint.toString('latin1') }
@@ -87,20 +96,31 @@ function prepareCreate(
   if (card !== undefined) return finish(checkCard(card, 'body.card'), 'body.card')
   if (encrypted === undefined) return rejected(record, refuse('field_required', 'body.encrypted_card'))
   if (alias === undefined) return rejected(record, refuse('field_required', 'body.public_key_alias'))
-  return openCapture(encrypted, alias, context.work.client, context.acceptedAt, deps).then(opened => finish(opened, 'body.encrypted_card'))
+  return openCapture(encrypted, alias, context.work.client, context.acceptedAt, deps).then(opened =>
+    finish(opened, 'body.encrypted_card'),
+  )
 }
 
 /** Scopes named in the chunk, each looked up once. */
-async function scopesOf(context: ChunkContext, records: readonly ChunkRecord[], deps: Deps): Promise<Map<string, Scope | Refusal>> {
+async function scopesOf(
+  context: ChunkContext,
+  records: readonly ChunkRecord[],
+  deps: Deps,
+): Promise<Map<string, Scope | Refusal>> {
   const { client, request } = context.work
-  const named = new Set(records.flatMap(record => ('request' in record ? ((record.request as CreateRecord).token_scope ?? []) : [])))
+  const named = new Set(
+    records.flatMap(record => ('request' in record ? ((record.request as CreateRecord).token_scope ?? []) : [])),
+  )
   if (request.token_scope !== undefined) named.add(request.token_scope)
   const scopes = new Map<string, Scope | Refusal>()
   for (const name of named) scopes.set(name, await scopeFor(client, name, deps.directory, 'body.token_scope'))
   return scopes
 }
 
-export function rejected({ line, reference }: { line: number; reference: string | undefined }, refusal: Refusal): RecordOutcome {
+export function rejected(
+  { line, reference }: { line: number; reference: string | undefined },
+  refusal: Refusal,
+): RecordOutcome {
   return { line, reference, outcome: 'REJECTED', ...reasonOf(refusal), token: undefined }
 }
 
@@ -111,33 +131,75 @@ interface Folded {
   needsSeal: boolean
 }
 
-export async function decideCreates(prepared: readonly PreparedCreate[], context: ChunkContext, deps: Deps): Promise<Decided> {
-  const fingerprints = new Map(prepared.map(({ key, facts }) => [key, facts.fingerprint]))
-  const stored = new Map<string, StoredToken>()
-  for (const row of await tokens.findByFingerprints(deps.store, [...fingerprints.values()])) {
-    if (row.fingerprint) stored.set(row.fingerprint.toString('latin1'), row)
-  }
+export async function decideCreates(
+  prepared: readonly PreparedCreate[],
+  context: ChunkContext,
+  deps: Deps,
+): Promise<Decided> {
+  if (prepared.length === 0) return { save: async () => [] }
+  const stored = byCard(await tokens.findByFingerprints(deps.store, fingerprintsOf(prepared)))
   if (!context.batch) return decideDryRun(prepared, stored, context, deps)
-  const { outcomes, folded } = fold(prepared, stored, context)
-  sealAll(folded, deps)
-  // Records of one card all answer with the card's row as it ended.
-  for (const outcome of outcomes) outcome.token = outcome.key === undefined ? undefined : (folded.get(outcome.key)?.row ?? stored.get(outcome.key))
-  const rows = [...folded.values()]
-  const created = rows.filter(({ base }) => !base).map(({ row }) => row)
-  const updated = rows.filter(({ base }) => base).map(({ row }) => row)
-  noteMisses(context.work.client.clientId, created, deps)
+  const first = settle(prepared, stored, context, deps)
+  noteMisses(context.work.client.clientId, first.created, deps)
   return {
-    outcomes,
     save: async db => {
-      await tokens.insertAll(db, created)
-      await tokens.updateAll(db, updated)
+      const lost = await tokens.insertMissing(db, first.created)
+      await tokens.updateAll(db, first.updated)
+      return lost.length === 0
+        ? first.outcomes
+        : [
+            ...first.outcomes.filter(({ key }) => !lost.includes(key)),
+            ...(await settleLost(lost, prepared, context, db, deps)),
+          ]
     },
   }
 }
 
+/** The cards that another chunk made a token for in the meantime: decided once more, on what that chunk left. */
+async function settleLost(
+  lost: readonly string[],
+  prepared: readonly PreparedCreate[],
+  context: ChunkContext,
+  db: Db,
+  deps: Deps,
+): Promise<RecordOutcome[]> {
+  const again = prepared.filter(({ key }) => lost.includes(key))
+  const stored = byCard(await tokens.findByFingerprints(db, fingerprintsOf(again)))
+  const { outcomes, created, updated } = settle(again, stored, context, deps)
+  if (created.length > 0) throw new LostRace('a token came and went meanwhile')
+  await tokens.updateAll(db, updated)
+  return outcomes
+}
+
+const fingerprintsOf = (prepared: readonly PreparedCreate[]) => [
+  ...new Map(prepared.map(({ key, facts }) => [key, facts.fingerprint])).values(),
+]
+
+function byCard(rows: readonly StoredToken[]): Map<string, StoredToken> {
+  return new Map(rows.flatMap(row => (row.fingerprint ? [[row.fingerprint.toString('latin1'), row]] : [])))
+}
+
+/** Decides and seals; what is to be inserted, what to be updated, and what each record came to. */
+function settle(
+  prepared: readonly PreparedCreate[],
+  stored: ReadonlyMap<string, StoredToken>,
+  context: ChunkContext,
+  deps: Deps,
+) {
+  const { outcomes, folded } = fold(prepared, stored, context)
+  sealAll(folded, deps)
+  // Records of one card all answer with the card's row as it ended.
+  for (const outcome of outcomes)
+    outcome.token = outcome.key === '' ? undefined : (folded.get(outcome.key)?.row ?? stored.get(outcome.key))
+  const rows = [...folded.values()]
+  const created = rows.filter(({ base }) => !base).map(({ row }) => row)
+  const updated = rows.filter(({ base }) => base).map(({ row }) => row)
+  return { outcomes, created, updated }
+}
+
 interface KeyedOutcome extends RecordOutcome {
-  /** The card it stands for, where it stands for one. */
-  key: string | undefined
+  /** The card it stands for; empty for a record that stands for none. */
+  key: string
 }
 
 /** The rules, record by record in file order, over the rows as earlier records of the chunk left them. */
@@ -164,15 +226,27 @@ function fold(
       batch: { ...policy, line },
     })
     if (isRefusal(verdict)) {
-      outcomes.push({ ...rejected({ line, reference }, verdict), key: undefined })
+      outcomes.push({ ...rejected({ line, reference }, verdict), key: '' })
       continue
     }
     // A mark alone is saved too: without it an earlier line, coming later, would overwrite what this one confirmed.
     if (verdict.changed || verdict.marked) {
-      const row: StoredToken = { ...verdict.row, sealVersion: verdict.row.sealed === null ? null : (current?.sealVersion ?? null), version: base ? base.version + 1 : 1 }
+      const row: StoredToken = {
+        ...verdict.row,
+        sealVersion: verdict.row.sealed === null ? null : (current?.sealVersion ?? null),
+        version: base ? base.version + 1 : 1,
+      }
       folded.set(key, { row, base, pan, needsSeal: verdict.needsSeal || before?.needsSeal === true })
     }
-    outcomes.push({ line, reference, outcome: verdict.outcome, reason: undefined, field: undefined, token: undefined, key })
+    outcomes.push({
+      line,
+      reference,
+      outcome: verdict.outcome,
+      reason: undefined,
+      field: undefined,
+      token: undefined,
+      key,
+    })
   }
   return { outcomes, folded }
 }
@@ -189,10 +263,15 @@ function sealAll(folded: ReadonlyMap<string, Folded>, deps: Deps): void {
 }
 
 /** The same rules with no effect: what was seen is kept by fingerprint until the run is over, and no token is named. */
-async function decideDryRun(prepared: readonly PreparedCreate[], stored: Map<string, StoredToken>, context: ChunkContext, deps: Deps): Promise<Decided> {
+async function decideDryRun(
+  prepared: readonly PreparedCreate[],
+  stored: Map<string, StoredToken>,
+  context: ChunkContext,
+  deps: Deps,
+): Promise<Decided> {
   const { work } = context
   const run = runOf(work.claims.jti)
-  const seen = await dryRuns.findScratch(deps.store, run, work.request.chunk, [...new Map(prepared.map(({ key, facts }) => [key, facts.fingerprint])).values()])
+  const seen = await dryRuns.findScratch(deps.store, run, work.request.chunk, fingerprintsOf(prepared))
   for (const { key, facts } of prepared) {
     const row = seen.get(facts.fingerprint.toString('hex'))
     if (row) stored.set(key, { ...(row as StoredToken), fingerprint: facts.fingerprint })
@@ -200,16 +279,25 @@ async function decideDryRun(prepared: readonly PreparedCreate[], stored: Map<str
   const guessed = await guessedDigits(prepared, work.client.clientId, deps)
   const allowed = prepared.filter(one => !guessed.has(digitsOf(one)))
   const { outcomes, folded } = fold(allowed, stored, context)
-  const refused = prepared.filter(one => guessed.has(digitsOf(one))).map(one => rejected(one, refuse('guesses', one.field)))
+  const refused = prepared
+    .filter(one => guessed.has(digitsOf(one)))
+    .map(one => rejected(one, refuse('guesses', one.field)))
   const missed = prepared.filter(({ key }) => folded.has(key) && !stored.has(key))
   return {
-    outcomes: [...outcomes, ...refused],
     save: async db => {
-      const entries = [...folded.values()].flatMap(({ row }) => (row.fingerprint ? { fingerprint: row.fingerprint, row: { ...row, fingerprint: null, sealed: null } } : []))
+      const entries = [...folded.values()].flatMap(({ row }) =>
+        row.fingerprint ? { fingerprint: row.fingerprint, row: { ...row, fingerprint: null, sealed: null } } : [],
+      )
       await dryRuns.saveScratch(db, run, work.request.chunk, entries)
       for (const tokenScope of new Set(missed.map(({ scope }) => scope.tokenScope))) {
-        await guesses.add(db, work.client.clientId, tokenScope, missed.filter(({ scope }) => scope.tokenScope === tokenScope).map(digitsOf))
+        await guesses.add(
+          db,
+          work.client.clientId,
+          tokenScope,
+          missed.filter(({ scope }) => scope.tokenScope === tokenScope).map(digitsOf),
+        )
       }
+      return [...outcomes, ...refused]
     },
   }
 }
@@ -221,7 +309,8 @@ async function guessedDigits(prepared: readonly PreparedCreate[], clientId: stri
   const guessed = new Set<string>()
   for (const tokenScope of new Set(prepared.map(({ scope }) => scope.tokenScope))) {
     const digits = prepared.filter(({ scope }) => scope.tokenScope === tokenScope).map(digitsOf)
-    for (const found of await guesses.findAbove(deps.store, clientId, tokenScope, digits, deps.settings.guessesMax)) guessed.add(found)
+    for (const found of await guesses.findAbove(deps.store, clientId, tokenScope, digits, deps.settings.guessesMax))
+      guessed.add(found)
   }
   if (guessed.size > 0) deps.metrics.guesses.inc({ mode: 'dry-run' }, guessed.size)
   return guessed

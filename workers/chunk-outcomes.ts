@@ -16,7 +16,14 @@ export interface RecordOutcome {
   token: StoredToken | undefined
 }
 
-type Packed = [line: number, outcome: number, tokenId: string | 0, reference?: string | 0, reason?: Reason | 0, field?: string]
+type Packed = [
+  line: number,
+  outcome: number,
+  tokenId: string | 0,
+  reference?: string | 0,
+  reason?: Reason | 0,
+  field?: string,
+]
 
 export function pack(records: readonly RecordOutcome[]): string {
   return JSON.stringify(

@@ -4,7 +4,14 @@ import { isRefusal, type Reason, type Refusal, refuse } from '../src/errors.ts'
 import type { RecordKind } from '../src/job/catalogue.ts'
 import { fieldsOf } from '../src/job/problem.ts'
 import { parse } from '../src/job/refusal.ts'
-import { CHUNK, type CreateRecord, RECORD_REQUESTS, RecordHead, type TokenBatch, type UpdateRecord } from '../src/job/token-batch.ts'
+import {
+  CHUNK,
+  type CreateRecord,
+  RECORD_REQUESTS,
+  RecordHead,
+  type TokenBatch,
+  type UpdateRecord,
+} from '../src/job/token-batch.ts'
 import type { TokenLifecycle } from '../src/job/token-lifecycle.ts'
 import { openBlock } from '../src/vault/block.ts'
 import type { Deps } from './deps.ts'
@@ -13,7 +20,10 @@ import type { Work } from './work.ts'
 
 export type RecordRequest = CreateRecord | UpdateRecord | TokenLifecycle
 
-export type ChunkRecord = { line: number; reference: string | undefined } & ({ request: RecordRequest } | { reason: Reason; field: string | undefined })
+export type ChunkRecord = { line: number; reference: string | undefined } & (
+  | { request: RecordRequest }
+  | { reason: Reason; field: string | undefined }
+)
 
 /** The block's plaintext: NDJSON, one record a line. */
 export async function openChunk(work: Work<TokenBatch>, deps: Pick<Deps, 'directory'>): Promise<Buffer | Refusal> {

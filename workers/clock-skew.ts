@@ -14,7 +14,10 @@ export async function measureSkew({ store, clock }: Pick<Deps, 'store' | 'clock'
   return (before + clock()) / 2 - (rows[0]?.now ?? before)
 }
 
-export function watchClock(deps: Deps, workers: readonly Worker[]): { tooFar: () => string[]; stop: () => Promise<void> } {
+export function watchClock(
+  deps: Deps,
+  workers: readonly Worker[],
+): { tooFar: () => string[]; stop: () => Promise<void> } {
   let skewMs = 0
   let paused = false
   const check = async () => {
@@ -22,13 +25,17 @@ export function watchClock(deps: Deps, workers: readonly Worker[]): { tooFar: ()
     deps.metrics.clockSkew.set(skewMs / 1000)
     const off = Math.abs(skewMs) > SKEW_MS_MAX
     if (off !== paused) {
-      deps.log[off ? 'error' : 'info']({ skewMs: Math.round(skewMs) }, off ? 'this clock is off; no jobs are taken until it is right' : 'the clock is right again')
+      deps.log[off ? 'error' : 'info'](
+        { skewMs: Math.round(skewMs) },
+        off ? 'this clock is off; no jobs are taken until it is right' : 'the clock is right again',
+      )
       await Promise.all(workers.map(worker => (off ? worker.pause() : worker.resume())))
       paused = off
     }
   }
   return {
-    tooFar: () => (Math.abs(skewMs) > SKEW_MS_MAX ? [`the clock is ${Math.round(skewMs / 1000)} s off the store's`] : []),
+    tooFar: () =>
+      Math.abs(skewMs) > SKEW_MS_MAX ? [`the clock is ${Math.round(skewMs / 1000)} s off the store's`] : [],
     stop: every(CHECK_MS, check, deps),
   }
 }

@@ -5,13 +5,13 @@ import type { Clock } from '../src/clock.ts'
 import type { Algorithm } from '../src/job/envelope.ts'
 import * as binRanges from '../src/store/bin-ranges.ts'
 import * as captureKeys from '../src/store/capture-keys.ts'
-import * as clients from '../src/store/clients.ts'
 import type { Client } from '../src/store/clients.ts'
+import * as clients from '../src/store/clients.ts'
 import type { Store } from '../src/store/pool.ts'
 import * as replyQueues from '../src/store/reply-queues.ts'
-import * as scopes from '../src/store/scopes.ts'
 import type { Scope } from '../src/store/scopes.ts'
-import { BUILT_IN_RANGES, type BinRange, type BinTable, makeBinTable } from '../src/token/bin.ts'
+import * as scopes from '../src/store/scopes.ts'
+import { type BinRange, type BinTable, BUILT_IN_RANGES, makeBinTable } from '../src/token/bin.ts'
 import { type CaptureKey, openCaptureKey } from '../src/vault/capture.ts'
 import { importPublicJwk } from '../src/vault/client-key.ts'
 import type { KeyProvider } from '../src/vault/kek.ts'
@@ -47,7 +47,15 @@ export async function openDirectory(store: Store, kek: KeyProvider, clock: Clock
     const client = await clients.find(store, clientId)
     if (!client) return undefined
     const keys = await clients.findClientKeys(store, clientId)
-    return { client, keys: keys.map(key => ({ kid: key.kid, alg: key.alg, publicKey: importPublicJwk(key.publicJwk).key, live: isLive(key, clock()) })) }
+    return {
+      client,
+      keys: keys.map(key => ({
+        kid: key.kid,
+        alg: key.alg,
+        publicKey: importPublicJwk(key.publicJwk).key,
+        live: isLive(key, clock()),
+      })),
+    }
   })
   const scopeOf = remembered(tokenScope => scopes.find(store, tokenScope))
   const captureKeyOf = remembered(async alias => {

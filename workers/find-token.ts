@@ -2,18 +2,27 @@
 // never was are the same answer.
 import { type Refusal, refuse } from '../src/errors.ts'
 import type { Client } from '../src/store/clients.ts'
-import * as tokens from '../src/store/tokens.ts'
 import type { StoredToken } from '../src/store/tokens.ts'
+import * as tokens from '../src/store/tokens.ts'
 import { parseReuseToken } from '../src/token/token.ts'
 import type { Deps } from './deps.ts'
 
-export async function tokenFor(client: Client, id: string, deps: Pick<Deps, 'store' | 'directory'>, field: string): Promise<StoredToken | Refusal> {
+export async function tokenFor(
+  client: Client,
+  id: string,
+  deps: Pick<Deps, 'store' | 'directory'>,
+  field: string,
+): Promise<StoredToken | Refusal> {
   const found = (await tokensFor(client, [id], deps)).get(id)
   return found ?? refuse('token_not_found', field)
 }
 
 /** The live tokens among `ids` that this client may see, by the id as given. */
-export async function tokensFor(client: Client, ids: readonly string[], { store, directory }: Pick<Deps, 'store' | 'directory'>): Promise<Map<string, StoredToken>> {
+export async function tokensFor(
+  client: Client,
+  ids: readonly string[],
+  { store, directory }: Pick<Deps, 'store' | 'directory'>,
+): Promise<Map<string, StoredToken>> {
   const wanted = new Map<string, string>()
   for (const id of ids) {
     const uuid = parseReuseToken(id)
@@ -29,4 +38,3 @@ export async function tokensFor(client: Client, ids: readonly string[], { store,
   }
   return visible
 }
-

@@ -4,7 +4,10 @@ import type { Deps } from './deps.ts'
 
 const KEPT_MS = 10_000
 
-export function measureQueues({ queues, metrics, clock }: Pick<Deps, 'queues' | 'metrics' | 'clock'>, kinds: readonly Kind[]): () => Promise<void> {
+export function measureQueues(
+  { queues, metrics, clock }: Pick<Deps, 'queues' | 'metrics' | 'clock'>,
+  kinds: readonly Kind[],
+): () => Promise<void> {
   let measuredAt = 0
   return async () => {
     if (clock() - measuredAt < KEPT_MS) return
@@ -13,7 +16,10 @@ export function measureQueues({ queues, metrics, clock }: Pick<Deps, 'queues' | 
       const depth = await queues.depth(queue)
       for (const [state, jobs] of Object.entries(depth)) metrics.queueDepth.set({ queue, state }, jobs)
       metrics.queueOldest.set({ queue }, ((await queues.oldestMs(queue)) ?? 0) / 1000)
-      metrics.queueDepth.set({ queue: FAILED_QUEUE(queue), state: 'waiting' }, (await queues.depth(FAILED_QUEUE(queue))).waiting)
+      metrics.queueDepth.set(
+        { queue: FAILED_QUEUE(queue), state: 'waiting' },
+        (await queues.depth(FAILED_QUEUE(queue))).waiting,
+      )
     }
   }
 }

@@ -10,7 +10,11 @@ const DAY_MS = 86_400_000
 const sketches = new Map<string, { cells: Uint16Array; since: number }>()
 
 /** Counts the cards that got a new token, and those beyond the limit in the metric. */
-export function noteMisses(clientId: string, created: readonly StoredToken[], { clock, metrics, settings }: Pick<Deps, 'clock' | 'metrics' | 'settings'>): void {
+export function noteMisses(
+  clientId: string,
+  created: readonly StoredToken[],
+  { clock, metrics, settings }: Pick<Deps, 'clock' | 'metrics' | 'settings'>,
+): void {
   let sketch = sketches.get(clientId)
   if (!sketch || clock() - sketch.since > DAY_MS) {
     if (sketches.size >= CLIENTS_MAX) sketches.clear()

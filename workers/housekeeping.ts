@@ -2,11 +2,11 @@
 // that nobody reads. The scheduler's process does it; several at once do no harm.
 import type { Config } from '../src/config.ts'
 import { KINDS, resultsQueue } from '../src/job/catalogue.ts'
+import { peek } from '../src/job/envelope.ts'
 import type { FailedCopy } from '../src/queue/failed.ts'
 import { scrubFailed, trimFailed } from '../src/queue/failed.ts'
 import * as replyQueues from '../src/store/reply-queues.ts'
 import * as retention from '../src/store/retention.ts'
-import { peek } from '../src/job/envelope.ts'
 import type { Deps } from './deps.ts'
 import { every } from './every.ts'
 
@@ -17,7 +17,10 @@ const HOUR_MS = 60 * MINUTE_MS
 const CARD_DATA_MS = 15 * MINUTE_MS
 const UNREAD_MS_MAX = 7 * 24 * HOUR_MS
 
-export function startHousekeeping(deps: HousekeepingDeps, { receiptDays }: Pick<Config, 'receiptDays'>): () => Promise<void> {
+export function startHousekeeping(
+  deps: HousekeepingDeps,
+  { receiptDays }: Pick<Config, 'receiptDays'>,
+): () => Promise<void> {
   const stops = [
     every(MINUTE_MS, () => tidyFailed(deps), deps),
     every(HOUR_MS, () => retention.sweep(deps.store, receiptDays, deps.clock()), deps),
@@ -39,7 +42,10 @@ export async function tidyFailed({ queues }: Pick<HousekeepingDeps, 'queues'>): 
 /** A copy that held card data can't be retried any more; it still says whose job it was. */
 export function withoutCard(copy: FailedCopy): FailedCopy {
   const peeked = peek(copy.jws)
-  const holdsCard = copy.block !== undefined || typeof peeked === 'string' || JSON.stringify(peeked.payload['request'] ?? null).includes('"encrypted_card"')
+  const holdsCard =
+    copy.block !== undefined ||
+    typeof peeked === 'string' ||
+    JSON.stringify(peeked.payload['request'] ?? null).includes('"encrypted_card"')
   if (!holdsCard) return copy
   const { block: _, ...rest } = copy
   return { ...rest, jws: '' }
@@ -56,4 +62,3 @@ async function removeUnread({ store, queues, log }: HousekeepingDeps): Promise<v
     log.warn({ queue }, 'a reply queue was not read for seven days and is removed')
   }
 }
-

@@ -3,21 +3,25 @@
 import { isRefusal, refuse } from '../src/errors.ts'
 import * as sequences from '../src/store/sequences.ts'
 import type { Deps } from './deps.ts'
-import type { Decision, Work } from './work.ts'
+import { type Decision, noEffect, type Work } from './work.ts'
 
-export async function decideInSequence(work: Work<unknown>, tokenId: string, deps: Deps, decide: () => Promise<Decision>): Promise<Decision> {
+export async function decideInSequence(
+  work: Work<unknown>,
+  tokenId: string,
+  deps: Deps,
+  decide: () => Promise<Decision>,
+): Promise<Decision> {
   const { sequence } = work.claims
   if (sequence === undefined) return decide()
   const { clientId } = work.client
   const last = await sequences.find(deps.store, clientId, tokenId)
-  if (last !== undefined && sequence <= last) return { answer: refuse('sequence_stale', 'body.sequence'), save: async () => {} }
+  if (last !== undefined && sequence <= last) return noEffect(refuse('sequence_stale', 'body.sequence'))
   const decision = await decide()
-  if (isRefusal(decision.answer)) return decision
   return {
-    answer: decision.answer,
     save: async db => {
-      await sequences.advance(db, clientId, tokenId, sequence)
-      await decision.save(db)
+      const settled = await decision.save(db)
+      if (!isRefusal(settled)) await sequences.advance(db, clientId, tokenId, sequence)
+      return settled
     },
   }
 }

@@ -4,7 +4,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { systemClock } from '../src/clock.ts'
 import type { Config } from '../src/config.ts'
 import { Fault } from '../src/errors.ts'
-import { CATALOGUE, type Kind, KINDS } from '../src/job/catalogue.ts'
+import { CATALOGUE, KINDS, type Kind } from '../src/job/catalogue.ts'
 import type { InstallationKey } from '../src/job/result.ts'
 import { type Lifetime, untilSignal } from '../src/lifetime.ts'
 import { describeError, type Logger } from '../src/log.ts'
@@ -54,7 +54,9 @@ const SWEEP_AGE_MS = 3_000
 const CLOSE_MS = 20_000
 
 export function kindsOf(role: WorkerRole, named: readonly string[] | undefined): Kind[] {
-  return KINDS.filter(kind => CATALOGUE[kind].bulk === (role === 'bulk') && (named === undefined || named.includes(kind)))
+  return KINDS.filter(
+    kind => CATALOGUE[kind].bulk === (role === 'bulk') && (named === undefined || named.includes(kind)),
+  )
 }
 
 /** Works until it is told to stop or its supervisor is gone. What was `opened` is closed by `lifetime`, after what is opened here. */
@@ -69,7 +71,10 @@ export async function runWorkers(opened: Opened, { env, inspect }: RunOptions): 
   lifetime.onClose('workers', () => Promise.all(workers.map(worker => worker.close(CLOSE_MS))))
   const skew = watchClock(deps, workers)
   lifetime.onClose('clock watch', skew.stop)
-  lifetime.onClose('sweep', every(SWEEP_MS, () => deps.announcer.sweep(SWEEP_AGE_MS), deps))
+  lifetime.onClose(
+    'sweep',
+    every(SWEEP_MS, () => deps.announcer.sweep(SWEEP_AGE_MS), deps),
+  )
   metrics.collectProcess()
   const ops = await openWorkerOps(config, deps, skew.tooFar)
   lifetime.onClose('ops', ops.close)
@@ -83,14 +88,28 @@ export function roleOf(env: NodeJS.ProcessEnv): WorkerRole {
   return env['TOKENMILL_WORKER_ROLE'] === 'bulk' ? 'bulk' : 'interactive'
 }
 
-async function openDeps({ config, log, metrics, lifetime, store, queues, kek, ring, installationKey }: Opened, inspect: Deps['inspect']): Promise<Deps> {
+async function openDeps(
+  { config, log, metrics, lifetime, store, queues, kek, ring, installationKey }: Opened,
+  inspect: Deps['inspect'],
+): Promise<Deps> {
   const directory = await openDirectory(store, kek, systemClock)
   const bodyOf: AnnouncerOptions['bodyOf'] = row => bodyOfRow(row, { store, directory })
   const announcer = openAnnouncer({ store, queues, key: installationKey, clock: systemClock, metrics, log, bodyOf })
   lifetime.onClose('announcer', announcer.close)
   const { audience, thirdPartyTypes, localSchemes, guessesMax, dryRunRowsMax } = config
   const settings = { audience, thirdPartyTypes, localSchemes, guessesMax, dryRunRowsMax }
-  return { settings, store, queues, ring, directory, announcer, clock: systemClock, metrics, log, ...(inspect ? { inspect } : {}) }
+  return {
+    settings,
+    store,
+    queues,
+    ring,
+    directory,
+    announcer,
+    clock: systemClock,
+    metrics,
+    log,
+    ...(inspect ? { inspect } : {}),
+  }
 }
 
 function startWorkers(kinds: readonly Kind[], concurrency: number, deps: Deps): Worker[] {
@@ -102,7 +121,8 @@ function startWorkers(kinds: readonly Kind[], concurrency: number, deps: Deps): 
   return kinds.map(kind =>
     deps.queues.work(kind, handle, {
       concurrency,
-      onError: error => deps.log.warn({ kind, error: describeError(error) }, 'the queue worker had trouble and goes on'),
+      onError: error =>
+        deps.log.warn({ kind, error: describeError(error) }, 'the queue worker had trouble and goes on'),
       onDefect: error => deps.log.error({ kind, error: describeError(error) }, 'a handler threw'),
     }),
   )
@@ -146,7 +166,8 @@ async function openWorkerOps(config: Config, deps: Deps, tooFar: () => string[])
       )),
     ],
     collect: async () => {
-      for (const quantile of [50, 99]) deps.metrics.eventLoopDelay.set({ quantile: String(quantile / 100) }, delay.percentile(quantile) / 1e9)
+      for (const quantile of [50, 99])
+        deps.metrics.eventLoopDelay.set({ quantile: String(quantile / 100) }, delay.percentile(quantile) / 1e9)
       delay.reset()
       for (const [state, n] of Object.entries(deps.store.connections())) deps.metrics.pool.set({ state }, n)
       await measure()
@@ -154,4 +175,3 @@ async function openWorkerOps(config: Config, deps: Deps, tooFar: () => string[])
     jwks: async () => ({ keys: (await signingKeys.findPublic(deps.store)).map(key => key.publicJwk) }),
   })
 }
-

@@ -21,7 +21,11 @@ export async function openCapture(
 }
 
 /** The capture key of this alias, if it belongs to an entity that the client acts for. */
-export async function captureKeyFor(alias: string, client: Client, directory: Deps['directory']): Promise<CaptureKey | Refusal> {
+export async function captureKeyFor(
+  alias: string,
+  client: Client,
+  directory: Deps['directory'],
+): Promise<CaptureKey | Refusal> {
   const known = await directory.captureKey(alias)
   if (!known || !client.entities.includes(known.entityId)) return refuse('alias_unknown', 'body.public_key_alias')
   return known.key

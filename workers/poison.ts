@@ -7,7 +7,10 @@ const PROBES_MAX = 200
  * Indexes below `size` that fail alone. `probe(from, to)` tells whether the records from `from` up to `to` work.
  * Undefined where halves work but the whole doesn't, or where too many fail.
  */
-export async function findPoison(size: number, probe: (from: number, to: number) => Promise<boolean>): Promise<number[] | undefined> {
+export async function findPoison(
+  size: number,
+  probe: (from: number, to: number) => Promise<boolean>,
+): Promise<number[] | undefined> {
   let probes = 0
   const poison: number[] = []
   const suspects: { from: number; to: number }[] = [{ from: 0, to: size }]

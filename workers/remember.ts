@@ -1,16 +1,16 @@
 // The end of the line: the effect, the receipt and the outbox row in one transaction; then the answer, told at once.
 import { isRefusal, REASONS } from '../src/errors.ts'
-import { tookEffect } from '../src/job/outcome.ts'
 import { resultId } from '../src/job/ids.ts'
+import { tookEffect } from '../src/job/outcome.ts'
 import { fieldsOf } from '../src/job/problem.ts'
 import * as outbox from '../src/store/outbox.ts'
-import * as receipts from '../src/store/receipts.ts'
 import type { Receipt } from '../src/store/receipts.ts'
+import * as receipts from '../src/store/receipts.ts'
 import { type Answer, tell } from './answer.ts'
 import type { End } from './attempt.ts'
 import type { Deps } from './deps.ts'
 import { answerOfReceipt } from './replay.ts'
-import { type Decision, isChunk, type Work } from './work.ts'
+import { type Decision, isChunk, type Settled, type Work } from './work.ts'
 
 /** Thrown to roll a probe back: nothing of it is kept. */
 class ProbeDone extends Error {
@@ -25,30 +25,26 @@ export async function remember(
   deps: Deps,
   probe: boolean,
 ): Promise<End> {
-  const { answer } = decision
-  const completedAt = deps.clock()
-  if (!isRefusal(answer) && isChunk(answer) && answer.dryRun) {
-    if (probe) return { end: 'done', outcome: 'SUCCEEDED' }
-    await deps.store.transaction(db => decision.save(db))
-    await tellWithoutReceipt(work, { records: answer.records }, deps)
-    return { end: 'done', outcome: 'SUCCEEDED' }
-  }
-  const receipt = receiptOf(work, requestDigest, answer, previous, completedAt)
   const written = await deps.store
     .transaction(
       async db => {
-        await decision.save(db)
-        const revision = previous ? await receipts.revise(db, { ...receipt, revision: previous.revision }) : await receipts.insert(db, receipt)
+        const settled = await decision.save(db)
+        if (!isRefusal(settled) && isChunk(settled) && settled.dryRun) {
+          if (probe) throw new ProbeDone()
+          return { settled, told: undefined }
+        }
+        const receipt = receiptOf(work, requestDigest, settled, previous, deps.clock())
+        const revision = previous
+          ? await receipts.revise(db, { ...receipt, revision: previous.revision })
+          : await receipts.insert(db, receipt)
         if (probe) throw new ProbeDone()
-        const outboxId = await outbox.insert(db, {
-          clientId: work.client.clientId,
-          replyTo: work.claims.reply_to ?? null,
+        const address = {
+          ...addressOf(work),
           resultId: resultId(work.receiptId, revision),
           receiptId: work.receiptId,
           revision,
-          body: null,
-        })
-        return { revision, outboxId }
+        }
+        return { settled, told: { receipt, ...address, outboxId: await outbox.insert(db, { ...address, body: null }) } }
       },
       { lock: work.receiptId },
     )
@@ -57,20 +53,37 @@ export async function remember(
       throw error
     })
   if (!written) return { end: 'done', outcome: 'SUCCEEDED' }
+  const { settled, told } = written
+  if (!told) {
+    await tellWithoutReceipt(work, partsOf(settled), deps)
+    return { end: 'done', outcome: 'SUCCEEDED' }
+  }
+  const { receipt, outboxId, revision } = told
   deps.metrics.receipts.inc({ kind: work.claims.kind, status: receipt.status })
-  const told = tell({ ...partsOf(decision), ...headOf(work, completedAt), revision: written.revision })
-  await deps.announcer.publish({ ...addressOf(work), outboxId: written.outboxId, revision: written.revision, ...told })
+  const message = tell({ ...partsOf(settled), ...headOf(work, receipt.completedAt), revision })
+  await deps.announcer.publish({ ...addressOf(work), outboxId, revision, ...message })
   return { end: 'done', outcome: receipt.status === 'FAILED' ? 'FAILED' : 'SUCCEEDED' }
 }
 
 /** A refused envelope, a fault or a dry run: the outbox row carries the text itself. */
-export async function tellWithoutReceipt(work: Work<unknown>, parts: Pick<Answer, 'fields' | 'records'>, deps: Deps): Promise<void> {
+export async function tellWithoutReceipt(
+  work: Work<unknown>,
+  parts: Pick<Answer, 'fields' | 'records'>,
+  deps: Deps,
+): Promise<void> {
   const { told, outboxId, revision } = await deps.store.transaction(
     async db => {
       const revision = await outbox.nextRevision(db, work.receiptId)
       const told = tell({ ...parts, ...headOf(work, deps.clock()), revision })
       const { clientId, replyTo } = addressOf(work)
-      const outboxId = await outbox.insert(db, { clientId, replyTo, resultId: told.resultId, receiptId: work.receiptId, revision, body: told.body })
+      const outboxId = await outbox.insert(db, {
+        clientId,
+        replyTo,
+        resultId: told.resultId,
+        receiptId: work.receiptId,
+        revision,
+        body: told.body,
+      })
       return { told, outboxId, revision }
     },
     { lock: work.receiptId },
@@ -99,19 +112,27 @@ function addressOf(work: Work<unknown>): { clientId: string; replyTo: string | n
 
 function headOf(work: Work<unknown>, completedAt: number) {
   const { claims, receiptId, attempt, acceptedAt } = work
-  return { receiptId, kind: claims.kind, jti: claims.jti, reference: claims.reference ?? null, attempt, acceptedAt, completedAt }
+  return {
+    receiptId,
+    kind: claims.kind,
+    jti: claims.jti,
+    reference: claims.reference ?? null,
+    attempt,
+    acceptedAt,
+    completedAt,
+  }
 }
 
-function partsOf({ answer }: Decision): Pick<Answer, 'fields' | 'success' | 'records'> {
-  if (isRefusal(answer)) return { fields: fieldsOf(answer) }
-  if (isChunk(answer)) return { records: answer.records }
-  return { success: { code: answer.code, record: answer.record } }
+function partsOf(settled: Settled): Pick<Answer, 'fields' | 'success' | 'records'> {
+  if (isRefusal(settled)) return { fields: fieldsOf(settled) }
+  if (isChunk(settled)) return { records: settled.records }
+  return { success: { code: settled.code, record: settled.record } }
 }
 
 function receiptOf(
   work: Work<unknown>,
   requestDigest: Buffer,
-  answer: Decision['answer'],
+  settled: Settled,
   previous: Receipt | undefined,
   completedAt: number,
 ): Receipt {
@@ -141,9 +162,20 @@ function receiptOf(
     acceptedAt,
     completedAt,
   }
-  if (isRefusal(answer)) return { ...base, status: 'FAILED', code: REASONS[answer.reason].code, refusal: fieldsOf(answer) }
-  if (!isChunk(answer)) return { ...base, code: answer.code, outcome: answer.outcome, tokenId: answer.tokenId }
-  const { batchNo, chunk, counts, packed } = answer
-  const cancelled = counts.CANCELLED > 0 && !Object.entries(counts).some(([outcome, n]) => n > 0 && tookEffect(outcome as keyof typeof counts))
-  return { ...base, status: cancelled ? 'CANCELLED' : 'SUCCEEDED', batchNo, chunk, counts, outcomes: packed, failedRecords: counts.FAILED }
+  if (isRefusal(settled))
+    return { ...base, status: 'FAILED', code: REASONS[settled.reason].code, refusal: fieldsOf(settled) }
+  if (!isChunk(settled)) return { ...base, code: settled.code, outcome: settled.outcome, tokenId: settled.tokenId }
+  const { batchNo, chunk, counts, packed } = settled
+  const cancelled =
+    counts.CANCELLED > 0 &&
+    !Object.entries(counts).some(([outcome, n]) => n > 0 && tookEffect(outcome as keyof typeof counts))
+  return {
+    ...base,
+    status: cancelled ? 'CANCELLED' : 'SUCCEEDED',
+    batchNo,
+    chunk,
+    counts,
+    outcomes: packed,
+    failedRecords: counts.FAILED,
+  }
 }

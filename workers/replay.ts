@@ -3,12 +3,12 @@
 import { Fault } from '../src/errors.ts'
 import type { OutboxRow } from '../src/store/outbox.ts'
 import type { Store } from '../src/store/pool.ts'
-import * as receipts from '../src/store/receipts.ts'
 import type { Receipt } from '../src/store/receipts.ts'
-import * as tokens from '../src/store/tokens.ts'
+import * as receipts from '../src/store/receipts.ts'
 import type { StoredToken } from '../src/store/tokens.ts'
-import { formatReuseToken } from '../src/token/token.ts'
+import * as tokens from '../src/store/tokens.ts'
 import { renderPatch, renderPut } from '../src/token/render.ts'
+import { formatReuseToken } from '../src/token/token.ts'
 import { type Answer, tell } from './answer.ts'
 import { toResult, unpack } from './chunk-outcomes.ts'
 import type { Directory } from './directory.ts'
@@ -19,7 +19,8 @@ interface Readers {
 }
 
 export async function answerOfReceipt(receipt: Receipt, { store, directory }: Readers): Promise<Answer> {
-  const { receiptId, revision, kind, jti, reference, attempt, acceptedAt, completedAt, refusal, outcomes, tokenId } = receipt
+  const { receiptId, revision, kind, jti, reference, attempt, acceptedAt, completedAt, refusal, outcomes, tokenId } =
+    receipt
   const head = { receiptId, revision, kind, jti, reference, attempt, acceptedAt, completedAt }
   if (refusal !== null) return { ...head, fields: refusal }
   if (outcomes !== null) return { ...head, records: await recordsOf(outcomes, store) }

@@ -1,7 +1,7 @@
 // From one attempt to what becomes of the job: done, later, or failed for good with an answer to the caller. The
 // verdicts are those of the table of faults; nothing here knows a kind's rules.
 import { setTimeout as pause } from 'node:timers/promises'
-import { FAULTS, Fault, toFault } from '../src/errors.ts'
+import { FAULTS, type Fault, toFault } from '../src/errors.ts'
 import { CATALOGUE } from '../src/job/catalogue.ts'
 import { describeError } from '../src/log.ts'
 import type { Disposition, ReceivedJob } from '../src/queue/engine.ts'
@@ -21,7 +21,12 @@ const NONE: ReadonlySet<number> = new Set()
 const AWAY_MS = 500
 
 /** Never throws. `poison`: records of a chunk, by index, that are known to crash us. */
-export async function runJob(job: ReceivedJob, signal: AbortSignal, deps: Deps, poison: ReadonlySet<number> = NONE): Promise<Disposition> {
+export async function runJob(
+  job: ReceivedJob,
+  signal: AbortSignal,
+  deps: Deps,
+  poison: ReadonlySet<number> = NONE,
+): Promise<Disposition> {
   const startedAt = performance.now()
   let known: Known | undefined
   let left = poison
@@ -36,7 +41,13 @@ export async function runJob(job: ReceivedJob, signal: AbortSignal, deps: Deps, 
       const fault = toFault(error)
       const { verdict } = FAULTS[fault.code]
       deps.log[fault.code === 'defect' ? 'error' : 'warn'](
-        { kind: known?.kind, receipt: known?.work.receiptId, attempt: job.attempt, fault: fault.code, cause: describeError(fault.cause ?? error) },
+        {
+          kind: known?.kind,
+          receipt: known?.work.receiptId,
+          attempt: job.attempt,
+          fault: fault.code,
+          cause: describeError(fault.cause ?? error),
+        },
         'attempt failed',
       )
       if (signal.aborted) return { deferMs: AWAY_MS }
@@ -76,20 +87,35 @@ async function bisect(job: ReceivedJob, known: Known, deps: Deps): Promise<numbe
 }
 
 /** The end of a job that can't be done: the caller is answered 500, a copy is kept, its id is free again. */
-export async function giveUp(job: ReceivedJob, known: Known | undefined, fault: Fault, deps: Deps, signal: AbortSignal): Promise<Disposition> {
+export async function giveUp(
+  job: ReceivedJob,
+  known: Known | undefined,
+  fault: Fault,
+  deps: Deps,
+  signal: AbortSignal,
+): Promise<Disposition> {
   if (!known) return { failed: true, code: fault.code }
   const { kind, work } = known
   for (;;) {
     try {
       await answerFault(work, deps)
       const { jws, block } = job.data as { jws: string; block?: string }
-      const copy = { jws, ...(block === undefined ? {} : { block }), kind, code: fault.code, attempt: job.attempt, failedAt: deps.clock(), jobId: job.id }
+      const copy = {
+        jws,
+        ...(block === undefined ? {} : { block }),
+        kind,
+        code: fault.code,
+        attempt: job.attempt,
+        failedAt: deps.clock(),
+        jobId: job.id,
+      }
       await moveToFailed(deps.queues, kind, job, copy)
       deps.metrics.jobs.inc({ kind, outcome: 'FAULT' })
       deps.log.error({ kind, receipt: work.receiptId, attempt: job.attempt, fault: fault.code }, 'job failed for good')
       return { failed: true, code: fault.code }
     } catch (error) {
-      if (FAULTS[toFault(error).code].verdict !== 'pause' || signal.aborted) return { retryInMs: backoffMs(job.attempt) }
+      if (FAULTS[toFault(error).code].verdict !== 'pause' || signal.aborted)
+        return { retryInMs: backoffMs(job.attempt) }
       await untilStoreIsBack(deps, signal)
     }
   }
@@ -107,7 +133,13 @@ async function untilStoreIsBack({ store, queues }: Deps, signal: AbortSignal): P
   }
 }
 
-function report(job: ReceivedJob, known: Known | undefined, end: End, startedAt: number, { metrics, log, clock }: Deps): void {
+function report(
+  job: ReceivedJob,
+  known: Known | undefined,
+  end: End,
+  startedAt: number,
+  { metrics, log, clock }: Deps,
+): void {
   const seconds = (performance.now() - startedAt) / 1000
   const kind = known?.kind ?? 'unknown'
   const outcome = end.end === 'later' ? 'LATER' : end.outcome
@@ -115,5 +147,8 @@ function report(job: ReceivedJob, known: Known | undefined, end: End, startedAt:
   metrics.attemptSeconds.observe({ kind }, seconds)
   if (known) metrics.waitSeconds.observe({ kind }, Math.max(0, clock() / 1000 - seconds - known.work.acceptedAt / 1000))
   const level = outcome === 'DROPPED' ? 'debug' : known && CATALOGUE[known.kind].bulk ? 'debug' : 'info'
-  log[level]({ kind, receipt: known?.work.receiptId, outcome, attempt: job.attempt, ms: Math.round(seconds * 1000) }, 'attempt')
+  log[level](
+    { kind, receipt: known?.work.receiptId, outcome, attempt: job.attempt, ms: Math.round(seconds * 1000) },
+    'attempt',
+  )
 }

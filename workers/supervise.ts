@@ -33,7 +33,15 @@ const RESTART_MS = 1_000
 const FINAL = new Set([64, 78])
 
 export function supervise(options: SuperviseOptions): Supervised {
-  const { log, kinds, concurrency, processes = availableParallelism(), roles = ['interactive', 'bulk'], env = process.env, script } = options
+  const {
+    log,
+    kinds,
+    concurrency,
+    processes = availableParallelism(),
+    roles = ['interactive', 'bulk'],
+    env = process.env,
+    script,
+  } = options
   const children = new Set<ChildProcess>()
   let closing = false
 
@@ -64,7 +72,9 @@ export function supervise(options: SuperviseOptions): Supervised {
     })
   }
 
-  const wanted = roles.flatMap(role => (kindsOf(role, kinds).length === 0 ? [] : Array.from({ length: role === 'bulk' ? processes : 1 }, () => role)))
+  const wanted = roles.flatMap(role =>
+    kindsOf(role, kinds).length === 0 ? [] : Array.from({ length: role === 'bulk' ? processes : 1 }, () => role),
+  )
   const ready = Promise.all(wanted.map(begin)).then(() => {})
   ready.catch(() => {})
   return {

@@ -3,14 +3,14 @@
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import { chunkText } from '../src/job/digest.ts'
 import type { TokenBatch } from '../src/job/token-batch.ts'
-import * as batches from '../src/store/batches.ts'
 import type { Batch } from '../src/store/batches.ts'
+import * as batches from '../src/store/batches.ts'
 import * as dryRuns from '../src/store/dry-runs.ts'
 import type { Db } from '../src/store/pool.ts'
 import * as tokens from '../src/store/tokens.ts'
 import { type ChunkRecord, openChunk, readRecords } from './chunk.ts'
-import { decideChanges, prepareChanges, type PreparedChange } from './chunk-changes.ts'
-import { decideCreates, prepareCreates, type PreparedCreate } from './chunk-creates.ts'
+import { decideChanges, type PreparedChange, prepareChanges } from './chunk-changes.ts'
+import { decideCreates, type PreparedCreate, prepareCreates } from './chunk-creates.ts'
 import { count, pack, type RecordOutcome, toResult, unpack } from './chunk-outcomes.ts'
 import type { Deps } from './deps.ts'
 import type { Decision, Handler, Selection, Work } from './work.ts'
@@ -31,10 +31,9 @@ interface Prepared {
   changes: PreparedChange[]
 }
 
-/** What the records that were decided against the store came to, and how to write it. */
+/** Records decided against the store: writes them and says what each came to. */
 export interface Decided {
-  outcomes: RecordOutcome[]
-  save(db: Db): Promise<void>
+  save(db: Db): Promise<RecordOutcome[]>
 }
 
 const CARD_AGE_MS_MAX = 86_400_000
@@ -68,20 +67,19 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
   async decide(work, { context, settled, creates, changes }, deps): Promise<Decision> {
     const made = await decideCreates(creates, context, deps)
     const changed = await decideChanges(changes, context, deps)
-    const records = [...settled, ...made.outcomes, ...changed.outcomes].sort((a, b) => a.line - b.line)
-    const counts = count(records)
     return {
-      answer: {
-        batchNo: context.batch?.batchNo ?? null,
-        chunk: work.request.chunk,
-        counts,
-        records: records.map(toResult),
-        packed: pack(records),
-        dryRun: work.request.dry_run === true,
-      },
       save: async db => {
-        await made.save(db)
-        await changed.save(db)
+        const records = [...settled, ...(await made.save(db)), ...(await changed.save(db))].sort(
+          (a, b) => a.line - b.line,
+        )
+        return {
+          batchNo: context.batch?.batchNo ?? null,
+          chunk: work.request.chunk,
+          counts: count(records),
+          records: records.map(toResult),
+          packed: pack(records),
+          dryRun: work.request.dry_run === true,
+        }
       },
     }
   },
@@ -89,7 +87,9 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
 
 /** A chunk's jti says which chunk it is; a dry run has a random name of its own. */
 function jtiRefusal({ request, claims }: Work<TokenBatch>): Refusal | undefined {
-  const named = request.dry_run ? /^dry-[A-Za-z0-9_-]{8,64}-\d+$/.test(claims.jti) : claims.jti === `${request.batch_id}-${request.chunk}`
+  const named = request.dry_run
+    ? /^dry-[A-Za-z0-9_-]{8,64}-\d+$/.test(claims.jti)
+    : claims.jti === `${request.batch_id}-${request.chunk}`
   return named && claims.jti.endsWith(`-${request.chunk}`) ? undefined : refuse('field_format', 'body.jti')
 }
 
@@ -113,7 +113,9 @@ async function contextOf(work: Work<TokenBatch>, records: ChunkRecord[], deps: D
     acceptedAt: given,
   })
   if (layoutText(batch.layout) !== layoutText(layout)) return refuse('batch_layout', 'body.request.batch_id')
-  const oldest = records.some(record => 'request' in record && 'encrypted_card' in record.request && record.request.encrypted_card !== undefined)
+  const oldest = records.some(
+    record => 'request' in record && 'encrypted_card' in record.request && record.request.encrypted_card !== undefined,
+  )
     ? CARD_AGE_MS_MAX
     : BATCH_AGE_MS_MAX
   if (claims.iat * 1000 - batch.acceptedAt > oldest) return refuse('batch_too_old', 'body.request.accepted_at')
@@ -131,14 +133,20 @@ function layoutOf(request: TokenBatch): Record<string, unknown> {
 }
 
 // PostgreSQL's jsonb keeps no order of keys.
-const layoutText = (layout: Record<string, unknown>) => JSON.stringify(Object.entries(layout).sort(([a], [b]) => (a < b ? -1 : 1)))
+const layoutText = (layout: Record<string, unknown>) =>
+  JSON.stringify(Object.entries(layout).sort(([a], [b]) => (a < b ? -1 : 1)))
 
 /** What an earlier run of this chunk came to, by line, with the tokens as they are now. */
 async function decidedBefore(outcomes: string, { store }: Pick<Deps, 'store'>): Promise<Map<number, RecordOutcome>> {
   const unpacked = unpack(outcomes)
   const rows = await tokens.findByIds(store, [...new Set(unpacked.flatMap(({ tokenId }) => tokenId ?? []))])
   const byId = new Map(rows.map(row => [row.tokenId, row]))
-  return new Map(unpacked.map(({ tokenId, ...record }) => [record.line, { ...record, token: tokenId === undefined ? undefined : byId.get(tokenId) }]))
+  return new Map(
+    unpacked.map(({ tokenId, ...record }) => [
+      record.line,
+      { ...record, token: tokenId === undefined ? undefined : byId.get(tokenId) },
+    ]),
+  )
 }
 
 /** Records that need no store: refused by their reader or shape, cancelled, poisonous, or decided by an earlier run of this chunk. */
@@ -156,9 +164,19 @@ function settle(
     const before = known?.get(line)
     if (probe && (index < probe.from || index >= probe.to)) continue
     if (before && before.outcome !== 'FAILED') settled.push(before)
-    else if (poison.has(index)) settled.push({ line, reference, outcome: 'FAILED', reason: 'internal', field: undefined, token: undefined })
-    else if (cancelled) settled.push({ line, reference, outcome: 'CANCELLED', reason: 'cancelled', field: undefined, token: undefined })
-    else if ('reason' in record) settled.push({ line, reference, outcome: 'REJECTED', reason: record.reason, field: record.field, token: undefined })
+    else if (poison.has(index))
+      settled.push({ line, reference, outcome: 'FAILED', reason: 'internal', field: undefined, token: undefined })
+    else if (cancelled)
+      settled.push({ line, reference, outcome: 'CANCELLED', reason: 'cancelled', field: undefined, token: undefined })
+    else if ('reason' in record)
+      settled.push({
+        line,
+        reference,
+        outcome: 'REJECTED',
+        reason: record.reason,
+        field: record.field,
+        token: undefined,
+      })
     else open.push(record)
   }
   return { settled, open }

@@ -3,18 +3,18 @@ import { randomBytes } from 'node:crypto'
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import { requestText } from '../src/job/digest.ts'
 import type { TokenCreate } from '../src/job/token-create.ts'
+import type { Secret } from '../src/secret.ts'
+import type { Client } from '../src/store/clients.ts'
 import * as guesses from '../src/store/guesses.ts'
 import type { Scope } from '../src/store/scopes.ts'
 import * as tokens from '../src/store/tokens.ts'
 import { type CardFacts, create, type Given } from '../src/token/decide.ts'
 import { renderPut } from '../src/token/render.ts'
-import type { Secret } from '../src/secret.ts'
 import { factsOf, scopeFor } from './card-facts.ts'
 import type { Deps } from './deps.ts'
 import { openCapture } from './open-capture.ts'
 import { sealRow, tokenIdAt } from './seal-row.ts'
-import type { Client } from '../src/store/clients.ts'
-import type { Handler } from './work.ts'
+import { type Handler, noEffect } from './work.ts'
 
 interface Prepared {
   scope: Scope
@@ -44,9 +44,12 @@ export const tokenCreate: Handler<TokenCreate, undefined, Prepared> = {
     const [stored] = await tokens.findByFingerprints(deps.store, [facts.fingerprint])
     const { clientId } = work.client
     const digits = [`${facts.bin}${facts.lastFour}`]
-    if (!stored && (await guesses.findAbove(deps.store, clientId, scope.tokenScope, digits, deps.settings.guessesMax)).size > 0) {
+    if (
+      !stored &&
+      (await guesses.findAbove(deps.store, clientId, scope.tokenScope, digits, deps.settings.guessesMax)).size > 0
+    ) {
       deps.metrics.guesses.inc({ mode: 'interactive' })
-      return { answer: refuse('guesses', 'body.encrypted_card'), save: async () => {} }
+      return noEffect(refuse('guesses', 'body.encrypted_card'))
     }
     const verdict = create(stored, given, facts, {
       now: work.now,
@@ -54,21 +57,17 @@ export const tokenCreate: Handler<TokenCreate, undefined, Prepared> = {
       tokenScope: scope.tokenScope,
       receiptId: work.receiptId,
     })
-    if (isRefusal(verdict)) return { answer: verdict, save: async () => {} }
+    if (isRefusal(verdict)) return noEffect(verdict)
     const row = sealRow(verdict, stored, pan, deps.ring)
+    const record = renderPut(row, await deps.directory.binRange(row.binRange))
     return {
-      answer: {
-        code: 200,
-        outcome: verdict.outcome,
-        tokenId: row.tokenId,
-        record: renderPut(row, await deps.directory.binRange(row.binRange)),
-      },
       save: async db => {
         if (!stored) {
           await tokens.insertAll(db, [row])
           await guesses.add(db, clientId, scope.tokenScope, digits)
         } else if (verdict.changed) await tokens.updateAll(db, [row])
         else await tokens.touch(db, row.tokenId, work.receiptId, stored.version)
+        return { code: 200, outcome: verdict.outcome, tokenId: row.tokenId, record }
       },
     }
   },
@@ -108,7 +107,8 @@ export function internalOnly(
   if (type !== 'INTERNAL') {
     if (!settings.thirdPartyTypes.includes(type)) return refuse('field_value', `${prefix}.reuse_token_type`)
     if (!request.reuse_token_details) return refuse('field_required', `${prefix}.reuse_token_details`)
-    if (!context?.entity_id && !context?.payment_provider_contract) return refuse('third_party_context', `${prefix}.token_context`)
+    if (!context?.entity_id && !context?.payment_provider_contract)
+      return refuse('third_party_context', `${prefix}.token_context`)
     return refuse('third_party_unavailable', `${prefix}.reuse_token_type`)
   }
   if (context?.entity_id !== undefined && !client.entities.includes(context.entity_id)) {
@@ -116,4 +116,3 @@ export function internalOnly(
   }
   return undefined
 }
-

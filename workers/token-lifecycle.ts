@@ -7,7 +7,7 @@ import { lifecycle } from '../src/token/decide.ts'
 import { formatReuseToken } from '../src/token/token.ts'
 import { tokenFor } from './find-token.ts'
 import { decideInSequence } from './in-sequence.ts'
-import type { Handler } from './work.ts'
+import { type Handler, noEffect } from './work.ts'
 
 export const tokenLifecycle: Handler<TokenLifecycle, undefined, TokenLifecycle> = {
   open: async () => undefined,
@@ -16,21 +16,19 @@ export const tokenLifecycle: Handler<TokenLifecycle, undefined, TokenLifecycle> 
 
   async decide(work, { id, action }, deps) {
     const stored = await tokenFor(work.client, id, deps, 'body.id')
-    if (isRefusal(stored)) return { answer: stored, save: async () => {} }
+    if (isRefusal(stored)) return noEffect(stored)
     return decideInSequence(work, stored.tokenId, deps, async () => {
       const verdict = lifecycle(stored, action, { now: work.now, receiptId: work.receiptId }, 'body.id')
-      if (isRefusal(verdict)) return { answer: verdict, save: async () => {} }
+      if (isRefusal(verdict)) return noEffect(verdict)
       const row = { ...stored, ...verdict.row, sealVersion: verdict.row.sealed === null ? null : stored.sealVersion }
+      const record = { id: formatReuseToken(row.tokenId), token_status: row.status }
       return {
-        answer: {
-          code: 204,
-          outcome: row.status,
-          tokenId: row.tokenId,
-          record: { id: formatReuseToken(row.tokenId), token_status: row.status },
+        save: async db => {
+          if (verdict.changed) await tokens.updateAll(db, [row])
+          else await tokens.touch(db, row.tokenId, work.receiptId, stored.version)
+          return { code: 204, outcome: row.status, tokenId: row.tokenId, record }
         },
-        save: db => (verdict.changed ? tokens.updateAll(db, [row]) : tokens.touch(db, row.tokenId, work.receiptId, stored.version)),
       }
     })
   },
 }
-

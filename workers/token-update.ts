@@ -4,8 +4,8 @@ import { requestText } from '../src/job/digest.ts'
 import type { TokenUpdate } from '../src/job/token-update.ts'
 import * as guesses from '../src/store/guesses.ts'
 import type { Scope } from '../src/store/scopes.ts'
-import * as tokens from '../src/store/tokens.ts'
 import type { StoredToken } from '../src/store/tokens.ts'
+import * as tokens from '../src/store/tokens.ts'
 import type { CardInput } from '../src/token/card.ts'
 import { type CardFacts, type Given, update } from '../src/token/decide.ts'
 import { renderPatch } from '../src/token/render.ts'
@@ -16,7 +16,7 @@ import { decideInSequence } from './in-sequence.ts'
 import { openCapture } from './open-capture.ts'
 import { sealRow } from './seal-row.ts'
 import { givenOf } from './token-create.ts'
-import type { Decision, Handler, Work } from './work.ts'
+import { type Decision, type Handler, noEffect, type Work } from './work.ts'
 
 interface Prepared {
   card: CardInput | undefined
@@ -28,7 +28,8 @@ export const tokenUpdate: Handler<TokenUpdate, undefined, Prepared> = {
   digestText: work => requestText('token-update', work.claims.request),
 
   async prepare({ request, client, acceptedAt }, _opened, deps) {
-    if (request.scheme_token_action !== undefined) return refuse('scheme_action_unavailable', 'body.scheme_token_action')
+    if (request.scheme_token_action !== undefined)
+      return refuse('scheme_action_unavailable', 'body.scheme_token_action')
     if (request.encrypted_card === undefined) return { card: undefined, given: plainFieldsOf(request) }
     if (request.public_key_alias === undefined) return refuse('field_required', 'body.public_key_alias')
     // 404 comes before what is wrong with the card's content.
@@ -42,43 +43,61 @@ export const tokenUpdate: Handler<TokenUpdate, undefined, Prepared> = {
 
   async decide(work, { card, given }, deps) {
     const stored = await tokenFor(work.client, work.request.id, deps, 'body.id')
-    if (isRefusal(stored)) return refused(stored)
+    if (isRefusal(stored)) return noEffect(stored)
     const scope = await deps.directory.scope(stored.tokenScope)
-    if (!scope) return refused(refuse('token_not_found', 'body.id'))
+    if (!scope) return noEffect(refuse('token_not_found', 'body.id'))
     return decideInSequence(work, stored.tokenId, deps, () => decideUpdate(work, stored, scope, card, given, deps))
   },
 }
 
-async function decideUpdate(work: Work<TokenUpdate>, stored: StoredToken, scope: Scope, card: CardInput | undefined, given: Given, deps: Deps): Promise<Decision> {
+async function decideUpdate(
+  work: Work<TokenUpdate>,
+  stored: StoredToken,
+  scope: Scope,
+  card: CardInput | undefined,
+  given: Given,
+  deps: Deps,
+): Promise<Decision> {
   const facts = card && factsOf(card, scope, undefined, true, deps, 'body.encrypted_card')
-  if (isRefusal(facts)) return refused(facts)
+  if (isRefusal(facts)) return noEffect(facts)
   const relink = facts !== undefined && !(stored.fingerprint?.equals(facts.fingerprint) ?? false)
   if (relink) {
     const taken = await takenRefusal(work, scope, facts, deps)
-    if (taken) return refused(taken)
+    if (taken) return noEffect(taken)
   }
-  const verdict = update(stored, { ...given, ...(facts ? { card: facts } : {}) }, { now: work.now, receiptId: work.receiptId })
-  if (isRefusal(verdict)) return refused(verdict)
+  const verdict = update(
+    stored,
+    { ...given, ...(facts ? { card: facts } : {}) },
+    { now: work.now, receiptId: work.receiptId },
+  )
+  if (isRefusal(verdict)) return noEffect(verdict)
   const row = sealRow(verdict, stored, card?.pan, deps.ring)
+  const record = renderPatch(row, await deps.directory.binRange(row.binRange))
   return {
-    answer: {
-      code: 200,
-      outcome: verdict.outcome,
-      tokenId: row.tokenId,
-      record: renderPatch(row, await deps.directory.binRange(row.binRange)),
-    },
     save: async db => {
       if (verdict.changed) await tokens.updateAll(db, [row])
       else await tokens.touch(db, row.tokenId, work.receiptId, stored.version)
       if (relink) await guesses.add(db, work.client.clientId, scope.tokenScope, [`${facts.bin}${facts.lastFour}`])
+      return { code: 200, outcome: verdict.outcome, tokenId: row.tokenId, record }
     },
   }
 }
 
 /** A new PAN that stands for another live token already, or that looks like guessing. */
-async function takenRefusal(work: Work<TokenUpdate>, scope: Scope, facts: CardFacts, deps: Deps): Promise<Refusal | undefined> {
+async function takenRefusal(
+  work: Work<TokenUpdate>,
+  scope: Scope,
+  facts: CardFacts,
+  deps: Deps,
+): Promise<Refusal | undefined> {
   const digits = [`${facts.bin}${facts.lastFour}`]
-  const above = await guesses.findAbove(deps.store, work.client.clientId, scope.tokenScope, digits, deps.settings.guessesMax)
+  const above = await guesses.findAbove(
+    deps.store,
+    work.client.clientId,
+    scope.tokenScope,
+    digits,
+    deps.settings.guessesMax,
+  )
   if (above.size > 0) {
     deps.metrics.guesses.inc({ mode: 'interactive' })
     return refuse('guesses', 'body.encrypted_card')
@@ -86,8 +105,6 @@ async function takenRefusal(work: Work<TokenUpdate>, scope: Scope, facts: CardFa
   const [other] = await tokens.findByFingerprints(deps.store, [facts.fingerprint])
   return other ? refuse('pan_taken', 'body.encrypted_card') : undefined
 }
-
-const refused = (answer: Refusal): Decision => ({ answer, save: async () => {} })
 
 /** The fields of a PATCH that stand beside the card. */
 export function plainFieldsOf(request: Omit<TokenUpdate, 'id'>): Given {

@@ -1,7 +1,7 @@
 // The value that walks the line: a job that was authenticated and has its shape, and what a handler makes of it.
 import type { Refusal } from '../src/errors.ts'
-import type { Counts, RecordResult } from '../src/job/outcome.ts'
 import type { Claims } from '../src/job/envelope.ts'
+import type { Counts, RecordResult } from '../src/job/outcome.ts'
 import type { Client } from '../src/store/clients.ts'
 import type { Db } from '../src/store/pool.ts'
 import type { Receipt } from '../src/store/receipts.ts'
@@ -22,10 +22,19 @@ export interface Work<Request> {
   attempt: number
 }
 
-/** What one attempt decided. `save` writes the effect inside the line's transaction and nothing else. */
+export type Settled = Refusal | Success | ChunkAnswer
+
+/**
+ * What one attempt decided. `save` writes the effect inside the line's transaction and says what came of it: for a
+ * chunk, records that lost a race for their card are decided there once more.
+ */
 export interface Decision {
-  answer: Refusal | Success | ChunkAnswer
-  save(db: Db): Promise<void>
+  save(db: Db): Promise<Settled>
+}
+
+/** A decision that writes nothing. */
+export function noEffect(settled: Settled): Decision {
+  return { save: async () => settled }
 }
 
 export interface Success {
@@ -61,10 +70,16 @@ export interface Selection {
 export interface Handler<Request, Opened, Prepared> {
   open(work: Work<Request>, deps: Deps): Promise<Opened | Refusal>
   digestText(work: Work<Request>, opened: Opened): string
-  prepare(work: Work<Request>, opened: Opened, deps: Deps, previous: Receipt | undefined, selection: Selection): Promise<Prepared | Refusal>
+  prepare(
+    work: Work<Request>,
+    opened: Opened,
+    deps: Deps,
+    previous: Receipt | undefined,
+    selection: Selection,
+  ): Promise<Prepared | Refusal>
   decide(work: Work<Request>, prepared: Prepared, deps: Deps): Promise<Decision>
 }
 
-export function isChunk(answer: Decision['answer']): answer is ChunkAnswer {
-  return 'records' in answer
+export function isChunk(settled: Settled): settled is ChunkAnswer {
+  return 'records' in settled
 }

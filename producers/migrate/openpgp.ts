@@ -8,12 +8,12 @@ import {
   decrypt,
   decryptKey,
   encrypt,
+  generateKey,
   type Key,
   type PrivateKey,
   readKey,
   readMessage,
   readPrivateKey,
-  generateKey,
 } from 'openpgp'
 import type { Secret } from '../../src/secret.ts'
 import { FileError } from './file-error.ts'

@@ -5,13 +5,13 @@ import type { Clock } from '../../src/clock.ts'
 import { assert } from '../../src/errors.ts'
 import type { RecordKind } from '../../src/job/catalogue.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
-import { signText } from '../../src/job/envelope.ts'
 import type { Counts } from '../../src/job/outcome.ts'
 import type { ON_CONFLICT, ON_EXPIRED } from '../../src/job/token-batch.ts'
 import type { Logger } from '../../src/log.ts'
-import type { Secret } from '../../src/secret.ts'
 import type { Queues } from '../../src/queue/engine.ts'
+import type { Secret } from '../../src/secret.ts'
 import { type Client, type Credentials, connect } from '../client.ts'
+import { signDetached } from '../detached.ts'
 import { checkSameBatch, readCheckpoint, removeCheckpoint } from './checkpoint.ts'
 import { cutRows, type RowChunk } from './chunks.ts'
 import { FileError } from './file-error.ts'
@@ -146,7 +146,10 @@ async function planRun(
   began: number,
 ): Promise<Run> {
   let done = false
-  const state = { batchId, done: () => done, finish: () => void (done = true) }
+  const finish = () => {
+    done = true
+  }
+  const state = { batchId, done: () => done, finish }
   const fresh = { ...state, chunkRecords: options.chunk, startedAt: began, checkpoint: undefined }
   if (options.dryRun) return { ...fresh, variant: 'dry-run', paths: await cleared(pathsOf(options, 'dry-run')) }
   const paths = pathsOf(options, 'run')
@@ -255,13 +258,7 @@ async function finish(
     started_at: new Date(run.startedAt).toISOString(),
     ended_at: new Date(deps.clock()).toISOString(),
   }
-  await writeManifest(paths.manifest, manifest, async bytes => {
-    // Detached (RFC 7515, appendix F): the payload is the manifest's own bytes.
-    const [header, , signature] = (await signText(bytes.toString('utf8'), signingKey, 'tokenmill-manifest+jws')).split(
-      '.',
-    )
-    return `${header}..${signature}`
-  })
+  await writeManifest(paths.manifest, manifest, bytes => signDetached(bytes, signingKey))
   await removeCheckpoint(paths.results)
   run.finish()
 }

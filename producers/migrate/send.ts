@@ -97,7 +97,11 @@ async function send(
 /** Blocks are JWEs, so the client's file must name a key for those. */
 function blockKeyOf({ captureKeys }: MigrateDeps['credentials']) {
   if (captureKeys.jwe) return captureKeys.jwe
-  throw new FileError('usage', 'The client’s file names no JWE capture key.', 'Ask the operator for one: `tokenmill capture-key add ALIAS --entity UUID --type jwe-rsa`.')
+  throw new FileError(
+    'usage',
+    'The client’s file names no JWE capture key.',
+    'Ask the operator for one: `tokenmill capture-key add ALIAS --entity UUID --type jwe-rsa`.',
+  )
 }
 
 /** One row of results for each row of the file, whatever became of the chunk. */

@@ -1,7 +1,7 @@
 // Worker processes as children of a command, for the embedded engine: nobody else would work what it sends.
 import { fileURLToPath } from 'node:url'
-import type { Config } from '../config.ts'
 import { supervise } from '../../workers/supervise.ts'
+import type { Config } from '../config.ts'
 import type { Session } from './open.ts'
 
 export const WORKER_SCRIPT = fileURLToPath(new URL('worker-process.ts', import.meta.url))
@@ -9,7 +9,13 @@ export const WORKER_SCRIPT = fileURLToPath(new URL('worker-process.ts', import.m
 /** Starts them and resolves once all of them work; they end with the session. `roles`: which are needed. */
 export async function startLocalWorkers(session: Session, roles: readonly ('interactive' | 'bulk')[]): Promise<void> {
   const { config, log, lifetime, terminal } = session
-  const workers = supervise({ log, roles, processes: processesOf(config), script: WORKER_SCRIPT, env: { ...terminal.env, TOKENMILL_LOG_LEVEL: quietLevel(terminal.env) } })
+  const workers = supervise({
+    log,
+    roles,
+    processes: processesOf(config),
+    script: WORKER_SCRIPT,
+    env: { ...terminal.env, TOKENMILL_LOG_LEVEL: quietLevel(terminal.env) },
+  })
   lifetime.onClose('workers', () => workers.close())
   await workers.ready
 }

@@ -38,7 +38,11 @@ interface Options extends JsonOption {
 }
 
 export function registerMigrate(program: Command, terminal: Terminal): void {
-  addCommand(program, 'migrate <file>', 'makes a token of every card in a file (.csv, .ndjson; .gz; .pgp, .gpg, .asc; - for standard input)')
+  addCommand(
+    program,
+    'migrate <file>',
+    'makes a token of every card in a file (.csv, .ndjson; .gz; .pgp, .gpg, .asc; - for standard input)',
+  )
     .option('--client <file>', "the client's credentials (default: dev-client.json of the data directory)")
     .option('--scope <uuid>', "the token scope (default: the client file's)", readUuid)
     .addOption(new Option('--format <name>', 'when the name does not tell').choices(['csv', 'ndjson']))
@@ -51,7 +55,9 @@ export function registerMigrate(program: Command, terminal: Terminal): void {
     .option('--manifest <file>', 'manifest (default: FILE.manifest.json)')
     .option('--dry-run', 'predict every outcome, change nothing; writes FILE.dry-run.*')
     .option('--expect <manifest>', 'a dry run’s manifest: list every count that comes out differently')
-    .addOption(new Option('--on-conflict <policy>', 'the card is known with other data').choices(ON_CONFLICT).default('update'))
+    .addOption(
+      new Option('--on-conflict <policy>', 'the card is known with other data').choices(ON_CONFLICT).default('update'),
+    )
     .addOption(new Option('--on-expired <policy>', 'the card has expired').choices(ON_EXPIRED).default('import'))
     .option('--chunk <n>', 'records per job', readBetween(1, CHUNK.recordsMax), CHUNK.recordsDefault)
     .option('--in-flight <n>', 'chunks sent beyond the first unanswered one', readBetween(1, 256), 16)
@@ -64,7 +70,8 @@ export function registerMigrate(program: Command, terminal: Terminal): void {
 function readBetween(least: number, most: number): (text: string) => number {
   return text => {
     const value = Number(text)
-    if (!/^\d{1,6}$/.test(text) || value < least || value > most) throw new InvalidArgumentError(`It is not a whole number from ${least} to ${most}.`)
+    if (!/^\d{1,6}$/.test(text) || value < least || value > most)
+      throw new InvalidArgumentError(`It is not a whole number from ${least} to ${most}.`)
     return value
   }
 }
@@ -84,7 +91,12 @@ async function run(terminal: Terminal, file: string, options: Options): Promise<
 }
 
 /** As the command does it; the demo does it too. */
-export async function migrateFile(session: Session, file: string, options: Options, signal: AbortSignal): Promise<Summary> {
+export async function migrateFile(
+  session: Session,
+  file: string,
+  options: Options,
+  signal: AbortSignal,
+): Promise<Summary> {
   const { terminal, log, config } = session
   const map = options.map === undefined ? undefined : await readMap(options.map)
   const { queues, credentials } = await openProducer(session, options.client, ['bulk'])
@@ -112,7 +124,15 @@ export async function migrateFile(session: Session, file: string, options: Optio
       recordKind: options.recordKind,
       again: options.again ?? false,
     },
-    { queues, credentials, log, clock: systemClock, stream: terminal.stderr as NodeJS.WriteStream, stop: signal, resendMs: config.resendMs },
+    {
+      queues,
+      credentials,
+      log,
+      clock: systemClock,
+      stream: terminal.stderr as NodeJS.WriteStream,
+      stop: signal,
+      resendMs: config.resendMs,
+    },
   )
 }
 
@@ -128,7 +148,10 @@ function stopper(terminal: Terminal): { signal: AbortSignal; leave: () => void }
   const controller = new AbortController()
   const stop = () => {
     if (controller.signal.aborted) process.exit(EXIT.interrupted)
-    say(terminal, '\ntokenmill: finishing what is in flight; run the same command again to go on. Once more ends it at once.')
+    say(
+      terminal,
+      '\ntokenmill: finishing what is in flight; run the same command again to go on. Once more ends it at once.',
+    )
     controller.abort()
   }
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stop)
@@ -148,7 +171,17 @@ export function statusOf({ complete, counts }: Summary): number {
 export function report({ terminal }: Pick<Session, 'terminal'>, summary: Summary, options: JsonOption): void {
   const { batchId, variant, rows, counts, results, manifest, complete, ms, differences } = summary
   const outcomes = Object.fromEntries(OUTCOMES.map(outcome => [outcome.toLowerCase(), counts[outcome]]))
-  const value = { batch_id: batchId, variant, complete, rows, ...outcomes, ms, results, manifest: complete ? manifest : undefined, differences }
+  const value = {
+    batch_id: batchId,
+    variant,
+    complete,
+    rows,
+    ...outcomes,
+    ms,
+    results,
+    manifest: complete ? manifest : undefined,
+    differences,
+  }
   const shown = Object.entries(outcomes).filter(([, n]) => n > 0)
   const text = facts({
     batch: batchId,
@@ -158,6 +191,7 @@ export function report({ terminal }: Pick<Session, 'terminal'>, summary: Summary
     manifest: complete ? manifest : undefined,
   })
   print(terminal, options, value, text)
-  for (const { outcome, expected, found } of differences) say(terminal, `tokenmill: ${outcome}: ${expected} expected, ${found} found`)
+  for (const { outcome, expected, found } of differences)
+    say(terminal, `tokenmill: ${outcome}: ${expected} expected, ${found} found`)
   if (!complete) throw new Stop('stopped before the end; run the same command again to go on')
 }

@@ -2,8 +2,8 @@
 // itself with workers of the command's own. With REDIS_URL they never touch a store.
 import { join } from 'node:path'
 import { type Credentials, readCredentials } from '../../producers/client-file.ts'
-import type { Queues } from '../queue/engine.ts'
 import { storeMode } from '../config.ts'
+import type { Queues } from '../queue/engine.ts'
 import { ensureDevClient } from './dev-client.ts'
 import { startLocalWorkers } from './local-workers.ts'
 import { openQueues, openVault, type Session } from './open.ts'
@@ -13,7 +13,11 @@ export interface Producing {
   credentials: Credentials
 }
 
-export async function openProducer(session: Session, clientFile: string | undefined, roles: readonly ('interactive' | 'bulk')[]): Promise<Producing> {
+export async function openProducer(
+  session: Session,
+  clientFile: string | undefined,
+  roles: readonly ('interactive' | 'bulk')[],
+): Promise<Producing> {
   const { config } = session
   const path = clientFile ?? join(config.dataDir, 'dev-client.json')
   if (config.redisUrls && storeMode(config) !== 'embedded') {

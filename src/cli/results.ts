@@ -2,8 +2,8 @@
 import { once } from 'node:events'
 import { join } from 'node:path'
 import type { Command } from 'commander'
-import { readClientFile } from '../../producers/client-file.ts'
 import { connect } from '../../producers/client.ts'
+import { readClientFile } from '../../producers/client-file.ts'
 import { untilSignal } from '../lifetime.ts'
 import * as outbox from '../store/outbox.ts'
 import { addCommand, addFamily, type JsonOption, readMoment } from './command.ts'
@@ -33,7 +33,12 @@ async function follow(terminal: Terminal, options: Options): Promise<void> {
   const session = openSession(terminal)
   try {
     const { queues, credentials } = await openProducer(session, options.client, [])
-    const client = await connect({ queues, credentials, log: session.log, ...(options.replyTo === undefined ? {} : { replyTo: options.replyTo }) })
+    const client = await connect({
+      queues,
+      credentials,
+      log: session.log,
+      ...(options.replyTo === undefined ? {} : { replyTo: options.replyTo }),
+    })
     session.lifetime.onClose('client', () => client.close())
     client.results(async delivery => {
       // Acknowledged only once whoever reads us has taken it.

@@ -2,14 +2,14 @@
 // later release.
 import { join } from 'node:path'
 import { type Command, InvalidArgumentError } from 'commander'
-import { type Kind, KINDS } from '../job/catalogue.ts'
-import { untilSignal } from '../lifetime.ts'
-import { systemClock } from '../clock.ts'
-import { openMetrics } from '../metrics.ts'
-import { openOps } from '../ops.ts'
 import { measureQueues } from '../../workers/gauges.ts'
 import { startHousekeeping } from '../../workers/housekeeping.ts'
 import { supervise, WorkerEnded } from '../../workers/supervise.ts'
+import { systemClock } from '../clock.ts'
+import { KINDS, type Kind } from '../job/catalogue.ts'
+import { untilSignal } from '../lifetime.ts'
+import { openMetrics } from '../metrics.ts'
+import { openOps } from '../ops.ts'
 import { readCount } from './command.ts'
 import { ensureDevClient } from './dev-client.ts'
 import { Stop } from './exit.ts'
@@ -67,7 +67,10 @@ async function start(session: Session): Promise<void> {
   }
   await work(session, {})
   await schedule(session)
-  say(terminal, `tokenmill runs: workers and scheduler, queues on ${config.redisUrls ? 'Redis' : 'PostgreSQL'}. Ctrl-C ends it.`)
+  say(
+    terminal,
+    `tokenmill runs: workers and scheduler, queues on ${config.redisUrls ? 'Redis' : 'PostgreSQL'}. Ctrl-C ends it.`,
+  )
   if (database.embedded) {
     const client = join(config.dataDir, 'dev-client.json')
     say(terminal, `Try, in another terminal: npx tokenmill migrate cards.csv --client ${client}`)
@@ -78,10 +81,19 @@ async function work(session: Session, { kinds, concurrency }: WorkersOptions): P
   const { log, lifetime, config, terminal } = session
   // Said here once, in one line, instead of by every child.
   await openVault(session)
-  const workers = supervise({ log, kinds, concurrency, processes: config.processes, script: WORKER_SCRIPT, env: terminal.env })
+  const workers = supervise({
+    log,
+    kinds,
+    concurrency,
+    processes: config.processes,
+    script: WORKER_SCRIPT,
+    env: terminal.env,
+  })
   lifetime.onClose('workers', () => workers.close())
   await workers.ready.catch(error => {
-    throw error instanceof WorkerEnded ? new Stop('a worker process could not start; its line above says why', error.code) : error
+    throw error instanceof WorkerEnded
+      ? new Stop('a worker process could not start; its line above says why', error.code)
+      : error
   })
 }
 
@@ -99,7 +111,11 @@ async function schedule(session: Session): Promise<void> {
     metrics,
     notReady: async () => {
       const asked = await Promise.allSettled([store.query({ text: 'select 1' }), queues.ping()])
-      return asked.flatMap((one, index) => (one.status === 'rejected' ? [index === 0 ? 'the store does not answer' : 'the queue server does not answer'] : []))
+      return asked.flatMap((one, index) =>
+        one.status === 'rejected'
+          ? [index === 0 ? 'the store does not answer' : 'the queue server does not answer']
+          : [],
+      )
     },
     collect: measureQueues({ ...deps, metrics }, KINDS),
   })

@@ -7,7 +7,11 @@ import { openProducer } from './producer.ts'
 import { say, type Terminal } from './terminal.ts'
 
 export function registerSubmit(program: Command, terminal: Terminal): void {
-  addCommand(program, 'submit <file>', 'one job per line, {kind, request, jti?, reference?, sequence?}; results as NDJSON on standard output')
+  addCommand(
+    program,
+    'submit <file>',
+    'one job per line, {kind, request, jti?, reference?, sequence?}; results as NDJSON on standard output',
+  )
     .option('--client <file>', "the client's credentials (default: dev-client.json of the data directory)")
     .action((file: string, options: { client?: string }) => run(terminal, file, options.client))
 }
@@ -31,7 +35,10 @@ async function run(terminal: Terminal, file: string, client: string | undefined)
       resendMs: session.config.resendMs,
     })
     const { lines, succeeded, failed, invalid, complete } = totals
-    say(terminal, `${lines} lines: ${succeeded} succeeded, ${failed} failed, ${invalid} not valid${complete ? '' : '; stopped before the end: run the same command again to go on'}`)
+    say(
+      terminal,
+      `${lines} lines: ${succeeded} succeeded, ${failed} failed, ${invalid} not valid${complete ? '' : '; stopped before the end: run the same command again to go on'}`,
+    )
     process.exitCode = exitStatus(totals)
   } finally {
     process.off('SIGINT', stop)

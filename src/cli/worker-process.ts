@@ -1,9 +1,9 @@
 // The entry of a worker process, forked by its supervisor: opens the vault and the queues, then works.
 import { fileURLToPath } from 'node:url'
-import { ConfigError } from '../config.ts'
-import { openMetrics } from '../metrics.ts'
 import type { Deps } from '../../workers/deps.ts'
 import { kindsOf, roleOf, runWorkers } from '../../workers/main.ts'
+import { ConfigError } from '../config.ts'
+import { openMetrics } from '../metrics.ts'
 import { endingOf } from './exit.ts'
 import { openInstallationKey } from './installation-key.ts'
 import { openQueues, openSession, openVault } from './open.ts'
@@ -23,11 +23,16 @@ export async function runWorkerProcess(options: { inspect?: Deps['inspect'] } = 
     const queues = await openQueues(session, vault.database, kindsOf(role, undefined).length)
     const claimed = await queues.claimInstallation(vault.installationId)
     if (claimed !== vault.installationId) {
-      throw new ConfigError('REDIS_URL: these queues belong to another installation; give this one its own Redis or TOKENMILL_PREFIX')
+      throw new ConfigError(
+        'REDIS_URL: these queues belong to another installation; give this one its own Redis or TOKENMILL_PREFIX',
+      )
     }
     const { config, log, lifetime } = session
     const installationKey = await openInstallationKey(vault.store, vault.kek)
-    await runWorkers({ config, log, lifetime, metrics: openMetrics(name), ...vault, queues, installationKey }, { env, ...options })
+    await runWorkers(
+      { config, log, lifetime, metrics: openMetrics(name), ...vault, queues, installationKey },
+      { env, ...options },
+    )
   } catch (error) {
     const ending = endingOf(error)
     if (ending.line) process.stderr.write(`tokenmill: ${ending.line}\n`)

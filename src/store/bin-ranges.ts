@@ -1,7 +1,7 @@
 // The BIN table that the operator imported. A range keeps its id for good, because tokens point to it; what it says of
 // its issuer may change.
 import type { BinRange } from '../token/bin.ts'
-import { arrayOf, type Column, unnestOf } from './columns.ts'
+import { type Column, rowSet } from './columns.ts'
 import type { Db } from './pool.ts'
 
 type NewBinRange = Omit<BinRange, 'id'>
@@ -54,13 +54,14 @@ export async function findAll(db: Db): Promise<BinRange[]> {
 }
 
 const CHANGED = COLUMNS.filter(({ name }) => name !== 'prefix').map(({ name }) => name)
-const SAVE = `insert into tokenmill.bin_range as old (${NAMES}) select ${NAMES} from ${unnestOf(COLUMNS)}
-on conflict on constraint bin_prefix_stands_once do update set ${CHANGED.map(name => `${name} = excluded.${name}`).join(', ')}
+const ON_CONFLICT = `on conflict on constraint bin_prefix_stands_once do update set ${CHANGED.map(name => `${name} = excluded.${name}`).join(', ')}
 where (${CHANGED.map(name => `old.${name}`).join(', ')}) is distinct from (${CHANGED.map(name => `excluded.${name}`).join(', ')})`
 
 /** New prefixes are added, known ones take what is given. No prefix twice. Returns how many rows were written. */
 export async function saveAll(db: Db, ranges: readonly NewBinRange[]): Promise<number> {
   if (ranges.length === 0) return 0
-  const { count } = await db.query({ text: SAVE, values: COLUMNS.map(each => arrayOf(each, ranges)) })
+  const { source, values } = rowSet(COLUMNS, ranges)
+  const text = `insert into tokenmill.bin_range as old (${NAMES}) select ${NAMES} from ${source} ${ON_CONFLICT}`
+  const { count } = await db.query({ text, values })
   return count
 }

@@ -1,29 +1,67 @@
-// Sets of rows as array parameters: one literal a column, built here because the driver's own way (escape every
-// element) takes longer than the statement. A column of nothing but nulls is sent as null: unnest pads it.
+// Sets of rows as parameters of one statement. The driver's own way of sending arrays (escape every element) takes
+// longer than the statement, so the literals are built here. A column that is the same in every row is sent once.
 
 export interface Column<Row> {
   name: string
   type: string
-  /** `null`, or the value's text; `plain` types need no quoting. */
+  /** The value's text, or null. */
   text: (row: Row) => string | number | null
+  /** Its texts hold nothing that an array literal must quote. */
   plain: boolean
 }
 
-/** PostgreSQL's array literal for one column of `rows`, or null where every value is. */
-export function arrayOf<Row>(column: Column<Row>, rows: readonly Row[]): string | null {
-  let literal = '{'
-  let empty = true
-  for (const row of rows) {
-    const value = column.text(row)
-    if (literal.length > 1) literal += ','
-    if (value === null) {
-      literal += 'NULL'
-      continue
+export interface RowSet {
+  /** Which columns are sent once: part of the statement's name, for its text differs by it. */
+  shape: string
+  /** `(select …) as v(names)`, with parameters from $1 on. */
+  source: string
+  values: (string | null)[]
+}
+
+/** `rows` (at least one) as a derived table. */
+export function rowSet<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): RowSet {
+  const values: (string | null)[] = []
+  const arrays: string[] = []
+  const names: string[] = []
+  const select: string[] = []
+  let shape = ''
+  for (const [index, column] of columns.entries()) {
+    const { literal, same, first } = literalOf(column, rows)
+    // One column at least must be an array, to say how many rows there are.
+    const once = same && index > 0
+    values.push(once ? first : literal)
+    shape += once ? '1' : 'n'
+    if (once) select.push(`$${index + 1}::${column.type}`)
+    else {
+      arrays.push(`$${index + 1}::${column.type}[]`)
+      names.push(column.name)
+      select.push(`a.${column.name}`)
     }
-    empty = false
-    literal += column.plain ? value : quoted(String(value))
   }
-  return empty ? null : `${literal}}`
+  const all = columns.map(({ name }) => name).join(', ')
+  return {
+    shape,
+    values,
+    source: `(select ${select.join(', ')} from unnest(${arrays.join(', ')}) as a(${names.join(', ')})) as v(${all})`,
+  }
+}
+
+function literalOf<Row>(
+  { text, plain }: Column<Row>,
+  rows: readonly Row[],
+): { literal: string; same: boolean; first: string | null } {
+  const start = rows[0] === undefined ? null : text(rows[0])
+  const first = start === null ? null : String(start)
+  let literal = '{'
+  let same = true
+  for (const row of rows) {
+    const value = text(row)
+    if (value !== start) same = false
+    if (literal.length > 1) literal += ','
+    if (value === null) literal += 'NULL'
+    else literal += plain ? value : quoted(String(value))
+  }
+  return { literal: `${literal}}`, same, first }
 }
 
 /** A text array's literal. */
@@ -38,18 +76,9 @@ export function plains(values: readonly (string | number | null)[]): string {
 
 /** The literal of a bytea array. */
 export function byteas(values: readonly Buffer[]): string {
-  return `{${values.map(bytes).join(',')}}`
-}
-
-export function bytes(value: Buffer): string {
-  return `"\\\\x${value.toString('hex')}"`
+  return `{${values.map(value => `"\\\\x${value.toString('hex')}"`).join(',')}}`
 }
 
 function quoted(value: string): string {
   return `"${value.includes('"') || value.includes('\\') ? value.replace(/["\\]/g, '\\$&') : value}"`
-}
-
-/** `($1::uuid[], $2::text[], …)` from parameter `first` on. */
-export function unnestOf<Row>(columns: readonly Column<Row>[], first = 1): string {
-  return `unnest(${columns.map((column, n) => `$${n + first}::${column.type}[]`).join(', ')}) as v(${columns.map(column => column.name).join(', ')})`
 }

@@ -13,7 +13,12 @@ on conflict (client_id, day) do update set rows = dry_run.rows + excluded.rows r
 }
 
 /** The rows that other chunks of this run would have left for these cards, by fingerprint in hex. */
-export async function findScratch(db: Db, run: string, chunk: number, fingerprints: readonly Buffer[]): Promise<Map<string, unknown>> {
+export async function findScratch(
+  db: Db,
+  run: string,
+  chunk: number,
+  fingerprints: readonly Buffer[],
+): Promise<Map<string, unknown>> {
   const { rows } = await db.query<{ card: Buffer; row: unknown }>({
     text: `select found.fingerprint as card, found.row from unnest($2::bytea[]) as wanted(card)
 cross join lateral (select fingerprint, row from tokenmill.scratch where run = $1 and fingerprint = wanted.card and chunk <> $3 limit 1) as found`,
@@ -22,14 +27,23 @@ cross join lateral (select fingerprint, row from tokenmill.scratch where run = $
   return new Map(rows.map(({ card, row }) => [card.toString('hex'), row]))
 }
 
-export async function saveScratch(db: Db, run: string, chunk: number, entries: readonly { fingerprint: Buffer; row: unknown }[]): Promise<void> {
+export async function saveScratch(
+  db: Db,
+  run: string,
+  chunk: number,
+  entries: readonly { fingerprint: Buffer; row: unknown }[],
+): Promise<void> {
   if (entries.length === 0) return
   const sorted = entries.toSorted((a, b) => Buffer.compare(a.fingerprint, b.fingerprint))
   await db.query({
     text: `insert into tokenmill.scratch (run, chunk, fingerprint, row) select $1, $2, v.card, v.row::jsonb
 from unnest($3::bytea[], $4::text[]) as v(card, row)
 on conflict (run, fingerprint) do update set row = excluded.row, chunk = excluded.chunk`,
-    values: [run, chunk, byteas(sorted.map(entry => entry.fingerprint)), texts(sorted.map(entry => JSON.stringify(entry.row)))],
+    values: [
+      run,
+      chunk,
+      byteas(sorted.map(entry => entry.fingerprint)),
+      texts(sorted.map(entry => JSON.stringify(entry.row))),
+    ],
   })
 }
-

@@ -21,7 +21,13 @@ select max(misses) as most from missed`,
 }
 
 /** Which of `digits` have reached `most` misses within the window. */
-export async function findAbove(db: Db, clientId: string, tokenScope: string, digits: readonly string[], most: number): Promise<Set<string>> {
+export async function findAbove(
+  db: Db,
+  clientId: string,
+  tokenScope: string,
+  digits: readonly string[],
+  most: number,
+): Promise<Set<string>> {
   const { rows } = await db.query<{ digits: string }>({
     text: `select g.digits from unnest($3::text[]) as v(digits)
 cross join lateral (select digits from tokenmill.guess where client_id = $1 and token_scope = $2 and digits = v.digits

@@ -1,6 +1,6 @@
 // The token table: found by card or by id, saved as sets. One statement per table and chunk; a single job is a set of one.
 import type { BatchMark, TokenRow } from '../token/token.ts'
-import { arrayOf, byteas, bytes, type Column, plains, unnestOf } from './columns.ts'
+import { byteas, type Column, plains, rowSet } from './columns.ts'
 import { type Db, LostRace } from './pool.ts'
 
 /** A token as it lies in the store: what the rules know, and the version of the key it is sealed under. */
@@ -49,7 +49,7 @@ const column = (
 ): Column<StoredToken> => ({ name, type, text, plain })
 const flag = (value: boolean | undefined) => (value === undefined ? null : value ? 't' : 'f')
 const moment = (ms: number) => new Date(ms).toISOString()
-const binary = (value: Buffer | null) => (value === null ? null : bytes(value))
+const binary = (value: Buffer | null) => (value === null ? null : `\\x${value.toString('hex')}`)
 
 const COLUMNS: readonly Column<StoredToken>[] = [
   column('token_id', 'uuid', t => t.tokenId),
@@ -57,8 +57,8 @@ const COLUMNS: readonly Column<StoredToken>[] = [
   column('status', 'text', t => t.status),
   column('suspended_reason', 'text', t => t.suspendedReason),
   column('token_type', 'text', t => t.tokenType),
-  column('fingerprint', 'bytea', t => binary(t.fingerprint)),
-  column('sealed', 'bytea', t => binary(t.sealed)),
+  column('fingerprint', 'bytea', t => binary(t.fingerprint), false),
+  column('sealed', 'bytea', t => binary(t.sealed), false),
   column('seal_version', 'smallint', t => t.sealVersion),
   column('bin', 'text', t => t.bin),
   column('last_four', 'text', t => t.lastFour),
@@ -74,8 +74,8 @@ const COLUMNS: readonly Column<StoredToken>[] = [
   column('bin_range', 'integer', t => t.binRange),
   column('analytics_token', 'text', t => t.analyticsToken),
   column('token_expiry_date', 'date', t => t.tokenExpiryDate),
-  column('created_at', 'timestamptz', t => `"${moment(t.createdAt)}"`),
-  column('updated_at', 'timestamptz', t => `"${moment(t.updatedAt)}"`),
+  column('created_at', 'timestamptz', t => moment(t.createdAt), false),
+  column('updated_at', 'timestamptz', t => moment(t.updatedAt), false),
   column('version', 'integer', t => t.version),
   column('last_receipt', 'uuid', t => t.lastReceipt),
   column('batch_no', 'bigint', t => t.mark?.batchNo ?? null),
@@ -147,34 +147,46 @@ export async function findByIds(db: Db, tokenIds: readonly string[]): Promise<St
   return rows.map(tokenOf)
 }
 
-const INSERT = `insert into tokenmill.token (${NAMES}) select ${NAMES} from ${unnestOf(COLUMNS)}
-on conflict on constraint one_live_token_per_card do nothing`
-
-/** All or LostRace: a card that somebody else has just made a token for is decided again. Rows are sorted by fingerprint against deadlocks. */
-export async function insertAll(db: Db, tokens: readonly StoredToken[]): Promise<void> {
-  if (tokens.length === 0) return
+/**
+ * Inserts those whose card has no token yet. Answers the cards (latin1 of the fingerprint) that somebody else has just
+ * made one for. Rows are sorted by fingerprint, so that two chunks with the same cards wait for each other in one order.
+ */
+export async function insertMissing(db: Db, tokens: readonly StoredToken[]): Promise<string[]> {
+  if (tokens.length === 0) return []
   const sorted = tokens.toSorted((a, b) => Buffer.compare(a.fingerprint ?? NOTHING, b.fingerprint ?? NOTHING))
-  const { count } = await db.query({
-    name: 'tokens-insert',
-    text: INSERT,
-    values: COLUMNS.map(column => arrayOf(column, sorted)),
+  const { shape, source, values } = rowSet(COLUMNS, sorted)
+  const { rows, count } = await db.query<{ token_id: string }>({
+    name: `tokens-insert-${shape}`,
+    text: `insert into tokenmill.token (${NAMES}) select ${NAMES} from ${source}
+on conflict on constraint one_live_token_per_card do nothing returning token_id`,
+    values,
   })
-  if (count !== tokens.length) throw new LostRace('a card got its token meanwhile')
+  if (count === tokens.length) return []
+  const inserted = new Set(rows.map(row => row.token_id))
+  return sorted
+    .filter(({ tokenId }) => !inserted.has(tokenId))
+    .map(({ fingerprint }) => fingerprint?.toString('latin1') ?? '')
 }
 const NOTHING = Buffer.alloc(0)
 
+/** All or LostRace. */
+export async function insertAll(db: Db, tokens: readonly StoredToken[]): Promise<void> {
+  const lost = await insertMissing(db, tokens)
+  if (lost.length > 0) throw new LostRace('a card got its token meanwhile')
+}
+
 const CHANGED = COLUMNS.filter(({ name }) => name !== 'token_id' && name !== 'token_scope' && name !== 'created_at')
-const UPDATE = `update tokenmill.token as t set ${CHANGED.map(({ name }) => `${name} = v.${name}`).join(', ')}
-from ${unnestOf(COLUMNS)} where t.token_id = v.token_id and t.version = v.version - 1`
+const SET = CHANGED.map(({ name }) => `${name} = v.${name}`).join(', ')
 
 /** Writes rows whose version is one above the one that was read; all or LostRace. */
 export async function updateAll(db: Db, tokens: readonly StoredToken[]): Promise<void> {
   if (tokens.length === 0) return
   const sorted = tokens.toSorted((a, b) => (a.tokenId < b.tokenId ? -1 : 1))
+  const { shape, source, values } = rowSet(COLUMNS, sorted)
   const { count } = await db.query({
-    name: 'tokens-update',
-    text: UPDATE,
-    values: COLUMNS.map(column => arrayOf(column, sorted)),
+    name: `tokens-update-${shape}`,
+    text: `update tokenmill.token as t set ${SET} from ${source} where t.token_id = v.token_id and t.version = v.version - 1`,
+    values,
   })
   if (count !== tokens.length) throw new LostRace('a token was changed meanwhile')
 }

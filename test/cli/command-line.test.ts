@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startCommand } from '../support/process.ts'
-import { type Bench, cli, openBench } from './bundle.ts'
+import { type Bench, cli, openBench } from './command-bench.ts'
 
 const nowhere = { DATABASE_URL: 'postgres://nobody:hunter2@127.0.0.1:1/none', TOKENMILL_DATA_DIR: '/nonexistent' }
 const line = (words: string[], env: NodeJS.ProcessEnv = nowhere) => cli(words, { env })

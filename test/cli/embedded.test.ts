@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ClientFile, readCredentials } from '../../producers/client-file.ts'
 import { attach, discard, type Embedded } from '../../src/embedded/server.ts'
-import { cli } from './bundle.ts'
+import { cli } from './command-bench.ts'
 
 describe('the embedded default', () => {
   let dataDir: string

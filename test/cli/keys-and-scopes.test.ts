@@ -6,7 +6,7 @@ import { Secret } from '../../src/secret.ts'
 import { openCaptureKey } from '../../src/vault/capture.ts'
 import { fileKeyProvider } from '../../src/vault/kek.ts'
 import { openCard } from '../../src/vault/open-card.ts'
-import { type Bench, openBench } from './bundle.ts'
+import { type Bench, openBench } from './command-bench.ts'
 
 const ENTITY = '6a1f6f0e-3a52-4c3b-9a57-0c1d2e3f4a5b'
 const CARD = { cardNumber: '4111111111111111', expiryMonth: 12, expiryYear: 2031, cvv: '123' }

@@ -14,7 +14,7 @@ import { failedList, moveToFailed } from '../../src/queue/failed.ts'
 import * as batches from '../../src/store/batches.ts'
 import type { Store } from '../../src/store/pool.ts'
 import { describeEngines } from '../support/engines.ts'
-import { cli as runCli, type Said } from './bundle.ts'
+import { cli as runCli, type Said } from './command-bench.ts'
 
 const ENTITY = '6a1f6f0e-3a52-4c3b-9a57-0c1d2e3f4a5b'
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readSystemKey } from '../../src/cli/system-clients.ts'
 import { PURPOSES } from '../../src/vault/ring.ts'
-import { type Bench, openBench } from './bundle.ts'
+import { type Bench, openBench } from './command-bench.ts'
 
 const SNAPSHOT = `select (select json_agg(i) from tokenmill.installation i) as installation,
   (select json_agg(k order by purpose) from tokenmill.data_key k) as data_keys,
