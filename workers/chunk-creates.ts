@@ -19,7 +19,7 @@ import type { RecordOutcome } from './chunk-outcomes.ts'
 import type { Deps } from './deps.ts'
 import { noteMisses } from './guessing.ts'
 import { openCapture } from './open-capture.ts'
-import { sealRow, tokenIdAt } from './seal-row.ts'
+import { sealRow, timeOf, tokenIdAt } from './seal-row.ts'
 import type { ChunkContext, Decided } from './token-batch.ts'
 import { fieldsOf, givenOf, internalOnly } from './token-create.ts'
 
@@ -209,7 +209,8 @@ function fold(
   context: ChunkContext,
 ): { outcomes: KeyedOutcome[]; folded: Map<string, Folded> } {
   const { work } = context
-  const random = randomBytes(prepared.length * ID_BYTES)
+  const random = randomBytes(prepared.length * ID_BYTES).toString('hex')
+  const time = timeOf(work.now)
   const policy = policyOf(context)
   const folded = new Map<string, Folded>()
   const outcomes: KeyedOutcome[] = []
@@ -219,7 +220,7 @@ function fold(
     const current = before?.row ?? base
     const verdict = create(current, given, facts, {
       now: work.now,
-      tokenId: current?.tokenId ?? tokenIdAt(work.now, random.subarray(index * ID_BYTES, (index + 1) * ID_BYTES)),
+      tokenId: current?.tokenId ?? tokenIdAt(time, random, index * 2 * ID_BYTES),
       tokenScope: scope.tokenScope,
       receiptId: work.receiptId,
       field,
@@ -231,11 +232,9 @@ function fold(
     }
     // A mark alone is saved too: without it an earlier line, coming later, would overwrite what this one confirmed.
     if (verdict.changed || verdict.marked) {
-      const row: StoredToken = {
-        ...verdict.row,
-        sealVersion: verdict.row.sealed === null ? null : (current?.sealVersion ?? null),
-        version: base ? base.version + 1 : 1,
-      }
+      const row = verdict.row as StoredToken
+      row.sealVersion = row.sealed === null ? null : (current?.sealVersion ?? null)
+      row.version = base ? base.version + 1 : 1
       folded.set(key, { row, base, pan, needsSeal: verdict.needsSeal || before?.needsSeal === true })
     }
     outcomes.push({

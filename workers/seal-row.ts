@@ -5,7 +5,10 @@ import type { StoredToken } from '../src/store/tokens.ts'
 import type { TokenRow } from '../src/token/token.ts'
 import type { KeyRing } from '../src/vault/ring.ts'
 
-/** `nonce`: 12 random bytes, where the caller drew those of a whole chunk at once. */
+/**
+ * `verdict.row` is a copy of the rules' making; it becomes the stored row in place. `nonce`: 12 random bytes, where the
+ * caller drew those of a whole chunk at once.
+ */
 export function sealRow(
   verdict: { row: TokenRow; needsSeal: boolean },
   stored: StoredToken | undefined,
@@ -13,17 +16,33 @@ export function sealRow(
   ring: KeyRing,
   nonce?: Buffer,
 ): StoredToken {
-  const { row, needsSeal } = verdict
-  if (!needsSeal) return { ...row, sealVersion: row.sealed === null ? null : (stored?.sealVersion ?? null) }
+  const row = verdict.row as StoredToken
+  if (!verdict.needsSeal) {
+    row.sealVersion = row.sealed === null ? null : (stored?.sealVersion ?? null)
+    return row
+  }
   assert(pan !== undefined, 'a row that keeps a PAN is decided with that PAN at hand')
   const { sealed, keyVersion } = ring.seal(pan, row.tokenId, row.tokenScope, nonce)
-  return { ...row, sealed, sealVersion: keyVersion }
+  row.sealed = sealed
+  row.sealVersion = keyVersion
+  return row
 }
 
-/** A UUID version 7 (RFC 9562) of this millisecond; `random` is 10 bytes. Ids in order of time keep the index dense. */
-export function tokenIdAt(ms: number, random: Buffer): string {
-  const time = ms.toString(16).padStart(12, '0')
-  const hex = random.toString('hex')
-  const variant = ((Number.parseInt(hex.slice(3, 4), 16) & 0x3) | 0x8).toString(16)
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${hex.slice(0, 3)}-${variant}${hex.slice(4, 7)}-${hex.slice(7, 19)}`
+/** Time, 12 hex digits, for the ids of one moment. */
+export function timeOf(ms: number): string {
+  const hex = ms.toString(16).padStart(12, '0')
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-7`
+}
+
+/** Hex digits of randomness that an id takes. */
+export const ID_DIGITS = 19
+const VARIANT = '89ab'
+
+/**
+ * A UUID version 7 (RFC 9562): `time` is of `timeOf`, `random` at least 19 hex digits from `at` on. Ids in order of
+ * time keep the index dense.
+ */
+export function tokenIdAt(time: string, random: string, at = 0): string {
+  const variant = VARIANT[random.charCodeAt(at + 3) & 0x3] ?? '8'
+  return `${time}${random.slice(at, at + 3)}-${variant}${random.slice(at + 4, at + 7)}-${random.slice(at + 7, at + ID_DIGITS)}`
 }

@@ -13,7 +13,7 @@ import { renderPut } from '../src/token/render.ts'
 import { factsOf, scopeFor } from './card-facts.ts'
 import type { Deps } from './deps.ts'
 import { openCapture } from './open-capture.ts'
-import { sealRow, tokenIdAt } from './seal-row.ts'
+import { sealRow, timeOf, tokenIdAt } from './seal-row.ts'
 import { type Handler, noEffect } from './work.ts'
 
 interface Prepared {
@@ -53,7 +53,7 @@ export const tokenCreate: Handler<TokenCreate, undefined, Prepared> = {
     }
     const verdict = create(stored, given, facts, {
       now: work.now,
-      tokenId: tokenIdAt(work.now, randomBytes(10)),
+      tokenId: tokenIdAt(timeOf(work.now), randomBytes(10).toString('hex')),
       tokenScope: scope.tokenScope,
       receiptId: work.receiptId,
     })

@@ -48,7 +48,12 @@ const column = (
   plain = true,
 ): Column<StoredToken> => ({ name, type, text, plain })
 const flag = (value: boolean | undefined) => (value === undefined ? null : value ? 't' : 'f')
-const moment = (ms: number) => new Date(ms).toISOString()
+// Rows of a chunk share their moment, and a moment's text takes longer than anything else of a row.
+let lastMoment = { ms: 0, text: new Date(0).toISOString() }
+function moment(ms: number): string {
+  if (lastMoment.ms !== ms) lastMoment = { ms, text: new Date(ms).toISOString() }
+  return lastMoment.text
+}
 const binary = (value: Buffer | null) => (value === null ? null : `\\x${value.toString('hex')}`)
 
 const COLUMNS: readonly Column<StoredToken>[] = [

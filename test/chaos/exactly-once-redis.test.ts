@@ -1,45 +1,49 @@
-// A migration over Redis, disturbed.
+// A migration over Redis, disturbed in its midst.
 import { beforeAll, expect, it } from 'vitest'
-import { childrenRunning, describeChaos } from './bundle.ts'
-import { disturb } from './exactly-once.ts'
+import { type Chaos, childrenRunning, describeChaos, kill9, newScope } from './bundle.ts'
+import { deliverTwice } from './deliver-twice.ts'
+import { disturb, expectExactlyOnce, newFile } from './migration.ts'
 
-describeChaos('a migration in whose midst', 'redis', chaos => {
+describeChaos('every effect of a migration happens once', 'redis', chaos => {
   beforeAll(() => chaos.installation.startWorkers({ roles: ['bulk'], processes: 2 }), 60_000)
+  const file = async ({ installation }: Chaos) => newFile(installation.dataDir, await newScope(chaos))
 
-  it('every worker process is killed, goes on by itself and has every effect once', async () => {
-    const runs = await disturb(chaos, async () => {
-      for (const pid of childrenRunning('worker-process')) process.kill(pid, 'SIGKILL')
-    })
+  it('though every worker process was killed, and the run goes on by itself', async () => {
+    const runs = await disturb(chaos, await file(chaos), async () => kill9(childrenRunning('worker-process')))
     expect(runs).toBe(1)
   }, 120_000)
 
-  it('the command is killed, is continued by the same command and has every effect once', async () => {
-    const runs = await disturb(chaos, async ({ child }) => {
-      await child.kill9()
-    })
+  it('though the command was killed, and the same command continues it', async () => {
+    const runs = await disturb(chaos, await file(chaos), ({ child }) => child.kill9())
     expect(runs).toBe(2)
   }, 120_000)
 
-  it('PostgreSQL is killed, has every effect once', async () => {
-    await disturb(chaos, async () => {
+  it('though PostgreSQL was killed, and the run goes on by itself', async () => {
+    const runs = await disturb(chaos, await file(chaos), async () => {
       await chaos.postgres.kill9()
       await chaos.postgres.start()
     })
+    expect(runs).toBe(1)
   }, 120_000)
 
-  it('Redis is restarted, has every effect once', async () => {
-    await disturb(chaos, () => chaos.redis.restart())
+  it('though Redis was restarted', async () => {
+    console.error(await disturb(chaos, await file(chaos), () => chaos.redis.restart()))
   }, 120_000)
 
-  it('Redis is killed, has every effect once', async () => {
-    await disturb(chaos, async () => {
+  it('though Redis was killed', async () => {
+    console.error(await disturb(chaos, await file(chaos), async () => {
       await chaos.redis.kill9()
       await chaos.redis.restart()
-    })
+    }))
   }, 120_000)
 
-  it('Redis loses everything, has every effect once', async () => {
-    const runs = await disturb(chaos, () => chaos.redis.flush())
+  it('though Redis lost everything, and the run goes on by itself', async () => {
+    const runs = await disturb(chaos, await file(chaos), () => chaos.redis.flush())
     expect(runs).toBe(1)
+  }, 120_000)
+
+  it('though every job was delivered twice', async () => {
+    const cards = await file(chaos)
+    await expectExactlyOnce(chaos, cards, await deliverTwice(chaos, cards))
   }, 120_000)
 })

@@ -1,0 +1,73 @@
+// Case (d), the limit of (a): the product's own fingerprint and seal and the same rows, straight into the same
+// PostgreSQL in chunks. No file, no queue, no receipts, no results.
+import { randomBytes } from 'node:crypto'
+import { panOf } from '../producers/migrate/sample.ts'
+import { Secret } from '../src/secret.ts'
+import { openStore } from '../src/store/pool.ts'
+import * as tokens from '../src/store/tokens.ts'
+import type { StoredToken } from '../src/store/tokens.ts'
+import { detectBrand, shownBin } from '../src/token/brand.ts'
+import type { Installation } from '../test/support/installation.ts'
+import { timeOf, tokenIdAt } from '../workers/seal-row.ts'
+
+const CHUNK = 500
+/** Chunks under way at once: enough that neither this process nor PostgreSQL waits for the other. */
+const IN_FLIGHT = 4
+
+export async function runBare(installation: Installation, rows: number): Promise<{ rows: number; seconds: number; perSecond: number }> {
+  const { vault, scope, session } = installation
+  const store = openStore(vault.database.url, { log: session.log, connectionsMax: IN_FLIGHT })
+  const pans = Array.from({ length: rows }, (_, index) => new Secret(panOf(index, 1)))
+  const began = performance.now()
+  let next = 0
+  const work = async () => {
+    for (let start = next; start < rows; start = next) {
+      next += CHUNK
+      const chunk = pans.slice(start, start + CHUNK)
+      const nonces = vault.ring.nonces(chunk.length)
+      const random = randomBytes(10 * chunk.length).toString('hex')
+      const now = Date.now()
+      const time = timeOf(now)
+      const made = chunk.map((pan, index): StoredToken => {
+        const digits = pan.reveal()
+        const tokenId = tokenIdAt(time, random, index * 20)
+        const { sealed, keyVersion } = vault.ring.seal(pan, tokenId, scope, nonces[index])
+        return {
+          tokenId,
+          tokenScope: scope,
+          status: 'ACTIVE',
+          suspendedReason: null,
+          tokenType: 'REUSE',
+          fingerprint: vault.ring.fingerprint(pan, scope),
+          sealed,
+          sealVersion: keyVersion,
+          bin: shownBin(digits, 8),
+          lastFour: digits.slice(-4),
+          expiryMonth: 12,
+          expiryYear: 2030,
+          cardHolderName: 'ANNA MEYER',
+          cardHolderEmail: null,
+          cardSequence: null,
+          startMonth: null,
+          startYear: null,
+          brand: detectBrand(digits) ?? null,
+          cardBrand: null,
+          binRange: null,
+          analyticsToken: null,
+          tokenExpiryDate: null,
+          createdAt: now,
+          updatedAt: now,
+          version: 1,
+          lastReceipt: null,
+          mark: null,
+        }
+      })
+      await tokens.findByFingerprints(store, made.flatMap(row => row.fingerprint ?? []))
+      await store.transaction(db => tokens.insertAll(db, made))
+    }
+  }
+  await Promise.all(Array.from({ length: IN_FLIGHT }, work))
+  const seconds = (performance.now() - began) / 1000
+  await store.close()
+  return { rows, seconds, perSecond: rows / seconds }
+}

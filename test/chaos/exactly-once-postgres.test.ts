@@ -1,0 +1,32 @@
+// A migration over PostgreSQL alone, disturbed in its midst.
+import { beforeAll, expect, it } from 'vitest'
+import { type Chaos, childrenRunning, describeChaos, kill9, newScope } from './bundle.ts'
+import { deliverTwice } from './deliver-twice.ts'
+import { disturb, expectExactlyOnce, newFile } from './migration.ts'
+
+describeChaos('every effect of a migration happens once', 'postgres', chaos => {
+  beforeAll(() => chaos.installation.startWorkers({ roles: ['bulk'], processes: 2 }), 60_000)
+  const file = async ({ installation }: Chaos) => newFile(installation.dataDir, await newScope(chaos))
+
+  it('though every worker process was killed, and the run goes on by itself', async () => {
+    const runs = await disturb(chaos, await file(chaos), async () => kill9(childrenRunning('worker-process')))
+    expect(runs).toBe(1)
+  }, 120_000)
+
+  it('though the command was killed, and the same command continues it', async () => {
+    const runs = await disturb(chaos, await file(chaos), ({ child }) => child.kill9())
+    expect(runs).toBe(2)
+  }, 120_000)
+
+  it('though PostgreSQL was killed, queues and store in one', async () => {
+    console.error(await disturb(chaos, await file(chaos), async () => {
+      await chaos.postgres.kill9()
+      await chaos.postgres.start()
+    }))
+  }, 120_000)
+
+  it('though every job was delivered twice', async () => {
+    const cards = await file(chaos)
+    await expectExactlyOnce(chaos, cards, await deliverTwice(chaos, cards))
+  }, 120_000)
+})

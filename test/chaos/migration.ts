@@ -1,0 +1,123 @@
+// A file to be migrated, the command that does it, and the law that holds however it was disturbed: each card has one
+// live token, each row one outcome, the sums hold, and the same file again changes nothing.
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect } from 'vitest'
+import { readCheckpoint } from '../../producers/migrate/checkpoint.ts'
+import { writeSample } from '../../producers/migrate/sample.ts'
+import { parseReuseToken } from '../../src/token/token.ts'
+import { type Child, type Exit, startCommand } from '../support/process.ts'
+import { until } from '../support/until.ts'
+import { type Place, stateOf } from './bundle.ts'
+
+export const ROWS = 20_000
+export const CHUNK = 100
+/** How often the same command is given at most. */
+const RUNS_MAX = 4
+
+export interface CardFile {
+  path: string
+  scope: string
+  rows: number
+  /** What its rows come to, by the names of the command's summary. */
+  created: number
+  duplicate: number
+  rejected: number
+}
+
+let seed = 1
+
+/** A file of cards that no other file of this process has. */
+export async function newFile(dir: string, scope: string, rows = ROWS): Promise<CardFile> {
+  const path = join(dir, `cards-${seed}.csv`)
+  const { good, expired, duplicate, luhn, length, month, name, broken } = await writeSample(path, {
+    rows,
+    seed: seed++,
+    now: Date.now(),
+  })
+  return { path, scope, rows, created: good + expired, duplicate, rejected: luhn + length + month + name + broken }
+}
+
+export interface Run {
+  child: Child
+  /** `json` is empty where the command was killed. */
+  end(): Promise<Exit & { stderr: string; json: Record<string, unknown> }>
+}
+
+export function startMigrate({ env, clientFile }: Place, { path, scope }: CardFile): Run {
+  const args = ['migrate', path, '--scope', scope, '--client', clientFile, '--chunk', `${CHUNK}`, '--json']
+  const child = startCommand(args, { env: env as Record<string, string> })
+  const end = async () => {
+    const exit = await child.exit
+    return { ...exit, stderr: child.stderr(), json: JSON.parse(child.stdout() || '{}') as Record<string, unknown> }
+  }
+  return { child, end }
+}
+
+/** Once a quarter of the chunks was answered; fails where the run was over before anybody could disturb it. */
+export async function untilMiddle({ path, rows }: CardFile): Promise<void> {
+  const chunks = Math.ceil(rows / CHUNK)
+  const answered = async () => (await readCheckpoint(`${path}.results.csv`).catch(() => undefined))?.next_chunk ?? 0
+  const seen = await until(async () => ((await answered()) >= chunks / 4 ? answered() : 0), {
+    ms: 60_000,
+    what: 'a quarter of the chunks',
+  })
+  expect(seen).toBeLessThan(chunks)
+}
+
+/** Migrates a file, disturbs that in its midst, and proves the law. Answers how often the command was given. */
+export async function disturb(place: Place, file: CardFile, disturbance: (run: Run) => Promise<unknown>): Promise<number> {
+  const first = startMigrate(place, file)
+  await untilMiddle(file)
+  await disturbance(first)
+  let ended = await first.end()
+  let runs = 1
+  for (; ended.code !== 3; runs += 1) {
+    expect(runs, ended.stderr).toBeLessThan(RUNS_MAX)
+    // Killed, or stopped in a state that can be continued, and nothing else.
+    expect([1, 'SIGKILL'], ended.stderr).toContain(ended.signal ?? ended.code)
+    ended = await startMigrate(place, file).end()
+  }
+  expect(ended.json).toMatchObject({ variant: 'run' })
+  await expectExactlyOnce(place, file, ended.json)
+  return runs
+}
+
+export async function expectExactlyOnce(place: Place, file: CardFile, summary: Record<string, unknown>): Promise<void> {
+  expectSums(file, summary)
+  await expectOneOutcomeEach(place, file)
+  const verify = ['manifest', 'verify', `${file.path}.manifest.json`, '--client', place.clientFile]
+  const verified = startCommand(verify, { env: place.env as Record<string, string> })
+  expect(await verified.exit, verified.stderr()).toMatchObject({ code: 0 })
+  const before = await stateOf(place, file.scope)
+  const again = await startMigrate(place, file).end()
+  expect(again, again.stderr).toMatchObject({ code: 3, json: { variant: 'replay' } })
+  expectSums(file, again.json)
+  expect(await stateOf(place, file.scope)).toEqual(before)
+}
+
+function expectSums({ rows, created, duplicate, rejected }: CardFile, summary: Record<string, unknown>): void {
+  const none = { updated: 0, unchanged: 0, failed: 0, cancelled: 0 }
+  expect(summary).toMatchObject({ complete: true, rows, created, duplicate, rejected, ...none })
+}
+
+/** Rows in the file's order, each once; those that made a token name as many different ones as there are cards. */
+async function expectOneOutcomeEach(place: Place, { path, scope, rows, created }: CardFile): Promise<void> {
+  const results = await readResults(`${path}.results.csv`)
+  expect(results.map(({ line }) => Number(line))).toEqual(Array.from({ length: rows }, (_, index) => index + 2))
+  const tokens = new Set(results.flatMap(row => (row['outcome'] === 'CREATED' ? row['reuse_token'] : [])))
+  expect(tokens.size).toBe(created)
+  const twins = results.filter(({ outcome }) => outcome === 'DUPLICATE')
+  expect(twins.filter(twin => !tokens.has(twin['reuse_token']))).toEqual([])
+  const live = `select token_id from tokenmill.token where token_scope = $1 and status <> 'DELETED'`
+  const stored = (await place.ask<{ token_id: string }>(live, [scope])).map(row => row.token_id)
+  expect(stored.sort()).toEqual([...tokens].map(token => parseReuseToken(token ?? '')).sort())
+  expect(await stateOf(place, scope)).toMatchObject({ tokens: created, cards: created })
+}
+
+/** The rows of a results file, by column. No cell of a sample holds a comma. */
+export async function readResults(path: string): Promise<Record<string, string>[]> {
+  const [head = '', ...lines] = (await readFile(path, 'utf8')).trimEnd().split('\n')
+  const names = head.split(',')
+  return lines.map(line => Object.fromEntries(line.split(',').map((cell, index) => [names[index], cell])))
+}

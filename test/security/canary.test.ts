@@ -1,0 +1,315 @@
+// Cards go in by every way there is, good and bad; then everything that could have kept one is searched. PCI DSS 3.3.1,
+// 3.5.1: no card number and no security code is found anywhere in clear, in base64 or in hex.
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, inject, it } from 'vitest'
+import type { Client } from '../../producers/client.ts'
+import { cutRecords, tokenBatch } from '../../producers/token-batch.ts'
+import { encryptCard, type PublicCaptureKey } from '../../src/vault/encrypt.ts'
+import { describeEngines } from '../support/engines.ts'
+import { type Installation, openInstallation } from '../support/installation.ts'
+import { type Child, startCommand, startScript } from '../support/process.ts'
+import { freePort } from '../support/redis.ts'
+import { until } from '../support/until.ts'
+import { type Canary, canary, findCodes, findTraces, misspelt, type Place } from './canary.ts'
+import { type Desk, type Json, openDesk, put, send } from './forge.ts'
+import { readDatabase, readFiles, readRedis } from './places.ts'
+
+const CVV = '0739'
+const OTHER_CVV = '0418'
+const LONG_CVV = '90817263544536271'
+
+describeEngines('card data', engine => {
+  let installation: Installation
+  let client: Client
+  let desk: Desk
+  let workers: Child
+  let metricsPort: number
+  let jwe: PublicCaptureKey
+  let pgp: PublicCaptureKey
+  let inputs: string
+  const cards: Canary[] = [{ name: 'a security code that is too long', pan: LONG_CVV }]
+  const said: Place[] = []
+
+  beforeAll(async () => {
+    inputs = await mkdtemp(join(tmpdir(), 'tokenmill-inputs-'))
+    metricsPort = await freePort()
+    installation = await openInstallation(engine, { TOKENMILL_LOG_LEVEL: 'trace' })
+    const env = { ...installation.env, TOKENMILL_METRICS_PORT: String(metricsPort) }
+    workers = startScript('test/security/workers.ts', [], { env })
+    await workers.line(/workers work/)
+    client = await installation.connect()
+    desk = openDesk(client)
+    const { captureKeys } = installation.credentials
+    if (!captureKeys.jwe || !captureKeys.pgp) throw new Error('the client has one capture key of each form')
+    jwe = captureKeys.jwe
+    pgp = captureKeys.pgp
+    await installation.vault.store.query({
+      text: `create function tokenmill.fail() returns trigger language plpgsql as $$ begin raise exception 'made to fail'; end $$;
+create trigger fail before insert on tokenmill.token for each row when (new.card_holder_name = 'DEFECT') execute function tokenmill.fail()`,
+    })
+  }, 60_000)
+  afterAll(async () => {
+    workers?.signal('SIGTERM')
+    await workers?.exit
+    await installation?.close()
+    await rm(inputs, { recursive: true, force: true })
+  })
+
+  const card = (name: string, bin?: string, length?: number): Canary => {
+    const made = canary(`${engine.name} ${name}`, bin, length)
+    cards.push(made)
+    return made
+  }
+  const seal = async (content: Json, key: PublicCaptureKey = jwe) => {
+    const captureTime = new Date().toISOString()
+    const whole = { expiryMonth: 12, expiryYear: 2031, cvv: CVV, captureTime, ...content }
+    return { encrypted_card: await encryptCard(whole, key), public_key_alias: key.alias }
+  }
+  const create = async (content: Json, { request = {}, claims = {}, key = jwe }: { request?: Json; claims?: Json; key?: PublicCaptureKey } = {}) => {
+    const whole = { token_scope: installation.scope, ...(await seal(content, key)), ...request }
+    const jti = await send(installation.queues, installation.credentials, { claims: { kind: 'token-create', request: whole, ...claims } })
+    return desk.answer(jti)
+  }
+  const run = async (args: string[]) => {
+    const child = startCommand(args, { env: { ...installation.env } })
+    const exit = await child.exit
+    said.push({ name: `command ${args.slice(0, 2).join(' ')} ${said.length}`, text: `${child.stdout()}\n${child.stderr()}` })
+    return { ...exit, stdout: child.stdout(), stderr: child.stderr() }
+  }
+  const migrate = (file: string, ...args: string[]) => run(['migrate', file, '--client', installation.clientFile, '--json', ...args])
+  const details = (answer: { error?: { details?: Record<string, { code: string }> | undefined } | undefined }) =>
+    Object.fromEntries(Object.entries(answer.error?.details ?? {}).map(([field, { code }]) => [field, code]))
+
+  it('makes tokens, by JWE and by OpenPGP, with a security code inside', async () => {
+    expect(await create({ cardNumber: card('good jwe').pan })).toMatchObject({ code: 200 })
+    expect(await create({ cardNumber: card('good pgp', '55555573').pan }, { key: pgp })).toMatchObject({ code: 200 })
+    expect(await create({ cardNumber: Number(card('number').pan), cvv: Number('739') })).toMatchObject({ code: 200 })
+    expect(await create({ cardNumber: card('amex', '378273', 15).pan, cvv: OTHER_CVV })).toMatchObject({ code: 200 })
+    const analytic = { request: { token_type: 'ANALYTICS' } }
+    expect(await create({ cardNumber: card('analytic').pan }, analytic)).toMatchObject({ code: 200 })
+  })
+
+  it('is refused for what is wrong with it', async () => {
+    expect(details(await create({ cardNumber: misspelt(card('luhn')).pan }))).toEqual({ 'body.encrypted_card': 'pan_luhn' })
+    cards.push(misspelt(card('luhn')))
+    const brand = { request: { card_brand: 'AMEX' } }
+    expect(details(await create({ cardNumber: card('brand').pan }, brand))).toEqual({ 'body.card_brand': 'brand_conflict' })
+    const scope = { request: { token_scope: '11111111-2222-4333-8444-555555555555' } }
+    expect(await create({ cardNumber: card('scope').pan }, scope)).toMatchObject({ code: 403 })
+    const captureTime = new Date(Date.now() - 3_600_000).toISOString()
+    expect(details(await create({ cardNumber: card('stale').pan, captureTime }))).toEqual({ 'body.encrypted_card': 'capture_time_stale' })
+    expect(details(await create({ cardNumber: card('cvv').pan, cvv: LONG_CVV }))).toEqual({ 'body.encrypted_card': 'cvv_format' })
+    const name = card('name')
+    expect(details(await create({ cardNumber: name.pan, cardholderName: `A ${name.pan}` }))).toEqual({ 'body.encrypted_card': 'card_malformed' })
+    expect(details(await create({ cardNumber: `${card('too long').pan}77777` }))).toEqual({ 'body.encrypted_card': 'pan_format' })
+    expect(details(await create({ number: card('tag').pan }))).toEqual({ 'body.encrypted_card': 'pan_format' })
+  })
+
+  it('is refused by name where the job is named after it, and the name is not repeated', async () => {
+    const grouped = (pan: string) => pan.replace(/(....)(?=.)/g, '$1-')
+    const long = 3_600_000
+    const ways: { content?: Json; request?: Json; claims?: Json; key?: PublicCaptureKey; wrong?: string }[] = [
+      {},
+      { key: pgp },
+      { content: { captureTime: new Date(Date.now() - long).toISOString() } },
+      { content: { expiryMonth: 13 } },
+      { request: { card_brand: 'AMEX' } },
+      { request: { surprise: 1 }, wrong: 'body.surprise' },
+      { claims: { roles: [] }, wrong: 'body.roles' },
+      { claims: { exp: Math.floor(Date.now() / 1000) - 60, iat: Math.floor(Date.now() / 1000) - 120 }, wrong: 'body.exp' },
+      { claims: { surprise: 1 }, wrong: 'body.surprise' },
+    ]
+    for (const [index, { content, request, claims, key = jwe, wrong }] of ways.entries()) {
+      const { pan } = card(`named ${index}`)
+      const options = (names: Json) => ({ request: request ?? {}, claims: { ...claims, ...names }, key })
+      for (const reference of [pan, `order ${grouped(pan)}`]) {
+        const answer = await create({ cardNumber: pan, ...content }, options({ reference }))
+        expect(details(answer)).toEqual(wrong ? { [wrong]: expect.any(String) } : { 'body.reference': 'reference_pan' })
+        expect(answer.reference).toBeUndefined()
+      }
+      for (const jti of [pan, `order-${grouped(pan)}`]) {
+        const answer = await create({ cardNumber: pan, ...content }, options({ jti }))
+        expect(details(answer)).toEqual(wrong ? { [wrong]: expect.any(String) } : { 'body.jti': 'jti_pan' })
+        expect(answer.jti).toBe(jti.replaceAll(/\d/g, '*'))
+      }
+    }
+  }, 60_000)
+
+  it('is refused in clear, whatever it is called', async () => {
+    const refused = async (kind: string, request: Json, claims: Json = {}) => {
+      const jti = await send(installation.queues, installation.credentials, { claims: { kind, request, ...claims } })
+      const answer = await desk.answer(jti)
+      expect([400, 403, 404]).toContain(answer.code)
+      return answer
+    }
+    const scope = { token_scope: installation.scope }
+    const { pan } = card('clear')
+    const number = { cardNumber: pan, expiryMonth: 1, expiryYear: 2031, cvv: CVV }
+    expect(details(await refused('token-create', { ...scope, card: number }))).toMatchObject({ 'body.card': 'card_not_allowed' })
+    expect((await refused('token-create', { ...scope, card: number }, { reference: pan })).reference).toBeUndefined()
+    await refused('token-create', { ...scope, ...(await seal({ cardNumber: pan })), [pan]: pan })
+    await refused('token-create', { ...scope, ...(await seal({ cardNumber: pan })), public_key_alias: pan })
+    await refused('token-create', { ...scope, ...(await seal({ cardNumber: pan })), card_brand: pan })
+    await refused('token-create', { ...scope, ...(await seal({ cardNumber: pan })), reuse_token_type: pan })
+    await refused('token-create', { token_scope: pan, encrypted_card: pan, public_key_alias: jwe.alias })
+    await refused('token-create', { ...scope, ...(await seal({ cardNumber: pan })), token_context: { [`card${pan}`]: pan } })
+    await refused('token-update', { id: pan, card_holder_name: 'ANNA' })
+    await refused('token-update', { id: pan, cvv: OTHER_CVV })
+    await refused('token-update', { id: pan, cvv: LONG_CVV })
+    expect((await refused('token-lifecycle', { id: pan, action: 'SUSPEND' }, { reference: pan })).reference).toBeUndefined()
+    await refused('token-lifecycle', { id: pan, action: pan })
+    await refused(pan, { id: pan })
+    const { jti } = await refused('token-lifecycle', { id: pan, action: 'SUSPEND' }, { jti: pan })
+    expect(jti).not.toBe(pan)
+    for (const data of [{ jws: pan }, { pan }, pan, { jws: `${Buffer.from(pan).toString('base64url')}.e30.AA` }])
+      await put(installation.queues, 'token-create', data)
+  })
+
+  it('is not accepted as the name or address of its holder', async () => {
+    const { pan } = card('holder')
+    const made = await create({ cardNumber: pan })
+    const id = made.record?.['reuse_token']
+    const update = async (request: Json) => {
+      const claims = { kind: 'token-update', request: { id, ...request } }
+      return desk.answer(await send(installation.queues, installation.credentials, { claims }))
+    }
+    expect(details(await update({ card_holder_name: `A ${pan}` }))).toEqual({ 'body.card_holder_name': 'field_value' })
+    expect(details(await update({ card_holder_email: `a${pan}@example.com` }))).toEqual({ 'body.card_holder_email': 'field_value' })
+    const next = card('next holder')
+    const linked = await seal({ cardNumber: next.pan })
+    expect(details(await update({ ...linked, card_holder_name: `A ${next.pan}` }))).toEqual({ 'body.card_holder_name': 'field_value' })
+    expect(await update({ ...linked, card_holder_name: 'ANNA' })).toMatchObject({ code: 200 })
+  })
+
+  it('fails by a defect of ours, is listed and tried again', async () => {
+    expect(await create({ cardNumber: card('defect').pan, cardholderName: 'DEFECT' })).toMatchObject({ code: 500 })
+    const before = desk.all().filter(({ code }) => code === 500).length
+    const listed = await run(['failed', 'list', '--json'])
+    expect(JSON.parse(listed.stdout)).toMatchObject([{ kind: 'token-create', code: 'defect' }])
+    expect(await run(['failed', 'retry'])).toMatchObject({ code: 0 })
+    await until(() => desk.all().filter(({ code }) => code === 500).length > before, { ms: 10_000 })
+  }, 40_000)
+
+  it('comes in files, beside rows that are refused, fail and crash', async () => {
+    const row = (reference: string, pan: string, expiry = '12/31', name = 'ANNA') => [reference, pan, expiry, name].join(',')
+    const twice = card('twice')
+    const named = card('row name')
+    const rows = [
+      'reference,card_number,expiry,cardholder_name',
+      row('r1', card('row 1').pan),
+      row('r2', misspelt(card('row 2')).pan),
+      row('r3', twice.pan),
+      row('r4', twice.pan, '11/30'),
+      row(named.pan, named.pan),
+      row('r6', card('row 6').pan, '99/99'),
+      row('DEFECT r7', card('row 7').pan),
+      row('ABORT r8', card('row 8').pan),
+      row('r9', card('row 9').pan, '12/31', card('row 9').pan),
+      `r10,${card('row 10').pan},12/31,ANNA,one too many`,
+      `r11,"${card('row 11').pan}"x,12/31,ANNA`,
+    ]
+    const file = join(inputs, 'cards.csv')
+    await writeFile(file, rows.join('\n'))
+    const first = await migrate(file)
+    expect(first, first.stderr).toMatchObject({ code: 3 })
+    expect(JSON.parse(first.stdout)).toMatchObject({ rows: 11, created: 2, duplicate: 1, rejected: 6, failed: 2 })
+    const replayed = await migrate(file)
+    expect(JSON.parse(replayed.stdout)).toMatchObject({ variant: 'replay', created: 2, failed: 2 })
+    const rehearsed = await migrate(file, '--dry-run')
+    expect(rehearsed, rehearsed.stderr).toMatchObject({ code: 3 })
+  }, 120_000)
+
+  it('stands where the names of columns should, and stops the run', async () => {
+    const { pan } = card('header')
+    const headers = [`r1,${pan},12/31`, `reference,card_number,expiry,${pan}`, `reference,card_number,expiry,my_${pan}_x`]
+    for (const [index, header] of headers.entries()) {
+      const file = join(inputs, `header-${index}.csv`)
+      await writeFile(file, `${header}\nr1,${pan},12/31,x\n`)
+      expect(await migrate(file)).toMatchObject({ code: 64, stdout: '' })
+    }
+    const lines = join(inputs, 'keys.ndjson')
+    await writeFile(lines, `{"reference":"a","card_number":"${pan}","expiry":"12/31","${pan}":"x"}\n`)
+    expect(await migrate(lines)).toMatchObject({ code: 64, stdout: '' })
+  }, 60_000)
+
+  it('comes in chunks made by somebody else’s hand', async () => {
+    const { pan } = card('chunk clear')
+    const sealed = card('chunk sealed')
+    const stale = card('chunk stale')
+    const id = (await create({ cardNumber: card('chunk update').pan })).record?.['reuse_token']
+    const next = card('chunk next')
+    const clear = { cardNumber: pan, expiryMonth: 1, expiryYear: 2031 }
+    const creates = [
+      { line: 1, reference: pan, request: { card: clear } },
+      { line: 2, reference: pan, request: { card: { ...clear, expiryMonth: 13 } } },
+      { line: 3, reference: pan, request: { card: clear, surprise: 1 } },
+      { line: 4, reference: pan, request: { cardNumber: pan } },
+      { line: 5, reference: sealed.pan, request: await seal({ cardNumber: sealed.pan }) },
+      { line: 6, reference: stale.pan, request: await seal({ cardNumber: stale.pan, captureTime: '2020-01-01T00:00:00Z' }) },
+      { line: 7, reference: 'ok', request: { card: { ...clear, cvv: CVV } } },
+      { line: 8, reference: 'ok', request: { [pan]: pan } },
+    ]
+    const updates = [
+      { line: 1, reference: next.pan, request: { id, card: { ...clear, cardNumber: next.pan } } },
+      { line: 2, reference: next.pan, request: { id, ...(await seal({ cardNumber: next.pan })) } },
+      { line: 3, reference: next.pan, request: { id: next.pan, card_holder_name: 'ANNA' } },
+      { line: 4, reference: 'ok', request: { id, card: { ...clear, cardNumber: next.pan }, card_holder_name: `A ${next.pan}` } },
+      { line: 5, reference: 'ok', request: { id, cvv: OTHER_CVV } },
+    ]
+    for (const [recordKind, records] of [['token-create', creates], ['token-update', updates]] as const) {
+      const plan = { batchId: `hand-${recordKind}`, recordKind, tokenScope: installation.scope, acceptedAt: Math.floor(Date.now() / 1000), captureKey: jwe }
+      for await (const lines of cutRecords(records)) {
+        const ask = await tokenBatch(client.clientId, plan, { number: 0, lines })
+        if ('refused' in ask) throw new Error(ask.reason)
+        const answer = await client.call('token-batch', ask.request, { jti: ask.jti, block: ask.block as string })
+        expect(answer.records?.map(({ outcome }) => outcome)).toEqual(records.map(() => 'REJECTED'))
+        expect(answer.records?.map(({ reference }) => reference)).toEqual(records.map(({ reference }) => (reference === 'ok' ? 'ok' : undefined)))
+      }
+    }
+  }, 30_000)
+
+  it('comes on lines to be submitted, good and bad', async () => {
+    const { pan } = card('line')
+    const good = { token_scope: installation.scope, ...(await seal({ cardNumber: card('line good').pan })) }
+    const lines = [
+      { kind: 'token-create', request: good },
+      { kind: 'token-create', request: { card: { cardNumber: pan } }, reference: pan },
+      { kind: 'token-update', request: { id: pan, cvv: CVV }, jti: pan },
+      { kind: pan, request: {} },
+      { kind: 'token-lifecycle', request: { id: pan, action: 'SUSPEND' }, reference: pan },
+      { kind: 'token-create', request: { ...good, ...(await seal({ cardNumber: pan })) }, reference: pan },
+    ].map(line => JSON.stringify(line))
+    const file = join(inputs, 'jobs.ndjson')
+    await writeFile(file, [...lines, `{"kind":"token-create",${pan}`, pan].join('\n'))
+    const submitted = await run(['submit', file, '--client', installation.clientFile])
+    expect(submitted, submitted.stderr).toMatchObject({ code: 3 })
+    expect(submitted.stdout.trim().split('\n')).toHaveLength(8)
+    expect(await run(['results', 'replay', '--since', '2020-01-01', '--client', installation.clientFile])).toMatchObject({ code: 0 })
+  }, 60_000)
+
+  it('is found nowhere', async () => {
+    const places = [...said, { name: 'results', text: JSON.stringify(desk.all()) }]
+    for (const port of [metricsPort, metricsPort + 1]) {
+      const page = await fetch(`http://127.0.0.1:${port}/metrics`)
+      const text = await page.text()
+      expect(text).toMatch(/tokenmill_jobs_total/)
+      places.push({ name: `metrics ${port}`, text })
+    }
+    // What waits and what failed lies in the queues at this moment.
+    if (engine.redisUrls?.[0]) places.push(...(await readRedis(engine.redisUrls[0], engine.prefix)))
+    places.push(...(await readDatabase(engine.databaseUrl)))
+    places.push(...(await readFiles(installation.dataDir)))
+    const given = ['cards.csv', 'header-0.csv', 'header-1.csv', 'header-2.csv', 'keys.ndjson', 'jobs.ndjson'].map(name => join(inputs, name))
+    places.push(...(await readFiles(inputs, new Set(given))))
+    places.push(...(await readFiles(inject('runDir'))).filter(({ name }) => /server\.log$/.test(name)))
+    workers.signal('SIGTERM')
+    await workers.exit
+    places.push({ name: 'workers', text: `${workers.stdout()}\n${workers.stderr()}` })
+    expect(workers.stderr()).toMatch(/"level":(10|20)/)
+    expect(places.length).toBeGreaterThan(40)
+    expect(findTraces(cards, places)).toEqual([])
+    expect(findCodes([CVV, OTHER_CVV], places)).toEqual([])
+  }, 60_000)
+})

@@ -1,0 +1,110 @@
+// Jobs as a client library would never make them: any header, any payload, any signature, put straight into a queue.
+// And the desk at which their answers, if any, are found.
+import { createPrivateKey, generateKeyPairSync, type JsonWebKey, type KeyObject, randomUUID, sign } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { Client } from '../../producers/client.ts'
+import type { Credentials } from '../../producers/client-file.ts'
+import { JOB_TYP } from '../../src/job/envelope.ts'
+import { jobId, receiptId } from '../../src/job/ids.ts'
+import type { Result } from '../../src/job/result.ts'
+import type { Queues } from '../../src/queue/engine.ts'
+import { ROLES } from '../../src/job/catalogue.ts'
+import { until } from '../support/until.ts'
+
+export type Json = Record<string, unknown>
+
+export interface Forged {
+  header?: Json
+  /** Laid over the claims of a good job; undefined leaves one out. */
+  claims?: Json
+  /** In place of everything above. */
+  payload?: string | Buffer
+  key?: KeyObject
+  block?: string
+}
+
+/** The claims of a good job of this client, over which a test lays what is wrong. */
+export function claimsOf({ signingKey, userId, entityId, audience }: Credentials, over: Json = {}): Json {
+  const iat = Math.floor(Date.now() / 1000)
+  const claims: Json = {
+    iss: signingKey.clientId,
+    aud: audience,
+    sub: userId,
+    entity_id: entityId,
+    roles: ROLES,
+    iat,
+    jti: `f-${randomUUID()}`,
+    kind: 'token-lifecycle',
+    request: { id: `t${'0'.repeat(26)}`, action: 'SUSPEND' },
+    ...over,
+  }
+  return Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== undefined))
+}
+
+/** A compact JWS, signed with the client's own (Ed25519) key unless told otherwise. */
+export function forge(credentials: Credentials, { header = {}, claims = {}, payload, key }: Forged = {}): string {
+  const { kid, privateKey } = credentials.signingKey
+  const head = Object.fromEntries(
+    Object.entries({ alg: 'EdDSA', kid, typ: JOB_TYP, ...header }).filter(([, value]) => value !== undefined),
+  )
+  const body = payload ?? JSON.stringify(claimsOf(credentials, claims))
+  const signed = `${base64url(JSON.stringify(head))}.${base64url(body)}`
+  return `${signed}.${sign(null, Buffer.from(signed), key ?? privateKey).toString('base64url')}`
+}
+
+export const base64url = (text: string | Buffer) => Buffer.from(text).toString('base64url')
+
+export function otherKey(): KeyObject {
+  return generateKeyPairSync('ed25519').privateKey
+}
+
+/** A system client's credentials, from the file that its role holds. */
+export async function systemCredentials(dataDir: string, name: string, like: Credentials): Promise<Credentials> {
+  const jwk = JSON.parse(await readFile(join(dataDir, 'system', `${name}.jwk`), 'utf8')) as JsonWebKey & { kid: string }
+  const privateKey = createPrivateKey({ key: jwk, format: 'jwk' })
+  return { ...like, signingKey: { clientId: name, kid: jwk.kid, alg: 'EdDSA', privateKey } }
+}
+
+export const folderOf = (file: string) => dirname(file)
+
+export interface Desk {
+  /** Every answer so far to this jti. */
+  answersTo(jti: string): Result[]
+  /** The next answer beyond the first `after` of them. */
+  answer(jti: string, options?: { after?: number; ms?: number }): Promise<Result>
+  /** Everything that came. */
+  all(): Result[]
+}
+
+/** Takes all results of this client's default queue, verified as any caller does it. */
+export function openDesk(client: Client): Desk {
+  const found = new Map<string, Result[]>()
+  client.results(delivery => {
+    if (delivery.type !== 'result') return
+    found.set(delivery.receipt_id, [...(found.get(delivery.receipt_id) ?? []), delivery])
+  })
+  const answersTo = (jti: string) => found.get(receiptId(client.clientId, jti)) ?? []
+  return {
+    answersTo,
+    all: () => [...found.values()].flat(),
+    answer: (jti, { after = 0, ms = 15_000 } = {}) =>
+      until(() => answersTo(jti)[after], { ms, what: `an answer to ${jti.slice(0, 60)}` }),
+  }
+}
+
+/** Puts a job into its queue as it is. Returns its id there. */
+export async function put(queues: Queues, kind: string, data: unknown, id?: string): Promise<string> {
+  const named = id ?? `j_${randomUUID()}`
+  await queues.add(kind, { id: named, data })
+  return named
+}
+
+/** A forged job of this client under its proper id, and its jti. */
+export async function send(queues: Queues, credentials: Credentials, forged: Forged = {}): Promise<string> {
+  const { kind, jti } = claimsOf(credentials, { jti: `f-${randomUUID()}`, ...forged.claims }) as { kind: string; jti: string }
+  const jws = forge(credentials, { ...forged, claims: { ...forged.claims, jti } })
+  const data = forged.block === undefined ? { jws } : { jws, block: forged.block }
+  await put(queues, kind, data, typeof jti === 'string' ? jobId(credentials.signingKey.clientId, jti) : undefined)
+  return jti
+}
