@@ -4,8 +4,8 @@ import { randomBytes } from 'node:crypto'
 import { panOf } from '../producers/migrate/sample.ts'
 import { Secret } from '../src/secret.ts'
 import { openStore } from '../src/store/pool.ts'
-import * as tokens from '../src/store/tokens.ts'
 import type { StoredToken } from '../src/store/tokens.ts'
+import * as tokens from '../src/store/tokens.ts'
 import { detectBrand, shownBin } from '../src/token/brand.ts'
 import type { Installation } from '../test/support/installation.ts'
 import { timeOf, tokenIdAt } from '../workers/seal-row.ts'
@@ -14,7 +14,10 @@ const CHUNK = 500
 /** Chunks under way at once: enough that neither this process nor PostgreSQL waits for the other. */
 const IN_FLIGHT = 4
 
-export async function runBare(installation: Installation, rows: number): Promise<{ rows: number; seconds: number; perSecond: number }> {
+export async function runBare(
+  installation: Installation,
+  rows: number,
+): Promise<{ rows: number; seconds: number; perSecond: number }> {
   const { vault, scope, session } = installation
   const store = openStore(vault.database.url, { log: session.log, connectionsMax: IN_FLIGHT })
   const pans = Array.from({ length: rows }, (_, index) => new Secret(panOf(index, 1)))
@@ -62,7 +65,10 @@ export async function runBare(installation: Installation, rows: number): Promise
           mark: null,
         }
       })
-      await tokens.findByFingerprints(store, made.flatMap(row => row.fingerprint ?? []))
+      await tokens.findByFingerprints(
+        store,
+        made.flatMap(row => row.fingerprint ?? []),
+      )
       await store.transaction(db => tokens.insertAll(db, made))
     }
   }

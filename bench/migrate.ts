@@ -1,5 +1,6 @@
 // Cases (a) and (b): a whole file through `tokenmill migrate`, as a user runs it: the command and the workers are
-// processes of their own. The clock runs from the command's start of reading to its last result row.
+// processes of their own. The clock runs from the command's first reading of the file to its last result row.
+import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import type { Installation } from '../test/support/installation.ts'
 import { startCommand } from '../test/support/process.ts'
@@ -8,7 +9,7 @@ export interface MigrateRun {
   rows: number
   seconds: number
   perSecond: number
-  /** Highest resident set of the command and of each worker process, MiB. */
+  /** Highest resident set of the command and of each worker process, MiB; empty where there is no /proc. */
   residentMiB: { migrate: number; workers: number[] }
 }
 
@@ -17,8 +18,40 @@ export async function runMigrate(installation: Installation, file: string, args:
   const child = startCommand(['migrate', file, '--client', installation.clientFile, '--json', ...args], {
     env: installation.env as Record<string, string>,
   })
-  const exit = await child.exit
+  let migrate = 0
+  const timer = setInterval(() => {
+    migrate = Math.max(migrate, peakMiB(child.pid))
+  }, 100)
+  const exit = await child.exit.finally(() => clearInterval(timer))
   if (exit.code !== 0 && exit.code !== 3) throw new Error(`migrate ended with ${exit.code}: ${child.stderr()}`)
   const { rows, ms } = JSON.parse(child.stdout()) as { rows: number; ms: number }
-  return { rows, seconds: ms / 1000, perSecond: (rows * 1000) / ms, residentMiB: { migrate: 0, workers: [] } }
+  return {
+    rows,
+    seconds: ms / 1000,
+    perSecond: (rows * 1000) / ms,
+    residentMiB: { migrate, workers: workersOf(process.pid).map(peakMiB) },
+  }
+}
+
+function peakMiB(pid: number): number {
+  try {
+    return Math.round(Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024)
+  } catch {
+    return 0
+  }
+}
+
+function workersOf(parent: number): number[] {
+  const processes = readdirSync('/proc').filter(name => /^\d+$/.test(name))
+  return processes.map(Number).filter(pid => {
+    try {
+      const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+      return (
+        Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]) === parent &&
+        readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('worker-process')
+      )
+    } catch {
+      return false
+    }
+  })
 }

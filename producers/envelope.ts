@@ -3,6 +3,7 @@ import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import { CATALOGUE, ROLES, type Role } from '../src/job/catalogue.ts'
 import { Claims, ENVELOPE, type JobData, lifetimeOf, type SigningKey, sign } from '../src/job/envelope.ts'
 import { jobId } from '../src/job/ids.ts'
+import { clearNumbersOf, nameRefusal } from '../src/job/own-card.ts'
 import { parse } from '../src/job/refusal.ts'
 import type { Ask } from './ask.ts'
 
@@ -65,6 +66,8 @@ export async function signAsk(
     'body',
   )
   if (isRefusal(claims)) return claims
+  const named = nameRefusal({ jti, reference }, clearNumbersOf(ask.request))
+  if (named) return named
   const { exp, lifetimeMsMax } = lifetimeOf(claims.value, holdsCard(ask))
   const lifetimeMs = exp - iat * 1000
   if (lifetimeMs <= 0 || lifetimeMs > lifetimeMsMax) return refuse('envelope_lifetime', 'body.exp')

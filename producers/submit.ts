@@ -8,6 +8,7 @@ import { z } from 'zod'
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import { resultsQueue } from '../src/job/catalogue.ts'
 import { Claims } from '../src/job/envelope.ts'
+import { clearNumbersOf, tellableNames } from '../src/job/own-card.ts'
 import { fieldsOf, problemOf } from '../src/job/problem.ts'
 import { parse } from '../src/job/refusal.ts'
 import type { Logger } from '../src/log.ts'
@@ -15,8 +16,8 @@ import type { Queues } from '../src/queue/engine.ts'
 import type { ClientKind } from './ask.ts'
 import { isClientKind } from './client/asks.ts'
 import { ClosedError, type Credentials, connect } from './client.ts'
-import { codeOf, FileError } from './migrate/file-error.ts'
-import { readLines } from './migrate/lines.ts'
+import { codeOf, FileError } from './file-error.ts'
+import { readLines } from './lines.ts'
 import { watchSubmit } from './submit-progress.ts'
 
 export interface SubmitFile {
@@ -185,12 +186,13 @@ function itemOf(text: string, line: number, digest: string): Item | Refusal {
 function named(text: string): { kind?: string; jti?: string; reference?: string } {
   const value = objectOf(text) ?? {}
   const { kind, jti, reference } = Line.shape
-  return Object.fromEntries(
+  const names = Object.fromEntries(
     Object.entries({ kind, jti, reference }).flatMap(([key, schema]) => {
       const read = schema.safeParse(value[key])
       return read.success && read.data !== undefined ? [[key, read.data]] : []
     }),
   )
+  return tellableNames(names, clearNumbersOf(value['request']))
 }
 
 function objectOf(text: string): Record<string, unknown> | undefined {

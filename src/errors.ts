@@ -76,7 +76,8 @@ export const REASONS = {
   row_utf8: { code: 400, text: 'The row is not valid UTF-8.' },
   row_json: { code: 400, text: 'The row is not a JSON object.' },
   row_too_long: { code: 400, text: 'The row is longer than 64 KiB.' },
-  reference_pan: { code: 400, text: 'The reference holds the card number of its own row.' },
+  reference_pan: { code: 400, text: 'The reference holds the card number of its own row or job.' },
+  jti_pan: { code: 400, text: 'The jti holds the card number of its own job.' },
   echo_pan: { code: 400, text: 'An echoed column holds the card number of its own row.' },
   // The end of a fault or defect, as the caller sees it.
   internal: { code: 500, text: 'Unexpected error; quote code and timestamp to support.' },

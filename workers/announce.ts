@@ -80,7 +80,7 @@ export function openAnnouncer({ store, queues, key, clock, metrics, log, bodyOf 
     if (!(await hasRoom(queue, message.body.length))) return false
     const { clientId, resultId, revision } = message
     const data = await sealResult(message.body, { clientId, resultId, revision }, key)
-    await queues.add(queue, { id: `r_${resultId}`, data })
+    await queues.add(queue, { id: `r_${resultId}`, data, redeliver: true })
     metrics.published.inc()
     return true
   }

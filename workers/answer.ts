@@ -2,13 +2,16 @@
 
 import { REASONS } from '../src/errors.ts'
 import type { Kind } from '../src/job/catalogue.ts'
-import { resultId } from '../src/job/ids.ts'
+import { refusalResultId, resultId } from '../src/job/ids.ts'
 import type { RecordResult } from '../src/job/outcome.ts'
 import { type FieldReason, problemOf } from '../src/job/problem.ts'
 
 export interface Answer {
   receiptId: string
+  /** 0: this answers an envelope beside a receipt that stands, and outranks nothing. */
   revision: number
+  /** Needed for revision 0. */
+  envelopeDigest?: Buffer
   kind: Kind
   jti: string
   reference: string | null
@@ -29,7 +32,10 @@ export interface Told {
 export function tell(answer: Answer): Told {
   const { receiptId, revision, kind, jti, reference, attempt, acceptedAt, completedAt, fields, success, records } =
     answer
-  const id = resultId(receiptId, revision)
+  const id =
+    revision === 0 && answer.envelopeDigest
+      ? refusalResultId(receiptId, answer.envelopeDigest)
+      : resultId(receiptId, revision)
   const failed = fields !== undefined
   const code = failed ? REASONS[fields[0]?.reason ?? 'internal'].code : (success?.code ?? 200)
   const body = JSON.stringify({

@@ -5,6 +5,7 @@ import { Fault, isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import { CATALOGUE, type Kind } from '../src/job/catalogue.ts'
 import { envelopeDigest } from '../src/job/digest.ts'
 import { Claims, lifetimeOf } from '../src/job/envelope.ts'
+import { clearNumbersOf, nameRefusal } from '../src/job/own-card.ts'
 import { receiptId as receiptIdOf } from '../src/job/ids.ts'
 import { fieldsOf } from '../src/job/problem.ts'
 import { parse } from '../src/job/refusal.ts'
@@ -16,6 +17,7 @@ import { type Authentic, authenticate } from './authenticate.ts'
 import type { Deps } from './deps.ts'
 import { noteDrop } from './drops.ts'
 import { handlerOf } from './handlers.ts'
+import { isNamedAfterItsCard, withoutOwnCard } from './own-card.ts'
 import { answerAgain, remember, tellWithoutReceipt } from './remember.ts'
 import { type Decision, type Handler, noEffect, type Selection, type Work } from './work.ts'
 
@@ -50,20 +52,14 @@ export async function attempt(
   const claims = parse(Claims, authentic.payload, 'body')
   if (isRefusal(claims)) return refuseEnvelope(unshaped(authentic, now, job.attempt), claims, deps)
   const work = workOf(authentic, claims.value, now, job.attempt)
-  const request = parse(CATALOGUE[claims.value.kind].request, claims.value.request, 'body')
+  // As it was sent: a schema's copy has lost what can't be copied, and that would pass unseen.
+  const request = parse(CATALOGUE[claims.value.kind].request, authentic.payload['request'], 'body')
   if (isRefusal(request)) return refuseEnvelope(work, request, deps)
   work.request = request.value
   seen({ kind: claims.value.kind, work })
-  if (
-    claims.value.reply_to !== undefined &&
-    !(await deps.directory.openReplyQueue(work.client.clientId, claims.value.reply_to))
-  ) {
-    return refuseEnvelope(
-      { ...work, claims: { ...claims.value, reply_to: undefined } as Claims },
-      refuse('reply_queues', 'body.reply_to'),
-      deps,
-    )
-  }
+  const refusal = nameRefusal(claims.value, clearNumbersOf(request.value))
+  if (refusal) return refuseEnvelope(work, refusal, deps)
+  if (!(await hasReplyQueue(work, deps))) return refuseEnvelope(work, refuse('reply_queues', 'body.reply_to'), deps)
   const handler = handlerOf(claims.value.kind)
   if (!handler) return refuseEnvelope(work, refuse('kind_unavailable', 'body.kind'), deps)
   return walk(handler, work, deps, selection)
@@ -101,8 +97,10 @@ async function walk(
     const refusal = admit(claims, client, holdsCard(claims), deps.clock())
     if (refusal) return refuseEnvelope(work, refusal, deps)
     prepared ??= await handler.prepare(work, opened, deps, stored, selection)
-    // A chunk refused as a whole spoils nothing: its jti stays free for the batch it really belongs to.
-    if (isRefusal(prepared) && CATALOGUE[claims.kind].bulk) return refuseEnvelope(work, prepared, deps)
+    // A chunk refused as a whole spoils nothing: its jti stays free for the batch it really belongs to. A job that gives
+    // its card away by its names leaves nothing that would keep them.
+    if (isRefusal(prepared) && (CATALOGUE[claims.kind].bulk || (await isNamedAfterItsCard(work, deps))))
+      return refuseEnvelope(work, prepared, deps)
     const decision: Decision = isRefusal(prepared) ? noEffect(prepared) : await handler.decide(work, prepared, deps)
     try {
       return await remember(work, digest, decision, stored, deps, selection.probe !== undefined)
@@ -137,7 +135,14 @@ export async function answerFault(work: Work<unknown>, deps: Deps): Promise<void
 }
 
 async function tellOnly(work: Work<unknown>, refusal: Refusal, deps: Deps): Promise<void> {
-  await tellWithoutReceipt(work, { fields: fieldsOf(refusal) }, deps)
+  const told = await withoutOwnCard(work, deps)
+  if (!(await hasReplyQueue(work, deps))) delete told.claims.reply_to
+  await tellWithoutReceipt(told, { fields: fieldsOf(refusal) }, deps)
+}
+
+/** Whoever is refused can't open more queues than others. */
+async function hasReplyQueue({ claims, client }: Work<unknown>, { directory }: Deps): Promise<boolean> {
+  return claims.reply_to === undefined || directory.openReplyQueue(client.clientId, claims.reply_to)
 }
 
 function workOf(authentic: Authentic, claims: Claims, now: number, attemptNo: number): Work<unknown> {
@@ -166,13 +171,17 @@ function unshaped(authentic: Authentic, now: number, attemptNo: number): Work<un
     typeof payload['iat'] === 'number' && Number.isFinite(payload['iat']) && Math.abs(payload['iat']) < 1e11
       ? payload['iat']
       : now / 1000
-  const claims = { iss, jti, kind, iat, request: {} } as Claims
+  const claims = { iss, jti, kind, iat, request: isObject(payload['request']) ? payload['request'] : {} } as Claims
   const replyTo = payload['reply_to']
   const reference = payload['reference']
   if (typeof replyTo === 'string' && /^[a-z0-9]{1,32}$/.test(replyTo)) claims.reply_to = replyTo
   if (Claims.shape.reference.safeParse(reference).success && reference !== undefined)
     claims.reference = reference as string
   return workOf(authentic, claims, now, attemptNo)
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function holdsCard(claims: Claims): boolean {

@@ -39,7 +39,7 @@ export async function prepareChanges(
       continue
     }
     const request = record.request as UpdateRecord
-    const card = await cardOf(request, context, deps)
+    const card = await cardOf(request, reference, context, deps)
     if (isRefusal(card)) refused.push(rejected(record, card))
     else {
       const given = { ...(card ? givenOf(card) : {}), ...plainFieldsOf(request) }
@@ -59,6 +59,7 @@ export async function prepareChanges(
 
 async function cardOf(
   request: UpdateRecord,
+  reference: string | undefined,
   context: ChunkContext,
   deps: Deps,
 ): Promise<CardInput | Refusal | undefined> {
@@ -70,7 +71,8 @@ async function cardOf(
   }
   if (request.encrypted_card === undefined) return undefined
   if (request.public_key_alias === undefined) return refuse('field_required', 'body.public_key_alias')
-  return openCapture(request.encrypted_card, request.public_key_alias, context.work.client, context.acceptedAt, deps)
+  const { encrypted_card: encrypted, public_key_alias: alias } = request
+  return openCapture(encrypted, alias, context.work.client, context.acceptedAt, { reference }, deps)
 }
 
 export async function decideChanges(

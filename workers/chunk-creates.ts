@@ -4,15 +4,12 @@ import { randomBytes } from 'node:crypto'
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import type { CreateRecord } from '../src/job/token-batch.ts'
 import type { Secret } from '../src/secret.ts'
-import * as dryRuns from '../src/store/dry-runs.ts'
-import * as guesses from '../src/store/guesses.ts'
 import { type Db, LostRace } from '../src/store/pool.ts'
 import type { Scope } from '../src/store/scopes.ts'
 import type { StoredToken } from '../src/store/tokens.ts'
 import * as tokens from '../src/store/tokens.ts'
 import { type CardInput, checkCard } from '../src/token/card.ts'
 import { type CardFacts, create, type Given } from '../src/token/decide.ts'
-import { holdsPan } from '../src/token/pan.ts'
 import { factsOf, scopeFor } from './card-facts.ts'
 import { type ChunkRecord, reasonOf } from './chunk.ts'
 import type { RecordOutcome } from './chunk-outcomes.ts'
@@ -76,9 +73,6 @@ function prepareCreate(
   if (foreign) return rejected(record, foreign)
   const finish = (card: CardInput | Refusal, field: string): PreparedCreate | RecordOutcome => {
     if (isRefusal(card)) return rejected(record, card)
-    // The file's reader saw this of a clear card; of an encrypted one only we can.
-    if (reference !== undefined && holdsPan(reference, card.pan.reveal()))
-      return rejected({ line, reference: undefined }, refuse('reference_pan', 'body.reference'))
     const facts = factsOf(
       card,
       scope,
@@ -96,7 +90,7 @@ function prepareCreate(
   if (card !== undefined) return finish(checkCard(card, 'body.card'), 'body.card')
   if (encrypted === undefined) return rejected(record, refuse('field_required', 'body.encrypted_card'))
   if (alias === undefined) return rejected(record, refuse('field_required', 'body.public_key_alias'))
-  return openCapture(encrypted, alias, context.work.client, context.acceptedAt, deps).then(opened =>
+  return openCapture(encrypted, alias, context.work.client, context.acceptedAt, { reference }, deps).then(opened =>
     finish(opened, 'body.encrypted_card'),
   )
 }
@@ -121,7 +115,8 @@ export function rejected(
   { line, reference }: { line: number; reference: string | undefined },
   refusal: Refusal,
 ): RecordOutcome {
-  return { line, reference, outcome: 'REJECTED', ...reasonOf(refusal), token: undefined }
+  const kept = refusal.reason === 'reference_pan' ? undefined : reference
+  return { line, reference: kept, outcome: 'REJECTED', ...reasonOf(refusal), token: undefined }
 }
 
 interface Folded {
@@ -138,7 +133,6 @@ export async function decideCreates(
 ): Promise<Decided> {
   if (prepared.length === 0) return { save: async () => [] }
   const stored = byCard(await tokens.findByFingerprints(deps.store, fingerprintsOf(prepared)))
-  if (!context.batch) return decideDryRun(prepared, stored, context, deps)
   const first = settle(prepared, stored, context, deps)
   noteMisses(context.work.client.clientId, first.created, deps)
   return {
@@ -171,11 +165,11 @@ async function settleLost(
   return outcomes
 }
 
-const fingerprintsOf = (prepared: readonly PreparedCreate[]) => [
+export const fingerprintsOf = (prepared: readonly PreparedCreate[]) => [
   ...new Map(prepared.map(({ key, facts }) => [key, facts.fingerprint])).values(),
 ]
 
-function byCard(rows: readonly StoredToken[]): Map<string, StoredToken> {
+export function byCard(rows: readonly StoredToken[]): Map<string, StoredToken> {
   return new Map(rows.flatMap(row => (row.fingerprint ? [[row.fingerprint.toString('latin1'), row]] : [])))
 }
 
@@ -203,7 +197,7 @@ interface KeyedOutcome extends RecordOutcome {
 }
 
 /** The rules, record by record in file order, over the rows as earlier records of the chunk left them. */
-function fold(
+export function fold(
   prepared: readonly PreparedCreate[],
   stored: ReadonlyMap<string, StoredToken>,
   context: ChunkContext,
@@ -259,60 +253,6 @@ function sealAll(folded: ReadonlyMap<string, Folded>, deps: Deps): void {
     if (entry.needsSeal) entry.row = sealRow(entry, entry.base, entry.pan, deps.ring, nonce)
     index += 1
   }
-}
-
-/** The same rules with no effect: what was seen is kept by fingerprint until the run is over, and no token is named. */
-async function decideDryRun(
-  prepared: readonly PreparedCreate[],
-  stored: Map<string, StoredToken>,
-  context: ChunkContext,
-  deps: Deps,
-): Promise<Decided> {
-  const { work } = context
-  const run = runOf(work.claims.jti)
-  const seen = await dryRuns.findScratch(deps.store, run, work.request.chunk, fingerprintsOf(prepared))
-  for (const { key, facts } of prepared) {
-    const row = seen.get(facts.fingerprint.toString('hex'))
-    if (row) stored.set(key, { ...(row as StoredToken), fingerprint: facts.fingerprint })
-  }
-  const guessed = await guessedDigits(prepared, work.client.clientId, deps)
-  const allowed = prepared.filter(one => !guessed.has(digitsOf(one)))
-  const { outcomes, folded } = fold(allowed, stored, context)
-  const refused = prepared
-    .filter(one => guessed.has(digitsOf(one)))
-    .map(one => rejected(one, refuse('guesses', one.field)))
-  const missed = prepared.filter(({ key }) => folded.has(key) && !stored.has(key))
-  return {
-    save: async db => {
-      const entries = [...folded.values()].flatMap(({ row }) =>
-        row.fingerprint ? { fingerprint: row.fingerprint, row: { ...row, fingerprint: null, sealed: null } } : [],
-      )
-      await dryRuns.saveScratch(db, run, work.request.chunk, entries)
-      for (const tokenScope of new Set(missed.map(({ scope }) => scope.tokenScope))) {
-        await guesses.add(
-          db,
-          work.client.clientId,
-          tokenScope,
-          missed.filter(({ scope }) => scope.tokenScope === tokenScope).map(digitsOf),
-        )
-      }
-      return [...outcomes, ...refused]
-    },
-  }
-}
-
-const digitsOf = ({ facts }: PreparedCreate) => `${facts.bin}${facts.lastFour}`
-const runOf = (jti: string) => jti.slice(0, jti.lastIndexOf('-'))
-
-async function guessedDigits(prepared: readonly PreparedCreate[], clientId: string, deps: Deps): Promise<Set<string>> {
-  const guessed = new Set<string>()
-  for (const tokenScope of new Set(prepared.map(({ scope }) => scope.tokenScope))) {
-    const digits = prepared.filter(({ scope }) => scope.tokenScope === tokenScope).map(digitsOf)
-    for (const found of await guesses.findAbove(deps.store, clientId, tokenScope, digits, deps.settings.guessesMax))
-      guessed.add(found)
-  }
-  if (guessed.size > 0) deps.metrics.guesses.inc({ mode: 'dry-run' }, guessed.size)
-  return guessed
 }
 
 function policyOf({ work, batch, acceptedAt }: ChunkContext) {

@@ -2,6 +2,7 @@
 // then does to a token is not decided here.
 import { isRefusal, type Reason, type Refusal, refuse } from '../src/errors.ts'
 import type { RecordKind } from '../src/job/catalogue.ts'
+import { clearNumbersOf, nameRefusal } from '../src/job/own-card.ts'
 import { fieldsOf } from '../src/job/problem.ts'
 import { parse } from '../src/job/refusal.ts'
 import {
@@ -64,7 +65,11 @@ function readRecord(plaintext: Buffer, start: number, end: number, kind: RecordK
   }
   const head = parse(RecordHead, value, 'body')
   if (isRefusal(head)) return { ...nameless, ...lineOf(value), ...reasonOf(head) }
-  const { line, reference, request, rejected } = head.value
+  const { line, reference, rejected } = head.value
+  // As it was sent: a schema's copy has lost what can't be copied.
+  const { request } = value as { request?: unknown }
+  const named = nameRefusal({ reference }, clearNumbersOf(request))
+  if (named) return { line, reference: undefined, ...reasonOf(named) }
   if (rejected) return { line, reference, reason: rejected.reason as Reason, field: undefined }
   const parsed = parse<RecordRequest>(RECORD_REQUESTS[kind], request ?? {}, 'body')
   return isRefusal(parsed) ? { line, reference, ...reasonOf(parsed) } : { line, reference, request: parsed.value }

@@ -2,7 +2,9 @@
 // few seconds, so that a revocation holds everywhere within ten.
 import type { KeyObject } from 'node:crypto'
 import type { Clock } from '../src/clock.ts'
+import { resultsQueue } from '../src/job/catalogue.ts'
 import type { Algorithm } from '../src/job/envelope.ts'
+import type { Queues } from '../src/queue/engine.ts'
 import * as binRanges from '../src/store/bin-ranges.ts'
 import * as captureKeys from '../src/store/capture-keys.ts'
 import type { Client } from '../src/store/clients.ts'
@@ -40,7 +42,7 @@ const BELIEVED_MS = 4_000
 const ENTRIES_MAX = 10_000
 
 /** Opens the directory; the BIN table is read once before it is used. */
-export async function openDirectory(store: Store, kek: KeyProvider, clock: Clock): Promise<Directory> {
+export async function openDirectory(store: Store, queues: Queues, kek: KeyProvider, clock: Clock): Promise<Directory> {
   const remembered = <T>(load: (key: string) => Promise<T>) => remember(load, clock)
   const opened = new Map<string, CaptureKey>()
   const clientOf = remembered(async clientId => {
@@ -70,6 +72,9 @@ export async function openDirectory(store: Store, kek: KeyProvider, clock: Clock
   })
   const replyQueueOf = remembered(async key => {
     const [clientId = '', replyTo = ''] = key.split(' ')
+    if (await replyQueues.register(store, clientId, replyTo)) return true
+    // Those whose users are done with them don't count.
+    await removeEmpty(store, queues, clientId, clock() - EMPTY_MS)
     return replyQueues.register(store, clientId, replyTo)
   })
   let ranges = new Map<number, BinRange>()
@@ -90,6 +95,17 @@ export async function openDirectory(store: Store, kek: KeyProvider, clock: Clock
     binRange: async id => (id === null ? undefined : ranges.get(id)),
     openReplyQueue: (clientId, replyTo) => replyQueueOf(`${clientId} ${replyTo}`),
     refresh,
+  }
+}
+
+/** A queue younger than this may be about to get its first result. */
+const EMPTY_MS = 60_000
+
+async function removeEmpty(store: Store, queues: Queues, clientId: string, before: number): Promise<void> {
+  for (const { replyTo, createdAt } of await replyQueues.list(store, clientId)) {
+    if (createdAt > before) continue
+    const { waiting, active, delayed } = await queues.depth(resultsQueue(clientId, replyTo))
+    if (waiting + active + delayed === 0) await replyQueues.remove(store, clientId, replyTo)
   }
 }
 

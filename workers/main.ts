@@ -92,7 +92,7 @@ async function openDeps(
   { config, log, metrics, lifetime, store, queues, kek, ring, installationKey }: Opened,
   inspect: Deps['inspect'],
 ): Promise<Deps> {
-  const directory = await openDirectory(store, kek, systemClock)
+  const directory = await openDirectory(store, queues, kek, systemClock)
   const bodyOf: AnnouncerOptions['bodyOf'] = row => bodyOfRow(row, { store, directory })
   const announcer = openAnnouncer({ store, queues, key: installationKey, clock: systemClock, metrics, log, bodyOf })
   lifetime.onClose('announcer', announcer.close)

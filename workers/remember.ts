@@ -73,8 +73,10 @@ export async function tellWithoutReceipt(
 ): Promise<void> {
   const { told, outboxId, revision } = await deps.store.transaction(
     async db => {
-      const revision = await outbox.nextRevision(db, work.receiptId)
-      const told = tell({ ...parts, ...headOf(work, deps.clock()), revision })
+      // Beside a receipt, whose highest revision holds, an answer to an envelope must not pass for the outcome.
+      const stands = (await receipts.find(db, work.receiptId)) !== undefined
+      const revision = stands ? 0 : await outbox.nextRevision(db, work.receiptId)
+      const told = tell({ ...parts, ...headOf(work, deps.clock()), revision, envelopeDigest: work.envelopeDigest })
       const { clientId, replyTo } = addressOf(work)
       const outboxId = await outbox.insert(db, {
         clientId,

@@ -11,6 +11,7 @@ import * as tokens from '../src/store/tokens.ts'
 import { type ChunkRecord, openChunk, readRecords } from './chunk.ts'
 import { decideChanges, type PreparedChange, prepareChanges } from './chunk-changes.ts'
 import { decideCreates, type PreparedCreate, prepareCreates } from './chunk-creates.ts'
+import { decideDryRun } from './chunk-dry-run.ts'
 import { count, pack, type RecordOutcome, toResult, unpack } from './chunk-outcomes.ts'
 import type { Deps } from './deps.ts'
 import type { Decision, Handler, Selection, Work } from './work.ts'
@@ -65,7 +66,7 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
   },
 
   async decide(work, { context, settled, creates, changes }, deps): Promise<Decision> {
-    const made = await decideCreates(creates, context, deps)
+    const made = await (context.batch ? decideCreates : decideDryRun)(creates, context, deps)
     const changed = await decideChanges(changes, context, deps)
     return {
       save: async db => {

@@ -27,12 +27,12 @@ export const tokenCreate: Handler<TokenCreate, undefined, Prepared> = {
   open: async () => undefined,
   digestText: work => requestText('token-create', work.claims.request),
 
-  async prepare({ request, client, acceptedAt }, _opened, deps) {
+  async prepare({ request, claims, client, acceptedAt }, _opened, deps) {
     const refusal = internalOnly(request, client, deps, 'body')
     if (refusal) return refusal
     const scope = await scopeFor(client, request.token_scope, deps.directory, 'body.token_scope')
     if (isRefusal(scope)) return scope
-    const card = await openCapture(request.encrypted_card, request.public_key_alias, client, acceptedAt, deps)
+    const card = await openCapture(request.encrypted_card, request.public_key_alias, client, acceptedAt, claims, deps)
     if (isRefusal(card)) return card
     const type = request.token_type ?? 'REUSE'
     const facts = factsOf(card, scope, request.card_brand, true, deps, 'body.encrypted_card')

@@ -27,7 +27,7 @@ export const tokenUpdate: Handler<TokenUpdate, undefined, Prepared> = {
   open: async () => undefined,
   digestText: work => requestText('token-update', work.claims.request),
 
-  async prepare({ request, client, acceptedAt }, _opened, deps) {
+  async prepare({ request, claims, client, acceptedAt }, _opened, deps) {
     if (request.scheme_token_action !== undefined)
       return refuse('scheme_action_unavailable', 'body.scheme_token_action')
     if (request.encrypted_card === undefined) return { card: undefined, given: plainFieldsOf(request) }
@@ -35,7 +35,7 @@ export const tokenUpdate: Handler<TokenUpdate, undefined, Prepared> = {
     // 404 comes before what is wrong with the card's content.
     const stored = await tokenFor(client, request.id, deps, 'body.id')
     if (isRefusal(stored)) return stored
-    const card = await openCapture(request.encrypted_card, request.public_key_alias, client, acceptedAt, deps)
+    const card = await openCapture(request.encrypted_card, request.public_key_alias, client, acceptedAt, claims, deps)
     if (isRefusal(card)) return card
     // A plain field beside the card overrides the one inside.
     return { card, given: { ...givenOf(card), ...plainFieldsOf(request) } }

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Fault } from '../../src/errors.ts'
 import { receiptId, resultId } from '../../src/job/ids.ts'
+import { clearNumbersOf, tellableNames } from '../../src/job/own-card.ts'
 import type { Result } from '../../src/job/result.ts'
 import type { ClientKind } from '../ask.ts'
 import { ClosedError, RefusedError } from './errors.ts'
@@ -153,14 +154,17 @@ export async function* bulk<T extends BulkItem>(
   }
 }
 
-async function untilSent(post: () => Promise<Posted>, stopped: AbortSignal): Promise<Posted> {
+/** Asks again while the queue is away, ever more slowly. Rejects with `Fault('queue_away')` once it is `stopped`. */
+export async function untilSent<T>(post: () => Promise<T>, stopped: AbortSignal): Promise<T> {
   for (let times = 0; ; times += 1) {
     try {
       return await post()
     } catch (error) {
-      if (!(error instanceof Fault) || error.code !== 'queue_away') throw error
+      if (!(error instanceof Fault) || error.code !== 'queue_away' || stopped.aborted) throw error
       const delayMs = Math.min(RETRY_MS * 2 ** Math.min(times, 16), RETRY_MS_MAX)
-      await pause(delayMs * (0.5 + Math.random() / 2), undefined, { signal: stopped })
+      await pause(delayMs * (0.5 + Math.random() / 2), undefined, { signal: stopped }).catch(() => {
+        throw error
+      })
     }
   }
 }
@@ -168,6 +172,7 @@ async function untilSent(post: () => Promise<Posted>, stopped: AbortSignal): Pro
 /** A refusal of ours in the form of a result. Nobody signed it. */
 function notSent(clientId: string, item: BulkItem & { jti: string }, { problem }: RefusedError): Result {
   const receipt = receiptId(clientId, item.jti)
+  const { jti, reference } = tellableNames(item, clearNumbersOf(item.request))
   const now = new Date(problem.timestamp).toISOString()
   return {
     v: 1,
@@ -176,8 +181,8 @@ function notSent(clientId: string, item: BulkItem & { jti: string }, { problem }
     receipt_id: receipt,
     revision: 0,
     kind: item.kind,
-    jti: item.jti,
-    ...(item.reference !== undefined && { reference: item.reference }),
+    jti,
+    ...(reference !== undefined && { reference }),
     status: 'FAILED',
     code: problem.code,
     error: problem,

@@ -3,7 +3,7 @@
 // column means isn't known here.
 import { isAscii, isUtf8 } from 'node:buffer'
 import type { Reason } from '../../src/errors.ts'
-import { type Block, readLines } from './lines.ts'
+import { type Block, readLines } from '../lines.ts'
 import { type Line, linesOf, type RowSink, readQuoted } from './quoted.ts'
 
 export interface CsvRow {

@@ -1,7 +1,7 @@
 // Small files that are either the old ones or the new ones, whatever crashes: written beside, synced, renamed.
 import { open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { codeOf, FileError } from './file-error.ts'
+import { codeOf, FileError } from '../file-error.ts'
 
 /** Mode 0600; replaces what was there. */
 export async function writeDurably(path: string, text: string): Promise<void> {

@@ -1,7 +1,7 @@
 // What the name of a file tells: the format of its rows and the layers around them, outermost first
 // (`cards.csv.gz.pgp` is OpenPGP around gzip around CSV). It never looks into the file.
 import { basename } from 'node:path'
-import { FileError } from './file-error.ts'
+import { FileError } from '../file-error.ts'
 
 export type Format = 'csv' | 'ndjson'
 export type Layer = 'gzip' | 'openpgp'

@@ -2,8 +2,8 @@
 // doesn't fit is told at once, with line and column; a name is quoted only where it can't be card data, for a file
 // without a header has a card in its first row.
 import { z } from 'zod'
+import { FileError } from '../file-error.ts'
 import { COLUMN_NAMES, COLUMNS, type ColumnName, isColumnOf, NEEDED, type RecordKind } from './columns.ts'
-import { FileError } from './file-error.ts'
 
 /** `--map`: their name → ours, or null to leave the column out. */
 export const ColumnMap = z.record(z.string(), z.union([z.string(), z.null()]))

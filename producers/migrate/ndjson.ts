@@ -2,10 +2,10 @@
 // row stands in for a header: a key unknown there stops the run, one that turns up later rejects its row.
 import { isUtf8 } from 'node:buffer'
 import type { Reason } from '../../src/errors.ts'
+import { FileError } from '../file-error.ts'
+import { readLines } from '../lines.ts'
 import { COLUMN_NAMES } from './columns.ts'
-import { FileError } from './file-error.ts'
 import { absent, type ColumnOptions, checkColumns, type Layout, resolve, shown } from './layout.ts'
-import { readLines } from './lines.ts'
 
 export interface NdjsonRow {
   line: number

@@ -16,7 +16,7 @@ import {
   readPrivateKey,
 } from 'openpgp'
 import type { Secret } from '../../src/secret.ts'
-import { FileError } from './file-error.ts'
+import { FileError } from '../file-error.ts'
 
 export interface OpenpgpKeys {
   decryption: PrivateKey

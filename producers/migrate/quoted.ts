@@ -5,7 +5,7 @@
 import { isUtf8 } from 'node:buffer'
 import { type Options, parse } from 'csv-parse/sync'
 import type { Reason } from '../../src/errors.ts'
-import { LINE_BYTES_MAX } from './lines.ts'
+import { LINE_BYTES_MAX } from '../lines.ts'
 
 /** A physical line with its end. */
 export interface Line {

@@ -4,9 +4,9 @@ import { createHash, type Hash } from 'node:crypto'
 import { type FileHandle, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { RecordResult } from '../../src/job/outcome.ts'
+import { codeOf, FileError } from '../file-error.ts'
 import { cellOf } from './cell.ts'
 import { cannotWrite, syncDirectory } from './durable.ts'
-import { codeOf, FileError } from './file-error.ts'
 
 export interface ResultColumns {
   /** A replay tells the token's status of now. */

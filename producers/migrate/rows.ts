@@ -1,10 +1,11 @@
 // The rows of an input as records ready to be sent, in arrays, with their physical lines. It knows nothing of where
 // the bytes come from nor of where the rows go.
+
+import { FileError } from '../file-error.ts'
+import { LINE_BYTES_MAX } from '../lines.ts'
 import { readCsv } from './csv.ts'
-import { FileError } from './file-error.ts'
 import type { Format } from './layers.ts'
 import { type ColumnOptions, type Layout, layoutOf } from './layout.ts'
-import { LINE_BYTES_MAX } from './lines.ts'
 import { ndjsonLayout, readNdjson } from './ndjson.ts'
 import { buildRow, type Row, rejectRow } from './record.ts'
 

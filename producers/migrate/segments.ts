@@ -2,7 +2,7 @@
 // those of the first. One running SHA-256 serves both ends: its state after each 16 MiB is that segment's mark (it
 // stands for the segment and all before it), and its last state is the digest that `sha256sum` prints.
 import { createHash } from 'node:crypto'
-import { FileError } from './file-error.ts'
+import { FileError } from '../file-error.ts'
 
 export const SEGMENT_BYTES = 16 * 1024 * 1024
 

@@ -4,9 +4,10 @@ import { isRefusal } from '../../src/errors.ts'
 import type { RecordResult } from '../../src/job/outcome.ts'
 import type { Result } from '../../src/job/result.ts'
 import type { Client } from '../client.ts'
+import { untilSent } from '../client/bulk.ts'
+import { FileError } from '../file-error.ts'
 import { tokenBatch } from '../token-batch.ts'
 import type { RowChunk } from './chunks.ts'
-import { FileError } from './file-error.ts'
 import type { Output } from './output.ts'
 import type { ResultRow } from './results.ts'
 import type { MigrateDeps, MigrateOptions } from './run.ts'
@@ -48,6 +49,7 @@ export async function sendChunks(
     onProgress()
   }
   const stopWatching = watchForWorkers(deps, () => window.length > 0)
+  deps.queues.on('away', () => deps.stream.write('tokenmill: the queue server is away; waiting for it ...\n'))
   try {
     for await (const chunk of chunks) {
       if (deps.stop.aborted) {
@@ -74,7 +76,7 @@ async function send(
   options: MigrateOptions,
   plan: Plan,
   client: Client,
-  { credentials }: MigrateDeps,
+  { credentials, stop }: MigrateDeps,
 ): Promise<Result> {
   const ask = await tokenBatch(
     client.clientId,
@@ -91,7 +93,8 @@ async function send(
     { number: chunk.number, lines: chunk.rows.map(row => row.json) },
   )
   if (isRefusal(ask)) throw new Error(`broken law: a chunk has its form (${ask.reason} ${ask.field})`)
-  return client.call('token-batch', ask.request, { jti: ask.jti, block: ask.block, timeoutMs: ANSWER_MS_MAX })
+  const given = { jti: ask.jti, block: ask.block, timeoutMs: ANSWER_MS_MAX }
+  return untilSent(() => client.call('token-batch', ask.request, given), stop)
 }
 
 /** Blocks are JWEs, so the client's file must name a key for those. */

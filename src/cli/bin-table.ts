@@ -3,7 +3,7 @@
 import { createReadStream } from 'node:fs'
 import type { Command } from 'commander'
 import { readCsv } from '../../producers/migrate/csv.ts'
-import { codeOf } from '../../producers/migrate/file-error.ts'
+import { codeOf } from '../../producers/file-error.ts'
 import { isRefusal, REASONS } from '../errors.ts'
 import * as audits from '../store/audits.ts'
 import * as binRanges from '../store/bin-ranges.ts'

@@ -1,7 +1,7 @@
 // How a command ends: the exit statuses, and the one line it says when it doesn't end well. Messages of foreign errors
 // can quote their input, so they aren't repeated; what they mean is.
 import { CommanderError } from 'commander'
-import { FileError } from '../../producers/migrate/file-error.ts'
+import { FileError } from '../../producers/file-error.ts'
 import { ConfigError } from '../config.ts'
 import { FAULTS, Fault } from '../errors.ts'
 import { describeError } from '../log.ts'

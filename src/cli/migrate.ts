@@ -1,7 +1,7 @@
 // `tokenmill migrate FILE`: reads the options, hands them to the producer, prints what came of it.
 import { readFile } from 'node:fs/promises'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { FileError } from '../../producers/migrate/file-error.ts'
+import { FileError } from '../../producers/file-error.ts'
 import { type ColumnMap, parseMap } from '../../producers/migrate/layout.ts'
 import { type MigrateOptions, migrate, type Summary } from '../../producers/migrate/run.ts'
 import { systemClock } from '../clock.ts'

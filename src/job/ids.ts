@@ -25,6 +25,11 @@ export function jobId(clientId: string, jti: string): string {
   return `j_${createHash('sha256').update(`${clientId}\n${jti}`).digest('base64url')}`
 }
 
+/** Of an answer that is no revision of its receipt: a refused envelope, by what it was. */
+export function refusalResultId(receipt: string, envelopeDigest: Buffer): string {
+  return uuidV5(RESULT_NAMESPACE, `${receipt}\n${envelopeDigest.toString('base64url')}`)
+}
+
 /** The same receipt and revision always give the same result id, on each delivery. */
 export function resultId(receipt: string, revision: number): string {
   return uuidV5(RESULT_NAMESPACE, `${receipt}\n${revision}`)

@@ -20,6 +20,8 @@ export interface QueuedJob {
   data: unknown
   /** 0 or none is first; `submit` uses 10. */
   priority?: number
+  /** A consumer that isn't ours decides by these options: offered again until it is taken, never given up. */
+  redeliver?: boolean
 }
 
 export interface ReceivedJob {

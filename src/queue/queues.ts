@@ -153,13 +153,14 @@ export function openQueues(server: Server, options: QueueOptions): Queues {
   }
 }
 
+const REDELIVERED = { attempts: 1_000_000, backoff: { type: 'fixed', delay: 5_000 }, removeOnFail: false } as const
+
 function asked(queue: string, job: QueuedJob) {
   assert(/^[A-Za-z_][A-Za-z0-9_-]{0,127}$/.test(job.id), 'a job id is deterministic, has no colon and is no number')
   const opts = {
     jobId: job.id,
-    attempts: 1,
+    ...(job.redeliver ? REDELIVERED : { attempts: 1, removeOnFail: true }),
     removeOnComplete: true,
-    removeOnFail: true,
     stackTraceLimit: 0,
     sizeLimit: DATA_BYTES_MAX,
     ...(job.priority && { priority: job.priority }),

@@ -7,6 +7,7 @@ import { foldLine } from './decide-batch.ts'
 import { type Given, isAnalytic, writeFacets } from './facet.ts'
 import { analyticsTokenOf, type CardFacts, type CreateContext, freshRow, renew, stand, writeType } from './fresh-row.ts'
 import { follow, type LifecycleEvent, tombstone } from './lifecycle.ts'
+import { holdsLike } from './pan.ts'
 import type { TokenRow } from './token.ts'
 import { changed, created, type Moment, touched, type Verdict } from './verdict.ts'
 
@@ -38,8 +39,8 @@ export function create(row: TokenRow | undefined, given: Given, card: CardFacts,
  */
 export function update(row: TokenRow, { card, ...given }: Given & { card?: CardFacts }, context: Moment): Verdict {
   if (row.status === 'DELETED') return refuse('token_not_found', 'body.id')
-  const past = pastRefusal(given, context.now)
-  if (past) return past
+  const wrong = pastRefusal(given, context.now) ?? namedRefusal(given, row) ?? (card && namedRefusal(given, card))
+  if (wrong) return wrong
   const draft = { ...row }
   const linked = card !== undefined && link(draft, card)
   const wrote = writeFacets(draft, given, card?.brand ?? given.cardBrand ?? row.brand)
@@ -72,6 +73,14 @@ export function lifecycle(row: TokenRow, event: LifecycleEvent, context: Moment,
   const draft = { ...row }
   stand(draft, next)
   return changed(draft, context)
+}
+
+/** Name and address lie in clear: neither may hold the number of the card they stand beside. */
+function namedRefusal(given: Given, { bin, lastFour }: Pick<TokenRow, 'bin' | 'lastFour'>): Refusal | undefined {
+  if (bin === null || lastFour === null) return undefined
+  const holds = (text: string | undefined) => text !== undefined && holdsLike(text, { bin, lastFour })
+  if (holds(given.cardHolderName)) return refuse('field_value', 'body.card_holder_name')
+  return holds(given.cardHolderEmail) ? refuse('field_value', 'body.card_holder_email') : undefined
 }
 
 function pastRefusal(given: Given, at: number): Refusal | undefined {

@@ -36,6 +36,39 @@ export function holdsPan(text: string, pan: string): boolean {
   return digits.length >= pan.length && digits.includes(pan)
 }
 
+/** What of a card may be known to anybody: the first digits and the last four. */
+export interface Shown {
+  /** Six digits or eight. */
+  bin: string
+  lastFour: string
+  /** Of the whole number; 12 to 19 where it isn't known. */
+  length?: number
+}
+
+/**
+ * Does the text hold this card's number, or one that looks the same when its middle is hidden? Who was told only of the
+ * very number could find the hidden digits out by trying.
+ */
+export function holdsLike(text: string, { bin, lastFour, length }: Shown): boolean {
+  const digits = digitsOf(text)
+  if (digits.length < (length ?? PAN_LENGTH.least)) return false
+  const hidden = (whole: number) => Math.max(0, whole - bin.length - lastFour.length)
+  const [least, most] = length === undefined ? [PAN_LENGTH.least, PAN_LENGTH.most] : [length, length]
+  return new RegExp(`${bin}\\d{${hidden(least)},${hidden(most)}}${lastFour}`).test(digits)
+}
+
+/** The first six and the last four of a number, and its length. */
+export function shownOf(number: string): Shown {
+  return { bin: number.slice(0, 6), lastFour: number.slice(-4), length: number.length }
+}
+
+const NUMBER = /(?<![0-9A-Za-z])\d(?:[ -]?\d){11,18}(?![0-9A-Za-z])/g
+
+/** Runs of 12 to 19 digits, grouped or not: what may be meant as a card number, a good one or a misspelt one. */
+export function numbersIn(text: string): string[] {
+  return text.match(NUMBER)?.map(number => number.replace(/\D/g, '')) ?? []
+}
+
 const FOREIGN = /[^\0-\x7f]/
 
 // Full-width digits and their like count as what they look like.

@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Checkpoint, checkSameBatch, readCheckpoint, writeCheckpoint } from '../../producers/migrate/checkpoint.ts'
 import { readCsv } from '../../producers/migrate/csv.ts'
-import { FileError } from '../../producers/migrate/file-error.ts'
+import { FileError } from '../../producers/file-error.ts'
 import {
   checkManifestFree,
   type Manifest,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { FileError } from '../../producers/migrate/file-error.ts'
+import { FileError } from '../../producers/file-error.ts'
 import { countRows, type RowOptions, readRows } from '../../producers/migrate/rows.ts'
 import { RECORD_REQUESTS, RecordHead } from '../../src/job/token-batch.ts'
 import { collect, inPieces } from './bytes.ts'

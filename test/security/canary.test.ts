@@ -205,7 +205,7 @@ create trigger fail before insert on tokenmill.token for each row when (new.card
       row(named.pan, named.pan),
       row('r6', card('row 6').pan, '99/99'),
       row('DEFECT r7', card('row 7').pan),
-      row('ABORT r8', card('row 8').pan),
+      row('r8', card('row 8').pan, '13/31'),
       row('r9', card('row 9').pan, '12/31', card('row 9').pan),
       `r10,${card('row 10').pan},12/31,ANNA,one too many`,
       `r11,"${card('row 11').pan}"x,12/31,ANNA`,
@@ -214,12 +214,20 @@ create trigger fail before insert on tokenmill.token for each row when (new.card
     await writeFile(file, rows.join('\n'))
     const first = await migrate(file)
     expect(first, first.stderr).toMatchObject({ code: 3 })
-    expect(JSON.parse(first.stdout)).toMatchObject({ rows: 11, created: 2, duplicate: 1, rejected: 6, failed: 2 })
+    expect(JSON.parse(first.stdout)).toMatchObject({ rows: 11, created: 2, duplicate: 1, rejected: 7, failed: 1 })
     const replayed = await migrate(file)
-    expect(JSON.parse(replayed.stdout)).toMatchObject({ variant: 'replay', created: 2, failed: 2 })
+    expect(JSON.parse(replayed.stdout)).toMatchObject({ variant: 'replay', created: 2, failed: 1 })
     const rehearsed = await migrate(file, '--dry-run')
     expect(rehearsed, rehearsed.stderr).toMatchObject({ code: 3 })
   }, 120_000)
+
+  it('is at hand when a process dies', async () => {
+    const file = join(inputs, 'abort.csv')
+    await writeFile(file, `reference,card_number,expiry\nABORT,${card('abort').pan},12/31\nr2,${card('beside').pan},12/31\n`)
+    const done = await migrate(file)
+    expect(done, done.stderr).toMatchObject({ code: 3 })
+    expect(JSON.parse(done.stdout)).toMatchObject({ created: 1, failed: 1 })
+  }, 60_000)
 
   it('stands where the names of columns should, and stops the run', async () => {
     const { pan } = card('header')
@@ -301,7 +309,7 @@ create trigger fail before insert on tokenmill.token for each row when (new.card
     if (engine.redisUrls?.[0]) places.push(...(await readRedis(engine.redisUrls[0], engine.prefix)))
     places.push(...(await readDatabase(engine.databaseUrl)))
     places.push(...(await readFiles(installation.dataDir)))
-    const given = ['cards.csv', 'header-0.csv', 'header-1.csv', 'header-2.csv', 'keys.ndjson', 'jobs.ndjson'].map(name => join(inputs, name))
+    const given = ['cards.csv', 'abort.csv', 'header-0.csv', 'header-1.csv', 'header-2.csv', 'keys.ndjson', 'jobs.ndjson'].map(name => join(inputs, name))
     places.push(...(await readFiles(inputs, new Set(given))))
     places.push(...(await readFiles(inject('runDir'))).filter(({ name }) => /server\.log$/.test(name)))
     workers.signal('SIGTERM')

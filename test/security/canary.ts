@@ -62,6 +62,7 @@ export function findTraces(canaries: readonly Canary[], places: readonly Place[]
   return places.flatMap(({ name: place, text }) => {
     const joined = text.replaceAll(/(?<=\d)[ ._/\\-]{1,2}(?=\d)/g, '')
     return needles.flatMap(({ canary, as, needle }) => {
+      if (as === 'separated' && text.includes(needle)) return []
       const where = as === 'separated' ? joined : text
       const at = where.indexOf(needle)
       return at < 0 ? [] : [{ canary, place, as, near: around(where, at, needle) }]

@@ -59,7 +59,7 @@ async function valueOf(redis: Redis, key: string): Promise<string> {
     case 'set':
       return (await redis.smembers(key)).join('\n')
     case 'zset':
-      return (await redis.zrange(key, 0, -1, 'WITHSCORES')).join('\n')
+      return (await redis.zrange(key, '0', '-1', 'WITHSCORES')).join('\n')
     case 'stream':
       return JSON.stringify(await redis.xrange(key, '-', '+'))
     case 'none':

@@ -1,6 +1,6 @@
 // Bytes into blocks of whole physical lines, in bounded memory whatever the bytes are: a line over 64 KiB is passed
 // over and told, not collected. It doesn't look into a line.
-import { CHUNK } from '../../src/job/token-batch.ts'
+import { CHUNK } from '../src/job/token-batch.ts'
 import { FileError } from './file-error.ts'
 
 export const LINE_BYTES_MAX = CHUNK.lineBytesMax

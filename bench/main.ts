@@ -1,0 +1,142 @@
+// `npm run bench`: each case beside its limit, measured in the same run on the same machine; only the ratios count.
+// `npm run bench -- --rows 1000000` for other sizes, `--engine redis` for one engine.
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { writeSample } from '../producers/migrate/sample.ts'
+import { runBare } from './bare.ts'
+import { runDecrypt } from './decrypt.ts'
+import { writeEncrypted } from './encrypted.ts'
+import { runMigrate } from './migrate.ts'
+import { runNaive } from './naive.ts'
+import { type EngineName, openPlace, type Place } from './place.ts'
+import { runSingle } from './single.ts'
+
+interface Line {
+  case: string
+  engine: string
+  rows: number
+  perSecond: number
+  limit: string
+  limitPerSecond: number
+  ratio: number
+  [more: string]: unknown
+}
+
+const { values } = parseArgs({
+  options: {
+    rows: { type: 'string', default: '200000' },
+    engine: { type: 'string' },
+    cases: { type: 'string', default: 'abc' },
+  },
+})
+const rows = Number(values.rows)
+const engines = (values.engine ? [values.engine] : ['redis', 'postgres']) as EngineName[]
+
+const lines: Line[] = []
+const place = await openPlace()
+try {
+  for (const engine of engines) {
+    if (values.cases.includes('a')) lines.push(...(await wholeFile(place, engine)))
+    if (values.cases.includes('b')) lines.push(await encryptedFile(place, engine))
+    if (values.cases.includes('c')) lines.push(await singleJobs(place, engine))
+  }
+} finally {
+  await place.close()
+}
+print(lines)
+
+/** (a) beside (d), measured before and after it, and beside the naive way. */
+async function wholeFile(where: Place, engine: EngineName): Promise<Line[]> {
+  const file = join(where.dir, `cards-${engine}.csv`)
+  await writeSample(file, { rows, seed: 1, now: Date.now() })
+  const bare = async () => {
+    const installation = await where.open(engine)
+    return runBare(installation, rows).finally(installation.close)
+  }
+  const before = await bare()
+  const installation = await where.open(engine)
+  const run = await runMigrate(installation, file).finally(installation.close)
+  const after = await bare()
+  const limitPerSecond = (before.perSecond + after.perSecond) / 2
+  const { perSecond, residentMiB } = run
+  const line: Line = {
+    case: 'a: migrate, whole file',
+    engine,
+    rows,
+    perSecond,
+    limit: 'd: bare loop',
+    limitPerSecond,
+    ratio: perSecond / limitPerSecond,
+    residentMiB,
+  }
+  if (engine !== 'redis') return [line]
+  const other = await where.open(engine)
+  const naive = await runNaive(other, Math.min(rows, 20_000)).finally(other.close)
+  return [
+    line,
+    {
+      ...line,
+      limit: 'one job and INSERT a card',
+      limitPerSecond: naive.perSecond,
+      ratio: perSecond / naive.perSecond,
+    },
+  ]
+}
+
+async function encryptedFile(where: Place, engine: EngineName): Promise<Line> {
+  const installation = await where.open(engine)
+  const size = Math.min(rows, 20_000)
+  const file = join(where.dir, `encrypted-${engine}.csv`)
+  await writeEncrypted(file, size, installation)
+  const before = await runDecrypt()
+  const { perSecond } = await runMigrate(installation, file).finally(installation.close)
+  const after = await runDecrypt()
+  const limitPerSecond = (before.perSecond + after.perSecond) / 2
+  return {
+    case: 'b: migrate, a JWE a row',
+    engine,
+    rows: size,
+    perSecond,
+    limit: `e: RSA-2048, ${availableParallelism()} cores`,
+    limitPerSecond,
+    ratio: perSecond / limitPerSecond,
+  }
+}
+
+async function singleJobs(where: Place, engine: EngineName): Promise<Line> {
+  const installation = await where.open(engine)
+  const { perSecond, rows: size } = await runSingle(installation, Math.min(rows, 3_000)).finally(installation.close)
+  const { perSecond: limitPerSecond } = await runDecrypt()
+  return {
+    case: 'c: token-create, one by one',
+    engine,
+    rows: size,
+    perSecond,
+    limit: `e: RSA-2048, ${availableParallelism()} cores`,
+    limitPerSecond,
+    ratio: perSecond / limitPerSecond,
+  }
+}
+
+function print(all: readonly Line[]): void {
+  const cells = all.map(line => [
+    line.case,
+    line.engine,
+    String(line.rows),
+    line.perSecond.toFixed(0),
+    line.limit,
+    line.limitPerSecond.toFixed(0),
+    line.ratio.toFixed(2),
+  ])
+  const table = [['case', 'engine', 'rows', 'cards/s', 'beside', 'its /s', 'ratio'], ...cells]
+  const widths = table[0]?.map((_, column) => Math.max(...table.map(row => row[column]?.length ?? 0))) ?? []
+  for (const row of table)
+    console.log(
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+  for (const line of all) console.log(JSON.stringify(line))
+}

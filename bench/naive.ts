@@ -1,0 +1,62 @@
+// What (a) is held against besides its limit: one BullMQ job per card, one INSERT each, on the same servers. No
+// signature, no receipt, no result: what a first attempt would look like.
+
+import { randomBytes, randomUUID } from 'node:crypto'
+import { Queue, Worker } from 'bullmq'
+import { Redis } from 'ioredis'
+import pg from 'pg'
+import { panOf } from '../producers/migrate/sample.ts'
+import { Secret } from '../src/secret.ts'
+import type { Installation } from '../test/support/installation.ts'
+
+const CONCURRENCY = 20
+const CHUNK = 1_000
+
+/** Cards a second from the first job's adding to the last row. Redis only. */
+export async function runNaive(installation: Installation, rows: number): Promise<{ rows: number; perSecond: number }> {
+  const { vault, scope, env } = installation
+  const pool = new pg.Pool({ connectionString: vault.database.url, max: CONCURRENCY })
+  await pool.query(
+    'create table if not exists public.naive (token_id uuid primary key, fingerprint bytea unique, sealed bytea, last_four text)',
+  )
+  const connect = () => new Redis(env['REDIS_URL'] ?? '', { maxRetriesPerRequest: null })
+  const clients = [connect(), connect()]
+  const queue = new Queue('naive', { connection: clients[0] as Redis, prefix: '{naive}' })
+  let done = 0
+  const finished = Promise.withResolvers<void>()
+  const worker = new Worker(
+    'naive',
+    async job => {
+      const pan = new Secret((job.data as { pan: string }).pan)
+      const tokenId = randomUUID()
+      const { sealed } = vault.ring.seal(pan, tokenId, scope)
+      await pool.query('insert into public.naive values ($1, $2, $3, $4) on conflict do nothing', [
+        tokenId,
+        vault.ring.fingerprint(pan, scope),
+        sealed,
+        pan.reveal().slice(-4),
+      ])
+      done += 1
+      if (done === rows) finished.resolve()
+    },
+    { connection: clients[1] as Redis, prefix: '{naive}', concurrency: CONCURRENCY, removeOnComplete: { count: 0 } },
+  )
+  await worker.waitUntilReady()
+  const began = performance.now()
+  for (let start = 0; start < rows; start += CHUNK) {
+    const size = Math.min(CHUNK, rows - start)
+    await queue.addBulk(
+      Array.from({ length: size }, (_, index) => ({
+        name: 'card',
+        data: { pan: panOf(start + index, 1), salt: randomBytes(4).toString('hex') },
+      })),
+    )
+  }
+  await finished.promise
+  const perSecond = (rows * 1000) / (performance.now() - began)
+  await worker.close()
+  await queue.close()
+  for (const client of clients) client.disconnect()
+  await pool.end()
+  return { rows, perSecond }
+}

@@ -1,0 +1,42 @@
+// A job's own names, jti and reference, are kept, told again and written into files: none may hold the number of the card
+// that the job is about. Which numbers those are is found out here for a request in clear; an encrypted card's are told.
+import { type Refusal, refuse } from '../errors.ts'
+import { holdsLike, numbersIn, shownOf } from '../token/pan.ts'
+
+export interface Names {
+  jti?: string | undefined
+  reference?: string | undefined
+}
+
+/** Where a request has a card in clear, allowed there or not. */
+const PLACES = ['card', 'cardNumber', 'card_number', 'pan', 'id'] as const
+
+export function clearNumbersOf(request: unknown): string[] {
+  if (!isObject(request)) return []
+  const values = PLACES.flatMap(place => {
+    const value = request[place]
+    return isObject(value) ? Object.values(value) : [value]
+  })
+  return values.flatMap(value => (typeof value === 'string' || typeof value === 'number' ? numbersIn(`${value}`) : []))
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null
+}
+
+function givesAway(name: string | undefined, numbers: readonly string[]): boolean {
+  return name !== undefined && name.length >= 12 && numbers.some(number => holdsLike(name, shownOf(number)))
+}
+
+export function nameRefusal({ jti, reference }: Names, numbers: readonly string[]): Refusal | undefined {
+  if (givesAway(jti, numbers)) return refuse('jti_pan', 'body.jti')
+  return givesAway(reference, numbers) ? refuse('reference_pan', 'body.reference') : undefined
+}
+
+/** The names as they may be told: a `jti` without its digits (the receipt's id still names the job), no `reference`. */
+export function tellableNames<N extends Names>(names: N, numbers: readonly string[]): N {
+  const told = { ...names }
+  if (told.jti !== undefined && givesAway(told.jti, numbers)) told.jti = told.jti.replace(/\d/g, '*')
+  if (givesAway(told.reference, numbers)) delete told.reference
+  return told
+}

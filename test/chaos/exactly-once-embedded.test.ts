@@ -1,0 +1,69 @@
+// A migration with no server at all: the command starts its own PostgreSQL and its own workers, and both die.
+import { chmodSync, mkdtempSync } from 'node:fs'
+import { join } from 'node:path'
+import { Client } from 'pg'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { ensureDevClient } from '../../src/cli/dev-client.ts'
+import { openSession, openVault } from '../../src/cli/open.ts'
+import { makeScope } from '../../src/cli/scope.ts'
+import { findPostmaster } from '../../src/embedded/cluster.ts'
+import { findPlace } from '../../src/embedded/place.ts'
+import { attach, discard } from '../../src/embedded/server.ts'
+import { until } from '../support/until.ts'
+import { childrenRunning, kill9, type Place, QUICK } from './bundle.ts'
+import { type CardFile, disturb, newFile } from './migration.ts'
+
+describe('every effect of a migration happens once (embedded)', () => {
+  let dir: string
+  let place: Place
+  const files: CardFile[] = []
+  beforeAll(async () => {
+    dir = mkdtempSync(join(inject('runDir'), 'embedded-'))
+    // As root, the server's account has to get through.
+    chmodSync(dir, 0o711)
+    const engines = { DATABASE_URL: '', REDIS_URL: '', TOKENMILL_DATA_DIR: dir, TOKENMILL_PROCESSES: '2' }
+    const env = { ...process.env, ...QUICK, ...engines }
+    const session = openSession({ ...process, env }, 'test')
+    try {
+      const { path: clientFile, file } = await ensureDevClient(session)
+      const { store } = await openVault(session)
+      const features = { par: false, networkTokens: false, requestor: 'MERCHANT', binDigits: 8 } as const
+      const another = await makeScope(store, { entityId: file.entity_id, ...features })
+      for (const scope of [file.token_scope ?? '', another.tokenScope]) files.push(await newFile(dir, scope))
+      place = { env, clientFile, ask }
+    } finally {
+      await session.lifetime.close()
+    }
+  }, 120_000)
+  afterAll(() => discard(dir))
+
+  /** Attached to for one question: a witness that stayed would start the server again by itself. */
+  async function ask<R>(text: string, values: unknown[] = []): Promise<R[]> {
+    const { url, release } = await attach(dir)
+    const client = new Client({ connectionString: url })
+    await client.connect()
+    const { rows } = await client.query(text, values)
+    await client.end()
+    await release()
+    return rows as R[]
+  }
+
+  const postmaster = async () => findPostmaster(await findPlace(dir))?.pid ?? -1
+
+  it('though its PostgreSQL was killed, and the run goes on by itself', async () => {
+    const runs = await disturb(place, files[0] as CardFile, async () => kill9([await postmaster()]))
+    expect(runs).toBe(1)
+  }, 120_000)
+
+  it('though command, workers and PostgreSQL were killed at once, and the same command continues it', async () => {
+    const runs = await disturb(place, files[1] as CardFile, async ({ child }) => {
+      kill9([child.pid, ...childrenRunning('worker-process', child.pid), await postmaster()])
+      await child.exit
+    })
+    expect(runs).toBe(2)
+  }, 120_000)
+
+  it('and the last command leaves no server behind', async () => {
+    await until(async () => (await postmaster()) === -1)
+  })
+})
