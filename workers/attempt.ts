@@ -5,8 +5,8 @@ import { Fault, isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import { CATALOGUE, type Kind } from '../src/job/catalogue.ts'
 import { envelopeDigest } from '../src/job/digest.ts'
 import { Claims, lifetimeOf } from '../src/job/envelope.ts'
-import { clearNumbersOf, nameRefusal } from '../src/job/own-card.ts'
 import { receiptId as receiptIdOf } from '../src/job/ids.ts'
+import { clearNumbersOf, nameRefusal } from '../src/job/own-card.ts'
 import { fieldsOf } from '../src/job/problem.ts'
 import { parse } from '../src/job/refusal.ts'
 import type { ReceivedJob } from '../src/queue/engine.ts'
@@ -96,6 +96,8 @@ async function walk(
     if (stored && !(redo && stored.requestDigest.equals(digest))) return recall(stored, digest, work, deps)
     const refusal = admit(claims, client, holdsCard(claims), deps.clock())
     if (refusal) return refuseEnvelope(work, refusal, deps)
+    // A chunk shows its records itself.
+    if (!CATALOGUE[claims.kind].bulk) deps.inspect?.({ reference: claims.reference })
     prepared ??= await handler.prepare(work, opened, deps, stored, selection)
     // A chunk refused as a whole spoils nothing: its jti stays free for the batch it really belongs to. A job that gives
     // its card away by its names leaves nothing that would keep them.

@@ -18,8 +18,8 @@ export interface Deps {
   clock: Clock
   metrics: Metrics
   log: Logger
-  /** Sees each record of a chunk before it is decided. Tests make it misbehave; production has none. */
-  inspect?: (record: { line: number; reference?: string | undefined }) => void
+  /** Sees each record before it is decided, be it of a chunk or a job of its own. Tests make it misbehave; production has none. */
+  inspect?: (record: { line?: number; reference?: string | undefined }) => void
 }
 
 export interface Settings {

@@ -47,7 +47,7 @@ export interface RunOptions {
 
 export type WorkerRole = 'interactive' | 'bulk'
 
-const CONCURRENCY = { interactive: 10, bulk: 4 } as const
+const CONCURRENCY = { interactive: 16, bulk: 4 } as const
 const SWEEP_MS = 1_000
 /** Younger rows are being published by whoever wrote them. */
 const SWEEP_AGE_MS = 3_000

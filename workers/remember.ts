@@ -1,6 +1,5 @@
 // The end of the line: the effect, the receipt and the outbox row in one transaction; then the answer, told at once.
 import { isRefusal, REASONS } from '../src/errors.ts'
-import { resultId } from '../src/job/ids.ts'
 import { tookEffect } from '../src/job/outcome.ts'
 import { fieldsOf } from '../src/job/problem.ts'
 import * as outbox from '../src/store/outbox.ts'
@@ -34,17 +33,11 @@ export async function remember(
           return { settled, told: undefined }
         }
         const receipt = receiptOf(work, requestDigest, settled, previous, deps.clock())
-        const revision = previous
+        const told = previous
           ? await receipts.revise(db, { ...receipt, revision: previous.revision })
           : await receipts.insert(db, receipt)
         if (probe) throw new ProbeDone()
-        const address = {
-          ...addressOf(work),
-          resultId: resultId(work.receiptId, revision),
-          receiptId: work.receiptId,
-          revision,
-        }
-        return { settled, told: { receipt, ...address, outboxId: await outbox.insert(db, { ...address, body: null }) } }
+        return { settled, told: { receipt, ...told } }
       },
       { lock: work.receiptId },
     )

@@ -2,8 +2,8 @@
 // nothing of it.
 import { createReadStream } from 'node:fs'
 import type { Command } from 'commander'
-import { readCsv } from '../../producers/migrate/csv.ts'
 import { codeOf } from '../../producers/file-error.ts'
+import { readCsv } from '../../producers/migrate/csv.ts'
 import { isRefusal, REASONS } from '../errors.ts'
 import * as audits from '../store/audits.ts'
 import * as binRanges from '../store/bin-ranges.ts'

@@ -9,7 +9,7 @@ import { openInstallationKey } from './installation-key.ts'
 import { openQueues, openSession, openVault } from './open.ts'
 import { processTerminal } from './terminal.ts'
 
-const STORE_CONNECTIONS = 12
+const STORE_CONNECTIONS = { interactive: 20, bulk: 10 } as const
 
 /** Ends the process. `inspect` is for tests that make a record misbehave. */
 export async function runWorkerProcess(options: { inspect?: Deps['inspect'] } = {}): Promise<never> {
@@ -19,7 +19,7 @@ export async function runWorkerProcess(options: { inspect?: Deps['inspect'] } = 
   const session = openSession(processTerminal(), name)
   let status = 0
   try {
-    const vault = await openVault(session, STORE_CONNECTIONS)
+    const vault = await openVault(session, STORE_CONNECTIONS[role])
     const queues = await openQueues(session, vault.database, kindsOf(role, undefined).length)
     const claimed = await queues.claimInstallation(vault.installationId)
     if (claimed !== vault.installationId) {

@@ -1,5 +1,6 @@
 // What is to be told, kept until it was, and for some days after so that it can be told again. Selected by state,
 // never by an id that grew: ids commit out of order.
+import { resultId } from '../job/ids.ts'
 import { plains } from './columns.ts'
 import type { Db } from './pool.ts'
 
@@ -19,7 +20,7 @@ interface Row {
   outbox_id: number
   client_id: string
   reply_to: string | null
-  result_id: string
+  result_id: string | null
   receipt_id: string
   revision: number
   body: string | null
@@ -33,7 +34,7 @@ function outboxOf(row: Row): OutboxRow {
     outboxId: row.outbox_id,
     clientId: row.client_id,
     replyTo: row.reply_to,
-    resultId: row.result_id,
+    resultId: row.result_id ?? resultId(row.receipt_id, row.revision),
     receiptId: row.receipt_id,
     revision: row.revision,
     body: row.body,

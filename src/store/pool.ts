@@ -70,7 +70,16 @@ export function openStore(url: string, options: StoreOptions): Store {
     options: `-c search_path=tokenmill -c timezone=UTC${role ? ` -c role=${role}` : ` ${LOOKUPS_ONLY}`}`,
   })
   pool.on('error', error => log.warn({ err: error }, 'an idle store connection was lost'))
+  pool.on('connect', survive)
   return storeOf(pool)
+}
+
+/**
+ * A connection that dies between two statements of a transaction has nobody to tell: its error would end the process.
+ * The next statement on it fails, and that is where it is dealt with.
+ */
+export function survive(client: pg.PoolClient): void {
+  client.on('error', () => undefined)
 }
 
 function storeOf(pool: pg.Pool): Store {

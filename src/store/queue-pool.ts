@@ -1,14 +1,14 @@
 // The connections of BullMQ's PostgreSQL engine: one pool per process, acting as the role that owns the schema `bullmq`
 // and has no rights on ours. What travels on them is the queue room's affair.
 import pg from 'pg'
-import { meaningOf } from './pool.ts'
+import { meaningOf, survive } from './pool.ts'
 
 const ROLE = 'tokenmill_queue'
 const OPTIONS = `-c search_path=bullmq -c role=${ROLE}`
 
 /** The caller ends it, after the queues that use it. */
 export function openQueuePool(url: string, max: number): pg.Pool {
-  return new pg.Pool({
+  const pool = new pg.Pool({
     connectionString: url,
     max,
     connectionTimeoutMillis: 10_000,
@@ -17,6 +17,8 @@ export function openQueuePool(url: string, max: number): pg.Pool {
     application_name: 'tokenmill queues',
     options: OPTIONS,
   })
+  pool.on('connect', survive)
+  return pool
 }
 
 /** Runs `work` on one connection of that role, with the right to make its schema. */

@@ -139,44 +139,56 @@ const INSERT = `with told as (
   where not exists (select from tokenmill.receipt where receipt_id = $1)
   returning revision
 )
-select revision from written`
+insert into tokenmill.outbox (day, client_id, reply_to, receipt_id, revision)
+select current_date, $2, $8, $1, revision from written returning outbox_id, revision`
 
-/** Writes the receipt; LostRace if there is one already. Returns its revision. */
-export async function insert(db: Db, receipt: Receipt): Promise<number> {
-  const { rows } = await db.query<{ revision: number }>({
-    name: 'receipt-insert',
-    text: INSERT,
-    values: valuesOf(receipt),
-  })
-  const revision = rows[0]?.revision
-  if (revision === undefined) throw new LostRace('the receipt was written meanwhile')
-  return revision
+/** A receipt that was just written, and the outbox row that will tell it. */
+export interface Written {
+  revision: number
+  outboxId: number
 }
 
-const REVISE = `update tokenmill.receipt set status = $2, code = $3, counts = $4::jsonb, outcomes = $5, failed_records = $6, attempt = $7,
-completed_at = $8, envelope_digest = $9,
-revision = greatest(revision, (select max(o.revision) from tokenmill.outbox as o where o.receipt_id = $1)) + 1 where receipt_id = $1 and revision = $10 returning revision`
+/** Writes the receipt and its outbox row; LostRace if there is a receipt already. */
+export async function insert(db: Db, receipt: Receipt): Promise<Written> {
+  return writtenOf(await db.query<WrittenRow>({ name: 'receipt-insert', text: INSERT, values: valuesOf(receipt) }))
+}
 
-/** A chunk whose failed records were decided anew: the same receipt, one revision higher. */
-export async function revise(db: Db, receipt: Receipt): Promise<number> {
-  const { rows } = await db.query<{ revision: number }>({
-    text: REVISE,
-    values: [
-      receipt.receiptId,
-      receipt.status,
-      receipt.code,
-      receipt.counts && JSON.stringify(receipt.counts),
-      receipt.outcomes,
-      receipt.failedRecords,
-      receipt.attempt,
-      new Date(receipt.completedAt),
-      receipt.envelopeDigest,
-      receipt.revision,
-    ],
-  })
-  const revision = rows[0]?.revision
-  if (revision === undefined) throw new LostRace('the receipt was revised meanwhile')
-  return revision
+interface WrittenRow {
+  revision: number
+  outbox_id: number
+}
+
+function writtenOf({ rows }: { rows: WrittenRow[] }): Written {
+  const row = rows[0]
+  if (row === undefined) throw new LostRace('the receipt was written meanwhile')
+  return { revision: row.revision, outboxId: row.outbox_id }
+}
+
+const REVISE = `with revised as (
+  update tokenmill.receipt set status = $2, code = $3, counts = $4::jsonb, outcomes = $5, failed_records = $6, attempt = $7,
+    completed_at = $8, envelope_digest = $9,
+    revision = greatest(revision, (select max(o.revision) from tokenmill.outbox as o where o.receipt_id = $1)) + 1
+  where receipt_id = $1 and revision = $10 returning client_id, revision
+)
+insert into tokenmill.outbox (day, client_id, reply_to, receipt_id, revision)
+select current_date, client_id, $11, $1, revision from revised returning outbox_id, revision`
+
+/** A chunk whose failed records were decided anew: the same receipt, one revision higher, and its outbox row. */
+export async function revise(db: Db, receipt: Receipt): Promise<Written> {
+  const values = [
+    receipt.receiptId,
+    receipt.status,
+    receipt.code,
+    receipt.counts && JSON.stringify(receipt.counts),
+    receipt.outcomes,
+    receipt.failedRecords,
+    receipt.attempt,
+    new Date(receipt.completedAt),
+    receipt.envelopeDigest,
+    receipt.revision,
+    receipt.replyTo,
+  ]
+  return writtenOf(await db.query<WrittenRow>({ text: REVISE, values }))
 }
 
 /** Receipts of a batch's chunks, in order. */

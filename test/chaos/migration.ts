@@ -44,8 +44,10 @@ export interface Run {
   end(): Promise<Exit & { stderr: string; json: Record<string, unknown> }>
 }
 
-export function startMigrate({ env, clientFile }: Place, { path, scope }: CardFile): Run {
-  const args = ['migrate', path, '--scope', scope, '--client', clientFile, '--chunk', `${CHUNK}`, '--json']
+export function startMigrate(place: Omit<Place, 'ask'>, file: Pick<CardFile, 'path' | 'scope'>, chunk = CHUNK): Run {
+  const { env, clientFile } = place
+  const { path, scope } = file
+  const args = ['migrate', path, '--scope', scope, '--client', clientFile, '--chunk', `${chunk}`, '--json']
   const child = startCommand(args, { env: env as Record<string, string> })
   const end = async () => {
     const exit = await child.exit

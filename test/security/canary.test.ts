@@ -35,7 +35,7 @@ describeEngines('card data', engine => {
   beforeAll(async () => {
     inputs = await mkdtemp(join(tmpdir(), 'tokenmill-inputs-'))
     metricsPort = await freePort()
-    installation = await openInstallation(engine, { TOKENMILL_LOG_LEVEL: 'trace' })
+    installation = await openInstallation(engine, { TOKENMILL_LOG_LEVEL: 'trace', TOKENMILL_LOCK_SECONDS: '3' })
     const env = { ...installation.env, TOKENMILL_METRICS_PORT: String(metricsPort) }
     workers = startScript('test/security/workers.ts', [], { env })
     await workers.line(/workers work/)
@@ -138,14 +138,16 @@ create trigger fail before insert on tokenmill.token for each row when (new.card
   }, 60_000)
 
   it('is refused in clear, whatever it is called', async () => {
+    const { pan } = card('clear')
     const refused = async (kind: string, request: Json, claims: Json = {}) => {
-      const jti = await send(installation.queues, installation.credentials, { claims: { kind, request, ...claims } })
+      const queue = kind === pan ? 'token-update' : kind
+      const forged = { claims: { kind, request, ...claims }, queue }
+      const jti = await send(installation.queues, installation.credentials, forged)
       const answer = await desk.answer(jti)
       expect([400, 403, 404]).toContain(answer.code)
       return answer
     }
     const scope = { token_scope: installation.scope }
-    const { pan } = card('clear')
     const number = { cardNumber: pan, expiryMonth: 1, expiryYear: 2031, cvv: CVV }
     expect(details(await refused('token-create', { ...scope, card: number }))).toMatchObject({ 'body.card': 'card_not_allowed' })
     expect((await refused('token-create', { ...scope, card: number }, { reference: pan })).reference).toBeUndefined()
@@ -231,7 +233,7 @@ create trigger fail before insert on tokenmill.token for each row when (new.card
 
   it('stands where the names of columns should, and stops the run', async () => {
     const { pan } = card('header')
-    const headers = [`r1,${pan},12/31`, `reference,card_number,expiry,${pan}`, `reference,card_number,expiry,my_${pan}_x`]
+    const headers = [`r1,${pan},12/31`, `reference,card_number,expiry,my_${pan}_x`]
     for (const [index, header] of headers.entries()) {
       const file = join(inputs, `header-${index}.csv`)
       await writeFile(file, `${header}\nr1,${pan},12/31,x\n`)
@@ -309,7 +311,7 @@ create trigger fail before insert on tokenmill.token for each row when (new.card
     if (engine.redisUrls?.[0]) places.push(...(await readRedis(engine.redisUrls[0], engine.prefix)))
     places.push(...(await readDatabase(engine.databaseUrl)))
     places.push(...(await readFiles(installation.dataDir)))
-    const given = ['cards.csv', 'abort.csv', 'header-0.csv', 'header-1.csv', 'header-2.csv', 'keys.ndjson', 'jobs.ndjson'].map(name => join(inputs, name))
+    const given = ['cards.csv', 'abort.csv', 'header-0.csv', 'header-1.csv', 'keys.ndjson', 'jobs.ndjson'].map(name => join(inputs, name))
     places.push(...(await readFiles(inputs, new Set(given))))
     places.push(...(await readFiles(inject('runDir'))).filter(({ name }) => /server\.log$/.test(name)))
     workers.signal('SIGTERM')

@@ -2,7 +2,7 @@
 // And the desk at which their answers, if any, are found.
 import { createPrivateKey, generateKeyPairSync, type JsonWebKey, type KeyObject, randomUUID, sign } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import type { Client } from '../../producers/client.ts'
 import type { Credentials } from '../../producers/client-file.ts'
 import { JOB_TYP } from '../../src/job/envelope.ts'
@@ -22,6 +22,8 @@ export interface Forged {
   payload?: string | Buffer
   key?: KeyObject
   block?: string
+  /** The queue it is put into; that of its kind. */
+  queue?: string
 }
 
 /** The claims of a good job of this client, over which a test lays what is wrong. */
@@ -66,8 +68,6 @@ export async function systemCredentials(dataDir: string, name: string, like: Cre
   return { ...like, signingKey: { clientId: name, kid: jwk.kid, alg: 'EdDSA', privateKey } }
 }
 
-export const folderOf = (file: string) => dirname(file)
-
 export interface Desk {
   /** Every answer so far to this jti. */
   answersTo(jti: string): Result[]
@@ -105,6 +105,6 @@ export async function send(queues: Queues, credentials: Credentials, forged: For
   const { kind, jti } = claimsOf(credentials, { jti: `f-${randomUUID()}`, ...forged.claims }) as { kind: string; jti: string }
   const jws = forge(credentials, { ...forged, claims: { ...forged.claims, jti } })
   const data = forged.block === undefined ? { jws } : { jws, block: forged.block }
-  await put(queues, kind, data, typeof jti === 'string' ? jobId(credentials.signingKey.clientId, jti) : undefined)
+  await put(queues, forged.queue ?? kind, data, typeof jti === 'string' ? jobId(credentials.signingKey.clientId, jti) : undefined)
   return jti
 }

@@ -204,7 +204,8 @@ create table tokenmill.outbox (
   day date not null,
   client_id text not null,
   reply_to text,
-  result_id uuid not null,
+  -- Only where the row carries its text; else it follows from receipt and revision.
+  result_id uuid,
   receipt_id uuid not null,
   revision integer not null,
   body text,

@@ -1,0 +1,80 @@
+// Records and jobs that kill the process working them, or find a bug in it: they end alone.
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { panOf } from '../../producers/migrate/sample.ts'
+import { jobId } from '../../src/job/ids.ts'
+import { failedList } from '../../src/queue/failed.ts'
+import type { Supervised } from '../../workers/supervise.ts'
+import { describeEngines } from '../support/engines.ts'
+import { type Installation, openInstallation } from '../support/installation.ts'
+import { until } from '../support/until.ts'
+import { QUICK } from './bundle.ts'
+import { readResults, startMigrate } from './migration.ts'
+
+const MISBEHAVING = fileURLToPath(new URL('../support/misbehaving-worker.ts', import.meta.url))
+const ROWS = 1_000
+const POISON: Record<number, string> = { 123: 'POISON-CRASH', 777: 'POISON-THROW' }
+
+describeEngines('poison', engine => {
+  let installation: Installation
+  let workers: Supervised
+  beforeAll(async () => {
+    installation = await openInstallation(engine, { ...QUICK, TOKENMILL_LOCK_SECONDS: '2' })
+  }, 60_000)
+  afterAll(() => installation?.close())
+
+  const begin = async (role: 'interactive' | 'bulk', script?: string) => {
+    await workers?.close()
+    workers = await installation.startWorkers({ roles: [role], processes: 1, ...(script ? { script } : {}) })
+  }
+
+  it('in a batch fails alone, and is decided anew by the same file', async () => {
+    const path = join(installation.dataDir, 'poison.csv')
+    const row = (_: unknown, index: number) => `${POISON[index] ?? `row-${index}`},${panOf(index, 42)},12,2031`
+    const lines = ['reference,card_number,expiry_month,expiry_year', ...Array.from({ length: ROWS }, row)]
+    await writeFile(path, `${lines.join('\n')}\n`)
+    const ask = async <R>(text: string) => (await installation.vault.store.query<R>({ text })).rows
+    const file = { path, scope: installation.scope }
+    await begin('bulk', MISBEHAVING)
+    const first = await startMigrate(installation, file, 500).end()
+    expect(first, first.stderr).toMatchObject({ code: 3, json: { complete: true, created: ROWS - 2, failed: 2 } })
+    const failed = (await readResults(`${path}.results.csv`)).filter(({ outcome }) => outcome === 'FAILED')
+    expect(failed.map(({ reference, code }) => `${reference} ${code}`)).toEqual(['POISON-CRASH 500', 'POISON-THROW 500'])
+    const revisions = () => ask<{ n: number }>('select revision as n from tokenmill.receipt order by chunk')
+    const before = (await revisions()).map(({ n }) => n)
+    await begin('bulk')
+    const again = await startMigrate(installation, file, 500).end()
+    expect(again, again.stderr).toMatchObject({ code: 0, json: { complete: true, created: ROWS, failed: 0 } })
+    expect((await revisions()).map(({ n }, chunk) => n > (before[chunk] ?? n))).toEqual([true, true])
+    expect(await ask('select count(*)::int as n, sum(version)::int as v from tokenmill.token')).toEqual([{ n: ROWS, v: ROWS }])
+  }, 120_000)
+
+  it('as a job fails alone, leaves a copy, and frees its id', async () => {
+    const client = await installation.connect()
+    const call = async (index: number, reference: string) => {
+      const card = { cardNumber: panOf(index, 77), expiryMonth: 12, expiryYear: 2031 }
+      const request = { token_scope: installation.scope, ...(await client.encryptCard(card)) }
+      return { request, answer: client.call('token-create', request, { jti: `job-${index}`, reference }) }
+    }
+    // All lie there before the process that dies takes them.
+    const references = Array.from({ length: 10 }, (_, index) => (index === 4 ? 'POISON-CRASH' : `innocent-${index}`))
+    references.push('POISON-THROW')
+    const calls = await Promise.all(references.map((reference, index) => call(index, reference)))
+    await until(async () => (await installation.queues.depth('token-create')).waiting === references.length)
+    await begin('interactive', MISBEHAVING)
+    const results = await Promise.all(calls.map(({ answer }) => answer))
+    expect(results.map(({ code }) => code)).toEqual(references.map(name => (name.startsWith('POISON') ? 500 : 200)))
+    const copies = await failedList(installation.queues, 'token-create')
+    expect(copies.map(({ code }) => code).sort()).toEqual(['crashed', 'defect'])
+    for (const index of [4, 10]) {
+      const id = jobId(client.clientId, `job-${index}`)
+      await until(async () => !(await installation.queues.has('token-create', id)), { what: 'its id to be free' })
+    }
+    await begin('interactive')
+    const again = await client.call('token-create', calls[4]?.request, { jti: 'job-4' })
+    expect(again).toMatchObject({ status: 'SUCCEEDED', receipt_id: results[4]?.receipt_id })
+    expect(again.revision).toBeGreaterThan(results[4]?.revision ?? 0)
+  }, 120_000)
+})

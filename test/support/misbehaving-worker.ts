@@ -1,0 +1,10 @@
+// A worker process that does as it is told by a record's reference: it dies of POISON-CRASH, and POISON-THROW finds a
+// bug in it. All else it works as any worker does.
+import { runWorkerProcess } from '../../src/cli/worker-process.ts'
+
+await runWorkerProcess({
+  inspect({ reference }) {
+    if (reference === 'POISON-CRASH') process.kill(process.pid, 'SIGKILL')
+    if (reference === 'POISON-THROW') throw new Error('broken law: poison is never worked')
+  },
+})
