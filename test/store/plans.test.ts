@@ -1,0 +1,74 @@
+// A worker's statements get index look-ups even from a plan that was made on empty tables and never made again.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openLog } from '../../src/log.ts'
+import { type Db, openStore, type Statement, type Store } from '../../src/store/pool.ts'
+import * as receipts from '../../src/store/receipts.ts'
+import * as sequences from '../../src/store/sequences.ts'
+import * as tokens from '../../src/store/tokens.ts'
+import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
+
+describe('on an empty, never analysed table, the generic plan', () => {
+  let database: FreshDatabase
+  let store: Store
+  beforeAll(async () => {
+    database = await freshDatabase()
+    store = openStore(database.url, { log: openLog('silent'), connectionsMax: 2 })
+  })
+  afterAll(async () => {
+    await store?.close()
+    await database?.drop()
+  })
+
+  /** Runs `use` on a store that explains what it is asked; answers the plans. */
+  async function plansOf(use: (db: Db) => Promise<unknown>): Promise<string> {
+    const plans: string[] = []
+    const explaining: Db = {
+      async query<R>({ text }: Statement) {
+        const { rows } = await store.query<{ 'QUERY PLAN': string }>({
+          text: `explain (generic_plan, costs off) ${text}`,
+        })
+        plans.push(rows.map(row => row['QUERY PLAN']).join('\n'))
+        return { rows: [] as R[], count: 0 }
+      },
+    }
+    await use(explaining).catch(() => undefined)
+    return plans.join('\n\n')
+  }
+
+  const id = '01890000-0000-7000-8000-000000000000'
+  it.each([
+    [
+      'finds cards by fingerprint',
+      (db: Db) => tokens.findByFingerprints(db, [Buffer.alloc(32)]),
+      /Index Scan using one_live_token_per_card/,
+    ],
+    ['finds tokens by id', (db: Db) => tokens.findByIds(db, [id]), /Index Scan using token_pkey/],
+    [
+      'updates tokens by id',
+      (db: Db) =>
+        tokens.updateAll(db, [
+          {
+            tokenId: id,
+            version: 2,
+            createdAt: 0,
+            updatedAt: 0,
+            fingerprint: null,
+            sealed: null,
+            mark: null,
+          } as unknown as tokens.StoredToken,
+        ]),
+      /Index Scan using token_pkey/,
+    ],
+    ['finds a receipt in every week', (db: Db) => receipts.find(db, id), /Index Scan using receipt_\d+_pkey/],
+    [
+      'finds the mark of a sequence',
+      (db: Db) => sequences.find(db, 'c', id),
+      /Index (Only )?Scan using sequence_mark_pkey/,
+    ],
+  ])('%s by its index', async (_, use, index) => {
+    const plan = await plansOf(use)
+    expect(plan).toMatch(index)
+    expect(plan).not.toMatch(/Seq Scan on (token|receipt|sequence_mark)/)
+    expect(plan).not.toMatch(/Hash Join|Merge Join/)
+  })
+})
