@@ -41,7 +41,8 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
         answer(200, await metrics.registry.metrics(), metrics.registry.contentType)
       },
     }
-    if (jwks) pages['/.well-known/jwks.json'] = async () => answer(200, JSON.stringify(await jwks()), 'application/json')
+    if (jwks)
+      pages['/.well-known/jwks.json'] = async () => answer(200, JSON.stringify(await jwks()), 'application/json')
     const page = pages[new URL(request.url ?? '/', 'http://ops').pathname]
     if (!page || (request.method !== 'GET' && request.method !== 'HEAD')) return answer(404, 'not found\n')
     page().catch(() => answer(500, 'could not be read\n'))
@@ -62,15 +63,23 @@ async function listen(server: Server, host: string, first: number): Promise<numb
   for (let port = first; ; port += 1) {
     try {
       await new Promise<void>((resolve, reject) => {
-        server.once('error', reject)
-        server.listen(port, host, () => {
-          server.off('error', reject)
+        const onListening = () => {
+          server.off('error', onError)
           resolve()
-        })
+        }
+        // Both go, or each taken port would leave one behind.
+        const onError = (error: Error) => {
+          server.off('listening', onListening)
+          reject(error)
+        }
+        server.once('error', onError)
+        server.once('listening', onListening)
+        server.listen(port, host)
       })
       return (server.address() as AddressInfo).port
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE' || first === 0 || port >= first + PORTS_TRIED) throw error
+      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE' || first === 0 || port >= first + PORTS_TRIED)
+        throw error
     }
   }
 }

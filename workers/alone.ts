@@ -4,11 +4,11 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { Fault } from '../src/errors.ts'
 import type { Kind } from '../src/job/catalogue.ts'
 import { peek } from '../src/job/envelope.ts'
+import { describeError } from '../src/log.ts'
 import type { Disposition, ReceivedJob } from '../src/queue/engine.ts'
-import { identify } from './attempt.ts'
 import type { Deps } from './deps.ts'
 import { findPoison } from './poison.ts'
-import { giveUp } from './run-job.ts'
+import { backoffMs, giveUp, RETRY, untilStoreIsBack } from './run-job.ts'
 
 /** What is asked of the child, one at a time. */
 export interface Asked {
@@ -17,9 +17,11 @@ export interface Asked {
   probe?: { from: number; to: number }
 }
 
-export type Told = { ready: true } | { disposition: Disposition } | { ok: boolean }
+/** `unknown`: the probe failed, but not by its records. */
+export type Told = { ready: true } | { disposition: Disposition } | { ok: boolean | 'unknown' }
 
 export interface Cell {
+  /** Never throws. */
   run(job: ReceivedJob, signal: AbortSignal, deps: Deps): Promise<Disposition>
 }
 
@@ -27,21 +29,20 @@ export interface Cell {
 export function openCell(script: string, env: NodeJS.ProcessEnv): Cell {
   let child: ChildProcess | undefined
   let turn: Promise<unknown> = Promise.resolve()
+  let inLine = 0
 
+  /** Undefined where the child died of it. */
   async function ask(asked: Asked): Promise<Told | undefined> {
-    child ??= await begin()
-    const asking = child
+    const asking = child ?? (await begin())
     return new Promise(resolve => {
-      const ended = () => {
-        child = undefined
-        resolve(undefined)
-      }
+      const ended = () => resolve(undefined)
       asking.once('exit', ended)
       asking.once('message', (told: Told) => {
         asking.off('exit', ended)
         resolve(told)
       })
-      asking.send(asked)
+      // One that can't be spoken to any more is about to exit.
+      asking.send(asked, () => {})
     })
   }
 
@@ -51,40 +52,60 @@ export function openCell(script: string, env: NodeJS.ProcessEnv): Cell {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       serialization: 'advanced',
     })
+    child = started
     return new Promise((resolve, reject) => {
       started.once('message', () => resolve(started))
-      started.once('exit', () => reject(new Fault('store_busy')))
+      started.once('exit', () => {
+        if (child === started) child = undefined
+        reject(new Fault('store_busy'))
+      })
     })
-  }
-
-  async function run(job: ReceivedJob, signal: AbortSignal, deps: Deps): Promise<Disposition> {
-    const first = await ask({ job, poison: [] })
-    if (first) return 'disposition' in first ? first.disposition : { retryInMs: 1000 }
-    deps.log.error({ job: job.id }, 'a job crashed the process that worked it alone')
-    const size = chunkSize(job)
-    const poison =
-      size === undefined
-        ? undefined
-        : await findPoison(size, async (from, to) => {
-            const told = await ask({ job, poison: [], probe: { from, to } })
-            return told !== undefined && 'ok' in told && told.ok
-          })
-    const second = poison && (await ask({ job, poison }))
-    if (second && 'disposition' in second) return second.disposition
-    return giveUp(job, await identify(job, deps), new Fault('crashed'), deps, signal)
-  }
-
-  return {
-    run(job, signal, deps) {
-      const mine = turn.then(() => run(job, signal, deps).finally(() => leave()))
-      turn = mine.catch(() => {})
-      return mine
-    },
   }
 
   function leave(): void {
     child?.kill()
     child = undefined
+  }
+
+  async function run(job: ReceivedJob, signal: AbortSignal, deps: Deps): Promise<Disposition> {
+    try {
+      // What it couldn't open when it began, it may be able to when all is back.
+      child ??= await begin().catch(() => untilStoreIsBack(deps, signal).then(begin))
+      const first = await ask({ job, poison: [] })
+      if (first) return 'disposition' in first ? first.disposition : { retryInMs: backoffMs(job.attempt) }
+      deps.log.error({ job: job.id }, 'a job crashed the process that worked it alone')
+      const second = await askWithoutPoison(job)
+      if (second && 'disposition' in second) return second.disposition
+    } catch (error) {
+      deps.log.warn({ job: job.id, error: describeError(error) }, 'a job could not be worked alone')
+      if (signal.aborted) return { deferMs: backoffMs(1) }
+      if (job.attempt < RETRY.attemptsMax) return { retryInMs: backoffMs(job.attempt) }
+    }
+    return giveUp(job, undefined, new Fault('crashed'), deps, signal)
+  }
+
+  /** A chunk, its bad records left out; undefined where there are none to be told apart. */
+  async function askWithoutPoison(job: ReceivedJob): Promise<Told | undefined> {
+    const size = chunkSize(job)
+    if (size === undefined) return undefined
+    const poison = await findPoison(size, async (from, to) => {
+      const told = await ask({ job, poison: [], probe: { from, to } })
+      if (told && 'ok' in told && told.ok === 'unknown') throw new Fault('store_busy')
+      return told !== undefined && 'ok' in told && told.ok === true
+    })
+    return poison && ask({ job, poison })
+  }
+
+  return {
+    run(job, signal, deps) {
+      inLine += 1
+      const mine = turn.then(() => run(job, signal, deps))
+      turn = mine.finally(() => {
+        inLine -= 1
+        if (inLine === 0) leave()
+      })
+      return mine
+    },
   }
 }
 

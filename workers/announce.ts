@@ -42,13 +42,22 @@ export interface AnnouncerOptions {
   bodyOf: (row: outbox.OutboxRow) => Promise<string | undefined>
 }
 
+/** What this process knows of the room in one results queue. */
 interface Room {
-  unread: number
-  checkedAt: number
+  /** Results that it may still publish before it looks again. */
+  left: number
+  isFull: boolean
+  lookedAt: number
+  looking: Promise<void> | undefined
+  /** Published, and perhaps not yet there. */
+  underway: number
   bytesOfOne: number
 }
 
 const ROOM_MS = 500
+/** A look grants this part of what is free: so many processes may look at once without publishing too much. */
+const SHARE = 1 / 16
+const ROOMS_MAX = 1_000
 const SENT_FLUSH_MS = 25
 const HELD_BACK_MS = 2_000
 const SWEEP_ROWS = 200
@@ -60,27 +69,54 @@ export function openAnnouncer({ store, queues, key, clock, metrics, log, bodyOf 
   let flushing: Promise<void> | undefined
   let timer: NodeJS.Timeout | undefined
 
-  /** Whether one more result fits; asks the queue at most every half second and counts along meanwhile. */
-  async function hasRoom(queue: string, bytes: number): Promise<boolean> {
-    let room = rooms.get(queue)
-    if (!room || clock() - room.checkedAt > ROOM_MS) {
-      const { waiting, active } = await queues.depth(queue)
-      room = { unread: waiting + active, checkedAt: clock(), bytesOfOne: room?.bytesOfOne ?? bytes }
-      if (rooms.size > 1000) rooms.clear()
-      rooms.set(queue, room)
-    }
+  function roomOf(queue: string): Room {
+    const known = rooms.get(queue)
+    if (known) return known
+    if (rooms.size >= ROOMS_MAX) rooms.clear()
+    const room: Room = { left: 0, isFull: false, lookedAt: 0, looking: undefined, underway: 0, bytesOfOne: 1 }
+    rooms.set(queue, room)
+    return room
+  }
+
+  async function look(queue: string, room: Room): Promise<void> {
+    // One that a failing consumer put off is unread, too.
+    const { waiting, active, delayed } = await queues.depth(queue)
+    const most = Math.min(RESULTS.unreadMax, Math.floor(RESULTS.unreadBytesMax / room.bytesOfOne))
+    room.left = Math.max(0, Math.floor((most - waiting - active - delayed - room.underway) * SHARE))
+    room.isFull = room.left === 0
+    room.lookedAt = clock()
+  }
+
+  /** Takes the place of one more result, if there is one. */
+  async function takePlace(queue: string, room: Room, bytes: number): Promise<boolean> {
     room.bytesOfOne = Math.max(bytes, room.bytesOfOne * 0.99)
-    if (room.unread >= RESULTS.unreadMax || room.unread * room.bytesOfOne >= RESULTS.unreadBytesMax) return false
-    room.unread += 1
-    return true
+    for (;;) {
+      if (clock() - room.lookedAt <= ROOM_MS) {
+        if (room.isFull) return false
+        if (room.left > 0) {
+          room.left -= 1
+          room.underway += 1
+          return true
+        }
+      }
+      room.looking ??= look(queue, room).finally(() => {
+        room.looking = undefined
+      })
+      await room.looking
+    }
   }
 
   async function send(message: Message): Promise<boolean> {
     const queue = resultsQueue(message.clientId, message.replyTo)
-    if (!(await hasRoom(queue, message.body.length))) return false
-    const { clientId, resultId, revision } = message
-    const data = await sealResult(message.body, { clientId, resultId, revision }, key)
-    await queues.add(queue, { id: `r_${resultId}`, data, redeliver: true })
+    const room = roomOf(queue)
+    if (!(await takePlace(queue, room, message.body.length))) return false
+    try {
+      const { clientId, resultId, revision } = message
+      const data = await sealResult(message.body, { clientId, resultId, revision }, key)
+      await queues.add(queue, { id: `r_${resultId}`, data, redeliver: true })
+    } finally {
+      room.underway -= 1
+    }
     metrics.published.inc()
     return true
   }
@@ -135,7 +171,15 @@ export function openAnnouncer({ store, queues, key, clock, metrics, log, bodyOf 
       metrics.outboxRows.set(pending.reduce((sum, queue) => sum + queue.rows, 0))
       let told = 0
       for (const queue of pending) {
-        if (queue.oldest < before) told += await sweepQueue(queue.clientId, queue.replyTo, before)
+        if (queue.oldest >= before) continue
+        // What can't be told to one client is no reason to leave the others untold.
+        told += await sweepQueue(queue.clientId, queue.replyTo, before).catch(error => {
+          log.warn(
+            { client: queue.clientId, error: describeError(error) },
+            'results that waited could not be published',
+          )
+          return 0
+        })
       }
       return told
     },

@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto'
 import { isSystemClient } from '../src/job/catalogue.ts'
 import { type Drop, ENVELOPE, Identity, JobData, peek, verify } from '../src/job/envelope.ts'
+import { BlockDigest } from '../src/job/token-batch.ts'
 import type { ReceivedJob } from '../src/queue/engine.ts'
 import type { Client } from '../src/store/clients.ts'
 import type { Directory } from './directory.ts'
@@ -46,18 +47,22 @@ export async function authenticate(
   return { jws, block, payload: peeked.payload, iss, jti, client }
 }
 
-/** A block is named by its digest and bound to its envelope; a kind that takes none has none. */
+/**
+ * A block is named by its digest and bound to its envelope; a kind that takes none has none. A request that names none
+ * as it should is its signer's mistake, and is answered.
+ */
 function blockBelongs(block: string | undefined, payload: Record<string, unknown>): boolean {
   if (payload['kind'] !== 'token-batch') return block === undefined
   const named = (payload['request'] as { block?: { sha256?: unknown } } | null)?.block?.sha256
-  if (block === undefined || typeof named !== 'string') return false
+  if (!BlockDigest.safeParse(named).success) return true
+  if (block === undefined) return false
   const digest = createHash('sha256').update(block).digest()
   if (digest.toString('hex') !== named && digest.toString('base64url') !== named) return false
   const header = headerOf(block)
-  return header !== undefined && header['iss'] === payload['iss'] && header['jti'] === payload['jti']
+  return header?.['iss'] === payload['iss'] && header?.['jti'] === payload['jti']
 }
 
-function headerOf(jwe: string): Record<string, unknown> | undefined {
+function headerOf(jwe: string): Record<string, unknown> | null | undefined {
   try {
     return JSON.parse(Buffer.from(jwe.slice(0, jwe.indexOf('.')), 'base64url').toString('utf8')) as Record<
       string,

@@ -3,6 +3,7 @@
 import { refuse } from '../src/errors.ts'
 import * as dryRuns from '../src/store/dry-runs.ts'
 import * as guesses from '../src/store/guesses.ts'
+import { LostRace } from '../src/store/pool.ts'
 import type { StoredToken } from '../src/store/tokens.ts'
 import * as tokens from '../src/store/tokens.ts'
 import { byCard, fingerprintsOf, fold, type PreparedCreate, rejected } from './chunk-creates.ts'
@@ -23,42 +24,63 @@ export async function decideDryRun(
     const row = seen.get(facts.fingerprint.toString('hex'))
     if (row) stored.set(key, { ...(row as StoredToken), fingerprint: facts.fingerprint })
   }
-  const guessed = await guessedDigits(prepared, work.client.clientId, deps)
-  const allowed = prepared.filter(one => !guessed.has(digitsOf(one)))
+  const { allowed, refused, missed } = await withinLimit(prepared, stored, work.client.clientId, deps)
   const { outcomes, folded } = fold(allowed, stored, context)
-  const refused = prepared
-    .filter(one => guessed.has(digitsOf(one)))
-    .map(one => rejected(one, refuse('guesses', one.field)))
-  const missed = prepared.filter(({ key }) => folded.has(key) && !stored.has(key))
   return {
     save: async db => {
       const entries = [...folded.values()].flatMap(({ row }) =>
         row.fingerprint ? { fingerprint: row.fingerprint, row: { ...row, fingerprint: null, sealed: null } } : [],
       )
       await dryRuns.saveScratch(db, run, work.request.chunk, entries)
-      for (const tokenScope of new Set(missed.map(({ scope }) => scope.tokenScope))) {
-        await guesses.add(
-          db,
-          work.client.clientId,
-          tokenScope,
-          missed.filter(({ scope }) => scope.tokenScope === tokenScope).map(digitsOf),
-        )
+      for (const [tokenScope, digits] of missed) {
+        const most = await guesses.add(db, work.client.clientId, tokenScope, digits)
+        if (most > deps.settings.guessesMax) throw new LostRace('others guessed meanwhile')
       }
-      return [...outcomes, ...refused]
+      return [...outcomes, ...refused.map(one => rejected(one, refuse('guesses', one.field)))]
     },
   }
 }
 
+interface Limited {
+  allowed: PreparedCreate[]
+  /** Known cards as well as unknown ones: what is told apart is what the limit is there to hide. */
+  refused: PreparedCreate[]
+  /** BIN and last four of each unknown card that is answered, by scope. */
+  missed: Map<string, string[]>
+}
+
+/** In file order, until the digits have had their misses: those before, and those of this very chunk. */
+async function withinLimit(
+  prepared: readonly PreparedCreate[],
+  stored: ReadonlyMap<string, StoredToken>,
+  clientId: string,
+  { store, settings, metrics }: Deps,
+): Promise<Limited> {
+  const limited: Limited = { allowed: [], refused: [], missed: new Map() }
+  const asked = new Set<string>()
+  for (const [tokenScope, some] of Map.groupBy(prepared, ({ scope }) => scope.tokenScope)) {
+    const misses = await guesses.count(store, clientId, tokenScope, [...new Set(some.map(digitsOf))])
+    const missed: string[] = []
+    for (const one of some) {
+      const digits = digitsOf(one)
+      const before = misses.get(digits) ?? 0
+      if (before >= settings.guessesMax && !asked.has(one.key)) {
+        limited.refused.push(one)
+        continue
+      }
+      limited.allowed.push(one)
+      if (stored.has(one.key) || asked.has(one.key)) continue
+      asked.add(one.key)
+      misses.set(digits, before + 1)
+      missed.push(digits)
+    }
+    if (missed.length > 0) limited.missed.set(tokenScope, missed)
+  }
+  if (limited.refused.length > 0) metrics.guesses.inc({ mode: 'dry-run' }, limited.refused.length)
+  // Rules are applied in file order across scopes too.
+  limited.allowed.sort((a, b) => a.line - b.line)
+  return limited
+}
+
 const digitsOf = ({ facts }: PreparedCreate) => `${facts.bin}${facts.lastFour}`
 const runOf = (jti: string) => jti.slice(0, jti.lastIndexOf('-'))
-
-async function guessedDigits(prepared: readonly PreparedCreate[], clientId: string, deps: Deps): Promise<Set<string>> {
-  const guessed = new Set<string>()
-  for (const tokenScope of new Set(prepared.map(({ scope }) => scope.tokenScope))) {
-    const digits = prepared.filter(({ scope }) => scope.tokenScope === tokenScope).map(digitsOf)
-    for (const found of await guesses.findAbove(deps.store, clientId, tokenScope, digits, deps.settings.guessesMax))
-      guessed.add(found)
-  }
-  if (guessed.size > 0) deps.metrics.guesses.inc({ mode: 'dry-run' }, guessed.size)
-  return guessed
-}

@@ -1,8 +1,9 @@
 // A chunk's block, opened and read: every record either has its shape or is refused alone, by name. What a record
 // then does to a token is not decided here.
+import { isUtf8 } from 'node:buffer'
 import { isRefusal, type Reason, type Refusal, refuse } from '../src/errors.ts'
 import type { RecordKind } from '../src/job/catalogue.ts'
-import { clearNumbersOf, nameRefusal } from '../src/job/own-card.ts'
+import { clearNumbersOf, couldHoldNumber, nameRefusal } from '../src/job/own-card.ts'
 import { fieldsOf } from '../src/job/problem.ts'
 import { parse } from '../src/job/refusal.ts'
 import {
@@ -57,9 +58,11 @@ function readRecord(plaintext: Buffer, start: number, end: number, kind: RecordK
   // A record whose line can't be read is named by its place in the chunk.
   const nameless = { line: index + 1, reference: undefined }
   if (end - start > CHUNK.lineBytesMax) return { ...nameless, reason: 'record_too_large', field: undefined }
+  const text = plaintext.subarray(start, end)
+  if (!isUtf8(text)) return { ...nameless, reason: 'row_utf8', field: undefined }
   let value: unknown
   try {
-    value = JSON.parse(plaintext.toString('utf8', start, end))
+    value = JSON.parse(text.toString('utf8'))
   } catch {
     return { ...nameless, reason: 'row_json', field: undefined }
   }
@@ -68,7 +71,7 @@ function readRecord(plaintext: Buffer, start: number, end: number, kind: RecordK
   const { line, reference, rejected } = head.value
   // As it was sent: a schema's copy has lost what can't be copied.
   const { request } = value as { request?: unknown }
-  const named = nameRefusal({ reference }, clearNumbersOf(request))
+  const named = couldHoldNumber(reference) && nameRefusal({ reference }, clearNumbersOf(request))
   if (named) return { line, reference: undefined, ...reasonOf(named) }
   if (rejected) return { line, reference, reason: rejected.reason as Reason, field: undefined }
   const parsed = parse<RecordRequest>(RECORD_REQUESTS[kind], request ?? {}, 'body')

@@ -22,7 +22,8 @@ export interface KnownKey {
   kid: string
   alg: Algorithm
   publicKey: KeyObject
-  live: boolean
+  /** At this moment. */
+  readonly live: boolean
 }
 
 export interface Directory {
@@ -55,7 +56,10 @@ export async function openDirectory(store: Store, queues: Queues, kek: KeyProvid
         kid: key.kid,
         alg: key.alg,
         publicKey: importPublicJwk(key.publicJwk).key,
-        live: isLive(key, clock()),
+        // Its end may come while it is believed.
+        get live() {
+          return isLive(key, clock())
+        },
       })),
     }
   })

@@ -3,6 +3,7 @@
 import type { Config } from '../src/config.ts'
 import { KINDS, resultsQueue } from '../src/job/catalogue.ts'
 import { peek } from '../src/job/envelope.ts'
+import { clearNumbersOf } from '../src/job/own-card.ts'
 import type { FailedCopy } from '../src/queue/failed.ts'
 import { scrubFailed, trimFailed } from '../src/queue/failed.ts'
 import * as replyQueues from '../src/store/reply-queues.ts'
@@ -42,10 +43,13 @@ export async function tidyFailed({ queues }: Pick<HousekeepingDeps, 'queues'>): 
 /** A copy that held card data can't be retried any more; it still says whose job it was. */
 export function withoutCard(copy: FailedCopy): FailedCopy {
   const peeked = peek(copy.jws)
+  const request = typeof peeked === 'string' ? undefined : peeked.payload['request']
+  const { encrypted_card: encrypted } = (request ?? {}) as { encrypted_card?: unknown }
   const holdsCard =
     copy.block !== undefined ||
     typeof peeked === 'string' ||
-    JSON.stringify(peeked.payload['request'] ?? null).includes('"encrypted_card"')
+    encrypted !== undefined ||
+    clearNumbersOf(request).length > 0
   if (!holdsCard) return copy
   const { block: _, ...rest } = copy
   return { ...rest, jws: '' }

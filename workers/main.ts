@@ -15,16 +15,15 @@ import type { Store } from '../src/store/pool.ts'
 import * as signingKeys from '../src/store/signing-keys.ts'
 import type { KeyProvider } from '../src/vault/kek.ts'
 import type { KeyRing } from '../src/vault/ring.ts'
-import { type Asked, openCell } from './alone.ts'
+import { type Asked, openCell, type Told } from './alone.ts'
 import { type AnnouncerOptions, openAnnouncer } from './announce.ts'
-import { attempt, identify } from './attempt.ts'
 import { watchClock } from './clock-skew.ts'
 import type { Deps } from './deps.ts'
 import { openDirectory } from './directory.ts'
 import { every } from './every.ts'
 import { measureQueues } from './gauges.ts'
 import { bodyOfRow } from './replay.ts'
-import { giveUp, runJob } from './run-job.ts'
+import { giveUp, runJob, works } from './run-job.ts'
 
 /** What the process's main file opened and will close. */
 export interface Opened {
@@ -115,7 +114,7 @@ async function openDeps(
 function startWorkers(kinds: readonly Kind[], concurrency: number, deps: Deps): Worker[] {
   const cell = openCell(process.argv[1] ?? '', process.env)
   const handle = async (job: ReceivedJob, signal: AbortSignal): Promise<Disposition> => {
-    if (job.exhausted) return giveUp(job, await identify(job, deps), new Fault('crashed'), deps, signal)
+    if (job.exhausted) return giveUp(job, undefined, new Fault('crashed'), deps, signal)
     return job.stalled > 0 ? cell.run(job, signal, deps) : runJob(job, signal, deps)
   }
   return kinds.map(kind =>
@@ -132,12 +131,10 @@ function startWorkers(kinds: readonly Kind[], concurrency: number, deps: Deps): 
 function answerAsked(deps: Deps): Promise<void> {
   const never = new AbortController().signal
   process.on('message', async ({ job, poison, probe }: Asked) => {
-    if (!probe) return process.send?.({ disposition: await runJob(job, never, deps, new Set(poison)) })
-    const ok = await attempt(job, deps, { poison: new Set(), probe }, () => {}).then(
-      () => true,
-      () => false,
-    )
-    return process.send?.({ ok })
+    const told: Told = probe
+      ? { ok: await works(job, probe, deps) }
+      : { disposition: await runJob(job, never, deps, new Set(poison)) }
+    process.send?.(told)
   })
   process.send?.({ ready: true })
   return new Promise(resolve => {

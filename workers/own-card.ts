@@ -1,7 +1,7 @@
 // What may be said of a job that is refused before its card was looked at, or after it failed: its names, unless they
 // give its own card away. An encrypted card is opened for that, and for nothing else.
 import { isRefusal, toFault } from '../src/errors.ts'
-import { clearNumbersOf, nameRefusal, tellableNames } from '../src/job/own-card.ts'
+import { clearNumbersOf, couldHoldNumber, nameRefusal, tellableNames } from '../src/job/own-card.ts'
 import { numbersIn } from '../src/token/pan.ts'
 import { openCard } from '../src/vault/open-card.ts'
 import type { Deps } from './deps.ts'
@@ -18,10 +18,10 @@ export async function isNamedAfterItsCard(work: Work<unknown>, deps: Pick<Deps, 
 }
 
 async function numbersOf({ claims, client }: Work<unknown>, { directory }: Pick<Deps, 'directory'>): Promise<string[]> {
-  const { request, jti, reference = '' } = claims
+  const { request, jti, reference } = claims
   const clear = clearNumbersOf(request)
   const { encrypted_card: encrypted, public_key_alias: alias } = request
-  const named = [jti, reference].some(name => name.replace(/\D/g, '').length >= 12)
+  const named = [jti, reference].some(couldHoldNumber)
   if (!named || typeof encrypted !== 'string' || typeof alias !== 'string') return clear
   try {
     const key = await captureKeyFor(alias, client, directory)
@@ -30,6 +30,6 @@ async function numbersOf({ claims, client }: Work<unknown>, { directory }: Pick<
   } catch (error) {
     if (toFault(error).code !== 'key_unavailable') throw error
     // Nobody can tell what the card is: whatever could be its number is taken for it.
-    return [...clear, ...numbersIn(`${jti} ${reference}`)]
+    return [...clear, ...numbersIn(`${jti} ${reference ?? ''}`)]
   }
 }

@@ -1,7 +1,8 @@
 // The end of the line: the effect, the receipt and the outbox row in one transaction; then the answer, told at once.
 import { isRefusal, REASONS } from '../src/errors.ts'
-import { tookEffect } from '../src/job/outcome.ts'
+import { type Counts, OUTCOMES, tookEffect } from '../src/job/outcome.ts'
 import { fieldsOf } from '../src/job/problem.ts'
+import type { TokenBatch } from '../src/job/token-batch.ts'
 import * as outbox from '../src/store/outbox.ts'
 import type { Receipt } from '../src/store/receipts.ts'
 import * as receipts from '../src/store/receipts.ts'
@@ -53,9 +54,15 @@ export async function remember(
   }
   const { receipt, outboxId, revision } = told
   deps.metrics.receipts.inc({ kind: work.claims.kind, status: receipt.status })
+  if (receipt.counts) noteRecords(work, receipt.counts, deps)
   const message = tell({ ...partsOf(settled), ...headOf(work, receipt.completedAt), revision })
   await deps.announcer.publish({ ...addressOf(work), outboxId, revision, ...message })
   return { end: 'done', outcome: receipt.status === 'FAILED' ? 'FAILED' : 'SUCCEEDED' }
+}
+
+function noteRecords({ request }: Work<unknown>, counts: Counts, { metrics }: Deps): void {
+  const kind = (request as TokenBatch).record_kind
+  for (const outcome of OUTCOMES) if (counts[outcome] > 0) metrics.records.inc({ kind, outcome }, counts[outcome])
 }
 
 /** A refused envelope, a fault or a dry run: the outbox row carries the text itself. */

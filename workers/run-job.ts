@@ -1,14 +1,15 @@
 // From one attempt to what becomes of the job: done, later, or failed for good with an answer to the caller. The
 // verdicts are those of the table of faults; nothing here knows a kind's rules.
 import { setTimeout as pause } from 'node:timers/promises'
-import { FAULTS, type Fault, toFault } from '../src/errors.ts'
+import { FAULTS, Fault, toFault } from '../src/errors.ts'
 import { CATALOGUE } from '../src/job/catalogue.ts'
 import { describeError } from '../src/log.ts'
 import type { Disposition, ReceivedJob } from '../src/queue/engine.ts'
 import { moveToFailed } from '../src/queue/failed.ts'
-import { answerFault, attempt, type End, type Known } from './attempt.ts'
+import { answerFault, attempt, type End, identify, type Known } from './attempt.ts'
 import type { Deps } from './deps.ts'
 import { findPoison } from './poison.ts'
+import type { Selection } from './work.ts'
 
 export const RETRY = { attemptsMax: 8, firstMs: 500, mostMs: 300_000 } as const
 
@@ -60,7 +61,12 @@ export async function runJob(
         return { retryInMs: backoffMs(job.attempt) }
       }
       if (known?.kind === 'token-batch' && left === poison && (fault.code === 'defect' || fault.code === 'data')) {
-        const found = await bisect(job, known, deps).catch(() => undefined)
+        const found = await bisect(job, known, deps).catch(toFault)
+        // The world failed in the midst of it: that says nothing of any record.
+        if (found instanceof Fault) {
+          await untilStoreIsBack(deps, signal)
+          return { retryInMs: backoffMs(job.attempt) }
+        }
         if (found) {
           left = new Set([...poison, ...found])
           continue
@@ -71,33 +77,48 @@ export async function runJob(
   }
 }
 
-/** A chunk that fails by a defect: which of its records do, each tried with nothing kept. */
+/** A chunk that fails by a defect: which of its records do. Throws where the world fails meanwhile. */
 async function bisect(job: ReceivedJob, known: Known, deps: Deps): Promise<number[] | undefined> {
   const { records } = (known.work.request as { block: { records: number } }).block
   return findPoison(records, async (from, to) => {
-    try {
-      await attempt(job, deps, { poison: NONE, probe: { from, to } }, () => {})
-      return true
-    } catch (error) {
-      const { code } = toFault(error)
-      if (code === 'defect' || code === 'data') return false
-      throw error
-    }
+    const told = await works(job, { from, to }, deps)
+    if (told === 'unknown') throw new Fault('store_busy')
+    return told
   })
 }
 
-/** The end of a job that can't be done: the caller is answered 500, a copy is kept, its id is free again. */
+/** Whether these records of a chunk can be worked, tried with nothing kept. `unknown`: the world failed, not they. */
+export async function works(
+  job: ReceivedJob,
+  probe: NonNullable<Selection['probe']>,
+  deps: Deps,
+): Promise<boolean | 'unknown'> {
+  try {
+    await attempt(job, deps, { poison: NONE, probe }, () => {})
+    return true
+  } catch (error) {
+    const { code } = toFault(error)
+    return code === 'defect' || code === 'data' ? false : 'unknown'
+  }
+}
+
+/**
+ * The end of a job that can't be done: the caller is answered 500, a copy is kept, its id is free again. Never throws.
+ * `seen`: who it is from, where that is known.
+ */
 export async function giveUp(
   job: ReceivedJob,
-  known: Known | undefined,
+  seen: Known | undefined,
   fault: Fault,
   deps: Deps,
   signal: AbortSignal,
 ): Promise<Disposition> {
-  if (!known) return { failed: true, code: fault.code }
-  const { kind, work } = known
   for (;;) {
     try {
+      // Whoever sent it is answered, however early it went wrong.
+      const known = seen ?? (await identify(job, deps))
+      if (!known) return { failed: true, code: fault.code }
+      const { kind, work } = known
       await answerFault(work, deps)
       const { jws, block } = job.data as { jws: string; block?: string }
       const copy = {
@@ -122,7 +143,7 @@ export async function giveUp(
 }
 
 /** While the store or the queue server is away no attempt is used up: the job waits here. */
-async function untilStoreIsBack({ store, queues }: Deps, signal: AbortSignal): Promise<void> {
+export async function untilStoreIsBack({ store, queues }: Deps, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     try {
       await Promise.all([store.query({ text: 'select 1' }), queues.ping()])

@@ -18,6 +18,8 @@ export interface SuperviseOptions {
   /** What is forked: it opens and runs `runWorkers`. */
   script: string
   env?: NodeJS.ProcessEnv
+  /** Flags of Node; this process's own. */
+  execArgv?: string[]
 }
 
 export interface Supervised {
@@ -41,6 +43,7 @@ export function supervise(options: SuperviseOptions): Supervised {
     roles = ['interactive', 'bulk'],
     env = process.env,
     script,
+    execArgv = process.execArgv,
   } = options
   const children = new Set<ChildProcess>()
   let closing = false
@@ -48,7 +51,7 @@ export function supervise(options: SuperviseOptions): Supervised {
   function begin(role: WorkerRole): Promise<void> {
     return new Promise((resolve, reject) => {
       const child = fork(script, {
-        execArgv: ['--max-semi-space-size=16'],
+        execArgv,
         // A Ctrl-C in the terminal is ours to pass on, in order.
         detached: true,
         env: {

@@ -6,6 +6,7 @@ import type { TokenCreate } from '../src/job/token-create.ts'
 import type { Secret } from '../src/secret.ts'
 import type { Client } from '../src/store/clients.ts'
 import * as guesses from '../src/store/guesses.ts'
+import { LostRace } from '../src/store/pool.ts'
 import type { Scope } from '../src/store/scopes.ts'
 import * as tokens from '../src/store/tokens.ts'
 import { type CardFacts, create, type Given } from '../src/token/decide.ts'
@@ -64,7 +65,8 @@ export const tokenCreate: Handler<TokenCreate, undefined, Prepared> = {
       save: async db => {
         if (!stored) {
           await tokens.insertAll(db, [row])
-          await guesses.add(db, clientId, scope.tokenScope, digits)
+          const misses = await guesses.add(db, clientId, scope.tokenScope, digits)
+          if (misses > deps.settings.guessesMax) throw new LostRace('others guessed meanwhile')
         } else if (verdict.changed) await tokens.updateAll(db, [row])
         else await tokens.touch(db, row.tokenId, work.receiptId, stored.version)
         return { code: 200, outcome: verdict.outcome, tokenId: row.tokenId, record }

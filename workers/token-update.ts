@@ -3,6 +3,7 @@ import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import { requestText } from '../src/job/digest.ts'
 import type { TokenUpdate } from '../src/job/token-update.ts'
 import * as guesses from '../src/store/guesses.ts'
+import { LostRace } from '../src/store/pool.ts'
 import type { Scope } from '../src/store/scopes.ts'
 import type { StoredToken } from '../src/store/tokens.ts'
 import * as tokens from '../src/store/tokens.ts'
@@ -77,7 +78,11 @@ async function decideUpdate(
     save: async db => {
       if (verdict.changed) await tokens.updateAll(db, [row])
       else await tokens.touch(db, row.tokenId, work.receiptId, stored.version)
-      if (relink) await guesses.add(db, work.client.clientId, scope.tokenScope, [`${facts.bin}${facts.lastFour}`])
+      if (relink) {
+        const digits = [`${facts.bin}${facts.lastFour}`]
+        const misses = await guesses.add(db, work.client.clientId, scope.tokenScope, digits)
+        if (misses > deps.settings.guessesMax) throw new LostRace('others guessed meanwhile')
+      }
       return { code: 200, outcome: verdict.outcome, tokenId: row.tokenId, record }
     },
   }

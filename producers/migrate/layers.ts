@@ -6,16 +6,25 @@ import { FileError } from '../file-error.ts'
 export type Format = 'csv' | 'ndjson'
 export type Layer = 'gzip' | 'openpgp'
 
-const LAYERS: Record<string, Layer> = { gz: 'gzip', pgp: 'openpgp', gpg: 'openpgp', asc: 'openpgp' }
-const FORMATS: Record<string, Format> = { csv: 'csv', ndjson: 'ndjson', jsonl: 'ndjson' }
+const LAYERS: ReadonlyMap<string, Layer> = new Map([
+  ['gz', 'gzip'],
+  ['pgp', 'openpgp'],
+  ['gpg', 'openpgp'],
+  ['asc', 'openpgp'],
+])
+const FORMATS: ReadonlyMap<string, Format> = new Map([
+  ['csv', 'csv'],
+  ['ndjson', 'ndjson'],
+  ['jsonl', 'ndjson'],
+])
 
 /** `-` is standard input: no layers, and no format unless it is given. */
 export function layersOf(path: string): { layers: readonly Layer[]; format: Format | undefined } {
   const endings = path === '-' ? [] : basename(path).toLowerCase().split('.').slice(1)
   const layers: Layer[] = []
   for (let ending = endings.pop(); ending !== undefined; ending = endings.pop()) {
-    const layer = LAYERS[ending]
-    if (layer === undefined) return { layers, format: FORMATS[ending] }
+    const layer = LAYERS.get(ending)
+    if (layer === undefined) return { layers, format: FORMATS.get(ending) }
     layers.push(layer)
   }
   return { layers, format: undefined }

@@ -3,8 +3,8 @@
 import { isRefusal } from '../../src/errors.ts'
 import type { RecordResult } from '../../src/job/outcome.ts'
 import type { Result } from '../../src/job/result.ts'
-import type { Client } from '../client.ts'
 import { untilSent } from '../client/bulk.ts'
+import type { Client } from '../client.ts'
 import { FileError } from '../file-error.ts'
 import { tokenBatch } from '../token-batch.ts'
 import type { RowChunk } from './chunks.ts'
@@ -41,9 +41,11 @@ export async function sendChunks(
   let rows = 0
   let complete = true
   const settle = async () => {
-    const sent = window.shift()
+    const [sent] = window
     if (!sent) return
+    // In the window until it is answered: that is how long somebody must be there to work it.
     const result = await sent.answer
+    window.shift()
     await output.write(rowsOf(sent.chunk, result, plan))
     if (sent.chunk.number === 0) refuseHopeless(result)
     onProgress()

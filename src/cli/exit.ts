@@ -40,7 +40,8 @@ const REFUSALS: Record<string, string> = {
   '28P01': 'DATABASE_URL: the server does not accept this user and password',
   '28000': 'DATABASE_URL: the server does not admit this user from here',
   '3D000': 'DATABASE_URL: the server has no such database',
-  '42501': "DATABASE_URL: this user lacks a right that the command needs; `schema upgrade` needs the database's owner",
+  '42501':
+    "DATABASE_URL: this user lacks a right that the command needs; `schema upgrade` needs the database's owner, who may make roles (docs/operating.md)",
 }
 
 /** The end that anything thrown leads to. */

@@ -1,6 +1,5 @@
 // The long-running roles: `start` (all of them in the foreground), `workers` and `scheduler`. A gateway comes with a
 // later release.
-import { join } from 'node:path'
 import { type Command, InvalidArgumentError } from 'commander'
 import { measureQueues } from '../../workers/gauges.ts'
 import { startHousekeeping } from '../../workers/housekeeping.ts'
@@ -67,14 +66,14 @@ async function start(session: Session): Promise<void> {
   }
   await work(session, {})
   await schedule(session)
+  const engine = config.redisUrls ? 'Redis' : 'PostgreSQL'
+  say(terminal, `tokenmill runs: workers and scheduler, queues on ${engine}. Ctrl-C ends it.`)
+  if (!database.embedded) return
+  say(terminal, 'Try, in another terminal in this folder:')
   say(
     terminal,
-    `tokenmill runs: workers and scheduler, queues on ${config.redisUrls ? 'Redis' : 'PostgreSQL'}. Ctrl-C ends it.`,
+    "  printf 'card_number,expiry\\n4111111111111111,12/30\\n' > cards.csv && npx tokenmill migrate cards.csv",
   )
-  if (database.embedded) {
-    const client = join(config.dataDir, 'dev-client.json')
-    say(terminal, `Try, in another terminal: npx tokenmill migrate cards.csv --client ${client}`)
-  }
 }
 
 async function work(session: Session, { kinds, concurrency }: WorkersOptions): Promise<void> {

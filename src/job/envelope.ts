@@ -4,6 +4,7 @@ import type { KeyObject } from 'node:crypto'
 import { CompactSign, compactVerify } from 'jose'
 import { z } from 'zod'
 import { KINDS, ROLES } from './catalogue.ts'
+import { readObject } from './strict-json.ts'
 import { text, uuid } from './text.ts'
 
 export const JOB_TYP = 'tokenmill-job+jwt'
@@ -80,8 +81,8 @@ export function peek(jws: string): Peeked | Drop {
   if (jws.length > ENVELOPE.jwsBytesMax) return 'oversized'
   if (!COMPACT.test(jws)) return 'malformed'
   const [head = '', body = ''] = jws.split('.', 2)
-  const header = readObject(head)
-  const payload = readObject(body)
+  const header = readPart(head)
+  const payload = readPart(body)
   if (!header || !payload) return 'malformed'
   const { alg, kid, typ } = header
   const plain = Object.keys(header).every(key => HEADER_KEYS.has(key))
@@ -95,18 +96,10 @@ function isAlgorithm(value: unknown): value is Algorithm {
   return ALGORITHMS.includes(value as Algorithm)
 }
 
-function readObject(base64url: string): Record<string, unknown> | undefined {
+function readPart(base64url: string): Record<string, unknown> | undefined {
   const bytes = Buffer.from(base64url, 'base64url')
   // Another spelling of the same bytes would be another digest of the same envelope.
-  if (bytes.toString('base64url') !== base64url) return undefined
-  try {
-    const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : undefined
-  } catch {
-    return undefined
-  }
+  return bytes.toString('base64url') === base64url ? readObject(bytes) : undefined
 }
 
 /** Whether `key`, of the algorithm fixed at registration, signed this. */

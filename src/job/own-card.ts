@@ -1,7 +1,7 @@
 // A job's own names, jti and reference, are kept, told again and written into files: none may hold the number of the card
 // that the job is about. Which numbers those are is found out here for a request in clear; an encrypted card's are told.
 import { type Refusal, refuse } from '../errors.ts'
-import { holdsLike, numbersIn, shownOf } from '../token/pan.ts'
+import { holdsLike, numbersIn, PAN_LENGTH, shownOf } from '../token/pan.ts'
 
 export interface Names {
   jti?: string | undefined
@@ -24,8 +24,17 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null
 }
 
+const FOREIGN = /[^\0-\x7f]/
+
+/** Most names can't hold a card number, and are found out at once. */
+export function couldHoldNumber(name: string | undefined): name is string {
+  if (name === undefined) return false
+  // One sign of another script may stand for several digits.
+  return FOREIGN.test(name) || (name.match(/\d/g)?.length ?? 0) >= PAN_LENGTH.least
+}
+
 function givesAway(name: string | undefined, numbers: readonly string[]): boolean {
-  return name !== undefined && name.length >= 12 && numbers.some(number => holdsLike(name, shownOf(number)))
+  return couldHoldNumber(name) && numbers.some(number => holdsLike(name, shownOf(number)))
 }
 
 export function nameRefusal({ jti, reference }: Names, numbers: readonly string[]): Refusal | undefined {

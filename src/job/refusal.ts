@@ -39,12 +39,18 @@ function reasonOf(issue: Issue): Reason {
   }
 }
 
-const NOT_HERE: Record<string, Reason> = { cvv: 'cvv_not_allowed', card: 'card_not_allowed' }
+const NOT_HERE: ReadonlyMap<string, Reason> = new Map([
+  ['cvv', 'cvv_not_allowed'],
+  ['card', 'card_not_allowed'],
+])
 
 function fieldsOf(issue: z.core.$ZodIssue, prefix: string): { field: string; reason: Reason }[] {
   const path = [prefix, ...issue.path.map(part => (typeof part === 'number' ? String(part) : plain(String(part))))]
   if (issue.code !== 'unrecognized_keys') return [{ field: path.join('.'), reason: issue.message as Reason }]
-  return issue.keys.map(key => ({ field: [...path, plain(key)].join('.'), reason: NOT_HERE[key] ?? 'field_unknown' }))
+  return issue.keys.map(key => ({
+    field: [...path, plain(key)].join('.'),
+    reason: NOT_HERE.get(key) ?? 'field_unknown',
+  }))
 }
 
 function plain(key: string): string {

@@ -17,6 +17,9 @@ export const Policy = z.strictObject({
   on_expired: z.enum(ON_EXPIRED).optional(),
 })
 
+/** SHA-256 of a block's text: lower-case hex, or base64url. */
+export const BlockDigest = z.string().regex(/^([0-9a-f]{64}|[A-Za-z0-9_-]{43})$/)
+
 export const TokenBatch = z.strictObject({
   batch_id: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/),
   chunk: z.int().min(0).max(10_000_000),
@@ -28,7 +31,7 @@ export const TokenBatch = z.strictObject({
   policy: Policy.optional(),
   dry_run: z.boolean().optional(),
   block: z.strictObject({
-    sha256: z.string().regex(/^([0-9a-f]{64}|[A-Za-z0-9_-]{43})$/),
+    sha256: BlockDigest,
     records: z.int().min(1).max(CHUNK.recordsMax),
     public_key_alias: alias(),
   }),

@@ -20,6 +20,22 @@ select max(misses) as most from missed`,
   return rows[0]?.most ?? 0
 }
 
+/** Misses within the window; digits without any are left out. */
+export async function count(
+  db: Db,
+  clientId: string,
+  tokenScope: string,
+  digits: readonly string[],
+): Promise<Map<string, number>> {
+  const { rows } = await db.query<{ digits: string; misses: number }>({
+    text: `select g.digits, g.misses from unnest($3::text[]) as v(digits)
+cross join lateral (select digits, misses from tokenmill.guess where client_id = $1 and token_scope = $2
+  and digits = v.digits and since >= now() - interval '24 hours' limit 1) as g`,
+    values: [clientId, tokenScope, texts(digits)],
+  })
+  return new Map(rows.map(row => [row.digits, row.misses]))
+}
+
 /** Which of `digits` have reached `most` misses within the window. */
 export async function findAbove(
   db: Db,

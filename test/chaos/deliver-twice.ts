@@ -6,10 +6,13 @@ import { migrate } from '../../producers/migrate/run.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import type { Chaos } from './bundle.ts'
-import { CHUNK, type CardFile } from './migration.ts'
+import { type CardFile, CHUNK } from './migration.ts'
 
 /** Answers the run's summary in the command's words. */
-export async function deliverTwice({ installation }: Chaos, { path, scope, rows }: CardFile): Promise<Record<string, unknown>> {
+export async function deliverTwice(
+  { installation }: Chaos,
+  { path, scope, rows }: CardFile,
+): Promise<Record<string, unknown>> {
   let doubled = 0
   const queues: Queues = {
     ...installation.queues,
@@ -20,7 +23,12 @@ export async function deliverTwice({ installation }: Chaos, { path, scope, rows 
     },
   }
   const { credentials, session } = installation
-  const decided = { recordKind: 'token-create', onConflict: 'update', onExpired: 'import', ignoreUnknown: false } as const
+  const decided = {
+    recordKind: 'token-create',
+    onConflict: 'update',
+    onExpired: 'import',
+    ignoreUnknown: false,
+  } as const
   const { counts, ...summary } = await migrate(
     { ...decided, file: path, scope, echo: [], dryRun: false, chunk: CHUNK, inFlight: 16, again: false },
     {

@@ -44,10 +44,14 @@ export interface Run {
   end(): Promise<Exit & { stderr: string; json: Record<string, unknown> }>
 }
 
-export function startMigrate(place: Omit<Place, 'ask'>, file: Pick<CardFile, 'path' | 'scope'>, chunk = CHUNK): Run {
-  const { env, clientFile } = place
-  const { path, scope } = file
-  const args = ['migrate', path, '--scope', scope, '--client', clientFile, '--chunk', `${chunk}`, '--json']
+export function startMigrate(
+  { env, clientFile }: Omit<Place, 'ask'>,
+  { path, scope }: Pick<CardFile, 'path' | 'scope'>,
+  chunk = CHUNK,
+  more: string[] = [],
+): Run {
+  const given = ['--scope', scope, '--client', clientFile, '--chunk', `${chunk}`, '--json']
+  const args = ['migrate', path, ...given, ...more]
   const child = startCommand(args, { env: env as Record<string, string> })
   const end = async () => {
     const exit = await child.exit
@@ -68,7 +72,11 @@ export async function untilMiddle({ path, rows }: CardFile): Promise<void> {
 }
 
 /** Migrates a file, disturbs that in its midst, and proves the law. Answers how often the command was given. */
-export async function disturb(place: Place, file: CardFile, disturbance: (run: Run) => Promise<unknown>): Promise<number> {
+export async function disturb(
+  place: Place,
+  file: CardFile,
+  disturbance: (run: Run) => Promise<unknown>,
+): Promise<number> {
   const first = startMigrate(place, file)
   await untilMiddle(file)
   await disturbance(first)

@@ -41,14 +41,19 @@ describeEngines('poison', engine => {
     const first = await startMigrate(installation, file, 500).end()
     expect(first, first.stderr).toMatchObject({ code: 3, json: { complete: true, created: ROWS - 2, failed: 2 } })
     const failed = (await readResults(`${path}.results.csv`)).filter(({ outcome }) => outcome === 'FAILED')
-    expect(failed.map(({ reference, code }) => `${reference} ${code}`)).toEqual(['POISON-CRASH 500', 'POISON-THROW 500'])
+    expect(failed.map(({ reference, code }) => `${reference} ${code}`)).toEqual([
+      'POISON-CRASH 500',
+      'POISON-THROW 500',
+    ])
     const revisions = () => ask<{ n: number }>('select revision as n from tokenmill.receipt order by chunk')
     const before = (await revisions()).map(({ n }) => n)
     await begin('bulk')
     const again = await startMigrate(installation, file, 500).end()
     expect(again, again.stderr).toMatchObject({ code: 0, json: { complete: true, created: ROWS, failed: 0 } })
     expect((await revisions()).map(({ n }, chunk) => n > (before[chunk] ?? n))).toEqual([true, true])
-    expect(await ask('select count(*)::int as n, sum(version)::int as v from tokenmill.token')).toEqual([{ n: ROWS, v: ROWS }])
+    expect(await ask('select count(*)::int as n, sum(version)::int as v from tokenmill.token')).toEqual([
+      { n: ROWS, v: ROWS },
+    ])
   }, 120_000)
 
   it('as a job fails alone, leaves a copy, and frees its id', async () => {

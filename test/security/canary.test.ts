@@ -67,18 +67,27 @@ create trigger fail before insert on tokenmill.token for each row when (new.card
     const whole = { expiryMonth: 12, expiryYear: 2031, cvv: CVV, captureTime, ...content }
     return { encrypted_card: await encryptCard(whole, key), public_key_alias: key.alias }
   }
-  const create = async (content: Json, { request = {}, claims = {}, key = jwe }: { request?: Json; claims?: Json; key?: PublicCaptureKey } = {}) => {
+  const create = async (
+    content: Json,
+    { request = {}, claims = {}, key = jwe }: { request?: Json; claims?: Json; key?: PublicCaptureKey } = {},
+  ) => {
     const whole = { token_scope: installation.scope, ...(await seal(content, key)), ...request }
-    const jti = await send(installation.queues, installation.credentials, { claims: { kind: 'token-create', request: whole, ...claims } })
+    const jti = await send(installation.queues, installation.credentials, {
+      claims: { kind: 'token-create', request: whole, ...claims },
+    })
     return desk.answer(jti)
   }
   const run = async (args: string[]) => {
     const child = startCommand(args, { env: { ...installation.env } })
     const exit = await child.exit
-    said.push({ name: `command ${args.slice(0, 2).join(' ')} ${said.length}`, text: `${child.stdout()}\n${child.stderr()}` })
+    said.push({
+      name: `command ${args.slice(0, 2).join(' ')} ${said.length}`,
+      text: `${child.stdout()}\n${child.stderr()}`,
+    })
     return { ...exit, stdout: child.stdout(), stderr: child.stderr() }
   }
-  const migrate = (file: string, ...args: string[]) => run(['migrate', file, '--client', installation.clientFile, '--json', ...args])
+  const migrate = (file: string, ...args: string[]) =>
+    run(['migrate', file, '--client', installation.clientFile, '--json', ...args])
   const details = (answer: { error?: { details?: Record<string, { code: string }> | undefined } | undefined }) =>
     Object.fromEntries(Object.entries(answer.error?.details ?? {}).map(([field, { code }]) => [field, code]))
 
@@ -92,18 +101,30 @@ create trigger fail before insert on tokenmill.token for each row when (new.card
   })
 
   it('is refused for what is wrong with it', async () => {
-    expect(details(await create({ cardNumber: misspelt(card('luhn')).pan }))).toEqual({ 'body.encrypted_card': 'pan_luhn' })
+    expect(details(await create({ cardNumber: misspelt(card('luhn')).pan }))).toEqual({
+      'body.encrypted_card': 'pan_luhn',
+    })
     cards.push(misspelt(card('luhn')))
     const brand = { request: { card_brand: 'AMEX' } }
-    expect(details(await create({ cardNumber: card('brand').pan }, brand))).toEqual({ 'body.card_brand': 'brand_conflict' })
+    expect(details(await create({ cardNumber: card('brand').pan }, brand))).toEqual({
+      'body.card_brand': 'brand_conflict',
+    })
     const scope = { request: { token_scope: '11111111-2222-4333-8444-555555555555' } }
     expect(await create({ cardNumber: card('scope').pan }, scope)).toMatchObject({ code: 403 })
     const captureTime = new Date(Date.now() - 3_600_000).toISOString()
-    expect(details(await create({ cardNumber: card('stale').pan, captureTime }))).toEqual({ 'body.encrypted_card': 'capture_time_stale' })
-    expect(details(await create({ cardNumber: card('cvv').pan, cvv: LONG_CVV }))).toEqual({ 'body.encrypted_card': 'cvv_format' })
+    expect(details(await create({ cardNumber: card('stale').pan, captureTime }))).toEqual({
+      'body.encrypted_card': 'capture_time_stale',
+    })
+    expect(details(await create({ cardNumber: card('cvv').pan, cvv: LONG_CVV }))).toEqual({
+      'body.encrypted_card': 'cvv_format',
+    })
     const name = card('name')
-    expect(details(await create({ cardNumber: name.pan, cardholderName: `A ${name.pan}` }))).toEqual({ 'body.encrypted_card': 'card_malformed' })
-    expect(details(await create({ cardNumber: `${card('too long').pan}77777` }))).toEqual({ 'body.encrypted_card': 'pan_format' })
+    expect(details(await create({ cardNumber: name.pan, cardholderName: `A ${name.pan}` }))).toEqual({
+      'body.encrypted_card': 'card_malformed',
+    })
+    expect(details(await create({ cardNumber: `${card('too long').pan}77777` }))).toEqual({
+      'body.encrypted_card': 'pan_format',
+    })
     expect(details(await create({ number: card('tag').pan }))).toEqual({ 'body.encrypted_card': 'pan_format' })
   })
 
@@ -118,7 +139,10 @@ create trigger fail before insert on tokenmill.token for each row when (new.card
       { request: { card_brand: 'AMEX' } },
       { request: { surprise: 1 }, wrong: 'body.surprise' },
       { claims: { roles: [] }, wrong: 'body.roles' },
-      { claims: { exp: Math.floor(Date.now() / 1000) - 60, iat: Math.floor(Date.now() / 1000) - 120 }, wrong: 'body.exp' },
+      {
+        claims: { exp: Math.floor(Date.now() / 1000) - 60, iat: Math.floor(Date.now() / 1000) - 120 },
+        wrong: 'body.exp',
+      },
       { claims: { surprise: 1 }, wrong: 'body.surprise' },
     ]
     for (const [index, { content, request, claims, key = jwe, wrong }] of ways.entries()) {
@@ -149,18 +173,26 @@ create trigger fail before insert on tokenmill.token for each row when (new.card
     }
     const scope = { token_scope: installation.scope }
     const number = { cardNumber: pan, expiryMonth: 1, expiryYear: 2031, cvv: CVV }
-    expect(details(await refused('token-create', { ...scope, card: number }))).toMatchObject({ 'body.card': 'card_not_allowed' })
+    expect(details(await refused('token-create', { ...scope, card: number }))).toMatchObject({
+      'body.card': 'card_not_allowed',
+    })
     expect((await refused('token-create', { ...scope, card: number }, { reference: pan })).reference).toBeUndefined()
     await refused('token-create', { ...scope, ...(await seal({ cardNumber: pan })), [pan]: pan })
     await refused('token-create', { ...scope, ...(await seal({ cardNumber: pan })), public_key_alias: pan })
     await refused('token-create', { ...scope, ...(await seal({ cardNumber: pan })), card_brand: pan })
     await refused('token-create', { ...scope, ...(await seal({ cardNumber: pan })), reuse_token_type: pan })
     await refused('token-create', { token_scope: pan, encrypted_card: pan, public_key_alias: jwe.alias })
-    await refused('token-create', { ...scope, ...(await seal({ cardNumber: pan })), token_context: { [`card${pan}`]: pan } })
+    await refused('token-create', {
+      ...scope,
+      ...(await seal({ cardNumber: pan })),
+      token_context: { [`card${pan}`]: pan },
+    })
     await refused('token-update', { id: pan, card_holder_name: 'ANNA' })
     await refused('token-update', { id: pan, cvv: OTHER_CVV })
     await refused('token-update', { id: pan, cvv: LONG_CVV })
-    expect((await refused('token-lifecycle', { id: pan, action: 'SUSPEND' }, { reference: pan })).reference).toBeUndefined()
+    expect(
+      (await refused('token-lifecycle', { id: pan, action: 'SUSPEND' }, { reference: pan })).reference,
+    ).toBeUndefined()
     await refused('token-lifecycle', { id: pan, action: pan })
     await refused(pan, { id: pan })
     const { jti } = await refused('token-lifecycle', { id: pan, action: 'SUSPEND' }, { jti: pan })
@@ -178,10 +210,14 @@ create trigger fail before insert on tokenmill.token for each row when (new.card
       return desk.answer(await send(installation.queues, installation.credentials, { claims }))
     }
     expect(details(await update({ card_holder_name: `A ${pan}` }))).toEqual({ 'body.card_holder_name': 'field_value' })
-    expect(details(await update({ card_holder_email: `a${pan}@example.com` }))).toEqual({ 'body.card_holder_email': 'field_value' })
+    expect(details(await update({ card_holder_email: `a${pan}@example.com` }))).toEqual({
+      'body.card_holder_email': 'field_value',
+    })
     const next = card('next holder')
     const linked = await seal({ cardNumber: next.pan })
-    expect(details(await update({ ...linked, card_holder_name: `A ${next.pan}` }))).toEqual({ 'body.card_holder_name': 'field_value' })
+    expect(details(await update({ ...linked, card_holder_name: `A ${next.pan}` }))).toEqual({
+      'body.card_holder_name': 'field_value',
+    })
     expect(await update({ ...linked, card_holder_name: 'ANNA' })).toMatchObject({ code: 200 })
   })
 
@@ -195,7 +231,8 @@ create trigger fail before insert on tokenmill.token for each row when (new.card
   }, 40_000)
 
   it('comes in files, beside rows that are refused, fail and crash', async () => {
-    const row = (reference: string, pan: string, expiry = '12/31', name = 'ANNA') => [reference, pan, expiry, name].join(',')
+    const row = (reference: string, pan: string, expiry = '12/31', name = 'ANNA') =>
+      [reference, pan, expiry, name].join(',')
     const twice = card('twice')
     const named = card('row name')
     const rows = [
@@ -225,24 +262,31 @@ create trigger fail before insert on tokenmill.token for each row when (new.card
 
   it('is at hand when a process dies', async () => {
     const file = join(inputs, 'abort.csv')
-    await writeFile(file, `reference,card_number,expiry\nABORT,${card('abort').pan},12/31\nr2,${card('beside').pan},12/31\n`)
+    await writeFile(
+      file,
+      `reference,card_number,expiry\nABORT,${card('abort').pan},12/31\nr2,${card('beside').pan},12/31\n`,
+    )
     const done = await migrate(file)
     expect(done, done.stderr).toMatchObject({ code: 3 })
     expect(JSON.parse(done.stdout)).toMatchObject({ created: 1, failed: 1 })
   }, 60_000)
 
-  it('stands where the names of columns should, and stops the run', async () => {
-    const { pan } = card('header')
-    const headers = [`r1,${pan},12/31`, `reference,card_number,expiry,my_${pan}_x`]
-    for (const [index, header] of headers.entries()) {
-      const file = join(inputs, `header-${index}.csv`)
-      await writeFile(file, `${header}\nr1,${pan},12/31,x\n`)
-      expect(await migrate(file)).toMatchObject({ code: 64, stdout: '' })
-    }
-    const lines = join(inputs, 'keys.ndjson')
-    await writeFile(lines, `{"reference":"a","card_number":"${pan}","expiry":"12/31","${pan}":"x"}\n`)
-    expect(await migrate(lines)).toMatchObject({ code: 64, stdout: '' })
-  }, 60_000)
+  it.runIf(engine.name === 'postgres')(
+    'stands where the names of columns should, and stops the run',
+    async () => {
+      const { pan } = card('header')
+      const headers = [`r1,${pan},12/31`, `reference,card_number,expiry,my_${pan}_x`]
+      for (const [index, header] of headers.entries()) {
+        const file = join(inputs, `header-${index}.csv`)
+        await writeFile(file, `${header}\nr1,${pan},12/31,x\n`)
+        expect(await migrate(file)).toMatchObject({ code: 64, stdout: '' })
+      }
+      const lines = join(inputs, 'keys.ndjson')
+      await writeFile(lines, `{"reference":"a","card_number":"${pan}","expiry":"12/31","${pan}":"x"}\n`)
+      expect(await migrate(lines)).toMatchObject({ code: 64, stdout: '' })
+    },
+    60_000,
+  )
 
   it('comes in chunks made by somebody else’s hand', async () => {
     const { pan } = card('chunk clear')
@@ -257,7 +301,11 @@ create trigger fail before insert on tokenmill.token for each row when (new.card
       { line: 3, reference: pan, request: { card: clear, surprise: 1 } },
       { line: 4, reference: pan, request: { cardNumber: pan } },
       { line: 5, reference: sealed.pan, request: await seal({ cardNumber: sealed.pan }) },
-      { line: 6, reference: stale.pan, request: await seal({ cardNumber: stale.pan, captureTime: '2020-01-01T00:00:00Z' }) },
+      {
+        line: 6,
+        reference: stale.pan,
+        request: await seal({ cardNumber: stale.pan, captureTime: '2020-01-01T00:00:00Z' }),
+      },
       { line: 7, reference: 'ok', request: { card: { ...clear, cvv: CVV } } },
       { line: 8, reference: 'ok', request: { [pan]: pan } },
     ]
@@ -265,17 +313,32 @@ create trigger fail before insert on tokenmill.token for each row when (new.card
       { line: 1, reference: next.pan, request: { id, card: { ...clear, cardNumber: next.pan } } },
       { line: 2, reference: next.pan, request: { id, ...(await seal({ cardNumber: next.pan })) } },
       { line: 3, reference: next.pan, request: { id: next.pan, card_holder_name: 'ANNA' } },
-      { line: 4, reference: 'ok', request: { id, card: { ...clear, cardNumber: next.pan }, card_holder_name: `A ${next.pan}` } },
+      {
+        line: 4,
+        reference: 'ok',
+        request: { id, card: { ...clear, cardNumber: next.pan }, card_holder_name: `A ${next.pan}` },
+      },
       { line: 5, reference: 'ok', request: { id, cvv: OTHER_CVV } },
     ]
-    for (const [recordKind, records] of [['token-create', creates], ['token-update', updates]] as const) {
-      const plan = { batchId: `hand-${recordKind}`, recordKind, tokenScope: installation.scope, acceptedAt: Math.floor(Date.now() / 1000), captureKey: jwe }
+    for (const [recordKind, records] of [
+      ['token-create', creates],
+      ['token-update', updates],
+    ] as const) {
+      const plan = {
+        batchId: `hand-${recordKind}`,
+        recordKind,
+        tokenScope: installation.scope,
+        acceptedAt: Math.floor(Date.now() / 1000),
+        captureKey: jwe,
+      }
       for await (const lines of cutRecords(records)) {
         const ask = await tokenBatch(client.clientId, plan, { number: 0, lines })
         if ('refused' in ask) throw new Error(ask.reason)
         const answer = await client.call('token-batch', ask.request, { jti: ask.jti, block: ask.block as string })
         expect(answer.records?.map(({ outcome }) => outcome)).toEqual(records.map(() => 'REJECTED'))
-        expect(answer.records?.map(({ reference }) => reference)).toEqual(records.map(({ reference }) => (reference === 'ok' ? 'ok' : undefined)))
+        expect(answer.records?.map(({ reference }) => reference)).toEqual(
+          records.map(({ reference }) => (reference === 'ok' ? 'ok' : undefined)),
+        )
       }
     }
   }, 30_000)
@@ -296,7 +359,9 @@ create trigger fail before insert on tokenmill.token for each row when (new.card
     const submitted = await run(['submit', file, '--client', installation.clientFile])
     expect(submitted, submitted.stderr).toMatchObject({ code: 3 })
     expect(submitted.stdout.trim().split('\n')).toHaveLength(8)
-    expect(await run(['results', 'replay', '--since', '2020-01-01', '--client', installation.clientFile])).toMatchObject({ code: 0 })
+    expect(
+      await run(['results', 'replay', '--since', '2020-01-01', '--client', installation.clientFile]),
+    ).toMatchObject({ code: 0 })
   }, 60_000)
 
   it('is found nowhere', async () => {
@@ -311,9 +376,10 @@ create trigger fail before insert on tokenmill.token for each row when (new.card
     if (engine.redisUrls?.[0]) places.push(...(await readRedis(engine.redisUrls[0], engine.prefix)))
     places.push(...(await readDatabase(engine.databaseUrl)))
     places.push(...(await readFiles(installation.dataDir)))
-    const given = ['cards.csv', 'abort.csv', 'header-0.csv', 'header-1.csv', 'keys.ndjson', 'jobs.ndjson'].map(name => join(inputs, name))
-    places.push(...(await readFiles(inputs, new Set(given))))
-    places.push(...(await readFiles(inject('runDir'))).filter(({ name }) => /server\.log$/.test(name)))
+    places.push(...(await readFiles(inputs, path => !/\/(cards|abort|header-\d|keys|jobs)\.(csv|ndjson)$/.test(path))))
+    const logs = await readFiles(inject('runDir'), path => path.endsWith('/server.log'))
+    expect(logs).toHaveLength(1)
+    places.push(...logs)
     workers.signal('SIGTERM')
     await workers.exit
     places.push({ name: 'workers', text: `${workers.stdout()}\n${workers.stderr()}` })

@@ -58,7 +58,9 @@ export interface Hit {
 
 /** Every trace of these cards. The first and the last digits may be shown, so the middle is what is looked for. */
 export function findTraces(canaries: readonly Canary[], places: readonly Place[]): Hit[] {
-  const needles = canaries.flatMap(({ name, pan }) => formsOf(pan.slice(4, -2)).map(form => ({ ...form, canary: name })))
+  const needles = canaries.flatMap(({ name, pan }) =>
+    formsOf(pan.slice(4, -2)).map(form => ({ ...form, canary: name })),
+  )
   return places.flatMap(({ name: place, text }) => {
     const joined = text.replaceAll(/(?<=\d)[ ._/\\-]{1,2}(?=\d)/g, '')
     return needles.flatMap(({ canary, as, needle }) => {

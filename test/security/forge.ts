@@ -5,11 +5,11 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Client } from '../../producers/client.ts'
 import type { Credentials } from '../../producers/client-file.ts'
+import { ROLES } from '../../src/job/catalogue.ts'
 import { JOB_TYP } from '../../src/job/envelope.ts'
 import { jobId, receiptId } from '../../src/job/ids.ts'
 import type { Result } from '../../src/job/result.ts'
 import type { Queues } from '../../src/queue/engine.ts'
-import { ROLES } from '../../src/job/catalogue.ts'
 import { until } from '../support/until.ts'
 
 export type Json = Record<string, unknown>
@@ -102,9 +102,17 @@ export async function put(queues: Queues, kind: string, data: unknown, id?: stri
 
 /** A forged job of this client under its proper id, and its jti. */
 export async function send(queues: Queues, credentials: Credentials, forged: Forged = {}): Promise<string> {
-  const { kind, jti } = claimsOf(credentials, { jti: `f-${randomUUID()}`, ...forged.claims }) as { kind: string; jti: string }
+  const { kind, jti } = claimsOf(credentials, { jti: `f-${randomUUID()}`, ...forged.claims }) as {
+    kind: string
+    jti: string
+  }
   const jws = forge(credentials, { ...forged, claims: { ...forged.claims, jti } })
   const data = forged.block === undefined ? { jws } : { jws, block: forged.block }
-  await put(queues, forged.queue ?? kind, data, typeof jti === 'string' ? jobId(credentials.signingKey.clientId, jti) : undefined)
+  await put(
+    queues,
+    forged.queue ?? kind,
+    data,
+    typeof jti === 'string' ? jobId(credentials.signingKey.clientId, jti) : undefined,
+  )
   return jti
 }

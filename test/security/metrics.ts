@@ -18,7 +18,14 @@ export async function openCounters(): Promise<Counters> {
   const first = await freePort()
   const lines = async () => {
     const ports = Array.from({ length: PORTS }, (_, index) => first + index)
-    const pages = await Promise.all(ports.map(port => fetch(`http://127.0.0.1:${port}/metrics`).then(page => page.text(), () => '')))
+    const pages = await Promise.all(
+      ports.map(port =>
+        fetch(`http://127.0.0.1:${port}/metrics`).then(
+          page => page.text(),
+          () => '',
+        ),
+      ),
+    )
     return pages.flatMap(page => page.split('\n'))
   }
   const series = async (name: string) =>
@@ -31,12 +38,15 @@ export async function openCounters(): Promise<Counters> {
   return {
     env: { TOKENMILL_METRICS_PORT: String(first) },
     async read(name, labels = {}) {
-      const wanted = (await series(name)).filter(one => Object.entries(labels).every(([key, text]) => one.labels[key] === text))
+      const wanted = (await series(name)).filter(one =>
+        Object.entries(labels).every(([key, text]) => one.labels[key] === text),
+      )
       return wanted.reduce((sum, { value }) => sum + value, 0)
     },
     async by(name, label) {
       const sums: Record<string, number> = {}
-      for (const { labels, value } of await series(name)) sums[labels[label] ?? ''] = (sums[labels[label] ?? ''] ?? 0) + value
+      for (const { labels, value } of await series(name))
+        sums[labels[label] ?? ''] = (sums[labels[label] ?? ''] ?? 0) + value
       return sums
     },
     began: async () => JSON.stringify(await series('tokenmill_process_process_start_time_seconds')),

@@ -39,7 +39,7 @@ export async function readRedis(url: string, prefix: string): Promise<Place[]> {
     const places: Place[] = []
     for await (const keys of redis.scanStream({ match: `${prefix}*`, count: 1_000 })) {
       for (const key of keys as string[]) {
-        places.push({ name: `key ${key}`, text: `${key}\n${await valueOf(redis, key)}` })
+        places.push({ name: `key ${key}`, text: `${key}\n${await contentOf(redis, key)}` })
       }
     }
     return places
@@ -48,7 +48,7 @@ export async function readRedis(url: string, prefix: string): Promise<Place[]> {
   }
 }
 
-async function valueOf(redis: Redis, key: string): Promise<string> {
+async function contentOf(redis: Redis, key: string): Promise<string> {
   switch (await redis.type(key)) {
     case 'string':
       return (await redis.get(key)) ?? ''
@@ -69,11 +69,11 @@ async function valueOf(redis: Redis, key: string): Promise<string> {
   }
 }
 
-/** Files under `dir`, but for those named. */
-export async function readFiles(dir: string, but: ReadonlySet<string> = new Set()): Promise<Place[]> {
+/** Files under `dir` of which `isWanted`. */
+export async function readFiles(dir: string, isWanted: (path: string) => boolean = () => true): Promise<Place[]> {
   const entries = await readdir(dir, { recursive: true, withFileTypes: true })
   const paths = entries.filter(entry => entry.isFile()).map(entry => join(entry.parentPath, entry.name))
-  const wanted = paths.filter(path => !but.has(path))
+  const wanted = paths.filter(isWanted)
   return Promise.all(wanted.map(async path => ({ name: `file ${relative(dir, path)}`, text: await readText(path) })))
 }
 

@@ -18,12 +18,14 @@ export interface Wrong {
 const VALUES: Record<string, unknown> = {
   'is null': null,
   'is true': true,
-  'is an object': { [MARK]: MARK },
+  'is an object': { [`${MARK}-0000`]: MARK },
   'is an array of itself': [MARK],
   'is an empty array': [],
   'is empty': '',
   'is blank': ' ',
-  'is a word': `${MARK} is no value of anything, and is too long for the rest of them, so that nothing takes it`.repeat(3),
+  'is a word': `${MARK} is no value of anything, and is too long for the rest of them, so that nothing takes it`.repeat(
+    3,
+  ),
   'is far too long': MARK.repeat(20_000),
   'holds NUL': `a\u0000${MARK}`,
   'holds an escape': `a\u001b[31m${MARK}`,
@@ -42,12 +44,35 @@ const RIGHT: Record<string, readonly string[]> = {
   'is an object': ['parameters', 'policy', 'transaction'],
   'is an empty array': [],
   'is a word': ['encrypted_card'],
-  'is empty': ['reference'],
-  'is blank': ['encrypted_card', 'card_holder_name', 'reference', 'cardholderName', 'cardNumber', ...['expiryMonth', 'expiryYear', 'sequenceNumber', 'startMonth', 'startYear']],
-  'is a fraction': ['accepted_at', 'cardNumber', 'expiryMonth', 'expiryYear', 'sequenceNumber', 'startMonth', 'startYear'],
+  'is empty': ['reference', 'cardholderName', 'sequenceNumber'],
+  'is blank': [
+    'encrypted_card',
+    'card_holder_name',
+    'reference',
+    'cardholderName',
+    'cardNumber',
+    ...['expiryMonth', 'expiryYear', 'sequenceNumber', 'startMonth', 'startYear'],
+  ],
+  'is a fraction': [
+    'accepted_at',
+    'cardNumber',
+    'expiryMonth',
+    'expiryYear',
+    'sequenceNumber',
+    'startMonth',
+    'startYear',
+  ],
   'is negative': ['cardNumber', 'expiryMonth', 'expiryYear', 'sequenceNumber', 'startMonth', 'startYear'],
   'is huge': ['cardNumber', 'expiryMonth', 'expiryYear', 'sequenceNumber', 'startMonth', 'startYear'],
-  'is beyond exactness': ['accepted_at', 'cardNumber', 'expiryMonth', 'expiryYear', 'sequenceNumber', 'startMonth', 'startYear'],
+  'is beyond exactness': [
+    'accepted_at',
+    'cardNumber',
+    'expiryMonth',
+    'expiryYear',
+    'sequenceNumber',
+    'startMonth',
+    'startYear',
+  ],
 }
 
 export function* wrongWays(request: Json, required: readonly string[]): Generator<Wrong> {
@@ -98,7 +123,12 @@ export interface Right {
   required: readonly string[]
 }
 
-export function rightRequests(scope: string, entity: string, sealed: { encrypted_card: string; public_key_alias: string }, batch: Json): Right[] {
+export function rightRequests(
+  scope: string,
+  entity: string,
+  sealed: { encrypted_card: string; public_key_alias: string },
+  batch: Json,
+): Right[] {
   return [
     {
       kind: 'token-create',
@@ -156,12 +186,26 @@ export function rightRequests(scope: string, entity: string, sealed: { encrypted
 /** Records that are right, by kind. */
 export const RIGHT_RECORDS: Record<Exclude<RecordKind, 'scheme-token'>, Json> = {
   'token-create': {
-    card: { cardNumber: '4111111111111111', expiryMonth: 12, expiryYear: 2031, cardholderName: 'A', sequenceNumber: '1', startMonth: 1, startYear: 2020 },
+    card: {
+      cardNumber: '4111111111111111',
+      expiryMonth: 12,
+      expiryYear: 2031,
+      cardholderName: 'A',
+      sequenceNumber: '1',
+      startMonth: 1,
+      startYear: 2020,
+    },
     card_brand: 'VISA',
     token_type: 'REUSE',
     reuse_token_type: 'INTERNAL',
     token_expiry_date: '2099-12-31',
   },
-  'token-update': { id: TOKEN, card_holder_name: 'ANNA', card_holder_email: 'anna@example.com', expiry_month: 12, expiry_year: 2031 },
+  'token-update': {
+    id: TOKEN,
+    card_holder_name: 'ANNA',
+    card_holder_email: 'anna@example.com',
+    expiry_month: 12,
+    expiry_year: 2031,
+  },
   'token-lifecycle': { id: TOKEN, action: 'SUSPEND' },
 }

@@ -4,9 +4,10 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Credentials, readCredentials } from '../../producers/client-file.ts'
 import { type Client, connect } from '../../producers/client.ts'
-import { openQueues, openSession, openVault, type OpenedVault, type Session } from '../../src/cli/open.ts'
+import { HEAP_FLAGS } from '../../bin/launch.mjs'
+import { type Credentials, readCredentials } from '../../producers/client-file.ts'
+import { type OpenedVault, openQueues, openSession, openVault, type Session } from '../../src/cli/open.ts'
 import { registerClient } from '../../src/cli/register-client.ts'
 import { makeScope } from '../../src/cli/scope.ts'
 import { upgrade } from '../../src/cli/upgrade.ts'
@@ -16,7 +17,15 @@ import { type Supervised, supervise } from '../../workers/supervise.ts'
 import type { Engine } from './engines.ts'
 
 export const ENTITY = '6a1f6f0e-3a52-4c3b-9a57-0c1d2e3f4a5b'
-const ROLES: Role[] = ['TOKEN_WRITE', 'TOKEN_READ', 'TOKEN_LIFECYCLE', 'SCHEME_TOKEN', 'LEDGER_WRITE', 'REPORT_READ', 'REPORT_REQUEST']
+const ROLES: Role[] = [
+  'TOKEN_WRITE',
+  'TOKEN_READ',
+  'TOKEN_LIFECYCLE',
+  'SCHEME_TOKEN',
+  'LEDGER_WRITE',
+  'REPORT_READ',
+  'REPORT_REQUEST',
+]
 const WORKER_SCRIPT = fileURLToPath(new URL('../../src/cli/worker-process.ts', import.meta.url))
 
 export interface Installation {
@@ -29,7 +38,10 @@ export interface Installation {
   credentials: Credentials
   scope: string
   /** A further client, for `entity` or the same one. */
-  addClient(name: string, options?: { entity?: string; roles?: Role[] }): Promise<{ clientFile: string; credentials: Credentials; scope: string }>
+  addClient(
+    name: string,
+    options?: { entity?: string; roles?: Role[] },
+  ): Promise<{ clientFile: string; credentials: Credentials; scope: string }>
   startWorkers(options?: WorkerOptions): Promise<Supervised>
   connect(options?: Partial<Parameters<typeof connect>[0]>): Promise<Client>
   close(): Promise<void>
@@ -57,17 +69,35 @@ export async function openInstallation(engine: Engine, settings: Record<string, 
     ...settings,
   }
   const terminal = { env, stdin: process.stdin, stdout: process.stdout, stderr: process.stderr }
-  await upgrade({ config: { dataDir, kekFile: join(dataDir, 'kek') }, database: { url: engine.databaseUrl, embedded: false }, makeKek: join(dataDir, 'kek') })
+  await upgrade({
+    config: { dataDir, kekFile: join(dataDir, 'kek') },
+    database: { url: engine.databaseUrl, embedded: false },
+    makeKek: join(dataDir, 'kek'),
+  })
   const session = openSession(terminal, 'test')
   const vault = await openVault(session)
   const queues = await openQueues(session, vault.database, 8)
   const connections: Client[] = []
   const addClient: Installation['addClient'] = async (name, { entity = ENTITY, roles = ROLES } = {}) => {
     const outDir = join(dataDir, 'clients', name)
-    const scope = await makeScope(vault.store, { entityId: entity, par: true, networkTokens: true, requestor: 'MERCHANT', binDigits: 8 })
+    const scope = await makeScope(vault.store, {
+      entityId: entity,
+      par: true,
+      networkTokens: true,
+      requestor: 'MERCHANT',
+      binDigits: 8,
+    })
     const { mkdir, writeFile } = await import('node:fs/promises')
     await mkdir(outDir, { recursive: true })
-    const file = await registerClient(vault, { name, entities: [entity], roles, publicJwk: undefined, outDir, audience: session.config.audience, baseUrl: 'http://127.0.0.1:8080/oidc' })
+    const file = await registerClient(vault, {
+      name,
+      entities: [entity],
+      roles,
+      publicJwk: undefined,
+      outDir,
+      audience: session.config.audience,
+      baseUrl: 'http://127.0.0.1:8080/oidc',
+    })
     const clientFile = join(outDir, 'client.json')
     await writeFile(clientFile, JSON.stringify({ ...file, token_scope: scope.tokenScope }))
     return { clientFile, credentials: await readCredentials(clientFile), scope: scope.tokenScope }
@@ -82,7 +112,14 @@ export async function openInstallation(engine: Engine, settings: Record<string, 
     ...first,
     addClient,
     async startWorkers({ script = WORKER_SCRIPT, processes = 1, roles, env: added } = {}) {
-      const workers = supervise({ log: session.log, script, processes, ...(roles ? { roles } : {}), env: { ...env, ...added } })
+      const workers = supervise({
+        log: session.log,
+        script,
+        execArgv: HEAP_FLAGS,
+        processes,
+        ...(roles ? { roles } : {}),
+        env: { ...env, ...added },
+      })
       session.lifetime.onClose('workers', () => workers.close())
       await workers.ready
       return workers
@@ -99,7 +136,6 @@ export async function openInstallation(engine: Engine, settings: Record<string, 
     },
   }
 }
-
 
 function withoutVitest(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !/^(VITEST|NODE_OPTIONS$|NODE_ENV$)/.test(name)))

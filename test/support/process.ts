@@ -3,6 +3,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { HEAP_FLAGS } from '../../bin/launch.mjs'
 import { until } from './until.ts'
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
@@ -54,7 +55,7 @@ export function startScript(script: string, args: string[] = [], options: StartO
 
 /** Runs the tokenmill command. */
 export function startCommand(args: string[], options: StartOptions = {}): Child {
-  return startScript(join(root, 'src/cli/main.ts'), args, { nodeArgs: ['--max-semi-space-size=16'], ...options })
+  return startScript(join(root, 'src/cli/main.ts'), args, { nodeArgs: HEAP_FLAGS, ...options })
 }
 
 /** Vitest's own variables would make the child believe that it is a test. */

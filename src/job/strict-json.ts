@@ -1,0 +1,42 @@
+// JSON objects, read strictly: UTF-8 only, and no name twice within an object, for another reader of the same bytes
+// might believe the other one (RFC 7515, 4). Nesting of any depth is read and harms nobody.
+
+/** The object, or undefined for anything else. */
+export function readObject(bytes: Buffer): Record<string, unknown> | undefined {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    const value: unknown = JSON.parse(text)
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+    return countColons(text) === countMembers(value) ? (value as Record<string, unknown>) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const QUOTE = 0x22
+const COLON = 0x3a
+const BACKSLASH = 0x5c
+
+/** Members as written: JSON.parse lets the last of two equal ones win. `json` is a text that it has accepted. */
+function countColons(json: string): number {
+  let count = 0
+  let inString = false
+  for (let index = 0; index < json.length; index += 1) {
+    const code = json.charCodeAt(index)
+    if (code === QUOTE) inString = !inString
+    else if (inString) index += code === BACKSLASH ? 1 : 0
+    else if (code === COLON) count += 1
+  }
+  return count
+}
+
+function countMembers(whole: object): number {
+  let count = 0
+  const open: object[] = [whole]
+  for (let value = open.pop(); value; value = open.pop()) {
+    const members: unknown[] = Object.values(value)
+    if (!Array.isArray(value)) count += members.length
+    for (const member of members) if (typeof member === 'object' && member !== null) open.push(member)
+  }
+  return count
+}

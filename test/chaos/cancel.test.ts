@@ -1,0 +1,50 @@
+// A batch that is cancelled in its midst: what was done stays done, nothing more is, and every row says which it was.
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { describeEngines } from '../support/engines.ts'
+import { type Installation, openInstallation } from '../support/installation.ts'
+import { startCommand } from '../support/process.ts'
+import { QUICK, stateOf } from './bundle.ts'
+import { CHUNK, newFile, readResults, startMigrate, untilMiddle } from './migration.ts'
+
+describeEngines('a batch that is cancelled in its midst', engine => {
+  let installation: Installation
+  beforeAll(async () => {
+    installation = await openInstallation(engine, QUICK)
+    await installation.startWorkers({ roles: ['bulk'], processes: 1 })
+  }, 60_000)
+  afterAll(() => installation?.close())
+
+  const command = async (...args: string[]) => {
+    const child = startCommand([...args, '--json'], { env: installation.env as Record<string, string> })
+    expect(await child.exit, child.stderr()).toMatchObject({ code: 0 })
+    return JSON.parse(child.stdout())
+  }
+
+  it('answers the rest as cancelled, and its sums hold then and for ever', async () => {
+    const ask = async <R>(text: string, values: unknown[] = []) =>
+      (await installation.vault.store.query<R>({ text, values })).rows
+    const file = await newFile(installation.dataDir, installation.scope)
+    // One chunk at a time, so that there is a rest.
+    const run = startMigrate(installation, file, CHUNK, ['--in-flight', '1'])
+    await untilMiddle(file)
+    const [{ batch_id: id }] = await command('batch', 'list')
+    await command('batch', 'cancel', id)
+    const ended = await run.end()
+    expect(ended, ended.stderr).toMatchObject({ code: 3, json: { complete: true, rows: file.rows, failed: 0 } })
+    const { created, duplicate, rejected, cancelled } = ended.json as Record<string, number>
+    expect(Number(cancelled)).toBeGreaterThan(0)
+    expect(Number(created)).toBeGreaterThan(0)
+    expect([created, duplicate, rejected, cancelled].reduce((sum = 0, n = 0) => sum + n)).toBe(file.rows)
+    const outcomes = (await readResults(`${file.path}.results.csv`)).map(({ outcome }) => outcome)
+    // Whole chunks, and none after the first that was cancelled.
+    expect(outcomes.indexOf('CANCELLED') % CHUNK).toBe(0)
+    expect(new Set(outcomes.slice(outcomes.indexOf('CANCELLED')))).toEqual(new Set(['CANCELLED']))
+    const before = await stateOf({ ...installation, ask }, file.scope)
+    expect(before).toMatchObject({ tokens: created })
+    const shown = { state: 'CANCELLED', records_done: file.rows, counts: { CREATED: created, CANCELLED: cancelled } }
+    expect(await command('batch', 'show', id)).toMatchObject(shown)
+    const again = await startMigrate(installation, file).end()
+    expect(again, again.stderr).toMatchObject({ code: 3, json: { created, duplicate, rejected, cancelled } })
+    expect(await stateOf({ ...installation, ask }, file.scope)).toEqual(before)
+  }, 120_000)
+})

@@ -1,0 +1,45 @@
+// A failed job is kept for people to look at, its card data for a quarter of an hour: whatever may hold a card is
+// emptied then, and no copy, however it is made, is in the way of the others.
+import { describe, expect, it } from 'vitest'
+import { JOB_TYP } from '../../src/job/envelope.ts'
+import type { FailedCopy } from '../../src/queue/failed.ts'
+import { withoutCard } from '../../workers/housekeeping.ts'
+import { base64url } from './forge.ts'
+
+const head = base64url(JSON.stringify({ alg: 'EdDSA', kid: 'k', typ: JOB_TYP }))
+const copyOf = (request: string, more: Partial<FailedCopy> = {}): FailedCopy => ({
+  jws: `${head}.${base64url(`{"iss":"c${'a'.repeat(25)}","request":${request}}`)}.AA`,
+  kind: 'token-create',
+  code: 'defect',
+  attempt: 8,
+  failedAt: 0,
+  jobId: 'j_1',
+  ...more,
+})
+
+describe('a failed copy', () => {
+  it.each([
+    ['an encrypted card', copyOf('{"encrypted_card":"x"}')],
+    ['a block', copyOf('{}', { block: 'x' })],
+    ['a clear card', copyOf('{"card":{"cardNumber":"4111111111111111"}}')],
+    ['a card for a token', copyOf('{"id":"4111 1111 1111 1111"}')],
+    ['nobody knows what', copyOf('{}', { jws: 'x' })],
+  ])('that holds %s is emptied', (_, copy) => {
+    const { jws, block, ...rest } = withoutCard(copy)
+    expect({ jws, block }).toEqual({ jws: '', block: undefined })
+    expect(rest).toMatchObject({ kind: 'token-create', code: 'defect', jobId: 'j_1' })
+  })
+
+  it.each(['{"id":"t0123456789abcdefghjkmnpqr","action":"SUSPEND"}', 'null', '[]', '1', '"x"'])(
+    'without card data stays as it is: %s',
+    request => {
+      const copy = copyOf(request)
+      expect(withoutCard(copy)).toEqual(copy)
+    },
+  )
+
+  it('that is nested without end is dealt with like any other', () => {
+    const copy = copyOf(`{"a":${'['.repeat(200_000)}${']'.repeat(200_000)}}`)
+    expect(withoutCard(copy)).toEqual(copy)
+  })
+})

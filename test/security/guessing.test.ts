@@ -1,0 +1,123 @@
+// BIN, last four and Luhn leave a thousand candidates for a card number: whoever tries them is stopped after ten, one
+// by one, many at once or a chunk of them, and a dry run is no way around. CONTRACT 6.
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Client } from '../../producers/client.ts'
+import type { Result } from '../../src/job/result.ts'
+import type { Engine } from '../support/engines.ts'
+import { type Installation, openInstallation } from '../support/installation.ts'
+import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
+import { startCommand } from '../support/process.ts'
+import { canary, guesses } from './canary.ts'
+import { type Counters, openCounters } from './metrics.ts'
+
+const MOST = 10
+const DRY_RUN_ROWS = 150
+
+describe('guessing card numbers', () => {
+  let database: FreshDatabase
+  let installation: Installation
+  let client: Client
+  let counters: Counters
+  let inputs: string
+  beforeAll(async () => {
+    inputs = await mkdtemp(join(tmpdir(), 'tokenmill-inputs-'))
+    database = await freshDatabase()
+    counters = await openCounters()
+    const engine: Engine = { name: 'postgres', prefix: '{guessing}', redisUrls: undefined, databaseUrl: database.url }
+    installation = await openInstallation(engine, { TOKENMILL_DRY_RUN_ROWS_MAX: String(DRY_RUN_ROWS) })
+    await installation.startWorkers({ env: counters.env })
+    client = await installation.connect()
+  }, 60_000)
+  afterAll(async () => {
+    await installation?.close()
+    await database?.drop()
+    await rm(inputs, { recursive: true, force: true })
+  })
+
+  const card = async (cardNumber: string, by: Client = client) =>
+    by.encryptCard({ cardNumber, expiryMonth: 12, expiryYear: 2031 })
+  const create = async (pan: string, by: Client = client, scope = installation.scope) =>
+    by.call('token-create', { token_scope: scope, ...(await card(pan, by)) })
+  const isStopped = (answer: Result) => answer.error?.details?.['body.encrypted_card']?.code === 'guesses'
+  const migrate = async (name: string, pans: readonly string[], ...args: string[]) => {
+    const file = join(inputs, name)
+    await writeFile(
+      file,
+      ['reference,card_number,expiry', ...pans.map((pan, index) => `r${index},${pan},12/31`)].join('\n'),
+    )
+    const child = startCommand(['migrate', file, '--client', installation.clientFile, '--json', ...args], {
+      env: { ...installation.env },
+    })
+    const { code } = await child.exit
+    return { code, stderr: child.stderr(), json: child.stdout() === '' ? {} : JSON.parse(child.stdout()) }
+  }
+
+  it('ends after ten, and nothing tells a known card from an unknown one any more', async () => {
+    const pans = guesses('40000071', '4242', MOST + 3)
+    for (const pan of pans.slice(0, MOST)) expect(await create(pan)).toMatchObject({ code: 200 })
+    for (const pan of pans.slice(MOST)) {
+      const answer = await create(pan)
+      expect(answer).toMatchObject({ code: 403 })
+      expect(isStopped(answer)).toBe(true)
+    }
+    // Its own cards a client may go on using, and others too.
+    expect(await create(pans[0] as string)).toMatchObject({ code: 200 })
+    expect(await create(guesses('40000071', '4243', 1)[0] as string)).toMatchObject({ code: 200 })
+    const other = await installation.addClient('other')
+    const theirs = await installation.connect({ credentials: other.credentials, replyTo: 'other' })
+    expect(await create(pans[MOST] as string, theirs)).toMatchObject({ code: 200 })
+  }, 30_000)
+
+  it('ends after ten by way of updates, too', async () => {
+    const pans = guesses('40000072', '4242', MOST + 1)
+    const made = await create(guesses('40000072', '1111', 1)[0] as string)
+    const id = made.record?.['reuse_token']
+    for (const pan of pans.slice(0, MOST))
+      expect(await client.call('token-update', { id, ...(await card(pan)) })).toMatchObject({ code: 200 })
+    const answer = await client.call('token-update', { id, ...(await card(pans[MOST] as string)) })
+    expect(isStopped(answer)).toBe(true)
+    expect(isStopped(await create(pans[MOST] as string))).toBe(true)
+  }, 30_000)
+
+  it('ends after exactly ten where many are tried at once', async () => {
+    const answers = await Promise.all(guesses('40000074', '4242', 40).map(pan => create(pan)))
+    expect(answers.filter(({ code }) => code === 200)).toHaveLength(MOST)
+    expect(answers.filter(isStopped)).toHaveLength(40 - MOST)
+  }, 30_000)
+
+  it('ends after ten within one chunk of a dry run, for the card that is known as for the others', async () => {
+    const pans = guesses('40000075', '4242', 50)
+    const known = pans.at(-1) as string
+    expect(await create(known)).toMatchObject({ code: 200 })
+    const rehearsed = await migrate('guesses.csv', pans, '--dry-run')
+    expect(rehearsed, rehearsed.stderr).toMatchObject({
+      code: 3,
+      json: { created: MOST - 1, rejected: 50 - MOST + 1, updated: 0, unchanged: 0 },
+    })
+    expect(isStopped(await create(pans[20] as string))).toBe(true)
+    const again = await migrate('guesses-2.csv', pans.slice(20), '--dry-run', '--chunk', '5')
+    expect(again, again.stderr).toMatchObject({ code: 3, json: { created: 0, rejected: 30 } })
+  }, 30_000)
+
+  it('in a batch leaves tokens and is counted', async () => {
+    const before = await counters.read('tokenmill_card_guesses_total', { mode: 'batch' })
+    const done = await migrate('batch.csv', guesses('40000076', '4242', 30))
+    expect(done, done.stderr).toMatchObject({ code: 0, json: { created: 30 } })
+    expect(await counters.read('tokenmill_card_guesses_total', { mode: 'batch' })).toBe(before + 30 - MOST)
+  }, 30_000)
+
+  it('is bounded by the day: beyond so many rows there is no dry run, and a real run goes on', async () => {
+    const pans = Array.from({ length: 100 }, (_, index) => canary(`row ${index}`).pan)
+    const refused = await migrate('many.csv', pans, '--dry-run')
+    expect(refused).toMatchObject({ code: 1 })
+    expect(refused.stderr).toMatch(/daily limit of dry-run rows/)
+    const poor = await installation.addClient('writer', { roles: ['TOKEN_WRITE'] })
+    const unread = await migrate('one.csv', pans.slice(0, 1), '--dry-run', '--client', poor.clientFile)
+    expect(unread).toMatchObject({ code: 1 })
+    const done = await migrate('many.csv', pans)
+    expect(done, done.stderr).toMatchObject({ code: 0, json: { created: 100 } })
+  }, 30_000)
+})
