@@ -14,10 +14,11 @@ export async function measureSkew({ store, clock }: Pick<Deps, 'store' | 'clock'
   return (before + clock()) / 2 - (rows[0]?.now ?? before)
 }
 
-export function watchClock(
+/** Checks once before it answers, so that a wrong clock judges no job at all. */
+export async function watchClock(
   deps: Deps,
   workers: readonly Worker[],
-): { tooFar: () => string[]; stop: () => Promise<void> } {
+): Promise<{ tooFar: () => string[]; stop: () => Promise<void> }> {
   let skewMs = 0
   let paused = false
   const check = async () => {
@@ -33,6 +34,7 @@ export function watchClock(
       paused = off
     }
   }
+  await check()
   return {
     tooFar: () =>
       Math.abs(skewMs) > SKEW_MS_MAX ? [`the clock is ${Math.round(skewMs / 1000)} s off the store's`] : [],

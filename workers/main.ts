@@ -68,7 +68,7 @@ export async function runWorkers(opened: Opened, { env, inspect }: RunOptions): 
   const concurrency = Number(env['TOKENMILL_CONCURRENCY'] ?? CONCURRENCY[role])
   const workers = startWorkers(kinds, concurrency, deps)
   lifetime.onClose('workers', () => Promise.all(workers.map(worker => worker.close(CLOSE_MS))))
-  const skew = watchClock(deps, workers)
+  const skew = await watchClock(deps, workers)
   lifetime.onClose('clock watch', skew.stop)
   lifetime.onClose(
     'sweep',

@@ -3,6 +3,7 @@
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import { chunkText } from '../src/job/digest.ts'
 import type { TokenBatch } from '../src/job/token-batch.ts'
+import * as audits from '../src/store/audits.ts'
 import type { Batch } from '../src/store/batches.ts'
 import * as batches from '../src/store/batches.ts'
 import * as dryRuns from '../src/store/dry-runs.ts'
@@ -101,6 +102,10 @@ async function contextOf(work: Work<TokenBatch>, records: ChunkRecord[], deps: D
   if (request.dry_run) {
     const used = await dryRuns.use(deps.store, client.clientId, request.block.records)
     if (used > deps.settings.dryRunRowsMax) return refuse('dry_run_rows', 'body.request.dry_run')
+    // Who asks "have you this card?" leaves a trace, although nothing takes effect.
+    const subject = request.token_scope ?? request.record_kind
+    const detail = { jti: claims.jti, rows: request.block.records }
+    await audits.insert(deps.store, { actor: client.clientId, action: 'dry-run', subject, detail })
     return { work, batch: undefined, acceptedAt: given }
   }
   const layout = layoutOf(request)

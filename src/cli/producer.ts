@@ -3,6 +3,8 @@
 import { join } from 'node:path'
 import { type Credentials, readCredentials } from '../../producers/client-file.ts'
 import { storeMode } from '../config.ts'
+import { openMetrics } from '../metrics.ts'
+import { openOps } from '../ops.ts'
 import type { Queues } from '../queue/engine.ts'
 import { ensureDevClient } from './dev-client.ts'
 import { startLocalWorkers } from './local-workers.ts'
@@ -13,12 +15,22 @@ export interface Producing {
   credentials: Credentials
 }
 
+/** A command serves its metrics only where a port is set for it. */
+async function serveMetrics({ config, lifetime }: Session): Promise<void> {
+  if (!config.metricsPort) return
+  const metrics = openMetrics('cli')
+  metrics.collectProcess()
+  const ops = await openOps({ host: config.httpHost, port: config.metricsPort, metrics, notReady: async () => [] })
+  lifetime.onClose('ops', ops.close)
+}
+
 export async function openProducer(
   session: Session,
   clientFile: string | undefined,
   roles: readonly ('interactive' | 'bulk')[],
 ): Promise<Producing> {
   const { config } = session
+  await serveMetrics(session)
   const path = clientFile ?? join(config.dataDir, 'dev-client.json')
   if (config.redisUrls && storeMode(config) !== 'embedded') {
     return { credentials: await readCredentials(path), queues: await openQueues(session, undefined, LISTENERS) }
