@@ -111,9 +111,10 @@ export function openAnnouncer({ store, queues, key, clock, metrics, log, bodyOf 
     const room = roomOf(queue)
     if (!(await takePlace(queue, room, message.body.length))) return false
     try {
-      const { clientId, resultId, revision } = message
+      const { clientId, resultId, revision, outboxId } = message
       const data = await sealResult(message.body, { clientId, resultId, revision }, key)
-      await queues.add(queue, { id: `r_${resultId}`, data, redeliver: true })
+      // Named by its row: a result asked for again isn't swallowed by its last delivery, which may still be leaving.
+      await queues.add(queue, { id: `r_${resultId}_${outboxId}`, data, redeliver: true })
     } finally {
       room.underway -= 1
     }

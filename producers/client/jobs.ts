@@ -49,6 +49,8 @@ export interface Jobs {
 }
 
 const ANSWERED_MAX = 1_000
+/** A jti that comes again after its answer is sent once more so soon. */
+const REPEAT_MS = 250
 const SETTLED_MAX = 50_000
 
 /** `onAnswered` is told once per job, when its first result is found or it is dropped. */
@@ -79,7 +81,8 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
       entry.fleeting &&= fleeting
       if (entry.job) return entry.job
       entry.job = job
-      entry.dueAt = clock() + resendMs
+      // The job that was answered may still be leaving the queue, which then swallows this one of the same id.
+      entry.dueAt = clock() + (settled.has(job.handle.receiptId) ? Math.min(REPEAT_MS, resendMs) : resendMs)
       // Sent again, so to be answered again: what was found before may not be the answer to this one.
       answered.delete(job.handle.receiptId)
       return undefined

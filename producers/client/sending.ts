@@ -56,6 +56,8 @@ export interface SendingOptions {
   unansweredMax: number
 }
 
+const RESEND_CHECK_MS = 250
+
 export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: SendingOptions): Sending {
   const { queues, credentials, replyTo, clock, log } = deps
   const { clientId } = credentials.signingKey
@@ -110,7 +112,7 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
     }
     resending = false
   }
-  const timer = setInterval(resend, Math.min(Math.max(resendMs / 4, 10), 5_000))
+  const timer = setInterval(resend, Math.min(Math.max(resendMs / 4, 10), RESEND_CHECK_MS))
 
   return {
     async submit(kind, request, given) {

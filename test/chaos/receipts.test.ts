@@ -11,6 +11,7 @@ import { until } from '../support/until.ts'
 import { QUICK, stateOf } from './bundle.ts'
 
 const COPIES = 20
+const REPEATS = 50
 
 describeEngines('a job that comes again', engine => {
   let installation: Installation
@@ -51,6 +52,17 @@ describeEngines('a job that comes again', engine => {
     expect(again).toEqual({ ...first, attempt: again.attempt })
     expect(await state()).toEqual(before)
   }, 30_000)
+
+  it('is answered each time, however soon after its answer it comes', async () => {
+    const jti = randomUUID()
+    const same = await request()
+    const results: string[] = []
+    for (let times = 0; times < REPEATS; times++) {
+      const { result_id: id } = await client.call('token-create', same, { jti, timeoutMs: 10_000 })
+      results.push(id)
+    }
+    expect(new Set(results).size).toBe(1)
+  }, 60_000)
 
   it('is answered by its refusal, too, though it would be accepted by now', async () => {
     const { record } = await client.call('token-create', await request())
