@@ -48,6 +48,8 @@ export type WorkerRole = 'interactive' | 'bulk'
 
 const CONCURRENCY = { interactive: 16, bulk: 4 } as const
 const SWEEP_MS = 1_000
+/** An imported BIN table is known to every worker after at most this. */
+const REFRESH_MS = 60_000
 /** Younger rows are being published by whoever wrote them. */
 const SWEEP_AGE_MS = 3_000
 const CLOSE_MS = 20_000
@@ -70,6 +72,7 @@ export async function runWorkers(opened: Opened, { env, inspect }: RunOptions): 
   lifetime.onClose('workers', () => Promise.all(workers.map(worker => worker.close(CLOSE_MS))))
   const skew = await watchClock(deps, workers)
   lifetime.onClose('clock watch', skew.stop)
+  lifetime.onClose('BIN table', every(REFRESH_MS, deps.directory.refresh, deps))
   lifetime.onClose(
     'sweep',
     every(SWEEP_MS, () => deps.announcer.sweep(SWEEP_AGE_MS), deps),

@@ -32,3 +32,14 @@ export async function* cutRows(parts: AsyncIterable<Row[]>, size: number): Async
   }
   if (rows.length > 0) yield { number, rows }
 }
+
+/** The same chunks, the first of them read already: what is wrong with the input's beginning is thrown here. */
+export async function begun(chunks: AsyncGenerator<RowChunk>): Promise<AsyncIterable<RowChunk>> {
+  const first = await chunks.next()
+  async function* all() {
+    if (first.done) return
+    yield first.value
+    yield* chunks
+  }
+  return all()
+}

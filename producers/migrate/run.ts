@@ -14,7 +14,7 @@ import { type Client, type Credentials, connect } from '../client.ts'
 import { signDetached } from '../detached.ts'
 import { FileError } from '../file-error.ts'
 import { checkSameBatch, readCheckpoint, removeCheckpoint } from './checkpoint.ts'
-import { cutRows, type RowChunk } from './chunks.ts'
+import { begun, cutRows, type RowChunk } from './chunks.ts'
 import type { Format } from './layers.ts'
 import { formatOf } from './layers.ts'
 import { type ColumnMap, checkColumns } from './layout.ts'
@@ -105,7 +105,8 @@ export async function migrate(options: MigrateOptions, deps: MigrateDeps): Promi
   })
   try {
     const input = await openSource(source, proof?.marks)
-    const chunks = cutRows(readRows(input.bytes, rowOptions), run.chunkRecords)
+    // The header is read before anything is written: a wrong one leaves no trace of a run.
+    const chunks = await begun(cutRows(readRows(input.bytes, rowOptions), run.chunkRecords))
     const sent = await sendAll(chunks, options, run, client, deps, proof)
     const summary = {
       batchId,

@@ -17,6 +17,9 @@ import { findKek } from './kek.ts'
 import type { Terminal } from './terminal.ts'
 import { upgrade } from './upgrade.ts'
 
+/** Workers finish what is in flight; their supervisor kills those that are late. */
+const CLOSE_MS_MAX = 35_000
+
 /** What every command has: settings, a log, and a life in which things are opened. */
 export interface Session {
   config: Config
@@ -33,7 +36,13 @@ export function openSession(terminal: Terminal, role = 'cli'): Session {
   const quiet = role === 'cli' && !terminal.env['TOKENMILL_LOG_LEVEL']
   const log = openLog(quiet ? 'error' : config.logLevel, { role })
   const onError = (name: string, error: unknown) => log.warn({ error: describeError(error) }, `${name} did not close`)
-  return { config, terminal, log, lifetime: openLifetime({ onError }), opened: {} }
+  return {
+    config,
+    terminal,
+    log,
+    lifetime: openLifetime({ onError, closeMsMax: role === 'cli' ? 15_000 : CLOSE_MS_MAX }),
+    opened: {},
+  }
 }
 
 /** Runs a command that ends by itself; whatever it opened is closed, at its end or at the first Ctrl-C. */

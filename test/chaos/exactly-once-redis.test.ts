@@ -18,12 +18,14 @@ describeChaos('every effect of a migration happens once', 'redis', chaos => {
     expect(runs).toBe(2)
   }, 120_000)
 
-  it('though PostgreSQL was killed, and the run goes on by itself', async () => {
+  it('though PostgreSQL was killed, and run and workers go on by themselves', async () => {
+    const workers = childrenRunning('worker-process')
     const runs = await disturb(chaos, await file(chaos), async () => {
       await chaos.postgres.kill9()
       await chaos.postgres.start()
     })
     expect(runs).toBe(1)
+    expect(childrenRunning('worker-process')).toEqual(workers)
   }, 120_000)
 
   it('though Redis was restarted, and the run goes on by itself', async () => {

@@ -92,6 +92,8 @@ describeEngines('an envelope', engine => {
     // An answer would have been published by now: this one, asked for later, is.
     const later = await send(installation.queues, own)
     expect(await desk.answer(later)).toMatchObject({ code: 404 })
+    // A job is taken off its queue after it was answered.
+    await until(async () => (await traces()).queued === before.queued)
     const after = await traces()
     expect(after).toEqual({
       ...before,

@@ -1,6 +1,6 @@
 // BIN, last four and Luhn leave a thousand candidates for a card number: whoever tries them is stopped after ten, one
 // by one, many at once or a chunk of them, and a dry run is no way around. CONTRACT 6.
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -14,7 +14,7 @@ import { canary, guesses } from './canary.ts'
 import { type Counters, openCounters } from './metrics.ts'
 
 const MOST = 10
-const DRY_RUN_ROWS = 150
+const DRY_RUN_ROWS = 230
 
 describe('guessing card numbers', () => {
   let database: FreshDatabase
@@ -42,12 +42,15 @@ describe('guessing card numbers', () => {
   const create = async (pan: string, by: Client = client, scope = installation.scope) =>
     by.call('token-create', { token_scope: scope, ...(await card(pan, by)) })
   const isStopped = (answer: Result) => answer.error?.details?.['body.encrypted_card']?.code === 'guesses'
-  const migrate = async (name: string, pans: readonly string[], ...args: string[]) => {
-    const file = join(inputs, name)
-    await writeFile(
-      file,
+  const migrate = (name: string, pans: readonly string[], ...args: string[]) =>
+    migrateText(
+      name,
       ['reference,card_number,expiry', ...pans.map((pan, index) => `r${index},${pan},12/31`)].join('\n'),
+      ...args,
     )
+  const migrateText = async (name: string, content: string, ...args: string[]) => {
+    const file = join(inputs, name)
+    await writeFile(file, content)
     const child = startCommand(['migrate', file, '--client', installation.clientFile, '--json', ...args], {
       env: { ...installation.env },
     })
@@ -58,13 +61,12 @@ describe('guessing card numbers', () => {
   it('ends after ten, and nothing tells a known card from an unknown one any more', async () => {
     const pans = guesses('40000071', '4242', MOST + 3)
     for (const pan of pans.slice(0, MOST)) expect(await create(pan)).toMatchObject({ code: 200 })
-    for (const pan of pans.slice(MOST)) {
+    for (const pan of [...pans.slice(MOST), ...pans.slice(0, 2)]) {
       const answer = await create(pan)
       expect(answer).toMatchObject({ code: 403 })
       expect(isStopped(answer)).toBe(true)
     }
-    // Its own cards a client may go on using, and others too.
-    expect(await create(pans[0] as string)).toMatchObject({ code: 200 })
+    // Other cards may be used, and others may use these.
     expect(await create(guesses('40000071', '4243', 1)[0] as string)).toMatchObject({ code: 200 })
     const other = await installation.addClient('other')
     const theirs = await installation.connect({ credentials: other.credentials, replyTo: 'other' })
@@ -79,6 +81,9 @@ describe('guessing card numbers', () => {
       expect(await client.call('token-update', { id, ...(await card(pan)) })).toMatchObject({ code: 200 })
     const answer = await client.call('token-update', { id, ...(await card(pans[MOST] as string)) })
     expect(isStopped(answer)).toBe(true)
+    // Nor may the card that the token stands for now be confirmed.
+    const own = await client.call('token-update', { id, ...(await card(pans[MOST - 1] as string)) })
+    expect(isStopped(own)).toBe(true)
     expect(isStopped(await create(pans[MOST] as string))).toBe(true)
   }, 30_000)
 
@@ -101,6 +106,22 @@ describe('guessing card numbers', () => {
     const again = await migrate('guesses-2.csv', pans.slice(20), '--dry-run', '--chunk', '5')
     expect(again, again.stderr).toMatchObject({ code: 3, json: { created: 0, rejected: 30 } })
   }, 30_000)
+
+  it('ends after ten within one chunk of a dry run of updates, whatever token they name', async () => {
+    const pans = guesses('40000078', '4242', 40)
+    const ids: unknown[] = []
+    for (const pan of [pans.at(-1) as string, guesses('40000078', '1111', 1)[0] as string])
+      ids.push((await create(pan)).record?.['reuse_token'])
+    for (const id of ids) {
+      const rows = pans.map((pan, index) => `r${index},${id},${pan},12,2031`)
+      const file = ['reference,id,card_number,expiry_month,expiry_year', ...rows].join('\n')
+      const rehearsed = await migrateText(`updates-${id}.csv`, file, '--dry-run', '--record-kind', 'token-update')
+      expect(rehearsed, rehearsed.stderr).toMatchObject({ code: 3, json: { unchanged: 0 } })
+      const results = await readFile(join(inputs, `updates-${id}.csv.dry-run.results.csv`), 'utf8')
+      expect(results).not.toMatch(/pan_taken/)
+      expect(results.match(/guesses/g)?.length).toBeGreaterThanOrEqual(40 - MOST)
+    }
+  }, 40_000)
 
   it('in a batch leaves tokens and is counted', async () => {
     const before = await counters.read('tokenmill_card_guesses_total', { mode: 'batch' })
