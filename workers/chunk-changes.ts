@@ -13,7 +13,9 @@ import { rejected } from './chunk-creates.ts'
 import type { RecordOutcome } from './chunk-outcomes.ts'
 import type { Deps } from './deps.ts'
 import { tokensFor } from './find-token.ts'
+import { noteMisses } from './guessing.ts'
 import { openCapture } from './open-capture.ts'
+import { digitsOf, openRehearsedGuesses, type RehearsedGuesses } from './rehearsed-guesses.ts'
 import { sealRow } from './seal-row.ts'
 import type { ChunkContext, Decided } from './token-batch.ts'
 import { givenOf } from './token-create.ts'
@@ -86,12 +88,15 @@ export async function decideChanges(
   const bases = new Map([...visible.values()].map(row => [row.tokenId, row]))
   const rows = new Map(bases)
   const outcomes: RecordOutcome[] = []
+  const tries = work.request.dry_run ? openRehearsedGuesses(work.client.clientId, deps) : undefined
+  const linked: StoredToken[] = []
   for (const change of prepared) {
     const tokenId = visible.get(change.id)?.tokenId
     const row = tokenId === undefined ? undefined : rows.get(tokenId)
-    const next = row ? await apply(change, row, rows, context, deps) : refuse('token_not_found', 'body.id')
+    const next = row ? await apply(change, row, rows, context, deps, tries) : refuse('token_not_found', 'body.id')
     if (isRefusal(next)) outcomes.push(rejected(change, next))
     else {
+      if (row && !isSameCard(row, next.row)) linked.push(next.row)
       rows.set(next.row.tokenId, next.row)
       const { line, reference } = change
       outcomes.push({ line, reference, outcome: next.outcome, reason: undefined, field: undefined, token: next.row })
@@ -99,7 +104,15 @@ export async function decideChanges(
   }
   for (const outcome of outcomes) if (outcome.token) outcome.token = rows.get(outcome.token.tokenId)
   const changed = [...rows.values()].filter(row => row !== bases.get(row.tokenId))
-  if (work.request.dry_run) return { save: async () => outcomes.map(outcome => ({ ...outcome, token: undefined })) }
+  if (tries) {
+    return {
+      save: async db => {
+        await tries.save(db)
+        return outcomes.map(outcome => ({ ...outcome, token: undefined }))
+      },
+    }
+  }
+  noteMisses(work.client.clientId, linked, deps)
   return {
     save: async db => {
       await tokens.updateAll(
@@ -111,6 +124,12 @@ export async function decideChanges(
   }
 }
 
+function isSameCard(one: StoredToken, other: StoredToken): boolean {
+  return (
+    one.fingerprint === other.fingerprint || (one.fingerprint?.equals(other.fingerprint ?? Buffer.alloc(0)) ?? false)
+  )
+}
+
 /** One record's verdict over the rows as earlier records left them. */
 async function apply(
   change: PreparedChange,
@@ -118,6 +137,7 @@ async function apply(
   rows: ReadonlyMap<string, StoredToken>,
   { work }: ChunkContext,
   deps: Deps,
+  tries: RehearsedGuesses | undefined,
 ): Promise<{ outcome: 'UPDATED' | 'UNCHANGED'; row: StoredToken } | Refusal> {
   const at = { now: work.now, receiptId: work.receiptId }
   if ('action' in change) {
@@ -132,15 +152,21 @@ async function apply(
   const scope = change.card && (await deps.directory.scope(row.tokenScope))
   const facts = change.card && scope && factsOf(change.card, scope, undefined, true, deps, change.field)
   if (isRefusal(facts)) return facts
+  // What can be refused without asking about other cards is: an answer about those is counted, or leaves its trace.
+  const verdict = update(row, { ...change.given, ...(facts ? { card: facts } : {}) }, at)
+  if (isRefusal(verdict)) return verdict
+  if (facts && tries) {
+    await tries.load(row.tokenScope, [digitsOf(facts)])
+    if (tries.isSpent(row.tokenScope, digitsOf(facts))) return refuse('guesses', change.field)
+  }
   if (facts && !row.fingerprint?.equals(facts.fingerprint)) {
     const inChunk = [...rows.values()].some(
       other => other.tokenId !== row.tokenId && other.fingerprint?.equals(facts.fingerprint),
     )
     const [other] = await tokens.findByFingerprints(deps.store, [facts.fingerprint])
     if (inChunk || (other && other.tokenId !== row.tokenId)) return refuse('pan_taken', change.field)
+    tries?.miss(row.tokenScope, digitsOf(facts))
   }
-  const verdict = update(row, { ...change.given, ...(facts ? { card: facts } : {}) }, at)
-  if (isRefusal(verdict)) return verdict
   if (!verdict.changed) return { outcome: 'UNCHANGED', row }
   return { outcome: 'UPDATED', row: sealRow(verdict, row, change.card?.pan, deps.ring) }
 }

@@ -2,12 +2,11 @@
 // run predict duplicates; no token is named, and misses count as guesses, for an oracle is an oracle.
 import { refuse } from '../src/errors.ts'
 import * as dryRuns from '../src/store/dry-runs.ts'
-import * as guesses from '../src/store/guesses.ts'
-import { LostRace } from '../src/store/pool.ts'
 import type { StoredToken } from '../src/store/tokens.ts'
 import * as tokens from '../src/store/tokens.ts'
 import { byCard, fingerprintsOf, fold, type PreparedCreate, rejected } from './chunk-creates.ts'
 import type { Deps } from './deps.ts'
+import { digitsOf, openRehearsedGuesses, type RehearsedGuesses } from './rehearsed-guesses.ts'
 import type { ChunkContext, Decided } from './token-batch.ts'
 
 export async function decideDryRun(
@@ -24,7 +23,8 @@ export async function decideDryRun(
     const row = seen.get(facts.fingerprint.toString('hex'))
     if (row) stored.set(key, { ...(row as StoredToken), fingerprint: facts.fingerprint })
   }
-  const { allowed, refused, missed } = await withinLimit(prepared, stored, work.client.clientId, deps)
+  const tries = openRehearsedGuesses(work.client.clientId, deps)
+  const { allowed, refused } = await withinLimit(prepared, stored, tries)
   const { outcomes, folded } = fold(allowed, stored, context)
   return {
     save: async db => {
@@ -32,55 +32,36 @@ export async function decideDryRun(
         row.fingerprint ? { fingerprint: row.fingerprint, row: { ...row, fingerprint: null, sealed: null } } : [],
       )
       await dryRuns.saveScratch(db, run, work.request.chunk, entries)
-      for (const [tokenScope, digits] of missed) {
-        const most = await guesses.add(db, work.client.clientId, tokenScope, digits)
-        if (most > deps.settings.guessesMax) throw new LostRace('others guessed meanwhile')
-      }
+      await tries.save(db)
       return [...outcomes, ...refused.map(one => rejected(one, refuse('guesses', one.field)))]
     },
   }
 }
 
-interface Limited {
-  allowed: PreparedCreate[]
-  /** Known cards as well as unknown ones: what is told apart is what the limit is there to hide. */
-  refused: PreparedCreate[]
-  /** BIN and last four of each unknown card that is answered, by scope. */
-  missed: Map<string, string[]>
-}
-
-/** In file order, until the digits have had their misses: those before, and those of this very chunk. */
+/** In file order, until the digits have had their misses. */
 async function withinLimit(
   prepared: readonly PreparedCreate[],
   stored: ReadonlyMap<string, StoredToken>,
-  clientId: string,
-  { store, settings, metrics }: Deps,
-): Promise<Limited> {
-  const limited: Limited = { allowed: [], refused: [], missed: new Map() }
+  tries: RehearsedGuesses,
+): Promise<{ allowed: PreparedCreate[]; refused: PreparedCreate[] }> {
+  for (const [tokenScope, some] of Map.groupBy(prepared, ({ scope }) => scope.tokenScope))
+    await tries.load(tokenScope, [...new Set(some.map(({ facts }) => digitsOf(facts)))])
   const asked = new Set<string>()
-  for (const [tokenScope, some] of Map.groupBy(prepared, ({ scope }) => scope.tokenScope)) {
-    const misses = await guesses.count(store, clientId, tokenScope, [...new Set(some.map(digitsOf))])
-    const missed: string[] = []
-    for (const one of some) {
-      const digits = digitsOf(one)
-      const before = misses.get(digits) ?? 0
-      if (before >= settings.guessesMax && !asked.has(one.key)) {
-        limited.refused.push(one)
-        continue
-      }
-      limited.allowed.push(one)
-      if (stored.has(one.key) || asked.has(one.key)) continue
-      asked.add(one.key)
-      misses.set(digits, before + 1)
-      missed.push(digits)
+  const allowed: PreparedCreate[] = []
+  const refused: PreparedCreate[] = []
+  for (const one of prepared) {
+    const { scope, facts, key } = one
+    const digits = digitsOf(facts)
+    const isFirst = !asked.has(key)
+    if (isFirst && tries.isSpent(scope.tokenScope, digits)) {
+      refused.push(one)
+      continue
     }
-    if (missed.length > 0) limited.missed.set(tokenScope, missed)
+    allowed.push(one)
+    asked.add(key)
+    if (isFirst && !stored.has(key)) tries.miss(scope.tokenScope, digits)
   }
-  if (limited.refused.length > 0) metrics.guesses.inc({ mode: 'dry-run' }, limited.refused.length)
-  // Rules are applied in file order across scopes too.
-  limited.allowed.sort((a, b) => a.line - b.line)
-  return limited
+  return { allowed, refused }
 }
 
-const digitsOf = ({ facts }: PreparedCreate) => `${facts.bin}${facts.lastFour}`
 const runOf = (jti: string) => jti.slice(0, jti.lastIndexOf('-'))

@@ -45,10 +45,9 @@ export const tokenCreate: Handler<TokenCreate, undefined, Prepared> = {
     const [stored] = await tokens.findByFingerprints(deps.store, [facts.fingerprint])
     const { clientId } = work.client
     const digits = [`${facts.bin}${facts.lastFour}`]
-    if (
-      !stored &&
-      (await guesses.findAbove(deps.store, clientId, scope.tokenScope, digits, deps.settings.guessesMax)).size > 0
-    ) {
+    // A known card is stopped like others, or it would be told apart from them.
+    const spent = await guesses.findAbove(deps.store, clientId, scope.tokenScope, digits, deps.settings.guessesMax)
+    if (spent.size > 0) {
       deps.metrics.guesses.inc({ mode: 'interactive' })
       return noEffect(refuse('guesses', 'body.encrypted_card'))
     }

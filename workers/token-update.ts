@@ -61,17 +61,17 @@ async function decideUpdate(
 ): Promise<Decision> {
   const facts = card && factsOf(card, scope, undefined, true, deps, 'body.encrypted_card')
   if (isRefusal(facts)) return noEffect(facts)
-  const relink = facts !== undefined && !(stored.fingerprint?.equals(facts.fingerprint) ?? false)
-  if (relink) {
-    const taken = await takenRefusal(work, scope, facts, deps)
-    if (taken) return noEffect(taken)
-  }
+  // What can be refused without asking about other cards is: an answer about those is always counted.
   const verdict = update(
     stored,
     { ...given, ...(facts ? { card: facts } : {}) },
     { now: work.now, receiptId: work.receiptId },
   )
   if (isRefusal(verdict)) return noEffect(verdict)
+  const relink = facts !== undefined && !(stored.fingerprint?.equals(facts.fingerprint) ?? false)
+  const stopped =
+    facts && ((await guessRefusal(work, scope, facts, deps)) ?? (relink && (await takenRefusal(facts, deps))))
+  if (stopped) return noEffect(stopped)
   const row = sealRow(verdict, stored, card?.pan, deps.ring)
   const record = renderPatch(row, await deps.directory.binRange(row.binRange))
   return {
@@ -88,8 +88,8 @@ async function decideUpdate(
   }
 }
 
-/** A new PAN that stands for another live token already, or that looks like guessing. */
-async function takenRefusal(
+/** Its own card a token is as little told from others, once they look like guesses. */
+async function guessRefusal(
   work: Work<TokenUpdate>,
   scope: Scope,
   facts: CardFacts,
@@ -103,10 +103,13 @@ async function takenRefusal(
     digits,
     deps.settings.guessesMax,
   )
-  if (above.size > 0) {
-    deps.metrics.guesses.inc({ mode: 'interactive' })
-    return refuse('guesses', 'body.encrypted_card')
-  }
+  if (above.size === 0) return undefined
+  deps.metrics.guesses.inc({ mode: 'interactive' })
+  return refuse('guesses', 'body.encrypted_card')
+}
+
+/** A new PAN that stands for another live token already. */
+async function takenRefusal(facts: CardFacts, deps: Deps): Promise<Refusal | undefined> {
   const [other] = await tokens.findByFingerprints(deps.store, [facts.fingerprint])
   return other ? refuse('pan_taken', 'body.encrypted_card') : undefined
 }

@@ -15,6 +15,7 @@ import {
 } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { ConfigError } from '../config.ts'
 import { Fault } from '../errors.ts'
 import { type Binaries, majorVersion } from './binaries.ts'
@@ -32,6 +33,9 @@ const HOST = '127.0.0.1'
 const LOG_BYTES_MAX = 8 * 1024 * 1024
 const START_SECONDS_MAX = 60
 const STOP_SECONDS_MAX = 60
+/** How long the last port is waited for. */
+const PORT_MS_MAX = 2_000
+const PORT_PAUSE_MS = 50
 
 /** For token work on two cores. ERROR lines stay out of the log: their detail quotes rows. */
 const SETTINGS = {
@@ -178,7 +182,11 @@ function isAlive(pid: number): boolean {
 async function choosePort(place: Place): Promise<number> {
   const opts = join(place.cluster, 'postmaster.opts')
   const last = existsSync(opts) ? /port='?(\d+)/.exec(readFileSync(opts, 'utf8'))?.[1] : undefined
-  return (last && (await listenOnce(Number(last)))) || (await listenOnce(0))
+  // The sockets of a server that was just killed are in the way for a moment.
+  for (const deadline = Date.now() + PORT_MS_MAX; last && Date.now() < deadline; await pause(PORT_PAUSE_MS)) {
+    if (await listenOnce(Number(last))) return Number(last)
+  }
+  return listenOnce(0)
 }
 
 /** The port if it could be bound (0: any), else 0. */

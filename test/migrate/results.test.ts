@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { FileError } from '../../producers/file-error.ts'
 import { type Checkpoint, checkSameBatch, readCheckpoint, writeCheckpoint } from '../../producers/migrate/checkpoint.ts'
 import { readCsv } from '../../producers/migrate/csv.ts'
-import { FileError } from '../../producers/file-error.ts'
 import {
   checkManifestFree,
   type Manifest,

@@ -16,7 +16,9 @@ describeEngines('migrate', engine => {
   afterAll(() => installation?.close())
 
   const migrate = async (args: string[]) => {
-    const child = startCommand(['migrate', ...args, '--client', installation.clientFile, '--json'], { env: installation.env as Record<string, string> })
+    const child = startCommand(['migrate', ...args, '--client', installation.clientFile, '--json'], {
+      env: installation.env as Record<string, string>,
+    })
     const exit = await child.exit
     return { ...exit, stderr: child.stderr(), json: child.stdout() === '' ? undefined : JSON.parse(child.stdout()) }
   }
@@ -31,8 +33,14 @@ describeEngines('migrate', engine => {
     const results = await readFile(`${file}.results.csv`, 'utf8')
     expect(results.trim().split('\n')).toHaveLength(3_001)
     const again = await migrate([file])
-    expect(again, again.stderr).toMatchObject({ code: 3, json: { variant: 'replay', created: first.json.created, duplicate } })
-    const verified = startCommand(['manifest', 'verify', `${file}.manifest.json`, '--client', installation.clientFile], { env: installation.env as Record<string, string> })
+    expect(again, again.stderr).toMatchObject({
+      code: 3,
+      json: { variant: 'replay', created: first.json.created, duplicate },
+    })
+    const verified = startCommand(
+      ['manifest', 'verify', `${file}.manifest.json`, '--client', installation.clientFile],
+      { env: installation.env as Record<string, string> },
+    )
     expect(await verified.exit, verified.stderr()).toMatchObject({ code: 0 })
   }, 60_000)
 

@@ -87,6 +87,28 @@ describe('guessing card numbers', () => {
     expect(isStopped(await create(pans[MOST] as string))).toBe(true)
   }, 30_000)
 
+  it('learns nothing by what is refused for another reason', async () => {
+    const pans = guesses('40000079', '4242', 3)
+    const [known, unknown, own] = pans as [string, string, string]
+    await create(known)
+    const made = await create(own)
+    const id = made.record?.['reuse_token']
+    const past = { token_expiry_date: '2001-01-01' }
+    const answers: Result[] = []
+    for (const pan of [known, unknown, own]) {
+      answers.push(await client.call('token-update', { id, ...(await card(pan)), ...past }))
+      answers.push(
+        await client.call('token-create', { token_scope: installation.scope, ...(await card(pan)), ...past }),
+      )
+    }
+    expect(new Set(answers.map(({ error }) => JSON.stringify(error?.details))).size).toBe(1)
+    const rows = [known, unknown, own].map((pan, index) => `r${index},${id},${pan},12,2031,2001-01-01`)
+    const file = ['reference,id,card_number,expiry_month,expiry_year,token_expiry_date', ...rows].join('\n')
+    const done = await migrateText('refused.csv', file, '--record-kind', 'token-update')
+    expect(done, done.stderr).toMatchObject({ code: 3, json: { rejected: 3 } })
+    expect(await readFile(join(inputs, 'refused.csv.results.csv'), 'utf8')).not.toMatch(/pan_taken/)
+  }, 30_000)
+
   it('ends after exactly ten where many are tried at once', async () => {
     const answers = await Promise.all(guesses('40000074', '4242', 40).map(pan => create(pan)))
     expect(answers.filter(({ code }) => code === 200)).toHaveLength(MOST)
