@@ -2,7 +2,7 @@
 // live token, each row one outcome, the sums hold, and the same file again changes nothing.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { readCheckpoint } from '../../producers/migrate/checkpoint.ts'
 import { writeSample } from '../../producers/migrate/sample.ts'
 import { parseReuseToken } from '../../src/token/token.ts'
@@ -53,6 +53,8 @@ export function startMigrate(
   const given = ['--scope', scope, '--client', clientFile, '--chunk', `${chunk}`, '--json']
   const args = ['migrate', path, ...given, ...more]
   const child = startCommand(args, { env: env as Record<string, string> })
+  // One that its test gave up would wait for its servers for ever.
+  onTestFinished(() => child.signal('SIGKILL'))
   const end = async () => {
     const exit = await child.exit
     return { ...exit, stderr: child.stderr(), json: JSON.parse(child.stdout() || '{}') as Record<string, unknown> }
