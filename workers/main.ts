@@ -46,7 +46,7 @@ export interface RunOptions {
 
 export type WorkerRole = 'interactive' | 'bulk'
 
-const CONCURRENCY = { interactive: 16, bulk: 4 } as const
+const CONCURRENCY = { interactive: 16, bulk: 2 } as const
 const SWEEP_MS = 1_000
 /** An imported BIN table is known to every worker after at most this. */
 const REFRESH_MS = 60_000

@@ -160,14 +160,18 @@ export async function insertMissing(db: Db, tokens: readonly StoredToken[]): Pro
   if (tokens.length === 0) return []
   const sorted = tokens.toSorted((a, b) => Buffer.compare(a.fingerprint ?? NOTHING, b.fingerprint ?? NOTHING))
   const { shape, source, values } = rowSet(COLUMNS, sorted)
-  const { rows, count } = await db.query<{ token_id: string }>({
+  const { count } = await db.query({
     name: `tokens-insert-${shape}`,
     text: `insert into tokenmill.token (${NAMES}) select ${NAMES} from ${source}
-on conflict on constraint one_live_token_per_card do nothing returning token_id`,
+on conflict on constraint one_live_token_per_card do nothing`,
     values,
   })
   if (count === tokens.length) return []
-  const inserted = new Set(rows.map(row => row.token_id))
+  // Seldom: asking which ones is cheaper than having every chunk's ids returned.
+  const inserted = await findIds(
+    db,
+    sorted.map(({ tokenId }) => tokenId),
+  )
   return sorted
     .filter(({ tokenId }) => !inserted.has(tokenId))
     .map(({ fingerprint }) => fingerprint?.toString('latin1') ?? '')
@@ -178,6 +182,16 @@ const NOTHING = Buffer.alloc(0)
 export async function insertAll(db: Db, tokens: readonly StoredToken[]): Promise<void> {
   const lost = await insertMissing(db, tokens)
   if (lost.length > 0) throw new LostRace('a card got its token meanwhile')
+}
+
+async function findIds(db: Db, tokenIds: readonly string[]): Promise<Set<string>> {
+  const { rows } = await db.query<{ token_id: string }>({
+    name: 'token-ids',
+    text: `select found.token_id from unnest($1::uuid[]) as wanted(id)
+cross join lateral (select token_id from tokenmill.token where token_id = wanted.id limit 1) as found`,
+    values: [plains(tokenIds)],
+  })
+  return new Set(rows.map(row => row.token_id))
 }
 
 const CHANGED = COLUMNS.filter(({ name }) => name !== 'token_id' && name !== 'token_scope' && name !== 'created_at')
