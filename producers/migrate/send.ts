@@ -26,6 +26,8 @@ interface Sent {
 /** Longer than any job may wait for its start. */
 const ANSWER_MS_MAX = 8 * 86_400_000
 const NOBODY_MS = 10_000
+/** Chunks sent before the first one is answered: enough that no worker waits for it. */
+const FIRST_MAX = 4
 
 export async function sendChunks(
   chunks: AsyncIterable<RowChunk>,
@@ -61,7 +63,7 @@ export async function sendChunks(
       rows += chunk.rows.length
       if (chunk.number < skipped) continue
       // What the first chunk shows to be hopeless isn't tried a million times.
-      while (window.length >= options.inFlight || (window.length > 0 && output.nextChunk === 0 && chunk.number > 0))
+      while (window.length >= (output.nextChunk === 0 ? Math.min(FIRST_MAX, options.inFlight) : options.inFlight))
         await settle()
       window.push({ chunk, answer: send(chunk, options, plan, client, deps) })
       window.at(-1)?.answer.catch(() => {})
