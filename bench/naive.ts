@@ -9,13 +9,16 @@ import { panOf } from '../producers/migrate/sample.ts'
 import { Secret } from '../src/secret.ts'
 import type { Installation } from '../test/support/installation.ts'
 
-const CONCURRENCY = 20
 const CHUNK = 1_000
 
-/** Cards a second from the first job's adding to the last row. Redis only. */
-export async function runNaive(installation: Installation, rows: number): Promise<{ rows: number; perSecond: number }> {
+/** Cards a second from the first job's adding to the last row. Redis only. `concurrency`: BullMQ's default is 1. */
+export async function runNaive(
+  installation: Installation,
+  rows: number,
+  concurrency: number,
+): Promise<{ rows: number; perSecond: number }> {
   const { vault, scope, env } = installation
-  const pool = new pg.Pool({ connectionString: vault.database.url, max: CONCURRENCY })
+  const pool = new pg.Pool({ connectionString: vault.database.url, max: concurrency })
   await pool.query(
     'create table if not exists public.naive (token_id uuid primary key, fingerprint bytea unique, sealed bytea, last_four text)',
   )
@@ -39,7 +42,7 @@ export async function runNaive(installation: Installation, rows: number): Promis
       done += 1
       if (done === rows) finished.resolve()
     },
-    { connection: clients[1] as Redis, prefix: '{naive}', concurrency: CONCURRENCY, removeOnComplete: { count: 0 } },
+    { connection: clients[1] as Redis, prefix: '{naive}', concurrency, removeOnComplete: { count: 0 } },
   )
   await worker.waitUntilReady()
   const began = performance.now()
