@@ -1,7 +1,6 @@
 // Worker processes as children of a command, for the embedded engine: nobody else would work what it sends.
 import { fileURLToPath } from 'node:url'
 import { supervise } from '../../workers/supervise.ts'
-import type { Config } from '../config.ts'
 import type { Session } from './open.ts'
 
 export const WORKER_SCRIPT = fileURLToPath(new URL('worker-process.ts', import.meta.url))
@@ -12,7 +11,7 @@ export async function startLocalWorkers(session: Session, roles: readonly ('inte
   const workers = supervise({
     log,
     roles,
-    processes: processesOf(config),
+    processes: config.processes,
     script: WORKER_SCRIPT,
     env: { ...terminal.env, TOKENMILL_LOG_LEVEL: quietLevel(terminal.env) },
   })
@@ -23,8 +22,4 @@ export async function startLocalWorkers(session: Session, roles: readonly ('inte
 /** A command's workers are as quiet as the command, unless a level was asked for. */
 function quietLevel(env: NodeJS.ProcessEnv): string {
   return env['TOKENMILL_LOG_LEVEL'] || 'error'
-}
-
-export function processesOf({ processes }: Pick<Config, 'processes'>): number | undefined {
-  return processes
 }

@@ -71,10 +71,6 @@ export const CATALOGUE = {
   reversal: entry(Reversal, null, { systemOnly: true }),
 } as const satisfies Record<Kind, KindEntry>
 
-export function isKind(value: unknown): value is Kind {
-  return typeof value === 'string' && Object.hasOwn(CATALOGUE, value)
-}
-
 /** What each system client may sign; every other client may sign all kinds but the `systemOnly` ones. */
 export const SYSTEM_CLIENTS = {
   gateway: ['token-create', 'token-update', 'token-lifecycle', 'scheme-token', 'token-batch', 'report', 'reversal'],

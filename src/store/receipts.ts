@@ -190,12 +190,3 @@ export async function revise(db: Db, receipt: Receipt): Promise<Written> {
   ]
   return writtenOf(await db.query<WrittenRow>({ text: REVISE, values }))
 }
-
-/** Receipts of a batch's chunks, in order. */
-export async function findByBatch(db: Db, batchNo: number): Promise<Receipt[]> {
-  const { rows } = await db.query<Row>({
-    text: `select ${COLUMNS} from tokenmill.receipt where batch_no = $1 order by chunk`,
-    values: [batchNo],
-  })
-  return rows.map(receiptOf)
-}

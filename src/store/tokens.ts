@@ -219,12 +219,3 @@ export async function touch(db: Db, tokenId: string, receiptId: string, version:
   })
   if (count !== 1) throw new LostRace('a token was changed meanwhile')
 }
-
-/** Ids of live tokens whose token_expiry_date lies before `date` (YYYY-MM-DD). */
-export async function findExpired(db: Db, date: string, limit: number): Promise<string[]> {
-  const { rows } = await db.query<{ token_id: string }>({
-    text: `select token_id from tokenmill.token where status = 'ACTIVE' and token_expiry_date < $1 order by token_expiry_date limit $2`,
-    values: [date, limit],
-  })
-  return rows.map(row => row.token_id)
-}

@@ -1,6 +1,6 @@
 // A whole installation for a test: a database that was upgraded, its keys, a client and a scope, queues on either
 // engine, and real worker processes. Everything is a temporary folder's and goes with it.
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -87,7 +87,6 @@ export async function openInstallation(engine: Engine, settings: Record<string, 
       requestor: 'MERCHANT',
       binDigits: 8,
     })
-    const { mkdir, writeFile } = await import('node:fs/promises')
     await mkdir(outDir, { recursive: true })
     const file = await registerClient(vault, {
       name,
