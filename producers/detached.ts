@@ -1,22 +1,23 @@
 // The detached signature (RFC 7515, appendix F) that lies beside a manifest: the client's JWS over the file's bytes, its
 // payload left out. It knows no manifest.
 import type { KeyObject } from 'node:crypto'
-import { ALGORITHMS, type Algorithm, type SigningKey, signText, verify } from '../src/job/envelope.ts'
+import { type SigningKey, signText, verify } from '../src/job/envelope.ts'
+import { ALGORITHMS, type Algorithm } from '../src/job/signature.ts'
 
 export const MANIFEST_TYP = 'tokenmill-manifest+jws'
 
 /** `header..signature` over `bytes`, which are UTF-8. */
-export async function signDetached(bytes: Buffer, key: Omit<SigningKey, 'clientId'>): Promise<string> {
-  const jws = await signText(bytes.toString('utf8'), key, MANIFEST_TYP)
+export function signDetached(bytes: Buffer, key: Omit<SigningKey, 'clientId'>): string {
+  const jws = signText(bytes.toString('utf8'), key, MANIFEST_TYP)
   return jws.replace(/\.[^.]*\./, '..')
 }
 
 /** Whether one of `keys` signed these bytes as a manifest; keys are told apart by `kid`. */
-export async function verifyDetached(
+export function verifyDetached(
   bytes: Buffer,
   jws: string,
   keys: readonly { kid: string; alg: Algorithm; publicKey: KeyObject }[],
-): Promise<boolean> {
+): boolean {
   const [, head = '', signature = ''] = /^([A-Za-z0-9_-]+)\.\.([A-Za-z0-9_-]+)$/.exec(jws) ?? []
   const header = readHeader(head)
   const key = keys.find(

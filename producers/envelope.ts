@@ -71,7 +71,7 @@ export async function signAsk(
   const { exp, lifetimeMsMax } = lifetimeOf(claims.value, holdsCard(ask))
   const lifetimeMs = exp - iat * 1000
   if (lifetimeMs <= 0 || lifetimeMs > lifetimeMsMax) return refuse('envelope_lifetime', 'body.exp')
-  const jws = await sign(claims.value, identity.signingKey)
+  const jws = sign(claims.value, identity.signingKey)
   if (jws.length > ENVELOPE.jwsBytesMax) return refuse('field_length', 'body')
   if (ask.block !== undefined && ask.block.length > ENVELOPE.blockBytesMax) return refuse('field_length', 'body.block')
   const data = ask.block === undefined ? { jws } : { jws, block: ask.block }

@@ -2,8 +2,8 @@
 // the caller, and acknowledges it when the caller is through. Delivery is at least once; `once` passes repeats over.
 import type { KeyObject } from 'node:crypto'
 import { resultsQueue } from '../src/job/catalogue.ts'
-import type { Algorithm } from '../src/job/envelope.ts'
 import { openResult, type Result, type ResultEvent } from '../src/job/result.ts'
+import type { Algorithm } from '../src/job/signature.ts'
 import { describeError, type Logger } from '../src/log.ts'
 import type { Disposition, Queues } from '../src/queue/engine.ts'
 
@@ -65,7 +65,7 @@ export function openInbox(queues: Queues, mailbox: Mailbox, receive: Receive, op
     return { since, times }
   }
   async function handle(data: unknown): Promise<Disposition> {
-    const delivery = await openResult(data, clientId, keys)
+    const delivery = openResult(data, clientId, keys)
     if (!delivery) return acknowledge('forged')
     const id = delivery.result_id
     try {

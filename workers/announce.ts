@@ -112,7 +112,7 @@ export function openAnnouncer({ store, queues, key, clock, metrics, log, bodyOf 
     if (!(await takePlace(queue, room, message.body.length))) return false
     try {
       const { clientId, resultId, revision, outboxId } = message
-      const data = await sealResult(message.body, { clientId, resultId, revision }, key)
+      const data = sealResult(message.body, { clientId, resultId, revision }, key)
       // Named by its row: a result asked for again isn't swallowed by its last delivery, which may still be leaving.
       await queues.add(queue, { id: `r_${resultId}_${outboxId}`, data, redeliver: true })
     } finally {

@@ -35,7 +35,7 @@ export async function authenticate(
   const key = sender.keys.find(({ kid }) => kid === peeked.kid)
   if (!key) return 'unknown_key'
   if (sender.client.revokedAt !== null || !key.live) return 'revoked'
-  if (key.alg !== peeked.alg || !(await verify(jws, key))) return 'signature'
+  if (key.alg !== peeked.alg || !verify(jws, key)) return 'signature'
   if (peeked.payload['aud'] !== audience) return 'audience'
   const identity = Identity.safeParse(peeked.payload)
   if (!identity.success) return 'claims'

@@ -3,7 +3,7 @@
 import type { KeyObject } from 'node:crypto'
 import type { Clock } from '../src/clock.ts'
 import { resultsQueue } from '../src/job/catalogue.ts'
-import type { Algorithm } from '../src/job/envelope.ts'
+import type { Algorithm } from '../src/job/signature.ts'
 import type { Queues } from '../src/queue/engine.ts'
 import * as binRanges from '../src/store/bin-ranges.ts'
 import * as captureKeys from '../src/store/capture-keys.ts'

@@ -1,7 +1,7 @@
 // Clients and the keys they sign with: who may send work, for whom, and by which signature. It doesn't judge an
 // envelope; whether a key is live at a moment is told by its state and its end.
 import type { Role } from '../job/catalogue.ts'
-import type { Algorithm } from '../job/envelope.ts'
+import type { Algorithm } from '../job/signature.ts'
 import type { Db } from './pool.ts'
 
 export interface Client {

@@ -1,6 +1,6 @@
 // What the installation signs results with: public halves for everybody, the private half wrapped by the
 // key-encryption key.
-import type { Algorithm } from '../job/envelope.ts'
+import type { Algorithm } from '../job/signature.ts'
 import type { Db } from './pool.ts'
 
 export interface PublicSigningKey {

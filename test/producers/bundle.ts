@@ -149,7 +149,7 @@ export async function answer(
     completed_at: now,
     ...over,
   }
-  const data = await sealResult(
+  const data = sealResult(
     JSON.stringify(result),
     { clientId, resultId: result.result_id, revision },
     installation,
