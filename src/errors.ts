@@ -15,12 +15,17 @@ export const REASONS = {
   field_characters: { code: 400, text: 'This text holds control characters or is not well-formed Unicode.' },
   field_conflict: { code: 400, text: 'These fields exclude one another.' },
   record_too_large: { code: 400, text: 'This record is longer than 64 KiB.' },
+  // A request over HTTP.
+  body_media_type: { code: 400, text: 'The body does not have the media type that is taken here.' },
+  body_json: { code: 400, text: 'The body is not one JSON object, or names a member twice.' },
+  body_too_large: { code: 400, text: 'The body is longer than is taken here.' },
+  path_unknown: { code: 404, text: 'There is no such path, or not with this method.' },
   // The envelope.
   envelope_expired: { code: 400, text: 'The job was not started before its exp.' },
   envelope_future: { code: 400, text: 'iat lies in the future.' },
   envelope_lifetime: { code: 400, text: 'exp is not after iat, or too long after it.' },
   jti_reused: { code: 400, text: 'This jti was used for another request.' },
-  jti_spent: { code: 400, text: 'This jti stands for an operation that was cancelled or reversed; use a new one.' },
+  reversed: { code: 500, text: 'This operation was reversed, and its jti is spent; use a new one.' },
   sequence_stale: { code: 400, text: 'A job with this sequence or a later one has taken effect on this token.' },
   sequence_not_allowed: { code: 400, text: 'sequence is not allowed on this kind.' },
   reply_queues: { code: 400, text: 'This client has as many reply queues as are allowed.' },
@@ -69,6 +74,14 @@ export const REASONS = {
   block_undecryptable: { code: 400, text: 'The block could not be opened.' },
   block_records: { code: 400, text: 'The block does not hold the stated number of records.' },
   cancelled: { code: 400, text: 'The batch was cancelled before this record was started.' },
+  // The ledger.
+  currency_unknown: { code: 400, text: 'This is not a currency of ISO 4217 with a minor unit.' },
+  amount_sign: { code: 400, text: 'This type of transaction does not have an amount of this sign.' },
+  amount_exponent: { code: 400, text: 'The amount has more decimals than its currency.' },
+  transaction_conflict: {
+    code: 400,
+    text: 'This transaction stands in the ledger with other data, and the ledger is not rewritten.',
+  },
   // Rows of a file, refused by its reader.
   row_fields: { code: 400, text: 'The row has too few or too many fields.' },
   row_quotes: { code: 400, text: 'The quotes of this row do not match.' },

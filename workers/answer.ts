@@ -2,9 +2,10 @@
 
 import { REASONS } from '../src/errors.ts'
 import type { Kind } from '../src/job/catalogue.ts'
+import { count } from '../src/job/chunk-outcomes.ts'
 import { refusalResultId, resultId } from '../src/job/ids.ts'
-import type { RecordResult } from '../src/job/outcome.ts'
-import { type FieldReason, problemOf } from '../src/job/problem.ts'
+import { type Counts, type RecordResult, tookEffect } from '../src/job/outcome.ts'
+import { type FieldReason, problemOf, type ReversalStatus } from '../src/job/problem.ts'
 
 export interface Answer {
   receiptId: string
@@ -22,6 +23,8 @@ export interface Answer {
   fields?: FieldReason[]
   success?: { code: 200 | 204; record: Record<string, unknown> }
   records?: RecordResult[]
+  /** Beside `fields`. */
+  reversalStatus?: ReversalStatus
 }
 
 export interface Told {
@@ -50,11 +53,17 @@ export function tell(answer: Answer): Told {
     status: failed ? 'FAILED' : 'SUCCEEDED',
     code,
     ...(success ? { record: success.record } : {}),
-    ...(failed ? { error: problemOf(fields, completedAt) } : {}),
-    ...(records ? { records } : {}),
+    ...(failed ? { error: problemOf(fields, completedAt, answer.reversalStatus) } : {}),
+    ...(records ? recordsOf(kind, records) : {}),
     attempt,
     accepted_at: new Date(acceptedAt).toISOString(),
     completed_at: new Date(completedAt).toISOString(),
   })
   return { resultId: id, body }
+}
+
+/** Of the ledger's lines only those that aren't in it are told one by one: nothing came of the others but that. */
+function recordsOf(kind: Kind, records: RecordResult[]): { counts?: Counts; records: RecordResult[] } {
+  if (kind !== 'transaction-batch') return { records }
+  return { counts: count(records), records: records.filter(({ outcome }) => !tookEffect(outcome)) }
 }

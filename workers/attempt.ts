@@ -2,7 +2,7 @@
 // Transactions are opened and run again here, never by a handler; the receipt, written under its lock, is what makes
 // an effect happen once. It decides nothing about cards: that is the handlers' and the rules'.
 import { Fault, isRefusal, type Refusal, refuse } from '../src/errors.ts'
-import { CATALOGUE, type Kind } from '../src/job/catalogue.ts'
+import { addresseeOf, CATALOGUE, type Kind } from '../src/job/catalogue.ts'
 import { envelopeDigest } from '../src/job/digest.ts'
 import { Claims, lifetimeOf } from '../src/job/envelope.ts'
 import { receiptId as receiptIdOf } from '../src/job/ids.ts'
@@ -84,7 +84,7 @@ async function walk(
   selection: Selection,
 ): Promise<End> {
   const { claims, client } = work
-  if (CATALOGUE[claims.kind].bulk && (await deps.announcer.isHeldBack(client.clientId)))
+  if (CATALOGUE[claims.kind].bulk && (await deps.announcer.isHeldBack(work.addressee)))
     return { end: 'later', ms: HELD_BACK_MS }
   const opened = await handler.open(work, deps)
   if (isRefusal(opened)) return refuseEnvelope(work, opened, deps)
@@ -117,9 +117,9 @@ async function walk(
 
 /** A receipt is there: answer it again, to the current envelope's reply_to, unless it stands for another request. */
 async function recall(stored: receipts.Receipt, digest: Buffer, work: Work<unknown>, deps: Deps): Promise<End> {
-  if (!stored.requestDigest.equals(digest)) return refuseEnvelope(work, refuse('jti_reused', 'body.jti'), deps)
-  if (stored.status === 'CANCELLED' && stored.outcomes === null)
-    return refuseEnvelope(work, refuse('jti_spent', 'body.jti'), deps)
+  // One that was cancelled before it began knows nothing of the request.
+  if (!stored.requestDigest.equals(digest) && stored.requestDigest.length > 0)
+    return refuseEnvelope(work, refuse('jti_reused', 'body.jti'), deps)
   await answerAgain(stored, work, deps)
   return { end: 'done', outcome: 'REPEATED' }
 }
@@ -143,8 +143,8 @@ async function tellOnly(work: Work<unknown>, refusal: Refusal, deps: Deps): Prom
 }
 
 /** Whoever is refused can't open more queues than others. */
-async function hasReplyQueue({ claims, client }: Work<unknown>, { directory }: Deps): Promise<boolean> {
-  return claims.reply_to === undefined || directory.openReplyQueue(client.clientId, claims.reply_to)
+async function hasReplyQueue({ claims, addressee }: Work<unknown>, { directory }: Deps): Promise<boolean> {
+  return claims.reply_to === undefined || directory.openReplyQueue(addressee, claims.reply_to)
 }
 
 function workOf(authentic: Authentic, claims: Claims, now: number, attemptNo: number): Work<unknown> {
@@ -153,6 +153,7 @@ function workOf(authentic: Authentic, claims: Claims, now: number, attemptNo: nu
     claims,
     request: claims.request,
     client,
+    addressee: addresseeOf({ iss: claims.iss, clientId: client.clientId }),
     receiptId: receiptIdOf(client.clientId, claims.jti),
     envelopeDigest: envelopeDigest(jws),
     block,

@@ -1,8 +1,10 @@
 // The `token-update` and `token-lifecycle` records of a chunk: tokens looked up at once, the rules folded in file
 // order, one update for all rows that changed.
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
+import type { RecordOutcome } from '../src/job/chunk-outcomes.ts'
 import type { UpdateRecord } from '../src/job/token-batch.ts'
 import type { TokenLifecycle } from '../src/job/token-lifecycle.ts'
+import * as beforeImages from '../src/store/before-images.ts'
 import type { StoredToken } from '../src/store/tokens.ts'
 import * as tokens from '../src/store/tokens.ts'
 import { type CardInput, checkCard } from '../src/token/card.ts'
@@ -10,7 +12,6 @@ import { type Given, lifecycle, update } from '../src/token/decide.ts'
 import { factsOf } from './card-facts.ts'
 import type { ChunkRecord } from './chunk.ts'
 import { rejected } from './chunk-creates.ts'
-import type { RecordOutcome } from './chunk-outcomes.ts'
 import type { Deps } from './deps.ts'
 import { tokensFor } from './find-token.ts'
 import { noteMisses } from './guessing.ts'
@@ -119,6 +120,11 @@ export async function decideChanges(
         db,
         changed.map(row => ({ ...row, version: (bases.get(row.tokenId)?.version ?? 0) + 1 })),
       )
+      const deleted = changed.filter(row => row.status === 'DELETED')
+      await beforeImages.eraseOf(
+        db,
+        deleted.map(row => row.tokenId),
+      )
       return outcomes
     },
   }
@@ -143,7 +149,7 @@ async function apply(
   if ('action' in change) {
     const verdict = lifecycle(row, change.action, at, 'body.id')
     if (isRefusal(verdict)) return verdict
-    if (!verdict.changed) return { outcome: 'UNCHANGED', row }
+    if (!verdict.changed) return { outcome: 'UNCHANGED', row: confirmed(row, work) }
     return {
       outcome: 'UPDATED',
       row: { ...verdict.row, sealVersion: verdict.row.sealed === null ? null : row.sealVersion },
@@ -167,6 +173,12 @@ async function apply(
     if (inChunk || (other && other.tokenId !== row.tokenId)) return refuse('pan_taken', change.field)
     tries?.miss(row.tokenScope, digitsOf(facts))
   }
-  if (!verdict.changed) return { outcome: 'UNCHANGED', row }
+  if (!verdict.changed) return { outcome: 'UNCHANGED', row: confirmed(row, work) }
   return { outcome: 'UPDATED', row: sealRow(verdict, row, change.card?.pan, deps.ring) }
+}
+
+/** A row that a reversal could still put back is told that this batch has built on it. */
+function confirmed(row: StoredToken, { now, receiptId }: ChunkContext['work']): StoredToken {
+  const isYoung = now - row.updatedAt < beforeImages.BEFORE_IMAGE_HOURS * 3_600_000
+  return row.mark === null && isYoung && row.lastReceipt !== receiptId ? { ...row, lastReceipt: receiptId } : row
 }

@@ -1,9 +1,11 @@
 // The table of handlers: every kind stands in it, or it doesn't compile. `null` is a kind that this release refuses.
 import type { Kind } from '../src/job/catalogue.ts'
+import { reversal } from './reversal.ts'
 import { tokenBatch } from './token-batch.ts'
 import { tokenCreate } from './token-create.ts'
 import { tokenLifecycle } from './token-lifecycle.ts'
 import { tokenUpdate } from './token-update.ts'
+import { transactionBatch } from './transaction-batch.ts'
 import type { Handler } from './work.ts'
 
 const HANDLERS = {
@@ -12,9 +14,9 @@ const HANDLERS = {
   'token-lifecycle': tokenLifecycle,
   'token-batch': tokenBatch,
   'scheme-token': null,
-  'transaction-batch': null,
+  'transaction-batch': transactionBatch,
   report: null,
-  reversal: null,
+  reversal,
 } as const satisfies Record<Kind, unknown>
 
 export function handlerOf(kind: Kind): Handler<unknown, unknown, unknown> | null {

@@ -96,20 +96,21 @@ export async function tellWithoutReceipt(
 /** The stored outcome once more, to where the current envelope asks for it. */
 export async function answerAgain(stored: Receipt, work: Work<unknown>, deps: Deps): Promise<void> {
   const answer = await answerOfReceipt(stored, deps)
-  const told = tell(answer)
+  // The receipt of a job that was cancelled before it began doesn't know what the job was: the text is kept.
+  const isNameless = stored.requestDigest.length === 0
+  const told = tell(isNameless ? { ...answer, ...headOf(work, stored.completedAt) } : answer)
   const outboxId = await outbox.insert(deps.store, {
-    clientId: work.client.clientId,
-    replyTo: work.claims.reply_to ?? null,
+    ...addressOf(work),
     resultId: told.resultId,
     receiptId: stored.receiptId,
     revision: stored.revision,
-    body: null,
+    body: isNameless ? told.body : null,
   })
   await deps.announcer.publish({ ...addressOf(work), outboxId, revision: stored.revision, ...told })
 }
 
 function addressOf(work: Work<unknown>): { clientId: string; replyTo: string | null } {
-  return { clientId: work.client.clientId, replyTo: work.claims.reply_to ?? null }
+  return { clientId: work.addressee, replyTo: work.claims.reply_to ?? null }
 }
 
 function headOf(work: Work<unknown>, completedAt: number) {

@@ -1,16 +1,14 @@
 // What a receipt remembers, as an answer again. Card details aren't in it: they are joined from the tokens of today,
 // and are gone for those deleted since.
 import { Fault } from '../src/errors.ts'
+import { toResult, unpack } from '../src/job/chunk-outcomes.ts'
+import { recall } from '../src/job/recalled.ts'
 import type { OutboxRow } from '../src/store/outbox.ts'
 import type { Store } from '../src/store/pool.ts'
 import type { Receipt } from '../src/store/receipts.ts'
 import * as receipts from '../src/store/receipts.ts'
-import type { StoredToken } from '../src/store/tokens.ts'
 import * as tokens from '../src/store/tokens.ts'
-import { renderPatch, renderPut } from '../src/token/render.ts'
-import { formatReuseToken } from '../src/token/token.ts'
 import { type Answer, tell } from './answer.ts'
-import { toResult, unpack } from './chunk-outcomes.ts'
 import type { Directory } from './directory.ts'
 
 interface Readers {
@@ -22,20 +20,9 @@ export async function answerOfReceipt(receipt: Receipt, { store, directory }: Re
   const { receiptId, revision, kind, jti, reference, attempt, acceptedAt, completedAt, refusal, outcomes, tokenId } =
     receipt
   const head = { receiptId, revision, kind, jti, reference, attempt, acceptedAt, completedAt }
-  if (refusal !== null) return { ...head, fields: refusal }
-  if (outcomes !== null) return { ...head, records: await recordsOf(outcomes, store) }
-  const [token] = tokenId === null ? [] : await tokens.findByIds(store, [tokenId])
-  if (receipt.status === 'CANCELLED' || !token) return { ...head, fields: [{ field: 'body.jti', reason: 'jti_spent' }] }
-  const code = receipt.code === 204 ? 204 : 200
-  return { ...head, success: { code, record: await recordOf(receipt, token, directory) } }
-}
-
-async function recordOf(receipt: Receipt, token: StoredToken, directory: Directory): Promise<Record<string, unknown>> {
-  const id = formatReuseToken(token.tokenId)
-  if (receipt.kind === 'token-lifecycle') return { id, token_status: receipt.outcome ?? token.status }
-  if (token.status === 'DELETED') return { reuse_token: id, token_status: 'DELETED' }
-  const range = await directory.binRange(token.binRange)
-  return receipt.kind === 'token-create' ? renderPut(token, range) : renderPatch(token, range)
+  if (refusal === null && outcomes !== null) return { ...head, records: await recordsOf(outcomes, store) }
+  const [token] = refusal !== null || tokenId === null ? [] : await tokens.findByIds(store, [tokenId])
+  return { ...head, ...recall(receipt, token, await directory.binRange(token?.binRange ?? null)) }
 }
 
 async function recordsOf(outcomes: string, store: Store) {

@@ -1,8 +1,9 @@
 // `token-batch`: a chunk of up to a thousand records walks the line as one job. One asymmetric operation opens it,
 // every record is checked in memory, one statement per table writes it; its receipt is the checkpoint.
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
+import { count, pack, type RecordOutcome, toResult, unpack } from '../src/job/chunk-outcomes.ts'
 import { chunkText } from '../src/job/digest.ts'
-import type { TokenBatch } from '../src/job/token-batch.ts'
+import { batchLayout, type TokenBatch } from '../src/job/token-batch.ts'
 import * as audits from '../src/store/audits.ts'
 import type { Batch } from '../src/store/batches.ts'
 import * as batches from '../src/store/batches.ts'
@@ -13,7 +14,6 @@ import { type ChunkRecord, openChunk, readRecords } from './chunk.ts'
 import { decideChanges, type PreparedChange, prepareChanges } from './chunk-changes.ts'
 import { decideCreates, type PreparedCreate, prepareCreates } from './chunk-creates.ts'
 import { decideDryRun } from './chunk-dry-run.ts'
-import { count, pack, type RecordOutcome, toResult, unpack } from './chunk-outcomes.ts'
 import type { Deps } from './deps.ts'
 import type { Decision, Handler, Selection, Work } from './work.ts'
 
@@ -108,7 +108,7 @@ async function contextOf(work: Work<TokenBatch>, records: ChunkRecord[], deps: D
     await audits.insert(deps.store, { actor: client.clientId, action: 'dry-run', subject, detail })
     return { work, batch: undefined, acceptedAt: given }
   }
-  const layout = layoutOf(request)
+  const layout = batchLayout(request)
   const batch = await batches.open(deps.store, {
     clientId: client.clientId,
     batchId: request.batch_id,
@@ -126,16 +126,6 @@ async function contextOf(work: Work<TokenBatch>, records: ChunkRecord[], deps: D
     : BATCH_AGE_MS_MAX
   if (claims.iat * 1000 - batch.acceptedAt > oldest) return refuse('batch_too_old', 'body.request.accepted_at')
   return { work, batch, acceptedAt: batch.acceptedAt }
-}
-
-function layoutOf(request: TokenBatch): Record<string, unknown> {
-  return {
-    record_kind: request.record_kind,
-    token_scope: request.token_scope ?? null,
-    chunk_records: request.chunk_records,
-    on_conflict: request.policy?.on_conflict ?? 'update',
-    on_expired: request.policy?.on_expired ?? 'import',
-  }
 }
 
 // PostgreSQL's jsonb keeps no order of keys.

@@ -11,6 +11,7 @@ import type { Scope } from '../src/store/scopes.ts'
 import * as tokens from '../src/store/tokens.ts'
 import { type CardFacts, create, type Given } from '../src/token/decide.ts'
 import { renderPut } from '../src/token/render.ts'
+import { keepBefore } from './before-image.ts'
 import { factsOf, scopeFor } from './card-facts.ts'
 import type { Deps } from './deps.ts'
 import { openCapture } from './open-capture.ts'
@@ -66,8 +67,10 @@ export const tokenCreate: Handler<TokenCreate, undefined, Prepared> = {
           await tokens.insertAll(db, [row])
           const misses = await guesses.add(db, clientId, scope.tokenScope, digits)
           if (misses > deps.settings.guessesMax) throw new LostRace('others guessed meanwhile')
-        } else if (verdict.changed) await tokens.updateAll(db, [row])
-        else await tokens.touch(db, row.tokenId, work.receiptId, stored.version)
+        } else if (verdict.changed) {
+          await tokens.updateAll(db, [row])
+          await keepBefore(db, stored, work.receiptId, deps.ring)
+        } else await tokens.touch(db, row.tokenId, work.receiptId, stored.version)
         return { code: 200, outcome: verdict.outcome, tokenId: row.tokenId, record }
       },
     }

@@ -2,9 +2,11 @@
 import { isRefusal } from '../src/errors.ts'
 import { requestText } from '../src/job/digest.ts'
 import type { TokenLifecycle } from '../src/job/token-lifecycle.ts'
+import * as beforeImages from '../src/store/before-images.ts'
 import * as tokens from '../src/store/tokens.ts'
 import { lifecycle } from '../src/token/decide.ts'
 import { formatReuseToken } from '../src/token/token.ts'
+import { keepBefore } from './before-image.ts'
 import { tokenFor } from './find-token.ts'
 import { decideInSequence } from './in-sequence.ts'
 import { type Handler, noEffect } from './work.ts'
@@ -24,8 +26,12 @@ export const tokenLifecycle: Handler<TokenLifecycle, undefined, TokenLifecycle> 
       const record = { id: formatReuseToken(row.tokenId), token_status: row.status }
       return {
         save: async db => {
-          if (verdict.changed) await tokens.updateAll(db, [row])
-          else await tokens.touch(db, row.tokenId, work.receiptId, stored.version)
+          if (verdict.changed) {
+            await tokens.updateAll(db, [row])
+            // A deleted card goes from everywhere, and is never put back.
+            if (row.status === 'DELETED') await beforeImages.eraseOf(db, [row.tokenId])
+            else await keepBefore(db, stored, work.receiptId, deps.ring)
+          } else await tokens.touch(db, row.tokenId, work.receiptId, stored.version)
           return { code: 204, outcome: row.status, tokenId: row.tokenId, record }
         },
       }

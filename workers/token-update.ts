@@ -10,6 +10,7 @@ import * as tokens from '../src/store/tokens.ts'
 import type { CardInput } from '../src/token/card.ts'
 import { type CardFacts, type Given, update } from '../src/token/decide.ts'
 import { renderPatch } from '../src/token/render.ts'
+import { keepBefore } from './before-image.ts'
 import { factsOf } from './card-facts.ts'
 import type { Deps } from './deps.ts'
 import { tokenFor } from './find-token.ts'
@@ -76,8 +77,10 @@ async function decideUpdate(
   const record = renderPatch(row, await deps.directory.binRange(row.binRange))
   return {
     save: async db => {
-      if (verdict.changed) await tokens.updateAll(db, [row])
-      else await tokens.touch(db, row.tokenId, work.receiptId, stored.version)
+      if (verdict.changed) {
+        await tokens.updateAll(db, [row])
+        await keepBefore(db, stored, work.receiptId, deps.ring)
+      } else await tokens.touch(db, row.tokenId, work.receiptId, stored.version)
       if (relink) {
         const digits = [`${facts.bin}${facts.lastFour}`]
         const misses = await guesses.add(db, work.client.clientId, scope.tokenScope, digits)

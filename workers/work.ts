@@ -12,6 +12,8 @@ export interface Work<Request> {
   request: Request
   /** For whom: `client_id` of a system client's envelope, else `iss`. */
   client: Client
+  /** Whose results queue the answer goes to. */
+  addressee: string
   receiptId: string
   envelopeDigest: Buffer
   block: string | undefined
@@ -40,7 +42,7 @@ export function noEffect(settled: Settled): Decision {
 export interface Success {
   code: 200 | 204
   outcome: string
-  tokenId: string
+  tokenId: string | null
   record: Record<string, unknown>
 }
 

@@ -83,6 +83,11 @@ export function isSystemClient(clientId: string): clientId is SystemClient {
   return Object.hasOwn(SYSTEM_CLIENTS, clientId)
 }
 
+/** Whose results queue an answer goes to: what a system client asked on somebody's behalf is answered to itself. */
+export function addresseeOf({ iss, clientId }: { iss: string; clientId: string }): string {
+  return isSystemClient(iss) ? iss : clientId
+}
+
 export const FAILED_QUEUE = (kind: Kind): string => `failed-${kind}`
 
 /** The queue on which a client finds its answers: `results-<client id>` or `results-<client id>-<reply_to>`. */

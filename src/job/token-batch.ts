@@ -38,6 +38,19 @@ export const TokenBatch = z.strictObject({
 })
 export type TokenBatch = z.infer<typeof TokenBatch>
 
+/** What every chunk of a batch must say alike. */
+export function batchLayout(
+  request: Pick<TokenBatch, 'record_kind' | 'token_scope' | 'chunk_records' | 'policy'>,
+): Record<string, unknown> {
+  return {
+    record_kind: request.record_kind,
+    token_scope: request.token_scope ?? null,
+    chunk_records: request.chunk_records,
+    on_conflict: request.policy?.on_conflict ?? 'update',
+    on_expired: request.policy?.on_expired ?? 'import',
+  }
+}
+
 // The parts of a clear card are looked at by src/token/card.ts, which gives the reasons that a card deserves; here
 // only their types are.
 const cardPart = () => z.union([z.string().max(256), z.number()]).optional()

@@ -8,7 +8,8 @@ export interface Batch {
   batchNo: number
   clientId: string
   batchId: string
-  recordKind: RecordKind
+  /** Of a `token-batch`, or what a `transaction-batch` holds. */
+  recordKind: RecordKind | 'transaction'
   tokenScope: string | null
   chunkRecords: number
   layout: Record<string, unknown>
@@ -21,7 +22,7 @@ interface Row {
   batch_no: number
   client_id: string
   batch_id: string
-  record_kind: RecordKind
+  record_kind: Batch['recordKind']
   token_scope: string | null
   chunk_records: number
   layout: Record<string, unknown>

@@ -33,7 +33,7 @@ export interface StoreOptions {
   log: Logger
   connectionsMax: number
   /** Acts as this database role. */
-  role?: 'tokenmill_reader'
+  role?: 'tokenmill_reader' | 'tokenmill_gateway'
   /** For statements of one job; long readings set their own. */
   statementMsMax?: number
   application?: string
@@ -110,6 +110,11 @@ function storeOf(pool: pg.Pool): Store {
       }
     },
   }
+}
+
+/** Takes a further lock of a transaction: of two with the same one, the second waits for the first's end. */
+export async function hold(db: Db, lock: string): Promise<void> {
+  await db.query({ name: 'hold', text: 'select pg_advisory_xact_lock($1)', values: [lockNumber(lock)] })
 }
 
 /** A UUID's first 63 bits: the advisory lock that stands for it. */

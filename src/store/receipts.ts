@@ -1,7 +1,7 @@
 // Receipts: what each job left behind, once. The receipt is the law of exactly-once: whoever holds its lock and
 // writes it first decides.
 
-import type { Kind } from '../job/catalogue.ts'
+import { addresseeOf, type Kind } from '../job/catalogue.ts'
 import type { Counts } from '../job/outcome.ts'
 import type { FieldReason } from '../job/problem.ts'
 import { type Db, LostRace } from './pool.ts'
@@ -25,7 +25,7 @@ export interface Receipt {
   batchNo: number | null
   chunk: number | null
   counts: Counts | null
-  /** A chunk's outcomes, packed (workers/chunk-outcomes.ts reads and writes them). */
+  /** A chunk's outcomes, packed (src/job/chunk-outcomes.ts reads and writes them). */
   outcomes: string | null
   failedRecords: number
   revision: number
@@ -125,6 +125,7 @@ const valuesOf = (receipt: Receipt) => [
   receipt.attempt,
   new Date(receipt.acceptedAt),
   new Date(receipt.completedAt),
+  addresseeOf(receipt),
 ]
 
 // The receipt, its revision (above that of any fault told before) and the outbox row that will tell it, in one go.
@@ -140,7 +141,7 @@ const INSERT = `with told as (
   returning revision
 )
 insert into tokenmill.outbox (day, client_id, reply_to, receipt_id, revision)
-select current_date, $2, $8, $1, revision from written returning outbox_id, revision`
+select current_date, $23, $8, $1, revision from written returning outbox_id, revision`
 
 /** A receipt that was just written, and the outbox row that will tell it. */
 export interface Written {
@@ -168,12 +169,12 @@ const REVISE = `with revised as (
   update tokenmill.receipt set status = $2, code = $3, counts = $4::jsonb, outcomes = $5, failed_records = $6, attempt = $7,
     completed_at = $8, envelope_digest = $9,
     revision = greatest(revision, (select max(o.revision) from tokenmill.outbox as o where o.receipt_id = $1)) + 1
-  where receipt_id = $1 and revision = $10 returning client_id, revision
+  where receipt_id = $1 and revision = $10 returning revision
 )
 insert into tokenmill.outbox (day, client_id, reply_to, receipt_id, revision)
-select current_date, client_id, $11, $1, revision from revised returning outbox_id, revision`
+select current_date, $12, $11, $1, revision from revised returning outbox_id, revision`
 
-/** A chunk whose failed records were decided anew: the same receipt, one revision higher, and its outbox row. */
+/** A receipt whose outcome is another now: one revision higher, and the outbox row that will tell it. */
 export async function revise(db: Db, receipt: Receipt): Promise<Written> {
   const values = [
     receipt.receiptId,
@@ -187,6 +188,34 @@ export async function revise(db: Db, receipt: Receipt): Promise<Written> {
     receipt.envelopeDigest,
     receipt.revision,
     receipt.replyTo,
+    addresseeOf(receipt),
   ]
   return writtenOf(await db.query<WrittenRow>({ text: REVISE, values }))
+}
+
+/**
+ * Takes the place of a job that hasn't been started, so that it never will be: a receipt without an outcome. What the
+ * job was isn't known; `receipt` names who cancelled it. Nothing is told: whoever comes with that job is.
+ */
+export async function insertCancelled(db: Db, receipt: Receipt): Promise<void> {
+  const { count } = await db.query({
+    text: `insert into tokenmill.receipt (day, revision, receipt_id, client_id, iss, kind, jti, request_digest, envelope_digest,
+  status, code, failed_records, attempt, accepted_at, completed_at)
+select current_date, 1, $1, $2, $3, $4, $5, $6, $7, 'CANCELLED', $8, 0, $9, $10, $11
+where not exists (select from tokenmill.receipt where receipt_id = $1)`,
+    values: [
+      receipt.receiptId,
+      receipt.clientId,
+      receipt.iss,
+      receipt.kind,
+      receipt.jti,
+      receipt.requestDigest,
+      receipt.envelopeDigest,
+      receipt.code,
+      receipt.attempt,
+      new Date(receipt.acceptedAt),
+      new Date(receipt.completedAt),
+    ],
+  })
+  if (count !== 1) throw new LostRace('the receipt was written meanwhile')
 }

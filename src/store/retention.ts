@@ -1,5 +1,6 @@
 // What is kept how long, and its end: weeks of receipts and of the outbox as whole partitions, counters and scratch rows
 // by age, private halves of retired capture keys. It runs once in a while, in one worker; running it twice does no harm.
+import * as beforeImages from './before-images.ts'
 import { type Db, LostRace, type Store } from './pool.ts'
 import { PARTITION_LOCK, PARTITIONED, partitionStatements } from './schema.ts'
 
@@ -13,6 +14,7 @@ export interface Swept {
   scratch: number
   dryRuns: number
   captureKeys: number
+  beforeImages: number
 }
 
 /** Everything of this file, once. `receiptDays`: at least 8. */
@@ -31,6 +33,7 @@ export async function sweep(store: Store, receiptDays: number, now: number): Pro
     scratch: await deleteScratch(store, now),
     dryRuns: await deleteDryRuns(store, now),
     captureKeys: await destroyCaptureKeys(store, now),
+    beforeImages: await beforeImages.eraseOld(store, now),
   }
 }
 

@@ -6,7 +6,17 @@ import pg from 'pg'
 import { ConfigError } from '../config.ts'
 import { type Db, readSql } from './pool.ts'
 
-const MIGRATIONS = ['0001-vault', '0002-roles'] as const
+const MIGRATIONS = [
+  '0001-vault',
+  '0002-roles',
+  '0003-reversals',
+  '0004-gateway',
+  '0005-scheme',
+  '0006-ledger',
+  '0007-reports',
+  '0008-three-ds',
+  '0009-orders',
+] as const
 
 const migrationOf = (name: string): Migration => ({
   up: async db => {

@@ -152,6 +152,16 @@ export async function findByIds(db: Db, tokenIds: readonly string[]): Promise<St
   return rows.map(tokenOf)
 }
 
+/** One token, its row held until the transaction ends: whoever names a receipt in it meanwhile waits. */
+export async function hold(db: Db, tokenId: string): Promise<StoredToken | undefined> {
+  const { rows } = await db.query<Row>({
+    text: `select ${NAMES} from tokenmill.token where token_id = $1 for update`,
+    values: [tokenId],
+  })
+  const row = rows[0]
+  return row && tokenOf(row)
+}
+
 /**
  * Inserts those whose card has no token yet. Answers the cards (latin1 of the fingerprint) that somebody else has just
  * made one for. Rows are sorted by fingerprint, so that two chunks with the same cards wait for each other in one order.

@@ -6,3 +6,15 @@ export const COUNTRIES: ReadonlySet<string> = new Set([...iso31661.map(({ alpha3
 export function isCountry(alpha3: string): boolean {
   return COUNTRIES.has(alpha3)
 }
+
+const NUMBERS: ReadonlyMap<string, string> = new Map(
+  iso31661.flatMap(({ alpha2, alpha3, numeric }) => [
+    [alpha2, numeric],
+    [alpha3, numeric],
+  ]),
+)
+
+/** ISO 3166-1 numeric, three digits, of an alpha-2 or alpha-3 code. */
+export function countryNumber(code: string): string | undefined {
+  return NUMBERS.get(code)
+}

@@ -53,3 +53,11 @@ export function minorUnit(code: string): number | undefined {
 export function currencies(): string[] {
   return [...CURRENT.keys()].sort()
 }
+
+const ADDED_NUMBERS: Readonly<Record<string, string>> = { XCG: '532', XAD: '396' }
+
+/** ISO 4217 numeric, three digits, of a code of the current list. */
+export function currencyNumber(code: string): string | undefined {
+  if (!CURRENT.has(code)) return undefined
+  return ADDED_NUMBERS[code] ?? currencyCodes.code(code)?.number
+}

@@ -34,10 +34,11 @@ function firstStands(row: TokenRow, { given, card, context, batch, field }: Line
     return unchanged(
       row,
       outcomeOf(mark, batch, 'UNCHANGED'),
+      context,
       mark ? undefined : { batchNo, created: false, line, lines: null },
     )
   }
-  if (batch.line >= mark.line) return unchanged(row, outcomeOf(mark, batch, 'UNCHANGED'))
+  if (batch.line >= mark.line) return unchanged(row, outcomeOf(mark, batch, 'UNCHANGED'), context)
   // Had this line come when its turn was, the row would hold its data alone.
   const fresh = freshRow(given, card, context)
   const draft: TokenRow = {
@@ -90,5 +91,5 @@ function highestStands(row: TokenRow, { given, card, context, batch }: Line): Ve
   const { batchNo, line } = batch
   const next: BatchMark = { batchNo, created: mark?.created ?? false, line: Math.max(mark?.line ?? 0, line), lines }
   if (isNew) return changed(draft, context, next, outcome === 'DUPLICATE' ? 'DUPLICATE' : 'UPDATED')
-  return unchanged(row, outcome === 'DUPLICATE' ? 'DUPLICATE' : 'UNCHANGED', isRanked ? next : undefined)
+  return unchanged(row, outcome === 'DUPLICATE' ? 'DUPLICATE' : 'UNCHANGED', context, isRanked ? next : undefined)
 }

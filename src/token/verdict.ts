@@ -56,9 +56,14 @@ export function touched(row: TokenRow, receiptId: string): Decided {
   return { outcome: 'UNCHANGED', row: named, changed: false, marked: false, touched: true, needsSeal: needsSeal(row) }
 }
 
-/** Nothing new to a batch, or only the mark. */
-export function unchanged(row: TokenRow, outcome: 'UNCHANGED' | 'DUPLICATE', mark?: BatchMark): Decided {
+/** Nothing new to a batch, or only the mark; with it goes the receipt: what was before can't be reversed any more. */
+export function unchanged(
+  row: TokenRow,
+  outcome: 'UNCHANGED' | 'DUPLICATE',
+  { receiptId }: Moment,
+  mark?: BatchMark,
+): Decided {
   const marked = mark !== undefined
-  const kept = marked ? { ...row, version: row.version + 1, mark } : row
+  const kept = marked ? { ...row, version: row.version + 1, lastReceipt: receiptId, mark } : row
   return { outcome, row: kept, changed: false, marked, touched: false, needsSeal: needsSeal(row) }
 }

@@ -77,14 +77,14 @@ export interface Desk {
   all(): Result[]
 }
 
-/** Takes all results of this client's default queue, verified as any caller does it. */
-export function openDesk(client: Client): Desk {
+/** Takes all results of this client's default queue, verified as any caller does it. `forWhom`: whose receipts they are of. */
+export function openDesk(client: Client, forWhom = client.clientId): Desk {
   const found = new Map<string, Result[]>()
   client.results(delivery => {
     if (delivery.type !== 'result') return
     found.set(delivery.receipt_id, [...(found.get(delivery.receipt_id) ?? []), delivery])
   })
-  const answersTo = (jti: string) => found.get(receiptId(client.clientId, jti)) ?? []
+  const answersTo = (jti: string) => found.get(receiptId(forWhom, jti)) ?? []
   return {
     answersTo,
     all: () => [...found.values()].flat(),

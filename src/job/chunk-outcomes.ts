@@ -1,9 +1,14 @@
 // A chunk's outcomes as its receipt keeps them: line, reference, outcome, reason, field and token id, packed as one
-// JSON text. No card details: those are joined when an answer is told again.
-import { REASONS, type Reason } from '../src/errors.ts'
-import { type Counts, noCounts, OUTCOMES, type Outcome, type RecordResult, tookEffect } from '../src/job/outcome.ts'
-import type { StoredToken } from '../src/store/tokens.ts'
-import { formatReuseToken } from '../src/token/token.ts'
+// JSON text. No card details: those are joined when an answer is told again, by whoever tells it.
+import { REASONS, type Reason } from '../errors.ts'
+import { formatReuseToken, type TokenRow } from '../token/token.ts'
+import { type Counts, noCounts, OUTCOMES, type Outcome, type RecordResult, tookEffect } from './outcome.ts'
+
+/** What an outcome shows of its token. */
+export type ShownToken = Pick<
+  TokenRow,
+  'tokenId' | 'tokenType' | 'analyticsToken' | 'bin' | 'lastFour' | 'expiryMonth' | 'expiryYear' | 'brand' | 'status'
+>
 
 /** One record, decided. */
 export interface RecordOutcome {
@@ -13,7 +18,7 @@ export interface RecordOutcome {
   reason: Reason | undefined
   field: string | undefined
   /** The token's row, where the record stands for one. */
-  token: StoredToken | undefined
+  token: ShownToken | undefined
 }
 
 type Packed = [

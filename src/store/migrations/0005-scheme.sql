@@ -1,0 +1,2 @@
+-- Scheme tokens, their intents, third-party tokens.
+select 1;

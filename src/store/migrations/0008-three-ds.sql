@@ -1,0 +1,2 @@
+-- Authentications of the 3-D Secure service.
+select 1;

@@ -1,0 +1,2 @@
+-- Orders.
+select 1;

@@ -1,0 +1,88 @@
+// A system client as a test plays it: it signs on a client's behalf, puts the job into its queue, and takes the answer
+// off its own results queue.
+import { randomUUID } from 'node:crypto'
+import { openInbox } from '../../producers/results.ts'
+import { readSystemKey } from '../../src/cli/system-clients.ts'
+import type { Kind, SystemClient } from '../../src/job/catalogue.ts'
+import { envelopeDigest } from '../../src/job/digest.ts'
+import { Claims, sign } from '../../src/job/envelope.ts'
+import { jobId, receiptId } from '../../src/job/ids.ts'
+import type { Result } from '../../src/job/result.ts'
+import { openLog } from '../../src/log.ts'
+import type { Installation } from './installation.ts'
+import { until } from './until.ts'
+
+export interface Sent {
+  jti: string
+  receiptId: string
+  /** As a reversal names it. */
+  envelope: string
+}
+
+export interface SystemDesk {
+  /** Signs without sending. */
+  sign(
+    kind: Kind,
+    request: Record<string, unknown>,
+    options?: { jti?: string; now?: number },
+  ): Sent & { post(): Promise<void> }
+  send(kind: Kind, request: Record<string, unknown>, options?: { jti?: string; now?: number }): Promise<Sent>
+  /** The next answer beyond the first `after`. */
+  answer(sent: Sent, after?: number): Promise<Result>
+  ask(kind: Kind, request: Record<string, unknown>, options?: { jti?: string }): Promise<Result>
+  /** Undoes what was sent; answers with its reversal_status. */
+  reverse(sent: Sent): Promise<unknown>
+  close(): Promise<void>
+}
+
+export async function openSystemDesk(installation: Installation, name: SystemClient): Promise<SystemDesk> {
+  const { queues, credentials, dataDir } = installation
+  const signingKey = await readSystemKey(dataDir, name)
+  const found = new Map<string, Result[]>()
+  const replyTo = `t${randomUUID().slice(0, 8)}`
+  const inbox = openInbox(
+    queues,
+    { clientId: name, replyTo, keys: credentials.installationKeys },
+    async delivery => {
+      if (delivery.type === 'result')
+        found.set(delivery.receipt_id, [...(found.get(delivery.receipt_id) ?? []), delivery])
+      return 'taken'
+    },
+    { concurrency: 10, log: openLog('silent') },
+  )
+  const { clientId } = credentials.signingKey
+  const desk: SystemDesk = {
+    sign(kind, request, { jti = randomUUID(), now = Date.now() } = {}) {
+      const iat = Math.floor(now / 1000)
+      const claims = Claims.parse({
+        ...{ iss: name, client_id: clientId, aud: credentials.audience, sub: credentials.userId },
+        ...{ entity_id: credentials.entityId, roles: ['TOKEN_WRITE', 'TOKEN_LIFECYCLE', 'SCHEME_TOKEN'] },
+        ...{ iat, exp: iat + 600, jti, kind, request, reply_to: replyTo },
+      })
+      const jws = sign(claims, signingKey)
+      return {
+        jti,
+        receiptId: receiptId(clientId, jti),
+        envelope: envelopeDigest(jws).toString('base64url'),
+        post: () => queues.add(kind, { id: jobId(clientId, jti), data: { jws } }),
+      }
+    },
+    async send(kind, request, options) {
+      const signed = desk.sign(kind, request, options)
+      await signed.post()
+      return signed
+    },
+    answer: ({ receiptId: id, jti }, after = 0) =>
+      until(() => found.get(id)?.[after], { ms: 20_000, what: `an answer to ${jti}` }),
+    async ask(kind, request, options) {
+      return desk.answer(await desk.send(kind, request, options))
+    },
+    async reverse({ receiptId: receipt_id, envelope }) {
+      const result = await desk.ask('reversal', { receipt_id, envelope })
+      return result.record?.['reversal_status'] ?? result
+    },
+    close: () => inbox.close(2_000),
+  }
+  await inbox.ready
+  return desk
+}

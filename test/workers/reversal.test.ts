@@ -1,0 +1,215 @@
+// CONTRACT 5: what an operation left behind is undone, once, by the very envelope that did it, and only while nobody
+// has built on it.
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Client } from '../../producers/client.ts'
+import * as receipts from '../../src/store/receipts.ts'
+import * as tokens from '../../src/store/tokens.ts'
+import { parseReuseToken } from '../../src/token/token.ts'
+import { openDesk, send } from '../security/forge.ts'
+import { describeEngines } from '../support/engines.ts'
+import { type Installation, openInstallation } from '../support/installation.ts'
+import { openSystemDesk, type Sent, type SystemDesk } from '../support/system-desk.ts'
+import { testPan } from '../support/test-pan.ts'
+import { until } from '../support/until.ts'
+import { writeBatch } from '../support/write-batch.ts'
+
+describeEngines('a reversal', engine => {
+  let installation: Installation
+  let client: Client
+  let desk: SystemDesk
+  let card = 0
+  beforeAll(async () => {
+    installation = await openInstallation(engine)
+    await installation.startWorkers()
+    client = await installation.connect()
+    desk = await openSystemDesk(installation, 'gateway')
+  }, 60_000)
+  afterAll(async () => {
+    await desk?.close()
+    await installation?.close()
+  })
+
+  const cardOf = async (index: number, more = {}) => ({
+    token_scope: installation.scope,
+    ...(await client.encryptCard({
+      cardNumber: testPan(index),
+      expiryMonth: 12,
+      expiryYear: 2030,
+      cardholderName: 'ANNA MEYER',
+      ...more,
+    })),
+  })
+  async function made(): Promise<{ sent: Sent; id: string; index: number }> {
+    const index = (card += 1)
+    const sent = await desk.send('token-create', await cardOf(index))
+    const { record } = await desk.answer(sent)
+    return { sent, id: String(record?.['reuse_token']), index }
+  }
+  const rowOf = async (id: string) => {
+    const [row] = await tokens.findByIds(installation.vault.store, [parseReuseToken(id) ?? ''])
+    return row
+  }
+
+  it('of a creation deletes the token, and the receipt says so in a higher revision', async () => {
+    const { sent, id, index } = await made()
+    expect(await desk.reverse(sent)).toBe('COMPLETED')
+    expect(await rowOf(id)).toMatchObject({ status: 'DELETED', fingerprint: null, sealed: null })
+    expect(await desk.answer(sent, 1)).toMatchObject({
+      revision: 2,
+      status: 'FAILED',
+      code: 500,
+      error: { code: 500, reversal_status: 'COMPLETED' },
+    })
+    // The jti is spent: the same request under it does nothing and is told the end of it.
+    const receipt = await receipts.find(installation.vault.store, sent.receiptId)
+    expect(receipt).toMatchObject({ status: 'CANCELLED', revision: 2 })
+    const again = await desk.ask('token-create', await cardOf(index))
+    expect(again.record?.['reuse_token']).not.toBe(id)
+  })
+
+  it('of an update puts the row back as it was', async () => {
+    const { id, index } = await made()
+    const before = await rowOf(id)
+    const patched = await desk.send('token-update', { id, card_holder_name: 'BEN', expiry_year: 2033 })
+    await desk.answer(patched)
+    expect(await desk.reverse(patched)).toBe('COMPLETED')
+    const put = await desk.send('token-create', await cardOf(index, { expiryYear: 2034 }))
+    await desk.answer(put)
+    expect(await desk.reverse(put)).toBe('COMPLETED')
+    const { version: _, lastReceipt: __, ...rest } = before ?? { version: 0, lastReceipt: '' }
+    expect(await rowOf(id)).toMatchObject(rest)
+  })
+
+  it('of a new card gives the token its former card back, unless that has a token by now', async () => {
+    const { id, index } = await made()
+    const before = await rowOf(id)
+    const relink = async () => {
+      const { token_scope: _, ...other } = await cardOf((card += 1))
+      const sent = await desk.send('token-update', { id, ...other })
+      expect(await desk.answer(sent)).toMatchObject({ code: 200 })
+      return sent
+    }
+    expect(await desk.reverse(await relink())).toBe('COMPLETED')
+    expect((await rowOf(id))?.fingerprint?.equals(before?.fingerprint ?? Buffer.alloc(0))).toBe(true)
+    const sent = await relink()
+    const other = await desk.ask('token-create', await cardOf(index))
+    expect(other.record?.['reuse_token']).not.toBe(id)
+    expect(await desk.reverse(sent)).toBe('COMPLETED')
+    expect((await rowOf(id))?.fingerprint?.equals(before?.fingerprint ?? Buffer.alloc(0))).toBe(false)
+  })
+
+  it('of a suspension activates, and of an activation suspends', async () => {
+    const { id } = await made()
+    const suspended = await desk.send('token-lifecycle', { id, action: 'SUSPEND' })
+    await desk.answer(suspended)
+    expect(await desk.reverse(suspended)).toBe('COMPLETED')
+    expect(await rowOf(id)).toMatchObject({ status: 'ACTIVE', suspendedReason: null })
+    await desk.ask('token-lifecycle', { id, action: 'SUSPEND' })
+    const activated = await desk.send('token-lifecycle', { id, action: 'ACTIVATE' })
+    await desk.answer(activated)
+    expect(await desk.reverse(activated)).toBe('COMPLETED')
+    expect(await rowOf(id)).toMatchObject({ status: 'SUSPENDED', suspendedReason: 'REQUEST' })
+  })
+
+  it('of a deletion that took effect undoes nothing, and nothing of the card is left to put back', async () => {
+    const { id } = await made()
+    await desk.ask('token-update', { id, card_holder_name: 'BEN' })
+    const deleted = await desk.send('token-lifecycle', { id, action: 'DELETE' })
+    await desk.answer(deleted)
+    const tokenId = parseReuseToken(id)
+    const { count } = await installation.vault.store.query({
+      text: 'select from tokenmill.before_image where token_id = $1',
+      values: [tokenId],
+    })
+    expect(count).toBe(0)
+    expect(await desk.reverse(deleted)).toBe('COMPLETED')
+    expect(await rowOf(id)).toMatchObject({ status: 'DELETED' })
+    // The truth about it stays: it was deleted.
+    expect(await receipts.find(installation.vault.store, deleted.receiptId)).toMatchObject({ status: 'SUCCEEDED' })
+  })
+
+  it('undoes nothing that somebody has built on: a change, or an answer that changed nothing', async () => {
+    for (const later of [{ card_holder_name: 'CARA' }, {}]) {
+      const { sent, id } = await made()
+      await desk.ask('token-update', { id, ...later })
+      expect(await desk.reverse(sent)).toBe('COMPLETED')
+      expect(await rowOf(id)).toMatchObject({ status: 'ACTIVE' })
+      expect(await desk.answer(sent, 1)).toMatchObject({ code: 500, error: { reversal_status: 'COMPLETED' } })
+    }
+  })
+
+  it('undoes nothing that a batch has confirmed', async () => {
+    const { sent, id, index } = await made()
+    const outcomes = await writeBatch(client, installation, [
+      { cardNumber: testPan(index), expiryMonth: 12, expiryYear: 2030, cardholderName: 'ANNA MEYER' },
+    ])
+    expect(outcomes).toEqual(['UNCHANGED'])
+    expect(await desk.reverse(sent)).toBe('COMPLETED')
+    expect(await rowOf(id)).toMatchObject({ status: 'ACTIVE' })
+  })
+
+  it('that comes before its job takes the job’s place: it is never started, and told so', async () => {
+    const index = (card += 1)
+    const signed = desk.sign('token-create', await cardOf(index))
+    expect(await desk.reverse(signed)).toBe('COMPLETED')
+    await signed.post()
+    expect(await desk.answer(signed)).toMatchObject({
+      kind: 'token-create',
+      jti: signed.jti,
+      code: 500,
+      error: { reversal_status: 'COMPLETED' },
+    })
+    // Another envelope under that jti is told the same.
+    await desk.send('token-create', await cardOf(index), { jti: signed.jti, now: Date.now() - 5_000 })
+    expect(await desk.answer(signed, 1)).toMatchObject({ code: 500, error: { reversal_status: 'COMPLETED' } })
+    expect((await desk.ask('token-create', await cardOf(index))).record?.['created_at']).toBeDefined()
+  })
+
+  it('that names another envelope than the one that took effect undoes nothing', async () => {
+    const { sent, id } = await made()
+    expect(await desk.reverse({ ...sent, envelope: 'A'.repeat(43) })).toBe('NONE')
+    expect(await rowOf(id)).toMatchObject({ status: 'ACTIVE' })
+    expect(await receipts.find(installation.vault.store, sent.receiptId)).toMatchObject({ status: 'SUCCEEDED' })
+  })
+
+  it('of a refusal finds nothing to undo', async () => {
+    const refused = await desk.send('token-lifecycle', { id: `t${'0'.repeat(26)}`, action: 'SUSPEND' })
+    expect(await desk.answer(refused)).toMatchObject({ code: 404 })
+    expect(await desk.reverse(refused)).toBe('NONE')
+  })
+
+  it('isn’t an ordinary client’s to ask for', async () => {
+    const { sent, id } = await made()
+    const { receiptId: receipt_id, envelope } = sent
+    const answers = openDesk(client)
+    const jti = await send(installation.queues, installation.credentials, {
+      claims: { kind: 'reversal', request: { receipt_id, envelope } },
+    })
+    expect(await answers.answer(jti)).toMatchObject({
+      code: 403,
+      error: { details: { 'body.kind': { code: 'role_missing' } } },
+    })
+    expect(await rowOf(id)).toMatchObject({ status: 'ACTIVE' })
+  })
+
+  it('that races its job ends with no token, whoever is first', async () => {
+    const ends = await Promise.all(
+      Array.from({ length: 40 }, async (_, n) => {
+        const index = (card += 1)
+        const signed = desk.sign('token-create', await cardOf(index))
+        const job = signed.post()
+        if (n % 3 === 0) await job
+        const status = await desk.reverse(signed)
+        await job
+        return { index, signed, status }
+      }),
+    )
+    expect(ends.map(end => end.status)).toEqual(ends.map(() => 'COMPLETED'))
+    await until(async () => (await Promise.all(ends.map(({ signed }) => desk.answer(signed)))).length === ends.length)
+    const { rows } = await installation.vault.store.query<{ live: number }>({
+      text: `select count(*) as live from tokenmill.token where status <> 'DELETED' and last_receipt = any($1::uuid[])`,
+      values: [ends.map(({ signed }) => signed.receiptId)],
+    })
+    expect(rows[0]?.live).toBe(0)
+  })
+})

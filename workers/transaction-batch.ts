@@ -1,0 +1,213 @@
+// `transaction-batch`: a chunk of the ledger walks the line as one job. Every transaction is checked in memory, one
+// statement per table writes those that are new; its receipt is the checkpoint. A line that stands is never rewritten:
+// the same data again is UNCHANGED, other data under its uid are refused.
+import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
+import { count, pack, type RecordOutcome, toResult, unpack } from '../src/job/chunk-outcomes.ts'
+import type { Outcome } from '../src/job/outcome.ts'
+import { parse } from '../src/job/refusal.ts'
+import {
+  AHEAD_MS_MAX,
+  ledgerText,
+  linesOf,
+  Transaction,
+  type TransactionBatch,
+  type TransactionLine,
+} from '../src/job/transaction-batch.ts'
+import type { Batch } from '../src/store/batches.ts'
+import * as batches from '../src/store/batches.ts'
+import type { Client } from '../src/store/clients.ts'
+import { ensureMonths } from '../src/store/ledger-months.ts'
+import type { Db } from '../src/store/pool.ts'
+import type { StoredTransaction } from '../src/store/transactions.ts'
+import * as transactions from '../src/store/transactions.ts'
+import { reasonOf } from './chunk.ts'
+import type { Handler, Selection, Work } from './work.ts'
+
+/** A transaction that has its form, and where it came from. */
+interface Candidate {
+  line: number
+  row: StoredTransaction
+}
+
+interface Prepared {
+  batch: Batch
+  /** Outcomes known before any row was read. */
+  settled: RecordOutcome[]
+  candidates: Candidate[]
+}
+
+export const transactionBatch: Handler<TransactionBatch, undefined, Prepared> = {
+  open: async () => undefined,
+  digestText: work => ledgerText(work.claims.request),
+
+  async prepare(work, _opened, deps, previous, selection) {
+    const { request, client } = work
+    if (work.claims.jti !== `${request.batch_id}-${request.chunk}`) return refuse('field_format', 'body.jti')
+    const batch = await batchOf(work, deps.store)
+    if (isRefusal(batch)) return batch
+    const before = previous?.outcomes ? unpack(previous.outcomes) : []
+    const settled: RecordOutcome[] = []
+    const candidates: Candidate[] = []
+    for (const { record, given } of select(work, batch, before, selection)) {
+      if (given) settled.push(given)
+      else {
+        deps.inspect?.(record)
+        const read = readLine(record, client, batch.batchNo, work.now)
+        if ('row' in read) candidates.push(read)
+        else settled.push(read)
+      }
+    }
+    const months = new Set(candidates.map(({ row }) => row.createdAt.slice(0, 7)))
+    await ensureMonths(deps.store, [...months])
+    return { batch, settled, candidates }
+  },
+
+  async decide(work, { batch, settled, candidates }) {
+    return {
+      save: async db => {
+        const records = [...settled, ...(await write(db, candidates))].sort((a, b) => a.line - b.line)
+        return {
+          batchNo: batch.batchNo,
+          chunk: work.request.chunk,
+          counts: count(records),
+          records: records.map(toResult),
+          packed: pack(records),
+          dryRun: false,
+        }
+      },
+    }
+  },
+}
+
+async function batchOf({ request, client, acceptedAt }: Work<TransactionBatch>, db: Db): Promise<Batch | Refusal> {
+  const batch = await batches.open(db, {
+    clientId: client.clientId,
+    batchId: request.batch_id,
+    recordKind: 'transaction',
+    tokenScope: null,
+    // Cut by bytes as well as by number: not a part of what the batch is.
+    chunkRecords: 0,
+    layout: { record_kind: 'transaction' },
+    acceptedAt,
+  })
+  return batch.recordKind === 'transaction' ? batch : refuse('batch_layout', 'body.request.batch_id')
+}
+
+/** Each line, and its outcome where that is known already: from an earlier run, or because nothing is to be tried. */
+function* select(
+  { request }: Work<TransactionBatch>,
+  batch: Batch,
+  before: ReturnType<typeof unpack>,
+  { poison, probe }: Selection,
+): Generator<{ record: TransactionLine; given?: RecordOutcome }> {
+  const known = new Map(before.filter(({ outcome }) => outcome !== 'FAILED').map(found => [found.line, found]))
+  for (const [index, record] of linesOf(request).entries()) {
+    if (probe && (index < probe.from || index >= probe.to)) continue
+    const decided = known.get(record.line)
+    if (decided) yield { record, given: { ...decided, token: undefined } }
+    else if (poison.has(index)) yield { record, given: refused(record.line, record, 'FAILED', 'internal') }
+    else if (batch.state === 'CANCELLED') {
+      yield { record, given: refused(record.line, record, 'CANCELLED', 'cancelled') }
+    } else yield { record }
+  }
+}
+
+function readLine(record: TransactionLine, client: Client, batchNo: number, now: number): Candidate | RecordOutcome {
+  const { line } = record
+  const parsed = parse(Transaction, record.transaction, 'body')
+  const refusal = isRefusal(parsed) ? parsed : judge(parsed.value, client, now)
+  if (refusal) {
+    const { reason, field } = reasonOf(refusal)
+    return refused(line, record, 'REJECTED', reason, field)
+  }
+  return { line, row: rowOf((parsed as { value: Transaction }).value, batchNo) }
+}
+
+function judge({ entity_uid, created_at }: Transaction, client: Client, now: number): Refusal | undefined {
+  if (!client.entities.includes(entity_uid)) return refuse('entity_forbidden', 'body.entity_uid')
+  if (Date.parse(created_at) > now + AHEAD_MS_MAX) return refuse('field_range', 'body.created_at')
+  return undefined
+}
+
+function rowOf(given: Transaction, batchNo: number): StoredTransaction {
+  return {
+    transactionUid: given.transaction_uid,
+    entityUid: given.entity_uid,
+    merchantReference: given.merchant_reference ?? null,
+    type: given.type,
+    brand: given.brand ?? null,
+    maskedCard: given.masked_card ?? null,
+    tokenReference: given.token_reference ?? null,
+    currency: given.currency,
+    amount: BigInt(given.amount),
+    fee: BigInt(given.fee),
+    commission: BigInt(given.commission),
+    createdAt: given.created_at,
+    settledAt: given.settled_at ?? null,
+    clearingDate: given.clearing_date ?? null,
+    clearingMerchant: given.clearing_merchant ?? null,
+    bankAccount: given.bank_account ?? null,
+    clearingReference: given.clearing_reference ?? null,
+    settlementBatch: given.settlement_batch ?? null,
+    batchNo,
+  }
+}
+
+/** Writes what is new; of several lines with one uid the first of the chunk stands. */
+async function write(db: Db, candidates: readonly Candidate[]): Promise<RecordOutcome[]> {
+  if (candidates.length === 0) return []
+  const first = new Map<string, Candidate>()
+  for (const candidate of candidates) {
+    if (!first.has(candidate.row.transactionUid)) first.set(candidate.row.transactionUid, candidate)
+  }
+  // In this order always: chunks that overlap wait for one another and never in a circle.
+  const rows = [...first.values()].map(({ row }) => row).sort((a, b) => (a.transactionUid < b.transactionUid ? -1 : 1))
+  const claimed = await transactions.claim(db, rows)
+  await transactions.insertAll(
+    db,
+    claimed.size === rows.length ? rows : rows.filter(row => claimed.has(row.transactionUid)),
+  )
+  const isNew = (candidate: Candidate) =>
+    claimed.has(candidate.row.transactionUid) && first.get(candidate.row.transactionUid) === candidate
+  const others = candidates.filter(candidate => !isNew(candidate))
+  const same = await findSame(db, others)
+  return candidates.map((candidate): RecordOutcome => {
+    const { line, row } = candidate
+    if (isNew(candidate)) return tookEffect(line, 'CREATED')
+    if (same.has(candidate)) return tookEffect(line, 'UNCHANGED')
+    return refused(line, { transaction: { transaction_uid: row.transactionUid } }, 'REJECTED', 'transaction_conflict')
+  })
+}
+
+/** Asked one set after the other where a uid is there more than once: the answer names lines by their uid. */
+async function findSame(db: Db, candidates: readonly Candidate[]): Promise<Set<Candidate>> {
+  const same = new Set<Candidate>()
+  for (let left = candidates; left.length > 0; ) {
+    const set = new Map(left.map(candidate => [candidate.row.transactionUid, candidate]))
+    const found = await transactions.findSame(
+      db,
+      [...set.values()].map(({ row }) => row),
+    )
+    for (const uid of found) same.add(set.get(uid) as Candidate)
+    left = left.filter(candidate => set.get(candidate.row.transactionUid) !== candidate)
+  }
+  return same
+}
+
+function tookEffect(line: number, outcome: Outcome): RecordOutcome {
+  return { line, reference: undefined, outcome, reason: undefined, field: undefined, token: undefined }
+}
+
+const UID = Transaction.shape.transaction_uid
+
+/** A line that isn't in the ledger names its uid, where it has one. */
+function refused(
+  line: number,
+  { transaction }: Pick<TransactionLine, 'transaction'>,
+  outcome: Outcome,
+  reason: NonNullable<RecordOutcome['reason']>,
+  field?: string,
+): RecordOutcome {
+  const reference = UID.safeParse(transaction['transaction_uid']).data
+  return { line, reference, outcome, reason, field, token: undefined }
+}
