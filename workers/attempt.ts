@@ -91,10 +91,15 @@ async function walk(
   const digest = deps.ring.requestDigest(handler.digestText(work, opened))
   let prepared: unknown
   for (let run = 0; run <= RERUNS_MAX; run += 1) {
-    const stored = await receipts.find(deps.store, work.receiptId)
+    const finding = receipts.find(deps.store, work.receiptId)
+    finding.catch(() => {})
+    const refusal = admit(claims, client, holdsCard(claims), deps.clock())
+    // Cryptography while the store is asked. A chunk's depends on what its receipt says.
+    if (!refusal && !CATALOGUE[claims.kind].bulk)
+      prepared ??= await handler.prepare(work, opened, deps, undefined, selection)
+    const stored = await finding
     const redo = stored !== undefined && stored.failedRecords > 0
     if (stored && !(redo && stored.requestDigest.equals(digest))) return recall(stored, digest, work, deps)
-    const refusal = admit(claims, client, holdsCard(claims), deps.clock())
     if (refusal) return refuseEnvelope(work, refusal, deps)
     // A chunk shows its records itself.
     if (!CATALOGUE[claims.kind].bulk) deps.inspect?.({ reference: claims.reference })

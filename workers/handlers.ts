@@ -1,5 +1,6 @@
 // The table of handlers: every kind stands in it, or it doesn't compile. `null` is a kind that this release refuses.
 import type { Kind } from '../src/job/catalogue.ts'
+import { report } from './report.ts'
 import { reversal } from './reversal.ts'
 import { tokenBatch } from './token-batch.ts'
 import { tokenCreate } from './token-create.ts'
@@ -15,7 +16,7 @@ const HANDLERS = {
   'token-batch': tokenBatch,
   'scheme-token': null,
   'transaction-batch': transactionBatch,
-  report: null,
+  report,
   reversal,
 } as const satisfies Record<Kind, unknown>
 

@@ -6,10 +6,12 @@ import { peek } from '../src/job/envelope.ts'
 import { clearNumbersOf } from '../src/job/own-card.ts'
 import type { FailedCopy } from '../src/queue/failed.ts'
 import { scrubFailed, trimFailed } from '../src/queue/failed.ts'
+import type { ReportFiles } from '../src/report/files.ts'
 import * as replyQueues from '../src/store/reply-queues.ts'
 import * as retention from '../src/store/retention.ts'
 import type { Deps } from './deps.ts'
 import { every } from './every.ts'
+import { sweepReports } from './report-sweep.ts'
 
 type HousekeepingDeps = Pick<Deps, 'store' | 'queues' | 'clock' | 'log'>
 
@@ -19,13 +21,14 @@ const CARD_DATA_MS = 15 * MINUTE_MS
 const UNREAD_MS_MAX = 7 * 24 * HOUR_MS
 
 export function startHousekeeping(
-  deps: HousekeepingDeps,
-  { receiptDays }: Pick<Config, 'receiptDays'>,
+  deps: HousekeepingDeps & { files: ReportFiles },
+  { receiptDays, reportDays }: Pick<Config, 'receiptDays' | 'reportDays'>,
 ): () => Promise<void> {
   const stops = [
     every(MINUTE_MS, () => tidyFailed(deps), deps),
     every(HOUR_MS, () => retention.sweep(deps.store, receiptDays, deps.clock()), deps),
     every(HOUR_MS, () => removeUnread(deps), deps),
+    every(HOUR_MS, () => sweepReports(deps, deps.files, reportDays, deps.clock()), deps),
   ]
   return async () => {
     await Promise.all(stops.map(stop => stop()))

@@ -18,6 +18,7 @@ export async function decideInSequence(
   if (last !== undefined && sequence <= last) return noEffect(refuse('sequence_stale', 'body.sequence'))
   const decision = await decide()
   return {
+    ...decision,
     save: async db => {
       const settled = await decision.save(db)
       if (!isRefusal(settled)) await sequences.advance(db, clientId, tokenId, sequence)

@@ -28,17 +28,26 @@ export async function remember(
   const written = await deps.store
     .transaction(
       async db => {
+        const tell = async (settled: Settled) => {
+          const receipt = receiptOf(work, requestDigest, settled, previous, deps.clock())
+          const told = previous
+            ? await receipts.revise(db, { ...receipt, revision: previous.revision })
+            : await receipts.insert(db, receipt)
+          return { settled, told: { receipt, ...told } }
+        }
+        if (decision.settled) {
+          const [, told] = await Promise.all([decision.save(db), tell(decision.settled)])
+          if (probe) throw new ProbeDone()
+          return told
+        }
         const settled = await decision.save(db)
         if (!isRefusal(settled) && isChunk(settled) && settled.dryRun) {
           if (probe) throw new ProbeDone()
           return { settled, told: undefined }
         }
-        const receipt = receiptOf(work, requestDigest, settled, previous, deps.clock())
-        const told = previous
-          ? await receipts.revise(db, { ...receipt, revision: previous.revision })
-          : await receipts.insert(db, receipt)
+        const told = await tell(settled)
         if (probe) throw new ProbeDone()
-        return { settled, told: { receipt, ...told } }
+        return told
       },
       { lock: work.receiptId },
     )

@@ -3,10 +3,12 @@
 import { Fault } from '../src/errors.ts'
 import { toResult, unpack } from '../src/job/chunk-outcomes.ts'
 import { recall } from '../src/job/recalled.ts'
+import { recordOf } from '../src/report/record.ts'
 import type { OutboxRow } from '../src/store/outbox.ts'
 import type { Store } from '../src/store/pool.ts'
 import type { Receipt } from '../src/store/receipts.ts'
 import * as receipts from '../src/store/receipts.ts'
+import * as reports from '../src/store/reports.ts'
 import * as tokens from '../src/store/tokens.ts'
 import { type Answer, tell } from './answer.ts'
 import type { Directory } from './directory.ts'
@@ -21,8 +23,16 @@ export async function answerOfReceipt(receipt: Receipt, { store, directory }: Re
     receipt
   const head = { receiptId, revision, kind, jti, reference, attempt, acceptedAt, completedAt }
   if (refusal === null && outcomes !== null) return { ...head, records: await recordsOf(outcomes, store) }
+  if (kind === 'report' && refusal === null)
+    return { ...head, success: { code: 200, record: await reportOf(receipt, store) } }
   const [token] = refusal !== null || tokenId === null ? [] : await tokens.findByIds(store, [tokenId])
   return { ...head, ...recall(receipt, token, await directory.binRange(token?.binRange ?? null)) }
+}
+
+/** Its receipt names the report by uid, as its outcome; reports are kept longer than receipts. */
+async function reportOf({ outcome }: Receipt, store: Store): Promise<Record<string, unknown>> {
+  const report = await reports.find(store, outcome ?? '')
+  return report ? recordOf(report) : { reportUid: outcome }
 }
 
 async function recordsOf(outcomes: string, store: Store) {

@@ -16,7 +16,7 @@ import { factsOf, scopeFor } from './card-facts.ts'
 import type { Deps } from './deps.ts'
 import { openCapture } from './open-capture.ts'
 import { sealRow, timeOf, tokenIdAt } from './seal-row.ts'
-import { type Handler, noEffect } from './work.ts'
+import { type Handler, noEffect, settledBy } from './work.ts'
 
 interface Prepared {
   scope: Scope
@@ -43,11 +43,13 @@ export const tokenCreate: Handler<TokenCreate, undefined, Prepared> = {
   },
 
   async decide(work, { scope, pan, facts, given }, deps) {
-    const [stored] = await tokens.findByFingerprints(deps.store, [facts.fingerprint])
     const { clientId } = work.client
     const digits = [`${facts.bin}${facts.lastFour}`]
+    const [[stored], spent] = await Promise.all([
+      tokens.findByFingerprints(deps.store, [facts.fingerprint]),
+      guesses.findAbove(deps.store, clientId, scope.tokenScope, digits, deps.settings.guessesMax),
+    ])
     // A known card is stopped like others, or it would be told apart from them.
-    const spent = await guesses.findAbove(deps.store, clientId, scope.tokenScope, digits, deps.settings.guessesMax)
     if (spent.size > 0) {
       deps.metrics.guesses.inc({ mode: 'interactive' })
       return noEffect(refuse('guesses', 'body.encrypted_card'))
@@ -61,19 +63,17 @@ export const tokenCreate: Handler<TokenCreate, undefined, Prepared> = {
     if (isRefusal(verdict)) return noEffect(verdict)
     const row = sealRow(verdict, stored, pan, deps.ring)
     const record = renderPut(row, await deps.directory.binRange(row.binRange))
-    return {
-      save: async db => {
-        if (!stored) {
-          await tokens.insertAll(db, [row])
-          const misses = await guesses.add(db, clientId, scope.tokenScope, digits)
-          if (misses > deps.settings.guessesMax) throw new LostRace('others guessed meanwhile')
-        } else if (verdict.changed) {
-          await tokens.updateAll(db, [row])
-          await keepBefore(db, stored, work.receiptId, deps.ring)
-        } else await tokens.touch(db, row.tokenId, work.receiptId, stored.version)
-        return { code: 200, outcome: verdict.outcome, tokenId: row.tokenId, record }
-      },
-    }
+    return settledBy({ code: 200, outcome: verdict.outcome, tokenId: row.tokenId, record }, async db => {
+      if (!stored) {
+        const [, misses] = await Promise.all([
+          tokens.insertAll(db, [row]),
+          guesses.add(db, clientId, scope.tokenScope, digits),
+        ])
+        if (misses > deps.settings.guessesMax) throw new LostRace('others guessed meanwhile')
+      } else if (verdict.changed) {
+        await Promise.all([tokens.updateAll(db, [row]), keepBefore(db, stored, work.receiptId, deps.ring)])
+      } else await tokens.touch(db, row.tokenId, work.receiptId, stored.version)
+    })
   },
 }
 

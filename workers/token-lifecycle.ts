@@ -9,7 +9,7 @@ import { formatReuseToken } from '../src/token/token.ts'
 import { keepBefore } from './before-image.ts'
 import { tokenFor } from './find-token.ts'
 import { decideInSequence } from './in-sequence.ts'
-import { type Handler, noEffect } from './work.ts'
+import { type Handler, noEffect, settledBy } from './work.ts'
 
 export const tokenLifecycle: Handler<TokenLifecycle, undefined, TokenLifecycle> = {
   open: async () => undefined,
@@ -24,17 +24,15 @@ export const tokenLifecycle: Handler<TokenLifecycle, undefined, TokenLifecycle> 
       if (isRefusal(verdict)) return noEffect(verdict)
       const row = { ...stored, ...verdict.row, sealVersion: verdict.row.sealed === null ? null : stored.sealVersion }
       const record = { id: formatReuseToken(row.tokenId), token_status: row.status }
-      return {
-        save: async db => {
-          if (verdict.changed) {
-            await tokens.updateAll(db, [row])
-            // A deleted card goes from everywhere, and is never put back.
-            if (row.status === 'DELETED') await beforeImages.eraseOf(db, [row.tokenId])
-            else await keepBefore(db, stored, work.receiptId, deps.ring)
-          } else await tokens.touch(db, row.tokenId, work.receiptId, stored.version)
-          return { code: 204, outcome: row.status, tokenId: row.tokenId, record }
-        },
-      }
+      return settledBy({ code: 204, outcome: row.status, tokenId: row.tokenId, record }, async db => {
+        if (!verdict.changed) return tokens.touch(db, row.tokenId, work.receiptId, stored.version)
+        // A deleted card goes from everywhere, and is never put back.
+        const image =
+          row.status === 'DELETED'
+            ? beforeImages.eraseOf(db, [row.tokenId])
+            : keepBefore(db, stored, work.receiptId, deps.ring)
+        await Promise.all([tokens.updateAll(db, [row]), image])
+      })
     })
   },
 }

@@ -18,7 +18,7 @@ import { decideInSequence } from './in-sequence.ts'
 import { openCapture } from './open-capture.ts'
 import { sealRow } from './seal-row.ts'
 import { givenOf } from './token-create.ts'
-import { type Decision, type Handler, noEffect, type Work } from './work.ts'
+import { type Decision, type Handler, noEffect, settledBy, type Work } from './work.ts'
 
 interface Prepared {
   card: CardInput | undefined
@@ -75,20 +75,19 @@ async function decideUpdate(
   if (stopped) return noEffect(stopped)
   const row = sealRow(verdict, stored, card?.pan, deps.ring)
   const record = renderPatch(row, await deps.directory.binRange(row.binRange))
-  return {
-    save: async db => {
-      if (verdict.changed) {
-        await tokens.updateAll(db, [row])
-        await keepBefore(db, stored, work.receiptId, deps.ring)
-      } else await tokens.touch(db, row.tokenId, work.receiptId, stored.version)
-      if (relink) {
-        const digits = [`${facts.bin}${facts.lastFour}`]
-        const misses = await guesses.add(db, work.client.clientId, scope.tokenScope, digits)
-        if (misses > deps.settings.guessesMax) throw new LostRace('others guessed meanwhile')
-      }
-      return { code: 200, outcome: verdict.outcome, tokenId: row.tokenId, record }
-    },
-  }
+  return settledBy({ code: 200, outcome: verdict.outcome, tokenId: row.tokenId, record }, async db => {
+    const written = verdict.changed
+      ? [tokens.updateAll(db, [row]), keepBefore(db, stored, work.receiptId, deps.ring)]
+      : [tokens.touch(db, row.tokenId, work.receiptId, stored.version)]
+    if (!relink) {
+      await Promise.all(written)
+      return
+    }
+    const digits = [`${facts.bin}${facts.lastFour}`]
+    const missed = guesses.add(db, work.client.clientId, scope.tokenScope, digits)
+    const [misses] = await Promise.all([missed, ...written])
+    if (misses > deps.settings.guessesMax) throw new LostRace('others guessed meanwhile')
+  })
 }
 
 /** Its own card a token is as little told from others, once they look like guesses. */

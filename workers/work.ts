@@ -32,11 +32,24 @@ export type Settled = Refusal | Success | ChunkAnswer
  */
 export interface Decision {
   save(db: Db): Promise<Settled>
+  /** What `save` will say, where that is known already: the receipt is then sent along with the effect. */
+  settled?: Settled
 }
 
 /** A decision that writes nothing. */
 export function noEffect(settled: Settled): Decision {
-  return { save: async () => settled }
+  return { settled, save: async () => settled }
+}
+
+/** A decision that is made, and only to be written. */
+export function settledBy(settled: Settled, write: (db: Db) => Promise<unknown>): Decision {
+  return {
+    settled,
+    save: async db => {
+      await write(db)
+      return settled
+    },
+  }
 }
 
 export interface Success {

@@ -6,6 +6,7 @@ import type { Db } from './pool.ts'
 /** Adds one miss per entry of `digits` (BIN and last four) and returns the highest count reached. */
 export async function add(db: Db, clientId: string, tokenScope: string, digits: readonly string[]): Promise<number> {
   const { rows } = await db.query<{ most: number | null }>({
+    name: 'guess-add',
     text: `with missed as (
   insert into tokenmill.guess (client_id, token_scope, digits, misses, since)
   select $1, $2, v.digits, count(*), now() from unnest($3::text[]) as v(digits) group by v.digits order by v.digits
@@ -45,6 +46,7 @@ export async function findAbove(
   most: number,
 ): Promise<Set<string>> {
   const { rows } = await db.query<{ digits: string }>({
+    name: 'guess-above',
     text: `select g.digits from unnest($3::text[]) as v(digits)
 cross join lateral (select digits from tokenmill.guess where client_id = $1 and token_scope = $2 and digits = v.digits
   and misses >= $4 and since >= now() - interval '24 hours' limit 1) as g`,

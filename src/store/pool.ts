@@ -64,6 +64,8 @@ export function openStore(url: string, options: StoreOptions): Store {
     connectionTimeoutMillis: 10_000,
     idleTimeoutMillis: 60_000,
     keepAlive: true,
+    // Statements of one transaction that don't need one another's answers go out together.
+    pipeline: true,
     statement_timeout: statementMsMax,
     application_name: application,
     types: ourTypes,
@@ -93,13 +95,23 @@ function storeOf(pool: pg.Pool): Store {
         throw meaningOf(error)
       })
       let broken: Error | undefined
+      // Not awaited: what follows goes out behind it. If it fails, so does all that follows, and it is what is told.
+      const begun = client.query(
+        lock === undefined ? 'begin' : `begin; select pg_advisory_xact_lock(${lockNumber(lock)})`,
+      )
+      begun.catch(() => {})
       try {
-        await client.query(lock === undefined ? 'begin' : `begin; select pg_advisory_xact_lock(${lockNumber(lock)})`)
         const result = await work({ query: statement => run(client, statement) })
+        await begun
         await client.query('commit')
         return result
       } catch (error) {
-        const meaning = meaningOf(error)
+        const meaning = meaningOf(
+          await begun.then(
+            () => error,
+            (first: unknown) => first,
+          ),
+        )
         // A connection whose rollback fails isn't handed to the next one.
         await client.query('rollback').catch((failure: Error) => {
           broken = failure

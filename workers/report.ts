@@ -1,0 +1,128 @@
+// `report`: make a report, or answer with the one that was made already. The file is made in a process of its own before
+// the line's transaction, under a name that nothing points to; the transaction makes it the report's. A crash in between
+// leaves a file that no row names, and the attempt after it begins anew.
+import { setTimeout as pause } from 'node:timers/promises'
+import { Fault, isRefusal, type Refusal, refuse, toFault } from '../src/errors.ts'
+import { requestText } from '../src/job/digest.ts'
+import { fieldsOf } from '../src/job/problem.ts'
+import type { Report } from '../src/job/report.ts'
+import { definitionOf } from '../src/report/definitions.ts'
+import { recordOf } from '../src/report/record.ts'
+import { requestKey } from '../src/report/request-key.ts'
+import * as reports from '../src/store/reports.ts'
+import type { Deps } from './deps.ts'
+import { makeInChild } from './report-child.ts'
+import type { Decision, Handler, Work } from './work.ts'
+
+type Prepared =
+  | { invalid: Refusal; asked: reports.Asked }
+  | { stored: reports.StoredReport }
+  | { made: reports.Made; asked: reports.Asked }
+
+/** One that is being made says so more often than it may be silent. */
+const ALIVE_MS = 10_000
+const STALE_MS = 120_000
+const ASK_AGAIN_MS = 250
+const WAIT_MS_MAX = 10 * 60_000
+/** That of run-job.ts, which knows the handlers and so can't be known by one; a test holds them equal. */
+export const LAST_ATTEMPT = 8
+
+export const report: Handler<Report, undefined, Prepared> = {
+  open: async () => undefined,
+  digestText: work => requestText('report', work.claims.request),
+
+  async prepare(work, _opened, deps) {
+    const { request, client, receiptId } = work
+    const definition = definitionOf(request.report_type)
+    if (!definition) return refuse('report_unavailable', 'body.report_type')
+    if (!client.entities.includes(request.entity_id)) return refuse('entity_forbidden', 'body.entity_id')
+    const plan = definition.plan(request.parameters)
+    const requested = {
+      reportType: request.report_type,
+      entityId: request.entity_id,
+      parameters: isRefusal(plan) ? request.parameters : plan.parameters,
+      mimeType: request.mime_type,
+    }
+    const asked: reports.Asked = {
+      reportUid: receiptId,
+      reportType: requested.reportType,
+      reportParameter: requested.parameters,
+      mimeType: requested.mimeType,
+      reportEntityUid: requested.entityId,
+      clientId: client.clientId,
+      requestKey: requestKey(requested),
+      period: isRefusal(plan) ? undefined : plan.period,
+    }
+    if (isRefusal(plan)) return { invalid: plan, asked }
+    const claimed = await claimSoon(asked, request.refresh === true, deps)
+    if (claimed.claim === 'stored') return { stored: claimed.report }
+    return { made: await make(work, asked, { reportUid: receiptId, ...requested }, deps), asked }
+  },
+
+  decide: async (_work, prepared) => decisionOf(prepared),
+}
+
+function decisionOf(prepared: Prepared): Decision {
+  return {
+    async save(db) {
+      if ('invalid' in prepared) {
+        const { invalid, asked } = prepared
+        const wrong = fieldsOf(invalid).map(({ field, reason }) =>
+          `${field.replace(/^body\.parameters\.?/, '')} ${reason}`.trim(),
+        )
+        await reports.refuseParameters(db, asked, wrong.join(', '))
+        return invalid
+      }
+      const ended =
+        'stored' in prepared ? prepared.stored : await reports.succeed(db, prepared.asked.reportUid, prepared.made)
+      // The receipt remembers which report it answered with: the one it made, or one that was there.
+      return { code: 200, outcome: ended.reportUid, tokenId: null, record: recordOf(ended) }
+    },
+  }
+}
+
+/** Waits while another job makes the same report. */
+async function claimSoon(asked: reports.Asked, refresh: boolean, { store }: Deps): Promise<reports.Claim> {
+  const deadline = performance.now() + WAIT_MS_MAX
+  for (;;) {
+    const claimed = await reports.claim(store, asked, { refresh, staleMs: STALE_MS })
+    if (claimed.claim !== 'busy') return claimed
+    if (performance.now() > deadline) throw new Fault('contention')
+    await pause(ASK_AGAIN_MS)
+  }
+}
+
+async function make(
+  { attempt, receiptId }: Work<Report>,
+  { reportUid }: reports.Asked,
+  task: Parameters<typeof makeInChild>[0],
+  { store, log }: Deps,
+): Promise<reports.Made> {
+  let lines: number | null = null
+  let telling: Promise<void> = Promise.resolve()
+  const tell = () => {
+    telling = telling.then(() => reports.progress(store, reportUid, lines)).catch(() => {})
+  }
+  // Waiting for the process's turn is a sign of life, too.
+  const alive = setInterval(tell, ALIVE_MS)
+  try {
+    const ended = await makeInChild(task, count => {
+      const begins = lines === null
+      lines = count
+      if (begins) tell()
+    })
+    await telling
+    if ('made' in ended) return ended.made
+    log.error({ receipt: receiptId, reason: ended.mismatch }, 'a report does not tie out')
+    await reports.fail(store, reportUid, ended.mismatch)
+    throw new Fault('report_mismatch')
+  } catch (error) {
+    await telling
+    const fault = toFault(error)
+    // Nobody tries again after this.
+    if (attempt >= LAST_ATTEMPT) await reports.fail(store, reportUid, fault.message).catch(() => {})
+    throw error
+  } finally {
+    clearInterval(alive)
+  }
+}
