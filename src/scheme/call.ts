@@ -1,0 +1,93 @@
+// One call to a provider: it waits its turn, is kept back while the provider is down, and what came of it is told to
+// pace and breaker. What an answer means is the connector's affair; nothing is repeated here.
+import type { Clock } from '../clock.ts'
+import { type OutboundAnswer, OutboundError } from '../outbound.ts'
+import { admit, type Breaker, type BreakerLimits, newBreaker, turn } from './breaker.ts'
+import type { Strain } from './pace.ts'
+import { openPacer } from './pacer.ts'
+import type { Urgency } from './provider.ts'
+
+export type Called =
+  | { called: 'answered'; answer: OutboundAnswer }
+  /** Nothing, or nothing readable, came back. `sent`: it may have had its effect. */
+  | { called: 'failed'; sent: boolean }
+  /** It wasn't made. */
+  | { called: 'kept'; afterMs: number }
+
+export interface Caller {
+  /** `strainOf` judges an answer; a 429 and a gateway's 5xx are judged before it is asked. */
+  call(
+    urgency: Urgency,
+    request: () => Promise<OutboundAnswer>,
+    strainOf?: (answer: OutboundAnswer) => Strain,
+  ): Promise<Called>
+  rate(): number
+  close(): void
+}
+
+export interface CallerOptions {
+  ratePerSecond: number
+  connections: number
+  clock: Clock
+}
+
+const BREAKER_LIMITS: BreakerLimits = { failuresMax: 10, restMs: 2_000, restMsMax: 60_000 }
+const WAITING_MAX = { interactive: 1_000, bulk: 10_000 }
+const WAIT_MS_MAX = { interactive: 10_000, bulk: 120_000 }
+/** For a call that found its queue full. */
+const LATER_MS = 1_000
+
+export function openCaller({ ratePerSecond, connections, clock }: CallerOptions): Caller {
+  const pacer = openPacer({
+    ratePerSecond,
+    inFlightMax: connections,
+    clock,
+    waitingMax: WAITING_MAX,
+    waitMsMax: WAIT_MS_MAX,
+  })
+  let breaker: Breaker = newBreaker(BREAKER_LIMITS)
+  const told = (event: 'success' | 'failure') => {
+    breaker = turn(breaker, event, BREAKER_LIMITS, clock())
+  }
+  return {
+    call: async (urgency, request, strainOf = () => 'none') => {
+      const early = admit(breaker, BREAKER_LIMITS, clock())
+      if (!early.admitted) return { called: 'kept', afterMs: early.afterMs }
+      const ours = await pacer.turn(urgency)
+      if (ours === undefined) return { called: 'kept', afterMs: LATER_MS }
+      // Once more: the provider may have gone down while it waited.
+      const admission = admit(breaker, BREAKER_LIMITS, clock())
+      breaker = admission.breaker
+      if (!admission.admitted) {
+        ours.end('none')
+        return { called: 'kept', afterMs: admission.afterMs }
+      }
+      try {
+        const answer = await request()
+        const strain = strainOfStatus(answer.status) ?? strainOf(answer)
+        told(strain === 'failing' ? 'failure' : 'success')
+        ours.end(strain)
+        return { called: 'answered', answer }
+      } catch (error) {
+        told('failure')
+        // One card that is never answered is no sign of strain; many in a row are the breaker's affair.
+        ours.end('none')
+        if (!(error instanceof OutboundError)) throw error
+        return { called: 'failed', sent: error.sent }
+      }
+    },
+    rate: pacer.rate,
+    close: pacer.close,
+  }
+}
+
+function strainOfStatus(status: number): Strain | undefined {
+  if (status === 429) return 'throttled'
+  return status >= 502 && status <= 504 ? 'failing' : undefined
+}
+
+/** The `Retry-After` of an answer in seconds, as ms within reason. */
+export function retryAfterMs(answer: OutboundAnswer): number | undefined {
+  const seconds = Number(answer.headers['retry-after'])
+  return Number.isFinite(seconds) && seconds >= 0 ? Math.min(seconds, 3_600) * 1_000 : undefined
+}

@@ -1,0 +1,84 @@
+// What each error of MDES and of the gateway before it means for us, as data: never again, again, once again, or ask
+// what became of it. A code that isn't here is no success and no refusal: its HTTP status decides.
+import type { OutboundAnswer } from '../outbound.ts'
+import { retryAfterMs } from './call.ts'
+import type { ProviderAnswer, ProviderRefusal } from './provider.ts'
+
+export type Verdict =
+  | { verdict: 'refuse'; reason: ProviderRefusal }
+  | { verdict: 'again'; once: boolean }
+  /** It may have had its effect. */
+  | { verdict: 'ask' }
+
+const refuse = (reason: ProviderRefusal): Verdict => ({ verdict: 'refuse', reason })
+const often: Verdict = { verdict: 'again', once: false }
+const once: Verdict = { verdict: 'again', once: true }
+const ask: Verdict = { verdict: 'ask' }
+
+export const MDES_ERRORS: Readonly<Record<string, Verdict>> = {
+  // The card: asking again won't change it.
+  PAN_INELIGIBLE: refuse('card_ineligible'),
+  PAN_INELIGIBLE_FOR_DEVICE: refuse('card_ineligible'),
+  TOKENIZATION_INELIGIBLE: refuse('card_ineligible'),
+  DEVICE_INELIGIBLE: refuse('card_ineligible'),
+  CARD_NOT_ALLOWED: refuse('card_ineligible'),
+  INVALID_PAN: refuse('card_declined'),
+  MISSING_EXPIRY_DATE: refuse('card_declined'),
+  ISSUER_DECLINE: refuse('card_declined'),
+  PAN_PROVISIONING_COUNT_EXCEEDED: refuse('card_declined'),
+  PROVISION_FAILED: refuse('card_declined'),
+  INCORRECT_TAV: refuse('card_declined'),
+  // The token.
+  INVALID_TOKEN_UNIQUE_REFERENCE: refuse('token_unknown'),
+  INVALID_PAN_UNIQUE_REFERENCE: refuse('token_unknown'),
+  NO_ACTIVE_TOKENS: refuse('token_unknown'),
+  INVALID_TOKEN_STATUS: refuse('token_state'),
+  TOKEN_NOT_ACTIVATED: refuse('token_state'),
+  // The request: ours is wrong.
+  INVALID_JSON: refuse('request_invalid'),
+  UNRECOGNIZED_FIELD: refuse('request_invalid'),
+  MISSING_REQUIRED_FIELD: refuse('request_invalid'),
+  INVALID_FIELD_FORMAT: refuse('request_invalid'),
+  INVALID_FIELD_LENGTH: refuse('request_invalid'),
+  INVALID_FIELD_VALUE: refuse('request_invalid'),
+  INVALID_RESPONSE_HOST: refuse('request_invalid'),
+  INVALID_WORKFLOW: refuse('request_invalid'),
+  INVALID_TERMS_AND_CONDITIONS: refuse('request_invalid'),
+  INVALID_ELIGIBILITY_RECEIPT: refuse('request_invalid'),
+  AUTHORIZATION_FAILED: refuse('request_invalid'),
+  // Our keys, or theirs while they are being rotated: an operator mends it, and the job must not be lost until then.
+  CRYPTOGRAPHY_ERROR: once,
+  AUTHENTICATION_FAILED: often,
+  INVALID_CLIENT_ID: often,
+  // The same task was sent before: it was done, or is being done.
+  DUPLICATE_REQUEST: ask,
+  INVALID_TASK_ID: ask,
+  REPEAT_REQUEST: ask,
+  // The world.
+  NO_RESPONSE_FROM_ISSUER: once,
+  INTERNAL_SERVICE_FAILURE: often,
+  SERVICE_UNAVAILABLE: often,
+  SYSTEM_ERROR: often,
+  RATE_LIMIT_EXCEEDED: often,
+}
+
+/** `repeatable`: a second time has the effect of the first, so that nothing needs to be asked. */
+export function answerOfError(
+  code: string | undefined,
+  answer: OutboundAnswer,
+  repeatable: boolean,
+): ProviderAnswer<never> {
+  const verdict = answer.status === 429 ? often : (verdictOf(code) ?? verdictOfStatus(answer.status))
+  if (verdict.verdict === 'refuse') return { answer: 'refused', reason: verdict.reason }
+  if (verdict.verdict === 'again') return { answer: 'again', once: verdict.once, afterMs: retryAfterMs(answer) }
+  return repeatable ? { answer: 'again', once: false } : { answer: 'unknown' }
+}
+
+function verdictOf(code: string | undefined): Verdict | undefined {
+  return code !== undefined && Object.hasOwn(MDES_ERRORS, code) ? MDES_ERRORS[code] : undefined
+}
+
+function verdictOfStatus(status: number): Verdict {
+  if (status === 401 || status === 403) return often
+  return status >= 400 && status < 500 ? refuse('request_invalid') : ask
+}

@@ -1,0 +1,241 @@
+// Mastercard MDES Digital Enablement as a scheme-token provider: each call of ours as one or two of theirs, and their
+// answers as ours. Our id is their taskId. It repeats nothing and remembers nothing: that is the saga's.
+import { randomUUID } from 'node:crypto'
+import type { z } from 'zod'
+import { assert } from '../errors.ts'
+import type { Logger } from '../log.ts'
+import type { Outbound, OutboundAnswer } from '../outbound.ts'
+import type { Caller } from './call.ts'
+import {
+  type EncryptedPayload,
+  type EncryptPayload,
+  type MastercardKeys,
+  openPayload,
+  signRequest,
+} from './mastercard.ts'
+import { answerOfError, MDES_ERRORS } from './mdes-errors.ts'
+import * as wire from './mdes-wire.ts'
+import type { Strain } from './pace.ts'
+import type { ProviderAnswer, ProviderToken, ProvisionCard, SchemeProvider, Sought, Urgency } from './provider.ts'
+
+export interface MdesOptions {
+  outbound: Outbound
+  caller: Caller
+  log: Logger
+  /** Up to and without `/digitization`. */
+  baseUrl: string
+  tokenRequestorId: string
+  keys: MastercardKeys
+  encrypt: EncryptPayload
+  timeoutMs: number
+  /** This requestor is told the numbers of its tokens: asked for after each provisioning. */
+  tokenNumbers: boolean
+}
+
+type Operation = 'tokenize' | 'getToken' | 'suspend' | 'unsuspend' | 'delete' | 'searchTokens' | 'getTaskStatus'
+/** A second time has the effect of the first. */
+const REPEATABLE: Record<Operation, boolean> = {
+  tokenize: false,
+  getToken: true,
+  suspend: true,
+  unsuspend: true,
+  delete: true,
+  searchTokens: true,
+  getTaskStatus: true,
+}
+const TASK_ID_MAX = 64
+const BYTES_MAX = 512 * 1024
+/** What a token is where the operation has had its effect. A suspension of the issuer's is not ours to lift. */
+const HAS_EFFECT = {
+  suspend: token => token.state === 'SUSPENDED',
+  unsuspend: token =>
+    token.state === 'ACTIVE' || (token.state === 'SUSPENDED' && !token.suspendedBy.includes('TOKEN_REQUESTOR')),
+  delete: token => token.state === 'DEACTIVATED',
+} as const satisfies Partial<Record<Operation, (token: ProviderToken) => boolean>>
+
+/** A readable answer, or what the lack of one means. */
+type Asked<T> = { value: T } | { failed: ProviderAnswer<never>; code: string | undefined }
+
+export function openMdes(options: MdesOptions): SchemeProvider {
+  const { outbound, caller, log, keys, tokenRequestorId } = options
+
+  /** `body` is made when the call's turn has come: encrypting a whole batch at once would hold the event loop. */
+  async function ask<T>(
+    operation: Operation,
+    body: () => object,
+    shape: z.ZodType<T>,
+    urgency: Urgency,
+  ): Promise<Asked<T>> {
+    const url = `${options.baseUrl}/digitization/static/1/0/${operation}`
+    const called = await caller.call(
+      urgency,
+      () => {
+        const text = JSON.stringify({ requestId: randomUUID(), ...body() })
+        return outbound.request(url, {
+          method: 'POST',
+          headers: {
+            // Its time stamp is good for minutes only.
+            authorization: signRequest(keys, 'POST', url, text),
+            'content-type': 'application/json',
+            accept: 'application/json',
+          },
+          body: text,
+          timeoutMs: options.timeoutMs,
+          bytesMax: BYTES_MAX,
+        })
+      },
+      strainOf,
+    )
+    const repeatable = REPEATABLE[operation]
+    if (called.called === 'kept')
+      return { failed: { answer: 'again', once: false, afterMs: called.afterMs }, code: undefined }
+    if (called.called === 'failed') {
+      const lost = called.sent && !repeatable
+      return { failed: lost ? { answer: 'unknown' } : { answer: 'again', once: false }, code: undefined }
+    }
+    const { answer } = called
+    const json = wire.readJson(answer)
+    const code = wire.errorCodeOf(json)
+    if (answer.status !== 200 || code !== undefined) {
+      if (code === undefined || !Object.hasOwn(MDES_ERRORS, code))
+        log.warn(
+          { provider: 'mdes', operation, status: answer.status },
+          'the scheme answered an error we have no rule for',
+        )
+      return { failed: answerOfError(code, answer, repeatable), code }
+    }
+    const parsed = shape.safeParse(json)
+    if (parsed.success) return { value: parsed.data }
+    log.warn({ provider: 'mdes', operation }, 'the scheme answered something unreadable')
+    return { failed: repeatable ? { answer: 'again', once: true } : { answer: 'unknown' }, code: undefined }
+  }
+
+  function openDetail(payload: EncryptedPayload | undefined): wire.TokenDetail | undefined {
+    if (payload === undefined) return undefined
+    const detail = wire.TokenDetail.safeParse(openPayload(keys.decryptionKey, payload))
+    if (!detail.success) {
+      log.warn({ provider: 'mdes' }, 'the details of a scheme token could not be opened; see decryptionKeyFile')
+      return undefined
+    }
+    if ((detail.data.tokenNumber?.length ?? 0) > wire.NETWORK_TOKEN_DIGITS_MAX)
+      log.warn({ provider: 'mdes' }, 'a network token is longer than 16 digits; its number is left out')
+    return detail.data
+  }
+
+  async function get(reference: string, urgency: Urgency): Promise<ProviderAnswer<ProviderToken>> {
+    const body = () => ({ tokenUniqueReference: reference, includeTokenDetail: String(options.tokenNumbers) })
+    const asked = await ask('getToken', body, wire.GetTokenAnswer, urgency)
+    if ('failed' in asked) return asked.failed
+    const { token, tokenDetail } = asked.value
+    if (token.tokenUniqueReference !== reference) return mismatch('getToken', { answer: 'again', once: true })
+    return { answer: 'done', value: wire.readToken(token, token.tokenInfo, openDetail(tokenDetail)) }
+  }
+
+  /** An answer to somebody else's question: nothing in it is believed. */
+  function mismatch<T>(operation: Operation, answer: ProviderAnswer<T>): ProviderAnswer<T> {
+    log.error({ provider: 'mdes', operation }, 'the scheme answered another question than was asked')
+    return answer
+  }
+
+  async function provision(id: string, card: ProvisionCard, urgency: Urgency): Promise<ProviderAnswer<ProviderToken>> {
+    assert(id.length > 0 && id.length <= TASK_ID_MAX, 'a provisioning id has 1 to 64 characters')
+    const body = () => ({
+      tokenRequestorId,
+      tokenType: 'CLOUD',
+      taskId: id,
+      fundingAccountInfo: { encryptedPayload: options.encrypt(wire.fundingAccount(card)) },
+    })
+    const asked = await ask('tokenize', body, wire.TokenizeAnswer, urgency)
+    if ('failed' in asked) return asked.failed
+    const { value } = asked
+    if (value.decision === 'DECLINED') return { answer: 'refused', reason: 'card_declined' }
+    const suffix = value.tokenInfo?.accountPanSuffix
+    if (suffix !== undefined && !card.pan.reveal().endsWith(suffix)) return mismatch('tokenize', { answer: 'unknown' })
+    const status = {
+      tokenUniqueReference: value.tokenUniqueReference,
+      status: value.decision === 'APPROVED' ? ('ACTIVE' as const) : ('INACTIVE' as const),
+      suspendedBy: [],
+    }
+    const token = wire.readToken(status, value.tokenInfo, openDetail(value.tokenDetail))
+    if (!options.tokenNumbers) return { answer: 'done', value: token }
+    // The token is made: whatever becomes of this question, that is the answer.
+    const known = await get(token.reference, urgency)
+    return known.answer === 'done'
+      ? { answer: 'done', value: { ...known.value, par: known.value.par ?? token.par } }
+      : { answer: 'done', value: token }
+  }
+
+  async function change(
+    operation: 'suspend' | 'unsuspend' | 'delete',
+    reference: string,
+    urgency: Urgency,
+  ): Promise<ProviderAnswer<ProviderToken>> {
+    const body = () => ({ tokenUniqueReferences: [reference], causedBy: 'TOKEN_REQUESTOR', reasonCode: 'OTHER' })
+    const asked = await ask(operation, body, wire.TokensAnswer, urgency)
+    if ('failed' in asked) return unlessDoneBefore(operation, reference, urgency, asked.failed)
+    const token = asked.value.tokens.find(one => one.tokenUniqueReference === reference)
+    if (token === undefined) return mismatch(operation, { answer: 'again', once: true })
+    if (!('errorCode' in token)) return { answer: 'done', value: wire.readToken(token, undefined, undefined) }
+    const ofToken = answerOfError(token.errorCode, { status: 200, headers: {}, body: Buffer.alloc(0) }, true)
+    return unlessDoneBefore(operation, reference, urgency, ofToken)
+  }
+
+  /** «Wrong state» may only mean that an earlier call, whose answer was lost, did it. */
+  async function unlessDoneBefore(
+    operation: keyof typeof HAS_EFFECT,
+    reference: string,
+    urgency: Urgency,
+    failed: ProviderAnswer<never>,
+  ): Promise<ProviderAnswer<ProviderToken>> {
+    if (failed.answer !== 'refused' || failed.reason !== 'token_state') return failed
+    const known = await get(reference, urgency)
+    return known.answer === 'done' && HAS_EFFECT[operation](known.value) ? known : failed
+  }
+
+  async function find(
+    id: string,
+    sought: Sought,
+    urgency: Urgency,
+  ): Promise<ProviderAnswer<ProviderToken | undefined>> {
+    const task = await ask('getTaskStatus', () => ({ tokenRequestorId, taskId: id }), wire.TaskAnswer, urgency)
+    if ('failed' in task) return task.code === 'INVALID_TASK_ID' ? { answer: 'done', value: undefined } : task.failed
+    const { status } = task.value
+    if (status === 'FAILED') return { answer: 'done', value: undefined }
+    if (status !== 'COMPLETED') return { answer: 'again', once: false, afterMs: 1_000 }
+    // A task doesn't tell its token: of the card's tokens it is one that no other id holds.
+    if (sought.card === undefined) return { answer: 'unknown' }
+    const { cardAccountData } = wire.fundingAccount(sought.card)
+    const body = () => ({
+      tokenRequestorId,
+      fundingAccountInfo: { encryptedPayload: options.encrypt({ cardAccountData }) },
+    })
+    const search = await ask('searchTokens', body, wire.SearchAnswer, urgency)
+    if ('failed' in search) return search.failed
+    const ours = search.value.tokens
+      .filter(token => token.status !== 'DEACTIVATED' && !sought.taken.includes(token.tokenUniqueReference))
+      .sort((a, b) => (a.tokenUniqueReference < b.tokenUniqueReference ? -1 : 1))[0]
+    // Completed and not among the living: it was deleted since.
+    if (ours === undefined) return { answer: 'done', value: undefined }
+    if (!options.tokenNumbers) return { answer: 'done', value: wire.readToken(ours, ours.tokenInfo, undefined) }
+    return get(ours.tokenUniqueReference, urgency)
+  }
+
+  return {
+    name: 'mdes',
+    provision,
+    suspend: (_, reference, urgency) => change('suspend', reference, urgency),
+    resume: (_, reference, urgency) => change('unsuspend', reference, urgency),
+    delete: (_, reference, urgency) => change('delete', reference, urgency),
+    get,
+    find,
+    close: async () => caller.close(),
+  }
+}
+
+/** MDES says application errors by 500 too: only those that speak of itself, or say nothing, are strain. */
+function strainOf(answer: OutboundAnswer): Strain {
+  if (answer.status < 500) return 'none'
+  const code = wire.errorCodeOf(wire.readJson(answer))
+  if (code === undefined) return 'failing'
+  return code === 'SERVICE_UNAVAILABLE' || code === 'SYSTEM_ERROR' ? 'failing' : 'none'
+}

@@ -1,0 +1,134 @@
+// A third-party tokeniser, as a payment provider's contract configured it: makes a token of theirs for a card under our
+// id, finds it by that id, deletes it. It knows no states: their token lives until it is deleted.
+import type { Logger } from '../log.ts'
+import type { Outbound, OutboundAnswer } from '../outbound.ts'
+import { type Caller, retryAfterMs } from './call.ts'
+import type { ProviderAnswer, ProvisionCard, Urgency } from './provider.ts'
+import type { ThirdPartySettings } from './scheme-file.ts'
+import { fill, fillPath, pick } from './third-party-format.ts'
+
+export interface ThirdPartyProvider {
+  name: string
+  /** Their token for that card: the value of the reuse token, 14 to 255 printable characters, never the PAN. */
+  create(id: string, card: ProvisionCard, urgency: Urgency): Promise<ProviderAnswer<string>>
+  /** What became of `create`; `done` with undefined: they don't know that id. */
+  find(id: string, urgency: Urgency): Promise<ProviderAnswer<string | undefined>>
+  /** `done` also where the token is gone already. */
+  delete(id: string, token: string, urgency: Urgency): Promise<ProviderAnswer<undefined>>
+  close(): Promise<void>
+}
+
+const TOKEN = /^[!-~]{14,255}$/
+const BYTES_MAX = 64 * 1024
+
+type Endpoint = 'create' | 'find' | 'delete'
+
+export function openThirdParty(
+  outbound: Outbound,
+  caller: Caller,
+  settings: ThirdPartySettings,
+  log: Logger,
+): ThirdPartyProvider {
+  const { format, credentials } = settings
+  const name = `third-party ${settings.contract}`
+
+  async function ask(
+    endpoint: Endpoint,
+    values: { id: string; token?: string },
+    body: unknown,
+    urgency: Urgency,
+  ): Promise<{ answer: OutboundAnswer; json: unknown } | { failed: ProviderAnswer<never> }> {
+    const { method, path } = format[endpoint]
+    const called = await caller.call(urgency, () =>
+      outbound.request(settings.baseUrl + fillPath(path, values), {
+        method,
+        headers: {
+          accept: 'application/json',
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...(endpoint === 'create' ? { [format.idempotencyHeader]: values.id } : {}),
+          ...(credentials === undefined ? {} : { [credentials.header]: credentials.value.reveal() }),
+        },
+        body: body === undefined ? undefined : JSON.stringify(body),
+        timeoutMs: settings.timeoutMs,
+        bytesMax: BYTES_MAX,
+      }),
+    )
+    if (called.called === 'kept') return { failed: { answer: 'again', once: false, afterMs: called.afterMs } }
+    if (called.called === 'failed')
+      return {
+        failed: called.sent && endpoint === 'create' ? { answer: 'unknown' } : { answer: 'again', once: false },
+      }
+    return { answer: called.answer, json: readJson(called.answer) }
+  }
+
+  /** What an error answer means: by the configured code, else by its status. */
+  function failureOf(answer: OutboundAnswer, json: unknown, endpoint: Endpoint): ProviderAnswer<never> {
+    const afterMs = retryAfterMs(answer)
+    const code = pick(json, format.error)
+    const meaning = typeof code === 'string' && Object.hasOwn(format.errors, code) ? format.errors[code] : undefined
+    if (meaning === 'again' || meaning === 'once') return { answer: 'again', once: meaning === 'once', afterMs }
+    if (meaning !== undefined) return { answer: 'refused', reason: meaning }
+    const { status } = answer
+    if (status === 429 || status === 401 || status === 403 || status === 503)
+      return { answer: 'again', once: false, afterMs }
+    if (status >= 400 && status < 500) return { answer: 'refused', reason: 'request_invalid' }
+    return endpoint === 'create' ? { answer: 'unknown' } : { answer: 'again', once: false, afterMs }
+  }
+
+  function unreadable(endpoint: Endpoint): void {
+    log.error({ provider: name, endpoint }, 'the token of a third party could not be read; see its format')
+  }
+
+  return {
+    name,
+    create: async (id, card, urgency) => {
+      const pan = card.pan.reveal()
+      const body = fill(format.body, {
+        id,
+        pan,
+        expiry_month: String(card.expiryMonth).padStart(2, '0'),
+        expiry_year: String(card.expiryYear),
+        expiry_yy: String(card.expiryYear % 100).padStart(2, '0'),
+        card_holder_name: card.cardHolderName,
+      })
+      const asked = await ask('create', { id }, body, urgency)
+      if ('failed' in asked) return asked.failed
+      if (!isSuccess(asked.answer)) return failureOf(asked.answer, asked.json, 'create')
+      const token = pick(asked.json, format.token)
+      if (typeof token === 'string' && TOKEN.test(token) && !token.includes(pan))
+        return { answer: 'done', value: token }
+      unreadable('create')
+      return { answer: 'unknown' }
+    },
+    find: async (id, urgency) => {
+      const asked = await ask('find', { id }, undefined, urgency)
+      if ('failed' in asked) return asked.failed
+      if (asked.answer.status === 404) return { answer: 'done', value: undefined }
+      if (!isSuccess(asked.answer)) return failureOf(asked.answer, asked.json, 'find')
+      const found = pick(asked.json, format.found)
+      // An empty list, or nothing at all: they don't know it.
+      if (found === undefined || found === null) return { answer: 'done', value: undefined }
+      const token = pick(found, format.token)
+      if (typeof token === 'string' && TOKEN.test(token)) return { answer: 'done', value: token }
+      unreadable('find')
+      return { answer: 'again', once: true }
+    },
+    delete: async (id, token, urgency) => {
+      const asked = await ask('delete', { id, token }, undefined, urgency)
+      if ('failed' in asked) return asked.failed
+      const gone = isSuccess(asked.answer) || asked.answer.status === 404 || asked.answer.status === 410
+      return gone ? { answer: 'done', value: undefined } : failureOf(asked.answer, asked.json, 'delete')
+    },
+    close: async () => caller.close(),
+  }
+}
+
+const isSuccess = ({ status }: OutboundAnswer) => status >= 200 && status < 300
+
+function readJson({ body }: OutboundAnswer): unknown {
+  try {
+    return JSON.parse(body.toString('utf8')) as unknown
+  } catch {
+    return undefined
+  }
+}
