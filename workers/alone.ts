@@ -3,6 +3,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { Fault } from '../src/errors.ts'
 import type { Kind } from '../src/job/catalogue.ts'
+import { chunkSizeOf } from '../src/job/chunk-size.ts'
 import { peek } from '../src/job/envelope.ts'
 import { describeError } from '../src/log.ts'
 import type { Disposition, ReceivedJob } from '../src/queue/engine.ts'
@@ -111,7 +112,7 @@ export function openCell(script: string, env: NodeJS.ProcessEnv): Cell {
 
 function chunkSize(job: ReceivedJob): number | undefined {
   const peeked = peek((job.data as { jws: string }).jws)
-  if (typeof peeked === 'string' || (peeked.payload['kind'] as Kind) !== 'token-batch') return undefined
-  const size = (peeked.payload['request'] as { block?: { records?: unknown } } | undefined)?.block?.records
-  return typeof size === 'number' && Number.isInteger(size) && size > 1 && size <= 1000 ? size : undefined
+  if (typeof peeked === 'string') return undefined
+  const size = chunkSizeOf(peeked.payload['kind'] as Kind, peeked.payload['request'])
+  return size === 1 ? undefined : size
 }

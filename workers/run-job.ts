@@ -3,6 +3,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { FAULTS, Fault, toFault } from '../src/errors.ts'
 import { CATALOGUE } from '../src/job/catalogue.ts'
+import { chunkSizeOf } from '../src/job/chunk-size.ts'
 import { describeError } from '../src/log.ts'
 import type { Disposition, ReceivedJob } from '../src/queue/engine.ts'
 import { moveToFailed } from '../src/queue/failed.ts'
@@ -60,8 +61,9 @@ export async function runJob(
         deps.metrics.retries.inc({ kind: known?.kind ?? 'unknown', fault: fault.code })
         return { retryInMs: backoffMs(job.attempt) }
       }
-      if (known?.kind === 'token-batch' && left === poison && (fault.code === 'defect' || fault.code === 'data')) {
-        const found = await bisect(job, known, deps).catch(toFault)
+      const size = known && chunkSizeOf(known.kind, known.work.request)
+      if (size !== undefined && left === poison && (fault.code === 'defect' || fault.code === 'data')) {
+        const found = await bisect(job, size, deps).catch(toFault)
         // The world failed in the midst of it: that says nothing of any record.
         if (found instanceof Fault) {
           await untilStoreIsBack(deps, signal)
@@ -78,9 +80,8 @@ export async function runJob(
 }
 
 /** A chunk that fails by a defect: which of its records do. Throws where the world fails meanwhile. */
-async function bisect(job: ReceivedJob, known: Known, deps: Deps): Promise<number[] | undefined> {
-  const { records } = (known.work.request as { block: { records: number } }).block
-  return findPoison(records, async (from, to) => {
+async function bisect(job: ReceivedJob, size: number, deps: Deps): Promise<number[] | undefined> {
+  return findPoison(size, async (from, to) => {
     const told = await works(job, { from, to }, deps)
     if (told === 'unknown') throw new Fault('store_busy')
     return told

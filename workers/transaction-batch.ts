@@ -3,7 +3,6 @@
 // the same data again is UNCHANGED, other data under its uid are refused.
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import { count, pack, type RecordOutcome, toResult, unpack } from '../src/job/chunk-outcomes.ts'
-import type { Outcome } from '../src/job/outcome.ts'
 import { parse } from '../src/job/refusal.ts'
 import {
   AHEAD_MS_MAX,
@@ -19,15 +18,9 @@ import type { Client } from '../src/store/clients.ts'
 import { ensureMonths } from '../src/store/ledger-months.ts'
 import type { Db } from '../src/store/pool.ts'
 import type { StoredTransaction } from '../src/store/transactions.ts'
-import * as transactions from '../src/store/transactions.ts'
 import { reasonOf } from './chunk.ts'
+import { type Candidate, refused, write } from './transaction-batch-write.ts'
 import type { Handler, Selection, Work } from './work.ts'
-
-/** A transaction that has its form, and where it came from. */
-interface Candidate {
-  line: number
-  row: StoredTransaction
-}
 
 interface Prepared {
   batch: Batch
@@ -51,7 +44,8 @@ export const transactionBatch: Handler<TransactionBatch, undefined, Prepared> = 
     for (const { record, given } of select(work, batch, before, selection)) {
       if (given) settled.push(given)
       else {
-        deps.inspect?.(record)
+        const { merchant_reference: reference } = record.transaction
+        deps.inspect?.({ line: record.line, reference: typeof reference === 'string' ? reference : undefined })
         const read = readLine(record, client, batch.batchNo, work.now)
         if ('row' in read) candidates.push(read)
         else settled.push(read)
@@ -151,63 +145,4 @@ function rowOf(given: Transaction, batchNo: number): StoredTransaction {
     settlementBatch: given.settlement_batch ?? null,
     batchNo,
   }
-}
-
-/** Writes what is new; of several lines with one uid the first of the chunk stands. */
-async function write(db: Db, candidates: readonly Candidate[]): Promise<RecordOutcome[]> {
-  if (candidates.length === 0) return []
-  const first = new Map<string, Candidate>()
-  for (const candidate of candidates) {
-    if (!first.has(candidate.row.transactionUid)) first.set(candidate.row.transactionUid, candidate)
-  }
-  // In this order always: chunks that overlap wait for one another and never in a circle.
-  const rows = [...first.values()].map(({ row }) => row).sort((a, b) => (a.transactionUid < b.transactionUid ? -1 : 1))
-  const claimed = await transactions.claim(db, rows)
-  await transactions.insertAll(
-    db,
-    claimed.size === rows.length ? rows : rows.filter(row => claimed.has(row.transactionUid)),
-  )
-  const isNew = (candidate: Candidate) =>
-    claimed.has(candidate.row.transactionUid) && first.get(candidate.row.transactionUid) === candidate
-  const others = candidates.filter(candidate => !isNew(candidate))
-  const same = await findSame(db, others)
-  return candidates.map((candidate): RecordOutcome => {
-    const { line, row } = candidate
-    if (isNew(candidate)) return tookEffect(line, 'CREATED')
-    if (same.has(candidate)) return tookEffect(line, 'UNCHANGED')
-    return refused(line, { transaction: { transaction_uid: row.transactionUid } }, 'REJECTED', 'transaction_conflict')
-  })
-}
-
-/** Asked one set after the other where a uid is there more than once: the answer names lines by their uid. */
-async function findSame(db: Db, candidates: readonly Candidate[]): Promise<Set<Candidate>> {
-  const same = new Set<Candidate>()
-  for (let left = candidates; left.length > 0; ) {
-    const set = new Map(left.map(candidate => [candidate.row.transactionUid, candidate]))
-    const found = await transactions.findSame(
-      db,
-      [...set.values()].map(({ row }) => row),
-    )
-    for (const uid of found) same.add(set.get(uid) as Candidate)
-    left = left.filter(candidate => set.get(candidate.row.transactionUid) !== candidate)
-  }
-  return same
-}
-
-function tookEffect(line: number, outcome: Outcome): RecordOutcome {
-  return { line, reference: undefined, outcome, reason: undefined, field: undefined, token: undefined }
-}
-
-const UID = Transaction.shape.transaction_uid
-
-/** A line that isn't in the ledger names its uid, where it has one. */
-function refused(
-  line: number,
-  { transaction }: Pick<TransactionLine, 'transaction'>,
-  outcome: Outcome,
-  reason: NonNullable<RecordOutcome['reason']>,
-  field?: string,
-): RecordOutcome {
-  const reference = UID.safeParse(transaction['transaction_uid']).data
-  return { line, reference, outcome, reason, field, token: undefined }
 }

@@ -1,43 +1,141 @@
-// `transaction-batch`: a chunk of ledger transactions. Amounts are integers in minor units of their currency.
+// `transaction-batch`: a chunk of ledger transactions. Amounts are integers in minor units of their currency. A chunk's
+// form is judged as a whole, each transaction alone, so that a bad one spoils nothing but itself.
+import { createHash } from 'node:crypto'
 import { z } from 'zod'
+import { minorUnit } from '../token/currency.ts'
+import { requestText } from './digest.ts'
 import { brandName, date, text, uuid } from './text.ts'
 
 export const TRANSACTION_TYPES = ['SALE', 'REFUND', 'CHARGEBACK', 'CHARGEBACK_REVERSAL', 'ADJUSTMENT', 'FEE'] as const
+export type TransactionType = (typeof TRANSACTION_TYPES)[number]
+
+/**
+ * The signs that `amount`, the gross movement seen from the merchant, may have. `fee` and `commission` are what is taken
+ * off it and may have either sign: negative is given back. So net = amount - fee - commission, of every type alike.
+ */
+export const AMOUNT_SIGNS = {
+  SALE: { least: 0, most: 1 },
+  CHARGEBACK_REVERSAL: { least: 0, most: 1 },
+  REFUND: { least: -1, most: 0 },
+  CHARGEBACK: { least: -1, most: 0 },
+  ADJUSTMENT: { least: -1, most: 1 },
+  // What is charged for no transaction stands in `fee` or `commission`.
+  FEE: { least: 0, most: 0 },
+} as const satisfies Record<TransactionType, { least: -1 | 0 | 1; most: -1 | 0 | 1 }>
+
+/** No transaction is older; it bounds the months that a ledger can have. */
+export const OLDEST_MS = Date.UTC(2000, 0, 1)
+/** How far ahead of the worker's clock `created_at` may lie: another clock, another day. */
+export const AHEAD_MS_MAX = 86_400_000
+const NEWEST_MS = Date.UTC(2100, 0, 1)
+
+/** Bounds of a chunk; base64 of its bytes must fit into the JWS. */
+export const LEDGER_CHUNK = { recordsDefault: 1000, recordsMax: 1000, bytesMax: 700_000 } as const
+
+const custom = (reason: string) => ({ params: { reason } })
 
 /** Minor units as a decimal text, so that no JSON parser on the way rounds them. */
 const amount = () => z.string().regex(/^-?\d{1,18}$/)
 
-export const Transaction = z.strictObject({
+/** UTC, and no finer than the store's microseconds, or a moment could end up in another month. */
+const moment = () => z.iso.datetime().refine(isStorable, custom('field_range'))
+
+function isStorable(value: string): boolean {
+  const ms = Date.parse(value)
+  return ms >= OLDEST_MS && ms < NEWEST_MS && !/\.\d{7}/.test(value)
+}
+
+const day = () => date().refine(value => value >= '2000' && value < '2100', custom('field_range'))
+
+/** First six and last four digits, or eight of sixteen: never more (PCI DSS 3.4.1). */
+const MASKED_CARD = /^(\d{6}\*{2,9}|\d{8}\*{4})\d{4}$/
+
+const fields = {
   transaction_uid: uuid(),
   entity_uid: uuid(),
   merchant_reference: text(1, 128).optional(),
   type: z.enum(TRANSACTION_TYPES),
   brand: brandName().optional(),
-  masked_card: z
-    .string()
-    .regex(/^\d{6}(\d{2})?\*{2,11}\d{4}$/)
+  masked_card: z.string().regex(MASKED_CARD).optional(),
+  // Digits alone are no reference but a card number, or could be.
+  token_reference: text(14, 255)
+    .refine(value => !/^[\d -]*$/.test(value), custom('field_format'))
     .optional(),
-  token_reference: text(14, 255).optional(),
-  currency: z.string().regex(/^[A-Z]{3}$/),
+  currency: z
+    .string()
+    .regex(/^[A-Z]{3}$/)
+    .refine(code => minorUnit(code) !== undefined, custom('currency_unknown')),
   amount: amount(),
   fee: amount(),
   commission: amount(),
-  created_at: z.iso.datetime(),
-  settled_at: z.iso.datetime().optional(),
-  clearing_date: date().optional(),
+  created_at: moment(),
+  settled_at: moment().optional(),
+  clearing_date: day().optional(),
   clearing_merchant: text(1, 64).optional(),
   bank_account: text(1, 64).optional(),
   clearing_reference: text(1, 128).optional(),
   settlement_batch: text(1, 64).optional(),
-})
+}
+
+export const TRANSACTION_FIELDS = Object.keys(fields) as readonly (keyof typeof fields)[]
+
+export const Transaction = z.strictObject(fields).refine(hasItsSign, { path: ['amount'], ...custom('amount_sign') })
 export type Transaction = z.infer<typeof Transaction>
+
+function hasItsSign({ type, amount: text }: { type: TransactionType; amount: string }): boolean {
+  const { least, most } = AMOUNT_SIGNS[type]
+  const sign = /^-?0+$/.test(text) ? 0 : text.startsWith('-') ? -1 : 1
+  return sign >= least && sign <= most
+}
+
+/** A transaction and where it stood in its source. What the transaction must look like isn't asked here. */
+export interface TransactionLine {
+  line: number
+  transaction: Record<string, unknown>
+}
+
+const LINE_MAX = 2_147_483_647
+
+function isLine(value: unknown): value is TransactionLine {
+  if (typeof value !== 'object' || value === null) return false
+  const { line, transaction, ...rest } = value as Partial<TransactionLine>
+  const placed = typeof line === 'number' && Number.isInteger(line) && line >= 1 && line <= LINE_MAX
+  const plain = typeof transaction === 'object' && transaction !== null && !Array.isArray(transaction)
+  return placed && plain && Object.keys(rest).length === 0
+}
+
+// Judged by hand: a schema that copies a thousand records takes as long as what is done with them.
+const lines = z
+  .array(
+    z.unknown().meta({
+      type: 'object',
+      required: ['line', 'transaction'],
+      additionalProperties: false,
+      properties: { line: { type: 'integer', minimum: 1, maximum: LINE_MAX }, transaction: { type: 'object' } },
+    }),
+  )
+  .min(1)
+  .max(LEDGER_CHUNK.recordsMax)
+  .refine(all => all.every(isLine), custom('field_type'))
 
 export const TransactionBatch = z.strictObject({
   batch_id: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/),
   chunk: z.int().min(0).max(10_000_000),
-  transactions: z
-    .array(z.strictObject({ line: z.int().min(1), transaction: z.record(z.string(), z.unknown()) }))
-    .min(1)
-    .max(1000),
+  transactions: lines,
 })
 export type TransactionBatch = z.infer<typeof TransactionBatch>
+
+/** The lines of a request that has its form. */
+export function linesOf(request: TransactionBatch): readonly TransactionLine[] {
+  return request.transactions as TransactionLine[]
+}
+
+/**
+ * What makes two chunks the same. The lines count as they were written, by their digest: putting a thousand records
+ * into canonical form takes longer than storing them.
+ */
+export function ledgerText(request: Record<string, unknown>): string {
+  const { transactions, ...rest } = request
+  const written = createHash('sha256').update(JSON.stringify(transactions)).digest('base64url')
+  return requestText('transaction-batch', { ...rest, transactions: written })
+}

@@ -1,0 +1,25 @@
+// Amounts of a file as minor units, exactly: digits are moved, never computed with. What sign an amount may have isn't
+// known here.
+import type { Reason } from '../../src/errors.ts'
+import { minorUnit } from '../../src/token/currency.ts'
+
+const MAJOR = /^(-?)(\d{1,18})(?:\.(\d{1,18}))?$/
+const MINOR = /^-?\d{1,18}$/
+const DIGITS_MAX = 18
+
+/** `12.34` of a currency with two decimals is `1234`. More decimals than the currency has are refused, be they zeros. */
+export function minorOf(text: string, currency: string): { minor: string } | { reason: Reason } {
+  const exponent = minorUnit(currency)
+  if (exponent === undefined) return { reason: 'currency_unknown' }
+  const [, sign, whole, decimals = ''] = MAJOR.exec(text) ?? []
+  if (whole === undefined) return { reason: 'field_format' }
+  if (decimals.length > exponent) return { reason: 'amount_exponent' }
+  const digits = `${whole}${decimals.padEnd(exponent, '0')}`.replace(/^0+(?=\d)/, '')
+  if (digits.length > DIGITS_MAX) return { reason: 'field_range' }
+  return { minor: sign === '-' && digits !== '0' ? `-${digits}` : digits }
+}
+
+/** A whole number of minor units, as the file has it. */
+export function checkMinor(text: string): { minor: string } | { reason: Reason } {
+  return MINOR.test(text) ? { minor: text } : { reason: 'field_format' }
+}

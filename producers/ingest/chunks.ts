@@ -1,0 +1,49 @@
+// Rows of a file cut into chunks of lines, with the rows between them that the reader refused: those are told in their
+// place and never sent. The same file is always cut alike.
+import type { TransactionLine } from '../../src/job/transaction-batch.ts'
+import { type LedgerChunk, openCutter } from '../transaction-batch.ts'
+import type { RefusedRow, Row } from './record.ts'
+import { type RowOptions, readRows } from './rows.ts'
+
+export interface RowChunk {
+  /** Absent at the end of a file whose last rows were all refused. */
+  chunk: LedgerChunk | undefined
+  refused: readonly RefusedRow[]
+}
+
+export async function* cutRows(parts: AsyncIterable<Row[]>, size: number): AsyncGenerator<RowChunk> {
+  const cutter = openCutter(size)
+  let refused: RefusedRow[] = []
+  for await (const part of parts) {
+    for (const row of part) {
+      if ('reason' in row) {
+        refused.push(row)
+        continue
+      }
+      const chunk = cutter.put(row satisfies TransactionLine)
+      if (chunk === undefined && refused.length < size) continue
+      yield { chunk, refused }
+      refused = []
+    }
+  }
+  yield { chunk: cutter.end(), refused }
+}
+
+const LF = 10
+
+/** Reads a file's beginning, so that what is wrong with all of it is said at once, and counts its lines: a guess at its rows. */
+export async function proveRows(bytes: AsyncIterable<Buffer>, options: RowOptions): Promise<number> {
+  let lines = 0
+  const counted = async function* () {
+    for await (const piece of bytes) {
+      for (let at = piece.indexOf(LF); at >= 0; at = piece.indexOf(LF, at + 1)) lines += 1
+      yield piece
+    }
+  }
+  const pieces = counted()
+  // Without `return`: the reader leaves off after its first rows, and the counting goes on.
+  const rows = readRows({ [Symbol.asyncIterator]: () => ({ next: () => pieces.next() }) }, options)
+  await rows.next()
+  for await (const _ of pieces);
+  return Math.max(1, lines - (options.format === 'csv' ? 1 : 0))
+}

@@ -1,0 +1,73 @@
+// The columns that a file of transactions may have, and which of a file's columns is which: the one list of their
+// names. An amount stands either in major units (`amount`) or in minor ones (`amount_minor`), never in both.
+import { TRANSACTION_FIELDS } from '../../src/job/transaction-batch.ts'
+import { FileError } from '../file-error.ts'
+import type { ColumnMap } from '../migrate/layout.ts'
+
+const AMOUNTS = ['amount', 'fee', 'commission'] as const
+export type AmountName = (typeof AMOUNTS)[number]
+export type PlainName = Exclude<(typeof TRANSACTION_FIELDS)[number], AmountName>
+export type ColumnName = PlainName | AmountName | `${AmountName}_minor`
+
+const PLAIN = TRANSACTION_FIELDS.filter((name): name is PlainName => !(AMOUNTS as readonly string[]).includes(name))
+export const COLUMN_NAMES: readonly ColumnName[] = [
+  ...PLAIN,
+  ...AMOUNTS.flatMap(name => [name, `${name}_minor` as const]),
+]
+/** `fee` and `commission` are nothing where a file has no such column. */
+const NEEDED = ['transaction_uid', 'entity_uid', 'type', 'currency', 'created_at'] as const
+
+export interface ColumnOptions {
+  map?: ColumnMap | undefined
+  ignoreUnknown?: boolean | undefined
+}
+
+/** Where a row has what: positions among its cells. */
+export interface Layout {
+  plain: readonly { name: PlainName; at: number }[]
+  amounts: readonly { name: AmountName; minor: boolean; at: number }[]
+  currencyAt: number
+  uidAt: number
+}
+
+/** What a column of theirs is to us: one of ours, left out (null), or unknown (undefined). */
+export function resolve(theirs: string, { map = {}, ignoreUnknown = false }: ColumnOptions) {
+  const name = Object.hasOwn(map, theirs) ? map[theirs] : theirs
+  if (name === null || (COLUMN_NAMES as readonly unknown[]).includes(name)) return name as ColumnName | null
+  return ignoreUnknown && !Object.hasOwn(map, theirs) ? null : undefined
+}
+
+/** The layout of a file with this header; a FileError tells everything that is wrong with it at once. */
+export function layoutOf(header: readonly string[], options: ColumnOptions): Layout {
+  const at = new Map<ColumnName, number>()
+  const wrong: string[] = []
+  for (const [index, theirs] of header.entries()) {
+    const ours = resolve(theirs, options)
+    if (ours === undefined) wrong.push(`column ${index + 1} (${shown(theirs)}) is unknown`)
+    else if (ours !== null && at.has(ours)) wrong.push(`${ours} is there twice`)
+    else if (ours !== null) at.set(ours, index)
+  }
+  for (const name of NEEDED) if (!at.has(name)) wrong.push(`${name} is missing`)
+  if (!at.has('amount') && !at.has('amount_minor')) wrong.push('amount or amount_minor is missing')
+  for (const name of AMOUNTS)
+    if (at.has(name) && at.has(`${name}_minor`)) wrong.push(`${name} and ${name}_minor exclude one another`)
+  if (wrong.length > 0) {
+    const next = `Columns: ${COLUMN_NAMES.join(', ')}. Give others a name with --map FILE, or drop them with --ignore-unknown.`
+    throw new FileError('usage', `The header cannot be used: ${wrong.slice(0, 10).join('; ')}.`, next)
+  }
+  return {
+    plain: PLAIN.flatMap(name => (at.has(name) ? [{ name, at: at.get(name) ?? -1 }] : [])),
+    amounts: AMOUNTS.flatMap(name => {
+      const minor = at.has(`${name}_minor`)
+      const found = at.get(minor ? `${name}_minor` : name)
+      return found === undefined ? [] : [{ name, minor, at: found }]
+    }),
+    currencyAt: at.get('currency') ?? -1,
+    uidAt: at.get('transaction_uid') ?? -1,
+  }
+}
+
+/** A name may be anything: a file without a header has a row there. */
+export function shown(name: string): string {
+  return /^[A-Za-z][A-Za-z _.-]{0,39}$/.test(name) ? `"${name}"` : 'not a name'
+}

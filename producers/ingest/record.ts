@@ -1,0 +1,55 @@
+// One row of a file as a ledger line, or why it can't be one. Only what the file's own form adds is judged here (units,
+// moments with an offset); everything else is the worker's.
+import type { Reason } from '../../src/errors.ts'
+import type { TransactionLine } from '../../src/job/transaction-batch.ts'
+import { checkMinor, minorOf } from './amount.ts'
+import type { Layout } from './columns.ts'
+
+/** A row that isn't sent. */
+export interface RefusedRow {
+  line: number
+  /** As the file has it; empty where the row can't be read. */
+  uid: string
+  reason: Reason
+  field: string | undefined
+}
+
+export type Row = TransactionLine | RefusedRow
+
+export function rowOf(line: number, cells: readonly string[], layout: Layout): Row {
+  const transaction: Record<string, unknown> = {}
+  for (const { name, at } of layout.plain) {
+    const cell = cells[at]
+    if (cell === undefined || cell === '') continue
+    transaction[name] = name === 'created_at' || name === 'settled_at' ? momentOf(cell) : cell
+  }
+  const currency = cells[layout.currencyAt] ?? ''
+  for (const { name, minor, at } of layout.amounts) {
+    const cell = cells[at] ?? ''
+    if (cell === '') continue
+    const read = minor ? checkMinor(cell) : minorOf(cell, currency)
+    if ('reason' in read) {
+      const field = read.reason === 'currency_unknown' ? 'currency' : minor ? `${name}_minor` : name
+      return { line, uid: cells[layout.uidAt] ?? '', reason: read.reason, field }
+    }
+    transaction[name] = read.minor
+  }
+  transaction['fee'] ??= '0'
+  transaction['commission'] ??= '0'
+  return { line, transaction }
+}
+
+const DAY = /^\d{4}-\d\d-\d\d$/
+const ZONED = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(\.\d+)?(?:[Zz]|([+-])(\d\d):(\d\d))$/
+
+/** In UTC: a moment with an offset is moved, a day alone is its beginning. Anything else stays, for the worker to refuse. */
+export function momentOf(text: string): string {
+  if (text.length >= 20 && text.endsWith('Z') && text[10] === 'T') return text
+  if (DAY.test(text)) return `${text}T00:00:00Z`
+  const [, day, time, fraction = '', sign, hours = '0', minutes = '0'] = ZONED.exec(text) ?? []
+  const ms = Date.parse(`${day}T${time}Z`)
+  if (Number.isNaN(ms) || Number(hours) > 23 || Number(minutes) > 59) return text
+  const offset = (Number(hours) * 60 + Number(minutes)) * (sign === '-' ? -60_000 : 60_000)
+  const moved = new Date(ms - offset).toISOString()
+  return moved.length === 24 ? `${moved.slice(0, 19)}${fraction}Z` : text
+}

@@ -1,0 +1,73 @@
+// What is left to be mended after a run: one line of CSV for each row of the file that isn't in the ledger. It replaces
+// what an earlier run left, and bears its name only once the run is complete.
+import { once } from 'node:events'
+import { createWriteStream } from 'node:fs'
+import { rename, rm } from 'node:fs/promises'
+import { finished } from 'node:stream/promises'
+import type { Outcome } from '../../src/job/outcome.ts'
+import { cellOf } from '../migrate/cell.ts'
+import { cannotWrite } from '../migrate/durable.ts'
+
+export interface RefusedLine {
+  line: number
+  uid: string
+  outcome: Outcome
+  /** HTTP status. */
+  code: number
+  reason: string
+  field: string | undefined
+}
+
+export interface Results {
+  write(lines: readonly RefusedLine[]): Promise<void>
+  /** Gives the file its name. */
+  complete(): Promise<void>
+  /** Leaves what an earlier run wrote as it was. */
+  discard(): Promise<void>
+}
+
+/** `idColumn`: what the file calls the id of a row. */
+export async function openResults(path: string, idColumn = 'transaction_uid'): Promise<Results> {
+  const beside = `${path}.new`
+  const stream = createWriteStream(beside, { mode: 0o600, flush: true })
+  let failure: unknown
+  stream.on('error', error => {
+    failure = error
+  })
+  const put = async (text: string) => {
+    if (failure !== undefined) throw cannotWrite(path, failure)
+    // A stream that breaks while it is waited for rejects the wait.
+    if (!stream.write(text)) {
+      await once(stream, 'drain').catch(error => {
+        throw cannotWrite(path, error)
+      })
+    }
+  }
+  await put(`line,${idColumn},outcome,code,reason,field\n`)
+  return {
+    async write(lines) {
+      if (lines.length === 0) return
+      await put(
+        lines
+          .map(
+            ({ line, uid, outcome, code, reason, field }) =>
+              `${line},${cellOf(uid)},${outcome},${code},${reason},${field ?? ''}\n`,
+          )
+          .join(''),
+      )
+    },
+    async complete() {
+      try {
+        stream.end()
+        await finished(stream)
+        await rename(beside, path)
+      } catch (error) {
+        throw cannotWrite(path, failure ?? error)
+      }
+    },
+    async discard() {
+      stream.destroy()
+      await rm(beside, { force: true })
+    },
+  }
+}

@@ -1,0 +1,106 @@
+// `tokenmill ingest transactions`: a file of transactions becomes chunks on the queue, what was refused a results file.
+// The same command again is safe wherever it ended: chunks that were done are answered from their receipts, and lines
+// that stand in the ledger stay as they are. What a line may say is the worker's to judge.
+import { createHash } from 'node:crypto'
+import type { Clock } from '../../src/clock.ts'
+import { assert } from '../../src/errors.ts'
+import { resultsQueue } from '../../src/job/catalogue.ts'
+import { type Counts, noCounts } from '../../src/job/outcome.ts'
+import type { Logger } from '../../src/log.ts'
+import type { Queues } from '../../src/queue/engine.ts'
+import { type Credentials, connect } from '../client.ts'
+import { FileError } from '../file-error.ts'
+import { type Format, formatOf } from '../migrate/layers.ts'
+import { openProgress } from '../migrate/progress.ts'
+import type { Marks } from '../migrate/segments.ts'
+import { openSource, proveSource } from '../migrate/source.ts'
+import { cutRows, proveRows } from './chunks.ts'
+import type { ColumnOptions } from './columns.ts'
+import { openResults } from './results.ts'
+import { readRows } from './rows.ts'
+import { sendChunks } from './send.ts'
+
+export interface IngestOptions extends ColumnOptions {
+  file: string
+  format?: Format | undefined
+  /** Where the refused lines go; default FILE.results.csv. */
+  results?: string | undefined
+  /** Lines per job. */
+  chunk: number
+  /** Chunks sent beyond the first unanswered one. */
+  inFlight: number
+  /** Default: from the file's digest and what decides how it is read. */
+  batchId?: string | undefined
+}
+
+export interface IngestDeps {
+  queues: Queues
+  credentials: Credentials
+  clock: Clock
+  log: Logger
+  /** Where progress goes. */
+  stream: NodeJS.WriteStream
+  /** Aborted: finish what is in flight. */
+  stop: AbortSignal
+  resendMs?: number
+}
+
+export interface IngestSummary {
+  batchId: string
+  rows: number
+  counts: Counts
+  results: string
+  /** False: stopped before the end; run the same command to go on. */
+  complete: boolean
+  ms: number
+}
+
+/** Throws a FileError for what the file, the disk or the options make impossible. */
+export async function ingest(options: IngestOptions, deps: IngestDeps): Promise<IngestSummary> {
+  if (options.file === '-') {
+    throw new FileError('usage', 'A ledger is read twice, so it is not read from standard input.', 'Give a file.')
+  }
+  const began = deps.clock()
+  const source = { path: options.file, decryptKeyFile: undefined, passphrase: undefined, verifyKeyFile: undefined }
+  const rowOptions = { ...options, format: formatOf(options.file, options.format) }
+  const { marks, checked: total } = await proveSource(source, bytes => proveRows(bytes, rowOptions))
+  const batchId = batchIdOf(options, marks)
+  const replyTo = `l${createHash('sha256').update(batchId).digest('hex').slice(0, 24)}`
+  const path = options.results ?? `${options.file}.results.csv`
+  const results = await openResults(path)
+  const { queues, credentials, log, clock } = deps
+  const resend = deps.resendMs === undefined ? {} : { resendMs: deps.resendMs }
+  const client = await connect({ queues, credentials, replyTo, log, clock, ...resend })
+  const counts = noCounts()
+  const progress = openProgress({ stream: deps.stream, clock, total })
+  let complete = false
+  try {
+    const input = await openSource(source, marks)
+    const chunks = cutRows(readRows(input.bytes, rowOptions), options.chunk)
+    const sent = await sendChunks(chunks, { batchId, inFlight: options.inFlight }, client, deps, async settled => {
+      for (const [outcome, n] of Object.entries(settled.counts)) counts[outcome as keyof Counts] += n
+      await results.write(settled.refused)
+      progress.update(counts)
+    })
+    if (sent.complete) await results.complete()
+    complete = sent.complete
+    const sum = Object.values(counts).reduce((all, n) => all + n, 0)
+    assert(!complete || sum === sent.rows, `${sent.rows} rows were read and ${sum} answered`)
+    return { batchId, rows: sum, counts, results: path, complete, ms: clock() - began }
+  } finally {
+    progress.stop()
+    if (!complete) await results.discard()
+    await client.close()
+    if (complete) await queues.obliterate(resultsQueue(client.clientId, replyTo)).catch(() => {})
+  }
+}
+
+/** Another size of chunk is another batch: a chunk's number must name the same lines in every run. */
+function batchIdOf({ batchId, chunk, map, ignoreUnknown, format }: IngestOptions, { sha256 }: Marks): string {
+  if (batchId !== undefined) {
+    if (/^[A-Za-z0-9_-]{1,64}$/.test(batchId)) return batchId
+    throw new FileError('usage', '--batch-id takes 1 to 64 letters, digits, _ and -.', 'Choose another.')
+  }
+  const deciding = JSON.stringify([sha256, chunk, map ?? {}, ignoreUnknown ?? false, format ?? null])
+  return `l-${createHash('sha256').update(deciding).digest('hex').slice(0, 32)}`
+}

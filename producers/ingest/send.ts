@@ -1,0 +1,135 @@
+// Sends chunks, a bounded number beyond the first unanswered one, and hands on what came of them in the order of the
+// file. A chunk that stays unanswered is sent again by the client library; here it is simply awaited.
+import { isRefusal, REASONS } from '../../src/errors.ts'
+import { type Counts, noCounts } from '../../src/job/outcome.ts'
+import type { Result } from '../../src/job/result.ts'
+import { untilSent } from '../client/bulk.ts'
+import type { Client } from '../client.ts'
+import { FileError } from '../file-error.ts'
+import { type LedgerChunk, transactionBatch } from '../transaction-batch.ts'
+import type { RowChunk } from './chunks.ts'
+import type { RefusedLine } from './results.ts'
+import type { IngestDeps } from './run.ts'
+
+export interface Settled {
+  counts: Counts
+  /** In the order of the file. */
+  refused: RefusedLine[]
+}
+
+/** Longer than any job may wait for its start. */
+const ANSWER_MS_MAX = 8 * 86_400_000
+const NOBODY_MS = 10_000
+const NO_RESULT: Promise<Result | undefined> = Promise.resolve(undefined)
+
+export async function sendChunks(
+  chunks: AsyncIterable<RowChunk>,
+  { batchId, inFlight }: { batchId: string; inFlight: number },
+  client: Client,
+  deps: IngestDeps,
+  onSettled: (settled: Settled) => Promise<void>,
+): Promise<{ complete: boolean; rows: number }> {
+  const window: { rows: RowChunk; answer: Promise<Result | undefined> }[] = []
+  let rows = 0
+  const settle = async () => {
+    const [sent] = window
+    if (!sent) return
+    // In the window until it is answered: that is how long somebody must be there to work it.
+    const result = await sent.answer
+    window.shift()
+    await onSettled(settledOf(sent.rows, result))
+  }
+  const stopWatching = watchForWorkers(deps, () => window.length > 0)
+  let complete = true
+  try {
+    for await (const next of chunks) {
+      if (deps.stop.aborted) {
+        complete = false
+        break
+      }
+      rows += next.refused.length + (next.chunk?.lines.length ?? 0)
+      while (window.length >= inFlight) await settle()
+      const answer = next.chunk ? send(next.chunk, batchId, client, deps.stop) : NO_RESULT
+      answer.catch(() => {})
+      window.push({ rows: next, answer })
+    }
+    while (window.length > 0) await settle()
+  } finally {
+    stopWatching()
+  }
+  return { complete, rows }
+}
+
+async function send(chunk: LedgerChunk, batchId: string, client: Client, stop: AbortSignal): Promise<Result> {
+  const ask = transactionBatch({ batchId }, chunk)
+  if (isRefusal(ask)) throw new Error(`broken law: a chunk has its form (${ask.reason} ${ask.field})`)
+  return untilSent(
+    () => client.call('transaction-batch', ask.request, { jti: ask.jti, timeoutMs: ANSWER_MS_MAX }),
+    stop,
+  )
+}
+
+function settledOf({ chunk, refused }: RowChunk, result: Result | undefined): Settled {
+  const told = chunk && result ? answered(chunk, result) : { counts: noCounts(), refused: [] }
+  const own = refused.map(
+    ({ line, uid, reason, field }): RefusedLine => ({
+      line,
+      uid,
+      outcome: 'REJECTED',
+      code: REASONS[reason].code,
+      reason,
+      field,
+    }),
+  )
+  told.counts.REJECTED += own.length
+  return { counts: told.counts, refused: [...told.refused, ...own].sort((a, b) => a.line - b.line) }
+}
+
+function answered(chunk: LedgerChunk, result: Result): Settled {
+  const uids = new Map(chunk.lines.map(({ line, transaction }) => [line, String(transaction['transaction_uid'] ?? '')]))
+  const counts = { ...noCounts(), ...result.counts }
+  if (result.counts && result.records) {
+    const refused = result.records.map(({ line, outcome, code, reason = 'internal', field }) => ({
+      line,
+      uid: uids.get(line) ?? '',
+      outcome,
+      code,
+      reason,
+      field: field?.replace(/^body\./, ''),
+    }))
+    return { counts, refused }
+  }
+  if (result.code !== 500) throw refusedChunk(chunk.number, result)
+  counts.FAILED = chunk.lines.length
+  const failed = { outcome: 'FAILED', code: 500, reason: 'internal', field: undefined } as const
+  return { counts, refused: chunk.lines.map(({ line }) => ({ line, uid: uids.get(line) ?? '', ...failed })) }
+}
+
+const NEXT: Record<string, string> = {
+  batch_layout: 'Another batch has this id; choose another --batch-id.',
+  role_missing: 'Ask the operator to grant the client the role LEDGER_WRITE.',
+  entity_forbidden: 'The client’s file names an entity that the client does not act for; ask the operator.',
+  jti_reused: 'Another file was sent under this batch id; choose another --batch-id.',
+}
+
+function refusedChunk(number: number, { error }: Result): FileError {
+  const [field = 'body', detail] = Object.entries(error?.details ?? {})[0] ?? []
+  const reason = detail?.code ?? 'internal'
+  const wrong = `Chunk ${number} was refused: ${field}: ${detail?.message ?? error?.message ?? reason}`
+  return new FileError('input', wrong, NEXT[reason] ?? 'Mend that, then run the same command again.')
+}
+
+/** Says so once where nobody takes the chunks. */
+function watchForWorkers({ queues, stream }: IngestDeps, waiting: () => boolean): () => void {
+  const away = () => stream.write('tokenmill: the queue server is away; waiting for it ...\n')
+  queues.on('away', away)
+  const timer = setTimeout(async () => {
+    const listening = await queues.workersOf('transaction-batch').catch(() => undefined)
+    if (listening === 0 && waiting())
+      stream.write(
+        'tokenmill: no worker listens on transaction-batch; start one with `tokenmill workers`. Waiting ...\n',
+      )
+  }, NOBODY_MS)
+  timer.unref()
+  return () => clearTimeout(timer)
+}

@@ -1,0 +1,78 @@
+// Cuts ledger lines into chunks and makes of each the ask of one `transaction-batch` job. Nothing here is secret, so
+// there is no block: the lines travel in the signed envelope itself. What a line may say is the worker's to judge.
+import { assert, type Refusal } from '../src/errors.ts'
+import { LEDGER_CHUNK, type TransactionLine } from '../src/job/transaction-batch.ts'
+import { type Ask, check } from './ask.ts'
+
+export interface LedgerChunk {
+  /** From 0, in order. */
+  number: number
+  lines: readonly TransactionLine[]
+}
+
+/** The same lines are always cut alike. */
+export async function* cutLines(
+  lines: AsyncIterable<TransactionLine> | Iterable<TransactionLine>,
+  size: number = LEDGER_CHUNK.recordsDefault,
+): AsyncGenerator<LedgerChunk> {
+  const cutter = openCutter(size)
+  for await (const line of lines) {
+    const chunk = cutter.put(line)
+    if (chunk) yield chunk
+  }
+  const last = cutter.end()
+  if (last) yield last
+}
+
+export interface Cutter {
+  /** The chunk that was complete without this line. */
+  put(line: TransactionLine): LedgerChunk | undefined
+  end(): LedgerChunk | undefined
+}
+
+export function openCutter(size: number): Cutter {
+  assert(size >= 1 && size <= LEDGER_CHUNK.recordsMax, 'a chunk holds 1 to 1,000 lines')
+  let number = 0
+  let lines: TransactionLine[] = []
+  let bytes = 0
+  const end = () => {
+    const chunk = { number, lines }
+    if (lines.length === 0) return undefined
+    number += 1
+    lines = []
+    bytes = 0
+    return chunk
+  }
+  return {
+    put(line) {
+      const least = bytesOf(line)
+      const full = lines.length === size || bytes + least > LEDGER_CHUNK.bytesMax ? end() : undefined
+      lines.push(line)
+      bytes += least
+      return full
+    },
+    end,
+  }
+}
+
+/** At least what the line takes as JSON; a UTF-16 unit may be three bytes, or six where it is escaped. */
+function bytesOf({ transaction }: TransactionLine): number {
+  let bytes = 40
+  for (const key in transaction) {
+    const value = transaction[key]
+    bytes += key.length + 6
+    if (typeof value === 'string') bytes += PLAIN.test(value) ? value.length : value.length * 6
+    else bytes += JSON.stringify(value)?.length ?? 4
+  }
+  return bytes
+}
+const PLAIN = /^[ !#-[\]-~]*$/
+
+/** The chunk as a job's request, under the jti that the worker asks for. */
+export function transactionBatch(
+  { batchId }: { batchId: string },
+  { number, lines }: LedgerChunk,
+): (Ask & { jti: string }) | Refusal {
+  const ask = check('transaction-batch', { batch_id: batchId, chunk: number, transactions: lines })
+  return 'refused' in ask ? ask : { ...ask, jti: `${batchId}-${number}` }
+}

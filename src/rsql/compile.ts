@@ -1,0 +1,132 @@
+// An expression as SQL over a table of fields that is handed in: only what stands there can be asked, every value is a
+// parameter. Whose rows may be seen is never this filter's affair: the caller ANDs that to it.
+import { isMisread, type Misread, misread } from './misread.ts'
+import { isDay, spanOf } from './moment.ts'
+import type { Expression, Operator, Term } from './parse.ts'
+import { checkPattern } from './pattern.ts'
+
+/** `day`: a date as text, `YYYY-MM-DD`. `moment`: a timestamptz. */
+export type FieldType = 'text' | 'uuid' | 'day' | 'moment'
+
+export interface Field {
+  type: FieldType
+  /** What it is in SQL: ours, never the caller's. */
+  sql: string
+  operators: readonly Operator[]
+  /** All values that it can have. */
+  words?: readonly string[]
+}
+
+/** By the names that callers know. */
+export type Fields = Readonly<Record<string, Field>>
+
+export interface Condition {
+  /** SQL for a `where`, in parentheses where it needs them; parameters from the first one that was asked for. */
+  text: string
+  values: (string | string[])[]
+  /** The fields that it speaks of. */
+  fields: ReadonlySet<string>
+}
+
+/**
+ * A value that isn't there equals nothing: only `!=` and `=out=` find its row. Nothing negates a part, so that what SQL
+ * knows not is as good as false.
+ */
+export function compile(expression: Expression, fields: Fields, firstParameter: number): Condition | Misread {
+  const values: Condition['values'] = []
+  const used = new Set<string>()
+  const parameter = (value: string | string[], type: string) => {
+    values.push(value)
+    return `$${firstParameter + values.length - 1}::${type}`
+  }
+  const visit = (node: Expression): string | Misread => {
+    if ('field' in node) {
+      const field = Object.hasOwn(fields, node.field) ? fields[node.field] : undefined
+      if (!field) return misread('this field is not known', node.at)
+      used.add(node.field)
+      return checkTerm(node, field) ?? termOf(node, field, parameter)
+    }
+    const parts: string[] = []
+    for (const part of 'all' in node ? node.all : node.any) {
+      const text = visit(part)
+      if (isMisread(text)) return text
+      parts.push(text)
+    }
+    return `(${parts.join('all' in node ? ' and ' : ' or ')})`
+  }
+  const text = visit(expression)
+  return isMisread(text) ? text : { text, values, fields: used }
+}
+
+function checkTerm({ operator, operatorAt, listed, values }: Term, field: Field): Misread | undefined {
+  if (!field.operators.includes(operator)) return misread('this field does not take this operator', operatorAt)
+  if (listed && operator !== '=in=' && operator !== '=out=')
+    return misread('only =in= and =out= take a list', values[0]?.at ?? operatorAt)
+  for (const { text, at } of values) {
+    const wrong = operator === '=regex=' ? checkPattern(text)?.what : checkValue(text, field)
+    if (wrong !== undefined) return misread(wrong, at)
+  }
+  return undefined
+}
+
+const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/i
+
+function checkValue(text: string, { type, words }: Field): string | undefined {
+  if (words && !words.includes(text)) return 'this field has no such value'
+  if (type === 'uuid' && !UUID.test(text)) return 'the value is not a UUID'
+  if (type === 'day' && !isDay(text)) return 'the value is not a date such as 2030-01-31'
+  if (type === 'moment' && !spanOf(text)) return 'the value is not a date or a time such as 2030-01-31T12:00:00Z'
+  return undefined
+}
+
+type Parameter = (value: string | string[], type: string) => string
+
+function termOf(term: Term, field: Field, parameter: Parameter): string {
+  const { operator, values } = term
+  const texts = values.map(({ text }) => text)
+  if (field.type === 'moment') return momentOf(operator, texts, field.sql, parameter)
+  const column = field.type === 'day' ? `(${field.sql}) collate "C"` : field.sql
+  const type = field.type === 'uuid' ? 'uuid' : 'text'
+  const [one = ''] = texts
+  switch (operator) {
+    case '==':
+      return `${column} = ${parameter(one, type)}`
+    case '!=':
+      return `${column} is distinct from ${parameter(one, type)}`
+    case '=in=':
+      return `${column} = any(${parameter(texts, `${type}[]`)})`
+    case '=out=':
+      return `(${column} = any(${parameter(texts, `${type}[]`)})) is not true`
+    case '=regex=':
+      return `(${field.sql})::text ~ ${parameter(one, 'text')}`
+    default:
+      return `${column} ${operator} ${parameter(one, type)}`
+  }
+}
+
+function momentOf(operator: Operator, texts: readonly string[], column: string, parameter: Parameter): string {
+  const spans = texts.flatMap(text => spanOf(text) ?? [])
+  const within = () =>
+    spans
+      .map(({ from, to }) => {
+        const least = parameter(from, 'timestamptz')
+        return `(${column} >= ${least} and ${column} < ${parameter(to, 'timestamptz')})`
+      })
+      .join(' or ')
+  const [{ from, to } = { from: '', to: '' }] = spans
+  switch (operator) {
+    case '<':
+      return `${column} < ${parameter(from, 'timestamptz')}`
+    case '<=':
+      return `${column} < ${parameter(to, 'timestamptz')}`
+    case '>':
+      return `${column} >= ${parameter(to, 'timestamptz')}`
+    case '>=':
+      return `${column} >= ${parameter(from, 'timestamptz')}`
+    case '!=':
+    case '=out=':
+      return `(${within()}) is not true`
+    default:
+      return `(${within()})`
+  }
+}
