@@ -12,6 +12,8 @@ export type Said = { lines: number } | { made: Made } | { mismatch: string } | {
 export type Ended = { made: Made } | { mismatch: string }
 
 const SCRIPT = fileURLToPath(new URL('../src/cli/report-process.ts', import.meta.url))
+/** A heap that is left alone grows with the number of rows that went through it. */
+const HEAP = ['--max-semi-space-size=16', '--max-old-space-size=160']
 let turn: Promise<unknown> = Promise.resolve()
 
 /** Throws a Fault: what the process met, or `report_died`. */
@@ -22,7 +24,10 @@ export function makeInChild(task: ReportTask, onLines: (lines: number) => void):
 }
 
 function run(task: ReportTask, onLines: (lines: number) => void): Promise<Ended> {
-  const child = fork(SCRIPT, { execArgv: process.execArgv, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  const child = fork(SCRIPT, {
+    execArgv: [...process.execArgv, ...HEAP],
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  })
   const told = Promise.withResolvers<Ended>()
   child.on('message', (said: Said) => {
     if ('lines' in said) onLines(said.lines)

@@ -7,7 +7,6 @@ import { definitionOf } from '../src/report/definitions.ts'
 import { fileName, storageKey } from '../src/report/file-name.ts'
 import type { ReportFiles } from '../src/report/files.ts'
 import type { Write } from '../src/report/head.ts'
-import { writePdf } from '../src/report/pdf.ts'
 import { writeText } from '../src/report/text.ts'
 import { type Entry, type Total, tieOut, totalsOf } from '../src/report/tie-out.ts'
 import type { Store } from '../src/store/pool.ts'
@@ -22,10 +21,11 @@ export interface ReportTask {
   mimeType: MimeType
 }
 
-const WRITERS: Record<MimeType, Write> = {
-  'text/csv': writeCsv,
-  'text/plain': writeText,
-  'application/pdf': writePdf,
+/** The library that sets pages takes a while to load: only where it is needed. */
+const WRITERS: Record<MimeType, () => Promise<Write>> = {
+  'text/csv': async () => writeCsv,
+  'text/plain': async () => writeText,
+  'application/pdf': async () => (await import('../src/report/pdf.ts')).writePdf,
 }
 
 /** Throws `Mismatch`, or a `Fault` of the world. `onLines` is told how many lines were read so far. */
@@ -38,15 +38,14 @@ export async function makeReport(
   const definition = definitionOf(reportType)
   const plan = definition?.plan(parameters)
   if (!definition || !plan || isRefusal(plan)) throw new Fault('defect')
+  const write = await WRITERS[mimeType]()
   return withRows(store, definition.query, entityId, plan.filter, async snapshot => {
     const totals = totalsOf(definition, snapshot.totals)
     const counter = { lines: 0 }
     const entries = counted(tieOut(definition, plan, snapshot), counter, onLines)
     const name = fileName(reportType, plan, mimeType, reportUid)
     const head = { reportUid, entityId, asOf: snapshot.asOf, totals }
-    const stored = await files.put(WRITERS[mimeType](definition, plan, head, entries), sha256 =>
-      storageKey(name, sha256),
-    )
+    const stored = await files.put(write(definition, plan, head, entries), sha256 => storageKey(name, sha256))
     return {
       fileName: name,
       storageKey: stored.key,

@@ -7,8 +7,8 @@ import type { Deps } from './deps.ts'
 const DAY_MS = 86_400_000
 /** Longer than any attempt: what is being written is nobody's orphan. */
 const ORPHAN_MS = 2 * DAY_MS
-/** Above the longest pause between two attempts of a job, and the longest lifetime of one that waits. */
-const ABANDONED_MS = 8 * DAY_MS
+/** Well above the longest pause between two attempts of a job. One that comes back all the same begins anew. */
+const ABANDONED_MS = DAY_MS / 24
 const PAGE = 500
 
 export interface SweptReports {

@@ -1,8 +1,7 @@
 // `report`: make a report, or answer with the one that was made already. The file is made in a process of its own before
 // the line's transaction, under a name that nothing points to; the transaction makes it the report's. A crash in between
 // leaves a file that no row names, and the attempt after it begins anew.
-import { setTimeout as pause } from 'node:timers/promises'
-import { Fault, isRefusal, type Refusal, refuse, toFault } from '../src/errors.ts'
+import { assert, FAULTS, Fault, isRefusal, type Refusal, refuse, toFault } from '../src/errors.ts'
 import { requestText } from '../src/job/digest.ts'
 import { fieldsOf } from '../src/job/problem.ts'
 import type { Report } from '../src/job/report.ts'
@@ -12,18 +11,17 @@ import { requestKey } from '../src/report/request-key.ts'
 import * as reports from '../src/store/reports.ts'
 import type { Deps } from './deps.ts'
 import { makeInChild } from './report-child.ts'
-import type { Decision, Handler, Work } from './work.ts'
+import type { ReportTask } from './report-make.ts'
+import { type Decision, type Handler, NotYet, type Work } from './work.ts'
 
-type Prepared =
-  | { invalid: Refusal; asked: reports.Asked }
-  | { stored: reports.StoredReport }
-  | { made: reports.Made; asked: reports.Asked }
+type Prepared = { invalid: Refusal; asked: reports.Asked } | { task: ReportTask; asked: reports.Asked } | Reached
+
+type Reached = { stored: reports.StoredReport } | { made: reports.Made; asked: reports.Asked }
 
 /** One that is being made says so more often than it may be silent. */
 const ALIVE_MS = 10_000
 const STALE_MS = 120_000
-const ASK_AGAIN_MS = 250
-const WAIT_MS_MAX = 10 * 60_000
+const ASK_AGAIN_MS = 1_000
 /** That of run-job.ts, which knows the handlers and so can't be known by one; a test holds them equal. */
 export const LAST_ATTEMPT = 8
 
@@ -31,8 +29,7 @@ export const report: Handler<Report, undefined, Prepared> = {
   open: async () => undefined,
   digestText: work => requestText('report', work.claims.request),
 
-  async prepare(work, _opened, deps) {
-    const { request, client, receiptId } = work
+  async prepare({ request, client, receiptId }) {
     const definition = definitionOf(request.report_type)
     if (!definition) return refuse('report_unavailable', 'body.report_type')
     if (!client.entities.includes(request.entity_id)) return refuse('entity_forbidden', 'body.entity_id')
@@ -53,10 +50,17 @@ export const report: Handler<Report, undefined, Prepared> = {
       requestKey: requestKey(requested),
       period: isRefusal(plan) ? undefined : plan.period,
     }
-    if (isRefusal(plan)) return { invalid: plan, asked }
-    const claimed = await claimSoon(asked, request.refresh === true, deps)
-    if (claimed.claim === 'stored') return { stored: claimed.report }
-    return { made: await make(work, asked, { reportUid: receiptId, ...requested }, deps), asked }
+    return isRefusal(plan) ? { invalid: plan, asked } : { task: { reportUid: receiptId, ...requested }, asked }
+  },
+
+  async reach(work, prepared, deps) {
+    if (!('task' in prepared)) return prepared
+    const { task, asked } = prepared
+    const refresh = work.request.refresh === true
+    const { claim, report: found } = await reports.claim(deps.store, asked, { refresh, staleMs: STALE_MS })
+    // Another job makes the same report: its end is this one's answer.
+    if (claim === 'busy') throw new NotYet(ASK_AGAIN_MS)
+    return claim === 'stored' ? { stored: found } : { made: await make(work, task, deps), asked }
   },
 
   decide: async (_work, prepared) => decisionOf(prepared),
@@ -73,6 +77,7 @@ function decisionOf(prepared: Prepared): Decision {
         await reports.refuseParameters(db, asked, wrong.join(', '))
         return invalid
       }
+      assert(!('task' in prepared), 'a report is made before it is remembered')
       const ended =
         'stored' in prepared ? prepared.stored : await reports.succeed(db, prepared.asked.reportUid, prepared.made)
       // The receipt remembers which report it answered with: the one it made, or one that was there.
@@ -81,21 +86,9 @@ function decisionOf(prepared: Prepared): Decision {
   }
 }
 
-/** Waits while another job makes the same report. */
-async function claimSoon(asked: reports.Asked, refresh: boolean, { store }: Deps): Promise<reports.Claim> {
-  const deadline = performance.now() + WAIT_MS_MAX
-  for (;;) {
-    const claimed = await reports.claim(store, asked, { refresh, staleMs: STALE_MS })
-    if (claimed.claim !== 'busy') return claimed
-    if (performance.now() > deadline) throw new Fault('contention')
-    await pause(ASK_AGAIN_MS)
-  }
-}
-
 async function make(
-  { attempt, receiptId }: Work<Report>,
-  { reportUid }: reports.Asked,
-  task: Parameters<typeof makeInChild>[0],
+  { attempt, receiptId: reportUid }: Work<Report>,
+  task: ReportTask,
   { store, log }: Deps,
 ): Promise<reports.Made> {
   let lines: number | null = null
@@ -113,14 +106,15 @@ async function make(
     })
     await telling
     if ('made' in ended) return ended.made
-    log.error({ receipt: receiptId, reason: ended.mismatch }, 'a report does not tie out')
+    log.error({ receipt: reportUid, reason: ended.mismatch }, 'a report does not tie out')
     await reports.fail(store, reportUid, ended.mismatch)
     throw new Fault('report_mismatch')
   } catch (error) {
     await telling
-    const fault = toFault(error)
+    const { code, message } = toFault(error)
     // Nobody tries again after this.
-    if (attempt >= LAST_ATTEMPT) await reports.fail(store, reportUid, fault.message).catch(() => {})
+    if (FAULTS[code].verdict === 'fail' || attempt >= LAST_ATTEMPT)
+      await reports.fail(store, reportUid, message).catch(() => {})
     throw error
   } finally {
     clearInterval(alive)

@@ -1,0 +1,12 @@
+// Asks for a report to be made. Which parameters its type takes is checked where it is made; the answer names what is
+// wrong with them.
+import type { z } from 'zod'
+import type { Refusal } from '../src/errors.ts'
+import type { Report } from '../src/job/report.ts'
+import { type Ask, check } from './ask.ts'
+
+export type ReportRequest = z.input<typeof Report>
+
+export function report(request: ReportRequest): Ask | Refusal {
+  return check('report', request)
+}

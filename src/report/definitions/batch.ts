@@ -1,0 +1,28 @@
+// BATCH_REPORT: what became of a batch's records: outcomes and reasons, and in how many chunks. The outcomes that each
+// chunk counted must equal the records that it lists. Single records are in the results file, which is the client's.
+import { z } from 'zod'
+import { column, type Definition, planner } from '../definition.ts'
+
+export const batch: Definition = {
+  title: 'Batch report',
+  query: 'batch',
+  plan: planner(z.strictObject({ batchId: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/) }), ({ batchId }) => ({
+    filter: { from: null, to: null, percent: '0', batchId },
+    word: batchId,
+    notes: [
+      `Batch ${batchId}, as it stood when this report was made.`,
+      'Rows = created + updated + unchanged + duplicate + rejected + failed + cancelled. Chunks are those in which a record ended so.',
+    ],
+  })),
+  columns: [
+    column('outcome', 'Outcome', 'text', 10),
+    column('reason', 'Reason', 'text', 28),
+    column('chunks', 'Chunks', 'number', 12),
+    column('records', 'Records', 'count', 14),
+  ],
+  group: ['outcome'],
+  groupLabel: 'Outcome',
+  rules: [],
+  landscape: false,
+  chart: { label: 'Records by outcome', by: row => row['outcome'] ?? '', of: 'records' },
+}

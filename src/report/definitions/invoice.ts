@@ -1,0 +1,43 @@
+// INVOICE: what a merchant is charged for a period, by type and brand: fees and commission, and tax on both where a rate
+// is given. Rounding as in partner-commission.ts. Numbering invoices is the issuer's affair; the report's uid names it.
+import { z } from 'zod'
+import { column, type Definition, planner, span } from '../definition.ts'
+import { inOrder, invoicePeriod, OUT_OF_ORDER, percent } from '../invoice-period.ts'
+
+const Parameters = z
+  .strictObject({ ...invoicePeriod, taxPercent: percent().default('0') })
+  .refine(inOrder, OUT_OF_ORDER)
+
+export const invoice: Definition = {
+  title: 'Invoice',
+  query: 'invoice',
+  plan: planner(Parameters, ({ invoicePeriodFrom, invoicePeriodTo, taxPercent }) => ({
+    period: { from: invoicePeriodFrom, to: invoicePeriodTo },
+    filter: { from: invoicePeriodFrom, to: invoicePeriodTo, percent: taxPercent, batchId: null },
+    shares: [{ result: 'tax', of: 'charge', percent: taxPercent }],
+    notes: [
+      `Services for transactions cleared ${span(invoicePeriodFrom, invoicePeriodTo)}. Charge = fee + commission; tax ${taxPercent} % of the charge.`,
+      'Tax is rounded half away from zero on the running sum of each currency: its lines add up to the tax on the whole.',
+    ],
+  })),
+  columns: [
+    column('currency', 'Currency', 'text', 8, 13),
+    column('type', 'Type', 'text', 19, 28),
+    column('brand', 'Brand', 'text', 12, 21),
+    column('transactions', 'Transactions', 'count', 12, 18),
+    column('gross', 'Gross', 'money', 18, 0),
+    column('fee', 'Fee', 'money', 16, 17),
+    column('commission', 'Commission', 'money', 16, 17),
+    column('charge', 'Charge', 'money', 16, 17),
+    column('tax', 'Tax', 'money', 16),
+    column('due', 'Amount due', 'money', 18),
+  ],
+  group: ['currency', 'type'],
+  groupLabel: 'Type',
+  rules: [
+    { result: 'charge', plus: ['fee', 'commission'], minus: [] },
+    { result: 'due', plus: ['charge', 'tax'], minus: [] },
+  ],
+  landscape: false,
+  chart: { label: 'Charge by brand', by: row => row['brand'] ?? 'other', of: 'charge' },
+}

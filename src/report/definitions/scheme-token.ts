@@ -1,0 +1,31 @@
+// SCHEME_TOKEN_REPORT: how an entity's tokens stand at the card networks, as of now, by scope, provider and status: what is
+// covered, what waits or was refused, what was not held against its network lately, which deletions are not confirmed.
+import { z } from 'zod'
+import { column, type Definition, planner } from '../definition.ts'
+
+export const schemeToken: Definition = {
+  title: 'Scheme token report',
+  query: 'scheme-token',
+  plan: planner(z.strictObject({}), () => ({
+    period: undefined,
+    notes: [
+      'Tokens that are not deleted, by the status of their scheme token; NONE have none. Waiting: something is still to be asked of the network.',
+      'Unchecked: not held against the network for 48 hours. Open deletions: not yet confirmed by the network, those of deleted tokens included.',
+    ],
+  })),
+  columns: [
+    column('tokenScope', 'Token scope', 'text', 36, 46),
+    column('provider', 'Provider', 'text', 16),
+    column('schemeStatus', 'Status', 'text', 14, 19),
+    column('tokens', 'Tokens', 'count', 12),
+    column('waiting', 'Waiting', 'count', 10, 11),
+    column('refused', 'Refused', 'count', 10, 11),
+    column('unchecked', 'Unchecked', 'count', 10, 14),
+    column('openDeletions', 'Open deletions', 'count', 14, 18),
+  ],
+  group: ['tokenScope'],
+  groupLabel: 'Token scope',
+  rules: [],
+  landscape: false,
+  chart: { label: 'Tokens by status', by: row => row['schemeStatus'] ?? '', of: 'tokens' },
+}

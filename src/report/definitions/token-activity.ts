@@ -1,0 +1,39 @@
+// TOKEN_ACTIVITY_REPORT: what happened to an entity's tokens, by scope and day (UTC). Created and deleted are counted on
+// the tokens themselves; changes on the receipts of the work that made them, which are kept for as long as
+// TOKENMILL_RECEIPT_DAYS says. Suspended are those whose last change is their suspension.
+import { z } from 'zod'
+import { date } from '../../job/text.ts'
+import { column, type Definition, planner, span } from '../definition.ts'
+import { isPeriod } from '../invoice-period.ts'
+
+const Parameters = z
+  .strictObject({ reportableDay: date(), reportableDayTo: date().optional() })
+  .refine(({ reportableDay: from, reportableDayTo: to = from }) => isPeriod(from, to), {
+    path: ['reportableDayTo'],
+    params: { reason: 'field_range' },
+  })
+
+export const tokenActivity: Definition = {
+  title: 'Token activity report',
+  query: 'token-activity',
+  plan: planner(Parameters, ({ reportableDay: from, reportableDayTo: to = from }) => ({
+    period: { from, to },
+    notes: [
+      `Tokens by scope and day (UTC), ${span(from, to)}.`,
+      'Updated counts operations that changed a token; suspended counts tokens whose last change is their suspension.',
+    ],
+  })),
+  columns: [
+    column('tokenScope', 'Token scope', 'text', 36, 44),
+    column('day', 'Day', 'date', 10, 13),
+    column('created', 'Created', 'count', 12),
+    column('updated', 'Updated', 'count', 12),
+    column('suspended', 'Suspended', 'count', 12),
+    column('deleted', 'Deleted', 'count', 12),
+  ],
+  group: ['tokenScope'],
+  groupLabel: 'Token scope',
+  rules: [],
+  landscape: false,
+  chart: { label: 'Created by day', by: row => row['day'] ?? '', of: 'created' },
+}

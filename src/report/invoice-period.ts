@@ -1,0 +1,26 @@
+// The parameters of reports over a stretch of days: at most one year, the end not before the beginning.
+import { z } from 'zod'
+import { date } from '../job/text.ts'
+
+const DAYS_MAX = 366
+const DAY_MS = 86_400_000
+
+/** `0` to `100` with up to four decimals, as a text. */
+export const percent = () => z.string().regex(/^(100(\.0{1,4})?|\d{1,2}(\.\d{1,4})?)$/)
+
+export const daysBetween = (from: string, to: string): number => (Date.parse(to) - Date.parse(from)) / DAY_MS + 1
+
+export const isPeriod = (from: string, to: string): boolean => from <= to && daysBetween(from, to) <= DAYS_MAX
+
+export const invoicePeriod = { invoicePeriodFrom: date(), invoicePeriodTo: date() }
+
+export const inOrder = ({
+  invoicePeriodFrom,
+  invoicePeriodTo,
+}: {
+  invoicePeriodFrom: string
+  invoicePeriodTo: string
+}) => isPeriod(invoicePeriodFrom, invoicePeriodTo)
+
+/** How `inOrder` is refused. */
+export const OUT_OF_ORDER = { path: ['invoicePeriodTo'], params: { reason: 'field_range' } }

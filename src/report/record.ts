@@ -1,0 +1,40 @@
+// A report as the outside sees it: the public record of CONTRACT 9 and, beyond it, what a reader can check the file by.
+import type { MimeType, ReportType } from '../job/report.ts'
+
+export const STATUSES = ['INITIATED', 'INVALID_INPUT_PARAMETERS', 'PROCESSING_STARTED', 'FAILED', 'SUCCESSFUL'] as const
+export type ReportStatus = (typeof STATUSES)[number]
+
+/** What of a stored report the record is made of; moments in ms since the epoch. */
+export interface Recordable {
+  reportUid: string
+  reportType: ReportType
+  reportParameter: Record<string, unknown>
+  mimeType: MimeType
+  reportEntityUid: string
+  fileName: string | null
+  createdOn: number
+  modifiedOn: number
+  status: ReportStatus
+  lines: number | null
+  bytes: number | null
+  sha256: string | null
+  failureReason: string | null
+}
+
+export function recordOf(report: Recordable): Record<string, unknown> {
+  const { reportUid, reportType, reportParameter, mimeType, reportEntityUid, fileName, status } = report
+  const { lines, bytes, sha256, failureReason } = report
+  return {
+    reportUid,
+    reportType,
+    reportParameter,
+    mimeType,
+    reportEntityUid,
+    ...(fileName === null ? {} : { fileName }),
+    createdOn: new Date(report.createdOn).toISOString(),
+    modifiedOn: new Date(report.modifiedOn).toISOString(),
+    status,
+    ...(status === 'SUCCESSFUL' ? { lines, bytes, sha256 } : {}),
+    ...(failureReason === null ? {} : { failureReason }),
+  }
+}

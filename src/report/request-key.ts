@@ -1,0 +1,16 @@
+// What "the same report" means: type, entity, parameters (defaults filled in) and MIME type.
+import { createHash } from 'node:crypto'
+import { requestText } from '../job/digest.ts'
+import type { MimeType, ReportType } from '../job/report.ts'
+
+export interface Requested {
+  reportType: ReportType
+  entityId: string
+  parameters: Record<string, string | number | boolean>
+  mimeType: MimeType
+}
+
+/** SHA-256. */
+export function requestKey({ reportType, entityId, parameters, mimeType }: Requested): Buffer {
+  return createHash('sha256').update(requestText('report', { reportType, entityId, parameters, mimeType })).digest()
+}

@@ -1,0 +1,37 @@
+// Outcomes of a batch: lines from the records that each chunk's receipt lists, sums from what the receipt counted when it
+// was written. The batch is the entity's if its scope is, or, where records name their scopes themselves, if its client
+// acts for the entity.
+import { OUTCOMES } from '../../job/outcome.ts'
+import type { RowsQuery } from '../report-rows.ts'
+
+const RECEIPTS = `tokenmill.receipt as r join tokenmill.batch as b on b.batch_no = r.batch_no
+join tokenmill.client as c on c.client_id = b.client_id left join tokenmill.scope as s on s.token_scope = b.token_scope
+where b.batch_id = $2 and case when b.token_scope is null then $1::uuid = any(c.entities) else s.entity_id = $1::uuid end
+  and r.kind = 'token-batch' and r.outcomes is not null`
+
+const NAMES = `(array['${OUTCOMES.join("','")}'])`
+
+// As src/job/chunk-outcomes.ts packs them: [line, outcome, token, reference, reason, field].
+const LISTED = `with listed as (
+  select r.chunk, ${NAMES}[(record->>1)::int + 1] as outcome, coalesce(record->>4, '') as reason
+  from (select r.chunk, r.outcomes from ${RECEIPTS}) as r cross join lateral jsonb_array_elements(r.outcomes::jsonb) as record
+), line as (
+  select outcome, reason, count(distinct chunk) as chunks, count(*) as records from listed group by outcome, reason
+)`
+
+const COUNTED = `with counted as (
+  select o.outcome, sum((r.counts->>o.outcome)::bigint) as records
+  from (select r.counts from ${RECEIPTS}) as r cross join unnest(array['${OUTCOMES.join("','")}']) as o(outcome)
+  group by o.outcome having sum((r.counts->>o.outcome)::bigint) > 0
+)`
+const REASONS_OF = `(select count(*) from line where line.outcome = counted.outcome)`
+
+export const BATCH: RowsQuery = {
+  values: ['batchId'],
+  lines: `${LISTED} select outcome as "outcome", reason as "reason", chunks::text as "chunks", records::text as "records"
+from line order by outcome collate "C", reason collate "C"`,
+  groups: `${LISTED}, ${COUNTED.slice('with '.length)} select outcome as "outcome", ${REASONS_OF}::text as "lines", records::text as "records"
+from counted order by outcome collate "C"`,
+  totals: `${LISTED}, ${COUNTED.slice('with '.length)} select (select count(*) from line)::text as "lines", sum(records)::text as "records"
+from counted having count(*) > 0`,
+}

@@ -1,0 +1,186 @@
+// Who makes a report, and what becomes of reports and files in time.
+import { randomBytes, randomUUID } from 'node:crypto'
+import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { openLog } from '../../src/log.ts'
+import { openFiles } from '../../src/report/files.ts'
+import { requestKey } from '../../src/report/request-key.ts'
+import { openStore, type Store } from '../../src/store/pool.ts'
+import * as reports from '../../src/store/reports.ts'
+import { LAST_ATTEMPT } from '../../workers/report.ts'
+import { sweepReports } from '../../workers/report-sweep.ts'
+import { RETRY } from '../../workers/run-job.ts'
+import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
+
+const ENTITY = randomUUID()
+const KEEP = { refresh: false, staleMs: 60_000 }
+
+let database: FreshDatabase
+let store: Store
+let key: Buffer
+beforeAll(async () => {
+  database = await freshDatabase()
+  store = openStore(database.url, { log: openLog('error'), connectionsMax: 8 })
+})
+afterAll(async () => {
+  await store?.close()
+  await database?.drop()
+})
+beforeEach(() => {
+  key = randomBytes(32)
+})
+
+const asked = (reportUid: string = randomUUID()): reports.Asked => ({
+  reportUid,
+  reportType: 'INVOICE',
+  reportParameter: {},
+  mimeType: 'text/csv',
+  reportEntityUid: ENTITY,
+  clientId: 'c0000000000000000000000000',
+  requestKey: key,
+  period: undefined,
+})
+const made = (periodClosed: boolean, storageKey = `f_${randomUUID()}.csv`): reports.Made => ({
+  fileName: 'x.csv',
+  storageKey,
+  bytes: 1,
+  sha256: '0'.repeat(64),
+  lines: 1,
+  totals: [],
+  periodClosed,
+  asOf: 0,
+})
+async function makeOne(periodClosed: boolean, storageKey?: string): Promise<string> {
+  const { report } = await reports.claim(store, asked(), { ...KEEP, refresh: true })
+  await reports.progress(store, report.reportUid, 0)
+  await reports.succeed(store, report.reportUid, made(periodClosed, storageKey))
+  return report.reportUid
+}
+const age = (reportUid: string, days: number) =>
+  store.query({
+    text: `update tokenmill.report set created_on = now() - $2 * interval '1 day', modified_on = now() - $2 * interval '1 day' where report_uid = $1`,
+    values: [reportUid, days],
+  })
+
+describe('of those that ask for one report', () => {
+  it('one makes it, however many come at once', async () => {
+    const claims = await Promise.all(Array.from({ length: 6 }, () => reports.claim(store, asked(), KEEP)))
+    expect(claims.map(({ claim }) => claim).toSorted()).toEqual(['busy', 'busy', 'busy', 'busy', 'busy', 'mine'])
+    expect(new Set(claims.map(({ report }) => report.reportUid)).size).toBe(1)
+  })
+
+  it('the next is answered with what was made, unless it asks for it anew', async () => {
+    const uid = await makeOne(true)
+    expect(await reports.claim(store, asked(), KEEP)).toMatchObject({ claim: 'stored', report: { reportUid: uid } })
+    expect(await reports.claim(store, asked(), { ...KEEP, refresh: true })).toMatchObject({ claim: 'mine' })
+  })
+
+  it('the next makes it where its period was open, or where it failed', async () => {
+    await makeOne(false)
+    const second = await reports.claim(store, asked(), KEEP)
+    expect(second.claim).toBe('mine')
+    await reports.fail(store, second.report.reportUid, 'net is not its parts')
+    expect(await reports.claim(store, asked(), KEEP)).toMatchObject({ claim: 'mine' })
+    expect(await reports.find(store, second.report.reportUid)).toMatchObject({
+      status: 'FAILED',
+      failureReason: 'net is not its parts',
+    })
+  })
+
+  it('the next attempt of the same job goes on with its own', async () => {
+    const mine = asked()
+    expect((await reports.claim(store, mine, KEEP)).claim).toBe('mine')
+    await reports.progress(store, mine.reportUid, 12)
+    expect(await reports.claim(store, mine, KEEP)).toMatchObject({
+      claim: 'mine',
+      report: { status: 'INITIATED', lines: null },
+    })
+    await reports.fail(store, mine.reportUid, 'x')
+    expect(await reports.claim(store, mine, KEEP)).toMatchObject({ claim: 'mine', report: { failureReason: null } })
+  })
+
+  it('another takes it over from one that was not heard of any more, and only then', async () => {
+    const lost = asked()
+    await reports.claim(store, lost, KEEP)
+    await age(lost.reportUid, 1)
+    await reports.progress(store, lost.reportUid, null)
+    expect((await reports.claim(store, asked(), KEEP)).claim).toBe('busy')
+    await age(lost.reportUid, 1)
+    const heir = asked()
+    expect((await reports.claim(store, heir, KEEP)).claim).toBe('mine')
+    expect(await reports.find(store, lost.reportUid)).toMatchObject({ status: 'FAILED' })
+    await reports.progress(store, heir.reportUid, 0)
+    await reports.succeed(store, heir.reportUid, made(true))
+    // The lost one comes back: it is answered with what the heir made, and can't end its own any more.
+    await expect(reports.succeed(store, lost.reportUid, made(true))).rejects.toMatchObject({ name: 'LostRace' })
+    expect(await reports.claim(store, lost, KEEP)).toMatchObject({
+      claim: 'stored',
+      report: { reportUid: heir.reportUid },
+    })
+  })
+
+  it('only one can end it', async () => {
+    const { report } = await reports.claim(store, asked(), KEEP)
+    await reports.progress(store, report.reportUid, 0)
+    await reports.succeed(store, report.reportUid, made(true))
+    await expect(reports.succeed(store, report.reportUid, made(true))).rejects.toMatchObject({ name: 'LostRace' })
+    await reports.fail(store, report.reportUid, 'late')
+    expect(await reports.find(store, report.reportUid)).toMatchObject({ status: 'SUCCESSFUL', failureReason: null })
+  })
+})
+
+describe('the same report', () => {
+  it('is of one type, entity, format and set of parameters, in whatever order they stand', () => {
+    const base = {
+      reportType: 'INVOICE',
+      entityId: ENTITY,
+      parameters: { a: '1', b: '2' },
+      mimeType: 'text/csv',
+    } as const
+    const same = requestKey({ ...base, parameters: { b: '2', a: '1' } })
+    expect(requestKey(base).equals(same)).toBe(true)
+    for (const other of [
+      { reportType: 'BATCH_REPORT' as const },
+      { entityId: randomUUID() },
+      { parameters: { a: '1', b: '3' } },
+      { mimeType: 'text/plain' as const },
+    ])
+      expect(requestKey({ ...base, ...other }).equals(same)).toBe(false)
+  })
+})
+
+describe('the sweep', () => {
+  it('removes old reports with their files, orphans that are old enough, and ends what nobody makes', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'tokenmill-sweep-'))
+    const files = openFiles({ url: undefined, folder })
+    const now = Date.now()
+    for (const name of ['old.csv', 'young.csv', 'orphan.csv', 'part_1', 'fresh.csv'])
+      await writeFile(join(folder, name), 'x')
+    for (const name of ['old.csv', 'young.csv', 'orphan.csv', 'part_1'])
+      await utimes(join(folder, name), now / 1000 - 3 * 86_400, now / 1000 - 3 * 86_400)
+    const old = await makeOne(true, 'old.csv')
+    await age(old, 401)
+    const young = await makeOne(true, 'young.csv')
+    await age(young, 399)
+    const abandoned = (await reports.claim(store, asked(), { ...KEEP, refresh: true })).report.reportUid
+    await age(abandoned, 9)
+    expect(await sweepReports({ store }, files, 400, now)).toEqual({ removed: 1, abandoned: 1, orphans: 2 })
+    expect((await readdir(folder)).toSorted()).toEqual(['fresh.csv', 'young.csv'])
+    expect(await reports.find(store, old)).toBeUndefined()
+    expect(await reports.find(store, abandoned)).toMatchObject({ status: 'FAILED' })
+    expect(await sweepReports({ store }, files, 400, now)).toEqual({
+      removed: 0,
+      abandoned: 0,
+      orphans: 0,
+    })
+    await rm(folder, { recursive: true, force: true })
+  })
+})
+
+describe('the last attempt', () => {
+  it('is the one after which nobody tries again', () => {
+    expect(LAST_ATTEMPT).toBe(RETRY.attemptsMax)
+  })
+})
