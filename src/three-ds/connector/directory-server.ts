@@ -1,0 +1,75 @@
+// The way to a directory server: an AReq as JSON over HTTPS, and its answer read. Asked again only where nothing was sent;
+// anything else is left to the caller, who can repeat it under the same transaction id. It stores nothing.
+import { Buffer } from 'node:buffer'
+import { type Outbound, type OutboundAnswer, OutboundError } from '../../outbound.ts'
+import type { AReq } from '../areq.ts'
+import { ARes, Erro } from '../messages.ts'
+import type { Answer, DirectoryServer } from '../ports.ts'
+
+export interface DirectoryOptions {
+  outbound: Pick<Outbound, 'request'>
+  /** For each try. */
+  timeoutMs: number
+}
+
+/** EMV lets a directory server and the issuer behind it take so long. */
+export const ASK_TIMEOUT_MS = 15_000
+const TRIES = 2
+const BYTES_MAX = 64 * 1024
+
+/** How long asking takes at most: what `Ports.askMsMax` is to be. */
+export function askMsMax(timeoutMs: number): number {
+  return TRIES * timeoutMs + 1_000
+}
+
+/** The directory server at `url`. */
+export function openDirectoryServer(url: string, options: DirectoryOptions): DirectoryServer {
+  return { authenticate: areq => authenticate(url, areq, options) }
+}
+
+async function authenticate(url: string, areq: AReq, options: DirectoryOptions): Promise<Answer> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return read(await post(url, areq, options), areq)
+    } catch (error) {
+      if (!(error instanceof OutboundError)) throw error
+      if (error.sent) return answerOf(error)
+      // A name that may not be asked won't be by asking twice.
+      if (tries === TRIES || error.kind === 'forbidden') return { kind: 'unreachable' }
+    }
+  }
+}
+
+function post(url: string, areq: AReq, { outbound, timeoutMs }: DirectoryOptions): Promise<OutboundAnswer> {
+  return outbound.request(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json; charset=utf-8', accept: 'application/json' },
+    body: Buffer.from(JSON.stringify(areq.reveal())),
+    timeoutMs,
+    bytesMax: BYTES_MAX,
+  })
+}
+
+/** It was sent, and no whole answer came. What is too large, or no HTTP, is an answer all the same. */
+function answerOf({ kind }: OutboundError): Answer {
+  return kind === 'too_large' || kind === 'protocol' ? { kind: 'malformed' } : { kind: 'unknown' }
+}
+
+function read({ status, body }: OutboundAnswer, areq: AReq): Answer {
+  const message = json(body)
+  const erro = Erro.safeParse(message)
+  if (erro.success) return { kind: 'refused', erro: erro.data }
+  // A gateway in between may have lost an answer that there was.
+  if (status >= 500) return { kind: 'unknown' }
+  const ares = ARes.safeParse(message)
+  const isOurs = ares.success && ares.data.threeDSServerTransID === areq.reveal().threeDSServerTransID
+  return status === 200 && isOurs ? { kind: 'answered', ares: ares.data } : { kind: 'malformed' }
+}
+
+function json(body: Buffer): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,48 @@
+// A merchant's 3-D Secure contract: for whom authentications are asked, of which directory server, and the key that the
+// browser's JWTs are signed with. Contracts are made by the operator.
+import { z } from 'zod'
+import { text, uuid } from '../job/text.ts'
+import type { Secret } from '../secret.ts'
+import { countryNumber } from '../token/country.ts'
+import type { Caller } from './record.ts'
+
+const address = () =>
+  z
+    .url({ protocol: /^https?$/ })
+    .max(2048)
+    .refine(url => !new URL(url).username && !new URL(url).hash, { params: { reason: 'field_format' } })
+
+/** What the operator says of a contract. */
+export const ContractTerms = z.strictObject({
+  name: text(1, 100),
+  entityId: uuid(),
+  directoryUrl: address(),
+  acquirerBin: z.string().regex(/^\d{1,11}$/),
+  acquirerMerchantId: text(1, 35),
+  mcc: z.string().regex(/^\d{4}$/),
+  /** ISO 3166-1 alpha-2 or alpha-3. */
+  merchantCountry: z.string().refine(code => countryNumber(code) !== undefined, { params: { reason: 'field_value' } }),
+  merchantName: text(1, 40),
+  requestorUrl: address(),
+  /** Where the browser brings a challenge's end. */
+  notificationUrl: address().refine(url => url.length <= 256, { params: { reason: 'field_length' } }),
+  requestorId: text(1, 35),
+  requestorName: text(1, 40),
+  /** `iss` and `OrgUnitId` of JWTs; as the authentication network gave them out. */
+  issuer: text(1, 64),
+  orgUnitId: text(1, 64),
+})
+export type ContractTerms = z.infer<typeof ContractTerms>
+
+export interface Contract extends ContractTerms {
+  contractId: string
+  /** For HS256: at least 32 bytes. */
+  key: Secret<Buffer>
+  /** ms since the epoch. */
+  createdAt: number
+}
+
+/** A contract is there for those who act for its entity; for anybody else it isn't. */
+export function mayUse(caller: Caller, contract: Pick<Contract, 'entityId'>): boolean {
+  return caller.entities.includes(contract.entityId)
+}

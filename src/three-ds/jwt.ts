@@ -1,0 +1,105 @@
+// The JWTs that go through the browser: the one a session begins with, and the one that brings a challenge's outcome
+// back. Both are HS256 by the contract's key; signing itself is the vault's.
+
+import { isRefusal } from '../errors.ts'
+import { parse } from '../job/refusal.ts'
+import { mayUse } from './contract.ts'
+import { JwtCreateRequest } from './lookup-request.ts'
+import type { FinalOutcome } from './outcome.ts'
+import type { Ports } from './ports.ts'
+import { ERRORS, type ErrorNo, NO_ERROR, type Problem, problem, problemOf } from './problem.ts'
+import type { Authentication, Caller } from './record.ts'
+import { isFinal } from './transition.ts'
+
+/** A JWT lives so long. */
+export const JWT_MS = 2 * 3_600_000
+
+export const ACTION_CODES = ['SUCCESS', 'NOACTION', 'FAILURE', 'ERROR'] as const
+export type ActionCode = (typeof ACTION_CODES)[number]
+
+/** U that is an error of the world is told apart by its error number. */
+const ACTIONS = {
+  Y: 'SUCCESS',
+  A: 'SUCCESS',
+  N: 'FAILURE',
+  U: 'NOACTION',
+  R: 'FAILURE',
+} as const satisfies Record<FinalOutcome, ActionCode>
+
+export interface CreatedJwt {
+  jwt: string
+  threeds_contract_id: string
+}
+
+/** JWT create: 201. */
+export async function createJwt(ports: Ports, caller: Caller, body: unknown): Promise<CreatedJwt | Problem> {
+  const parsed = parse(JwtCreateRequest, body, 'body')
+  if (isRefusal(parsed)) return problemOf(101, parsed)
+  const contract = await ports.contracts.find(parsed.value.threeds_contract_id)
+  if (!contract || !mayUse(caller, contract))
+    return problem(203, { field: 'body.threeds_contract_id', reason: 'field_value' })
+  const issuedAt = ports.clock()
+  const jti = ports.newUuid()
+  const jwt = await ports.jwt.sign(contract.key, {
+    jti,
+    iss: contract.issuer,
+    OrgUnitId: contract.orgUnitId,
+    Payload: {},
+    ...lifeOf(issuedAt),
+  })
+  // Signed first: a row of a JWT that nobody got does no harm, a JWT without its row would be good for nothing.
+  await ports.jwts.insert({ jti, contractId: contract.contractId, issuedAt })
+  return { jwt, threeds_contract_id: contract.contractId }
+}
+
+function lifeOf(now: number): { iat: number; exp: number } {
+  const iat = Math.floor(now / 1000)
+  return { iat, exp: iat + JWT_MS / 1000 }
+}
+
+/**
+ * The outcome of an authentication that ended, for the browser to carry to the shop; undefined where it began with no
+ * JWT of ours.
+ */
+export async function signOutcome(ports: Ports, record: Authentication): Promise<string | undefined> {
+  const contract = record.jti === null ? undefined : await ports.contracts.find(record.contractId)
+  if (!contract || record.jti === null || !isFinal(record.state)) return undefined
+  const { findings, state } = record
+  return ports.jwt.sign(contract.key, {
+    jti: ports.newUuid(),
+    iss: contract.issuer,
+    aud: record.jti,
+    ...lifeOf(ports.clock()),
+    ConsumerSessionId: record.jti,
+    Payload: {
+      Validated: state === 'Y' || state === 'A',
+      ActionCode: actionOf(record),
+      ErrorNumber: Number(findings.error_no ?? NO_ERROR),
+      ErrorDescription: findings.error_desc ?? 'Success',
+      Payment: {
+        Type: 'CCA',
+        ProcessorTransactionId: record.transactionId,
+        ExtendedData: {
+          ...(record.secrets.reveal().cavv === undefined ? {} : { CAVV: record.secrets.reveal().cavv }),
+          ...(findings.eci_flag === undefined ? {} : { ECIFlag: findings.eci_flag }),
+          ...(findings.enrolled === undefined ? {} : { Enrolled: findings.enrolled }),
+          ...(findings.signature_verification === undefined
+            ? {}
+            : { SignatureVerification: findings.signature_verification }),
+          PAResStatus: state,
+        },
+      },
+    },
+  })
+}
+
+/** What the shop should do: an error of ours or of the network is ERROR, whatever the outcome stands at. */
+export function actionOf({ state, findings }: Pick<Authentication, 'state' | 'findings'>): ActionCode {
+  if (!isFinal(state)) return 'NOACTION'
+  if (findings.error_no !== undefined && findings.error_no !== NO_ERROR) return 'ERROR'
+  return ACTIONS[state]
+}
+
+export function errorText(errorNo: string): string {
+  return Object.hasOwn(ERRORS, errorNo) ? ERRORS[Number(errorNo) as ErrorNo].text : 'Success'
+}

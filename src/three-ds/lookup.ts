@@ -1,0 +1,181 @@
+// A lookup, from request to answer: check, find contract and card, write down what is intended, ask the directory server
+// under one transaction id, write down its answer. A repeat under the same idempotency key goes on where the first
+// stopped; it never begins a second authentication.
+
+import { isRefusal } from '../errors.ts'
+import { parse } from '../job/refusal.ts'
+import { Secret } from '../secret.ts'
+import { holdsPan } from '../token/pan.ts'
+import { areqOf, WINDOW_SIZE } from './areq.ts'
+import { type Contract, mayUse } from './contract.ts'
+import { JWT_MS } from './jwt.ts'
+import { canonicalText, LookupRequest } from './lookup-request.ts'
+import { networkOf } from './outcome.ts'
+import type { CardSource, FoundCard, Ports } from './ports.ts'
+import { isProblem, type Problem, problem, problemOf } from './problem.ts'
+import { type Authentication, type Caller, type ShownLookup, shownBrand, shownLookup } from './record.ts'
+import { OPEN_MS, settleAnswer, settleFailure } from './settle.ts'
+import { isFinal } from './transition.ts'
+import { write } from './write.ts'
+
+export interface LookedUp {
+  answer: ShownLookup
+  record: Authentication
+  /** It ended by this very call: now its client is to be told. */
+  ended: boolean
+}
+
+/** `idempotencyKey`: 1 to 128 printable characters, checked by the caller. */
+export async function lookup(
+  ports: Ports,
+  caller: Caller,
+  body: unknown,
+  { idempotencyKey }: { idempotencyKey?: string | undefined } = {},
+): Promise<LookedUp | Problem> {
+  const parsed = parse(LookupRequest, body, 'body')
+  if (isRefusal(parsed)) return problemOf(101, parsed)
+  const request = parsed.value
+  const contract = await ports.contracts.find(request.threeds_contract_id)
+  if (!contract || !mayUse(caller, contract))
+    return problem(203, { field: 'body.threeds_contract_id', reason: 'field_value' })
+  const digest = ports.requestDigest(canonicalText(request))
+  const known = idempotencyKey ? await ports.authentications.findByKey(caller.clientId, idempotencyKey) : undefined
+  if (known && !known.requestDigest?.equals(digest)) return problem(103, { field: 'body', reason: 'jti_reused' })
+  if (known && known.state !== 'OPEN') return { answer: shownLookup(known), record: known, ended: false }
+  const card = await ports.findCard(caller, contract.entityId, sourceOf(request))
+  if (isProblem(card)) return card
+  const record = known
+    ? await takeUp(ports, known)
+    : await begin({ ports, caller, request, contract, card, digest, idempotencyKey })
+  if (isProblem(record)) return record
+  return ask(ports, { record, request, contract, card })
+}
+
+function sourceOf(request: LookupRequest): CardSource {
+  const { encrypted_card, public_key_alias, card, reuse_token } = request
+  if (encrypted_card !== undefined)
+    return {
+      kind: 'encrypted',
+      encryptedCard: encrypted_card,
+      alias: public_key_alias ?? '',
+      field: 'body.encrypted_card',
+    }
+  // Exactly one was given.
+  if (card !== undefined) return { kind: 'token', token: card, field: 'body.card' }
+  return { kind: 'token', token: reuse_token ?? '', field: 'body.reuse_token' }
+}
+
+interface Beginning {
+  ports: Ports
+  caller: Caller
+  request: LookupRequest
+  contract: Contract
+  card: FoundCard
+  digest: Buffer
+  idempotencyKey: string | undefined
+}
+
+/** The intent is written down before anything is sent. */
+async function begin({
+  ports,
+  caller,
+  request,
+  contract,
+  card,
+  digest,
+  idempotencyKey,
+}: Beginning): Promise<Authentication | Problem> {
+  const network = networkOf(card.detected)
+  if (network === undefined) return problem(302)
+  if (holdsPan(request.merchant_reference, card.pan.reveal()))
+    return problem(101, { field: 'body.merchant_reference', reason: 'reference_pan' })
+  if (holdsPan(idempotencyKey ?? '', card.pan.reveal()))
+    return problem(101, { field: 'params.idempotency-key', reason: 'jti_pan' })
+  const now = ports.clock()
+  const authenticationId = ports.newId()
+  const jti = await findSession(ports, contract, request.device_info_id, now)
+  const record: Authentication = {
+    authenticationId,
+    transactionId: ports.newUuid(),
+    entityId: contract.entityId,
+    contractId: contract.contractId,
+    clientId: caller.clientId,
+    idempotencyKey: idempotencyKey ?? null,
+    requestDigest: idempotencyKey === undefined ? null : digest,
+    jti,
+    tokenId: card.tokenId,
+    fingerprint: card.fingerprint,
+    publicKeyAlias: request.public_key_alias ?? null,
+    amount: request.amount,
+    currencyCode: request.currency_code,
+    messageCategory: request.message_category,
+    network,
+    state: 'OPEN',
+    findings: { order_id: request.merchant_reference, card_brand: shownBrand(card.cardBrand, network) },
+    secrets: new Secret({}),
+    askedUntil: now + ports.askMsMax,
+    pendingUntil: now + OPEN_MS,
+    createdAt: now,
+    updatedAt: now,
+    version: 1,
+  }
+  // Two at once under one key: the other is asking.
+  if (!(await ports.authentications.insert(record))) return problem(503)
+  if (jti !== null) await ports.jwts.bind(jti, contract.contractId, authenticationId, now - JWT_MS)
+  return record
+}
+
+/** The JWT of ours that the browser began with, where the caller names it as the device's session. */
+async function findSession(
+  ports: Ports,
+  contract: Contract,
+  deviceInfoId: string,
+  now: number,
+): Promise<string | null> {
+  const issued = await ports.jwts.find(deviceInfoId)
+  const isGood = issued?.contractId === contract.contractId && issued.usedAt === null
+  return isGood && issued.issuedAt > now - JWT_MS ? issued.jti : null
+}
+
+/** Takes an unanswered one up again, unless somebody is asking just now. */
+async function takeUp(ports: Ports, known: Authentication): Promise<Authentication | Problem> {
+  const now = ports.clock()
+  if (now < known.askedUntil) return problem(503)
+  const taken = { ...known, askedUntil: now + ports.askMsMax, updatedAt: now, version: known.version + 1 }
+  return (await ports.authentications.save(taken)) ? taken : problem(503)
+}
+
+interface Asked {
+  record: Authentication
+  request: LookupRequest
+  contract: Contract
+  card: FoundCard
+}
+
+async function ask(ports: Ports, { record, request, contract, card }: Asked): Promise<LookedUp | Problem> {
+  const { server } = ports
+  const areq = areqOf({ transactionId: record.transactionId, request, contract, card, server, now: record.createdAt })
+  const answer = await ports.directory(contract).authenticate(areq)
+  if (answer.kind === 'unreachable' || answer.kind === 'unknown') {
+    // Free for a repeat at once. Where this isn't saved, the repeat waits for askedUntil.
+    await ports.authentications.save({
+      ...record,
+      askedUntil: 0,
+      updatedAt: ports.clock(),
+      version: record.version + 1,
+    })
+    return problem(answer.kind === 'unknown' ? 502 : 501)
+  }
+  const windowSize = request.acs_window_size ?? WINDOW_SIZE
+  const settled = await write(ports, record, current => {
+    const now = ports.clock()
+    if (answer.kind === 'answered') return settleAnswer(current, answer.ares, { now, windowSize, pan: card.pan })
+    if (answer.kind === 'refused') return settleFailure(current, { error: 512, erro: answer.erro }, now)
+    return settleFailure(current, { error: 511 }, now)
+  })
+  return {
+    answer: shownLookup(settled.record),
+    record: settled.record,
+    ended: settled.moved && isFinal(settled.record.state),
+  }
+}

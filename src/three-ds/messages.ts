@@ -1,0 +1,139 @@
+// EMV 3-D Secure messages that come from others, as far as they are used here: form and limits. Members that aren't
+// named are passed over, as the standard wants; what a message means is settle.ts.
+import { z } from 'zod'
+import { isPrintable } from '../job/text.ts'
+
+/** What we speak. */
+export const MESSAGE_VERSION = '2.2.0'
+export const VERSIONS = ['2.1.0', '2.2.0', '2.3.1'] as const
+
+const id = () => z.guid().toLowerCase()
+const version = () => z.enum(VERSIONS)
+const printable = (most: number) => z.string().min(1).max(most).refine(isPrintable)
+const cancel = () => z.enum(['01', '03', '04', '05', '06', '07', '08'])
+const kind = () => z.enum(['01', '02', '03'])
+
+/** I (2.2, 2.3) and D are read and mapped; S is none of ours. */
+export const ARes = z.object({
+  messageType: z.literal('ARes'),
+  messageVersion: version(),
+  threeDSServerTransID: id(),
+  dsTransID: id(),
+  acsTransID: id(),
+  transStatus: z.enum(['Y', 'A', 'N', 'U', 'R', 'C', 'D', 'I']),
+  transStatusReason: z
+    .string()
+    .regex(/^\d\d$/)
+    .optional(),
+  authenticationValue: z.string().max(64).optional(),
+  acsURL: z
+    .url({ protocol: /^https?$/ })
+    .max(2048)
+    .optional(),
+  acsRenderingType: z
+    .object({ acsInterface: z.string().regex(/^\d\d$/), acsUiTemplate: z.string().regex(/^\d\d$/) })
+    .optional(),
+  acsChallengeMandated: z.enum(['Y', 'N']).optional(),
+  authenticationType: kind().optional(),
+  // A text for the cardholder; one that can't be shown safely is no reason to lose the outcome.
+  cardholderInfo: printable(128).optional().catch(undefined),
+})
+export type ARes = z.infer<typeof ARes>
+
+export const Erro = z.object({
+  messageType: z.literal('Erro'),
+  messageVersion: z.string().max(8),
+  threeDSServerTransID: id().optional(),
+  errorCode: z.string().regex(/^\d{3}$/),
+  errorComponent: z.enum(['C', 'S', 'D', 'A']),
+  errorDescription: z.string().max(2048),
+})
+export type Erro = z.infer<typeof Erro>
+
+export const RReq = z.object({
+  messageType: z.literal('RReq'),
+  messageVersion: version(),
+  threeDSServerTransID: id(),
+  dsTransID: id(),
+  acsTransID: id(),
+  transStatus: z.enum(['Y', 'A', 'N', 'U', 'R']),
+  transStatusReason: z
+    .string()
+    .regex(/^\d\d$/)
+    .optional(),
+  authenticationValue: z.string().max(64).optional(),
+  authenticationType: kind().optional(),
+  challengeCancel: cancel().optional(),
+  acsRenderingType: z
+    .object({ acsInterface: z.string().regex(/^\d\d$/), acsUiTemplate: z.string().regex(/^\d\d$/) })
+    .optional(),
+})
+export type RReq = z.infer<typeof RReq>
+
+export interface RRes {
+  messageType: 'RRes'
+  messageVersion: string
+  threeDSServerTransID: string
+  dsTransID: string
+  acsTransID: string
+  /** 01: received for further processing. */
+  resultsStatus: '01'
+}
+
+/** The browser's word that the challenge is over. It isn't signed: the outcome is the RReq's. */
+export const CRes = z.object({
+  messageType: z.literal('CRes'),
+  messageVersion: version(),
+  threeDSServerTransID: id(),
+  acsTransID: id(),
+  transStatus: z.enum(['Y', 'N']),
+})
+export type CRes = z.infer<typeof CRes>
+
+/** What is posted to the ACS as `creq`: base64url of its JSON, without padding. */
+export function creqText(challenge: {
+  messageVersion: string
+  threeDSServerTransID: string
+  acsTransID: string
+  challengeWindowSize: string
+}): string {
+  return Buffer.from(JSON.stringify({ messageType: 'CReq', ...challenge })).toString('base64url')
+}
+
+/** `cres` of the notification; undefined where it is none. Some servers pad it. */
+export function readCres(text: string): CRes | undefined {
+  if (!/^[A-Za-z0-9_-]{1,8192}={0,2}$/.test(text)) return undefined
+  try {
+    return CRes.safeParse(JSON.parse(Buffer.from(text, 'base64url').toString('utf8'))).data
+  } catch {
+    return undefined
+  }
+}
+
+/** Our answer to a message that can't be used. Codes are EMV's: 101 not this message, 203 format, 301 unknown id. */
+export function erro(
+  errorCode: '101' | '203' | '301' | '305' | '402',
+  errorMessageType: string,
+  transId?: string,
+): Erro & {
+  errorMessageType: string
+  errorDetail: string
+} {
+  return {
+    messageType: 'Erro',
+    messageVersion: MESSAGE_VERSION,
+    ...(transId === undefined ? {} : { threeDSServerTransID: transId }),
+    errorComponent: 'S',
+    errorCode,
+    errorDescription: ERRO_TEXTS[errorCode],
+    errorDetail: ERRO_TEXTS[errorCode],
+    errorMessageType,
+  }
+}
+const ERRO_TEXTS = {
+  101: 'Message received is not valid for the receiving component.',
+  203: 'Format of one or more data elements is invalid.',
+  301: 'Transaction ID received is not valid for the receiving component.',
+  305: 'Transaction data is not valid.',
+  402: 'Transaction timed out.',
+} as const

@@ -1,0 +1,26 @@
+// What a client is told on its results queue when an authentication has ended: the outcome, and by which authentication.
+// The proof isn't in it; who needs it retrieves the record.
+import { threeDsEventId } from '../job/ids.ts'
+import type { ResultEvent } from '../job/result.ts'
+import { formatReuseToken } from '../token/token.ts'
+import { type Authentication, shownAuthentication } from './record.ts'
+
+/** Of an authentication that has ended: the same on every telling. */
+export function notificationOf(record: Authentication): ResultEvent {
+  const { cavv: _cavv, payload: _payload, ...authentication } = shownAuthentication(record)
+  return {
+    v: 1,
+    type: 'event',
+    result_id: threeDsEventId(record.authenticationId),
+    event: 'three-ds-notification',
+    subject: {
+      authentication_id: record.authenticationId,
+      transaction_id: record.transactionId,
+      threeds_contract_id: record.contractId,
+      entity_id: record.entityId,
+      ...(record.tokenId === null ? {} : { reuse_token: formatReuseToken(record.tokenId) }),
+    },
+    occurred_at: new Date(record.updatedAt).toISOString(),
+    data: { amount: record.amount, currency_code: record.currencyCode, authentication },
+  }
+}

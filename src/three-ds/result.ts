@@ -1,0 +1,100 @@
+// How a challenge ends: the results request (RReq) that the directory server sends to us, the browser's return with a
+// CRes, and the clock. The browser is never believed: its CRes only says that it is back.
+
+import { signOutcome } from './jwt.ts'
+import { type CRes, erro, MESSAGE_VERSION, RReq, type RRes, readCres } from './messages.ts'
+import type { Ports } from './ports.ts'
+import { type Problem, problem } from './problem.ts'
+import type { Authentication } from './record.ts'
+import { provesEnough, type Result, settleResult } from './settle.ts'
+import { isFinal } from './transition.ts'
+import { upToDate, write } from './write.ts'
+
+export interface Received {
+  /** RRes or Erro, for the directory server; the HTTP status is 200 either way. */
+  message: RRes | ReturnType<typeof erro>
+  /** Absent where the message was none for us. */
+  record?: Authentication
+  /** It ended by this very message: now its client is to be told. */
+  ended: boolean
+}
+
+/** `body`: parsed JSON of anybody. The three ids together, which only the parties know, say whose it is. */
+export async function receiveResult(ports: Ports, body: unknown): Promise<Received> {
+  const parsed = RReq.safeParse(body)
+  if (!parsed.success) {
+    const type = (body as { messageType?: unknown } | null)?.messageType
+    return { message: erro(type === 'RReq' ? '203' : '101', type === 'RReq' ? 'RReq' : 'unknown'), ended: false }
+  }
+  const rreq = parsed.data
+  const id = rreq.threeDSServerTransID
+  const found = await ports.authentications.findByTransaction(id)
+  const isOurs =
+    found?.findings.acs_transaction_id === rreq.acsTransID && found.findings.ds_transaction_id === rreq.dsTransID
+  if (!found || !isOurs) return { message: erro('301', 'RReq', id), ended: false }
+  if (!provesEnough(found, rreq.transStatus, rreq.authenticationValue))
+    return { message: erro('203', 'RReq', id), record: found, ended: false }
+  const current = await upToDate(ports, found)
+  const { record, moved, unmoved } = await write(ports, current.record, stored =>
+    settleResult(stored, resultOf(rreq), ports.clock()),
+  )
+  const ended = moved || current.ended
+  // One that ended otherwise isn't talked over: EMV's word for a message out of its order.
+  if (unmoved === 'late' || unmoved === 'early')
+    return { message: erro(record.findings.error_no === '513' ? '402' : '305', 'RReq', id), record, ended }
+  return { message: resultsResponse(rreq), record, ended }
+}
+
+function resultOf(rreq: RReq): Result {
+  return {
+    outcome: rreq.transStatus,
+    cavv: rreq.authenticationValue,
+    statusReason: rreq.transStatusReason,
+    challengeCancel: rreq.challengeCancel,
+    authenticationType: rreq.authenticationType,
+  }
+}
+
+function resultsResponse(rreq: RReq): RRes {
+  const { threeDSServerTransID, dsTransID, acsTransID } = rreq
+  return {
+    messageType: 'RRes',
+    messageVersion: MESSAGE_VERSION,
+    threeDSServerTransID,
+    dsTransID,
+    acsTransID,
+    resultsStatus: '01',
+  }
+}
+
+export interface Returned {
+  record: Authentication
+  /** For `jwt/validate`; absent where the lookup named no JWT of ours. */
+  jwt: string | undefined
+}
+
+/**
+ * The browser at the notification URL, with the form's `cres`. Problem 409 until the result has come from the directory
+ * server (the ACS sends it before it lets the browser go).
+ */
+export async function receiveReturn(ports: Ports, cres: string): Promise<Returned | Problem> {
+  const message: CRes | undefined = readCres(cres)
+  if (!message) return problem(101, { field: 'body.cres', reason: 'field_format' })
+  const record = await ports.authentications.findByTransaction(message.threeDSServerTransID)
+  if (!record || record.findings.acs_transaction_id !== message.acsTransID) return problem(204)
+  if (!isFinal(record.state)) return problem(409)
+  return { record, jwt: await signOutcome(ports, record) }
+}
+
+/** Ends pending authentications whose time is over; answers those that ended. */
+export async function expireOverdue(
+  ports: Pick<Ports, 'authentications' | 'clock'>,
+  limit: number,
+): Promise<Authentication[]> {
+  const ended: Authentication[] = []
+  for (const found of await ports.authentications.findOverdue(ports.clock(), limit)) {
+    const current = await upToDate(ports, found)
+    if (current.ended) ended.push(current.record)
+  }
+  return ended
+}

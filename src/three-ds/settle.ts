@@ -1,0 +1,188 @@
+// What a message makes of an authentication: the same record with its new state, findings and secrets, or the reason why
+// nothing changes. Pure; who writes it down, and what is answered, are lookup.ts, result.ts and validate.ts.
+import { Secret } from '../secret.ts'
+import { holdsPan } from '../token/pan.ts'
+import { type ARes, creqText, type Erro, type RReq } from './messages.ts'
+import { type FinalOutcome, isCavv, MEANINGS } from './outcome.ts'
+import { ERRORS, NO_ERROR } from './problem.ts'
+import type { Authentication, Findings, Secrets } from './record.ts'
+import { type Event, follow, type State, type Unmoved } from './transition.ts'
+
+/** How long a cardholder may take. */
+export const CHALLENGE_MS = 30 * 60_000
+/** After so long without an answer, an authentication that was begun ends as U. */
+export const OPEN_MS = 10 * 60_000
+
+export type Settled = { record: Authentication; unmoved?: undefined } | { record?: undefined; unmoved: Unmoved }
+
+interface Change {
+  findings: Findings
+  secrets?: Secrets
+  pendingUntil?: number
+}
+
+function settle(record: Authentication, event: Event, now: number, change: (next: State) => Change): Settled {
+  const verdict = follow(record.state, event)
+  if (verdict.next === undefined) return { unmoved: verdict.unmoved }
+  const { findings, secrets = {}, pendingUntil = record.pendingUntil } = change(verdict.next)
+  const eci = verdict.next === 'OPEN' ? undefined : MEANINGS[record.network][verdict.next].eci
+  return {
+    record: {
+      ...record,
+      state: verdict.next,
+      findings: { ...record.findings, ...findings, ...(eci === undefined ? {} : { eci_flag: eci }) },
+      secrets: new Secret(secrets),
+      askedUntil: 0,
+      pendingUntil,
+      updatedAt: now,
+      version: record.version + 1,
+    },
+  }
+}
+
+/** I (no challenge was wanted, and none was made) proves nothing: it ends as U does. D is only for those who ask for it. */
+const ANSWERS = { Y: 'Y', A: 'A', N: 'N', U: 'U', R: 'R', C: 'C', I: 'U' } as const
+
+/** The directory server's answer. One that can't be used ends the authentication as U with error 511. */
+export function settleAnswer(
+  record: Authentication,
+  ares: ARes,
+  { now, windowSize, pan }: { now: number; windowSize: string; pan: Secret },
+): Settled {
+  if (!isUsable(record, ares, pan)) return settleFailure(record, { error: 511 }, now)
+  const outcome = ANSWERS[ares.transStatus as keyof typeof ANSWERS]
+  return settle(record, `answer-${outcome}`, now, () => ({
+    findings: {
+      threeds_version: ares.messageVersion,
+      enrolled: 'Y',
+      ds_transaction_id: ares.dsTransID,
+      acs_transaction_id: ares.acsTransID,
+      challenge_required: outcome === 'C' ? 'Y' : 'N',
+      error_no: NO_ERROR,
+      ...(outcome === 'C' ? {} : { signature_verification: 'Y' }),
+      ...given('acs_url', ares.acsURL),
+      ...given('status_reason', ares.transStatusReason),
+      ...given('authentication_type', ares.authenticationType),
+      ...given('cardholder_info', ares.cardholderInfo),
+      ...given('acs_rendering_type', rendering(ares.acsRenderingType)),
+    },
+    ...(outcome === 'C'
+      ? { secrets: { payload: challengeOf(record, ares, windowSize) }, pendingUntil: now + CHALLENGE_MS }
+      : { secrets: proofOf(record, outcome, ares.authenticationValue) }),
+  }))
+}
+
+function isUsable(record: Authentication, ares: ARes, pan: Secret): boolean {
+  if (ares.threeDSServerTransID !== record.transactionId || ares.transStatus === 'D') return false
+  // Nobody has a reason to send the number back, and it would be kept in clear.
+  if ([ares.cardholderInfo, ares.acsURL].some(text => text !== undefined && holdsPan(text, pan.reveal()))) return false
+  if (ares.transStatus === 'C') return ares.acsURL !== undefined
+  return provesEnough(record, ares.transStatus, ares.authenticationValue)
+}
+
+/** Y and A of a payment come with a CAVV of its form; without a payment it may be absent. */
+export function provesEnough(
+  record: Pick<Authentication, 'network' | 'messageCategory'>,
+  outcome: ARes['transStatus'],
+  cavv: string | undefined,
+): boolean {
+  if (outcome === 'D' || outcome === 'I' || !MEANINGS[record.network][outcome].cavv) return true
+  return cavv === undefined ? record.messageCategory === '02' : isCavv(cavv)
+}
+
+function proofOf(record: Authentication, outcome: FinalOutcome, cavv: string | undefined): Secrets {
+  return cavv !== undefined && MEANINGS[record.network][outcome].cavv ? { cavv } : {}
+}
+
+function challengeOf(record: Authentication, ares: ARes, challengeWindowSize: string): string {
+  const { messageVersion, acsTransID } = ares
+  return creqText({ messageVersion, threeDSServerTransID: record.transactionId, acsTransID, challengeWindowSize })
+}
+
+function rendering(type: RReq['acsRenderingType']): string | undefined {
+  return type && `${type.acsInterface}${type.acsUiTemplate}`
+}
+
+function given<K extends string>(name: K, value: string | undefined): { [key in K]?: string } {
+  return (value === undefined ? {} : { [name]: value }) as { [key in K]?: string }
+}
+
+/** There will be no answer: 511 malformed, 512 refused by the directory server, whose code is kept (its text isn't). */
+export function settleFailure(
+  record: Authentication,
+  { error, erro }: { error: 511 | 512; erro?: Erro | undefined },
+  now: number,
+): Settled {
+  return settle(record, 'failed', now, () => ({
+    findings: {
+      // 305 is said of numbers that no issuer has enrolled.
+      enrolled: erro?.errorCode === '305' ? 'N' : 'U',
+      error_no: String(error),
+      error_desc: ERRORS[error].text,
+      ...(erro ? { reason_code: erro.errorCode, reason_desc: reasonText(erro.errorCode) } : {}),
+    },
+  }))
+}
+
+/** The end of a challenge, from whomever we learn it. */
+export interface Result {
+  outcome: FinalOutcome
+  cavv?: string | undefined
+  statusReason?: string | undefined
+  challengeCancel?: string | undefined
+  authenticationType?: string | undefined
+  xid?: string | undefined
+}
+
+/** The caller has seen to it that the result `provesEnough`. */
+export function settleResult(record: Authentication, result: Result, now: number): Settled {
+  return settle(record, `result-${result.outcome}`, now, () => ({
+    findings: {
+      signature_verification: 'Y',
+      ...given('status_reason', result.statusReason),
+      ...given('challenge_cancel', result.challengeCancel),
+      ...given('authentication_type', result.authenticationType),
+      ...given('xid', result.xid),
+    },
+    secrets: proofOf(record, result.outcome, result.cavv),
+  }))
+}
+
+/** Nobody came back in time. */
+export function settleExpiry(record: Authentication, now: number): Settled {
+  if (now < record.pendingUntil) return { unmoved: 'early' }
+  const error = record.state === 'C' ? 513 : 502
+  return settle(record, 'expired', now, () => ({
+    findings: {
+      error_no: String(error),
+      error_desc: ERRORS[error].text,
+      ...(record.state === 'C' ? {} : { enrolled: 'U' }),
+    },
+  }))
+}
+
+const REASON_TEXTS: Readonly<Record<string, string>> = {
+  101: 'Message received invalid',
+  102: 'Message version number not supported',
+  103: 'Sent messages limit exceeded',
+  201: 'Required data element missing',
+  202: 'Critical message extension not recognised',
+  203: 'Format of one or more data elements is invalid',
+  204: 'Duplicate data element',
+  301: 'Transaction ID not recognised',
+  302: 'Data decryption failure',
+  303: 'Access denied, invalid endpoint',
+  304: 'ISO code invalid',
+  305: 'Transaction data not valid',
+  306: 'Merchant category code not valid for payment system',
+  307: 'Serial number not valid',
+  402: 'Transaction timed out',
+  403: 'Transient system failure',
+  404: 'Permanent system failure',
+  405: 'System connection failure',
+}
+
+/** EMV's own names: a foreign text may hold anything. */
+export function reasonText(errorCode: string): string {
+  return REASON_TEXTS[errorCode] ?? 'Unknown error code'
+}

@@ -1,0 +1,164 @@
+// JWT validate: the browser's JWT brings the outcome of a challenge to us. It is believed once, from the key of its
+// contract, for the authentication it was made for, and only as an end of what is still open or an echo of how it ended.
+import { z } from 'zod'
+import { isRefusal } from '../errors.ts'
+import { parse } from '../job/refusal.ts'
+import { type Contract, mayUse } from './contract.ts'
+import { type ActionCode, actionOf, errorText, JWT_MS } from './jwt.ts'
+import { JwtValidateRequest } from './lookup-request.ts'
+import { cavvAlgorithm, isCavv } from './outcome.ts'
+import type { IssuedJwt, Ports } from './ports.ts'
+import { isProblem, NO_ERROR, type Problem, problem, problemOf } from './problem.ts'
+import { type Authentication, type Caller, shownAuthentication } from './record.ts'
+import { provesEnough, settleResult } from './settle.ts'
+import { upToDate } from './write.ts'
+
+/** Of the network's JWT, what is used here. */
+const Payload = z.object({
+  Payment: z.object({
+    ProcessorTransactionId: z.guid().toLowerCase(),
+    ExtendedData: z.object({
+      PAResStatus: z.enum(['Y', 'A', 'N', 'U', 'R']),
+      CAVV: z.string().refine(isCavv).optional(),
+      XID: z
+        .string()
+        .regex(/^[A-Za-z0-9+/=_-]{1,64}$/)
+        .optional(),
+    }),
+  }),
+})
+type Payload = z.infer<typeof Payload>
+
+export interface Validated {
+  answer: {
+    authentication_id: string
+    action_code: ActionCode
+    error_no: string
+    error_desc: string
+    validation_result: Record<string, string>
+  }
+  record: Authentication
+  /** It ended by this very call: now its client is to be told. */
+  ended: boolean
+}
+
+/** JWT validate: 201. */
+export async function validateJwt(ports: Ports, caller: Caller, body: unknown): Promise<Validated | Problem> {
+  const parsed = parse(JwtValidateRequest, body, 'body')
+  if (isRefusal(parsed)) return problemOf(101, parsed)
+  const { authentication_id, threeds_contract_id, jwt } = parsed.value
+  const contract = await ports.contracts.find(threeds_contract_id)
+  if (!contract || !mayUse(caller, contract))
+    return problem(203, { field: 'body.threeds_contract_id', reason: 'field_value' })
+  const found = await ports.authentications.find(authentication_id)
+  if (!found || found.contractId !== contract.contractId)
+    return problem(204, { field: 'body.authentication_id', reason: 'field_value' })
+  const believed = await believe(ports, contract, found, jwt)
+  return isProblem(believed) ? believed : apply(ports, found, believed)
+}
+
+interface Believed {
+  jti: string
+  payload: Payload
+}
+
+async function believe(
+  ports: Ports,
+  contract: Contract,
+  record: Authentication,
+  jwt: string,
+): Promise<Believed | Problem> {
+  const now = ports.clock()
+  const verified = await ports.jwt.verify(contract.key, jwt, now)
+  if ('fault' in verified) {
+    if (verified.fault === 'malformed') return problem(401)
+    if (verified.fault === 'expired') return problem(403)
+    return problem((await isOfAnother(ports, contract, jwt)) ? 406 : 402)
+  }
+  const issued = await ports.jwts.find(verified.aud)
+  const no = misuse(issued, contract, record, now)
+  if (no !== undefined) return problem(no)
+  const payload = Payload.safeParse(verified.claims['Payload'])
+  if (!payload.success) return problem(401)
+  if (payload.data.Payment.ProcessorTransactionId !== record.transactionId) return problem(407)
+  const { PAResStatus, CAVV } = payload.data.Payment.ExtendedData
+  if (!provesEnough(record, PAResStatus, CAVV)) return problem(401)
+  return { jti: verified.aud, payload: payload.data }
+}
+
+/** Only to say why the signature doesn't fit: nothing of the JWT is believed. */
+async function isOfAnother(ports: Ports, contract: Contract, jwt: string): Promise<boolean> {
+  const audience = ports.jwt.peekAudience(jwt)
+  const issued = audience === undefined ? undefined : await ports.jwts.find(audience)
+  return issued !== undefined && issued.contractId !== contract.contractId
+}
+
+function misuse(issued: IssuedJwt | undefined, contract: Contract, record: Authentication, now: number) {
+  if (!issued) return 404
+  if (issued.contractId !== contract.contractId) return 406
+  if (issued.authenticationId !== null && issued.authenticationId !== record.authenticationId) return 407
+  if (issued.usedAt !== null) return 405
+  return issued.issuedAt + JWT_MS < now ? 403 : undefined
+}
+
+const WRITES_MAX = 5
+
+/** The JWT is used up and the record written in one, so that of two at once one finds it used. */
+async function apply(ports: Ports, found: Authentication, { jti, payload }: Believed): Promise<Validated | Problem> {
+  const { PAResStatus: outcome, CAVV: cavv, XID: xid } = payload.Payment.ExtendedData
+  let current: Authentication | undefined = found
+  for (let attempt = 0; attempt < WRITES_MAX && current; attempt++) {
+    const { record, ended } = await upToDate(ports, current)
+    const now = ports.clock()
+    const settled = settleResult(record, { outcome, cavv, xid }, now)
+    if (settled.unmoved === 'early') return problem(409)
+    if (settled.unmoved === 'late') return problem(408)
+    const saved = await ports.authentications.saveWithJwt(settled.record, jti, now)
+    if (saved === 'used') return problem(405)
+    const stands = settled.record ?? record
+    if (saved === 'saved')
+      return { answer: answerOf(stands), record: stands, ended: ended || settled.unmoved === undefined }
+    current = await ports.authentications.find(found.authenticationId)
+  }
+  return problem(500)
+}
+
+const RESULT_FIELDS = [
+  'cavv',
+  'eci_flag',
+  'enrolled',
+  'pares_status',
+  'reason_code',
+  'reason_desc',
+  'signature_verification',
+  'xid',
+  'acs_transaction_id',
+  'ds_transaction_id',
+] as const
+
+function answerOf(record: Authentication): Validated['answer'] {
+  const shown = shownAuthentication(record)
+  const error = shown['error_no'] ?? NO_ERROR
+  const result = Object.fromEntries(
+    RESULT_FIELDS.flatMap(field => (shown[field] === undefined ? [] : [[field, shown[field]] as const])),
+  )
+  return {
+    authentication_id: record.authenticationId,
+    action_code: actionOf(record),
+    error_no: error,
+    error_desc: errorText(error),
+    validation_result: {
+      ...result,
+      ...(shown['cavv']
+        ? { cavv_algorithm: cavvAlgorithm(record.network), authorization_payload: authorizationPayload(record) }
+        : {}),
+    },
+  }
+}
+
+/** What an authorisation needs, in one text: base64 of JSON. */
+function authorizationPayload(record: Authentication): string {
+  const { eci_flag, ds_transaction_id, threeds_version } = record.findings
+  const members = { eci_flag, cavv: record.secrets.reveal().cavv, ds_transaction_id, threeds_version }
+  return Buffer.from(JSON.stringify(members)).toString('base64')
+}

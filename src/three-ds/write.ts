@@ -1,0 +1,42 @@
+// Writes a settled authentication over whatever is stored by then: of two at once the second is judged by what the first
+// left. It decides nothing itself.
+import { Fault } from '../errors.ts'
+import type { Ports } from './ports.ts'
+import type { Authentication } from './record.ts'
+import { type Settled, settleExpiry } from './settle.ts'
+import type { Unmoved } from './transition.ts'
+
+const WRITES_MAX = 5
+
+export interface Written {
+  /** As it is stored now. */
+  record: Authentication
+  /** By this very call. */
+  moved: boolean
+  unmoved?: Unmoved
+}
+
+/** Throws `Fault('contention')` where others are first too often in a row. */
+export async function write(
+  ports: Pick<Ports, 'authentications'>,
+  record: Authentication,
+  decide: (stored: Authentication) => Settled,
+): Promise<Written> {
+  let stored: Authentication | undefined = record
+  for (let attempt = 0; attempt < WRITES_MAX && stored; attempt++) {
+    const settled = decide(stored)
+    if (settled.unmoved !== undefined) return { record: stored, moved: false, unmoved: settled.unmoved }
+    if (await ports.authentications.save(settled.record)) return { record: settled.record, moved: true }
+    stored = await ports.authentications.find(record.authenticationId)
+  }
+  throw new Fault('contention')
+}
+
+/** The authentication as of now: one whose time is over has ended, whether or not the clock has said so yet. */
+export async function upToDate(
+  ports: Pick<Ports, 'authentications' | 'clock'>,
+  record: Authentication,
+): Promise<{ record: Authentication; ended: boolean }> {
+  const written = await write(ports, record, stored => settleExpiry(stored, ports.clock()))
+  return { record: written.record, ended: written.moved }
+}
