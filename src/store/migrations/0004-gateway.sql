@@ -1,5 +1,19 @@
 -- What the HTTP gateway keeps: accepted operations, batches on their way in, and its own database role.
-select 1;
+-- The gateway reads as the reader does, and knows whose API key it was shown. Of cards it sees what anybody may see.
+do $$
+begin
+  perform pg_advisory_xact_lock(hashtextextended('tokenmill roles', 0));
+  if not exists (select from pg_roles where rolname = 'tokenmill_gateway') then
+    create role tokenmill_gateway nologin;
+  end if;
+  grant tokenmill_reader to tokenmill_gateway;
+  execute format('grant tokenmill_gateway to %I', current_user);
+end
+$$;
+
+grant usage on schema tokenmill to tokenmill_gateway;
+grant select (api_key_hash) on tokenmill.client to tokenmill_gateway;
+grant select on tokenmill.kysely_migration to tokenmill_gateway;
 
 -- Operations that were answered 202: each with its signed envelope until it is answered, so that what wasn't queued, or
 -- was lost there, is queued again. A card in an envelope is ciphertext.
@@ -92,3 +106,7 @@ grant select (receipt_id, client_id, entity_id, kind, job_id, state, code, error
   created_at, completed_at) on tokenmill.operation to tokenmill_reader;
 grant select (intake_no, chunk, receipt_id, job_id, records, state, code, reason, sent_at, due_at) on tokenmill.intake_chunk
   to tokenmill_reader;
+grant select, insert, update, delete on tokenmill.operation, tokenmill.intake, tokenmill.intake_chunk to tokenmill_gateway;
+-- A batch is known from its acceptance on, and may be called off.
+grant insert, update (state, cancelled_at) on tokenmill.batch to tokenmill_gateway;
+grant insert on tokenmill.audit to tokenmill_gateway;

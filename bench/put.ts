@@ -1,0 +1,70 @@
+// Cases (f) and (g): `PUT /oidc/api/v2/card` with a JWE card, 100 requests a second, through gateway, queue, worker and
+// store: on an idle installation, and while a file is migrated on the same machine.
+import { readFile } from 'node:fs/promises'
+import { setTimeout as pause } from 'node:timers/promises'
+import autocannon from 'autocannon'
+import { panOf } from '../producers/migrate/sample.ts'
+import type { Installation } from '../test/support/installation.ts'
+import { startCommand } from '../test/support/process.ts'
+
+export interface PutRun {
+  requests: number
+  /** ms */
+  p50: number
+  p99: number
+  /** Answers other than 200. */
+  others: number
+}
+
+const PER_SECOND = 100
+const WARM_S = 5
+
+/** Starts interactive workers and a gateway; `put` drives them. */
+export async function openPut(installation: Installation): Promise<(seconds: number) => Promise<PutRun>> {
+  await installation.startWorkers({ roles: ['interactive'] })
+  const port = 20_000 + Math.floor(Math.random() * 10_000)
+  const gateway = startCommand(['gateway'], {
+    env: { ...installation.env, TOKENMILL_HTTP_PORT: String(port) } as Record<string, string>,
+  })
+  installation.session.lifetime.onClose('gateway', async () => {
+    process.kill(gateway.pid, 'SIGTERM')
+    await gateway.exit
+  })
+  const url = `http://127.0.0.1:${port}`
+  for (const began = Date.now(); ; await pause(50)) {
+    if ((await fetch(`${url}/readyz`).catch(() => undefined))?.ok) break
+    if (Date.now() - began > 20_000) throw new Error(`the gateway does not answer: ${gateway.stderr()}`)
+  }
+  const client = await installation.connect({ replyTo: 'put' })
+  const { user_id, api_key } = JSON.parse(await readFile(installation.clientFile, 'utf8')) as Record<
+    'user_id' | 'api_key',
+    string
+  >
+  const authorization = `Basic ${Buffer.from(`${user_id}:${api_key}`).toString('base64')}`
+  let index = 0
+  return async seconds => {
+    const bodies: string[] = []
+    for (let n = 0; n < (seconds + WARM_S + 2) * PER_SECOND; n += 1) {
+      index += 1
+      const card = await client.encryptCard({ cardNumber: panOf(index, 9), expiryMonth: 12, expiryYear: 2030 })
+      bodies.push(JSON.stringify({ token_scope: installation.scope, ...card }))
+    }
+    const drive = (duration: number) =>
+      autocannon({
+        url: `${url}/oidc/api/v2/card`,
+        connections: 20,
+        overallRate: PER_SECOND,
+        duration,
+        requests: [
+          {
+            method: 'PUT',
+            headers: { authorization, 'content-type': 'application/json' },
+            setupRequest: request => ({ ...request, body: bodies.pop() ?? '' }),
+          },
+        ],
+      })
+    await drive(WARM_S)
+    const { latency, requests, non2xx, errors, timeouts } = await drive(seconds)
+    return { requests: requests.total, p50: latency.p50, p99: latency.p99, others: non2xx + errors + timeouts }
+  }
+}

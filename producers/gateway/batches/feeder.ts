@@ -1,0 +1,109 @@
+// Brings stored chunks to their queue, a bounded number of them unanswered at a time, and notes their answers. Every
+// gateway runs one; the store lets one take at a time, so that the bounds hold however many there are. What a crash left
+// half done is due again: a chunk sent twice is worked once.
+import { setTimeout as pause } from 'node:timers/promises'
+import { Fault, type Reason } from '../../../src/errors.ts'
+import { count } from '../../../src/job/chunk-outcomes.ts'
+import type { Result } from '../../../src/job/result.ts'
+import { describeError } from '../../../src/log.ts'
+import * as intake from '../../../src/store/intake.ts'
+import * as chunks from '../../../src/store/intake-chunks.ts'
+import { LostRace } from '../../../src/store/pool.ts'
+import type { GatewayDeps } from '../deps.ts'
+
+export interface Feeder {
+  /** Something changed: look now. */
+  wake(): void
+  close(): Promise<void>
+}
+
+export interface FeederOptions {
+  inFlight: chunks.InFlight
+  /** A chunk unanswered for so long is sent again. */
+  resendMs: number
+}
+
+export const IN_FLIGHT: chunks.InFlight = { ofOneMax: 16, max: 64 }
+
+const BUSY_MS = 250
+const IDLE_MS = 1_000
+/** Chunks in memory at once, 5 MiB each at most. */
+const TAKE_MAX = 8
+const TOLD_MAX = 64
+/** A job that was started in time may end so long after. */
+const GRACE_MS = 60_000
+const AWAY_MS = 1_000
+
+export function openFeeder(
+  { store, queues, clock, log }: Pick<GatewayDeps, 'store' | 'queues' | 'clock' | 'log'>,
+  { inFlight, resendMs }: FeederOptions,
+): Feeder {
+  const closed = new AbortController()
+  let woken = Promise.withResolvers<void>()
+
+  /** Those queued. Stops at the first that can't be. */
+  async function send(envelopes: readonly chunks.Envelope[]): Promise<void> {
+    for (const [index, envelope] of envelopes.entries()) {
+      try {
+        const { jobId: id, jws, block } = envelope
+        await queues.add('token-batch', { id, data: { jws, block } })
+      } catch (error) {
+        for (const left of envelopes.slice(index)) await chunks.postpone(store, left, clock() + AWAY_MS)
+        throw error
+      }
+    }
+  }
+  async function settle(): Promise<void> {
+    await chunks.settleByReceipt(store)
+    for (const { intakeNo, chunk, records, body } of await chunks.findTold(store, TOLD_MAX)) {
+      await chunks.settleTold(store, intakeNo, chunk, settledBy(JSON.parse(body) as Result, records))
+    }
+  }
+  /** Whether anything is under way. */
+  async function feed(): Promise<boolean> {
+    await settle()
+    const times = () => ({ now: clock(), dueAt: clock() + resendMs })
+    for (;;) {
+      const taken = await store.transaction(db => chunks.take(db, inFlight, times(), TAKE_MAX))
+      await send(taken)
+      if (taken.length < TAKE_MAX || closed.signal.aborted) break
+    }
+    await send(await chunks.takeAgain(store, times(), TAKE_MAX))
+    for (const intakeNo of await intake.findExpired(store, clock() - GRACE_MS))
+      await chunks.end(store, intakeNo, 'EXPIRED')
+    return chunks.isAnySent(store)
+  }
+  async function run(): Promise<void> {
+    while (!closed.signal.aborted) {
+      const { promise } = woken
+      let ms = IDLE_MS
+      try {
+        if (await feed()) ms = BUSY_MS
+      } catch (error) {
+        const expected = error instanceof LostRace || (error instanceof Fault && error.code !== 'defect')
+        log[expected ? 'debug' : 'error']({ error: describeError(error) }, 'chunks could not be fed; they will be')
+      }
+      await Promise.race([promise, pause(ms, undefined, { signal: closed.signal }).catch(() => {})])
+    }
+  }
+  const running = run()
+  return {
+    wake() {
+      woken.resolve()
+      woken = Promise.withResolvers<void>()
+    },
+    async close() {
+      closed.abort()
+      await running
+    },
+  }
+}
+
+/** A whole chunk's end by an answer that has no receipt: a dry run's outcomes, or why none of it was done. */
+function settledBy(result: Result, records: number): chunks.Settled {
+  if (result.records) return { state: 'DONE', counts: count(result.records), code: result.code, reason: null }
+  const [detail] = Object.values(result.error?.details ?? {})
+  const reason = (detail?.code ?? 'internal') as Reason
+  const failed = result.code === 500
+  return { state: 'REFUSED', counts: failed ? { FAILED: records } : { REJECTED: records }, code: result.code, reason }
+}

@@ -1,0 +1,65 @@
+// What is asked with a batch, in the query of its request: which kind of records, where to, under which policies. The
+// records are its body.
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { z } from 'zod'
+import { type Refusal, refuse } from '../../../src/errors.ts'
+import { RECORD_KINDS } from '../../../src/job/catalogue.ts'
+import { uuid } from '../../../src/job/text.ts'
+import { batchLayout, CHUNK, ON_CONFLICT, ON_EXPIRED } from '../../../src/job/token-batch.ts'
+
+export const BatchId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/)
+
+export const BatchQuery = z.strictObject({
+  kind: z.enum(RECORD_KINDS).default('token-create').describe('What each record asks for.'),
+  token_scope: uuid().optional().describe('Required for token-create, and only there.'),
+  on_conflict: z.enum(ON_CONFLICT).optional().describe('A card that the scope knows with other data (update).'),
+  on_expired: z.enum(ON_EXPIRED).optional().describe('A card that has expired (import).'),
+  dry_run: z.enum(['true', 'false']).optional().describe('Predicts every outcome, and changes nothing.'),
+  batch_id: BatchId.optional().describe(
+    'Repeats under one id are one batch. Without it: from Idempotency-Key, or fresh.',
+  ),
+})
+export type BatchQuery = z.infer<typeof BatchQuery>
+
+export interface Asked {
+  batchId: string
+  recordKind: BatchQuery['kind']
+  tokenScope: string | undefined
+  policy: { on_conflict?: (typeof ON_CONFLICT)[number]; on_expired?: (typeof ON_EXPIRED)[number] }
+  dryRun: boolean
+}
+
+/** Refuses what can't stand together. */
+export function askedOf(query: BatchQuery, idempotencyKey: string | undefined): Asked | Refusal {
+  const { kind, token_scope: tokenScope, on_conflict, on_expired, dry_run, batch_id } = query
+  const dryRun = dry_run === 'true'
+  if (kind === 'token-create' && tokenScope === undefined) return refuse('field_required', 'query.token_scope')
+  if (kind !== 'token-create') {
+    const stray = (['token_scope', 'on_conflict', 'on_expired'] as const).find(name => query[name] !== undefined)
+    if (stray) return refuse('field_conflict', `query.${stray}`)
+  }
+  // A dry run leaves nothing that a repeat could be answered from.
+  if (dryRun && batch_id !== undefined) return refuse('field_conflict', 'query.batch_id')
+  return {
+    batchId: dryRun ? `dry-${randomBytes(12).toString('hex')}` : (batch_id ?? nameOf(idempotencyKey)),
+    recordKind: kind,
+    tokenScope,
+    policy: { ...(on_conflict && { on_conflict }), ...(on_expired && { on_expired }) },
+    dryRun,
+  }
+}
+
+function nameOf(idempotencyKey: string | undefined): string {
+  if (idempotencyKey === undefined) return `h-${randomUUID()}`
+  return `k-${createHash('sha256').update(idempotencyKey).digest('hex').slice(0, 32)}`
+}
+
+/** What every chunk says alike, in one order. */
+export function layoutOf({ recordKind, tokenScope, policy }: Asked): Record<string, unknown> {
+  return batchLayout({
+    record_kind: recordKind,
+    token_scope: tokenScope,
+    chunk_records: CHUNK.recordsDefault,
+    policy,
+  })
+}

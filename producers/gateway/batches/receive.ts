@@ -1,0 +1,141 @@
+// From a body that streams in to a batch that was accepted: rows become records, records chunks, and each chunk is
+// encrypted, signed and stored before the next is read. A card in the clear is in memory only, and never more than one
+// chunk's worth. Nothing of a body works before its end has come.
+import { timingSafeEqual } from 'node:crypto'
+import { assert, isRefusal, type Refusal, refuse } from '../../../src/errors.ts'
+import { envelopeDigest } from '../../../src/job/digest.ts'
+import { ENVELOPE } from '../../../src/job/envelope.ts'
+import { receiptId, refusalResultId } from '../../../src/job/ids.ts'
+import { CHUNK } from '../../../src/job/token-batch.ts'
+import * as batches from '../../../src/store/batches.ts'
+import * as intake from '../../../src/store/intake.ts'
+import * as chunks from '../../../src/store/intake-chunks.ts'
+import type { PublicCaptureKey } from '../../../src/vault/encrypt.ts'
+import { cutRows, type RowChunk } from '../../migrate/chunks.ts'
+import { readRows } from '../../migrate/rows.ts'
+import { tokenBatch } from '../../token-batch.ts'
+import type { Caller, GatewayDeps } from '../deps.ts'
+import type { Metered } from './body.ts'
+import { type Asked, layoutOf } from './query.ts'
+
+export type ReceiveDeps = Pick<GatewayDeps, 'store' | 'desk' | 'signingKey' | 'clock'>
+
+export interface Body {
+  format: 'csv' | 'ndjson'
+  metered: Metered
+}
+
+const TOUCH_MS = 30_000
+
+/** The batch as it stands, made now or before by the same request. Throws what the body is broken by. */
+export async function receive(
+  caller: Caller,
+  asked: Asked,
+  body: Body,
+  captureKey: PublicCaptureKey,
+  deps: ReceiveDeps,
+): Promise<intake.Intake | Refusal> {
+  const { store } = deps
+  const { clientId } = caller.client
+  const known = await intake.find(store, clientId, asked.batchId)
+  if (known) {
+    for await (const _ of body.metered.bytes);
+    return sameAs(known, body.metered.mac())
+  }
+  const layout = layoutOf(asked)
+  const begun = asked.dryRun ? undefined : await batches.find(store, clientId, asked.batchId)
+  if (begun && !isLayout(begun, layout)) return refuse('batch_layout', 'query.batch_id')
+  const acceptedAt = deps.clock()
+  const times = { acceptedAt, expiresAt: acceptedAt + ENVELOPE.lifetimeMsDefault }
+  const { batchId, recordKind, dryRun, tokenScope = null } = asked
+  const row = { clientId, entityId: caller.entityId, batchId, recordKind, tokenScope, dryRun, ...times }
+  const intakeNo = await intake.begin(store, row)
+  let accepted = false
+  try {
+    const read = await storeChunks(caller, asked, body, { intakeNo, ...times, captureKey }, deps)
+    const bodyMac = body.metered.mac()
+    accepted = await store.transaction(async db => {
+      if (!(await intake.accept(db, intakeNo, { bodyMac, ...read }))) return false
+      // Known to the workers and to `batch list` from now on: it can be cancelled before its first chunk.
+      if (!dryRun)
+        await batches.open(db, {
+          ...{ clientId, batchId, recordKind, tokenScope, chunkRecords: CHUNK.recordsDefault, layout },
+          acceptedAt,
+        })
+      return true
+    })
+    const made = await intake.find(store, clientId, batchId)
+    assert(made, 'a body is swept away only while nothing of it comes')
+    return accepted ? made : sameAs(made, bodyMac)
+  } finally {
+    // Where this fails, the sweep does it later.
+    if (!accepted) await intake.discard(store, intakeNo).catch(() => {})
+  }
+}
+
+function sameAs(known: intake.Intake, mac: Buffer): intake.Intake | Refusal {
+  const same = known.bodyMac !== null && timingSafeEqual(known.bodyMac, mac)
+  return same ? known : refuse('batch_id_reused', 'query.batch_id')
+}
+
+function isLayout({ layout }: batches.Batch, other: Record<string, unknown>): boolean {
+  return Object.entries(other).every(([name, value]) => layout[name] === value)
+}
+
+interface Place {
+  intakeNo: number
+  acceptedAt: number
+  expiresAt: number
+  captureKey: PublicCaptureKey
+}
+
+async function storeChunks(
+  caller: Caller,
+  asked: Asked,
+  { format, metered }: Body,
+  place: Place,
+  deps: ReceiveDeps,
+): Promise<{ records: number; chunks: number }> {
+  const { intakeNo } = place
+  const touching = setInterval(() => intake.touch(deps.store, intakeNo).catch(() => {}), TOUCH_MS)
+  const read = { records: 0, chunks: 0 }
+  try {
+    const rows = readRows(metered.bytes, { format, recordKind: asked.recordKind })
+    for await (const chunk of cutRows(rows, CHUNK.recordsDefault)) {
+      await chunks.insert(deps.store, { intakeNo, ...(await sealChunk(caller, asked, chunk, place, deps)) })
+      read.records += chunk.rows.length
+      read.chunks += 1
+    }
+    return read
+  } finally {
+    clearInterval(touching)
+  }
+}
+
+async function sealChunk(
+  caller: Caller,
+  asked: Asked,
+  { number, rows }: RowChunk,
+  { acceptedAt, expiresAt, captureKey }: Place,
+  { desk, signingKey, clock }: ReceiveDeps,
+): Promise<Omit<chunks.NewChunk, 'intakeNo'>> {
+  const { batchId, recordKind, tokenScope, policy, dryRun } = asked
+  const plan = { batchId, recordKind, tokenScope, policy, dryRun, acceptedAt: acceptedAt / 1000, captureKey }
+  const ask = await tokenBatch(signingKey.clientId, plan, { number, lines: rows.map(row => row.json) })
+  assert(!isRefusal(ask), 'a chunk has its form')
+  const options = { jti: ask.jti, expiresInMs: expiresAt - clock(), listens: false }
+  const signed = await desk.sign(caller, 'token-batch', ask.request, options)
+  assert(!isRefusal(signed) && ask.block !== undefined, 'a chunk can be signed')
+  const { jws } = signed.data
+  const receipt = receiptId(caller.client.clientId, ask.jti)
+  return {
+    chunk: number,
+    receiptId: receipt,
+    jobId: signed.id,
+    refusalId: refusalResultId(receipt, envelopeDigest(jws)),
+    jws,
+    block: ask.block,
+    lines: JSON.stringify(rows.map(({ line, reference }) => (reference === undefined ? [line] : [line, reference]))),
+    records: rows.length,
+  }
+}

@@ -1,0 +1,59 @@
+// The results of a finished batch, in the order of its rows: CSV with the columns of `migrate`, or NDJSON. It is read
+// page by page as the caller takes it, and no connection is held meanwhile.
+import type { Reason } from '../../../src/errors.ts'
+import { toResult, unpack } from '../../../src/job/chunk-outcomes.ts'
+import type { RecordResult } from '../../../src/job/outcome.ts'
+import type { Result } from '../../../src/job/result.ts'
+import { type ChunkEnd, page } from '../../../src/store/intake-results.ts'
+import type { Store } from '../../../src/store/pool.ts'
+import * as shownTokens from '../../../src/store/shown-tokens.ts'
+import { headerOf, textOf } from '../../migrate/results.ts'
+
+/** Chunks per page: up to 8,000 records in memory. */
+const PAGE = 8
+
+export type ResultsFormat = 'csv' | 'ndjson'
+
+/** Text of the file, in pieces. */
+export async function* resultsText(store: Store, intakeNo: number, format: ResultsFormat): AsyncGenerator<string> {
+  if (format === 'csv') yield headerOf({})
+  for await (const records of resultsOf(store, intakeNo)) {
+    yield format === 'csv' ? textOf(records, {}) : records.map(record => `${JSON.stringify(record)}\n`).join('')
+  }
+}
+
+async function* resultsOf(store: Store, intakeNo: number): AsyncGenerator<RecordResult[]> {
+  for (let after = -1; ; ) {
+    const ends = await page(store, intakeNo, after, PAGE)
+    const last = ends.at(-1)
+    if (!last) return
+    after = last.chunk
+    const read = ends.map(end => ({ end, outcomes: end.outcomes === null ? [] : unpack(end.outcomes) }))
+    const ids = new Set(read.flatMap(({ outcomes }) => outcomes.flatMap(({ tokenId }) => tokenId ?? [])))
+    const tokens = new Map((await shownTokens.findByIds(store, [...ids])).map(token => [token.tokenId, token]))
+    for (const { end, outcomes } of read) {
+      if (end.outcomes === null) yield withoutReceipt(end)
+      else {
+        yield outcomes.map(({ tokenId, ...record }) => {
+          const token = tokenId === undefined ? undefined : tokens.get(tokenId)
+          return { ...toResult({ ...record, token }), ...(token ? { token_status: token.status } : {}) }
+        })
+      }
+    }
+  }
+}
+
+/** A dry run's chunk, or one that was never worked: each of its rows ends as the whole chunk did. */
+function withoutReceipt({ state, code, reason, lines, body }: ChunkEnd): RecordResult[] {
+  if (state === 'DONE') return body === null ? [] : ((JSON.parse(body) as Result).records ?? [])
+  const failed = code === 500
+  const outcome = state === 'CANCELLED' ? 'CANCELLED' : failed ? 'FAILED' : 'REJECTED'
+  return (JSON.parse(lines ?? '[]') as [number, string?][]).map(([line, reference]) => ({
+    line,
+    ...(reference !== undefined && { reference }),
+    outcome,
+    code: code ?? 500,
+    reason: (reason ?? 'internal') satisfies Reason | string,
+    ...(failed && { reversal_status: 'NONE' }),
+  }))
+}

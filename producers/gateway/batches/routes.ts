@@ -1,0 +1,151 @@
+// Batches over HTTP: a body of NDJSON or CSV becomes chunks that are encrypted and stored while it streams in, and is
+// accepted when it has come whole. What became of it is asked for, followed, read and called off under its id.
+import { Readable } from 'node:stream'
+import type { FastifyReply } from 'fastify'
+import { z } from 'zod'
+import * as audits from '../../../src/store/audits.ts'
+import * as batches from '../../../src/store/batches.ts'
+import * as intake from '../../../src/store/intake.ts'
+import * as chunks from '../../../src/store/intake-chunks.ts'
+import type { Caller, GatewayApp, GatewayDeps } from '../deps.ts'
+import { busy, type Decline, declineFor } from '../faces.ts'
+import { ERRORS, Nothing } from '../records.ts'
+import { decline } from '../replies.ts'
+import { hasRoles, rolesOf } from './access.ts'
+import { openEvents } from './events.ts'
+import { type Feeder, IN_FLIGHT, openFeeder } from './feeder.ts'
+import { BatchId } from './query.ts'
+import { type ResultsFormat, resultsText } from './results.ts'
+import { BatchStatus, statusOf } from './status.ts'
+import { submissionRoute } from './submission.ts'
+
+const BATCHES = '/oidc/api/v2/batches'
+const TAGS = ['Batches']
+const RETRY_AFTER_S = 5
+
+const Id = z.strictObject({ id: BatchId.describe('The batch_id.') })
+
+export function batchRoutes(app: GatewayApp, deps: GatewayDeps): void {
+  const { store, settings } = deps
+  const events = openEvents(deps)
+  let feeder: Feeder | undefined
+  app.addHook('onReady', async () => {
+    feeder = openFeeder(deps, { inFlight: IN_FLIGHT, resendMs: settings.resendMs })
+  })
+  app.addHook('preClose', async () => events.close())
+  app.addHook('onClose', async () => feeder?.close())
+  submissionRoute(app, BATCHES, deps, () => feeder?.wake())
+
+  app.route({
+    method: 'GET',
+    url: `${BATCHES}/:id`,
+    config: { access: [] },
+    schema: {
+      operationId: 'getBatch',
+      summary: 'Tells how far a batch has come',
+      tags: TAGS,
+      params: Id,
+      response: { 200: BatchStatus, ...ERRORS },
+    },
+    handler: async ({ params, caller }, reply) => {
+      const found = await findFor(caller, params.id)
+      if ('status' in found) return decline(reply, found)
+      return reply.code(200).send(statusOf(found, await isCancelled(found)))
+    },
+  })
+
+  app.route({
+    method: 'GET',
+    url: `${BATCHES}/:id/results`,
+    config: { access: [] },
+    schema: {
+      operationId: 'getBatchResults',
+      summary:
+        'The results of a finished batch, a row each, in the order of its rows: text/csv, or application/x-ndjson by Accept',
+      tags: TAGS,
+      params: Id,
+      response: { 200: textOf('A row each.', 'text/csv', 'application/x-ndjson'), ...ERRORS },
+    },
+    handler: async (request, reply) => {
+      const { params, caller } = request
+      const found = await findFor(caller, params.id)
+      if ('status' in found) return decline(reply, found)
+      if (found.finishedAt === null) return decline(reply, declineFor('batch_unfinished', 'params.id'))
+      const format: ResultsFormat = /\bapplication\/x-ndjson\b/i.test(request.headers.accept ?? '') ? 'ndjson' : 'csv'
+      const text = Readable.from(resultsText(store, found.intakeNo, format), { objectMode: false })
+      const extension = format === 'csv' ? 'csv' : 'ndjson'
+      reply.type(format === 'csv' ? 'text/csv; charset=utf-8' : 'application/x-ndjson')
+      reply.header('content-disposition', `attachment; filename="${found.batchId}.results.${extension}"`)
+      return (reply as unknown as FastifyReply).send(text)
+    },
+  })
+
+  app.route({
+    method: 'DELETE',
+    url: `${BATCHES}/:id`,
+    config: { access: [] },
+    schema: {
+      operationId: 'cancelBatch',
+      summary: 'Cancels what of a batch has not started',
+      tags: TAGS,
+      params: Id,
+      response: { 204: Nothing, ...ERRORS },
+    },
+    handler: async ({ params, caller }, reply) => {
+      const found = await findFor(caller, params.id)
+      if ('status' in found) return decline(reply, found)
+      if (!hasRoles(caller, rolesOf(found))) return decline(reply, declineFor('role_missing', 'params'))
+      await cancel(found, caller)
+      feeder?.wake()
+      return reply.code(204).send(null)
+    },
+  })
+
+  app.route({
+    method: 'GET',
+    url: `${BATCHES}/:id/events`,
+    config: { access: [] },
+    schema: {
+      operationId: 'followBatch',
+      summary: 'Progress as server-sent events: `progress` with the state of the batch, at its end `finished`',
+      tags: TAGS,
+      params: Id,
+      response: { 200: textOf('Events, until the batch is finished.', 'text/event-stream'), ...ERRORS },
+    },
+    handler: async ({ params, caller }, reply) => {
+      const found = await findFor(caller, params.id)
+      if ('status' in found) return decline(reply, found)
+      const stream = events.open(found)
+      if (!stream) return decline(reply, busy(RETRY_AFTER_S))
+      reply.type('text/event-stream').header('x-accel-buffering', 'no')
+      return (reply as unknown as FastifyReply).send(stream)
+    },
+  })
+
+  /** A batch that this caller may see; one answer for another's and for none. */
+  async function findFor({ client, roles }: Caller, id: string): Promise<intake.Intake | Decline> {
+    const found = await intake.find(store, client.clientId, id)
+    if (!found || !client.entities.includes(found.entityId)) return declineFor('batch_not_found', 'params.id')
+    const may = roles.includes('TOKEN_READ') || hasRoles({ roles }, rolesOf(found))
+    return may ? found : declineFor('role_missing', 'params')
+  }
+  /** By the command, which speaks to the workers only. */
+  async function isCancelled({ clientId, batchId, dryRun }: intake.Intake): Promise<boolean> {
+    return !dryRun && (await batches.find(store, clientId, batchId))?.state === 'CANCELLED'
+  }
+  async function cancel({ intakeNo, clientId, batchId }: intake.Intake, { userId }: Caller): Promise<void> {
+    await store.transaction(async db => {
+      if (!(await intake.cancel(db, intakeNo))) return
+      await chunks.end(db, intakeNo, 'CANCELLED')
+      const batch = await batches.find(db, clientId, batchId)
+      if (batch) await batches.cancel(db, batch.batchNo)
+      const detail = { client_id: clientId, user_id: userId }
+      await audits.insert(db, { actor: clientId, action: 'batch.cancel', subject: batchId, detail })
+    })
+  }
+}
+
+const textOf = (description: string, ...types: string[]) => ({
+  description,
+  content: Object.fromEntries(types.map(type => [type, { schema: z.string() }])),
+})

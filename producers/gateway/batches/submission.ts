@@ -1,0 +1,131 @@
+// The request that starts a batch: its query and rights are judged before its body is read, and a body that is refused
+// early isn't read to its end.
+import type { FastifyReply } from 'fastify'
+import { z } from 'zod'
+import { isRefusal } from '../../../src/errors.ts'
+import { problemOf } from '../../../src/job/problem.ts'
+import * as captureKeys from '../../../src/store/capture-keys.ts'
+import type { Intake } from '../../../src/store/intake.ts'
+import { type PublicCaptureKey, readPublicCaptureKey } from '../../../src/vault/encrypt.ts'
+import { FileError } from '../../file-error.ts'
+import type { Caller, GatewayApp, GatewayDeps } from '../deps.ts'
+import { busy, type Decline, declineFor, declineOf } from '../faces.ts'
+import { idempotencyKeyOf, WriteHeaders } from '../headers.ts'
+import { ERRORS } from '../records.ts'
+import { decline } from '../replies.ts'
+import { hasRoles, rolesOf } from './access.ts'
+import { bodyKeyOf, meter, type Source } from './body.ts'
+import { type Asked, askedOf, BatchId, BatchQuery } from './query.ts'
+import { receive } from './receive.ts'
+
+const FORMATS = { 'application/x-ndjson': 'ndjson', 'text/csv': 'csv' } as const
+/** Bodies read at once by one process, each with a chunk and its block in memory; and of one client. */
+const RECEIVING_MAX = 8
+const RECEIVING_OF_ONE_MAX = 4
+const RETRY_AFTER_S = 5
+/** Between two pieces of a body. */
+const IDLE_MS_MAX = 60_000
+
+const Accepted = z.strictObject({
+  batch_id: BatchId,
+  records: z.int().min(0),
+  chunks: z.int().min(0),
+  accepted_at: z.iso.datetime(),
+})
+
+/** `onAccepted`: a batch is there to be fed. */
+export function submissionRoute(app: GatewayApp, url: string, deps: GatewayDeps, onAccepted: () => void): void {
+  const key = bodyKeyOf(deps.hashKey)
+  /** Client ids, one for each body. */
+  const receiving: string[] = []
+
+  for (const type of Object.keys(FORMATS)) {
+    const pattern = new RegExp(`^${type.replace('/', '\\/')}\\b`, 'i')
+    app.addContentTypeParser(pattern, (_request, body, done) => done(null, body))
+  }
+  app.addHook('onSend', async (request, reply) => {
+    if (request.method === 'POST' && !request.raw.complete) reply.header('connection', 'close')
+  })
+  app.route({
+    method: 'POST',
+    url,
+    config: { access: [], streams: true },
+    schema: {
+      operationId: 'createBatch',
+      summary: 'Starts a batch of records: one a row, as NDJSON or CSV',
+      tags: ['Batches'],
+      headers: WriteHeaders,
+      querystring: BatchQuery,
+      consumes: Object.keys(FORMATS),
+      body: z.any().describe('Columns as `tokenmill migrate` has them: CSV with a header, or a flat object a line.'),
+      response: { 202: Accepted, ...ERRORS },
+    },
+    handler: async (request, reply) => {
+      const { caller, query, headers, body } = request
+      const { clientId } = caller.client
+      const format = formatOf(request.headers['content-type'])
+      if (format === undefined) return decline(reply, declineFor('body_media_type', 'body'))
+      const asked = askedOf(query, idempotencyKeyOf(headers))
+      if (isRefusal(asked)) return decline(reply, declineOf(asked))
+      const denied = await denial(asked, caller, deps)
+      if (denied) return decline(reply, denied)
+      const captureKey = await captureKeyOf(caller, deps)
+      if (!captureKey) return decline(reply, declineFor('alias_unknown', 'body'))
+      const own = receiving.filter(id => id === clientId).length
+      if (receiving.length >= RECEIVING_MAX || own >= RECEIVING_OF_ONE_MAX) return decline(reply, busy(RETRY_AFTER_S))
+      receiving.push(clientId)
+      try {
+        const limits = { bytesMax: deps.settings.batchBytesMax, idleMsMax: IDLE_MS_MAX, key }
+        const metered = meter(body as Source, aboutOf(format, asked), limits)
+        const made = await receive(caller, asked, { format, metered }, captureKey, deps)
+        if (isRefusal(made)) return decline(reply, declineOf(made))
+        onAccepted()
+        return reply.code(202).header('location', `${url}/${made.batchId}`).send(acceptedOf(made))
+      } catch (error) {
+        if (error instanceof FileError) return declineRows(reply, error, deps.clock())
+        throw error
+      } finally {
+        receiving.splice(receiving.indexOf(clientId), 1)
+      }
+    },
+  })
+}
+
+function formatOf(type: string | undefined): 'csv' | 'ndjson' | undefined {
+  const name = type?.split(';')[0]?.trim().toLowerCase() ?? ''
+  return Object.hasOwn(FORMATS, name) ? FORMATS[name as keyof typeof FORMATS] : undefined
+}
+
+/** What makes two requests with the same body the same. */
+function aboutOf(format: string, { recordKind, tokenScope, policy, dryRun }: Asked): string {
+  return JSON.stringify([format, recordKind, tokenScope, policy.on_conflict, policy.on_expired, dryRun])
+}
+
+function acceptedOf({ batchId, records, chunks, acceptedAt }: Intake): z.infer<typeof Accepted> {
+  return { batch_id: batchId, records, chunks, accepted_at: new Date(acceptedAt).toISOString() }
+}
+
+async function denial(asked: Asked, caller: Caller, { directory }: GatewayDeps): Promise<Decline | undefined> {
+  if (!hasRoles(caller, rolesOf(asked))) return declineFor('role_missing', 'query.kind')
+  if (asked.tokenScope === undefined) return undefined
+  const scope = await directory.scope(asked.tokenScope)
+  const isOpen = scope !== undefined && caller.client.entities.includes(scope.entityId)
+  return isOpen ? undefined : declineFor('scope_forbidden', 'query.token_scope')
+}
+
+/** The newest JWE key of the caller's entity, to encrypt to. */
+async function captureKeyOf({ entityId }: Caller, { store }: GatewayDeps): Promise<PublicCaptureKey | undefined> {
+  const known = await captureKeys.list(store, entityId)
+  const key = known.findLast(({ state, type }) => state === 'ACTIVE' && type !== 'pgp')
+  return key && readPublicCaptureKey(key.alias, key.publicKey)
+}
+
+/** What is wrong with the whole body, and where; never a value. What to do about it is said for a file, and left out. */
+function declineRows<R>(reply: R, error: FileError, now: number): R {
+  const problem = problemOf([{ field: 'body', reason: 'rows_unreadable' }], now)
+  const message = error.message.slice(0, -error.next.length).trim()
+  const answer = reply as unknown as FastifyReply
+  answer.code(400).type('application/json; charset=utf-8').serializer(JSON.stringify)
+  answer.send({ ...problem, details: { body: { message, code: 'rows_unreadable' } } })
+  return reply
+}

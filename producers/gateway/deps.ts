@@ -1,0 +1,100 @@
+// What every route of the gateway is handed: all that its process opened, and nothing that it could open itself. There
+// is no key-encryption key here and no way to a card.
+import type { KeyObject } from 'node:crypto'
+import type {
+  FastifyBaseLogger,
+  FastifyInstance,
+  RawReplyDefaultExpression,
+  RawRequestDefaultExpression,
+  RawServerDefault,
+} from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import type { Clock } from '../../src/clock.ts'
+import type { Role } from '../../src/job/catalogue.ts'
+import type { SigningKey } from '../../src/job/envelope.ts'
+import type { Logger } from '../../src/log.ts'
+import type { Metrics } from '../../src/metrics.ts'
+import type { Queues } from '../../src/queue/engine.ts'
+import type { ReportFiles } from '../../src/report/files.ts'
+import type { Client } from '../../src/store/clients.ts'
+import type { Store } from '../../src/store/pool.ts'
+import type { Authenticate } from './authenticate.ts'
+import type { Desk } from './desk.ts'
+import type { Directory } from './directory.ts'
+
+/** Who a request is from, once its credentials were checked. */
+export interface Caller {
+  client: Client
+  /** UUID in lower case. */
+  userId: string
+  /** One of the client's, on whose behalf this request is. */
+  entityId: string
+  /** Those that the client was granted and the credentials claim. */
+  roles: readonly Role[]
+}
+
+export interface GatewaySettings {
+  audience: string
+  /** How long a write may take, ms. */
+  timeoutMs: number
+  /** Operations that wait for their answer at once. */
+  inFlightMax: number
+  /** Requests per client and minute; 0: no limit. */
+  rateLimit: number
+  /** Bytes of a batch's body. */
+  batchBytesMax: number
+  /** After so long an unanswered operation or chunk is queued again, ms. */
+  resendMs: number
+  /** Operations and batches are known as long as receipts are. */
+  receiptDays: number
+}
+
+export interface GatewayDeps {
+  settings: GatewaySettings
+  /** Acts as the database role `tokenmill_gateway`. */
+  store: Store
+  queues: Queues
+  reportFiles: ReportFiles
+  /** The key of the system client `gateway`. */
+  signingKey: SigningKey
+  /** Secret, the same in every gateway: keyed hashes are made under keys derived from it. */
+  hashKey: KeyObject
+  directory: Directory
+  authenticate: Authenticate
+  desk: Desk
+  clock: Clock
+  metrics: Metrics
+  log: Logger
+}
+
+/** The fastify instance that a route plugin adds its routes to. */
+export type GatewayApp = FastifyInstance<
+  RawServerDefault,
+  RawRequestDefaultExpression,
+  RawReplyDefaultExpression,
+  FastifyBaseLogger,
+  ZodTypeProvider
+>
+
+/** What the server itself needs, whatever its routes do. */
+export interface ServerDeps extends Pick<GatewayDeps, 'authenticate' | 'metrics' | 'log'> {
+  settings: Pick<GatewaySettings, 'rateLimit'>
+}
+
+/** `export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void`; it stands in routes.ts. */
+export type RoutePlugin<D = GatewayDeps> = (app: GatewayApp, deps: D) => void
+
+/** Who may call a route: anybody, or who has all of these roles (none: every client). Each route says it in its `config`. */
+export type Access = 'public' | readonly Role[]
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Not there on public routes. */
+    caller: Caller
+  }
+  interface FastifyContextConfig {
+    access?: Access
+    /** The body is a stream that may take its time: exempt from the limits of ordinary bodies. */
+    streams?: boolean
+  }
+}

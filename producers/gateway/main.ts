@@ -1,0 +1,118 @@
+// One gateway process: the desk, the directory and the server, wired. What it was handed is closed by its lifetime,
+// after what is opened here. It holds no key-encryption key.
+import type { KeyObject } from 'node:crypto'
+import { systemClock } from '../../src/clock.ts'
+import type { Config } from '../../src/config.ts'
+import type { SigningKey } from '../../src/job/envelope.ts'
+import type { Lifetime } from '../../src/lifetime.ts'
+import { describeError, type Logger } from '../../src/log.ts'
+import type { Metrics } from '../../src/metrics.ts'
+import type { Outbound } from '../../src/outbound.ts'
+import type { Queues } from '../../src/queue/engine.ts'
+import type { ReportFiles } from '../../src/report/files.ts'
+import type { Store } from '../../src/store/pool.ts'
+import * as signingKeys from '../../src/store/signing-keys.ts'
+import { importPublicJwk } from '../../src/vault/client-key.ts'
+import { openAuthenticate } from './authenticate.ts'
+import type { GatewayDeps } from './deps.ts'
+import { openDesk } from './desk.ts'
+import { openDirectory } from './directory.ts'
+import { openBearerFor } from './issuers.ts'
+import { listen } from './listen.ts'
+import { GATEWAY_DOCUMENT } from './openapi.ts'
+import { ROUTES } from './routes.ts'
+import { openServer, type Tls } from './server.ts'
+
+export interface Opened {
+  config: Pick<
+    Config,
+    | 'audience'
+    | 'gatewayTimeoutMs'
+    | 'gatewayInFlightMax'
+    | 'rateLimit'
+    | 'batchBytesMax'
+    | 'resendMs'
+    | 'receiptDays'
+    | 'jwtIssuers'
+    | 'httpHost'
+    | 'httpPort'
+  >
+  log: Logger
+  metrics: Metrics
+  lifetime: Lifetime
+  /** As the role `tokenmill_gateway`. */
+  store: Store
+  queues: Queues
+  outbound: Outbound
+  reportFiles: ReportFiles
+  signingKey: SigningKey
+  apiKeyKey: KeyObject
+  tls: Tls | undefined
+}
+
+export interface Gateway {
+  port: number
+  deps: GatewayDeps
+}
+
+const KEYS_MS = 60_000
+
+/** Listens. Throws `ConfigError` for a port that is taken. */
+export async function openGateway(opened: Opened): Promise<Gateway> {
+  const { config, log, metrics, lifetime, store, queues, reportFiles, signingKey, apiKeyKey, tls } = opened
+  const clock = systemClock
+  const settings = {
+    audience: config.audience,
+    timeoutMs: config.gatewayTimeoutMs,
+    inFlightMax: config.gatewayInFlightMax,
+    rateLimit: config.rateLimit,
+    batchBytesMax: config.batchBytesMax,
+    resendMs: config.resendMs,
+    receiptDays: config.receiptDays,
+  }
+  const installationKeys = await watchInstallationKeys(opened)
+  const desk = openDesk({ queues, signingKey, installationKeys, settings, clock, metrics, log })
+  lifetime.onClose('desk', desk.close)
+  await desk.ready
+  const directory = openDirectory(store, clock)
+  const bearer = openBearerFor(config, opened.outbound, clock)
+  const authenticate = openAuthenticate({ directory, apiKeyKey, bearer })
+  const hashKey = apiKeyKey
+  const deps: GatewayDeps = {
+    ...{
+      settings,
+      store,
+      queues,
+      reportFiles,
+      signingKey,
+      hashKey,
+      directory,
+      authenticate,
+      desk,
+      clock,
+      metrics,
+      log,
+    },
+  }
+  const app = await openServer(deps, { routes: ROUTES, document: GATEWAY_DOCUMENT, prefix: '', tls })
+  metrics.collectProcess()
+  const { httpHost: host, httpPort } = config
+  const place = { host, port: httpPort, setting: 'TOKENMILL_HTTP_PORT', hurry: desk.hurry }
+  const port = await listen(app, place, { lifetime, log })
+  return { port, deps }
+}
+
+/** Public keys of results by `kid`; a new one is known a minute later. */
+async function watchInstallationKeys({ store, lifetime, log }: Opened) {
+  const keys = new Map<string, { alg: signingKeys.PublicSigningKey['alg']; publicKey: KeyObject }>()
+  const read = async () => {
+    for (const { kid, alg, publicJwk } of await signingKeys.findPublic(store))
+      keys.set(kid, { alg, publicKey: importPublicJwk(publicJwk).key })
+  }
+  await read()
+  const timer = setInterval(() => {
+    read().catch(error => log.warn({ error: describeError(error) }, 'the keys of results could not be read'))
+  }, KEYS_MS)
+  lifetime.onClose('keys of results', () => clearInterval(timer))
+  return keys
+}

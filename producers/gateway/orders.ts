@@ -1,0 +1,100 @@
+// The listing of orders, and of those who made them, which is deprecated (INTERFACE 4). A caller sees the orders of its
+// own entity; they are taken in elsewhere (`tokenmill ingest orders`).
+import { z } from 'zod'
+import { Fault } from '../../src/errors.ts'
+import { Order } from '../../src/orders/order.ts'
+import { OrderFilter, OrderQuery } from '../../src/orders/query.ts'
+import { findCreators, search } from '../../src/store/orders.ts'
+import type { Caller, GatewayApp, GatewayDeps } from './deps.ts'
+import { type Decline, declineFor } from './faces.ts'
+import { decline } from './replies.ts'
+import { ERRORS } from './report-records.ts'
+
+const ORDERS = '/oidc/orders'
+const TAGS = ['Orders']
+
+/** RFC 9745 and RFC 8594: deprecated since, and gone at the earliest. */
+const DEPRECATION = {
+  deprecation: `@${Date.UTC(2026, 0, 1) / 1000}`,
+  sunset: new Date(Date.UTC(2027, 11, 31, 23, 59, 59)).toUTCString(),
+  link: `<${ORDERS}>; rel="successor-version"`,
+} as const
+
+const OrderList = z.strictObject({
+  orders: z.array(Order.extend({ createdDate: z.iso.datetime(), modifiedDate: z.iso.datetime() })),
+  metadata: z.strictObject({
+    totalPages: z.int().min(0),
+    pageNumber: z.int().min(1),
+    pageSize: z.int().min(1),
+    totalItems: z.int().min(0),
+  }),
+})
+
+const Creators = z.array(z.strictObject({ createdUserUid: z.guid(), createdBy: z.string() }))
+
+export function orderRoutes(app: GatewayApp, deps: GatewayDeps): void {
+  const { store } = deps
+  const noteCaller = openCallers(deps)
+
+  app.route({
+    method: 'GET',
+    url: ORDERS,
+    config: { access: ['REPORT_READ'] },
+    schema: {
+      operationId: 'listOrders',
+      summary: 'Lists orders, page by page',
+      tags: TAGS,
+      querystring: OrderQuery,
+      response: { 200: OrderList, ...ERRORS },
+    },
+    handler: async ({ query, caller }, reply) => {
+      const found = await search(store, caller.entityId, query).catch(tooLong)
+      if ('status' in found) return decline(reply, found)
+      const { orders, totalItems } = found
+      const { pageNumber, pageSize } = query
+      const totalPages = Math.ceil(totalItems / pageSize)
+      return reply.code(200).send({ orders, metadata: { totalPages, pageNumber, pageSize, totalItems } })
+    },
+  })
+
+  app.route({
+    method: 'GET',
+    url: `${ORDERS}/creators`,
+    config: { access: ['REPORT_READ'] },
+    // Also where a parameter or a role is refused.
+    onRequest: async (_request, reply) => {
+      reply.headers(DEPRECATION)
+    },
+    schema: {
+      operationId: 'listOrderCreators',
+      summary: 'Lists who made orders, by name; GET /orders has them beside each order',
+      tags: TAGS,
+      deprecated: true,
+      querystring: OrderFilter,
+      response: { 200: Creators, ...ERRORS },
+    },
+    handler: async ({ query, caller }, reply) => {
+      noteCaller(caller)
+      const found = await findCreators(store, caller.entityId, query).catch(tooLong)
+      return 'status' in found ? decline(reply, found) : reply.code(200).send(found)
+    },
+  })
+}
+
+function tooLong(error: unknown): Decline {
+  if (error instanceof Fault && error.code === 'deadline') return declineFor('search_too_long', 'query')
+  throw error
+}
+
+const CALLERS_MAX = 10_000
+
+/** Counts every call, and names each client once: those who have to be told before the operation goes. */
+function openCallers({ metrics, log }: Pick<GatewayDeps, 'metrics' | 'log'>): (caller: Caller) => void {
+  const named = new Set<string>()
+  return ({ client: { clientId } }) => {
+    metrics.deprecatedCalls.inc({ operation: 'listOrderCreators' })
+    if (named.has(clientId) || named.size >= CALLERS_MAX) return
+    named.add(clientId)
+    log.info({ client: clientId, operation: 'listOrderCreators' }, 'a deprecated operation is called')
+  }
+}

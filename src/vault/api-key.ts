@@ -1,0 +1,48 @@
+// API keys of those who speak HTTP: kept as a keyed hash, compared in constant time. The hash's key is a data key of
+// the vault; a process that has no key-encryption key is handed it, alone, in a file.
+import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { ConfigError } from '../config.ts'
+import { Secret } from '../secret.ts'
+
+const KEY_BYTES = 32
+const NO_HASH = Buffer.alloc(KEY_BYTES)
+
+/** 32 bytes. */
+export function hashApiKey(key: KeyObject, userId: string, apiKey: Secret): Buffer {
+  return createHmac('sha256', key).update(`${userId.toLowerCase()}\n${apiKey.reveal()}`, 'utf8').digest()
+}
+
+/** Takes as long for a user who has no key (`null`) as for one who has another. */
+export function apiKeyMatches(key: KeyObject, userId: string, apiKey: Secret, stored: Buffer | null): boolean {
+  const equal = timingSafeEqual(hashApiKey(key, userId, apiKey), stored?.length === KEY_BYTES ? stored : NO_HASH)
+  return equal && stored !== null
+}
+
+/** The text of the key's file: a JWK, which is a secret. */
+export function apiKeyFileText(key: KeyObject): Secret {
+  return new Secret(`${JSON.stringify({ ...key.export({ format: 'jwk' }), use: 'tokenmill-api-key' }, null, 2)}\n`)
+}
+
+/** Throws `ConfigError` where the file is absent or is no such key. */
+export async function readApiKeyFile(path: string): Promise<KeyObject> {
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    const what =
+      error.code === 'ENOENT' ? 'is not there; `tokenmill schema upgrade` makes it' : `can't be read (${error.code})`
+    throw new ConfigError(`${path} ${what}`)
+  })
+  const raw = rawOf(text)
+  if (raw?.length !== KEY_BYTES) throw new ConfigError(`${path} is not the key of API keys`)
+  const key = createSecretKey(raw)
+  raw.fill(0)
+  return key
+}
+
+function rawOf(text: string): Buffer | undefined {
+  try {
+    const { kty, k } = JSON.parse(text) as { kty?: unknown; k?: unknown }
+    return kty === 'oct' && typeof k === 'string' ? Buffer.from(k, 'base64url') : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,68 @@
+// The public keys of one issuer of JWTs, from the JWKS that the operator named: fetched when a key is asked for that
+// isn't known, at most once in thirty seconds. Fetching itself is handed in.
+import type { Clock } from '../clock.ts'
+import { ConfigError } from '../config.ts'
+import type { Algorithm } from '../job/signature.ts'
+import type { VerifyingKey } from './bearer.ts'
+import { importPublicJwk, type Jwk } from './client-key.ts'
+
+/** The text at `url`, or a throw. */
+export type FetchJwks = (url: string) => Promise<string>
+
+export interface IssuerKeys {
+  /** The key of this `kid`, if it is for `alg`. */
+  find(kid: string, alg: Algorithm): Promise<VerifyingKey | undefined>
+}
+
+const REFETCH_MS = 30_000
+/** A key that was taken back is believed for at most so long. */
+const BELIEVED_MS = 10 * 60_000
+const KEYS_MAX = 64
+
+export function openIssuerKeys(url: string, fetchJwks: FetchJwks, clock: Clock): IssuerKeys {
+  let keys = new Map<string, Jwk>()
+  let triedAt = Number.NEGATIVE_INFINITY
+  let fetchedAt = Number.NEGATIVE_INFINITY
+  let fetching: Promise<void> | undefined
+
+  async function refetch(): Promise<void> {
+    triedAt = clock()
+    try {
+      keys = readJwks(await fetchJwks(url))
+      fetchedAt = triedAt
+    } catch {
+      // Nobody is let in by it: what was known before holds while it may be believed.
+    }
+  }
+  return {
+    async find(kid, alg) {
+      const stale = clock() - fetchedAt > BELIEVED_MS
+      if ((stale || !keys.has(kid)) && clock() - triedAt >= REFETCH_MS) {
+        fetching ??= refetch().finally(() => {
+          fetching = undefined
+        })
+      }
+      await fetching
+      const jwk = clock() - fetchedAt > BELIEVED_MS + REFETCH_MS ? undefined : keys.get(kid)
+      return jwk && importFor(jwk, alg)
+    },
+  }
+}
+
+function readJwks(text: string): Map<string, Jwk> {
+  const { keys } = JSON.parse(text) as { keys?: unknown }
+  if (!Array.isArray(keys)) throw new TypeError('not a JWKS')
+  const named = (keys.slice(0, KEYS_MAX) as Jwk[]).filter(jwk => typeof jwk?.['kid'] === 'string')
+  return new Map(named.map(jwk => [String(jwk['kid']), jwk]))
+}
+
+/** Issuers often leave `alg` out of an RSA key: it then serves either of the two. */
+function importFor(jwk: Jwk, alg: Algorithm): VerifyingKey | undefined {
+  try {
+    const imported = importPublicJwk({ ...jwk, alg: jwk['alg'] ?? alg })
+    return imported.alg === alg ? { alg, publicKey: imported.key } : undefined
+  } catch (error) {
+    if (error instanceof ConfigError) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,44 @@
+// An HTTP client for many requests: connections of its own that stay open, and answers as they are.
+import { Agent, type IncomingHttpHeaders, request } from 'node:http'
+
+export interface Sent {
+  method: string
+  path: string
+  headers?: Record<string, string>
+  body?: string | Buffer | undefined
+}
+
+export interface Received {
+  status: number
+  headers: IncomingHttpHeaders
+  text: string
+}
+
+export interface KeepAlive {
+  send(sent: Sent): Promise<Received>
+  close(): void
+}
+
+export function openKeepAlive(port: number, connections: number): KeepAlive {
+  const agent = new Agent({ keepAlive: true, maxSockets: connections, maxFreeSockets: connections })
+  return {
+    send: ({ method, path, headers = {}, body }) =>
+      new Promise((resolve, reject) => {
+        const asked = request({ host: '127.0.0.1', port, method, path, headers, agent }, answer => {
+          const chunks: Buffer[] = []
+          answer.on('data', chunk => chunks.push(chunk as Buffer))
+          answer.on('end', () =>
+            resolve({
+              status: answer.statusCode ?? 0,
+              headers: answer.headers,
+              text: Buffer.concat(chunks).toString('utf8'),
+            }),
+          )
+          answer.on('error', reject)
+        })
+        asked.on('error', reject)
+        asked.end(body)
+      }),
+    close: () => agent.destroy(),
+  }
+}
