@@ -1,6 +1,6 @@
 // An ask under its client's signature: the job as it lies in the queue. It doesn't send anything.
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
-import { CATALOGUE, ROLES, type Role } from '../src/job/catalogue.ts'
+import { CATALOGUE, type Kind, ROLES, type Role } from '../src/job/catalogue.ts'
 import { Claims, ENVELOPE, type JobData, lifetimeOf, type SigningKey, sign } from '../src/job/envelope.ts'
 import { jobId } from '../src/job/ids.ts'
 import { clearNumbersOf, nameRefusal } from '../src/job/own-card.ts'
@@ -14,6 +14,8 @@ export interface Identity {
   entityId: string
   /** Default: all; what takes effect are those that the client was granted. */
   roles?: readonly Role[] | undefined
+  /** The client whose job this is, where a system client signs for it. */
+  onBehalfOf?: string | undefined
   /** The installation's name; default `tokenmill`. */
   audience?: string | undefined
   signingKey: SigningKey
@@ -39,23 +41,28 @@ export interface Signed {
 /** Signs `ask` as of `now` (ms). Refuses what every worker would. */
 export async function signAsk(
   identity: Identity,
-  ask: Ask,
+  ask: Omit<Ask, 'kind'> & { kind: Kind },
   options: EnvelopeOptions,
   now: number,
 ): Promise<Signed | Refusal> {
+  const { onBehalfOf } = identity
   const { jti, reference, sequence, expiresInMs, replyTo } = options
   if (sequence !== undefined && !CATALOGUE[ask.kind].sequenced) return refuse('sequence_not_allowed', 'body.sequence')
-  const iat = Math.floor(now / 1000)
+  // Whole seconds are what clients send; our own roles, whose time-outs are short, are exact.
+  const whole = onBehalfOf === undefined
+  const iat = whole ? Math.floor(now / 1000) : now / 1000
+  const lifetimeS = expiresInMs === undefined ? undefined : expiresInMs / 1000
   const claims = parse(
     Claims,
     defined({
       iss: identity.signingKey.clientId,
+      client_id: onBehalfOf,
       aud: identity.audience ?? 'tokenmill',
       sub: identity.userId,
       entity_id: identity.entityId,
       roles: identity.roles ?? ROLES,
       iat,
-      exp: expiresInMs === undefined ? undefined : iat + Math.ceil(expiresInMs / 1000),
+      exp: lifetimeS === undefined ? undefined : iat + (whole ? Math.ceil(lifetimeS) : lifetimeS),
       jti,
       kind: ask.kind,
       request: ask.request,
@@ -75,11 +82,11 @@ export async function signAsk(
   if (jws.length > ENVELOPE.jwsBytesMax) return refuse('field_length', 'body')
   if (ask.block !== undefined && ask.block.length > ENVELOPE.blockBytesMax) return refuse('field_length', 'body.block')
   const data = ask.block === undefined ? { jws } : { jws, block: ask.block }
-  return { id: jobId(identity.signingKey.clientId, jti), data, expiresAt: exp }
+  return { id: jobId(onBehalfOf ?? identity.signingKey.clientId, jti), data, expiresAt: exp }
 }
 
 /** Whether the shorter lifetime of card data holds. */
-export function holdsCard(ask: Ask): boolean {
+export function holdsCard(ask: Pick<Ask, 'request'>): boolean {
   return ask.request['encrypted_card'] !== undefined
 }
 

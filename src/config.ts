@@ -3,6 +3,9 @@ import { isAbsolute, resolve } from 'node:path'
 import { z } from 'zod'
 
 const port = z.coerce.number().int().min(0).max(65535)
+const HOSTS = /^(([a-z0-9.-]{1,253}|\[[0-9a-f:.]{2,45}\])(:\d{1,5})?(,(?=.)|$)){0,64}$/i
+/** `issuer=URL`: an issuer's name holds no `=`, no comma and no blank. */
+const ISSUERS = /^([!-+\--<>-~]{1,256}=https?:\/\/[^,\s]{1,1000}(,(?=.)|$)){0,16}$/
 const days = (least: number) => z.coerce.number().int().min(least).max(3650)
 
 const Environment = z.object({
@@ -46,6 +49,27 @@ const Environment = z.object({
   TOKENMILL_LOCK_SECONDS: z.coerce.number().min(1).max(3600).default(60),
   TOKENMILL_RESEND_SECONDS: z.coerce.number().min(1).max(3600).default(60),
   TOKENMILL_PROCESSES: z.coerce.number().int().min(1).max(64).optional(),
+  TOKENMILL_GATEWAY_TIMEOUT_SECONDS: z.coerce.number().min(0.1).max(600).default(30),
+  TOKENMILL_GATEWAY_INFLIGHT: z.coerce.number().int().min(1).max(100_000).default(1_000),
+  TOKENMILL_BATCH_BODY_MB: z.coerce.number().int().min(1).max(1_048_576).default(4_096),
+  TOKENMILL_RATE_LIMIT: z.coerce.number().int().min(0).max(10_000_000).default(0),
+  TOKENMILL_JWT_ISSUERS: z.string().regex(ISSUERS, 'must be issuer=https://jwks-url, comma-separated').default(''),
+  TOKENMILL_TLS_CERT: z.string().min(1).optional(),
+  TOKENMILL_TLS_KEY: z.string().min(1).optional(),
+  TOKENMILL_PRIVATE_HOSTS: z
+    .string()
+    .regex(HOSTS, 'must be host or host:port, comma-separated; an IPv6 address in brackets')
+    .default(''),
+  TOKENMILL_SCHEME_FILE: z.string().min(1).optional(),
+  REPORTS_URL: z
+    .string()
+    .regex(
+      /^(file:\/\/\/\S+|s3:\/\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/[!-~]*)?)$/,
+      'must be file:///folder or s3://bucket/prefix',
+    )
+    .optional(),
+  TOKENMILL_REPORT_DAYS: days(1).default(400),
+  TOKENMILL_SCHEDULE_LATE_MINUTES: z.coerce.number().min(1).max(10_080).default(30),
 })
 
 export interface Config {
@@ -70,6 +94,27 @@ export interface Config {
   /** After so long an unanswered job of `migrate` or `submit` is sent again. */
   resendMs: number
   processes: number | undefined
+  /** How long a write over HTTP waits for its answer. */
+  gatewayTimeoutMs: number
+  /** Writes over HTTP that wait at once, per gateway. */
+  gatewayInFlightMax: number
+  /** HTTP requests per client and minute; 0: no limit. */
+  rateLimit: number
+  /** The body of a batch over HTTP. */
+  batchBytesMax: number
+  /** Whose JWTs are believed: issuer → URL of its JWKS. */
+  jwtIssuers: ReadonlyMap<string, string>
+  /** Files of the gateway's certificate chain and key, PEM; both or neither. */
+  tls: { certFile: string; keyFile: string } | undefined
+  /** Outgoing requests may go to these although they lie inside, and by http: `host` or `host:port`. */
+  privateHosts: string[]
+  /** Which networks and providers make scheme tokens and third-party tokens. */
+  schemeFile: string | undefined
+  /** Where report files lie; `<data dir>/reports`. */
+  reportsUrl: string | undefined
+  reportDays: number
+  /** After so long a run of a schedule that hasn't ended is late. */
+  scheduleLateMs: number
 }
 
 /** A setting that is wrong: exit 78 (EX_CONFIG), with one line that names it. */
@@ -109,7 +154,30 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     lockMs: e.TOKENMILL_LOCK_SECONDS * 1000,
     resendMs: e.TOKENMILL_RESEND_SECONDS * 1000,
     processes: e.TOKENMILL_PROCESSES,
+    gatewayTimeoutMs: Math.round(e.TOKENMILL_GATEWAY_TIMEOUT_SECONDS * 1000),
+    gatewayInFlightMax: e.TOKENMILL_GATEWAY_INFLIGHT,
+    rateLimit: e.TOKENMILL_RATE_LIMIT,
+    batchBytesMax: e.TOKENMILL_BATCH_BODY_MB * 1024 * 1024,
+    jwtIssuers: issuersOf(e.TOKENMILL_JWT_ISSUERS),
+    tls: tlsOf(e.TOKENMILL_TLS_CERT, e.TOKENMILL_TLS_KEY),
+    privateHosts: e.TOKENMILL_PRIVATE_HOSTS.toLowerCase().split(',').filter(Boolean),
+    schemeFile: e.TOKENMILL_SCHEME_FILE ? resolve(e.TOKENMILL_SCHEME_FILE) : undefined,
+    reportsUrl: e.REPORTS_URL,
+    reportDays: e.TOKENMILL_REPORT_DAYS,
+    scheduleLateMs: e.TOKENMILL_SCHEDULE_LATE_MINUTES * 60_000,
   }
+}
+
+function issuersOf(text: string): Map<string, string> {
+  const pairs = text.split(',').filter(Boolean)
+  return new Map(pairs.map(pair => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]))
+}
+
+function tlsOf(certFile: string | undefined, keyFile: string | undefined): Config['tls'] {
+  if (certFile === undefined && keyFile === undefined) return undefined
+  if (certFile === undefined) throw new ConfigError('TOKENMILL_TLS_CERT: must be set where TOKENMILL_TLS_KEY is')
+  if (keyFile === undefined) throw new ConfigError('TOKENMILL_TLS_KEY: must be set where TOKENMILL_TLS_CERT is')
+  return { certFile: resolve(certFile), keyFile: resolve(keyFile) }
 }
 
 /** Where the store is: a PostgreSQL of the operator's, the embedded one, or none (a pure producer). */

@@ -39,7 +39,9 @@ describe('the pages', () => {
   const pages = [
     'README.md',
     'CHANGELOG.md',
-    ...['architecture', 'migration', 'operating', 'performance', 'security', 'upstream'].map(name => `docs/${name}.md`),
+    ...['architecture', 'migration', 'operating', 'performance', 'security', 'simulator', 'upstream'].map(
+      name => `docs/${name}.md`,
+    ),
   ]
 
   it.each(pages)('%s links to nothing that is not there', path => {

@@ -12,6 +12,7 @@ const ROOMS: Record<string, readonly string[]> = {
   src: [],
   'src/token': [],
   'src/rsql': [],
+  'src/orders': ['src/job'],
   'src/three-ds': ['src/job', 'src/token'],
   'src/three-ds/connector': ['src/three-ds'],
   'src/embedded': [],
@@ -22,18 +23,26 @@ const ROOMS: Record<string, readonly string[]> = {
   'src/scheme': ['src/job', 'src/token'],
   'src/report': ['src/job', 'src/token', 'src/rsql'],
   // The store doesn't know that there is a queue, nor the queue that there is a store.
-  'src/store': ['src/job', 'src/token', 'src/rsql', 'src/report', 'src/three-ds'],
+  'src/store': ['src/job', 'src/token', 'src/rsql', 'src/report', 'src/three-ds', 'src/orders'],
   'src/queue': ['src/job'],
   // Producers and workers meet only in the contract. A producer runs where there is no store.
   producers: ['src/job', 'src/token', 'src/vault', 'src/queue'],
   'producers/migrate': ['producers', 'src/job', 'src/token', 'src/vault', 'src/queue'],
-  'producers/ingest': ['producers', 'producers/migrate', 'src/job', 'src/token', 'src/queue', 'src/store'],
-  'producers/schedule': ['producers', 'src/job', 'src/queue', 'src/store'],
+  'producers/ingest': [
+    'producers',
+    'producers/migrate',
+    'src/job',
+    'src/token',
+    'src/queue',
+    'src/store',
+    'src/orders',
+  ],
+  'producers/schedule': ['producers', 'src/job', 'src/token', 'src/queue', 'src/store'],
   'producers/gateway': [
     'producers',
     'producers/migrate',
     ...['src/job', 'src/token', 'src/vault', 'src/queue', 'src/store', 'src/report', 'src/rsql', 'src/scheme'],
-    ...['src/three-ds', 'src/three-ds/connector'],
+    ...['src/three-ds', 'src/three-ds/connector', 'src/orders'],
   ],
   workers: ['src/job', 'src/token', 'src/vault', 'src/scheme', 'src/report', 'src/rsql', 'src/store', 'src/queue'],
 }
@@ -78,7 +87,7 @@ const PACKAGES: Record<string, readonly string[]> = {
 }
 
 /** No clock, chance or I/O: they are told. */
-const PURE = ['src/token', 'src/rsql', 'src/three-ds']
+const PURE = ['src/token', 'src/rsql', 'src/three-ds', 'src/orders']
 const IMPURE = /\bDate\.now\(|\bnew Date\(\)|\bMath\.random\(|\brandom(Bytes|UUID|Int)\b|\bprocess\.|\bfetch\(/
 const IMPURE_MODULES = /^node:(?!assert|buffer|util)/
 

@@ -2,7 +2,7 @@
 // Transactions are opened and run again here, never by a handler; the receipt, written under its lock, is what makes
 // an effect happen once. It decides nothing about cards: that is the handlers' and the rules'.
 import { Fault, isRefusal, type Refusal, refuse } from '../src/errors.ts'
-import { addresseeOf, CATALOGUE, type Kind } from '../src/job/catalogue.ts'
+import { addresseeOf, CATALOGUE, type Kind, requestOf } from '../src/job/catalogue.ts'
 import { envelopeDigest } from '../src/job/digest.ts'
 import { Claims, lifetimeOf } from '../src/job/envelope.ts'
 import { receiptId as receiptIdOf } from '../src/job/ids.ts'
@@ -19,7 +19,8 @@ import { noteDrop } from './drops.ts'
 import { handlerOf } from './handlers.ts'
 import { isNamedAfterItsCard, withoutOwnCard } from './own-card.ts'
 import { answerAgain, remember, tellWithoutReceipt } from './remember.ts'
-import { type Decision, type Handler, noEffect, type Selection, type Work } from './work.ts'
+import { settleOwed } from './scheme/owed.ts'
+import { type Decision, type Handler, NotYet, noEffect, type Selection, type Work } from './work.ts'
 
 /** How often one attempt decides anew after somebody else changed the same rows first. */
 const RERUNS_MAX = 25
@@ -53,7 +54,7 @@ export async function attempt(
   if (isRefusal(claims)) return refuseEnvelope(unshaped(authentic, now, job.attempt), claims, deps)
   const work = workOf(authentic, claims.value, now, job.attempt)
   // As it was sent: a schema's copy has lost what can't be copied, and that would pass unseen.
-  const request = parse(CATALOGUE[claims.value.kind].request, authentic.payload['request'], 'body')
+  const request = parse(requestOf(claims.value.kind, claims.value.iss), authentic.payload['request'], 'body')
   if (isRefusal(request)) return refuseEnvelope(work, request, deps)
   work.request = request.value
   seen({ kind: claims.value.kind, work })
@@ -108,10 +109,16 @@ async function walk(
     // its card away by its names leaves nothing that would keep them.
     if (isRefusal(prepared) && (CATALOGUE[claims.kind].bulk || (await isNamedAfterItsCard(work, deps))))
       return refuseEnvelope(work, prepared, deps)
-    const decision: Decision = isRefusal(prepared) ? noEffect(prepared) : await handler.decide(work, prepared, deps)
     try {
+      // A probe tries records, not the outside.
+      const reached: unknown =
+        isRefusal(prepared) || !handler.reach || selection.probe
+          ? prepared
+          : await handler.reach(work, prepared, deps, stored)
+      const decision: Decision = isRefusal(reached) ? noEffect(reached) : await handler.decide(work, reached, deps)
       return await remember(work, digest, decision, stored, deps, selection.probe !== undefined)
     } catch (error) {
+      if (error instanceof NotYet) return { end: 'later', ms: error.ms }
       if (!(error instanceof LostRace)) throw error
       deps.metrics.reruns.inc({ kind: claims.kind })
       await new Promise(resolve => setTimeout(resolve, Math.random() * 4 * run))
@@ -142,6 +149,7 @@ export async function answerFault(work: Work<unknown>, deps: Deps): Promise<void
 }
 
 async function tellOnly(work: Work<unknown>, refusal: Refusal, deps: Deps): Promise<void> {
+  if (await settleOwed(work, refusal, deps)) return
   const told = await withoutOwnCard(work, deps)
   if (!(await hasReplyQueue(work, deps))) delete told.claims.reply_to
   await tellWithoutReceipt(told, { fields: fieldsOf(refusal) }, deps)

@@ -1,8 +1,10 @@
 // What the line and its handlers are handed: everything a worker process opened, and nothing it could open itself.
 import type { Clock } from '../src/clock.ts'
+import type { SigningKey } from '../src/job/envelope.ts'
 import type { Logger } from '../src/log.ts'
 import type { Metrics } from '../src/metrics.ts'
 import type { Queues } from '../src/queue/engine.ts'
+import type { Schemes } from '../src/scheme/open.ts'
 import type { Store } from '../src/store/pool.ts'
 import type { KeyRing } from '../src/vault/ring.ts'
 import type { Announcer } from './announce.ts'
@@ -18,8 +20,16 @@ export interface Deps {
   clock: Clock
   metrics: Metrics
   log: Logger
+  /** Undefined where no scheme token network is set up. */
+  outside?: Outside | undefined
   /** Sees each record before it is decided, be it of a chunk or a job of its own. Tests make it misbehave; production has none. */
   inspect?: (record: { line?: number; reference?: string | undefined }) => void
+}
+
+export interface Outside {
+  schemes: Pick<Schemes, 'mdes' | 'network'>
+  /** The system client `worker`: signs the reversals of what was done outside in vain. */
+  signingKey: SigningKey
 }
 
 export interface Settings {

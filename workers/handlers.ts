@@ -2,6 +2,7 @@
 import type { Kind } from '../src/job/catalogue.ts'
 import { report } from './report.ts'
 import { reversal } from './reversal.ts'
+import { schemeToken } from './scheme-token.ts'
 import { tokenBatch } from './token-batch.ts'
 import { tokenCreate } from './token-create.ts'
 import { tokenLifecycle } from './token-lifecycle.ts'
@@ -14,7 +15,7 @@ const HANDLERS = {
   'token-update': tokenUpdate,
   'token-lifecycle': tokenLifecycle,
   'token-batch': tokenBatch,
-  'scheme-token': null,
+  'scheme-token': schemeToken,
   'transaction-batch': transactionBatch,
   report,
   reversal,

@@ -9,6 +9,7 @@ import { scrubFailed, trimFailed } from '../src/queue/failed.ts'
 import type { ReportFiles } from '../src/report/files.ts'
 import * as replyQueues from '../src/store/reply-queues.ts'
 import * as retention from '../src/store/retention.ts'
+import { sweepThreeDs } from '../src/store/three-ds-retention.ts'
 import type { Deps } from './deps.ts'
 import { every } from './every.ts'
 import { sweepReports } from './report-sweep.ts'
@@ -27,6 +28,7 @@ export function startHousekeeping(
   const stops = [
     every(MINUTE_MS, () => tidyFailed(deps), deps),
     every(HOUR_MS, () => retention.sweep(deps.store, receiptDays, deps.clock()), deps),
+    every(HOUR_MS, () => sweepThreeDs(deps.store, deps.clock()), deps),
     every(HOUR_MS, () => removeUnread(deps), deps),
     every(HOUR_MS, () => sweepReports(deps, deps.files, reportDays, deps.clock()), deps),
   ]

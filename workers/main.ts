@@ -4,7 +4,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { systemClock } from '../src/clock.ts'
 import type { Config } from '../src/config.ts'
 import { Fault } from '../src/errors.ts'
-import { CATALOGUE, KINDS, type Kind } from '../src/job/catalogue.ts'
+import { CATALOGUE, KINDS, type Kind, resultsQueue } from '../src/job/catalogue.ts'
 import type { InstallationKey } from '../src/job/result.ts'
 import { type Lifetime, untilSignal } from '../src/lifetime.ts'
 import { describeError, type Logger } from '../src/log.ts'
@@ -18,12 +18,13 @@ import type { KeyRing } from '../src/vault/ring.ts'
 import { type Asked, openCell, type Told } from './alone.ts'
 import { type AnnouncerOptions, openAnnouncer } from './announce.ts'
 import { watchClock } from './clock-skew.ts'
-import type { Deps } from './deps.ts'
+import type { Deps, Outside } from './deps.ts'
 import { openDirectory } from './directory.ts'
 import { every } from './every.ts'
 import { measureQueues } from './gauges.ts'
 import { bodyOfRow } from './replay.ts'
 import { giveUp, runJob, works } from './run-job.ts'
+import { startSchemeLoop } from './scheme/loop.ts'
 
 /** What the process's main file opened and will close. */
 export interface Opened {
@@ -36,6 +37,7 @@ export interface Opened {
   kek: KeyProvider
   ring: KeyRing
   installationKey: InstallationKey
+  outside: Outside | undefined
 }
 
 export interface RunOptions {
@@ -62,7 +64,7 @@ export function kindsOf(role: WorkerRole, named: readonly string[] | undefined):
 
 /** Works until it is told to stop or its supervisor is gone. What was `opened` is closed by `lifetime`, after what is opened here. */
 export async function runWorkers(opened: Opened, { env, inspect }: RunOptions): Promise<void> {
-  const { config, log, metrics, lifetime } = opened
+  const { config, log, metrics, lifetime, queues } = opened
   const role = roleOf(env)
   const deps = await openDeps(opened, inspect)
   if (env['TOKENMILL_CELL'] === '1') return answerAsked(deps)
@@ -77,6 +79,14 @@ export async function runWorkers(opened: Opened, { env, inspect }: RunOptions): 
     'sweep',
     every(SWEEP_MS, () => deps.announcer.sweep(SWEEP_AGE_MS), deps),
   )
+  if (role === 'interactive' && deps.outside) {
+    lifetime.onClose('scheme tokens', startSchemeLoop(deps))
+    // Nobody waits for the answers to reversals of our own; read, they don't pile up.
+    const read = queues.work(resultsQueue(deps.outside.signingKey.clientId), async () => ({ done: true }), {
+      concurrency: 1,
+    })
+    lifetime.onClose('own results', () => read.close(CLOSE_MS))
+  }
   metrics.collectProcess()
   const ops = await openWorkerOps(config, deps, skew.tooFar)
   lifetime.onClose('ops', ops.close)
@@ -91,7 +101,7 @@ export function roleOf(env: NodeJS.ProcessEnv): WorkerRole {
 }
 
 async function openDeps(
-  { config, log, metrics, lifetime, store, queues, kek, ring, installationKey }: Opened,
+  { config, log, metrics, lifetime, store, queues, kek, ring, installationKey, outside }: Opened,
   inspect: Deps['inspect'],
 ): Promise<Deps> {
   const directory = await openDirectory(store, queues, kek, systemClock)
@@ -110,6 +120,7 @@ async function openDeps(
     clock: systemClock,
     metrics,
     log,
+    outside,
     ...(inspect ? { inspect } : {}),
   }
 }

@@ -10,6 +10,7 @@ import { type Answer, tell } from './answer.ts'
 import type { End } from './attempt.ts'
 import type { Deps } from './deps.ts'
 import { answerOfReceipt } from './replay.ts'
+import { queueReversal } from './scheme/queue-reversal.ts'
 import { type Decision, isChunk, type Settled, type Work } from './work.ts'
 
 /** Thrown to roll a probe back: nothing of it is kept. */
@@ -29,7 +30,7 @@ export async function remember(
     .transaction(
       async db => {
         const tell = async (settled: Settled) => {
-          const receipt = receiptOf(work, requestDigest, settled, previous, deps.clock())
+          const receipt = receiptOf(work, requestDigest, settled, previous, deps.clock(), decision.reversal)
           const told = previous
             ? await receipts.revise(db, { ...receipt, revision: previous.revision })
             : await receipts.insert(db, receipt)
@@ -56,7 +57,8 @@ export async function remember(
       throw error
     })
   if (!written) return { end: 'done', outcome: 'SUCCEEDED' }
-  const { settled, told } = written
+  const { told } = written
+  const settled = decision.after ? await decision.after(written.settled) : written.settled
   if (!told) {
     await tellWithoutReceipt(work, partsOf(settled), deps)
     return { end: 'done', outcome: 'SUCCEEDED' }
@@ -64,13 +66,20 @@ export async function remember(
   const { receipt, outboxId, revision } = told
   deps.metrics.receipts.inc({ kind: work.claims.kind, status: receipt.status })
   if (receipt.counts) noteRecords(work, receipt.counts, deps)
-  const message = tell({ ...partsOf(settled), ...headOf(work, receipt.completedAt), revision })
+  const reversalStatus = receipt.reversal ?? undefined
+  const message = tell({
+    ...partsOf(settled),
+    ...headOf(work, receipt.completedAt),
+    revision,
+    ...(reversalStatus ? { reversalStatus } : {}),
+  })
   await deps.announcer.publish({ ...addressOf(work), outboxId, revision, ...message })
+  if (receipt.reversal === 'REQUIRED') await queueReversal(receipt, deps)
   return { end: 'done', outcome: receipt.status === 'FAILED' ? 'FAILED' : 'SUCCEEDED' }
 }
 
-function noteRecords({ request }: Work<unknown>, counts: Counts, { metrics }: Deps): void {
-  const kind = (request as TokenBatch).record_kind
+function noteRecords({ request, claims }: Work<unknown>, counts: Counts, { metrics }: Deps): void {
+  const kind = (request as Partial<TokenBatch>).record_kind ?? claims.kind
   for (const outcome of OUTCOMES) if (counts[outcome] > 0) metrics.records.inc({ kind, outcome }, counts[outcome])
 }
 
@@ -147,6 +156,7 @@ function receiptOf(
   settled: Settled,
   previous: Receipt | undefined,
   completedAt: number,
+  reversal: Decision['reversal'],
 ): Receipt {
   const { claims, client, receiptId, envelopeDigest, attempt, acceptedAt } = work
   const base: Receipt = {
@@ -170,6 +180,7 @@ function receiptOf(
     outcomes: null,
     failedRecords: 0,
     revision: previous?.revision ?? 1,
+    reversal: reversal ?? null,
     attempt,
     acceptedAt,
     completedAt,

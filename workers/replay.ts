@@ -12,6 +12,7 @@ import * as reports from '../src/store/reports.ts'
 import * as tokens from '../src/store/tokens.ts'
 import { type Answer, tell } from './answer.ts'
 import type { Directory } from './directory.ts'
+import { shownScheme } from './scheme/shown.ts'
 
 interface Readers {
   store: Store
@@ -26,7 +27,9 @@ export async function answerOfReceipt(receipt: Receipt, { store, directory }: Re
   if (kind === 'report' && refusal === null)
     return { ...head, success: { code: 200, record: await reportOf(receipt, store) } }
   const [token] = refusal !== null || tokenId === null ? [] : await tokens.findByIds(store, [tokenId])
-  return { ...head, ...recall(receipt, token, await directory.binRange(token?.binRange ?? null)) }
+  const range = await directory.binRange(token?.binRange ?? null)
+  const scheme = token && (await shownScheme(token.tokenId, await directory.scope(token.tokenScope), { store }))
+  return { ...head, ...recall(receipt, token, range, scheme) }
 }
 
 /** Its receipt names the report by uid, as its outcome; reports are kept longer than receipts. */

@@ -7,6 +7,7 @@ import type { Secret } from '../src/secret.ts'
 import type { Client } from '../src/store/clients.ts'
 import * as guesses from '../src/store/guesses.ts'
 import { LostRace } from '../src/store/pool.ts'
+import * as schemeTokens from '../src/store/scheme-tokens.ts'
 import type { Scope } from '../src/store/scopes.ts'
 import * as tokens from '../src/store/tokens.ts'
 import { type CardFacts, create, type Given } from '../src/token/decide.ts'
@@ -15,6 +16,8 @@ import { keepBefore } from './before-image.ts'
 import { factsOf, scopeFor } from './card-facts.ts'
 import type { Deps } from './deps.ts'
 import { openCapture } from './open-capture.ts'
+import { firstSchemes, workThenShow } from './scheme/follow.ts'
+import { shownScheme } from './scheme/shown.ts'
 import { sealRow, timeOf, tokenIdAt } from './seal-row.ts'
 import { type Handler, noEffect, settledBy } from './work.ts'
 
@@ -62,18 +65,31 @@ export const tokenCreate: Handler<TokenCreate, undefined, Prepared> = {
     })
     if (isRefusal(verdict)) return noEffect(verdict)
     const row = sealRow(verdict, stored, pan, deps.ring)
-    const record = renderPut(row, await deps.directory.binRange(row.binRange))
-    return settledBy({ code: 200, outcome: verdict.outcome, tokenId: row.tokenId, record }, async db => {
+    const range = await deps.directory.binRange(row.binRange)
+    const shown = stored && (await shownScheme(row.tokenId, scope, deps))
+    const doer = { receiptId: work.receiptId, clientId }
+    const schemes = stored ? [] : firstSchemes([{ token: row, pan, scope }], doer, deps)
+    const record = renderPut(row, range, shown)
+    const settled = { code: 200, outcome: verdict.outcome, tokenId: row.tokenId, record } as const
+    const decision = settledBy(settled, async db => {
       if (!stored) {
         const [, misses] = await Promise.all([
           tokens.insertAll(db, [row]),
           guesses.add(db, clientId, scope.tokenScope, digits),
+          schemeTokens.insertAll(db, schemes),
         ])
         if (misses > deps.settings.guessesMax) throw new LostRace('others guessed meanwhile')
       } else if (verdict.changed) {
         await Promise.all([tokens.updateAll(db, [row]), keepBefore(db, stored, work.receiptId, deps.ring)])
       } else await tokens.touch(db, row.tokenId, work.receiptId, stored.version)
     })
+    if (schemes.length === 0) return decision
+    // The token stands, whatever becomes of its scheme token; what is quick is part of the answer.
+    const provisions = schemes.map(({ provisionId }) => provisionId)
+    return {
+      ...decision,
+      after: () => workThenShow(provisions, settled, row.tokenId, scope, shown => renderPut(row, range, shown), deps),
+    }
   },
 }
 

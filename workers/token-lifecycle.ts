@@ -1,24 +1,35 @@
-// `token-lifecycle`: suspend, activate or delete one token.
-import { isRefusal } from '../src/errors.ts'
+// `token-lifecycle`: suspend, activate or delete one token; for the scheduler, suspend one whose expiry date has passed.
+import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import { requestText } from '../src/job/digest.ts'
-import type { TokenLifecycle } from '../src/job/token-lifecycle.ts'
+import type { TokenExpiry, TokenLifecycle } from '../src/job/token-lifecycle.ts'
 import * as beforeImages from '../src/store/before-images.ts'
+import type { Db } from '../src/store/pool.ts'
 import * as tokens from '../src/store/tokens.ts'
 import { lifecycle } from '../src/token/decide.ts'
-import { formatReuseToken } from '../src/token/token.ts'
+import { formatReuseToken, parseReuseToken, type TokenStatus } from '../src/token/token.ts'
 import { keepBefore } from './before-image.ts'
+import type { Deps } from './deps.ts'
 import { tokenFor } from './find-token.ts'
 import { decideInSequence } from './in-sequence.ts'
+import { retire } from './scheme/follow.ts'
 import { type Handler, noEffect, settledBy } from './work.ts'
 
-export const tokenLifecycle: Handler<TokenLifecycle, undefined, TokenLifecycle> = {
+type Asked = TokenLifecycle | TokenExpiry
+
+export const tokenLifecycle: Handler<Asked, undefined, Asked> = {
   open: async () => undefined,
   digestText: work => requestText('token-lifecycle', work.claims.request),
   prepare: async work => work.request,
 
   async decide(work, { id, action }, deps) {
-    const stored = await tokenFor(work.client, id, deps, 'body.id')
+    // Dates are looked after for everybody's tokens; all else is asked by a client of the token's entity.
+    const stored = action === 'EXPIRE' ? await anyToken(id, deps) : await tokenFor(work.client, id, deps, 'body.id')
     if (isRefusal(stored)) return noEffect(stored)
+    const keepOrErase = (db: Db, to: TokenStatus) => {
+      // A deleted card goes from everywhere, and is never put back; nor does anybody reverse a date.
+      if (to === 'DELETED') return beforeImages.eraseOf(db, [stored.tokenId])
+      return action === 'EXPIRE' ? undefined : keepBefore(db, stored, work.receiptId, deps.ring)
+    }
     return decideInSequence(work, stored.tokenId, deps, async () => {
       const verdict = lifecycle(stored, action, { now: work.now, receiptId: work.receiptId }, 'body.id')
       if (isRefusal(verdict)) return noEffect(verdict)
@@ -26,13 +37,16 @@ export const tokenLifecycle: Handler<TokenLifecycle, undefined, TokenLifecycle> 
       const record = { id: formatReuseToken(row.tokenId), token_status: row.status }
       return settledBy({ code: 204, outcome: row.status, tokenId: row.tokenId, record }, async db => {
         if (!verdict.changed) return tokens.touch(db, row.tokenId, work.receiptId, stored.version)
-        // A deleted card goes from everywhere, and is never put back.
-        const image =
-          row.status === 'DELETED'
-            ? beforeImages.eraseOf(db, [row.tokenId])
-            : keepBefore(db, stored, work.receiptId, deps.ring)
-        await Promise.all([tokens.updateAll(db, [row]), image])
+        await Promise.all([tokens.updateAll(db, [row]), keepOrErase(db, row.status)])
+        // In this order: a job that asks a network for this token holds its row while it records that.
+        if (row.status === 'DELETED') await retire(db, [row.tokenId], deps)
       })
     })
   },
+}
+
+async function anyToken(id: string, { store }: Pick<Deps, 'store'>): Promise<tokens.StoredToken | Refusal> {
+  const tokenId = parseReuseToken(id)
+  const [row] = tokenId === undefined ? [] : await tokens.findByIds(store, [tokenId])
+  return row ?? refuse('token_not_found', 'body.id')
 }

@@ -34,6 +34,21 @@ export interface Decision {
   save(db: Db): Promise<Settled>
   /** What `save` will say, where that is known already: the receipt is then sent along with the effect. */
   settled?: Settled
+  /** Something was done outside that isn't to stand: the receipt says so, and a reversal is queued. */
+  reversal?: 'REQUIRED' | undefined
+  /** Done after the commit and before the answer, whose record it may bring up to date. Never throws. */
+  after?(settled: Settled): Promise<Settled>
+}
+
+/** The same attempt once more, later: somebody else is at it, or the outside isn't ready. No attempt is used up. */
+export class NotYet extends Error {
+  override name = 'NotYet'
+  readonly ms: number
+
+  constructor(ms: number) {
+    super('not yet')
+    this.ms = ms
+  }
 }
 
 /** A decision that writes nothing. */
@@ -91,6 +106,16 @@ export interface Handler<Request, Opened, Prepared> {
     deps: Deps,
     previous: Receipt | undefined,
     selection: Selection,
+  ): Promise<Prepared | Refusal>
+  /**
+   * Speaks to the outside, in recorded steps, for a job that has no receipt yet: done again it goes on where it was left.
+   * Throws `NotYet`.
+   */
+  reach?(
+    work: Work<Request>,
+    prepared: Prepared,
+    deps: Deps,
+    previous: Receipt | undefined,
   ): Promise<Prepared | Refusal>
   decide(work: Work<Request>, prepared: Prepared, deps: Deps): Promise<Decision>
 }

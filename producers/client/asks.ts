@@ -1,6 +1,7 @@
 // Every kind that a client may ask for, and who checks it. A kind without a producer doesn't compile.
 import { type Refusal, refuse } from '../../src/errors.ts'
 import { type Ask, type ClientKind, check } from '../ask.ts'
+import { report } from '../report.ts'
 import { tokenCreate } from '../token-create.ts'
 import { tokenLifecycle } from '../token-lifecycle.ts'
 import { tokenUpdate } from '../token-update.ts'
@@ -14,7 +15,7 @@ const ASKS = {
   'scheme-token': request => check('scheme-token', request),
   'token-batch': request => check('token-batch', request),
   'transaction-batch': request => check('transaction-batch', request),
-  report: request => check('report', request),
+  report,
 } as const satisfies Record<ClientKind, Checker>
 
 export function isClientKind(kind: unknown): kind is ClientKind {

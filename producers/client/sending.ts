@@ -6,6 +6,7 @@ import { Fault, isRefusal, refuse } from '../../src/errors.ts'
 import { requestText } from '../../src/job/digest.ts'
 import { receiptId } from '../../src/job/ids.ts'
 import type { Result } from '../../src/job/result.ts'
+import { ledgerText } from '../../src/job/transaction-batch.ts'
 import type { Logger } from '../../src/log.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import type { Ask } from '../ask.ts'
@@ -154,6 +155,7 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
 
 /** As the vault sees it: a batch that is encrypted anew is still the same. */
 function digestOf({ kind, request }: Ask): string {
+  if (kind === 'transaction-batch') return createHash('sha256').update(ledgerText(request)).digest('base64url')
   const { accepted_at: _, block: __, ...rest } = request
   const text = requestText(kind, kind === 'token-batch' ? rest : request)
   return createHash('sha256').update(text).digest('base64url')

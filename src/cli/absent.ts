@@ -3,12 +3,7 @@ import type { Command } from 'commander'
 import { EXIT, Stop } from './exit.ts'
 
 const ABSENT = {
-  gateway: 'the HTTP interface',
   'three-ds': 'the 3-D Secure service',
-  report: 'reports: request, list, download',
-  schedule: 'scheduled reports: add, list, remove',
-  ingest: 'ledger transactions: ingest transactions FILE',
-  simulate: 'the scheme-token network, to rehearse against: simulate scheme',
 } as const
 
 export function registerAbsent(program: Command): void {

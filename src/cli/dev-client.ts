@@ -23,7 +23,7 @@ export interface DevClient {
   file: ClientFile
 }
 
-type Settings = Pick<Config, 'dataDir' | 'audience' | 'httpHost' | 'httpPort'>
+type Settings = Pick<Config, 'dataDir' | 'audience' | 'httpHost' | 'httpPort' | 'tls'>
 
 export function devClientPath({ dataDir }: Pick<Config, 'dataDir'>): string {
   return join(dataDir, 'dev-client.json')

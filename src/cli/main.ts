@@ -9,14 +9,19 @@ import { registerClientFamily } from './client.ts'
 import { registerEncryptCard } from './encrypt-card.ts'
 import { EXIT, endingOf } from './exit.ts'
 import { registerFailed } from './failed.ts'
+import { registerIngest } from './ingest.ts'
 import { registerManifest } from './manifest.ts'
 import { registerMigrate } from './migrate.ts'
+import { registerReport } from './report.ts'
 import { registerResults } from './results.ts'
 import { registerRun } from './run.ts'
+import { registerSchedule } from './schedule.ts'
 import { registerSchema } from './schema.ts'
 import { registerScope } from './scope.ts'
+import { registerSimulate } from './simulate.ts'
 import { registerSubmit } from './submit.ts'
 import { processTerminal, say, type Terminal } from './terminal.ts'
+import { registerThreeDsContract } from './threeds-contract.ts'
 
 /** In the order of `--help`. */
 const FAMILIES: ((program: Command, terminal: Terminal) => void)[] = [
@@ -24,15 +29,20 @@ const FAMILIES: ((program: Command, terminal: Terminal) => void)[] = [
   registerSchema,
   registerClientFamily,
   registerScope,
+  registerThreeDsContract,
   registerCaptureKey,
   registerEncryptCard,
   registerMigrate,
   registerSubmit,
   registerManifest,
+  registerIngest,
   registerResults,
   registerBatch,
+  registerReport,
+  registerSchedule,
   registerFailed,
   registerBinTable,
+  registerSimulate,
   registerAbsent,
 ]
 

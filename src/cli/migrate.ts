@@ -67,7 +67,7 @@ export function registerMigrate(program: Command, terminal: Terminal): void {
     .action((file: string, options: Options) => run(terminal, file, options))
 }
 
-function readBetween(least: number, most: number): (text: string) => number {
+export function readBetween(least: number, most: number): (text: string) => number {
   return text => {
     const value = Number(text)
     if (!/^\d{1,6}$/.test(text) || value < least || value > most)
@@ -136,7 +136,7 @@ export async function migrateFile(
   )
 }
 
-async function readMap(path: string): Promise<ColumnMap> {
+export async function readMap(path: string): Promise<ColumnMap> {
   const text = await readFile(path, 'utf8').catch(() => {
     throw new FileError('usage', `${path} cannot be read.`, 'Give --map a JSON file.')
   })
@@ -144,7 +144,7 @@ async function readMap(path: string): Promise<ColumnMap> {
 }
 
 /** The first Ctrl-C finishes what is in flight; a second one ends the process. */
-function stopper(terminal: Terminal): { signal: AbortSignal; leave: () => void } {
+export function stopper(terminal: Terminal): { signal: AbortSignal; leave: () => void } {
   const controller = new AbortController()
   const stop = () => {
     if (controller.signal.aborted) process.exit(EXIT.interrupted)
@@ -163,7 +163,7 @@ function stopper(terminal: Terminal): { signal: AbortSignal; leave: () => void }
   }
 }
 
-export function statusOf({ complete, counts }: Summary): number {
+export function statusOf({ complete, counts }: Pick<Summary, 'complete' | 'counts'>): number {
   if (!complete) return EXIT.failure
   return counts.REJECTED + counts.FAILED + counts.CANCELLED > 0 ? EXIT.incomplete : EXIT.ok
 }

@@ -149,9 +149,9 @@ export function relativeTo<F extends ClientFile>(dir: string, file: F): F {
 }
 
 /** Where HTTP callers of this machine find the interface. */
-export function baseUrlOf({ httpHost, httpPort }: Pick<Config, 'httpHost' | 'httpPort'>): string {
+export function baseUrlOf({ httpHost, httpPort, tls }: Pick<Config, 'httpHost' | 'httpPort' | 'tls'>): string {
   const host = httpHost === '0.0.0.0' || httpHost === '::' ? '127.0.0.1' : httpHost
-  return `http://${host.includes(':') ? `[${host}]` : host}:${httpPort}/oidc`
+  return `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${httpPort}/oidc`
 }
 
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789'

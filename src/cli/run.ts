@@ -1,6 +1,6 @@
-// The long-running roles: `start` (all of them in the foreground), `workers` and `scheduler`. A gateway comes with a
-// later release.
+// The long-running roles: `start` (all of them in the foreground), `gateway`, `workers` and `scheduler`.
 import { type Command, InvalidArgumentError } from 'commander'
+import type { ClientFile } from '../../producers/client-file.ts'
 import { measureQueues } from '../../workers/gauges.ts'
 import { startHousekeeping } from '../../workers/housekeeping.ts'
 import { supervise, WorkerEnded } from '../../workers/supervise.ts'
@@ -12,8 +12,12 @@ import { openOps } from '../ops.ts'
 import { readCount } from './command.ts'
 import { ensureDevClient } from './dev-client.ts'
 import { Stop } from './exit.ts'
+import { forkGateway, serveGateway, tellParent } from './gateway.ts'
 import { WORKER_SCRIPT } from './local-workers.ts'
 import { openCommandStore, openQueues, openSession, openVault, type Session } from './open.ts'
+import { baseUrlOf } from './register-client.ts'
+import { openReportFiles } from './report-files.ts'
+import { SCHEDULE_LISTENERS, startSchedule } from './scheduler.ts'
 import { say, type Terminal } from './terminal.ts'
 
 interface WorkersOptions {
@@ -24,8 +28,16 @@ interface WorkersOptions {
 export function registerRun(program: Command, terminal: Terminal): void {
   program
     .command('start')
-    .description('workers and scheduler in the foreground; with neither URL set, on the embedded engine')
+    .description('gateway, workers and scheduler in the foreground; with neither URL set, on the embedded engine')
     .action(() => runRole(terminal, 'start', start))
+  program
+    .command('gateway')
+    .description('the HTTP interface; settings name its address, time-outs and certificates')
+    .action(() =>
+      runRole(terminal, 'gateway', async session => {
+        tellParent(await serveGateway(session))
+      }),
+    )
   program
     .command('workers')
     .description('worker processes: one for interactive kinds, one per core for bulk kinds')
@@ -34,7 +46,7 @@ export function registerRun(program: Command, terminal: Terminal): void {
     .action((options: WorkersOptions) => runRole(terminal, 'workers', session => work(session, options)))
   program
     .command('scheduler')
-    .description('what is done by the clock: retention, the failed set, reply queues that nobody reads')
+    .description('what is done by the clock: nightly reports, tokens whose date has passed, retention, the failed set')
     .action(() => runRole(terminal, 'scheduler', schedule))
 }
 
@@ -60,20 +72,34 @@ async function runRole(terminal: Terminal, role: string, run: (session: Session)
 async function start(session: Session): Promise<void> {
   const { terminal, config } = session
   const { database } = await openVault(session)
-  if (database.embedded) {
-    const dev = await ensureDevClient(session)
-    if (dev.made) say(terminal, `A client to try things with: ${dev.path}`)
-  }
+  const dev = database.embedded ? await ensureDevClient(session) : undefined
+  if (dev?.made) say(terminal, `A client to try things with: ${dev.path}`)
   await work(session, {})
   await schedule(session)
+  const address = baseUrlOf({ ...config, httpPort: await forkGateway(session) })
   const engine = config.redisUrls ? 'Redis' : 'PostgreSQL'
-  say(terminal, `tokenmill runs: workers and scheduler, queues on ${engine}. Ctrl-C ends it.`)
-  if (!database.embedded) return
+  say(terminal, `tokenmill runs: gateway, workers and scheduler, queues on ${engine}. Ctrl-C ends it.`)
+  say(terminal, `It serves ${address} (documentation: ${address.replace(/\/oidc$/, '/docs')}).`)
+  if (!dev) return
   say(terminal, 'Try, in another terminal in this folder:')
   say(
     terminal,
     "  printf 'card_number,expiry\\n4111111111111111,12/30\\n' > cards.csv && npx tokenmill migrate cards.csv",
   )
+  const line = createLine(dev.file, address)
+  if (line !== undefined) say(terminal, `  ${line}`)
+}
+
+/** A token of a card, made with curl; undefined where the client's file lacks what that needs. */
+function createLine({ user_id, api_key, token_scope, capture_keys }: ClientFile, address: string): string | undefined {
+  const alias = capture_keys.jwe?.alias ?? capture_keys.pgp?.alias
+  if (api_key === undefined || token_scope === undefined || alias === undefined) return undefined
+  return [
+    `echo '{"cardNumber":"5555555555554444","expiryMonth":12,"expiryYear":2030}'`,
+    `npx tokenmill encrypt-card --alias ${alias} --json`,
+    `sed '1s/{/{"token_scope":"${token_scope}",/'`,
+    `curl -sS -u ${user_id}:${api_key} -X PUT -H 'content-type: application/json' --data-binary @- ${address}/api/v2/card`,
+  ].join(' | ')
 }
 
 async function work(session: Session, { kinds, concurrency }: WorkersOptions): Promise<void> {
@@ -99,11 +125,12 @@ async function work(session: Session, { kinds, concurrency }: WorkersOptions): P
 async function schedule(session: Session): Promise<void> {
   const { log, lifetime, config } = session
   const { store, database } = await openCommandStore(session)
-  const queues = await openQueues(session, database)
-  const deps = { store, queues, log, clock: systemClock }
+  const queues = await openQueues(session, database, SCHEDULE_LISTENERS)
+  const deps = { store, queues, log, clock: systemClock, files: openReportFiles(session) }
   lifetime.onClose('housekeeping', startHousekeeping(deps, config))
   const metrics = openMetrics('scheduler')
   metrics.collectProcess()
+  await startSchedule(session, { ...deps, metrics })
   const ops = await openOps({
     host: config.httpHost,
     port: config.metricsPort ?? 9464,

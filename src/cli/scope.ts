@@ -5,6 +5,7 @@ import * as audits from '../store/audits.ts'
 import type { Store } from '../store/pool.ts'
 import * as scopes from '../store/scopes.ts'
 import { addCommand, addFamily, type JsonOption, readUuid } from './command.ts'
+import { EXIT, Stop } from './exit.ts'
 import { openCommandStore, withSession } from './open.ts'
 import { actor, facts, moment, print, type Terminal, table } from './terminal.ts'
 
@@ -12,6 +13,7 @@ interface AddOptions extends JsonOption {
   entity: string
   par?: boolean
   networkTokens?: boolean
+  auto?: boolean
   requestor: scopes.Requestor
   binDigits: '6' | '8'
 }
@@ -22,6 +24,7 @@ export function registerScope(program: Command, terminal: Terminal): void {
     .requiredOption('--entity <uuid>', 'the merchant entity it belongs to', readUuid)
     .option('--par', 'payment account references are supported')
     .option('--network-tokens', 'scheme (network) tokens are supported')
+    .option('--auto', 'each new token gets a scheme token; with --network-tokens or --par')
     .addOption(
       new Option('--requestor <who>', 'who requests scheme tokens').choices(scopes.REQUESTORS).default('MERCHANT'),
     )
@@ -37,9 +40,9 @@ export function registerScope(program: Command, terminal: Terminal): void {
 /** A new scope, and the audit row that tells of it. */
 export async function makeScope(
   store: Store,
-  scope: Omit<scopes.Scope, 'tokenScope' | 'createdAt'>,
+  scope: Omit<scopes.Scope, 'tokenScope' | 'createdAt' | 'autoProvision'> & { autoProvision?: boolean },
 ): Promise<Omit<scopes.Scope, 'createdAt'>> {
-  const made = { tokenScope: randomUUID(), ...scope }
+  const made = { tokenScope: randomUUID(), autoProvision: false, ...scope }
   await store.transaction(async db => {
     await scopes.insert(db, made)
     await audits.insert(db, { actor: actor(), action: 'scope.add', subject: made.tokenScope, detail: shownScope(made) })
@@ -48,6 +51,8 @@ export async function makeScope(
 }
 
 function add(terminal: Terminal, options: AddOptions): Promise<void> {
+  if (options.auto && !options.networkTokens && !options.par)
+    throw new Stop('--auto needs --network-tokens or --par', EXIT.usage)
   return withSession(terminal, async session => {
     const { store } = await openCommandStore(session)
     const made = await makeScope(store, {
@@ -55,6 +60,7 @@ function add(terminal: Terminal, options: AddOptions): Promise<void> {
       par: options.par ?? false,
       networkTokens: options.networkTokens ?? false,
       requestor: options.requestor,
+      autoProvision: options.auto ?? false,
       binDigits: options.binDigits === '6' ? 6 : 8,
     })
     print(terminal, options, shownScope(made), facts({ token_scope: made.tokenScope }))
@@ -68,7 +74,9 @@ function list(terminal: Terminal, options: JsonOption & { entity?: string }): Pr
     const rows = found.map(scope => [
       scope.tokenScope,
       scope.entityId,
-      [scope.par && 'PAR', scope.networkTokens && 'network tokens'].filter(Boolean).join(', ') || '-',
+      [scope.par && 'PAR', scope.networkTokens && 'network tokens', scope.autoProvision && 'auto']
+        .filter(Boolean)
+        .join(', ') || '-',
       scope.requestor,
       `${scope.binDigits}`,
       moment(scope.createdAt),
@@ -85,6 +93,7 @@ function shownScope(scope: Omit<scopes.Scope, 'createdAt'>) {
     par: scope.par,
     network_tokens: scope.networkTokens,
     requestor: scope.requestor,
+    auto_provision: scope.autoProvision,
     bin_digits: scope.binDigits,
   }
 }

@@ -1,5 +1,6 @@
 // The clients that are roles of ours: gateway, scheduler, worker. Each signs with a key of its own, whose file lies in the
-// data directory of the machine that runs the role. A machine without the file gets a key of its own.
+// data directory of the machine that runs the role. A machine without the file gets a key of its own. The gateway's
+// other secret, the key of API keys, lies beside them.
 
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -10,8 +11,12 @@ import { SYSTEM_CLIENTS, type SystemClient } from '../job/catalogue.ts'
 import type { SigningKey } from '../job/envelope.ts'
 import * as audits from '../store/audits.ts'
 import * as clients from '../store/clients.ts'
+import * as dataKeys from '../store/data-keys.ts'
 import type { Db, Store } from '../store/pool.ts'
+import { apiKeyFileText, readApiKeyFile } from '../vault/api-key.ts'
 import { importPublicJwk, type Jwk, makeSigningKey } from '../vault/client-key.ts'
+import type { KeyProvider } from '../vault/kek.ts'
+import { openKey } from '../vault/ring.ts'
 import { jsonText, writePrivate } from './key-files.ts'
 import { actor } from './terminal.ts'
 
@@ -26,6 +31,21 @@ export function systemKeyPath(dataDir: string, name: SystemClient): string {
 /** The key that a role signs with. Throws `ConfigError` where its file is absent. */
 export function readSystemKey(dataDir: string, name: SystemClient): Promise<SigningKey> {
   return readSigningKey(systemKeyPath(dataDir, name), name)
+}
+
+/** The key that API keys are hashed under: all that a gateway has of the vault. */
+export function apiKeyPath(dataDir: string): string {
+  return join(dataDir, 'system', 'api-key.jwk')
+}
+
+/** Writes the file of that key where it is absent or another; answers the files made. Run under the upgrade's lock. */
+export async function ensureApiKeyFile(store: Store, kek: KeyProvider, dataDir: string): Promise<string[]> {
+  const path = apiKeyPath(dataDir)
+  const key = await openKey(kek, await dataKeys.findAll(store), 'api-key')
+  const known = existsSync(path) ? await readApiKeyFile(path).catch(() => undefined) : undefined
+  if (known?.equals(key)) return []
+  await writePrivate(path, apiKeyFileText(key).reveal(), { replace: true })
+  return [path]
 }
 
 /** Makes what is absent of clients, keys and files; answers the files made. Run under the upgrade's lock. */

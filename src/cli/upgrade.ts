@@ -17,7 +17,7 @@ import type { KeyProvider } from '../vault/kek.ts'
 import { makeDataKeys, PURPOSES } from '../vault/ring.ts'
 import { makeInstallationKey } from './installation-key.ts'
 import { assertKekNamed, findOrMakeKek } from './kek.ts'
-import { ensureSystemClients } from './system-clients.ts'
+import { ensureApiKeyFile, ensureSystemClients } from './system-clients.ts'
 import { actor } from './terminal.ts'
 
 export interface UpgradeOptions {
@@ -52,7 +52,11 @@ export function upgrade(options: UpgradeOptions): Promise<Upgraded> {
       const installationId = known?.installationId ?? (await begin(store, kek))
       if (migrations.length > 0) await tell(store, installationId, migrations)
       await addMissingKeys(store, kek)
-      const files = [...(made ? [path] : []), ...(await ensureSystemClients(store, config.dataDir))]
+      const systemFiles = [
+        ...(await ensureSystemClients(store, config.dataDir)),
+        ...(await ensureApiKeyFile(store, kek, config.dataDir)),
+      ]
+      const files = [...(made ? [path] : []), ...systemFiles]
       return { migrations, installationId, kekId: kek.id, kekFile: path, files }
     } finally {
       await store.close()

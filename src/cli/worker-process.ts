@@ -7,9 +7,11 @@ import { openMetrics } from '../metrics.ts'
 import { endingOf } from './exit.ts'
 import { openInstallationKey } from './installation-key.ts'
 import { openQueues, openSession, openVault } from './open.ts'
+import { openOutside } from './outside.ts'
 import { processTerminal } from './terminal.ts'
 
 const STORE_CONNECTIONS = { interactive: 20, bulk: 10 } as const
+const OWN_RESULTS = 1
 
 /** Ends the process. `inspect` is for tests that make a record misbehave. */
 export async function runWorkerProcess(options: { inspect?: Deps['inspect'] } = {}): Promise<never> {
@@ -20,7 +22,7 @@ export async function runWorkerProcess(options: { inspect?: Deps['inspect'] } = 
   let status = 0
   try {
     const vault = await openVault(session, STORE_CONNECTIONS[role])
-    const queues = await openQueues(session, vault.database, kindsOf(role, undefined).length)
+    const queues = await openQueues(session, vault.database, kindsOf(role, undefined).length + OWN_RESULTS)
     const claimed = await queues.claimInstallation(vault.installationId)
     if (claimed !== vault.installationId) {
       throw new ConfigError(
@@ -29,8 +31,9 @@ export async function runWorkerProcess(options: { inspect?: Deps['inspect'] } = 
     }
     const { config, log, lifetime } = session
     const installationKey = await openInstallationKey(vault.store, vault.kek)
+    const outside = await openOutside(session, role)
     await runWorkers(
-      { config, log, lifetime, metrics: openMetrics(name), ...vault, queues, installationKey },
+      { config, log, lifetime, metrics: openMetrics(name), ...vault, queues, installationKey, outside },
       { env, ...options },
     )
   } catch (error) {

@@ -6,7 +6,7 @@ import { Reversal } from './reversal.ts'
 import { SchemeToken } from './scheme-token.ts'
 import { TokenBatch } from './token-batch.ts'
 import { TokenCreate } from './token-create.ts'
-import { TokenLifecycle } from './token-lifecycle.ts'
+import { TokenExpiry, TokenLifecycle } from './token-lifecycle.ts'
 import { TokenUpdate } from './token-update.ts'
 import { TransactionBatch } from './transaction-batch.ts'
 
@@ -81,6 +81,11 @@ export type SystemClient = keyof typeof SYSTEM_CLIENTS
 
 export function isSystemClient(clientId: string): clientId is SystemClient {
   return Object.hasOwn(SYSTEM_CLIENTS, clientId)
+}
+
+/** What a request of this kind looks like from this sender: the scheduler's life cycle of a token is its end by date. */
+export function requestOf(kind: Kind, iss: string): z.ZodType {
+  return kind === 'token-lifecycle' && iss === 'scheduler' ? TokenExpiry : CATALOGUE[kind].request
 }
 
 /** Whose results queue an answer goes to: what a system client asked on somebody's behalf is answered to itself. */

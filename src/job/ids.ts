@@ -2,6 +2,8 @@
 import { createHash } from 'node:crypto'
 
 const RECEIPT_NAMESPACE = Buffer.from('9b1c6f0e5a4d5f7e8c3b2a1d0e9f8c7b', 'hex')
+const SCHEME_NAMESPACE = Buffer.from('c4d81f0a6b3e5d2791a07e5c3f2b8d46', 'hex')
+const THREE_DS_NAMESPACE = Buffer.from('71e0b5d84c2a5f93ae6d1b7c0f482d95', 'hex')
 const RESULT_NAMESPACE = Buffer.from('3f7a2d9c1e4b5a6f8d0c7b9e2a1f4c6d', 'hex')
 
 /** UUID version 5 (RFC 9562): SHA-1 over namespace and name. */
@@ -33,4 +35,24 @@ export function refusalResultId(receipt: string, envelopeDigest: Buffer): string
 /** The same receipt and revision always give the same result id, on each delivery. */
 export function resultId(receipt: string, revision: number): string {
   return uuidV5(RESULT_NAMESPACE, `${receipt}\n${revision}`)
+}
+
+/** What a job asks of a network for one token; `line` of a chunk's record, 0 of a single job. */
+export function schemeIntentId(receipt: string, line: number): string {
+  return uuidV5(SCHEME_NAMESPACE, `intent\n${receipt}\n${line}`)
+}
+
+/** The name under which a network knows one provisioning; `ordinal` tells those of one token and receipt apart. */
+export function provisionId(receipt: string, token: string, ordinal: number): string {
+  return uuidV5(SCHEME_NAMESPACE, `provision\n${receipt}\n${token}\n${ordinal}`)
+}
+
+/** The event of one change of a scheme token. */
+export function schemeEventId(provision: string, version: number): string {
+  return uuidV5(SCHEME_NAMESPACE, `event\n${provision}\n${version}`)
+}
+
+/** The event of an authentication's end: it ends once. */
+export function threeDsEventId(authentication: string): string {
+  return uuidV5(THREE_DS_NAMESPACE, `event\n${authentication}`)
 }

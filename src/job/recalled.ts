@@ -4,6 +4,7 @@
 import { assert } from '../errors.ts'
 import type { BinRange } from '../token/bin.ts'
 import { renderPatch, renderPut } from '../token/render.ts'
+import type { ShownScheme } from '../token/scheme.ts'
 import { formatReuseToken, type TokenRow } from '../token/token.ts'
 import type { Kind } from './catalogue.ts'
 import type { FieldReason, ReversalStatus } from './problem.ts'
@@ -15,25 +16,38 @@ export interface Remembered {
   code: number
   outcome: string | null
   refusal: FieldReason[] | null
+  /** Whether what it did outside, in vain, is undone. */
+  reversal: 'REQUIRED' | 'COMPLETED' | null
 }
 
 export type Recalled =
   | { fields: FieldReason[]; reversalStatus?: ReversalStatus }
   | { success: { code: 200 | 204; record: Record<string, unknown> } }
 
-/** `token`: the row that the receipt names, if it is still there; `range`: its BIN range. */
-export function recall(receipt: Remembered, token: TokenRow | undefined, range: BinRange | undefined): Recalled {
+/** `token`: the row that the receipt names, if it is still there; `range`: its BIN range; `scheme`: its scheme token. */
+export function recall(
+  receipt: Remembered,
+  token: TokenRow | undefined,
+  range: BinRange | undefined,
+  scheme?: ShownScheme,
+): Recalled {
   if (receipt.status === 'CANCELLED')
-    return { fields: [{ field: 'body', reason: 'reversed' }], reversalStatus: 'COMPLETED' }
-  if (receipt.refusal !== null) return { fields: receipt.refusal }
+    return { fields: [{ field: 'body', reason: 'reversed' }], reversalStatus: receipt.reversal ?? 'COMPLETED' }
+  if (receipt.refusal !== null)
+    return { fields: receipt.refusal, ...(receipt.reversal ? { reversalStatus: receipt.reversal } : {}) }
   if (receipt.kind === 'reversal') return { success: { code: 200, record: { reversal_status: receipt.outcome } } }
   assert(token, 'a token leaves its row behind')
-  return { success: { code: receipt.code === 204 ? 204 : 200, record: recordOf(receipt, token, range) } }
+  return { success: { code: receipt.code === 204 ? 204 : 200, record: recordOf(receipt, token, range, scheme) } }
 }
 
-function recordOf(receipt: Remembered, token: TokenRow, range: BinRange | undefined): Record<string, unknown> {
+function recordOf(
+  receipt: Remembered,
+  token: TokenRow,
+  range: BinRange | undefined,
+  scheme: ShownScheme | undefined,
+): Record<string, unknown> {
   const id = formatReuseToken(token.tokenId)
   if (receipt.kind === 'token-lifecycle') return { id, token_status: receipt.outcome ?? token.status }
   if (token.status === 'DELETED') return { reuse_token: id, token_status: 'DELETED' }
-  return receipt.kind === 'token-create' ? renderPut(token, range) : renderPatch(token, range)
+  return receipt.kind === 'token-create' ? renderPut(token, range, scheme) : renderPatch(token, range, scheme)
 }

@@ -4,7 +4,7 @@ import { createHash, type KeyObject } from 'node:crypto'
 import { z } from 'zod'
 import { KINDS } from './catalogue.ts'
 import { signText } from './envelope.ts'
-import { RecordResult } from './outcome.ts'
+import { OUTCOMES, RecordResult } from './outcome.ts'
 import { Problem } from './problem.ts'
 import { type Algorithm, verifyCompact } from './signature.ts'
 
@@ -32,6 +32,8 @@ export const Result = z.object({
   ]),
   record: z.record(z.string(), z.unknown()).optional(),
   error: Problem.optional(),
+  /** Of a `transaction-batch`, whose `records` are only those that were refused. */
+  counts: z.record(z.enum(OUTCOMES), z.int()).optional(),
   records: z.array(RecordResult).optional(),
   attempt: z.int(),
   accepted_at: z.iso.datetime(),
@@ -43,7 +45,7 @@ export const ResultEvent = z.object({
   v: z.literal(1),
   type: z.literal('event'),
   result_id: z.string(),
-  event: z.enum(['scheme-token.updated']),
+  event: z.enum(['scheme-token.updated', 'three-ds-notification']),
   subject: z.record(z.string(), z.unknown()),
   occurred_at: z.iso.datetime(),
   data: z.record(z.string(), z.unknown()),

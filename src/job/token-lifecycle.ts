@@ -4,3 +4,7 @@ import { tokenId } from './text.ts'
 
 export const TokenLifecycle = z.strictObject({ id: tokenId(), action: z.enum(['SUSPEND', 'ACTIVATE', 'DELETE']) })
 export type TokenLifecycle = z.infer<typeof TokenLifecycle>
+
+/** All that the scheduler may ask of this kind, and nobody else: `token_expiry_date` has passed. */
+export const TokenExpiry = z.strictObject({ id: tokenId(), action: z.literal('EXPIRE') })
+export type TokenExpiry = z.infer<typeof TokenExpiry>

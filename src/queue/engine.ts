@@ -85,6 +85,11 @@ export interface Queues {
   add(queue: string, job: QueuedJob): Promise<void>
   /** All or a throw; after a throw some may be there, so send the whole chunk again. */
   addBulk(queue: string, jobs: QueuedJob[]): Promise<void>
+  /**
+   * Lays one job that holds nothing into the queue for the beginning of the next minute; however many ask, it is one.
+   * It comes once: whoever takes it asks for the next. It is lost with the queue server, and it may be forged.
+   */
+  tick(queue: string): Promise<void>
   /** Throws `ConfigError` if the PostgreSQL pool is too small for one more worker. */
   work(queue: string, handler: Handler, options: WorkOptions): Worker
   depth(queue: string): Promise<Record<JobState, number>>

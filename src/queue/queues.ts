@@ -89,6 +89,12 @@ export function openQueues(server: Server, options: QueueOptions): Queues {
         const taken = added.length === jobs.length && added.every((job, i) => job.id === jobs[i]?.id)
         if (!taken) throw new Fault('queue_away', new Error('not every job of the chunk was taken'))
       }),
+    tick: queue =>
+      call(CALL_MS, async () => {
+        const template = { name: queue, data: {}, opts: LEAVING }
+        // BullMQ would go on by what lies in the server; a worker of ours never does, so each is asked for anew.
+        await queueOf(queue).upsertJobScheduler('tick', EVERY_MINUTE, template)
+      }),
     work(queue, handler, workOptions) {
       assert(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(queue), 'a queue name has no colon and no blank')
       server.admit()
@@ -153,6 +159,8 @@ export function openQueues(server: Server, options: QueueOptions): Queues {
   }
 }
 
+const EVERY_MINUTE = { pattern: '* * * * *', tz: 'UTC' }
+const LEAVING = { attempts: 1, removeOnComplete: true, removeOnFail: true, stackTraceLimit: 0 } as const
 const REDELIVERED = { attempts: 1_000_000, backoff: { type: 'fixed', delay: 5_000 }, removeOnFail: false } as const
 
 function asked(queue: string, job: QueuedJob) {

@@ -95,17 +95,24 @@ function storeOf(pool: pg.Pool): Store {
         throw meaningOf(error)
       })
       let broken: Error | undefined
+      let ended = false
       // Not awaited: what follows goes out behind it. If it fails, so does all that follows, and it is what is told.
       const begun = client.query(
         lock === undefined ? 'begin' : `begin; select pg_advisory_xact_lock(${lockNumber(lock)})`,
       )
       begun.catch(() => {})
       try {
-        const result = await work({ query: statement => run(client, statement) })
+        const result = await work({
+          // What was sent side by side with the statement that failed may go on: it must not write outside of it.
+          query: statement =>
+            ended ? Promise.reject(new LostRace('the transaction has ended')) : run(client, statement),
+        })
         await begun
+        ended = true
         await client.query('commit')
         return result
       } catch (error) {
+        ended = true
         const meaning = meaningOf(
           await begun.then(
             () => error,

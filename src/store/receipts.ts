@@ -29,6 +29,8 @@ export interface Receipt {
   outcomes: string | null
   failedRecords: number
   revision: number
+  /** Whether what was done outside, in vain, is undone; null where nothing was. */
+  reversal: 'REQUIRED' | 'COMPLETED' | null
   attempt: number
   /** ms since the epoch. */
   acceptedAt: number
@@ -36,7 +38,7 @@ export interface Receipt {
 }
 
 const COLUMNS = `receipt_id, client_id, iss, kind, jti, request_digest, envelope_digest, reply_to, reference, status, code,
-outcome, refusal, token_id, batch_no, chunk, counts, outcomes, failed_records, revision, attempt, accepted_at, completed_at`
+outcome, refusal, token_id, batch_no, chunk, counts, outcomes, failed_records, revision, reversal, attempt, accepted_at, completed_at`
 
 interface Row {
   receipt_id: string
@@ -59,6 +61,7 @@ interface Row {
   outcomes: string | null
   failed_records: number
   revision: number
+  reversal: Receipt['reversal']
   attempt: number
   accepted_at: number
   completed_at: number
@@ -86,6 +89,7 @@ function receiptOf(row: Row): Receipt {
     outcomes: row.outcomes,
     failedRecords: row.failed_records,
     revision: row.revision,
+    reversal: row.reversal,
     attempt: row.attempt,
     acceptedAt: row.accepted_at,
     completedAt: row.completed_at,
@@ -126,6 +130,7 @@ const valuesOf = (receipt: Receipt) => [
   new Date(receipt.acceptedAt),
   new Date(receipt.completedAt),
   addresseeOf(receipt),
+  receipt.reversal,
 ]
 
 // The receipt, its revision (above that of any fault told before) and the outbox row that will tell it, in one go.
@@ -134,9 +139,10 @@ const INSERT = `with told as (
   select coalesce(max(revision), 0) + 1 as revision from tokenmill.outbox where receipt_id = $1
 ), written as (
   insert into tokenmill.receipt (day, revision, receipt_id, client_id, iss, kind, jti, request_digest, envelope_digest, reply_to,
-    reference, status, code, outcome, refusal, token_id, batch_no, chunk, counts, outcomes, failed_records, attempt, accepted_at, completed_at)
+    reference, status, code, outcome, refusal, token_id, batch_no, chunk, counts, outcomes, failed_records, attempt, accepted_at,
+    completed_at, reversal)
   select current_date, told.revision, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13::jsonb, $14, $15, $16, $17::jsonb, $18, $19,
-    $20, $21, $22 from told
+    $20, $21, $22, $24 from told
   where not exists (select from tokenmill.receipt where receipt_id = $1)
   returning revision
 )
@@ -167,7 +173,7 @@ function writtenOf({ rows }: { rows: WrittenRow[] }): Written {
 
 const REVISE = `with revised as (
   update tokenmill.receipt set status = $2, code = $3, counts = $4::jsonb, outcomes = $5, failed_records = $6, attempt = $7,
-    completed_at = $8, envelope_digest = $9,
+    completed_at = $8, envelope_digest = $9, reversal = $13,
     revision = greatest(revision, (select max(o.revision) from tokenmill.outbox as o where o.receipt_id = $1)) + 1
   where receipt_id = $1 and revision = $10 returning revision
 )
@@ -189,6 +195,7 @@ export async function revise(db: Db, receipt: Receipt): Promise<Written> {
     receipt.revision,
     receipt.replyTo,
     addresseeOf(receipt),
+    receipt.reversal,
   ]
   return writtenOf(await db.query<WrittenRow>({ text: REVISE, values }))
 }
@@ -200,8 +207,8 @@ export async function revise(db: Db, receipt: Receipt): Promise<Written> {
 export async function insertCancelled(db: Db, receipt: Receipt): Promise<void> {
   const { count } = await db.query({
     text: `insert into tokenmill.receipt (day, revision, receipt_id, client_id, iss, kind, jti, request_digest, envelope_digest,
-  status, code, failed_records, attempt, accepted_at, completed_at)
-select current_date, 1, $1, $2, $3, $4, $5, $6, $7, 'CANCELLED', $8, 0, $9, $10, $11
+  status, code, failed_records, attempt, accepted_at, completed_at, reversal)
+select current_date, 1, $1, $2, $3, $4, $5, $6, $7, 'CANCELLED', $8, 0, $9, $10, $11, $12
 where not exists (select from tokenmill.receipt where receipt_id = $1)`,
     values: [
       receipt.receiptId,
@@ -215,7 +222,16 @@ where not exists (select from tokenmill.receipt where receipt_id = $1)`,
       receipt.attempt,
       new Date(receipt.acceptedAt),
       new Date(receipt.completedAt),
+      receipt.reversal,
     ],
   })
   if (count !== 1) throw new LostRace('the receipt was written meanwhile')
+}
+
+/** What a cancelled job that was never told of had done outside is undone. */
+export async function settleCancelled(db: Db, receiptId: string): Promise<void> {
+  await db.query({
+    text: `update tokenmill.receipt set reversal = 'COMPLETED' where receipt_id = $1 and reversal = 'REQUIRED'`,
+    values: [receiptId],
+  })
 }

@@ -10,6 +10,8 @@ export interface Scope {
   par: boolean
   networkTokens: boolean
   requestor: Requestor
+  /** Each new token gets a scheme token. */
+  autoProvision: boolean
   /** Digits of a BIN that are kept and shown. */
   binDigits: 6 | 8
   /** ms since the epoch. */
@@ -22,11 +24,12 @@ interface Row {
   par: boolean
   network_tokens: boolean
   requestor: Requestor
+  auto_provision: boolean
   bin_digits: 6 | 8
   created_at: number
 }
 
-const COLUMNS = 'token_scope, entity_id, par, network_tokens, requestor, bin_digits, created_at'
+const COLUMNS = 'token_scope, entity_id, par, network_tokens, requestor, auto_provision, bin_digits, created_at'
 
 function scopeOf(row: Row): Scope {
   return {
@@ -35,6 +38,7 @@ function scopeOf(row: Row): Scope {
     par: row.par,
     networkTokens: row.network_tokens,
     requestor: row.requestor,
+    autoProvision: row.auto_provision,
     binDigits: row.bin_digits,
     createdAt: row.created_at,
   }
@@ -63,8 +67,16 @@ export async function list(db: Db, entityId: string | null = null): Promise<Scop
 /** The new scope's moment of creation is the store's. */
 export async function insert(db: Db, scope: Omit<Scope, 'createdAt'>): Promise<void> {
   await db.query({
-    text: `insert into tokenmill.scope (token_scope, entity_id, par, network_tokens, requestor, bin_digits)
-values ($1, $2, $3, $4, $5, $6)`,
-    values: [scope.tokenScope, scope.entityId, scope.par, scope.networkTokens, scope.requestor, scope.binDigits],
+    text: `insert into tokenmill.scope (token_scope, entity_id, par, network_tokens, requestor, auto_provision, bin_digits)
+values ($1, $2, $3, $4, $5, $6, $7)`,
+    values: [
+      scope.tokenScope,
+      scope.entityId,
+      scope.par,
+      scope.networkTokens,
+      scope.requestor,
+      scope.autoProvision,
+      scope.binDigits,
+    ],
   })
 }

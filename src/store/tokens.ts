@@ -162,6 +162,20 @@ export async function hold(db: Db, tokenId: string): Promise<StoredToken | undef
   return row && tokenOf(row)
 }
 
+/** What stands of these tokens until the transaction ends: whoever changes one meanwhile waits. */
+export async function share(
+  db: Db,
+  tokenIds: readonly string[],
+): Promise<Map<string, Pick<StoredToken, 'status' | 'fingerprint'>>> {
+  const { rows } = await db.query<Pick<Row, 'token_id' | 'status' | 'fingerprint'>>({
+    name: 'tokens-share',
+    text: `select token_id, status, fingerprint from tokenmill.token where token_id = any($1::uuid[])
+order by token_id for share`,
+    values: [plains(tokenIds)],
+  })
+  return new Map(rows.map(row => [row.token_id, { status: row.status, fingerprint: row.fingerprint }]))
+}
+
 /**
  * Inserts those whose card has no token yet. Answers the cards (latin1 of the fingerprint) that somebody else has just
  * made one for. Rows are sorted by fingerprint, so that two chunks with the same cards wait for each other in one order.
@@ -228,4 +242,14 @@ export async function touch(db: Db, tokenId: string, receiptId: string, version:
     values: [tokenId, receiptId, version],
   })
   if (count !== 1) throw new LostRace('a token was changed meanwhile')
+}
+
+/** Names the receipt of a batch in live tokens that it did something for beside their rows. */
+export async function nameReceipt(db: Db, tokenIds: readonly string[], receiptId: string): Promise<void> {
+  if (tokenIds.length === 0) return
+  await db.query({
+    name: 'tokens-name-receipt',
+    text: `update tokenmill.token set last_receipt = $2 where token_id = any($1::uuid[]) and status <> 'DELETED'`,
+    values: [plains(tokenIds), receiptId],
+  })
 }

@@ -3,6 +3,7 @@ import { dateOf } from '../clock.ts'
 import type { BinRange } from './bin.ts'
 import { isCurrency } from './currency.ts'
 import { isAnalytic, isReusable } from './facet.ts'
+import { renderScheme, type SchemeRecord, type ShownScheme } from './scheme.ts'
 import { formatReuseToken, type TokenRow, type TokenStatus } from './token.ts'
 
 export interface BinDetails {
@@ -29,6 +30,7 @@ export interface PatchRecord {
   created_at: string
   token_expiry_date?: string
   token_status: TokenStatus
+  scheme_token?: SchemeRecord
 }
 
 export interface PutRecord extends Omit<PatchRecord, 'card_holder_email'> {
@@ -45,12 +47,26 @@ export interface GetRecord extends PutRecord {
   variant?: string
 }
 
-/** The answer of PUT. `range` is the row's BIN range. */
-export function renderPut(row: TokenRow, range: BinRange | undefined): PutRecord & Record<string, unknown> {
-  return compact({ ...namesOf(row), ...cardOf(row, range), currency: currencyOf(range, 'current'), ...datesOf(row) })
+/** The answer of PUT. `range` is the row's BIN range, `scheme` its scheme token. */
+export function renderPut(
+  row: TokenRow,
+  range: BinRange | undefined,
+  scheme?: ShownScheme,
+): PutRecord & Record<string, unknown> {
+  return compact({
+    ...namesOf(row),
+    ...cardOf(row, range),
+    currency: currencyOf(range, 'current'),
+    ...datesOf(row),
+    scheme_token: scheme && renderScheme(scheme, 'VALID'),
+  })
 }
 
-export function renderGet(row: TokenRow, range: BinRange | undefined): GetRecord & Record<string, unknown> {
+export function renderGet(
+  row: TokenRow,
+  range: BinRange | undefined,
+  scheme?: ShownScheme,
+): GetRecord & Record<string, unknown> {
   return compact({
     ...namesOf(row),
     ...cardOf(row, range),
@@ -60,15 +76,21 @@ export function renderGet(row: TokenRow, range: BinRange | undefined): GetRecord
     variant: range?.variant,
     currency: currencyOf(range, 'with-legacy'),
     ...datesOf(row),
+    scheme_token: scheme && renderScheme(scheme, 'VALID'),
   })
 }
 
-export function renderPatch(row: TokenRow, range: BinRange | undefined): PatchRecord & Record<string, unknown> {
+export function renderPatch(
+  row: TokenRow,
+  range: BinRange | undefined,
+  scheme?: ShownScheme,
+): PatchRecord & Record<string, unknown> {
   return compact({
     ...cardOf(row, range),
     card_holder_email: row.cardHolderEmail ?? undefined,
     currency: currencyOf(range, 'current'),
     ...datesOf(row),
+    scheme_token: scheme && renderScheme(scheme, 'ACTIVE'),
   })
 }
 

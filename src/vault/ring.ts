@@ -4,10 +4,22 @@ import { createHmac, createSecretKey, type Hmac, type KeyObject, randomBytes } f
 import { assert, Fault } from '../errors.ts'
 import { Secret } from '../secret.ts'
 import { NONCE_BYTES, openWith, sealWith } from './aead.ts'
+import { hashApiKey } from './api-key.ts'
 import type { KeyProvider } from './kek.ts'
+import { openNetworkToken, sealNetworkToken } from './network-token.ts'
 import { UUID_BYTES, writeUuid } from './uuid-bytes.ts'
 
-export const PURPOSES = ['seal', 'fingerprint', 'analytics', 'digest', 'api-key', 'scratch', 'before-image'] as const
+export const PURPOSES = [
+  'seal',
+  'fingerprint',
+  'analytics',
+  'digest',
+  'api-key',
+  'scratch',
+  'before-image',
+  'three-ds',
+  'network-token',
+] as const
 export type Purpose = (typeof PURPOSES)[number]
 
 /** A data key as it is stored. `purpose` is one of `PURPOSES`; others are passed over. */
@@ -43,6 +55,12 @@ export interface KeyRing {
   apiKeyHash(userId: string, apiKey: Secret): Buffer
   sealBeforeImage(json: Buffer, tokenId: string): Sealed
   openBeforeImage(sealed: Buffer, keyVersion: number, tokenId: string): Buffer
+  /** CAVVs, challenges and contracts' keys of 3-D Secure. `row` names what they lie in: nothing opens in another's place. */
+  sealThreeDs(plain: Buffer, row: string): Sealed
+  openThreeDs(sealed: Buffer, keyVersion: number, row: string): Buffer
+  /** The number of a scheme token, in its provisioning's row. */
+  sealNetworkToken(number: Secret, provisionId: string): Sealed
+  openNetworkToken(sealed: Buffer, keyVersion: number, provisionId: string): Secret
 }
 
 const KEY_BYTES = 32
@@ -63,6 +81,11 @@ export function makeDataKeys(kek: KeyProvider, purposes: readonly Purpose[], ver
 export async function openRing(kek: KeyProvider, keys: readonly WrappedKey[]): Promise<KeyRing> {
   const slots = await Promise.all(PURPOSES.map(async purpose => [purpose, await openSlot(kek, keys, purpose)] as const))
   return ringOf(Object.fromEntries(slots) as Record<Purpose, Slot>)
+}
+
+/** The active key of one purpose, for a process that has no key-encryption key. Throws as `openRing` does. */
+export async function openKey(kek: KeyProvider, keys: readonly WrappedKey[], purpose: Purpose): Promise<KeyObject> {
+  return (await openSlot(kek, keys, purpose)).active
 }
 
 interface Slot {
@@ -131,16 +154,27 @@ function ringOf(slots: Record<Purpose, Slot>): KeyRing {
     scratchFingerprint: (pan, tokenScope) => digestOf(panMac('scratch', pan.reveal(), tokenScope)),
     analyticsToken: (pan, tokenScope) => `a${panMac('analytics', pan.reveal(), tokenScope).digest('base64url')}`,
     requestDigest: canonicalText => createHmac('sha256', slots.digest.active).update(canonicalText, 'utf8').digest(),
-    apiKeyHash: (userId, apiKey) =>
-      createHmac('sha256', slots['api-key'].active)
-        .update(`${userId.toLowerCase()}\n${apiKey.reveal()}`, 'utf8')
-        .digest(),
+    apiKeyHash: (userId, apiKey) => hashApiKey(slots['api-key'].active, userId, apiKey),
     sealBeforeImage: (json, tokenId) => {
       const { active, version } = slots['before-image']
       return { sealed: sealWith(active, randomBytes(NONCE_BYTES), json, imageAad(tokenId)), keyVersion: version }
     },
     openBeforeImage: (sealed, keyVersion, tokenId) =>
       openSlotWith(slots['before-image'], sealed, keyVersion, imageAad(tokenId)),
+    sealThreeDs: (plain, row) => {
+      const { active, version } = slots['three-ds']
+      return { sealed: sealWith(active, randomBytes(NONCE_BYTES), plain, Buffer.from(row)), keyVersion: version }
+    },
+    openThreeDs: (sealed, keyVersion, row) => openSlotWith(slots['three-ds'], sealed, keyVersion, Buffer.from(row)),
+    sealNetworkToken: (number, provisionId) => {
+      const { active, version } = slots['network-token']
+      return { sealed: sealNetworkToken(active, number, provisionId), keyVersion: version }
+    },
+    openNetworkToken: (sealed, keyVersion, provisionId) => {
+      const key = slots['network-token'].versions.get(keyVersion)
+      if (!key) throw new Fault('key_unavailable')
+      return openNetworkToken(key, sealed, provisionId)
+    },
   }
 }
 

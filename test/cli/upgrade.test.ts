@@ -68,7 +68,7 @@ describe('schema upgrade of an empty database', () => {
 
   it('writes the key of each system client to a file that only its owner reads', async () => {
     const dir = join(bench.dataDir, 'system')
-    expect((await readdir(dir)).sort()).toEqual(['gateway.jwk', 'scheduler.jwk', 'worker.jwk'])
+    expect((await readdir(dir)).sort()).toEqual(['api-key.jwk', 'gateway.jwk', 'scheduler.jwk', 'worker.jwk'])
     for (const name of ['gateway', 'scheduler', 'worker'] as const) {
       expect((await stat(join(dir, `${name}.jwk`))).mode & 0o777).toBe(0o600)
       const { kid, alg } = await readSystemKey(bench.dataDir, name)

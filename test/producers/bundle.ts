@@ -149,11 +149,7 @@ export async function answer(
     completed_at: now,
     ...over,
   }
-  const data = sealResult(
-    JSON.stringify(result),
-    { clientId, resultId: result.result_id, revision },
-    installation,
-  )
+  const data = sealResult(JSON.stringify(result), { clientId, resultId: result.result_id, revision }, installation)
   const copy = createHash('sha256').update(data.jws).update(randomUUID()).digest('base64url')
   await queues.add(resultsQueue(clientId, claims.reply_to), { id: `r_${copy}`, data })
 }

@@ -29,6 +29,11 @@ export function describeEngines(name: string, laws: (engine: Engine) => void): v
     (engine === 'redis' ? describeRedis : describe)(`${name} (${engine})`, () => laws(openEngine(engine)))
 }
 
+/** Laws about the store alone, with the queues on PostgreSQL. */
+export function describeStore(name: string, laws: (engine: Engine) => void): void {
+  describe(name, () => laws(openEngine('postgres')))
+}
+
 function openEngine(name: Engine['name']): Engine {
   const prefix = `{test-${process.pid}-${randomBytes(4).toString('hex')}}`
   const redisUrls = name === 'redis' ? redisUrl()?.split(',') : undefined

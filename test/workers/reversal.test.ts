@@ -39,8 +39,12 @@ describeEngines('a reversal', engine => {
       ...more,
     })),
   })
+  const nextCard = () => {
+    card += 1
+    return card
+  }
   async function made(): Promise<{ sent: Sent; id: string; index: number }> {
-    const index = (card += 1)
+    const index = nextCard()
     const sent = await desk.send('token-create', await cardOf(index))
     const { record } = await desk.answer(sent)
     return { sent, id: String(record?.['reuse_token']), index }
@@ -84,7 +88,7 @@ describeEngines('a reversal', engine => {
     const { id, index } = await made()
     const before = await rowOf(id)
     const relink = async () => {
-      const { token_scope: _, ...other } = await cardOf((card += 1))
+      const { token_scope: _, ...other } = await cardOf(nextCard())
       const sent = await desk.send('token-update', { id, ...other })
       expect(await desk.answer(sent)).toMatchObject({ code: 200 })
       return sent
@@ -149,7 +153,7 @@ describeEngines('a reversal', engine => {
   })
 
   it('that comes before its job takes the job’s place: it is never started, and told so', async () => {
-    const index = (card += 1)
+    const index = nextCard()
     const signed = desk.sign('token-create', await cardOf(index))
     expect(await desk.reverse(signed)).toBe('COMPLETED')
     await signed.post()
@@ -195,7 +199,7 @@ describeEngines('a reversal', engine => {
   it('that races its job ends with no token, whoever is first', async () => {
     const ends = await Promise.all(
       Array.from({ length: 40 }, async (_, n) => {
-        const index = (card += 1)
+        const index = nextCard()
         const signed = desk.sign('token-create', await cardOf(index))
         const job = signed.post()
         if (n % 3 === 0) await job

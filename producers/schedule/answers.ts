@@ -1,0 +1,50 @@
+// What system clients are answered: on queues of their own, which must not pile up. The scheduler's runs are marked by
+// their results; everything else was told to whom it concerns elsewhere, and is dropped.
+import type { SystemClient } from '../../src/job/catalogue.ts'
+import type { Result } from '../../src/job/result.ts'
+import * as runs from '../../src/store/schedule-runs.ts'
+import { type Inbox, openInbox } from '../results.ts'
+import type { ScheduleDeps } from './deps.ts'
+import type { Sweeper } from './expiry.ts'
+import { noteEnd } from './run-notes.ts'
+
+const HOUR_MS = 3_600_000
+/** A day of hourly attempts. */
+const FAULTS_MAX = 24
+const CONCURRENCY = 10
+
+export function openAnswers(deps: ScheduleDeps, sweeper: Pick<Sweeper, 'hear'>): Inbox[] {
+  const { queues, installationKeys: keys, log } = deps
+  const inboxOf = (clientId: SystemClient, hear: (result: Result) => Promise<void>) =>
+    openInbox(
+      queues,
+      { clientId, keys },
+      async delivery => {
+        if (delivery.type === 'result') await hear(delivery)
+        return 'taken'
+      },
+      { concurrency: CONCURRENCY, log },
+    )
+  return [
+    inboxOf('scheduler', async result => {
+      if (result.kind === 'report') await settle(result, deps)
+      else sweeper.hear(result)
+    }),
+    inboxOf('worker', async () => {}),
+  ]
+}
+
+async function settle(result: Result, deps: ScheduleDeps): Promise<void> {
+  const run = await runs.settle(deps.store, result.receipt_id, answeredBy(result, deps.clock()))
+  if (run) noteEnd(run, deps)
+}
+
+function answeredBy({ status, code, record, error }: Result, now: number): runs.Answered {
+  if (status === 'SUCCEEDED') {
+    const uid = record?.['reportUid']
+    return { state: 'SUCCEEDED', reportUid: typeof uid === 'string' ? uid : null }
+  }
+  const [said] = Object.values(error?.details ?? {})
+  if (code !== 500) return { state: 'FAILED', reason: said?.code ?? String(code) }
+  return { state: 'FAULTED', reason: said?.code ?? 'fault', nextAt: now + HOUR_MS, faultsMax: FAULTS_MAX }
+}

@@ -1,0 +1,53 @@
+// Which business dates of a schedule are due. A business date is the day (UTC) that is reported; its run is due when the
+// zone's clock shows the schedule's time on the day after, and never before the day itself has ended.
+import { firstMoment } from './zone-time.ts'
+
+export interface Timing {
+  /** `HH:MM` on the zone's clock. */
+  time: string
+  /** An IANA time zone. */
+  zone: string
+}
+
+export interface DueDate {
+  /** `YYYY-MM-DD`. */
+  businessDate: string
+  /** ms since the epoch. */
+  dueAt: number
+}
+
+const DAY_MS = 86_400_000
+/** What a scheduler that was down makes up for; older nights are reported by hand. */
+export const CATCH_UP_DATES = 7
+
+export const dateOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
+
+export const dayAfter = (date: string, days = 1): string => dateOf(Date.parse(date) + days * DAY_MS)
+
+export function dueAt(businessDate: string, { time, zone }: Timing): number {
+  const next = dayAfter(businessDate)
+  return Math.max(firstMoment(next, time, zone), Date.parse(next))
+}
+
+/** Those that came due after `since` and by `now`, are later than `newest`, and of the last seven; the oldest first. */
+export function dueDates(timing: Timing, since: number, newest: string | null, now: number): DueDate[] {
+  const today = Date.parse(dateOf(now))
+  const dates = Array.from({ length: CATCH_UP_DATES + 1 }, (_, index) =>
+    dateOf(today - (CATCH_UP_DATES + 1 - index) * DAY_MS),
+  )
+  return dates
+    .filter(date => newest === null || date > newest)
+    .map(businessDate => ({ businessDate, dueAt: dueAt(businessDate, timing) }))
+    .filter(due => due.dueAt > since && due.dueAt <= now)
+    .slice(-CATCH_UP_DATES)
+}
+
+/** The next one to come due after `now`. */
+export function nextDue(timing: Timing, now: number): DueDate {
+  let businessDate = dayAfter(dateOf(now), -2)
+  for (;;) {
+    const due = { businessDate, dueAt: dueAt(businessDate, timing) }
+    if (due.dueAt > now) return due
+    businessDate = dayAfter(businessDate)
+  }
+}

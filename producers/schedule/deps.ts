@@ -1,0 +1,32 @@
+// What the schedule is handed: all that its process opened.
+import type { Clock } from '../../src/clock.ts'
+import type { SigningKey } from '../../src/job/envelope.ts'
+import type { Logger } from '../../src/log.ts'
+import type { Metrics } from '../../src/metrics.ts'
+import type { Queues } from '../../src/queue/engine.ts'
+import type { Store } from '../../src/store/pool.ts'
+import type { InstallationKeys } from '../results.ts'
+
+export interface ScheduleDeps {
+  store: Store
+  queues: Queues
+  /** The system client `scheduler`: its key, and its user as a UUID. */
+  signingKey: SigningKey
+  userId: string
+  installationKeys: InstallationKeys
+  settings: ScheduleSettings
+  clock: Clock
+  metrics: Metrics
+  log: Logger
+}
+
+export interface ScheduleSettings {
+  /** The installation's name. */
+  audience: string
+  /** After so long an open run is late, ms. */
+  lateMs: number
+  /** Runs that ended are known for so many days. */
+  keepDays: number
+  /** Tokens of an expiry sweep that are asked for and not answered yet, at most. */
+  sweepPage: number
+}

@@ -1,0 +1,122 @@
+// The sweep of a night: one job for every token whose date has passed, a page at a time. The next page is sent when the
+// one before is through, so a million tokens wait in the store and not in the queue. It suspends none itself.
+import { setTimeout as pause } from 'node:timers/promises'
+import { assert, isRefusal } from '../../src/errors.ts'
+import { receiptId } from '../../src/job/ids.ts'
+import type { Result } from '../../src/job/result.ts'
+import { describeError } from '../../src/log.ts'
+import type { QueuedJob } from '../../src/queue/engine.ts'
+import * as receipts from '../../src/store/receipts.ts'
+import * as runs from '../../src/store/schedule-runs.ts'
+import * as expiry from '../../src/store/token-expiry.ts'
+import { formatReuseToken } from '../../src/token/token.ts'
+import { signAsk } from '../envelope.ts'
+import type { ScheduleDeps } from './deps.ts'
+import { PRIORITY } from './report-run.ts'
+import { noteEnd } from './run-notes.ts'
+
+const POLL_MS = 100
+const RESEND_MS = 60_000
+/** The run stays this process's while it says so. */
+const LEASE_MS = 60_000
+
+export interface Sweeper {
+  /** Takes a claimed run on, unless one is under way here: whoever looks when its time has come takes it then. */
+  take(run: runs.Run): void
+  /** A result of a job that may be this sweep's. */
+  hear(result: Result): void
+  close(): Promise<void>
+}
+
+export function openSweeper(deps: ScheduleDeps): Sweeper {
+  const { store, queues, log, clock } = deps
+  const stop = new AbortController()
+  /** Receipt → token, of the page that is under way. */
+  const pending = new Map<string, expiry.ExpiredToken>()
+  let failed = 0
+  let running: Promise<void> | undefined
+
+  async function sweep(run: runs.Run): Promise<void> {
+    let after: expiry.Place | undefined
+    let tokens = 0
+    failed = 0
+    for (;;) {
+      const page = await expiry.findExpired(store, run.businessDate, after, deps.settings.sweepPage)
+      after = page.at(-1)
+      if (after === undefined) break
+      tokens += page.length
+      await workPage(run, page)
+      if (stop.signal.aborted) return
+    }
+    // Those that failed are found again by the next night's sweep.
+    const ended = await (failed === 0 ? runs.finishSweep(store, run, tokens) : runs.fail(store, run, 'tokens_failed'))
+    if (ended) noteEnd(ended, deps)
+    if (tokens > 0) log.info({ date: run.businessDate, tokens, failed }, 'tokens whose date has passed were swept')
+  }
+
+  async function workPage(run: runs.Run, page: readonly expiry.ExpiredToken[]): Promise<void> {
+    pending.clear()
+    for (const token of page) pending.set(receiptId(deps.signingKey.clientId, jtiOf(run, token)), token)
+    let sentAt = 0
+    while (pending.size > 0 && !stop.signal.aborted) {
+      if (clock() - sentAt >= RESEND_MS) {
+        await runs.markQueued(store, run, clock() + 2 * LEASE_MS)
+        if (sentAt > 0) await forgetAnswered()
+        await queues.addBulk('token-lifecycle', await jobsOf(run, [...pending.values()], deps))
+        sentAt = clock()
+      }
+      await pause(POLL_MS, undefined, { signal: stop.signal }).catch(() => {})
+      // Results may be taken by another scheduler; that a token isn't due any more, the store says to both.
+      const still = await expiry.stillExpired(
+        store,
+        run.businessDate,
+        [...pending.values()].map(({ tokenId }) => tokenId),
+      )
+      for (const [receipt, { tokenId }] of pending) if (!still.has(tokenId)) pending.delete(receipt)
+    }
+  }
+
+  async function forgetAnswered(): Promise<void> {
+    for (const receipt of [...pending.keys()]) if (await receipts.find(store, receipt)) pending.delete(receipt)
+  }
+
+  return {
+    take(run) {
+      running ??= sweep(run)
+        .catch(error => log.warn({ error: describeError(error) }, 'a sweep of expired tokens broke off; it will go on'))
+        .finally(() => {
+          running = undefined
+        })
+    },
+    hear({ receipt_id: receipt, status, code }) {
+      // One that was deleted meanwhile is as good as suspended.
+      if (pending.delete(receipt) && status === 'FAILED' && code !== 404) failed += 1
+    },
+    async close() {
+      stop.abort()
+      await running
+    },
+  }
+}
+
+const jtiOf = ({ businessDate }: runs.Run, { tokenId }: expiry.ExpiredToken) => `exp-${businessDate}-${tokenId}`
+
+/** On nobody's behalf but the installation's own: what the date says holds for every client. */
+async function jobsOf(
+  run: runs.Run,
+  tokens: readonly expiry.ExpiredToken[],
+  { signingKey, userId, settings, clock }: ScheduleDeps,
+): Promise<QueuedJob[]> {
+  return Promise.all(
+    tokens.map(async token => {
+      const { entityId } = token
+      const roles = ['TOKEN_LIFECYCLE'] as const
+      const request = { id: formatReuseToken(token.tokenId), action: 'EXPIRE' }
+      const identity = { userId, entityId, roles, audience: settings.audience, signingKey }
+      const options = { jti: jtiOf(run, token) }
+      const signed = await signAsk(identity, { kind: 'token-lifecycle', request }, options, clock())
+      assert(!isRefusal(signed), 'an envelope of ours has its form')
+      return { id: signed.id, data: signed.data, priority: PRIORITY }
+    }),
+  )
+}

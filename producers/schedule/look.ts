@@ -1,0 +1,83 @@
+// One look at what is due. It may be had at any time, by several processes at once and as often as they like: the rows of
+// runs decide what comes of it.
+import * as clients from '../../src/store/clients.ts'
+import * as runs from '../../src/store/schedule-runs.ts'
+import * as schedules from '../../src/store/schedules.ts'
+import { CATCH_UP_DATES, dueDates } from './business-dates.ts'
+import type { ScheduleDeps } from './deps.ts'
+import { receiptOf, sendReport } from './report-run.ts'
+import { noteEnd, noteLate } from './run-notes.ts'
+
+const DAY_MS = 86_400_000
+const PAGE = 100
+/** Reports that are asked for and not made yet; the rest waits in the store. */
+export const IN_FLIGHT_MAX = 1_000
+/** A run that was sent is sent again after so long; the more often it was, the longer. */
+export const RESEND_MS = 60_000
+const RESENDS_SLOWER_MAX = 10
+
+/** `sweep` takes on the run of an expiry sweep that was claimed. */
+export async function look(deps: ScheduleDeps, sweep: (run: runs.Run) => void): Promise<void> {
+  const { store, clock } = deps
+  const known = await schedules.list(store)
+  for (const schedule of known) await makeRuns(schedule, deps)
+  await tellLate(deps)
+  for (const fresh of [false, true]) {
+    for (;;) {
+      if (fresh && (await runs.countQueued(store)) >= IN_FLIGHT_MAX) break
+      const claimed = await runs.claim(store, { now: clock(), leaseMs: RESEND_MS, limit: PAGE, fresh })
+      for (const run of claimed) await take(run, deps, sweep)
+      if (claimed.length < PAGE) break
+    }
+  }
+}
+
+async function makeRuns(schedule: schedules.Schedule, { store, clock }: ScheduleDeps): Promise<void> {
+  const { scheduleId, createdAt, newest } = schedule
+  const due = dueDates(schedule, createdAt, newest, clock())
+  if (due.length === 0) return
+  if (schedule.kind === 'token-expiry') {
+    // The sweep of a date finds what those before it left.
+    const latest = due.slice(-1).map(date => ({ scheduleId, ...date, entityId: runs.NO_ENTITY, receiptId: null }))
+    await runs.insert(store, latest)
+    return
+  }
+  const entities = schedule.entityId === null ? await entitiesOf(schedule, { store }) : [schedule.entityId]
+  const made = due.flatMap(({ businessDate, dueAt }) =>
+    entities.map(entityId => {
+      const key = { scheduleId, businessDate, entityId }
+      return { ...key, dueAt, receiptId: receiptOf(key, schedule) }
+    }),
+  )
+  await runs.insert(store, made)
+}
+
+async function entitiesOf(
+  { clientId }: schedules.ReportSchedule,
+  { store }: Pick<ScheduleDeps, 'store'>,
+): Promise<readonly string[]> {
+  return (await clients.find(store, clientId))?.entities ?? []
+}
+
+async function tellLate(deps: ScheduleDeps): Promise<void> {
+  const { store, clock, settings, metrics } = deps
+  const now = clock()
+  for (const run of await runs.giveUp(store, now - CATCH_UP_DATES * DAY_MS)) noteEnd(run, deps)
+  for (const run of await runs.markLate(store, now - settings.lateMs, now)) noteLate(run, deps)
+  const oldest = await runs.oldestOpen(store)
+  metrics.scheduleOldest.set(oldest === undefined ? 0 : Math.max(0, (now - oldest) / 1000))
+}
+
+async function take(run: runs.Run, deps: ScheduleDeps, sweep: (run: runs.Run) => void): Promise<void> {
+  const { store, clock } = deps
+  const schedule = await schedules.find(store, run.scheduleId)
+  if (!schedule) return
+  if (schedule.kind === 'token-expiry') return sweep(run)
+  const impossible = await sendReport(run, schedule, await clients.find(store, schedule.clientId), deps)
+  if (impossible === undefined) {
+    await runs.markQueued(store, run, clock() + RESEND_MS * Math.min(run.attempts, RESENDS_SLOWER_MAX))
+    return
+  }
+  const failed = await runs.fail(store, run, impossible)
+  if (failed) noteEnd(failed, deps)
+}

@@ -1,0 +1,24 @@
+// What a nightly report of each type is asked with: the business date, and what the schedule says beside it. Whether the
+// type takes it is checked where reports are made.
+import type { ReportType } from '../../src/job/report.ts'
+
+export type Parameters = Record<string, string | number | boolean>
+
+const forPeriod = (date: string): Parameters => ({ invoicePeriodFrom: date, invoicePeriodTo: date })
+
+/** `null`: such a report tells of no day, or of one batch, so it isn't made by the night. */
+const BY_DATE = {
+  MERCHANT_SETTLEMENT_REPORT: date => ({ clearingDate: date }),
+  DAILY_TRANSACTION_REPORT: date => ({ reportableDay: date }),
+  PARTNER_COMMISSION_REPORT: forPeriod,
+  INVOICE: forPeriod,
+  TOKEN_ACTIVITY_REPORT: date => ({ reportableDay: date }),
+  SCHEME_TOKEN_REPORT: null,
+  BATCH_REPORT: null,
+} as const satisfies Record<ReportType, ((date: string) => Parameters) | null>
+
+/** Undefined for a type that can't be scheduled. */
+export function parametersOf(type: ReportType, businessDate: string, fixed: Parameters): Parameters | undefined {
+  const byDate: ((date: string) => Parameters) | null = BY_DATE[type]
+  return byDate ? { ...fixed, ...byDate(businessDate) } : undefined
+}

@@ -1,0 +1,56 @@
+// A run that is a report: the job that asks for it, signed anew each time it is sent, always under the same jti. Who
+// may have which report is judged where it is made.
+import { isRefusal } from '../../src/errors.ts'
+import { receiptId } from '../../src/job/ids.ts'
+import type { Client } from '../../src/store/clients.ts'
+import type { Run, RunKey } from '../../src/store/schedule-runs.ts'
+import type { ReportSchedule } from '../../src/store/schedules.ts'
+import { signAsk } from '../envelope.ts'
+import { report } from '../report.ts'
+import type { ScheduleDeps } from './deps.ts'
+import { parametersOf } from './parameters.ts'
+
+/** As `submit` has it: whoever asks now is served first. */
+export const PRIORITY = 10
+
+/** One run, one jti, whoever sends it and however often. */
+export function jtiOf({ scheduleId, businessDate, entityId }: RunKey, schedule: ReportSchedule): string {
+  const base = `sched-${scheduleId}-${businessDate}`
+  return schedule.entityId === null ? `${base}-${entityId}` : base
+}
+
+export function receiptOf(run: RunKey, schedule: ReportSchedule): string {
+  return receiptId(schedule.clientId, jtiOf(run, schedule))
+}
+
+/** Puts the job into its queue. Answers why it can't be, where it never will. */
+export async function sendReport(
+  run: Run,
+  schedule: ReportSchedule,
+  owner: Client | undefined,
+  deps: ScheduleDeps,
+): Promise<string | undefined> {
+  const { queues, signingKey, settings, clock } = deps
+  if (!owner || owner.revokedAt !== null) return 'client_revoked'
+  const parameters = parametersOf(schedule.reportType, run.businessDate, schedule.parameters)
+  if (!parameters) return 'report_unavailable'
+  const ask = report({
+    report_type: schedule.reportType,
+    entity_id: run.entityId,
+    parameters,
+    mime_type: schedule.mimeType,
+  })
+  if (isRefusal(ask)) return ask.reason
+  const identity = {
+    userId: owner.userId,
+    entityId: run.entityId,
+    roles: ['REPORT_REQUEST'] as const,
+    onBehalfOf: owner.clientId,
+    audience: settings.audience,
+    signingKey,
+  }
+  const signed = await signAsk(identity, ask, { jti: jtiOf(run, schedule) }, clock())
+  if (isRefusal(signed)) return signed.reason
+  await queues.add('report', { id: signed.id, data: signed.data, priority: PRIORITY })
+  return undefined
+}

@@ -1,0 +1,28 @@
+// What is said of a run that is late or failed: a count and one line. Nobody but the operator is told.
+import type { Run, RunState } from '../../src/store/schedule-runs.ts'
+import type { ScheduleDeps } from './deps.ts'
+
+type NoteDeps = Pick<ScheduleDeps, 'metrics' | 'log'>
+
+export function noteLate(run: Run, { metrics, log }: NoteDeps): void {
+  metrics.scheduleRuns.inc({ outcome: 'late' })
+  log.warn({ ...about(run), state: run.state }, 'a scheduled run is late')
+}
+
+const OUTCOMES: Partial<Record<RunState, string>> = { SUCCEEDED: 'succeeded', FAULTED: 'faulted', FAILED: 'failed' }
+
+/** Of a run whose row has just changed. */
+export function noteEnd(run: Run, { metrics, log }: NoteDeps): void {
+  const outcome = OUTCOMES[run.state]
+  if (outcome === undefined) return
+  metrics.scheduleRuns.inc({ outcome })
+  if (outcome === 'succeeded') return
+  const again = run.state === 'FAULTED'
+  // Later attempts of one that goes on failing are counted, and not told each time.
+  if (again && run.faults > 1) return
+  log.warn({ ...about(run), reason: run.reason }, `a scheduled run failed${again ? '; it is tried again' : ''}`)
+}
+
+function about({ scheduleId, businessDate, entityId, dueAt }: Run): Record<string, unknown> {
+  return { schedule: scheduleId, date: businessDate, entity: entityId, due: new Date(dueAt).toISOString() }
+}

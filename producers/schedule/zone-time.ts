@@ -1,0 +1,69 @@
+// When a clock on the wall of a zone first shows a time. It knows nothing of schedules. Intl.DateTimeFormat holds the
+// zones (the Node that this runs on has no Temporal), and its answer at one moment is all that is asked of it.
+
+const HOUR_MS = 3_600_000
+/** Offsets lie within a day of UTC, and no zone changed its clock twice within two days. */
+const AROUND_MS = 36 * HOUR_MS
+
+export function isZone(zone: string): boolean {
+  try {
+    clockOf(zone)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/**
+ * The first moment (ms since the epoch) at which the zone's clock shows `date` (`YYYY-MM-DD`) and `time` (`HH:MM`) or,
+ * where it is put forward over them, something later: a time that doesn't exist is the first moment after the gap, one
+ * that exists twice is the first of them. Throws a RangeError for a zone that isn't there.
+ */
+export function firstMoment(date: string, time: string, zone: string): number {
+  const wall = Date.parse(`${date}T${time}:00Z`)
+  const offset = (at: number) => offsetAt(at, zone)
+  const before = offset(wall - AROUND_MS)
+  const after = offset(wall + AROUND_MS)
+  for (const candidate of [wall - before, wall - after].sort((a, b) => a - b)) {
+    if (candidate + offset(candidate) === wall) return candidate
+  }
+  return changeBetween(wall - AROUND_MS, wall + AROUND_MS, offset)
+}
+
+/** The first moment of the new offset, where there is one change between. */
+function changeBetween(low: number, high: number, offset: (at: number) => number): number {
+  const old = offset(low)
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2)
+    if (offset(middle) === old) low = middle
+    else high = middle
+  }
+  return high
+}
+
+const CLOCKS_MAX = 1_000
+const clocks = new Map<string, Intl.DateTimeFormat>()
+
+function clockOf(zone: string): Intl.DateTimeFormat {
+  const known = clocks.get(zone)
+  if (known) return known
+  const clock = new Intl.DateTimeFormat('en-US', {
+    timeZone: zone,
+    calendar: 'gregory',
+    numberingSystem: 'latn',
+    hourCycle: 'h23',
+    ...({ year: 'numeric', month: '2-digit', day: '2-digit' } as const),
+    ...({ hour: '2-digit', minute: '2-digit', second: '2-digit' } as const),
+  })
+  if (clocks.size >= CLOCKS_MAX) clocks.clear()
+  clocks.set(zone, clock)
+  return clock
+}
+
+/** What the zone's clock shows less UTC, ms. */
+function offsetAt(at: number, zone: string): number {
+  const shown: Record<string, number> = {}
+  for (const { type, value } of clockOf(zone).formatToParts(at)) shown[type] = Number(value)
+  const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = shown
+  return Date.UTC(year, month - 1, day, hour, minute, second) - Math.floor(at / 1000) * 1000
+}

@@ -1,0 +1,56 @@
+// An order of devices, merchants or services, as it is taken in and as it is shown: names as its interface has them. It
+// says nothing of cards or payments.
+import { z } from 'zod'
+import { text, uuid } from '../job/text.ts'
+
+export const ORDER_STATUSES = ['DRAFT', 'SUBMITTED', 'INPROGRESS', 'COMPLETED', 'CANCELLED', 'ONHOLD'] as const
+
+export const ORDER_TYPES = [
+  'POIOrder',
+  'MerchantOrder',
+  'POIMaintenanceOrder',
+  'MerchantMaintenanceOrder',
+  'POIAccessoryOrder',
+  'AdditionalServicesOrder',
+  'HardwareOrder',
+] as const
+
+/** RFC 3339 with its offset, of the years that every store and clock can write. */
+export const moment = () =>
+  z.iso
+    .datetime({ offset: true })
+    .refine(given => Date.parse(given) >= FIRST && Date.parse(given) < BEYOND, { params: { reason: 'field_range' } })
+const FIRST = Date.UTC(1900)
+const BEYOND = Date.UTC(9999)
+
+const orderText = () => text(1, 128)
+const name = () => text(1, 200)
+
+export const Order = z.strictObject({
+  orderId: orderText(),
+  orderReference: orderText(),
+  status: z.enum(ORDER_STATUSES),
+  orderType: z.enum(ORDER_TYPES),
+  createdUserUid: uuid(),
+  createdBy: name(),
+  createdDate: moment(),
+  modifiedUserUid: uuid(),
+  modifiedBy: name(),
+  modifiedDate: moment(),
+  /** Whose it is: nobody else sees it. */
+  entityUid: uuid(),
+  merchantCompanyEntityUid: uuid().optional(),
+  customerEntityUid: uuid().optional(),
+})
+export type Order = z.infer<typeof Order>
+
+/** A line of `tokenmill ingest orders`: the order, and the name that `merchantCompany` searches. */
+export const IngestedOrder = Order.extend({
+  merchantCompany: text(1, 100).optional(),
+})
+  // It can't have been changed before it was made.
+  .refine(({ createdDate, modifiedDate }) => Date.parse(createdDate) <= Date.parse(modifiedDate), {
+    path: ['modifiedDate'],
+    params: { reason: 'field_range' },
+  })
+export type IngestedOrder = z.infer<typeof IngestedOrder>

@@ -1,0 +1,153 @@
+// A scheme token network in memory that does as it is told: it loses answers before or after their effect, refuses, is
+// away, and counts what it made. It stands for any network in tests that crash and shuffle; the real shapes are spoken
+// to the simulator over HTTP.
+import { createHash } from 'node:crypto'
+import type {
+  ProviderAnswer,
+  ProviderRefusal,
+  ProviderState,
+  ProviderToken,
+  ProvisionCard,
+  SchemeProvider,
+  Sought,
+} from '../../src/scheme/provider.ts'
+import { Secret } from '../../src/secret.ts'
+
+/** What befalls one call. */
+export type Mishap = 'none' | 'lost-before' | 'lost-after' | 'again' | { refused: ProviderRefusal }
+
+export interface NetworkToken {
+  reference: string
+  /** Of the provisioning that made it. */
+  id: string
+  pan: string
+  state: ProviderState
+  suspendedBy: Set<'ISSUER' | 'TOKEN_REQUESTOR' | 'CARDHOLDER'>
+  number: string
+  expiryYear: number
+}
+
+export interface ScriptedNetwork {
+  provider: SchemeProvider
+  tokens: Map<string, NetworkToken>
+  /** Mishaps of the next calls, in order; then `otherwise`. */
+  script: Mishap[]
+  otherwise: () => Mishap
+  /** Told before and after each call has its effect. */
+  onCall: (name: string, moment: 'before' | 'after') => Promise<void> | void
+  calls: string[]
+  live(): NetworkToken[]
+  /** What others than we do to a token. */
+  befall(reference: string, what: 'suspend' | 'resume' | 'delete' | 'expiry'): void
+}
+
+export function openNetwork(): ScriptedNetwork {
+  const tokens = new Map<string, NetworkToken>()
+  const byId = new Map<string, NetworkToken>()
+  let made = 0
+
+  async function call<T>(name: string, work: () => ProviderAnswer<T>, read = false): Promise<ProviderAnswer<T>> {
+    network.calls.push(name)
+    const mishap = network.script.shift() ?? network.otherwise()
+    await network.onCall(name, 'before')
+    if (mishap === 'again') return { answer: 'again', once: false }
+    if (mishap === 'lost-before') return read ? { answer: 'again', once: false } : lost(name)
+    if (typeof mishap === 'object' && !read) return { answer: 'refused', reason: mishap.refused }
+    const answer = work()
+    await network.onCall(name, 'after')
+    return mishap === 'lost-after' ? (read ? { answer: 'again', once: false } : lost(name)) : answer
+  }
+  // Only of a provisioning it can't be told whether it may be repeated.
+  const lost = (name: string): ProviderAnswer<never> =>
+    name === 'provision' ? { answer: 'unknown' } : { answer: 'again', once: false }
+
+  function change(reference: string, work: (token: NetworkToken) => void): ProviderAnswer<ProviderToken> {
+    const token = tokens.get(reference)
+    if (!token) return { answer: 'refused', reason: 'token_unknown' }
+    work(token)
+    if (token.state !== 'DEACTIVATED' && token.state !== 'INACTIVE')
+      token.state = token.suspendedBy.size > 0 ? 'SUSPENDED' : 'ACTIVE'
+    return { answer: 'done', value: shownOf(token) }
+  }
+
+  const provider: SchemeProvider = {
+    name: 'mdes',
+    provision: (id, card) =>
+      call('provision', () => {
+        const known = byId.get(id)
+        if (known) return { answer: 'done', value: shownOf(known) }
+        const token = makeToken(id, card, (made += 1))
+        tokens.set(token.reference, token)
+        byId.set(id, token)
+        return { answer: 'done', value: shownOf(token) }
+      }),
+    suspend: (_, reference) =>
+      call('suspend', () => change(reference, token => token.suspendedBy.add('TOKEN_REQUESTOR'))),
+    resume: (_, reference) =>
+      call('resume', () => change(reference, token => token.suspendedBy.delete('TOKEN_REQUESTOR'))),
+    delete: (_, reference) =>
+      call('delete', () =>
+        change(reference, token => {
+          token.state = 'DEACTIVATED'
+          token.suspendedBy.clear()
+        }),
+      ),
+    get: reference => call('get', () => change(reference, () => {}), true),
+    find: (id, sought) => call('find', () => find(id, sought), true),
+    close: async () => {},
+  }
+
+  /** As MDES does: by the task that it was done, by the card which token it may be. */
+  function find(id: string, { card, taken }: Sought): ProviderAnswer<ProviderToken | undefined> {
+    if (!byId.has(id)) return { answer: 'done', value: undefined }
+    if (!card) return { answer: 'unknown' }
+    const [token] = [...tokens.values()]
+      .filter(one => one.pan === card.pan.reveal() && one.state !== 'DEACTIVATED' && !taken.includes(one.reference))
+      .sort((a, b) => (a.reference < b.reference ? -1 : 1))
+    return { answer: 'done', value: token && shownOf(token) }
+  }
+
+  const network: ScriptedNetwork = {
+    provider,
+    tokens,
+    script: [],
+    otherwise: () => 'none',
+    onCall: () => {},
+    calls: [],
+    live: () => [...tokens.values()].filter(({ state }) => state !== 'DEACTIVATED'),
+    befall(reference, what) {
+      const token = tokens.get(reference)
+      if (!token || token.state === 'DEACTIVATED') return
+      change(reference, () => {
+        if (what === 'suspend') token.suspendedBy.add('ISSUER')
+        if (what === 'resume') token.suspendedBy.delete('ISSUER')
+        if (what === 'expiry') token.expiryYear += 1
+        if (what === 'delete') {
+          token.state = 'DEACTIVATED'
+          token.suspendedBy.clear()
+        }
+      })
+    },
+  }
+  return network
+}
+
+function makeToken(id: string, card: ProvisionCard, count: number): NetworkToken {
+  const pan = card.pan.reveal()
+  const reference = `REF${createHash('sha256').update(id).digest('hex').slice(0, 40)}`
+  const number = `520473${String(count).padStart(10, '0')}`
+  return { reference, id, pan, state: 'ACTIVE', suspendedBy: new Set(), number, expiryYear: 2032 }
+}
+
+function shownOf(token: NetworkToken): ProviderToken {
+  const par = `5001${createHash('sha256').update(token.pan).digest('hex').slice(0, 25).toUpperCase()}`
+  return {
+    reference: token.reference,
+    state: token.state,
+    suspendedBy: [...token.suspendedBy],
+    number: token.state === 'DEACTIVATED' ? undefined : new Secret(token.number),
+    expiryMonth: 12,
+    expiryYear: token.expiryYear,
+    par,
+  }
+}

@@ -1,0 +1,70 @@
+// `scheme-token`: provisions or resumes, suspends, deletes the scheme token of one token.
+import { isRefusal, refuse } from '../src/errors.ts'
+import { requestText } from '../src/job/digest.ts'
+import type { SchemeToken } from '../src/job/scheme-token.ts'
+import * as tokens from '../src/store/tokens.ts'
+import { renderPatch } from '../src/token/render.ts'
+import type { ShownScheme } from '../src/token/scheme.ts'
+import type { Deps } from './deps.ts'
+import { tokenFor } from './find-token.ts'
+import { decideInSequence } from './in-sequence.ts'
+import type { Acted } from './scheme/begin.ts'
+import { retire, workThenShow } from './scheme/follow.ts'
+import { shownScheme } from './scheme/shown.ts'
+import { actFor, deletionOf, owing, staleRefusal, supportRefusal } from './scheme/wish.ts'
+import { type Decision, type Handler, noEffect, type Success, type Work } from './work.ts'
+
+interface Prepared {
+  acted?: Acted
+}
+
+export const schemeToken: Handler<SchemeToken, undefined, Prepared> = {
+  open: async () => undefined,
+  digestText: work => requestText('scheme-token', work.claims.request),
+  prepare: async () => ({}),
+
+  async reach(work, _prepared, deps) {
+    const { id, action } = work.request
+    const token = await tokenFor(work.client, id, deps, 'body.id')
+    if (isRefusal(token)) return token
+    const scope = await deps.directory.scope(token.tokenScope)
+    if (!scope) return refuse('token_not_found', 'body.id')
+    const refusal = supportRefusal(scope) ?? (await staleRefusal(work, token.tokenId, deps))
+    if (refusal) return refusal
+    const acted =
+      action === 'DELETE' ? await deletionOf(token.tokenId, deps) : await actFor(work, token, scope, action, deps)
+    return isRefusal(acted) ? acted : { acted }
+  },
+
+  async decide(work, { acted = 'same' }, deps) {
+    const decision = await decide(work, acted, deps)
+    return work.request.action === 'DELETE' ? decision : owing(decision, acted, work, deps)
+  },
+}
+
+async function decide(work: Work<SchemeToken>, acted: Acted, deps: Deps): Promise<Decision> {
+  const { id, action } = work.request
+  const token = await tokenFor(work.client, id, deps, 'body.id')
+  if (isRefusal(token)) return noEffect(token)
+  const scope = await deps.directory.scope(token.tokenScope)
+  if (!scope) return noEffect(refuse('token_not_found', 'body.id'))
+  const range = await deps.directory.binRange(token.binRange)
+  const render = (shown: ShownScheme | undefined) => renderPatch(token, range, shown)
+  return decideInSequence(work, token.tokenId, deps, async () => {
+    const isDeletion = action === 'DELETE' && acted === 'changed'
+    const outcome = isDeletion ? 'DELETED' : acted === 'changed' ? 'UPDATED' : 'UNCHANGED'
+    const shown = await shownScheme(token.tokenId, scope, deps)
+    const settled: Success = { code: 200, outcome, tokenId: token.tokenId, record: render(shown) }
+    const gone = shown ? [shown.row.provisionId] : []
+    return {
+      settled,
+      save: async db => {
+        const touched = tokens.touch(db, token.tokenId, work.receiptId, token.version)
+        await Promise.all(isDeletion ? [touched, retire(db, [token.tokenId], deps)] : [touched])
+        return settled
+      },
+      // Deleted for whoever asks; the network is told now, or as soon as it can be.
+      ...(isDeletion ? { after: () => workThenShow(gone, settled, token.tokenId, scope, render, deps) } : {}),
+    }
+  })
+}

@@ -1,0 +1,136 @@
+// What jobs ask of a network for their tokens, from the recorded intent over the call to the recorded answer. The calls
+// are made outside every transaction; a crash anywhere is gone on from by the next attempt, which finds intent and row.
+import { Fault, type Reason, refuse } from '../../src/errors.ts'
+import type { Urgency } from '../../src/scheme/provider.ts'
+import { spread } from '../../src/scheme/spread.ts'
+import type { StoredScheme } from '../../src/store/scheme-tokens.ts'
+import * as schemeTokens from '../../src/store/scheme-tokens.ts'
+import type { Deps } from '../deps.ts'
+import { NotYet } from '../work.ts'
+import { ask, type Came } from './ask.ts'
+import { type Acted, type Begun, begin, type Wish, type Wisher } from './begin.ts'
+import { drive } from './drive.ts'
+import { type Lease, openLease } from './lease.ts'
+import { mirror, nothing, unchanged } from './mirror.ts'
+import { settle } from './settle.ts'
+
+/** How often one attempt begins anew with what had to be found out first, or was lost to others. */
+const ROUNDS_MAX = 4
+const LOST_MS = 1_000
+const BUSY_MS_MAX = 5_000
+const AWAY_MS = 2_000
+
+type Leased = Extract<Begun, { begun: 'leased' }>
+
+/**
+ * What came of each wish, by line. Throws `NotYet` or `Fault('scheme_away')` where any of them isn't settled; those that
+ * are stay so.
+ */
+export async function actAll(
+  wisher: Wisher,
+  wishes: readonly Wish[],
+  urgency: Urgency,
+  deps: Deps,
+): Promise<Map<number, Acted>> {
+  const acted = new Map<number, Acted>()
+  for (const round of roundsOf(wishes)) {
+    const left = await actRound(wisher, round, urgency, acted, deps)
+    if (left) throw left
+  }
+  return acted
+}
+
+/** Records of one token follow each other; others don't wait. */
+function roundsOf(wishes: readonly Wish[]): Wish[][] {
+  const rounds: Wish[][] = []
+  const seen = new Map<string, number>()
+  for (const wish of wishes) {
+    const at = seen.get(wish.token.tokenId) ?? 0
+    seen.set(wish.token.tokenId, at + 1)
+    rounds[at] = [...(rounds[at] ?? []), wish]
+  }
+  return rounds
+}
+
+async function actRound(
+  wisher: Wisher,
+  wishes: readonly Wish[],
+  urgency: Urgency,
+  acted: Map<number, Acted>,
+  deps: Deps,
+): Promise<Error | undefined> {
+  let open = wishes
+  const left: Error[] = []
+  for (let round = 0; round < ROUNDS_MAX && open.length > 0; round += 1) {
+    const lease = openLease(deps)
+    try {
+      const begun = await deps.store.transaction(db => begin(db, wisher, open, lease, deps))
+      for (const one of begun) {
+        if (one.begun === 'settled') acted.set(one.wish.line, one.acted)
+        if (one.begun === 'busy') left.push(new NotYet(Math.min(one.ms, BUSY_MS_MAX)))
+      }
+      const leased = begun.filter(one => one.begun === 'leased')
+      const ordered = spread(leased, ({ wish }) => wish.token.bin ?? '')
+      const ends = await Promise.all(ordered.map(one => actOne(one, lease, urgency, deps)))
+      for (const [index, end] of ends.entries()) {
+        const line = ordered[index]?.wish.line ?? 0
+        if (end instanceof Error) left.push(end)
+        else if (end !== 'begin again') acted.set(line, end)
+      }
+      open = ordered.filter((_, index) => ends[index] === 'begin again').map(({ wish }) => wish)
+    } finally {
+      lease.end()
+    }
+  }
+  if (open.length > 0) left.push(new NotYet(LOST_MS))
+  return worstOf(left, urgency)
+}
+
+/** A batch waits for its network; a single job is tried as often as others. */
+function worstOf(left: readonly Error[], urgency: Urgency): Error | undefined {
+  const fault = left.find(error => error instanceof Fault)
+  if (fault) return urgency === 'bulk' ? new NotYet(AWAY_MS * (0.5 + Math.random())) : fault
+  return left.toSorted((a, b) => (b instanceof NotYet ? b.ms : 0) - (a instanceof NotYet ? a.ms : 0))[0]
+}
+
+async function actOne(
+  { wish, call, provision, intentId }: Leased,
+  lease: Lease,
+  urgency: Urgency,
+  deps: Deps,
+): Promise<Acted | 'begin again' | Error> {
+  const row = await schemeTokens.find(deps.store, provision)
+  if (row?.lease !== lease.id) return 'begin again'
+  if (!call) {
+    const known = await drive(row, lease.id, urgency, deps)
+    return known?.asked === null || known === undefined ? 'begin again' : new Fault('scheme_away')
+  }
+  const came = await ask(row, call, urgency, deps)
+  const { told, end, state } = outcomeOf(row, call, came, wish, deps)
+  const intent = { intentId, state, refusal: state === 'REFUSED' && came.came === 'refused' ? came.reason : null }
+  return (await settle(told, lease.id, deps, { intent })) ? end : 'begin again'
+}
+
+function outcomeOf(row: StoredScheme, call: NonNullable<Leased['call']>, came: Came, { field }: Wish, deps: Deps) {
+  switch (came.came) {
+    case 'token':
+      return { told: mirror(row, came.token, deps.ring), end: 'changed', state: 'DONE' } as const
+    case 'refused': {
+      const end = refuse(`scheme_${came.reason}` satisfies Reason, field)
+      // The network doesn't agree with our row: it is asked how things stand.
+      const told = call === 'PROVISION' ? nothing(row, came.reason) : unchanged(row, deps.clock(), null)
+      return { told, end, state: 'REFUSED' } as const
+    }
+    case 'nothing': {
+      const dueAt = row.background ? deps.clock() + (came.afterMs ?? LOST_MS) : null
+      return { told: unchanged(row, dueAt, null), end: new Fault('scheme_away'), state: 'INTENDED' } as const
+    }
+    case 'lost':
+      // The loop finds out, unless the next attempt is faster.
+      return {
+        told: unchanged(row, deps.clock() + LOST_MS),
+        end: new Fault('scheme_away'),
+        state: 'INTENDED',
+      } as const
+  }
+}

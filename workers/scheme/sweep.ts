@@ -1,0 +1,83 @@
+// Holds the store against the networks: each live scheme token is asked for about once an hour, and the first time also
+// whether its card has tokens there that nobody here knows of. The store follows the network; what differed is counted
+// and leaves an audit row.
+import type { Urgency } from '../../src/scheme/provider.ts'
+import * as audits from '../../src/store/audits.ts'
+import type { Db } from '../../src/store/pool.ts'
+import * as leases from '../../src/store/scheme-leases.ts'
+import type { StoredScheme } from '../../src/store/scheme-tokens.ts'
+import * as schemeTokens from '../../src/store/scheme-tokens.ts'
+import * as tokens from '../../src/store/tokens.ts'
+import type { Deps } from '../deps.ts'
+import { providerOf } from './ask.ts'
+import { drive } from './drive.ts'
+import { openLease } from './lease.ts'
+import { storedCard } from './pending-card.ts'
+
+const HOUR_MS = 3_600_000
+/** Per run, which comes every minute: 30,000 an hour and process; more take longer to come round. */
+const ROWS_MAX = 500
+const AT_ONCE = 8
+const BULK: Urgency = 'bulk'
+const TAKEN_MAX = 50
+
+/** Once; returns how many were held against their network. `olderThanMs`: since they last were. */
+export async function sweep(deps: Deps, olderThanMs = HOUR_MS): Promise<number> {
+  const { store, clock } = deps
+  const lease = openLease(deps)
+  try {
+    const about = { until: lease.until(), before: clock() - olderThanMs, limit: ROWS_MAX }
+    const rows = await leases.takeUnchecked(store, lease.id, about)
+    for (let at = 0; at < rows.length; at += AT_ONCE)
+      await Promise.all(rows.slice(at, at + AT_ONCE).map(row => check(row, lease.id, deps)))
+    return rows.length
+  } finally {
+    lease.end()
+  }
+}
+
+async function check(row: StoredScheme, lease: string, deps: Deps): Promise<void> {
+  const after = await drive(row, lease, BULK, deps, {
+    onChange: (db, written) => {
+      const drift = { what: written.state === row.state ? 'data' : 'state', ...written } as const
+      return noteDrift(db, drift, deps)
+    },
+  })
+  if (after && row.checkedAt === null) await searchOrphans(after, deps)
+}
+
+/** Tokens of that card at its network that no provisioning of ours stands for. Whose they are an operator must say. */
+async function searchOrphans(row: StoredScheme, deps: Deps): Promise<void> {
+  const provider = providerOf(deps, row.provider)
+  const [token] = await tokens.findByIds(deps.store, [row.tokenId])
+  const card = token && storedCard(token, deps.ring)
+  if (!provider || !card || row.reference === null || !row.current) return
+  const taken = [row.reference]
+  while (taken.length < TAKEN_MAX) {
+    const answer = await provider.find(row.provisionId, { card, taken }, BULK)
+    if (answer.answer !== 'done' || !answer.value || taken.includes(answer.value.reference)) return
+    const { reference } = answer.value
+    taken.push(reference)
+    const [known] = await schemeTokens.findByReferences(deps.store, row.provider, [reference])
+    if (!known) await noteDrift(deps.store, { what: 'orphan', provider: row.provider, reference }, deps)
+  }
+}
+
+interface Drift {
+  /** `state`, `data`: the store followed; `orphan`, `unknown`: a token there that isn't ours to know. */
+  what: 'state' | 'data' | 'orphan' | 'unknown'
+  provider: string
+  reference: string | null
+  provisionId?: string
+}
+
+export async function noteDrift(
+  db: Db,
+  { what, provider, reference, provisionId }: Drift,
+  { metrics, log }: Pick<Deps, 'metrics' | 'log'>,
+): Promise<void> {
+  metrics.schemeDrift.inc({ what })
+  log.warn({ what, provider, reference, provision: provisionId }, 'store and network differed')
+  const detail = { what, provider, ...(provisionId === undefined ? {} : { provision: provisionId }) }
+  await audits.insert(db, { actor: 'worker', action: 'scheme.drift', subject: reference ?? provider, detail })
+}
