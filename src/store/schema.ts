@@ -6,7 +6,7 @@ import pg from 'pg'
 import { ConfigError } from '../config.ts'
 import { type Db, readSql } from './pool.ts'
 
-const MIGRATIONS = [
+export const MIGRATIONS = [
   '0001-vault',
   '0002-roles',
   '0003-reversals',

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readSystemKey } from '../../src/cli/system-clients.ts'
+import { MIGRATIONS } from '../../src/store/schema.ts'
 import { PURPOSES } from '../../src/vault/ring.ts'
 import { type Bench, openBench } from './command-bench.ts'
 
@@ -49,8 +50,8 @@ describe('schema upgrade of an empty database', () => {
     expect(both.map(({ status }) => status)).toEqual([0, 0])
     const [one, two] = both.map(said => said.json<{ migrations: string[]; installation_id: string; files: string[] }>())
     expect(one?.installation_id).toBe(two?.installation_id)
-    expect([...(one?.migrations ?? []), ...(two?.migrations ?? [])]).toEqual(['0001-vault', '0002-roles'])
-    expect([...(one?.files ?? []), ...(two?.files ?? [])]).toHaveLength(4)
+    expect([...(one?.migrations ?? []), ...(two?.migrations ?? [])]).toEqual(MIGRATIONS)
+    expect([...(one?.files ?? []), ...(two?.files ?? [])]).toHaveLength(5)
     const [made] = await bench.rows<Snapshot & { [key: string]: unknown }>(SNAPSHOT)
     expect(made?.installation).toHaveLength(1)
     expect(made?.data_keys).toHaveLength(PURPOSES.length)
