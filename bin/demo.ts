@@ -1,5 +1,5 @@
 // `npm run demo`: makes an OpenPGP-encrypted sample export, migrates it on the embedded engine in a data directory of
-// its own, and shows what came of it. Every run begins afresh.
+// its own, and shows what came of it: results, reports, a token over HTTP. Every run begins afresh.
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join, relative, resolve } from 'node:path'
 import { makePgpKeyPair } from '../producers/migrate/openpgp.ts'
@@ -7,8 +7,11 @@ import { SPECIES, writeSample } from '../producers/migrate/sample.ts'
 import { endingOf } from '../src/cli/exit.ts'
 import { migrateFile, report } from '../src/cli/migrate.ts'
 import { openSession } from '../src/cli/open.ts'
+import { openProducer } from '../src/cli/producer.ts'
 import { processTerminal, say } from '../src/cli/terminal.ts'
 import { discard } from '../src/embedded/server.ts'
+import { readOverHttp } from './demo-http.ts'
+import { reportBatch, reportNight } from './demo-reports.ts'
 
 const ROWS = 10_000
 const ROWS_SHOWN = 6
@@ -50,15 +53,25 @@ async function demo(): Promise<void> {
     const summary = await migrateFile(session, file, options, new AbortController().signal)
     report(session, summary, {})
     const lines = (await readFile(summary.results, 'utf8')).split('\n')
-    terminal.stdout.write(`\nThe first rows of the results:\n${lines.slice(0, ROWS_SHOWN + 1).join('\n')}\n\n`)
-    terminal.stdout.write(`results   ${relative('.', summary.results)}\nmanifest  ${relative('.', summary.manifest)}\n`)
-    terminal.stdout.write(
-      `verify    npx tokenmill manifest verify ${relative('.', summary.manifest)} --client ${relative('.', join(dataDir, 'dev-client.json'))}\n`,
+    show(`\nThe first rows of the results:\n${lines.slice(0, ROWS_SHOWN + 1).join('\n')}\n`)
+    show(`results   ${relative('.', summary.results)}`)
+    show(`manifest  ${relative('.', summary.manifest)}`)
+    show(
+      `verify    npx tokenmill manifest verify ${relative('.', summary.manifest)} --client ${relative('.', join(dataDir, 'dev-client.json'))}`,
     )
+    const producing = await openProducer(session, undefined, [])
+    show(`report    ${relative('.', await reportBatch(session, producing, summary.batchId))}`)
+    say(terminal, 'A day of sample transactions, and the nightly report of it ...')
+    show(`nightly   ${relative('.', await reportNight(session, producing))}`)
+    const { line, answer } = await readOverHttp(session, summary.results)
+    show(`\nOne of the tokens, over HTTP:\n$ ${line}\n${answer}\n`)
+    say(terminal, 'To go on with these tokens: TOKENMILL_DATA_DIR=.tokenmill-demo npm start')
   } finally {
     await session.lifetime.close()
   }
 }
+
+const show = (text: string) => terminal.stdout.write(`${text}\n`)
 
 demo().then(
   () => process.exit(0),

@@ -13,7 +13,10 @@ import { type OpenedVault, openVault, type Session } from './open.ts'
 import { baseUrlOf, describeClient, registerClient, relativeTo } from './register-client.ts'
 import { makeScope } from './scope.ts'
 
-const ROLES: Role[] = ['TOKEN_WRITE', 'TOKEN_READ', 'TOKEN_LIFECYCLE', 'SCHEME_TOKEN', 'REPORT_READ', 'REPORT_REQUEST']
+const ROLES: Role[] = [
+  ...(['TOKEN_WRITE', 'TOKEN_READ', 'TOKEN_LIFECYCLE', 'SCHEME_TOKEN'] as const),
+  ...(['LEDGER_WRITE', 'REPORT_READ', 'REPORT_REQUEST', 'THREEDS'] as const),
+]
 
 export interface DevClient {
   path: string

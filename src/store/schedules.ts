@@ -86,14 +86,20 @@ export async function find(db: Db, scheduleId: string): Promise<Schedule | undef
   return rows[0] && scheduleOf(rows[0])
 }
 
-export type NewSchedule = Omit<ReportSchedule, 'kind' | 'createdAt' | 'removedAt' | 'newest'>
+export type NewSchedule = Omit<ReportSchedule, 'kind' | 'createdAt' | 'removedAt' | 'newest'> & {
+  /** From when on nights are made up for, ms since the epoch; now. */
+  since?: number
+}
 
 export async function insert(db: Db, schedule: NewSchedule): Promise<void> {
-  const { scheduleId, clientId, reportType, entityId, mimeType, parameters, time, zone } = schedule
+  const { scheduleId, clientId, reportType, entityId, mimeType, parameters, time, zone, since } = schedule
   await db.query({
-    text: `insert into tokenmill.schedule (schedule_id, kind, client_id, report_type, entity_id, mime_type, parameters, time, zone)
-values ($1, 'report', $2, $3, $4, $5, $6::jsonb, $7, $8)`,
-    values: [scheduleId, clientId, reportType, entityId, mimeType, JSON.stringify(parameters), time, zone],
+    text: `insert into tokenmill.schedule (schedule_id, kind, client_id, report_type, entity_id, mime_type, parameters, time, zone, created_at)
+values ($1, 'report', $2, $3, $4, $5, $6::jsonb, $7, $8, coalesce($9, now()))`,
+    values: [
+      ...[scheduleId, clientId, reportType, entityId, mimeType, JSON.stringify(parameters), time, zone],
+      since === undefined ? null : new Date(since),
+    ],
   })
 }
 
