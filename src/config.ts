@@ -61,6 +61,20 @@ const Environment = z.object({
     .regex(HOSTS, 'must be host or host:port, comma-separated; an IPv6 address in brackets')
     .default(''),
   TOKENMILL_SCHEME_FILE: z.string().min(1).optional(),
+  TOKENMILL_THREE_DS_PORT: port.default(8081),
+  TOKENMILL_THREE_DS_URL: z
+    .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
+    .regex(/^[^?#]{1,200}$/, 'must have no query and no fragment')
+    .optional(),
+  TOKENMILL_THREE_DS_REF_NUMBER: z
+    .string()
+    .regex(/^[!-~]{1,32}$/, 'must be 1 to 32 printable characters')
+    .default('tokenmill'),
+  TOKENMILL_THREE_DS_OPERATOR_ID: z
+    .string()
+    .regex(/^[!-~]{1,32}$/, 'must be 1 to 32 printable characters')
+    .default('tokenmill'),
+  TOKENMILL_THREE_DS_TIMEOUT_SECONDS: z.coerce.number().min(0.1).max(60).default(15),
   REPORTS_URL: z
     .string()
     .regex(
@@ -110,6 +124,14 @@ export interface Config {
   privateHosts: string[]
   /** Which networks and providers make scheme tokens and third-party tokens. */
   schemeFile: string | undefined
+  threeDsPort: number
+  /** As directory servers and browsers reach the 3-D Secure service, without a slash at the end; undefined: by host and port. */
+  threeDsUrl: string | undefined
+  /** As directory servers know this 3DS Server. */
+  threeDsRefNumber: string
+  threeDsOperatorId: string
+  /** For each try to ask a directory server. */
+  threeDsTimeoutMs: number
   /** Where report files lie; `<data dir>/reports`. */
   reportsUrl: string | undefined
   reportDays: number
@@ -162,6 +184,11 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     tls: tlsOf(e.TOKENMILL_TLS_CERT, e.TOKENMILL_TLS_KEY),
     privateHosts: e.TOKENMILL_PRIVATE_HOSTS.toLowerCase().split(',').filter(Boolean),
     schemeFile: e.TOKENMILL_SCHEME_FILE ? resolve(e.TOKENMILL_SCHEME_FILE) : undefined,
+    threeDsPort: e.TOKENMILL_THREE_DS_PORT,
+    threeDsUrl: e.TOKENMILL_THREE_DS_URL?.replace(/\/+$/, ''),
+    threeDsRefNumber: e.TOKENMILL_THREE_DS_REF_NUMBER,
+    threeDsOperatorId: e.TOKENMILL_THREE_DS_OPERATOR_ID,
+    threeDsTimeoutMs: Math.round(e.TOKENMILL_THREE_DS_TIMEOUT_SECONDS * 1000),
     reportsUrl: e.REPORTS_URL,
     reportDays: e.TOKENMILL_REPORT_DAYS,
     scheduleLateMs: e.TOKENMILL_SCHEDULE_LATE_MINUTES * 60_000,

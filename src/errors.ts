@@ -50,6 +50,7 @@ export const REASONS = {
     text: 'Too many different card numbers were tried for these digits; try again after 24 hours.',
   },
   dry_run_rows: { code: 403, text: 'The daily limit of dry-run rows of this client is reached.' },
+  token_suspended: { code: 400, text: 'This token is suspended.' },
   token_not_found: { code: 404, text: 'No such token.' },
   alias_unknown: { code: 400, text: 'No capture key of this entity has this alias.' },
   // The card.

@@ -28,7 +28,7 @@ export function openLog(level: string, base: Record<string, unknown> = {}): Logg
       level,
       base: { pid: process.pid, ...base },
       redact: { paths: [...REDACTED, ...REDACTED.map(name => `*.${name}`)], censor: '[redacted]' },
-      serializers: { err: describeError, error: describeError },
+      serializers: { err: once, error: once },
       timestamp: pino.stdTimeFunctions.isoTime,
     },
     pino.destination({ fd: 2, sync: true }),
@@ -37,9 +37,22 @@ export function openLog(level: string, base: Record<string, unknown> = {}): Logg
 
 /** What may be said of an error: its name and code. Messages of foreign errors can quote their input, so they stay out. */
 export function describeError(error: unknown): Record<string, unknown> {
+  const description = describe(error)
+  descriptions.add(description)
+  return description
+}
+
+const descriptions = new WeakSet<object>()
+
+function describe(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { name: typeof error }
   const { code, constraint, syscall } = error as Error & { code?: unknown; constraint?: unknown; syscall?: unknown }
   return { name: error.name, code, constraint, syscall, at: firstFrame(error) }
+}
+
+/** What a caller has described already is left as it is. */
+function once(value: unknown): unknown {
+  return typeof value === 'object' && value !== null && descriptions.has(value) ? value : describeError(value)
 }
 
 function firstFrame(error: Error): string | undefined {

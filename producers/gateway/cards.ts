@@ -15,6 +15,7 @@ import { prefersAsync } from './operations.ts'
 import { perform } from './perform.ts'
 import { ERRORS, GetRecord, GoneRecord, Nothing, PatchRecord, PutRecord } from './records.ts'
 import { decline } from './replies.ts'
+import { shownScheme } from './shown-scheme.ts'
 
 const CARD = '/oidc/api/v2/card'
 const Id = z.strictObject({ id: tokenId().describe('The reuse token.') })
@@ -136,15 +137,13 @@ function recordOf(written: { code: 200; record: Record<string, unknown> } | { co
 }
 
 /** Undefined where there is no such token, or none that this caller may see: one answer for both. */
-async function read(
-  id: string,
-  { client }: Caller,
-  { store, directory }: GatewayDeps,
-): Promise<z.infer<typeof GetRecord> | undefined> {
+async function read(id: string, { client }: Caller, deps: GatewayDeps): Promise<z.infer<typeof GetRecord> | undefined> {
+  const { store, directory } = deps
   const uuid = parseReuseToken(id)
   const row = uuid === undefined ? undefined : await shownTokens.find(store, uuid)
   if (!row || row.status === 'DELETED') return undefined
   const scope = await directory.scope(row.tokenScope)
   if (!scope || !client.entities.includes(scope.entityId)) return undefined
-  return renderGet(row, await directory.binRange(row.binRange)) as z.infer<typeof GetRecord>
+  const scheme = await shownScheme(row.tokenId, scope, deps, { whole: true })
+  return renderGet(row, await directory.binRange(row.binRange), scheme) as z.infer<typeof GetRecord>
 }

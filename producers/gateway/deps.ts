@@ -16,8 +16,10 @@ import type { Logger } from '../../src/log.ts'
 import type { Metrics } from '../../src/metrics.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import type { ReportFiles } from '../../src/report/files.ts'
+import type { Notification } from '../../src/scheme/notification.ts'
 import type { Client } from '../../src/store/clients.ts'
 import type { Store } from '../../src/store/pool.ts'
+import type { NetworkTokenKey } from '../../src/vault/network-token.ts'
 import type { Authenticate } from './authenticate.ts'
 import type { Desk } from './desk.ts'
 import type { Directory } from './directory.ts'
@@ -59,12 +61,23 @@ export interface GatewayDeps {
   signingKey: SigningKey
   /** Secret, the same in every gateway: keyed hashes are made under keys derived from it. */
   hashKey: KeyObject
+  /** Opens the numbers of scheme tokens, and nothing else. */
+  networkTokenKey: NetworkTokenKey
+  /** Undefined where no scheme token network is set up. */
+  notifications: Notifications | undefined
   directory: Directory
   authenticate: Authenticate
   desk: Desk
   clock: Clock
   metrics: Metrics
   log: Logger
+}
+
+export interface Notifications {
+  /** As the path and the store name it. */
+  provider: string
+  /** Of a request's `authorization` and body: whether the network sent it, and of which tokens it speaks. */
+  read(authorization: string | undefined, body: unknown): Notification
 }
 
 /** The fastify instance that a route plugin adds its routes to. */

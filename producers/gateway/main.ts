@@ -5,7 +5,7 @@ import { systemClock } from '../../src/clock.ts'
 import type { Config } from '../../src/config.ts'
 import type { SigningKey } from '../../src/job/envelope.ts'
 import type { Lifetime } from '../../src/lifetime.ts'
-import { describeError, type Logger } from '../../src/log.ts'
+import type { Logger } from '../../src/log.ts'
 import type { Metrics } from '../../src/metrics.ts'
 import type { Outbound } from '../../src/outbound.ts'
 import type { Queues } from '../../src/queue/engine.ts'
@@ -13,8 +13,9 @@ import type { ReportFiles } from '../../src/report/files.ts'
 import type { Store } from '../../src/store/pool.ts'
 import * as signingKeys from '../../src/store/signing-keys.ts'
 import { importPublicJwk } from '../../src/vault/client-key.ts'
+import type { NetworkTokenKey } from '../../src/vault/network-token.ts'
 import { openAuthenticate } from './authenticate.ts'
-import type { GatewayDeps } from './deps.ts'
+import type { GatewayDeps, Notifications } from './deps.ts'
 import { openDesk } from './desk.ts'
 import { openDirectory } from './directory.ts'
 import { openBearerFor } from './issuers.ts'
@@ -47,6 +48,8 @@ export interface Opened {
   reportFiles: ReportFiles
   signingKey: SigningKey
   apiKeyKey: KeyObject
+  networkTokenKey: NetworkTokenKey
+  notifications: Notifications | undefined
   tls: Tls | undefined
 }
 
@@ -86,6 +89,8 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
       reportFiles,
       signingKey,
       hashKey,
+      networkTokenKey: opened.networkTokenKey,
+      notifications: opened.notifications,
       directory,
       authenticate,
       desk,
@@ -111,7 +116,7 @@ async function watchInstallationKeys({ store, lifetime, log }: Opened) {
   }
   await read()
   const timer = setInterval(() => {
-    read().catch(error => log.warn({ error: describeError(error) }, 'the keys of results could not be read'))
+    read().catch(error => log.warn({ err: error }, 'the keys of results could not be read'))
   }, KEYS_MS)
   lifetime.onClose('keys of results', () => clearInterval(timer))
   return keys

@@ -16,8 +16,12 @@ import * as shownTokens from '../../src/store/shown-tokens.ts'
 import type { Caller, GatewayDeps } from './deps.ts'
 import { type Decline, declineFor, declineOf, faceOf } from './faces.ts'
 import { answerOf, type Write, writtenOf } from './perform.ts'
+import { shownScheme } from './shown-scheme.ts'
 
-export type OperationDeps = Pick<GatewayDeps, 'store' | 'queues' | 'desk' | 'directory' | 'clock' | 'log'>
+export type OperationDeps = Pick<
+  GatewayDeps,
+  'store' | 'queues' | 'desk' | 'directory' | 'networkTokenKey' | 'clock' | 'log'
+>
 
 /** `queued` resolves when the queue has it, or has shown that it can't be reached: the sweeper goes on then. */
 export type Accepted = { receiptId: string; queued: Promise<void> } | { declined: Decline }
@@ -107,7 +111,9 @@ export async function find(receiptId: string, caller: Caller, deps: OperationDep
 async function standingOf(operation: operations.Operation, receipt: Receipt, deps: OperationDeps): Promise<Standing> {
   const { revision, completedAt, tokenId } = receipt
   const token = tokenId === null ? undefined : await shownTokens.find(deps.store, tokenId)
-  const said = recall(receipt, token, await deps.directory.binRange(token?.binRange ?? null))
+  const scope = token && (await deps.directory.scope(token.tokenScope))
+  const scheme = token && (await shownScheme(token.tokenId, scope, deps, { whole: false }))
+  const said = recall(receipt, token, await deps.directory.binRange(token?.binRange ?? null), scheme)
   const ended =
     'success' in said
       ? { status: 'SUCCEEDED' as const, ...said.success }

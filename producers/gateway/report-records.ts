@@ -20,8 +20,8 @@ const count = (most: number) =>
   )
 
 export const ReportQuery = z.strictObject({
-  pageNumber: count(PAGE_NUMBER_MAX).default(1),
-  pageSize: count(1_000).default(50),
+  pageNumber: count(PAGE_NUMBER_MAX).default(1).describe('From 1 (1).'),
+  pageSize: count(1_000).default(50).describe('Reports a page (50).'),
   orderBy: z.enum(['ASC', 'DESC']).default('DESC'),
   orderCriteria: z.enum(CRITERIA).default('createdOn'),
   search: z

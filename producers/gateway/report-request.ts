@@ -46,8 +46,8 @@ export async function request(
     return answerOf(underWay.report)
 
   const job = { report_type: reportType, entity_id: entityId, parameters, mime_type: mimeType }
-  // Where nothing was made, what waits to be made is as fresh, too.
-  const anew = made === undefined ? {} : { refresh }
+  // Where nothing was made, what waits to be made is as fresh, too. What a key names is the request as it came.
+  const anew = made === undefined && idempotencyKey === undefined ? {} : { refresh }
   const write = { kind: 'report', request: { ...job, ...anew } } as const
   let previous = lastUid ?? ''
   for (let attempt = 1; ; attempt += 1) {

@@ -3,6 +3,7 @@ import { batchRoutes } from './batches/routes.ts'
 import { captureKeyRoutes } from './capture-keys.ts'
 import { cardRoutes } from './cards.ts'
 import type { RoutePlugin } from './deps.ts'
+import { notificationRoutes } from './notifications.ts'
 import { operationRoutes } from './operation-routes.ts'
 import { opsRoutes } from './ops.ts'
 import { orderRoutes } from './orders.ts'
@@ -15,5 +16,6 @@ export const ROUTES: readonly RoutePlugin[] = [
   captureKeyRoutes,
   reportRoutes,
   orderRoutes,
+  notificationRoutes,
   opsRoutes,
 ]

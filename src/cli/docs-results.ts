@@ -68,7 +68,7 @@ ${table(
   RESULT_COLUMNS.map(column => [`\`${column}\``, COLUMN_TEXTS[column]]),
 )}
 
-\`token_status\` (the token's status now) is added by a replay, \`failed_facet\` (the field that the reason speaks of) where it applies; echoed columns follow.
+\`token_status\` (the token's status now) is added by a replay, \`failed_facet\` (\`token\` or \`scheme_token\`: what failed of the row) by \`--scheme-tokens\`; echoed columns follow.
 `
 }
 

@@ -13,7 +13,6 @@ export const EXIT = {
   /** The run is complete, and some of its records were rejected, failed or cancelled. */
   incomplete: 3,
   usage: 64,
-  unavailable: 69,
   config: 78,
   interrupted: 130,
 } as const

@@ -1,22 +1,21 @@
 // The gateway as a role of its own, and as a child of `start`: opens what it needs, which is no key-encryption key,
 // and serves. What it answers is the gateway room's.
-import { type ChildProcess, fork } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
-import { createSecureContext } from 'node:tls'
-import { fileURLToPath } from 'node:url'
+import type { Notifications } from '../../producers/gateway/deps.ts'
 import { type Gateway, openGateway } from '../../producers/gateway/main.ts'
-import type { Tls } from '../../producers/gateway/server.ts'
-import { type Config, ConfigError } from '../config.ts'
+import { ConfigError } from '../config.ts'
 import { openMetrics } from '../metrics.ts'
 import { openOutbound } from '../outbound.ts'
+import { readNotification } from '../scheme/notification.ts'
+import { readSchemeFile } from '../scheme/scheme-file.ts'
 import * as installation from '../store/installation.ts'
 import { openStore } from '../store/pool.ts'
 import { assertSchema } from '../store/schema.ts'
 import { readApiKeyFile } from '../vault/api-key.ts'
-import { EXIT, Stop } from './exit.ts'
+import { readNetworkTokenFile } from '../vault/network-token.ts'
 import { openDatabase, openQueues, type Session } from './open.ts'
 import { openReportFiles } from './report-files.ts'
-import { apiKeyPath, readSystemKey } from './system-clients.ts'
+import { apiKeyPath, networkTokenPath, readSystemKey } from './system-clients.ts'
+import { readTls } from './tls.ts'
 import { upgrade } from './upgrade.ts'
 
 const STORE_CONNECTIONS = 16
@@ -32,6 +31,8 @@ export async function serveGateway(session: Session): Promise<Gateway> {
   const tls = await readTls(config.tls)
   const signingKey = await readSystemKey(config.dataDir, 'gateway')
   const apiKeyKey = await readApiKeyFile(apiKeyPath(config.dataDir))
+  const networkTokenKey = await readNetworkTokenFile(networkTokenPath(config.dataDir))
+  const notifications = notificationsOf(config.schemeFile)
   const store = openStore(database.url, {
     log,
     connectionsMax: STORE_CONNECTIONS,
@@ -53,68 +54,11 @@ export async function serveGateway(session: Session): Promise<Gateway> {
   const metrics = openMetrics('gateway')
   const reportFiles = openReportFiles(session)
   const opened = { config, log, metrics, lifetime, store, queues, outbound, reportFiles, signingKey, apiKeyKey, tls }
-  return openGateway(opened)
+  return openGateway({ ...opened, networkTokenKey, notifications })
 }
 
-/** A child of `start` says which port it has, and ends with its parent. */
-export function tellParent({ port }: Gateway): void {
-  process.send?.({ port })
-  process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))
-}
-
-async function readTls(files: Config['tls']): Promise<Tls | undefined> {
-  if (!files) return undefined
-  const read = (setting: string, path: string) =>
-    readFile(path).catch((error: NodeJS.ErrnoException) => {
-      throw new ConfigError(`${setting}: ${path} can't be read (${error.code})`)
-    })
-  const cert = await read('TOKENMILL_TLS_CERT', files.certFile)
-  const key = await read('TOKENMILL_TLS_KEY', files.keyFile)
-  try {
-    createSecureContext({ cert, key, minVersion: 'TLSv1.2' })
-  } catch {
-    // What OpenSSL says may quote a key.
-    throw new ConfigError('TOKENMILL_TLS_CERT, TOKENMILL_TLS_KEY: not a certificate chain and its key, in PEM')
-  }
-  return { cert, key }
-}
-
-const SCRIPT = fileURLToPath(new URL('main.ts', import.meta.url))
-const RESTART_MS = 1_000
-const CLOSE_MS = 30_000
-
-/** In a process of its own, so that nothing of `start` delays it; started anew where it dies. Answers its port. */
-export async function forkGateway({ log, lifetime, terminal }: Session): Promise<number> {
-  let child: ChildProcess | undefined
-  let closing = false
-  const begin = () =>
-    new Promise<number>((resolve, reject) => {
-      // A Ctrl-C in the terminal is ours to pass on, in order.
-      const forked = fork(SCRIPT, ['gateway'], { env: terminal.env, detached: true })
-      child = forked
-      let served = false
-      forked.once('message', (told: { port: number }) => {
-        served = true
-        resolve(told.port)
-      })
-      forked.once('exit', (code, signal) => {
-        if (!served)
-          return reject(new Stop('the gateway could not start; its line above says why', code ?? EXIT.failure))
-        if (closing) return
-        log.error({ code, signal }, 'the gateway ended; starting another')
-        setTimeout(() => {
-          if (!closing) begin().catch(() => {})
-        }, RESTART_MS)
-      })
-    })
-  lifetime.onClose('gateway', async () => {
-    closing = true
-    if (!child || child.exitCode !== null || child.signalCode !== null) return
-    const ended = new Promise(resolve => child?.once('exit', resolve))
-    child.kill('SIGTERM')
-    const late = setTimeout(() => child?.kill('SIGKILL'), CLOSE_MS)
-    await ended
-    clearTimeout(late)
-  })
-  return begin()
+/** What a network tells of its tokens is read by the keys of the scheme file; nothing is asked of it here. */
+function notificationsOf(file: string | undefined): Notifications | undefined {
+  const mdes = file === undefined ? undefined : readSchemeFile(file).mdes
+  return mdes && { provider: 'mdes', read: (authorization, body) => readNotification(mdes, authorization, body) }
 }

@@ -1,7 +1,6 @@
 // The `tokenmill` command: every command by name, and how each ends. What a command does is in the file of its family.
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
-import { registerAbsent } from './absent.ts'
 import { registerBatch } from './batch.ts'
 import { registerBinTable } from './bin-table.ts'
 import { registerCaptureKey } from './capture-key.ts'
@@ -17,6 +16,7 @@ import { registerResults } from './results.ts'
 import { registerRun } from './run.ts'
 import { registerSchedule } from './schedule.ts'
 import { registerSchema } from './schema.ts'
+import { registerScheme } from './scheme.ts'
 import { registerScope } from './scope.ts'
 import { registerSimulate } from './simulate.ts'
 import { registerSubmit } from './submit.ts'
@@ -41,9 +41,9 @@ const FAMILIES: ((program: Command, terminal: Terminal) => void)[] = [
   registerReport,
   registerSchedule,
   registerFailed,
+  registerScheme,
   registerBinTable,
   registerSimulate,
-  registerAbsent,
 ]
 
 /** Runs one command line (without program names) to its end; answers its exit status and never throws. */

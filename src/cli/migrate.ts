@@ -34,6 +34,7 @@ interface Options extends JsonOption {
   inFlight: number
   batchId?: string
   recordKind: MigrateOptions['recordKind']
+  schemeTokens?: boolean
   again?: boolean
 }
 
@@ -63,6 +64,7 @@ export function registerMigrate(program: Command, terminal: Terminal): void {
     .option('--in-flight <n>', 'chunks sent beyond the first unanswered one', readBetween(1, 256), 16)
     .option('--batch-id <id>', 'default: from the file, the scope and the options that decide')
     .addOption(new Option('--record-kind <kind>', 'what the rows are').choices(RECORD_KINDS).default('token-create'))
+    .option('--scheme-tokens', 'provision a scheme token for each token, too')
     .option('--again', 'a new batch over the same file, judged against today’s store')
     .action((file: string, options: Options) => run(terminal, file, options))
 }
@@ -122,6 +124,7 @@ export async function migrateFile(
       inFlight: options.inFlight,
       batchId: options.batchId,
       recordKind: options.recordKind,
+      schemeTokens: options.schemeTokens ?? false,
       again: options.again ?? false,
     },
     {

@@ -1,4 +1,4 @@
-// The long-running roles: `start` (all of them in the foreground), `gateway`, `workers` and `scheduler`.
+// The long-running roles: `start` (all of them in the foreground), `gateway`, `three-ds`, `workers` and `scheduler`.
 import { type Command, InvalidArgumentError } from 'commander'
 import type { ClientFile } from '../../producers/client-file.ts'
 import { measureQueues } from '../../workers/gauges.ts'
@@ -12,13 +12,15 @@ import { openOps } from '../ops.ts'
 import { readCount } from './command.ts'
 import { ensureDevClient } from './dev-client.ts'
 import { Stop } from './exit.ts'
-import { forkGateway, serveGateway, tellParent } from './gateway.ts'
+import { serveGateway } from './gateway.ts'
+import { forkHttp, tellParent } from './http-process.ts'
 import { WORKER_SCRIPT } from './local-workers.ts'
 import { openCommandStore, openQueues, openSession, openVault, type Session } from './open.ts'
 import { baseUrlOf } from './register-client.ts'
 import { openReportFiles } from './report-files.ts'
 import { SCHEDULE_LISTENERS, startSchedule } from './scheduler.ts'
 import { say, type Terminal } from './terminal.ts'
+import { serveThreeDs } from './three-ds.ts'
 
 interface WorkersOptions {
   kinds?: Kind[]
@@ -28,7 +30,7 @@ interface WorkersOptions {
 export function registerRun(program: Command, terminal: Terminal): void {
   program
     .command('start')
-    .description('gateway, workers and scheduler in the foreground; with neither URL set, on the embedded engine')
+    .description('every role in the foreground; with neither URL set, on the embedded engine')
     .action(() => runRole(terminal, 'start', start))
   program
     .command('gateway')
@@ -36,6 +38,14 @@ export function registerRun(program: Command, terminal: Terminal): void {
     .action(() =>
       runRole(terminal, 'gateway', async session => {
         tellParent(await serveGateway(session))
+      }),
+    )
+  program
+    .command('three-ds')
+    .description('the 3-D Secure service over HTTP; the only HTTP role with the key-encryption key')
+    .action(() =>
+      runRole(terminal, 'three-ds', async session => {
+        tellParent(await serveThreeDs(session))
       }),
     )
   program
@@ -76,10 +86,12 @@ async function start(session: Session): Promise<void> {
   if (dev?.made) say(terminal, `A client to try things with: ${dev.path}`)
   await work(session, {})
   await schedule(session)
-  const address = baseUrlOf({ ...config, httpPort: await forkGateway(session) })
+  const [httpPort, threeDsPort] = await Promise.all([forkHttp(session, 'gateway'), forkHttp(session, 'three-ds')])
+  const address = baseUrlOf({ ...config, httpPort })
   const engine = config.redisUrls ? 'Redis' : 'PostgreSQL'
-  say(terminal, `tokenmill runs: gateway, workers and scheduler, queues on ${engine}. Ctrl-C ends it.`)
+  say(terminal, `tokenmill runs: gateway, 3-D Secure, workers and scheduler, queues on ${engine}. Ctrl-C ends it.`)
   say(terminal, `It serves ${address} (documentation: ${address.replace(/\/oidc$/, '/docs')}).`)
+  say(terminal, `3-D Secure is at ${baseUrlOf({ ...config, httpPort: threeDsPort })}/3ds-service.`)
   if (!dev) return
   say(terminal, 'Try, in another terminal in this folder:')
   say(

@@ -16,6 +16,7 @@ import type { Db, Store } from '../store/pool.ts'
 import { apiKeyFileText, readApiKeyFile } from '../vault/api-key.ts'
 import { importPublicJwk, type Jwk, makeSigningKey } from '../vault/client-key.ts'
 import type { KeyProvider } from '../vault/kek.ts'
+import { networkTokenFileText, readNetworkTokenFile } from '../vault/network-token.ts'
 import { openKey } from '../vault/ring.ts'
 import { jsonText, writePrivate } from './key-files.ts'
 import { actor } from './terminal.ts'
@@ -45,6 +46,23 @@ export async function ensureApiKeyFile(store: Store, kek: KeyProvider, dataDir: 
   const known = existsSync(path) ? await readApiKeyFile(path).catch(() => undefined) : undefined
   if (known?.equals(key)) return []
   await writePrivate(path, apiKeyFileText(key).reveal(), { replace: true })
+  return [path]
+}
+
+/** The key that numbers of scheme tokens are sealed under: what a gateway needs to show them. */
+export function networkTokenPath(dataDir: string): string {
+  return join(dataDir, 'system', 'network-token.jwk')
+}
+
+/** As `ensureApiKeyFile`, of that key. */
+export async function ensureNetworkTokenFile(store: Store, kek: KeyProvider, dataDir: string): Promise<string[]> {
+  const path = networkTokenPath(dataDir)
+  const keys = await dataKeys.findAll(store)
+  const key = await openKey(kek, keys, 'network-token')
+  const version = keys.find(one => one.purpose === 'network-token' && one.state === 'ACTIVE')?.version ?? 1
+  const known = existsSync(path) ? await readNetworkTokenFile(path).catch(() => undefined) : undefined
+  if (known?.key.equals(key) && known.version === version) return []
+  await writePrivate(path, networkTokenFileText({ key, version }).reveal(), { replace: true })
   return [path]
 }
 

@@ -17,7 +17,7 @@ import type { KeyProvider } from '../vault/kek.ts'
 import { makeDataKeys, PURPOSES } from '../vault/ring.ts'
 import { makeInstallationKey } from './installation-key.ts'
 import { assertKekNamed, findOrMakeKek } from './kek.ts'
-import { ensureApiKeyFile, ensureSystemClients } from './system-clients.ts'
+import { ensureApiKeyFile, ensureNetworkTokenFile, ensureSystemClients } from './system-clients.ts'
 import { actor } from './terminal.ts'
 
 export interface UpgradeOptions {
@@ -55,6 +55,7 @@ export function upgrade(options: UpgradeOptions): Promise<Upgraded> {
       const systemFiles = [
         ...(await ensureSystemClients(store, config.dataDir)),
         ...(await ensureApiKeyFile(store, kek, config.dataDir)),
+        ...(await ensureNetworkTokenFile(store, kek, config.dataDir)),
       ]
       const files = [...(made ? [path] : []), ...systemFiles]
       return { migrations, installationId, kekId: kek.id, kekFile: path, files }

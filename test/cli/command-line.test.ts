@@ -61,17 +61,6 @@ describe('a command line', () => {
   })
 })
 
-describe('a command that this release does not have', () => {
-  it('says so in one line, with 69, whatever its arguments', async () => {
-    const absent = [['three-ds']]
-    for (const words of absent) {
-      const { status, stdout, stderr } = await line(words)
-      expect({ status, stdout }, words.join(' ')).toEqual({ status: 69, stdout: '' })
-      expect(stderr).toBe(`tokenmill: \`${words[0]}\` is not in this release; see CHANGELOG.md\n`)
-    }
-  })
-})
-
 describe('a process', () => {
   it('ends with the status of its command, results on one stream and words on the other', async () => {
     const unknown = startCommand(['no-such-command'])

@@ -51,7 +51,7 @@ describe('schema upgrade of an empty database', () => {
     const [one, two] = both.map(said => said.json<{ migrations: string[]; installation_id: string; files: string[] }>())
     expect(one?.installation_id).toBe(two?.installation_id)
     expect([...(one?.migrations ?? []), ...(two?.migrations ?? [])]).toEqual(MIGRATIONS)
-    expect([...(one?.files ?? []), ...(two?.files ?? [])]).toHaveLength(5)
+    expect([...(one?.files ?? []), ...(two?.files ?? [])]).toHaveLength(6)
     const [made] = await bench.rows<Snapshot & { [key: string]: unknown }>(SNAPSHOT)
     expect(made?.installation).toHaveLength(1)
     expect(made?.data_keys).toHaveLength(PURPOSES.length)
@@ -69,7 +69,13 @@ describe('schema upgrade of an empty database', () => {
 
   it('writes the key of each system client to a file that only its owner reads', async () => {
     const dir = join(bench.dataDir, 'system')
-    expect((await readdir(dir)).sort()).toEqual(['api-key.jwk', 'gateway.jwk', 'scheduler.jwk', 'worker.jwk'])
+    expect((await readdir(dir)).sort()).toEqual([
+      'api-key.jwk',
+      'gateway.jwk',
+      'network-token.jwk',
+      'scheduler.jwk',
+      'worker.jwk',
+    ])
     for (const name of ['gateway', 'scheduler', 'worker'] as const) {
       expect((await stat(join(dir, `${name}.jwk`))).mode & 0o777).toBe(0o600)
       const { kid, alg } = await readSystemKey(bench.dataDir, name)

@@ -62,9 +62,26 @@ export async function openGatewayFor(
   const gateway = await serveGateway(session)
   const url = `http://127.0.0.1:${gateway.port}`
   const authorization = await basicOf(installation.clientFile)
+  const call = await openCalls(url, authorization)
+  return {
+    gateway,
+    url,
+    call,
+    authorization,
+    put: async (card, fields = {}, options = {}) =>
+      call('PUT', CARD, {
+        ...options,
+        body: { token_scope: installation.scope, ...(await encrypted(card, installation.credentials)), ...fields },
+      }),
+    close: () => session.lifetime.close(),
+  }
+}
+
+/** Calls of an HTTP process, each answer held against the document that it serves itself. */
+export async function openCalls(url: string, authorization: string): Promise<Caller['call']> {
   const judge = judgeOf((await (await fetch(`${url}/openapi.json`)).json()) as OpenApi)
 
-  const call: Caller['call'] = async (method, path, options = {}) => {
+  return async (method, path, options = {}) => {
     const { authorization: given = authorization, headers = {}, body, signal } = options
     const answer = await fetch(`${url}${path}`, {
       method,
@@ -81,18 +98,6 @@ export async function openGatewayFor(
     const parsed = isJson && text !== '' ? (JSON.parse(text) as Record<string, unknown>) : {}
     judge(method, path, answer.status, text === '' ? undefined : parsed)
     return { status: answer.status, headers: answer.headers, text, body: parsed }
-  }
-  return {
-    gateway,
-    url,
-    call,
-    authorization,
-    put: async (card, fields = {}, options = {}) =>
-      call('PUT', CARD, {
-        ...options,
-        body: { token_scope: installation.scope, ...(await encrypted(card, installation.credentials)), ...fields },
-      }),
-    close: () => session.lifetime.close(),
   }
 }
 

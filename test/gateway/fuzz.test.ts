@@ -14,7 +14,7 @@ const REQUESTS = 20_000
 const AT_ONCE = 50
 /** Stands for whatever must not come back: a published test number. */
 const CANARY = '4000056655665556'
-const CVV = '97531'
+const CVV = 'cvv9x7y5v3z1'
 const STATUSES = [200, 202, 204, 400, 401, 403, 404, 429]
 
 let database: FreshDatabase
@@ -230,7 +230,7 @@ it(`answers ${REQUESTS.toLocaleString('en')} requests of all kinds as the interf
   for (const status of [200, 400, 401, 404])
     expect(seen.get(status) ?? 0, JSON.stringify([...seen])).toBeGreaterThan(50)
   const log = child.stderr()
-  expect(log.includes(CANARY) || log.includes(CVV)).toBe(false)
+  expect(log.split('\n').filter(line => line.includes(CANARY) || line.includes(CVV))).toEqual([])
   expect(log.match(/"level":50.*/g) ?? []).toEqual([])
   expect((await http.send({ method: 'GET', path: '/readyz' })).status).toBe(200)
 }, 180_000)

@@ -1,6 +1,7 @@
 // A gateway as production runs it: a process of its own, its log, its end, its settings, TLS, and the database role that
 // it acts as. One engine is enough: none of this asks the queue.
-import { execFileSync } from 'node:child_process'
+import { execFileSync, fork } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import { request as httpsRequest } from 'node:https'
@@ -65,14 +66,14 @@ describe('a gateway process', () => {
         'x-request-id': 'log-1',
         'user-agent': '4111111111111111',
       },
-      body: JSON.stringify({ card_holder_name: 'CANARY', cvv: '987' }),
+      body: JSON.stringify({ card_holder_name: 'CANARY', cvv: 'v9u8w7', x: 1 }),
     })
     await child.line(/"request_id":"log-1"/, { stream: 'stderr' })
     child.signal('SIGTERM')
     expect(await child.exit).toMatchObject({ code: 0 })
     const log = child.stderr()
     expect(log).toContain('"route":"/oidc/api/v2/card/:id"')
-    for (const hidden of ['4111111111111111', 'CANARY', '987"', secret.api_key, authorization.slice(6)])
+    for (const hidden of ['4111111111111111', 'CANARY', 'v9u8w7', secret.api_key, authorization.slice(6)])
       expect(log).not.toContain(hidden)
   }, 30_000)
 
@@ -101,6 +102,22 @@ describe('a gateway process', () => {
     expect(text).toMatch(/^HTTP\/1\.1 400 /)
     expect(text).toContain('body.x')
   }, 30_000)
+
+  it.each(['SIGTERM', 'the end of its parent'])(
+    'as a child of `start` ends soon after %s',
+    async end => {
+      const env = { ...installation.env, TOKENMILL_HTTP_PORT: '0' }
+      const child = fork(join(import.meta.dirname, '../../src/cli/main.ts'), ['gateway'], { env, execArgv: [] })
+      const exited = once(child, 'exit')
+      await once(child, 'message')
+      const begun = performance.now()
+      if (end === 'SIGTERM') child.kill('SIGTERM')
+      else child.disconnect()
+      expect(await exited).toEqual([0, null])
+      expect(performance.now() - begun).toBeLessThan(10_000)
+    },
+    30_000,
+  )
 
   it('says in one line what is wrong, and exits 78', async () => {
     const noPem = apiKeyPath(installation.dataDir)

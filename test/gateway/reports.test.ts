@@ -652,6 +652,16 @@ where report_uid = $1`,
         expect((await ask(settlement())).body['reportUid']).toBe(uid)
       }, 40_000)
 
+      it('with refresh under a key is made once, and answered again under it', async () => {
+        const anew = () => ask(settlement({ refresh: true }), { headers: { 'idempotency-key': 'anew' } })
+        const one = await anew()
+        const uid = String(one.body['reportUid'])
+        expect([one.status, (await anew()).body['reportUid']]).toEqual([202, uid])
+        await downloaded(uid)
+        const again = await anew()
+        expect([again.status, again.body['reportUid'], again.body['status']]).toEqual([200, uid, 'SUCCESSFUL'])
+      }, 40_000)
+
       it('of two clients of one entity is made once, and both uids stand for it', async () => {
         const [one, two] = cousins
         const mine = await downloaded(one)

@@ -1,0 +1,47 @@
+// Lookup: an authentication is begun and answered while the cardholder waits. A repeat under the same idempotency key goes
+// on where the first stopped; nothing here is queued.
+
+import { lookup } from '../../../src/three-ds/lookup.ts'
+import { LookupRequest } from '../../../src/three-ds/lookup-request.ts'
+import { isProblem } from '../../../src/three-ds/problem.ts'
+import type { GatewayApp } from '../deps.ts'
+import { busy } from '../faces.ts'
+import { idempotencyKeyOf, WriteHeaders } from '../headers.ts'
+import { decline } from '../replies.ts'
+import { answerProblem } from './answer.ts'
+import { callerOf, SERVICE, type ThreeDsDeps } from './deps.ts'
+import { ERRORS, GATEWAY_TIMEOUT, LookupAnswer } from './records.ts'
+
+export const LookupHeaders = WriteHeaders.omit({ prefer: true })
+const RETRY_S = 1
+
+export function lookupRoutes(app: GatewayApp, { ports, settings, metrics, clock }: ThreeDsDeps): void {
+  let underway = 0
+  app.route({
+    method: 'POST',
+    url: `${SERVICE}/v2/lookup`,
+    config: { access: ['THREEDS'] },
+    schema: {
+      operationId: 'lookup',
+      summary: 'Authenticates a cardholder, or begins a challenge',
+      tags: ['Lookup'],
+      headers: LookupHeaders,
+      body: LookupRequest,
+      response: { 200: LookupAnswer, ...ERRORS, 504: GATEWAY_TIMEOUT },
+    },
+    handler: async ({ body, headers, caller }, reply) => {
+      // A directory server that is slow may not take this process with it.
+      if (underway >= settings.inFlightMax) return decline(reply, busy(RETRY_S))
+      metrics.gatewayInFlight.set(++underway)
+      try {
+        const key = idempotencyKeyOf(headers)
+        const found = await lookup(ports, callerOf(caller), body, { idempotencyKey: key })
+        if (isProblem(found)) return answerProblem(reply, found, clock())
+        if (found.ended) metrics.threeDsEnded.inc({ outcome: found.record.state })
+        return reply.code(200).send(found.answer as LookupAnswer)
+      } finally {
+        metrics.gatewayInFlight.set(--underway)
+      }
+    },
+  })
+}

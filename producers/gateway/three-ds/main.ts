@@ -1,0 +1,91 @@
+// One process of the 3-D Secure service, wired: the same server as the gateway's with other routes, and the key ring. What
+// it was handed is closed by its lifetime, after what is opened here.
+import type { KeyObject } from 'node:crypto'
+import { systemClock } from '../../../src/clock.ts'
+import type { Config } from '../../../src/config.ts'
+import type { Lifetime } from '../../../src/lifetime.ts'
+import type { Logger } from '../../../src/log.ts'
+import type { Metrics } from '../../../src/metrics.ts'
+import type { Outbound } from '../../../src/outbound.ts'
+import type { Store } from '../../../src/store/pool.ts'
+import type { KeyProvider } from '../../../src/vault/kek.ts'
+import type { KeyRing } from '../../../src/vault/ring.ts'
+import { openAuthenticate } from '../authenticate.ts'
+import { openDirectory } from '../directory.ts'
+import { openBearerFor } from '../issuers.ts'
+import { listen } from '../listen.ts'
+import { openServer, type Tls } from '../server.ts'
+import { RESULTS, SERVICE, type ThreeDsDeps } from './deps.ts'
+import { startExpiry } from './expiry.ts'
+import { openPorts } from './ports.ts'
+import { THREE_DS_ROUTES } from './routes.ts'
+
+export interface Opened {
+  config: Pick<
+    Config,
+    | 'audience'
+    | 'jwtIssuers'
+    | 'rateLimit'
+    | 'gatewayInFlightMax'
+    | 'httpHost'
+    | 'threeDsPort'
+    | 'threeDsUrl'
+    | 'threeDsRefNumber'
+    | 'threeDsOperatorId'
+    | 'threeDsTimeoutMs'
+  >
+  log: Logger
+  metrics: Metrics
+  lifetime: Lifetime
+  store: Store
+  kek: KeyProvider
+  ring: KeyRing
+  outbound: Outbound
+  apiKeyKey: KeyObject
+  tls: Tls | undefined
+}
+
+export interface ThreeDs {
+  port: number
+  deps: ThreeDsDeps
+}
+
+const DOCUMENT = {
+  title: 'tokenmill: 3-D Secure',
+  description: 'Authenticates cardholders, and lists how authentications ended.',
+}
+
+/** Listens. Throws `ConfigError` for a port that is taken. */
+export async function openThreeDs(opened: Opened): Promise<ThreeDs> {
+  const { config, log, metrics, lifetime, store, kek, ring, outbound, apiKeyKey, tls } = opened
+  const clock = systemClock
+  const directory = openDirectory(store, clock)
+  const bearer = openBearerFor(config, outbound, clock)
+  const urlAt = (port: number) => `${config.threeDsUrl ?? addressOf(config.httpHost, port, tls)}${RESULTS}`
+  const { threeDsRefNumber: refNumber, threeDsOperatorId: operatorId } = config
+  const server = { url: urlAt(config.threeDsPort), refNumber, operatorId }
+  const vault = { store, ring, kek, directory, outbound, metrics, clock }
+  const deps: ThreeDsDeps = {
+    settings: { rateLimit: config.rateLimit, inFlightMax: config.gatewayInFlightMax },
+    store,
+    sealer: ring,
+    ports: openPorts(vault, server, config.threeDsTimeoutMs),
+    authenticate: openAuthenticate({ directory, apiKeyKey, bearer }),
+    clock,
+    metrics,
+    log,
+  }
+  const app = await openServer(deps, { routes: THREE_DS_ROUTES, document: DOCUMENT, prefix: SERVICE, tls })
+  metrics.collectProcess()
+  lifetime.onClose('end of authentications', startExpiry(deps))
+  const place = { host: config.httpHost, port: config.threeDsPort, setting: 'TOKENMILL_THREE_DS_PORT' }
+  const port = await listen(app, place, { lifetime, log })
+  // Of port 0 the number is known only now.
+  server.url = urlAt(port)
+  return { port, deps }
+}
+
+function addressOf(host: string, port: number, tls: Tls | undefined): string {
+  const reached = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
+  return `${tls ? 'https' : 'http'}://${reached.includes(':') ? `[${reached}]` : reached}:${port}`
+}

@@ -1,0 +1,47 @@
+// The ports of the flows (src/three-ds), wired to what this process has opened. It decides nothing.
+import { randomUUID, randomUUIDv7 } from 'node:crypto'
+import type { Clock } from '../../../src/clock.ts'
+import type { Metrics } from '../../../src/metrics.ts'
+import type { Outbound } from '../../../src/outbound.ts'
+import { openThreeDsStore } from '../../../src/store/three-ds.ts'
+import type { ServerIdentity } from '../../../src/three-ds/areq.ts'
+import { askMsMax, openDirectoryServer } from '../../../src/three-ds/connector/directory-server.ts'
+import type { DirectoryServer, Ports } from '../../../src/three-ds/ports.ts'
+import type { KeyRing } from '../../../src/vault/ring.ts'
+import * as jwt from '../../../src/vault/three-ds-jwt.ts'
+import { type CardVault, openCards } from './card.ts'
+
+export interface PortsDeps extends CardVault {
+  ring: KeyRing
+  outbound: Outbound
+  metrics: Metrics
+  clock: Clock
+}
+
+/** `server.url` is read with each lookup: it is known once the process listens. */
+export function openPorts(deps: PortsDeps, server: ServerIdentity, timeoutMs: number): Ports {
+  const { store, ring, outbound, metrics, clock } = deps
+  return {
+    ...openThreeDsStore(store, ring),
+    jwt,
+    requestDigest: text => ring.requestDigest(text),
+    directory: contract => timed(openDirectoryServer(contract.directoryUrl, { outbound, timeoutMs }), metrics),
+    findCard: openCards(deps),
+    server,
+    clock,
+    newId: () => randomUUIDv7(),
+    newUuid: () => randomUUID(),
+    askMsMax: askMsMax(timeoutMs),
+  }
+}
+
+function timed(server: DirectoryServer, metrics: Metrics): DirectoryServer {
+  return {
+    async authenticate(areq) {
+      const begunAt = performance.now()
+      const answer = await server.authenticate(areq)
+      metrics.threeDsAsked.observe({ answer: answer.kind }, (performance.now() - begunAt) / 1000)
+      return answer
+    },
+  }
+}

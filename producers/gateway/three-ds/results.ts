@@ -1,0 +1,78 @@
+// How a challenge comes back, from callers without credentials: the result from the directory server, and the browser.
+// Neither can do more than end an authentication whose ids it knows; the browser's word is only that it is back.
+import { randomBytes } from 'node:crypto'
+import type { FastifyReply } from 'fastify'
+import { erro } from '../../../src/three-ds/messages.ts'
+import { isProblem } from '../../../src/three-ds/problem.ts'
+import { receiveResult, receiveReturn } from '../../../src/three-ds/result.ts'
+import type { GatewayApp } from '../deps.ts'
+import { Declined } from '../faces.ts'
+import { handleError } from '../replies.ts'
+import { RESULTS, RETURN, type ThreeDsDeps } from './deps.ts'
+import { backPage, type Page, pagePolicy, strandedPage, waitingPage } from './return-page.ts'
+
+/** Few addresses send what belongs to many cardholders. */
+const FOREIGN = { access: 'public', rateLimit: false } as const
+const RESULT_BYTES_MAX = 64 * 1024
+const FORM_BYTES_MAX = 16 * 1024
+
+export function resultRoutes(app: GatewayApp, { ports, metrics, log }: ThreeDsDeps): void {
+  app.register(async scope => {
+    // EMV answers a message that can't be read with an Erro; its status says only that it arrived.
+    scope.setErrorHandler((error, request, reply) => {
+      const { statusCode = 500 } = error as { statusCode?: number }
+      const isTheirs = error instanceof Declined || statusCode < 500
+      return isTheirs ? reply.code(200).send(erro('101', 'unknown')) : handleError(log)(error, request, reply)
+    })
+    scope.route({
+      method: 'POST',
+      url: RESULTS,
+      config: FOREIGN,
+      bodyLimit: RESULT_BYTES_MAX,
+      schema: { hide: true },
+      handler: async ({ body }, reply) => {
+        const { message, record, ended } = await receiveResult(ports, body)
+        if (ended && record) metrics.threeDsEnded.inc({ outcome: record.state })
+        return reply.code(200).send(message)
+      },
+    })
+  })
+
+  app.register(async scope => {
+    scope.addContentTypeParser(
+      'application/x-www-form-urlencoded',
+      { parseAs: 'string', bodyLimit: FORM_BYTES_MAX },
+      (_request, body, done) => done(null, Object.fromEntries(new URLSearchParams(String(body)))),
+    )
+    scope.route({
+      method: 'POST',
+      url: RETURN,
+      config: FOREIGN,
+      // The page stands in a frame of the shop's.
+      helmet: { contentSecurityPolicy: false, frameguard: false },
+      schema: { hide: true },
+      handler: async ({ body }, reply) => {
+        const { cres } = (body ?? {}) as Record<string, unknown>
+        const text = typeof cres === 'string' ? cres : ''
+        const returned = await receiveReturn(ports, text)
+        if (isProblem(returned))
+          return returned.problem === 409
+            ? show(reply, 200, waitingPage(RETURN, text))
+            : show(reply, 400, strandedPage())
+        const { record, jwt } = returned
+        const contract = await ports.contracts.find(record.contractId)
+        if (!contract) return show(reply, 400, strandedPage())
+        return show(reply, 200, backPage(contract.requestorUrl, { authenticationId: record.authenticationId, jwt }))
+      },
+    })
+  })
+}
+
+function show(reply: unknown, status: number, page: Page): FastifyReply {
+  const nonce = randomBytes(16).toString('base64')
+  return (reply as FastifyReply)
+    .code(status)
+    .type('text/html; charset=utf-8')
+    .header('content-security-policy', pagePolicy(nonce, page.shop))
+    .send(page.html(nonce))
+}

@@ -1,0 +1,16 @@
+// The routes of the 3-D Secure service, one line each, in the order of its OpenAPI document.
+import type { GatewayApp, RoutePlugin } from '../deps.ts'
+import { opsPages } from '../ops.ts'
+import { authenticationRoutes } from './authentications.ts'
+import type { ThreeDsDeps } from './deps.ts'
+import { jwtRoutes } from './jwt.ts'
+import { lookupRoutes } from './lookup.ts'
+import { resultRoutes } from './results.ts'
+
+export const THREE_DS_ROUTES: readonly RoutePlugin<ThreeDsDeps>[] = [
+  authenticationRoutes,
+  lookupRoutes,
+  jwtRoutes,
+  resultRoutes,
+  (app: GatewayApp, { store, metrics }) => opsPages(app, { store, metrics }),
+]
