@@ -81,6 +81,14 @@ export function openMetrics(role: string) {
     ]),
     schemeOpenOldest: gauge('scheme_open_oldest_seconds', 'Age of the oldest of them.', ['what']),
     schemeDrift: counter('scheme_drift_total', 'Differences found between store and network.', ['what']),
+    threeDsEnded: counter('three_ds_ended_total', 'Authentications that ended, by outcome.', ['outcome']),
+    threeDsAsked: new Histogram({
+      name: 'tokenmill_three_ds_directory_seconds',
+      help: 'How long directory servers took, by kind of answer.',
+      labelNames: ['answer'] as const,
+      buckets: SECONDS,
+      registers,
+    }),
     deprecatedCalls: counter('deprecated_calls_total', 'Calls of operations that will go, by operation.', [
       'operation',
     ]),

@@ -39,7 +39,7 @@ describe('the pages', () => {
   const pages = [
     'README.md',
     'CHANGELOG.md',
-    ...['architecture', 'migration', 'operating', 'performance', 'security', 'simulator', 'upstream'].map(
+    ...['architecture', 'migration', 'operating', 'performance', 'security', 'simulator', 'three-ds', 'upstream'].map(
       name => `docs/${name}.md`,
     ),
   ]

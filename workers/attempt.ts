@@ -19,13 +19,15 @@ import { noteDrop } from './drops.ts'
 import { handlerOf } from './handlers.ts'
 import { isNamedAfterItsCard, withoutOwnCard } from './own-card.ts'
 import { answerAgain, remember, tellWithoutReceipt } from './remember.ts'
-import { settleOwed } from './scheme/owed.ts'
+import { owing, settleOwed } from './scheme/owed.ts'
 import { type Decision, type Handler, NotYet, noEffect, type Selection, type Work } from './work.ts'
 
 /** How often one attempt decides anew after somebody else changed the same rows first. */
 const RERUNS_MAX = 25
 /** How long a batch's chunk is put off while its client doesn't read its results. */
 const HELD_BACK_MS = 5_000
+/** How long a cancelled job is put off that is still being undone. */
+const UNDOING_MS = 1_000
 
 export type End =
   | { end: 'done'; outcome: 'SUCCEEDED' | 'FAILED' | 'DROPPED' | 'REPEATED' }
@@ -115,7 +117,9 @@ async function walk(
         isRefusal(prepared) || !handler.reach || selection.probe
           ? prepared
           : await handler.reach(work, prepared, deps, stored)
-      const decision: Decision = isRefusal(reached) ? noEffect(reached) : await handler.decide(work, reached, deps)
+      const decision: Decision = isRefusal(reached)
+        ? owing(noEffect(reached), work, deps)
+        : await handler.decide(work, reached, deps)
       return await remember(work, digest, decision, stored, deps, selection.probe !== undefined)
     } catch (error) {
       if (error instanceof NotYet) return { end: 'later', ms: error.ms }
@@ -132,6 +136,8 @@ async function recall(stored: receipts.Receipt, digest: Buffer, work: Work<unkno
   // One that was cancelled before it began knows nothing of the request.
   if (!stored.requestDigest.equals(digest) && stored.requestDigest.length > 0)
     return refuseEnvelope(work, refuse('jti_reused', 'body.jti'), deps)
+  // Cancelled while it spoke to the outside: it is told when that is undone, and not before.
+  if (stored.requestDigest.length === 0 && stored.reversal === 'REQUIRED') return { end: 'later', ms: UNDOING_MS }
   await answerAgain(stored, work, deps)
   return { end: 'done', outcome: 'REPEATED' }
 }

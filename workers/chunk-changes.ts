@@ -5,18 +5,23 @@ import type { RecordOutcome } from '../src/job/chunk-outcomes.ts'
 import type { UpdateRecord } from '../src/job/token-batch.ts'
 import type { TokenLifecycle } from '../src/job/token-lifecycle.ts'
 import * as beforeImages from '../src/store/before-images.ts'
+import type { Db } from '../src/store/pool.ts'
+import * as scopes from '../src/store/scopes.ts'
 import type { StoredToken } from '../src/store/tokens.ts'
 import * as tokens from '../src/store/tokens.ts'
 import { type CardInput, checkCard } from '../src/token/card.ts'
 import { type Given, lifecycle, update } from '../src/token/decide.ts'
+import { isSupported, type SchemeAction } from '../src/token/scheme.ts'
 import { factsOf } from './card-facts.ts'
 import type { ChunkRecord } from './chunk.ts'
 import { rejected } from './chunk-creates.ts'
+import type { ActedRecords } from './chunk-schemes.ts'
 import type { Deps } from './deps.ts'
 import { tokensFor } from './find-token.ts'
 import { noteMisses } from './guessing.ts'
 import { openCapture } from './open-capture.ts'
 import { digitsOf, openRehearsedGuesses, type RehearsedGuesses } from './rehearsed-guesses.ts'
+import { type Doer, replace, retire } from './scheme/follow.ts'
 import { sealRow } from './seal-row.ts'
 import type { ChunkContext, Decided } from './token-batch.ts'
 import { givenOf } from './token-create.ts'
@@ -24,7 +29,7 @@ import { plainFieldsOf } from './token-update.ts'
 
 export type PreparedChange = { line: number; reference: string | undefined; id: string } & (
   | { action: TokenLifecycle['action'] }
-  | { given: Given; card: CardInput | undefined; field: string }
+  | { given: Given; card: CardInput | undefined; field: string; schemeAction: SchemeAction | undefined }
 )
 
 export async function prepareChanges(
@@ -53,6 +58,7 @@ export async function prepareChanges(
         given,
         card,
         field: request.card ? 'body.card' : 'body.encrypted_card',
+        schemeAction: request.scheme_token_action,
       })
     }
   }
@@ -66,7 +72,6 @@ async function cardOf(
   context: ChunkContext,
   deps: Deps,
 ): Promise<CardInput | Refusal | undefined> {
-  if (request.scheme_token_action !== undefined) return refuse('scheme_action_unavailable', 'body.scheme_token_action')
   if (request.card !== undefined) {
     return request.encrypted_card === undefined
       ? checkCard(request.card, 'body.card')
@@ -82,6 +87,7 @@ export async function decideChanges(
   prepared: readonly PreparedChange[],
   context: ChunkContext,
   deps: Deps,
+  acted: ActedRecords,
 ): Promise<Decided> {
   if (prepared.length === 0) return { save: async () => [] }
   const { work } = context
@@ -89,15 +95,24 @@ export async function decideChanges(
   const bases = new Map([...visible.values()].map(row => [row.tokenId, row]))
   const rows = new Map(bases)
   const outcomes: RecordOutcome[] = []
+  /** Of tokens that stand for another card now, by id. */
+  const wishes = new Map<string, SchemeAction | undefined>()
   const tries = work.request.dry_run ? openRehearsedGuesses(work.client.clientId, deps) : undefined
   const linked: StoredToken[] = []
   for (const change of prepared) {
     const tokenId = visible.get(change.id)?.tokenId
     const row = tokenId === undefined ? undefined : rows.get(tokenId)
-    const next = row ? await apply(change, row, rows, context, deps, tries) : refuse('token_not_found', 'body.id')
+    const scheme = acted.get(change.line)
+    const refused = isRefusal(scheme) ? scheme : undefined
+    const next =
+      refused ?? (row ? await apply(change, row, rows, context, deps, tries) : refuse('token_not_found', 'body.id'))
     if (isRefusal(next)) outcomes.push(rejected(change, next))
     else {
-      if (row && !isSameCard(row, next.row)) linked.push(next.row)
+      if (scheme === 'changed') next.outcome = 'UPDATED'
+      if (row && !isSameCard(row, next.row)) {
+        linked.push(next.row)
+        if ('given' in change) wishes.set(next.row.tokenId, change.schemeAction)
+      }
       rows.set(next.row.tokenId, next.row)
       const { line, reference } = change
       outcomes.push({ line, reference, outcome: next.outcome, reason: undefined, field: undefined, token: next.row })
@@ -125,9 +140,38 @@ export async function decideChanges(
         db,
         deleted.map(row => row.tokenId),
       )
+      await retire(
+        db,
+        deleted.map(row => row.tokenId),
+        deps,
+      )
+      const doer = { receiptId: work.receiptId, clientId: work.client.clientId }
+      for (const [tokenId, wish] of wishes) await replaceCard(db, rows.get(tokenId), wish, doer, deps)
       return outcomes
     },
   }
+}
+
+async function replaceCard(
+  db: Db,
+  row: StoredToken | undefined,
+  wish: SchemeAction | undefined,
+  doer: Doer,
+  deps: Deps,
+): Promise<void> {
+  const scope = row && (await scopes.find(db, row.tokenScope))
+  if (row && row.status !== 'DELETED' && scope && isSupported(scope))
+    await replace(db, row, scope, wish === 'SUSPEND' ? undefined : wish, doer, deps)
+}
+
+/** What the rules say of an update without a card, before a network is asked for it. */
+export function judgeChange(
+  change: PreparedChange,
+  row: StoredToken,
+  { now, receiptId }: ChunkContext['work'],
+): Refusal | undefined {
+  const verdict = 'given' in change ? update(row, change.given, { now, receiptId }) : undefined
+  return isRefusal(verdict) ? verdict : undefined
 }
 
 function isSameCard(one: StoredToken, other: StoredToken): boolean {

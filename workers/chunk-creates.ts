@@ -6,6 +6,7 @@ import type { RecordOutcome } from '../src/job/chunk-outcomes.ts'
 import type { CreateRecord } from '../src/job/token-batch.ts'
 import type { Secret } from '../src/secret.ts'
 import { type Db, LostRace } from '../src/store/pool.ts'
+import * as schemeTokens from '../src/store/scheme-tokens.ts'
 import type { Scope } from '../src/store/scopes.ts'
 import type { StoredToken } from '../src/store/tokens.ts'
 import * as tokens from '../src/store/tokens.ts'
@@ -16,6 +17,7 @@ import { type ChunkRecord, reasonOf } from './chunk.ts'
 import type { Deps } from './deps.ts'
 import { noteMisses } from './guessing.ts'
 import { openCapture } from './open-capture.ts'
+import { firstSchemes } from './scheme/follow.ts'
 import { sealRow, timeOf, tokenIdAt } from './seal-row.ts'
 import type { ChunkContext, Decided } from './token-batch.ts'
 import { fieldsOf, givenOf, internalOnly } from './token-create.ts'
@@ -123,6 +125,7 @@ interface Folded {
   row: StoredToken
   base: StoredToken | undefined
   pan: Secret
+  scope: Scope
   needsSeal: boolean
 }
 
@@ -139,6 +142,7 @@ export async function decideCreates(
     save: async db => {
       const lost = await tokens.insertMissing(db, first.created)
       await tokens.updateAll(db, first.updated)
+      await schemeTokens.insertAll(db, firstSchemesOf(first.made, lost, context, deps))
       return lost.length === 0
         ? first.outcomes
         : [
@@ -186,10 +190,29 @@ function settle(
   for (const outcome of outcomes)
     outcome.token = outcome.key === '' ? undefined : (folded.get(outcome.key)?.row ?? stored.get(outcome.key))
   const rows = [...folded.values()]
-  const created = rows.filter(({ base }) => !base).map(({ row }) => row)
+  const made = rows.filter(({ base }) => !base)
+  const created = made.map(({ row }) => row)
   const updated = rows.filter(({ base }) => base).map(({ row }) => row)
-  return { outcomes, created, updated }
+  return { outcomes, made, created, updated }
 }
+
+/** Of the tokens that were made here; those that others were faster with aren't. */
+function firstSchemesOf(
+  made: readonly Folded[],
+  lost: readonly string[],
+  { work }: ChunkContext,
+  deps: Deps,
+): schemeTokens.NewScheme[] {
+  const doer = { receiptId: work.receiptId, clientId: work.client.clientId }
+  const ours = made.filter(({ row, scope }) => scope.autoProvision && !lost.includes(keyOf(row)))
+  return firstSchemes(
+    ours.map(({ row, pan, scope }) => ({ token: row, pan, scope })),
+    doer,
+    deps,
+  )
+}
+
+const keyOf = ({ fingerprint }: StoredToken) => fingerprint?.toString('latin1') ?? ''
 
 interface KeyedOutcome extends RecordOutcome {
   /** The card it stands for; empty for a record that stands for none. */
@@ -229,7 +252,7 @@ export function fold(
       const row = verdict.row as StoredToken
       row.sealVersion = row.sealed === null ? null : (current?.sealVersion ?? null)
       row.version = base ? base.version + 1 : 1
-      folded.set(key, { row, base, pan, needsSeal: verdict.needsSeal || before?.needsSeal === true })
+      folded.set(key, { row, base, pan, scope, needsSeal: verdict.needsSeal || before?.needsSeal === true })
     }
     outcomes.push({
       line,

@@ -79,8 +79,9 @@ export async function runWorkers(opened: Opened, { env, inspect }: RunOptions): 
     'sweep',
     every(SWEEP_MS, () => deps.announcer.sweep(SWEEP_AGE_MS), deps),
   )
+  // Bulk processes, too: theirs is the greater part of a network's rate.
+  if (deps.outside) lifetime.onClose('scheme tokens', startSchemeLoop(deps))
   if (role === 'interactive' && deps.outside) {
-    lifetime.onClose('scheme tokens', startSchemeLoop(deps))
     // Nobody waits for the answers to reversals of our own; read, they don't pile up.
     const read = queues.work(resultsQueue(deps.outside.signingKey.clientId), async () => ({ done: true }), {
       concurrency: 1,

@@ -5,7 +5,7 @@ import { type Refusal, refuse } from '../src/errors.ts'
 import { requestText } from '../src/job/digest.ts'
 import type { ReversalStatus } from '../src/job/problem.ts'
 import type { Reversal } from '../src/job/reversal.ts'
-import { type Db, hold } from '../src/store/pool.ts'
+import { type Db, hold, LostRace } from '../src/store/pool.ts'
 import * as receipts from '../src/store/receipts.ts'
 import * as intents from '../src/store/scheme-intents.ts'
 import * as tokens from '../src/store/tokens.ts'
@@ -53,6 +53,9 @@ async function settle(db: Db, work: Work<Reversal>, request: Reversal, deps: Dep
   await hold(db, request.receipt_id)
   const receipt = await receipts.find(db, request.receipt_id)
   if (receipt && receipt.clientId !== work.client.clientId) return refuse('field_value', 'body.receipt_id')
+  // Its job, or another attempt of it, spoke to the outside after we looked: begin anew.
+  const isOpen = receipt ? receipt.reversal === null && isToBeUndone(receipt, request) : true
+  if (isOpen && (await owedOf(db, request.receipt_id, deps)).length > 0) throw new LostRace('it was begun meanwhile')
   const reversalStatus = receipt
     ? await conclude(db, receipt, work, request, deps)
     : await forestall(db, work, request, null, deps)

@@ -10,8 +10,9 @@ import { tokenFor } from './find-token.ts'
 import { decideInSequence } from './in-sequence.ts'
 import type { Acted } from './scheme/begin.ts'
 import { retire, workThenShow } from './scheme/follow.ts'
+import { owing } from './scheme/owed.ts'
 import { shownScheme } from './scheme/shown.ts'
-import { actFor, deletionOf, owing, staleRefusal, supportRefusal } from './scheme/wish.ts'
+import { actFor, deletionOf, staleRefusal, supportRefusal } from './scheme/wish.ts'
 import { type Decision, type Handler, noEffect, type Success, type Work } from './work.ts'
 
 interface Prepared {
@@ -37,8 +38,7 @@ export const schemeToken: Handler<SchemeToken, undefined, Prepared> = {
   },
 
   async decide(work, { acted = 'same' }, deps) {
-    const decision = await decide(work, acted, deps)
-    return work.request.action === 'DELETE' ? decision : owing(decision, acted, work, deps)
+    return owing(await decide(work, acted, deps), work, deps)
   },
 }
 

@@ -14,6 +14,13 @@ import { type ChunkRecord, openChunk, readRecords } from './chunk.ts'
 import { decideChanges, type PreparedChange, prepareChanges } from './chunk-changes.ts'
 import { decideCreates, type PreparedCreate, prepareCreates } from './chunk-creates.ts'
 import { decideDryRun } from './chunk-dry-run.ts'
+import {
+  type ActedRecords,
+  actForRecords,
+  decideSchemes,
+  type PreparedScheme,
+  prepareSchemes,
+} from './chunk-schemes.ts'
 import type { Deps } from './deps.ts'
 import type { Decision, Handler, Selection, Work } from './work.ts'
 
@@ -31,6 +38,9 @@ interface Prepared {
   settled: RecordOutcome[]
   creates: PreparedCreate[]
   changes: PreparedChange[]
+  schemes: PreparedScheme[]
+  /** What came of what records asked of networks. */
+  acted: ActedRecords
 }
 
 /** Records decided against the store: writes them and says what each came to. */
@@ -50,7 +60,6 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
     const { request } = work
     const misnamed = jtiRefusal(work)
     if (misnamed) return misnamed
-    if (request.record_kind === 'scheme-token') return refuse('kind_unavailable', 'body.request.record_kind')
     const records = readRecords(plaintext, request)
     if (isRefusal(records)) return records
     const context = await contextOf(work, records, deps)
@@ -58,22 +67,28 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
     const before = previous?.outcomes ? await decidedBefore(previous.outcomes, deps) : undefined
     const { settled, open } = settle(records, context, before, selection)
     for (const record of open) deps.inspect?.(record)
-    if (request.record_kind === 'token-create') {
-      const { refused, prepared } = await prepareCreates(open, context, deps)
-      return { context, settled: [...settled, ...refused], creates: prepared, changes: [] }
-    }
-    const { refused, prepared } = await prepareChanges(open, context, deps)
-    return { context, settled: [...settled, ...refused], creates: [], changes: prepared }
+    const none = { context, settled, creates: [], changes: [], schemes: [], acted: new Map() }
+    if (request.record_kind === 'scheme-token') return { ...none, schemes: prepareSchemes(open) }
+    const prepare = request.record_kind === 'token-create' ? prepareCreates : prepareChanges
+    const { refused, prepared } = await prepare(open, context, deps)
+    const part = request.record_kind === 'token-create' ? { creates: prepared } : { changes: prepared }
+    return { ...none, settled: [...settled, ...refused], ...part } as Prepared
   },
 
-  async decide(work, { context, settled, creates, changes }, deps): Promise<Decision> {
+  async reach(work, prepared, deps, previous) {
+    const { schemes, changes, context } = prepared
+    if (work.request.dry_run) return prepared
+    return { ...prepared, acted: await actForRecords(schemes, changes, context, previous !== undefined, deps) }
+  },
+
+  async decide(work, { context, settled, creates, changes, schemes, acted }, deps): Promise<Decision> {
     const made = await (context.batch ? decideCreates : decideDryRun)(creates, context, deps)
-    const changed = await decideChanges(changes, context, deps)
+    const changed = await decideChanges(changes, context, deps, acted)
+    const asked = await decideSchemes(schemes, acted, context, deps)
     return {
       save: async db => {
-        const records = [...settled, ...(await made.save(db)), ...(await changed.save(db))].sort(
-          (a, b) => a.line - b.line,
-        )
+        const saved = [...(await made.save(db)), ...(await changed.save(db)), ...(await asked.save(db))]
+        const records = [...settled, ...saved].sort((a, b) => a.line - b.line)
         return {
           batchNo: context.batch?.batchNo ?? null,
           chunk: work.request.chunk,

@@ -19,8 +19,9 @@ import { decideInSequence } from './in-sequence.ts'
 import { openCapture } from './open-capture.ts'
 import type { Acted } from './scheme/begin.ts'
 import { replace, retire, workThenShow } from './scheme/follow.ts'
+import { owing } from './scheme/owed.ts'
 import { shownScheme } from './scheme/shown.ts'
-import { actFor, deletionOf, FIELD, owing, staleRefusal, supportRefusal } from './scheme/wish.ts'
+import { actFor, deletionOf, FIELD, staleRefusal, supportRefusal } from './scheme/wish.ts'
 import { sealRow } from './seal-row.ts'
 import { givenOf } from './token-create.ts'
 import { type Decision, type Handler, noEffect, type Success, settledBy, type Work } from './work.ts'
@@ -70,8 +71,7 @@ export const tokenUpdate: Handler<TokenUpdate, undefined, Prepared> = {
   },
 
   async decide(work, prepared, deps) {
-    const decision = await decide(work, prepared, deps)
-    return work.request.scheme_token_action === 'DELETE' ? decision : owing(decision, prepared.acted, work, deps)
+    return owing(await decide(work, prepared, deps), work, deps)
   },
 }
 

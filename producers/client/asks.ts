@@ -2,6 +2,7 @@
 import { type Refusal, refuse } from '../../src/errors.ts'
 import { type Ask, type ClientKind, check } from '../ask.ts'
 import { report } from '../report.ts'
+import { schemeToken } from '../scheme-token.ts'
 import { tokenCreate } from '../token-create.ts'
 import { tokenLifecycle } from '../token-lifecycle.ts'
 import { tokenUpdate } from '../token-update.ts'
@@ -12,7 +13,7 @@ const ASKS = {
   'token-create': tokenCreate,
   'token-update': tokenUpdate,
   'token-lifecycle': tokenLifecycle,
-  'scheme-token': request => check('scheme-token', request),
+  'scheme-token': schemeToken,
   'token-batch': request => check('token-batch', request),
   'transaction-batch': request => check('transaction-batch', request),
   report,

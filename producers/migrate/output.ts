@@ -37,7 +37,11 @@ export async function openOutput(
   clock: Clock,
 ): Promise<Output> {
   const { checkpoint, paths } = plan
-  const columns = { tokenStatus: plan.variant === 'replay', echo: options.echo.length === 0 ? undefined : options.echo }
+  const columns = {
+    tokenStatus: plan.variant === 'replay',
+    failedFacet: options.schemeTokens,
+    echo: options.echo.length === 0 ? undefined : options.echo,
+  }
   const file = checkpoint
     ? await resumeResults(paths.results, columns, checkpoint.results)
     : await createResults(paths.results, columns)

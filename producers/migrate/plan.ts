@@ -17,6 +17,7 @@ export function layoutOf(
     map: options.map ?? {},
     ignore_unknown: options.ignoreUnknown,
     echo: [...options.echo],
+    ...(options.schemeTokens ? { scheme_tokens: true } : {}),
   }
 }
 

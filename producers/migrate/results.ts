@@ -3,7 +3,7 @@
 import { createHash, type Hash } from 'node:crypto'
 import { type FileHandle, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import type { RecordResult } from '../../src/job/outcome.ts'
+import { type RecordResult, tookEffect } from '../../src/job/outcome.ts'
 import { codeOf, FileError } from '../file-error.ts'
 import { cellOf } from './cell.ts'
 import { cannotWrite, syncDirectory } from './durable.ts'
@@ -11,7 +11,7 @@ import { cannotWrite, syncDirectory } from './durable.ts'
 export interface ResultColumns {
   /** A replay tells the token's status of now. */
   tokenStatus?: boolean | undefined
-  /** Which field of the record the reason speaks of. */
+  /** Whether it is the token or its scheme token that failed. */
   failedFacet?: boolean | undefined
   /** Names of the echoed columns. */
   echo?: readonly string[] | undefined
@@ -65,12 +65,16 @@ export function textOf(rows: readonly ResultRow[], columns: ResultColumns): stri
       row.brand,
     )},${row.reason ?? ''}`
     if (tokenStatus) text += `,${row.token_status ?? ''}`
-    if (failedFacet) text += `,${guarded(row.field)}`
+    if (failedFacet) text += `,${facetOf(row)}`
     // A rejected row echoes nothing, but has its cells.
     if (echo !== undefined) for (let index = 0; index < echo.length; index++) text += `,${guarded(row.echo?.[index])}`
     text += '\n'
   }
   return text
+}
+
+function facetOf({ failed_facet: facet, outcome }: ResultRow): string {
+  return facet ?? (tookEffect(outcome) ? '' : 'token')
 }
 
 function guarded(text: string | undefined): string {

@@ -49,6 +49,8 @@ export interface MigrateOptions {
   inFlight: number
   batchId?: string | undefined
   recordKind: RecordKind
+  /** Provision scheme tokens after tokens are made. */
+  schemeTokens?: boolean | undefined
   again: boolean
 }
 
@@ -272,7 +274,8 @@ function compare(expected: Manifest | undefined, counts: Counts): Summary['diffe
   })
 }
 
-function refuseImpossible({ file, batchId, results, recordKind, scope, dryRun, again }: MigrateOptions): void {
+function refuseImpossible(options: MigrateOptions): void {
+  const { file, batchId, results, recordKind, scope, dryRun, again, schemeTokens } = options
   if (file === '-' && (batchId === undefined || results === undefined)) {
     throw new FileError(
       'usage',
@@ -287,8 +290,8 @@ function refuseImpossible({ file, batchId, results, recordKind, scope, dryRun, a
       'Give --scope UUID; `tokenmill scope list` names yours.',
     )
   }
-  if (recordKind === 'scheme-token')
-    throw new FileError('usage', 'Scheme tokens are not worked by this release.', 'Use another --record-kind.')
+  if (schemeTokens && recordKind !== 'token-create')
+    throw new FileError('usage', '--scheme-tokens goes with new tokens.', 'Use --record-kind scheme-token for others.')
   if (batchId !== undefined && !/^[A-Za-z0-9_-]{1,64}$/.test(batchId)) {
     throw new FileError('usage', '--batch-id takes 1 to 64 letters, digits, _ and -.', 'Choose another.')
   }

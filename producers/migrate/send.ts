@@ -6,11 +6,12 @@ import type { Result } from '../../src/job/result.ts'
 import { untilSent } from '../client/bulk.ts'
 import type { Client } from '../client.ts'
 import { FileError } from '../file-error.ts'
-import { tokenBatch } from '../token-batch.ts'
+import { type BatchPlan, tokenBatch } from '../token-batch.ts'
 import type { RowChunk } from './chunks.ts'
 import type { Output } from './output.ts'
 import type { ResultRow } from './results.ts'
 import type { MigrateDeps, MigrateOptions } from './run.ts'
+import { withSchemeTokens } from './scheme-tokens.ts'
 
 interface Plan {
   batchId: string
@@ -82,23 +83,24 @@ async function send(
   client: Client,
   { credentials, stop }: MigrateDeps,
 ): Promise<Result> {
-  const ask = await tokenBatch(
-    client.clientId,
-    {
-      batchId: plan.batchId,
-      recordKind: options.recordKind,
-      tokenScope: options.scope,
-      acceptedAt: Math.floor(plan.startedAt / 1000),
-      policy: { on_conflict: options.onConflict, on_expired: options.onExpired },
-      dryRun: options.dryRun,
-      chunkRecords: plan.chunkRecords,
-      captureKey: blockKeyOf(credentials),
-    },
-    { number: chunk.number, lines: chunk.rows.map(row => row.json) },
-  )
+  const batch: BatchPlan = {
+    batchId: plan.batchId,
+    recordKind: options.recordKind,
+    tokenScope: options.scope,
+    acceptedAt: Math.floor(plan.startedAt / 1000),
+    policy: { on_conflict: options.onConflict, on_expired: options.onExpired },
+    dryRun: options.dryRun,
+    chunkRecords: plan.chunkRecords,
+    captureKey: blockKeyOf(credentials),
+  }
+  const lines = chunk.rows.map(row => row.json)
+  const ask = await tokenBatch(client.clientId, batch, { number: chunk.number, lines })
   if (isRefusal(ask)) throw new Error(`broken law: a chunk has its form (${ask.reason} ${ask.field})`)
   const given = { jti: ask.jti, block: ask.block, timeoutMs: ANSWER_MS_MAX }
-  return untilSent(() => client.call('token-batch', ask.request, given), stop)
+  const result = await untilSent(() => client.call('token-batch', ask.request, given), stop)
+  if (!options.schemeTokens || options.dryRun) return result
+  const part = { plan: batch, chunk: chunk.number, timeoutMs: ANSWER_MS_MAX, stop }
+  return withSchemeTokens(result, part, client)
 }
 
 /** Blocks are JWEs, so the client's file must name a key for those. */

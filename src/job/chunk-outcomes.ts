@@ -60,6 +60,7 @@ export function toResult(record: RecordOutcome): RecordResult {
   if (reference !== undefined) result.reference = reference
   if (reason !== undefined) result.reason = reason
   if (field !== undefined) result.field = field
+  if (reason?.startsWith('scheme_')) result.failed_facet = 'scheme_token'
   if (outcome === 'FAILED') result.reversal_status = 'NONE'
   if (!token) return result
   if (token.tokenType !== 'ANALYTICS') result.reuse_token = formatReuseToken(token.tokenId)

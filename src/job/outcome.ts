@@ -25,6 +25,8 @@ export const RecordResult = z.object({
   reason: z.string().optional(),
   /** Which field of the record the reason speaks of. */
   field: z.string().optional(),
+  /** What of the record failed, where that is its scheme token. */
+  failed_facet: z.enum(['token', 'scheme_token']).optional(),
   reuse_token: z.string().optional(),
   analytics_token: z.string().optional(),
   bin: z.string().optional(),

@@ -1,6 +1,7 @@
 // `token-batch`: one chunk of a batch. The records travel in the job's `block`; what a record may hold is here too.
 import { z } from 'zod'
 import { REASONS, type Reason } from '../errors.ts'
+import { SchemeToken } from './scheme-token.ts'
 import { alias, encryptedCard, text, tokenId, uuid } from './text.ts'
 import { createFields } from './token-create.ts'
 import { TokenLifecycle } from './token-lifecycle.ts'
@@ -76,7 +77,7 @@ export const RECORD_REQUESTS = {
   'token-create': z.strictObject({ token_scope: uuid().optional(), ...cardOf, ...createFields }),
   'token-update': z.strictObject({ id: tokenId(), ...cardOf, ...updateFields }),
   'token-lifecycle': TokenLifecycle,
-  'scheme-token': TokenLifecycle,
+  'scheme-token': SchemeToken,
 } as const
 export type CreateRecord = z.infer<(typeof RECORD_REQUESTS)['token-create']>
 export type UpdateRecord = z.infer<(typeof RECORD_REQUESTS)['token-update']>

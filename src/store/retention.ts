@@ -3,6 +3,8 @@
 import * as beforeImages from './before-images.ts'
 import { type Db, LostRace, type Store } from './pool.ts'
 import { PARTITION_LOCK, PARTITIONED, partitionStatements } from './schema.ts'
+import * as schemeIntents from './scheme-intents.ts'
+import * as schemeTokens from './scheme-tokens.ts'
 
 const DAY_MS = 86_400_000
 export const RETENTION = { outboxDays: 7, captureKeyDays: 8, hours: 24, dryRunDays: 8, lockMsMax: 2_000 } as const
@@ -15,6 +17,7 @@ export interface Swept {
   dryRuns: number
   captureKeys: number
   beforeImages: number
+  schemes: number
 }
 
 /** Everything of this file, once. `receiptDays`: at least 8. */
@@ -34,7 +37,14 @@ export async function sweep(store: Store, receiptDays: number, now: number): Pro
     dryRuns: await deleteDryRuns(store, now),
     captureKeys: await destroyCaptureKeys(store, now),
     beforeImages: await beforeImages.eraseOld(store, now),
+    schemes: await eraseSchemes(store, receiptDays, now),
   }
+}
+
+/** Steps of jobs as old as receipts may be, and provisionings of which nothing is left. */
+async function eraseSchemes(db: Db, receiptDays: number, now: number): Promise<number> {
+  const before = now - receiptDays * DAY_MS
+  return (await schemeIntents.eraseOld(db, before)) + (await schemeTokens.eraseOld(db, before))
 }
 
 /** A result that was never told stays as long as its receipt. */

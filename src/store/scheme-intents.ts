@@ -9,7 +9,8 @@ export interface SchemeIntent {
   receiptId: string
   tokenId: string
   provisionId: string
-  action: SchemeCall
+  /** `DELETE`: recorded, and asked for later. */
+  action: SchemeCall | 'DELETE'
   state: 'INTENDED' | 'DONE' | 'REFUSED' | 'ABANDONED'
   refusal: string | null
   reversal: 'REQUIRED' | 'COMPLETED' | null
@@ -20,7 +21,7 @@ interface Row {
   receipt_id: string
   token_id: string
   provision_id: string
-  action: SchemeCall
+  action: SchemeIntent['action']
   state: SchemeIntent['state']
   refusal: string | null
   reversal: SchemeIntent['reversal']
@@ -95,6 +96,7 @@ export async function confirmAll(db: Db, intentIds: readonly string[], now: numb
 
 /** Nothing came of them and nothing will. */
 export async function abandon(db: Db, intentIds: readonly string[], now: number): Promise<void> {
+  if (intentIds.length === 0) return
   await db.query({
     text: `update tokenmill.scheme_intent set state = 'ABANDONED', updated_at = $2 where intent_id = any($1::uuid[]) and state = 'INTENDED'`,
     values: [plains(intentIds), new Date(now)],
@@ -103,6 +105,7 @@ export async function abandon(db: Db, intentIds: readonly string[], now: number)
 
 /** What they did is to be undone. */
 export async function owe(db: Db, intentIds: readonly string[], now: number): Promise<void> {
+  if (intentIds.length === 0) return
   await db.query({
     text: `update tokenmill.scheme_intent set reversal = 'REQUIRED', updated_at = $2
 where intent_id = any($1::uuid[]) and reversal is null and state in ('INTENDED', 'DONE')`,
@@ -112,7 +115,9 @@ where intent_id = any($1::uuid[]) and reversal is null and state in ('INTENDED',
 
 export async function complete(db: Db, intentId: string, now: number): Promise<void> {
   await db.query({
-    text: `update tokenmill.scheme_intent set reversal = 'COMPLETED', updated_at = $2 where intent_id = $1 and reversal = 'REQUIRED'`,
+    text: `update tokenmill.scheme_intent set reversal = 'COMPLETED', updated_at = $2,
+  state = case when state = 'INTENDED' then 'ABANDONED' else state end
+where intent_id = $1 and reversal = 'REQUIRED'`,
     values: [intentId, new Date(now)],
   })
 }

@@ -148,6 +148,15 @@ order by updated_at limit $1`,
   return rows.map(schemeOf)
 }
 
+/** The last changed first. */
+export async function listLatest(db: Db, limit: number): Promise<StoredScheme[]> {
+  const { rows } = await db.query<Row>({
+    text: `select ${COLUMNS} from tokenmill.scheme_token order by updated_at desc limit $1`,
+    values: [limit],
+  })
+  return rows.map(schemeOf)
+}
+
 export interface OpenCount {
   what: 'provision' | 'delete' | 'ask'
   rows: number

@@ -64,7 +64,7 @@ describe('the results CSV', () => {
     const [header, first, second] = (await readFile(path('r.csv'), 'utf8')).split('\n')
     expect(header).toMatch(/,reason,token_status,failed_facet,city,'=x$/)
     expect(first).toMatch(/,ACTIVE,,Köln,'=1$/)
-    expect(second).toMatch(/,pan_luhn,,body\.card,,$/)
+    expect(second).toMatch(/,pan_luhn,,token,,$/)
   })
 
   it.each(['=1+1', '+1', '-1', '@x', '\tx', '\rx', '\n=x', '＝1', '＋1', '－1', '＠x', '=1,"2"'])(

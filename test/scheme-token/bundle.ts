@@ -13,6 +13,7 @@ import type { ReceivedJob } from '../../src/queue/engine.ts'
 import type { SchemeProvider } from '../../src/scheme/provider.ts'
 import * as outbox from '../../src/store/outbox.ts'
 import type { Db, Statement, Store } from '../../src/store/pool.ts'
+import * as schemeTokens from '../../src/store/scheme-tokens.ts'
 import { encryptCard } from '../../src/vault/encrypt.ts'
 import type { Deps } from '../../workers/deps.ts'
 import { openDirectory } from '../../workers/directory.ts'
@@ -129,6 +130,8 @@ export async function openWorld(installation: Installation): Promise<World> {
       .sort((a, b) => b.revision - a.revision)[0]
   const never = new AbortController().signal
 
+  const openRows = async () => JSON.stringify(await schemeTokens.listOpen(vault.store, 10))
+
   /** What was written to be told, and isn't told by whoever wrote it. */
   async function sweepOutbox(): Promise<void> {
     const { clientId } = credentials.signingKey
@@ -191,7 +194,8 @@ export async function openWorld(installation: Installation): Promise<World> {
     },
     ask: (kind, request, options) => world.run(world.job(kind, request, options)),
     async calm() {
-      for (let idle = 0; idle < 3; ) {
+      for (let idle = 0, round = 0; idle < 3; round += 1) {
+        if (round > 300) throw new Error(`it never calms down: ${await openRows()}`)
         ahead += 30_000
         const rows = await workDue(running.deps)
         const notices = await workNotices(running.deps)

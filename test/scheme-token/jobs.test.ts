@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { makeScope } from '../../src/cli/scope.ts'
+import { workDue } from '../../workers/scheme/loop.ts'
 import { describeStore } from '../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../support/installation.ts'
 import { testPan } from '../support/test-pan.ts'
@@ -11,7 +12,11 @@ import { openWorld, type World } from './bundle.ts'
 describeStore('a scheme token', engine => {
   let installation: Installation
   let world: World
-  let card = 0
+  let cards = 0
+  const nextPan = () => {
+    cards += 1
+    return testPan(cards)
+  }
   beforeAll(async () => {
     installation = await openInstallation(engine)
   }, 60_000)
@@ -27,7 +32,7 @@ describeStore('a scheme token', engine => {
         ...more,
       })
     ).tokenScope
-  async function make(scope = installation.scope, pan = testPan((card += 1))) {
+  async function make(scope = installation.scope, pan = nextPan()) {
     const result = await world.ask('token-create', { token_scope: scope, ...(await world.cardOf(pan)) })
     return { id: String(result.record?.['reuse_token']), pan, record: result.record, result }
   }
@@ -180,7 +185,7 @@ describeStore('a scheme token', engine => {
     expect(await world.ask('token-lifecycle', { id, action: 'DELETE' })).toMatchObject({ code: 204 })
     for (let n = 0; n < 5; n += 1) {
       world.wait(400_000)
-      await import('../../workers/scheme/loop.ts').then(({ workDue }) => workDue(world.deps))
+      await workDue(world.deps)
     }
     expect(world.network.live()).toHaveLength(1)
     world.network.otherwise = () => 'none'
@@ -192,17 +197,17 @@ describeStore('a scheme token', engine => {
   it('is replaced when its token gets another card, where it was valid', async () => {
     const { id } = await make()
     await act(id, 'ACTIVATE')
-    const pan = testPan((card += 1))
+    const pan = nextPan()
     const patched = await world.ask('token-update', { id, ...(await world.cardOf(pan)) })
     expect(patched).toMatchObject({ code: 200, record: { scheme_token: { status: 'ACTIVE' } } })
     expect(world.network.live().map(token => token.pan)).toEqual([pan])
     await act(id, 'SUSPEND')
-    const other = await world.ask('token-update', { id, ...(await world.cardOf(testPan((card += 1)))) })
+    const other = await world.ask('token-update', { id, ...(await world.cardOf(nextPan())) })
     expect(other.record?.['scheme_token']).toEqual({ status: 'DELETED' })
     expect(world.network.live()).toEqual([])
     const third = await world.ask('token-update', {
       ...{ id, scheme_token_action: 'ACTIVATE' },
-      ...(await world.cardOf(testPan((card += 1)))),
+      ...(await world.cardOf(nextPan())),
     })
     expect(third.record?.['scheme_token']).toMatchObject({ status: 'ACTIVE' })
   })

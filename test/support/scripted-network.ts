@@ -76,7 +76,8 @@ export function openNetwork(): ScriptedNetwork {
       call('provision', () => {
         const known = byId.get(id)
         if (known) return { answer: 'done', value: shownOf(known) }
-        const token = makeToken(id, card, (made += 1))
+        made += 1
+        const token = makeToken(id, card, made)
         tokens.set(token.reference, token)
         byId.set(id, token)
         return { answer: 'done', value: shownOf(token) }

@@ -166,7 +166,7 @@ describe('an error', () => {
   it('has three digits, a status of this service and no reversal_status', () => {
     for (const [no, { status }] of Object.entries(ERRORS)) {
       expect(no).toMatch(/^\d{3}$/)
-      expect([400, 401, 403, 404, 500, 504]).toContain(status)
+      expect([400, 401, 403, 404, 429, 500, 504]).toContain(status)
     }
     const { status, body: shown } = bodyOf(
       problem(203, { field: 'body.threeds_contract_id', reason: 'field_value' }),

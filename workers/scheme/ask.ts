@@ -20,7 +20,9 @@ export type Call = SchemeCall | 'DELETE' | 'GET'
 export type Came =
   | { came: 'token'; token: ProviderToken }
   | { came: 'refused'; reason: ProviderRefusal }
-  | { came: 'nothing' | 'lost'; afterMs: number | undefined }
+  | { came: 'lost'; afterMs: number | undefined }
+  /** `vanished`: the network knows of the call, or never got it, and has no living token of it. */
+  | { came: 'nothing'; afterMs: number | undefined; vanished?: true }
 
 /** References of one card that belong to others: more than any card has. */
 const TAKEN_MAX = 50
@@ -86,7 +88,7 @@ export async function findOut(row: StoredScheme, urgency: Urgency, deps: Deps): 
     if (answer.answer === 'refused') return { came: 'refused', reason: answer.reason }
     if (answer.answer !== 'done')
       return { came: 'lost', afterMs: answer.answer === 'again' ? answer.afterMs : undefined }
-    if (answer.value === undefined) return { came: 'nothing', afterMs: undefined }
+    if (answer.value === undefined) return { came: 'nothing', afterMs: undefined, vanished: true }
     // A network that knows provisionings by their card only may mean another one's of that card.
     const { reference } = answer.value
     const [holder] = await schemeTokens.findByReferences(deps.store, row.provider, [reference])

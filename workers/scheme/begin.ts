@@ -13,7 +13,7 @@ import * as schemeTokens from '../../src/store/scheme-tokens.ts'
 import type { Scope } from '../../src/store/scopes.ts'
 import type { StoredToken } from '../../src/store/tokens.ts'
 import * as tokens from '../../src/store/tokens.ts'
-import { type SchemeCall, stepOf } from '../../src/token/scheme.ts'
+import { type SchemeAction, type SchemeCall, stepOf } from '../../src/token/scheme.ts'
 import type { Deps } from '../deps.ts'
 import { providerOf } from './ask.ts'
 import type { Lease } from './lease.ts'
@@ -25,7 +25,8 @@ export interface Wish {
   line: number
   token: StoredToken
   scope: Scope
-  action: 'ACTIVATE' | 'SUSPEND'
+  /** `DELETE` is recorded, and asked for by the loop. */
+  action: SchemeAction
   /** The field that a refusal names. */
   field: string
 }
@@ -89,6 +90,8 @@ interface Plan {
   fresh?: NewScheme
   /** The intent is this job's, and its row says that it was done. */
   confirms?: string
+  abandons?: string
+  retires?: { intentId: string; provisionId: string }
   asked?: SchemeCall
 }
 
@@ -102,7 +105,12 @@ function plan(
 ): Plan {
   const intentId = schemeIntentId(wisher.receiptId, wish.line)
   const intent = intended.get(intentId)
-  const settled = (acted: Acted): Plan => ({ begun: { begun: 'settled', wish, acted } })
+  const begun = intent?.state === 'INTENDED' ? intentId : undefined
+  // What an earlier attempt intended has come to nothing, or it would be the row's.
+  const settled = (acted: Acted): Plan => ({
+    begun: { begun: 'settled', wish, acted },
+    ...(begun && acted !== 'changed' ? { abandons: begun } : {}),
+  })
   if (intent?.state === 'DONE') return settled('changed')
   if (intent?.state === 'REFUSED') return settled(refuse(`scheme_${intent.refusal}` as Reason, wish.field))
   const now = deps.clock()
@@ -119,12 +127,12 @@ function plan(
   const step = stepOf(row, wish.action)
   switch (step) {
     case 'stays': {
-      const ours = intent?.state === 'INTENDED' && row?.lastIntent === intentId
-      return ours ? { ...settled('changed'), confirms: intentId } : settled('same')
+      return begun && row?.lastIntent === begun ? { ...settled('changed'), confirms: begun } : settled('same')
     }
     case 'absent':
-    case 'retire':
       return settled(refuse('scheme_token_absent', wish.field))
+    case 'retire':
+      return row ? { ...settled('changed'), retires: { intentId, provisionId: row.provisionId } } : settled('same')
     case 'SUSPEND':
     case 'RESUME':
       if (!row || !providerOf(deps, row.provider)) return settled(refuse('scheme_action_unavailable', wish.field))
@@ -199,9 +207,23 @@ async function record(
     })),
     now,
   )
+  const ends = plans.flatMap(({ begun, retires }) =>
+    retires ? [{ ...retires, receiptId, tokenId: begun.wish.token.tokenId, action: 'DELETE' as const }] : [],
+  )
+  await intents.intendAll(db, ends, now)
+  await schemeTokens.retireOf(
+    db,
+    ends.map(({ tokenId }) => tokenId),
+    now,
+  )
   await intents.confirmAll(
     db,
-    plans.flatMap(({ confirms }) => confirms ?? []),
+    [...plans.flatMap(({ confirms }) => confirms ?? []), ...ends.map(({ intentId }) => intentId)],
+    now,
+  )
+  await intents.abandon(
+    db,
+    plans.flatMap(({ abandons }) => abandons ?? []),
     now,
   )
 }

@@ -6,10 +6,13 @@ import type { Told } from '../../src/store/scheme-leases.ts'
 import type { StoredScheme } from '../../src/store/scheme-tokens.ts'
 import type { Deps } from '../deps.ts'
 import { ask, type Came, findOut } from './ask.ts'
+import { noteDrift } from './drift.ts'
 import { differs, gone, mirror, nothing, unchanged } from './mirror.ts'
 import { settle } from './settle.ts'
 import { insertEvent, publishEvent } from './tell.ts'
 
+/** So often a call may be lost without a trace. */
+const VANISHED_MAX = 10
 const BACKOFF = { firstMs: 500, mostMs: 300_000 } as const
 
 /** The row as it is then; undefined where the lease was lost. Never throws for the network's sake. */
@@ -21,11 +24,13 @@ export async function drive(
   { isQuiet = () => false, onChange }: DriveOptions = {},
 ): Promise<StoredScheme | undefined> {
   const told = await workOut(row, urgency, deps)
+  // Before the transaction: what holds a connection mustn't wait for another one.
+  const scope = await deps.directory.scope(row.tokenScope)
   const event = await deps.store.transaction(async db => {
     const written = await settle(told, lease, deps, { db })
     const isNew = written !== undefined && isNews(row, written)
     if (isNew) await onChange?.(db, written)
-    return { written, told: isNew && !isQuiet() ? await insertEvent(db, row, written, deps) : undefined }
+    return { written, told: isNew && !isQuiet() ? await insertEvent(db, row, written, scope, deps.clock()) : undefined }
   })
   if (event.told) await publishEvent(event.told, deps)
   return event.written
@@ -52,7 +57,10 @@ async function workOut(row: StoredScheme, urgency: Urgency, deps: Deps): Promise
   if (row.state === 'DELETED' || row.state === 'VOID') return unchanged(row, null, null)
   const came = await ask(row, 'GET', urgency, deps)
   if (came.came === 'token') return { ...mirror(row, came.token, deps.ring), checkedAt: now }
-  if (came.came === 'refused' && came.reason === 'token_unknown') return { ...gone(row), checkedAt: now }
+  if (came.came === 'refused' && came.reason === 'token_unknown') {
+    await noteDrift(deps.store, { what: 'missing', ...row }, deps)
+    return { ...unchanged({ ...row, attempts: 0 }, null, null), checkedAt: now }
+  }
   return later(row, came, deps)
 }
 
@@ -66,6 +74,8 @@ async function provision(row: StoredScheme, urgency: Urgency, deps: Deps): Promi
   const came = await ask(row, 'PROVISION', urgency, deps)
   if (came.came === 'token') return mirror(row, came.token, deps.ring)
   if (came.came === 'refused') return nothing(row, came.reason)
+  // Its issuer ended it before we knew of it: the network will never make another one under that name.
+  if (came.came === 'nothing' && came.vanished && row.attempts > VANISHED_MAX) return nothing(row, 'token_unknown')
   return later(row, came, deps)
 }
 

@@ -8,6 +8,7 @@ import * as leases from '../../src/store/scheme-leases.ts'
 import type { NewScheme, StoredScheme } from '../../src/store/scheme-tokens.ts'
 import * as schemeTokens from '../../src/store/scheme-tokens.ts'
 import type { Scope } from '../../src/store/scopes.ts'
+import * as scopes from '../../src/store/scopes.ts'
 import type { StoredToken } from '../../src/store/tokens.ts'
 import { isLive, isSupported, type ShownScheme } from '../../src/token/scheme.ts'
 import type { Deps } from '../deps.ts'
@@ -73,13 +74,8 @@ export async function replace(
 }
 
 /** As `replace`, for a token that stands for its former card again. The loop works it. */
-export async function replaceBack(
-  db: Db,
-  token: StoredToken,
-  doer: Doer,
-  deps: FollowDeps & Pick<Deps, 'directory'>,
-): Promise<void> {
-  const scope = await deps.directory.scope(token.tokenScope)
+export async function replaceBack(db: Db, token: StoredToken, doer: Doer, deps: FollowDeps): Promise<void> {
+  const scope = await scopes.find(db, token.tokenScope)
   if (scope) await replace(db, token, scope, undefined, doer, deps)
 }
 

@@ -4,8 +4,8 @@ import * as leases from '../../src/store/scheme-leases.ts'
 import type { Deps } from '../deps.ts'
 
 /** How long a lease holds unless it is renewed. */
-export const LEASE_MS = 20_000
-const RENEW_MS = 5_000
+export const LEASE_MS = 10_000
+const RENEW_MS = 2_500
 
 export interface Lease {
   id: string

@@ -8,10 +8,11 @@ import * as notices from '../../src/store/scheme-notices.ts'
 import * as schemeTokens from '../../src/store/scheme-tokens.ts'
 import type { Deps } from '../deps.ts'
 import { every } from '../every.ts'
+import { noteDrift } from './drift.ts'
 import { drive } from './drive.ts'
 import { LEASE_MS, openLease } from './lease.ts'
 import { queueReversal } from './queue-reversal.ts'
-import { noteDrift, sweep } from './sweep.ts'
+import { sweep } from './sweep.ts'
 
 const TICK_MS = 250
 const OWED_MS = 15_000
@@ -21,7 +22,7 @@ const GAUGES_MS = 10_000
 const ROWS_MAX = 64
 const NOTICES_MAX = 64
 /** The row of a token that was just provisioned may not be written yet. */
-const UNKNOWN_MS_MAX = 60_000
+const UNKNOWN_MS_MAX = 3_600_000
 const UNKNOWN_AGAIN_MS = 2_000
 const LEASED_AGAIN_MS = 500
 

@@ -1,6 +1,6 @@
 // A job that ends badly although it may have done something outside: it leaves a receipt that says REQUIRED, and its
 // reversal is queued. One that did nothing outside leaves nothing, and its jti stays free.
-import { REASONS, type Refusal } from '../../src/errors.ts'
+import { isRefusal, REASONS, type Refusal } from '../../src/errors.ts'
 import { requestText } from '../../src/job/digest.ts'
 import { fieldsOf } from '../../src/job/problem.ts'
 import type { Db } from '../../src/store/pool.ts'
@@ -12,13 +12,13 @@ import * as schemeTokens from '../../src/store/scheme-tokens.ts'
 import { tell } from '../answer.ts'
 import type { Deps } from '../deps.ts'
 import { withoutOwnCard } from '../own-card.ts'
-import type { Work } from '../work.ts'
+import type { Decision, Work } from '../work.ts'
 import { queueReversal } from './queue-reversal.ts'
 
 /** True where it did: the caller is told. */
 export async function settleOwed(work: Work<unknown>, refusal: Refusal, deps: Deps): Promise<boolean> {
   const { kind } = work.claims
-  if (!deps.outside || (kind !== 'scheme-token' && kind !== 'token-update')) return false
+  if (!deps.outside || !speaksOutside(work)) return false
   const receipt = await receiptOf(work, refusal, deps)
   const written = await deps.store.transaction(async db => {
     await hold(db, work.receiptId)
@@ -38,6 +38,26 @@ export async function settleOwed(work: Work<unknown>, refusal: Refusal, deps: De
   })
   await queueReversal(receipt, deps)
   return true
+}
+
+function speaksOutside({ claims }: Work<unknown>): boolean {
+  const { kind, request } = claims
+  return kind === 'scheme-token' || (kind === 'token-update' && request['scheme_token_action'] !== undefined)
+}
+
+/** The same decision; where it refuses although this job, in whatever attempt, did something outside, that is to be undone. */
+export function owing(decision: Decision, work: Work<unknown>, deps: Deps): Decision {
+  const { settled } = decision
+  if (!settled || !isRefusal(settled) || !deps.outside || !speaksOutside(work)) return decision
+  const refusing: Decision = {
+    save: async db => {
+      const owed = await owedOf(db, work.receiptId, deps)
+      await intents.owe(db, owed, deps.clock())
+      if (owed.length > 0) refusing.reversal = 'REQUIRED'
+      return settled
+    },
+  }
+  return refusing
 }
 
 /** Intents that had, or may have had, an effect. The others are abandoned: nothing will come of them. */

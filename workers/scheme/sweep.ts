@@ -2,14 +2,13 @@
 // whether its card has tokens there that nobody here knows of. The store follows the network; what differed is counted
 // and leaves an audit row.
 import type { Urgency } from '../../src/scheme/provider.ts'
-import * as audits from '../../src/store/audits.ts'
-import type { Db } from '../../src/store/pool.ts'
 import * as leases from '../../src/store/scheme-leases.ts'
 import type { StoredScheme } from '../../src/store/scheme-tokens.ts'
 import * as schemeTokens from '../../src/store/scheme-tokens.ts'
 import * as tokens from '../../src/store/tokens.ts'
 import type { Deps } from '../deps.ts'
 import { providerOf } from './ask.ts'
+import { noteDrift } from './drift.ts'
 import { drive } from './drive.ts'
 import { openLease } from './lease.ts'
 import { storedCard } from './pending-card.ts'
@@ -61,23 +60,4 @@ async function searchOrphans(row: StoredScheme, deps: Deps): Promise<void> {
     const [known] = await schemeTokens.findByReferences(deps.store, row.provider, [reference])
     if (!known) await noteDrift(deps.store, { what: 'orphan', provider: row.provider, reference }, deps)
   }
-}
-
-interface Drift {
-  /** `state`, `data`: the store followed; `orphan`, `unknown`: a token there that isn't ours to know. */
-  what: 'state' | 'data' | 'orphan' | 'unknown'
-  provider: string
-  reference: string | null
-  provisionId?: string
-}
-
-export async function noteDrift(
-  db: Db,
-  { what, provider, reference, provisionId }: Drift,
-  { metrics, log }: Pick<Deps, 'metrics' | 'log'>,
-): Promise<void> {
-  metrics.schemeDrift.inc({ what })
-  log.warn({ what, provider, reference, provision: provisionId }, 'store and network differed')
-  const detail = { what, provider, ...(provisionId === undefined ? {} : { provision: provisionId }) }
-  await audits.insert(db, { actor: 'worker', action: 'scheme.drift', subject: reference ?? provider, detail })
 }

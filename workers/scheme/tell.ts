@@ -6,6 +6,7 @@ import * as clients from '../../src/store/clients.ts'
 import * as outbox from '../../src/store/outbox.ts'
 import type { Db } from '../../src/store/pool.ts'
 import type { StoredScheme } from '../../src/store/scheme-tokens.ts'
+import type { Scope } from '../../src/store/scopes.ts'
 import { renderScheme } from '../../src/token/scheme.ts'
 import { formatReuseToken } from '../../src/token/token.ts'
 import type { Message } from '../announce.ts'
@@ -16,9 +17,9 @@ export async function insertEvent(
   db: Db,
   before: StoredScheme,
   after: StoredScheme,
-  { directory, clock }: Pick<Deps, 'directory' | 'clock'>,
+  scope: Scope | undefined,
+  now: number,
 ): Promise<Message | undefined> {
-  const scope = await directory.scope(after.tokenScope)
   const client = await clients.find(db, after.clientId)
   if (!scope || !client || client.revokedAt !== null) return undefined
   const resultId = schemeEventId(after.provisionId, after.version)
@@ -29,7 +30,7 @@ export async function insertEvent(
     result_id: resultId,
     event: 'scheme-token.updated',
     subject: { reuse_token: formatReuseToken(after.tokenId), token_scope: after.tokenScope },
-    occurred_at: new Date(clock()).toISOString(),
+    occurred_at: new Date(now).toISOString(),
     data: {
       ...(shown ? { scheme_token: shown } : {}),
       ...(after.refusal === null ? {} : { reason: `scheme_${after.refusal}` }),

@@ -37,8 +37,9 @@ async function undoOne(intent: SchemeIntent, deps: Deps): Promise<number> {
     if (row.current) await schemeTokens.withdraw(store, row.provisionId, clock())
     return untilGone(row.provisionId, deps)
   }
-  if (row.lastIntent !== intent.intentId || isGone(row)) return 0
-  return takeBack(row, intent, deps)
+  // A deletion stands.
+  if (intent.action === 'DELETE' || row.lastIntent !== intent.intentId || isGone(row)) return 0
+  return takeBack(row, UNDO[intent.action], deps)
 }
 
 async function untilGone(provisionId: string, deps: Deps): Promise<number> {
@@ -48,13 +49,12 @@ async function untilGone(provisionId: string, deps: Deps): Promise<number> {
   return after && isGone(after) ? 0 : waitFor(after, deps)
 }
 
-async function takeBack(row: StoredScheme, intent: SchemeIntent, deps: Deps): Promise<number> {
+async function takeBack(row: StoredScheme, undo: 'RESUME' | 'SUSPEND', deps: Deps): Promise<number> {
+  const asked = undo === 'RESUME' ? 'ACTIVATE' : 'SUSPEND'
   const after = await withLease(row.provisionId, deps, async (leased, lease) => {
     // What the call came to must be known before it can be taken back.
     if (leased.asked !== null || leased.retiredAt !== null) return drive(leased, lease, 'interactive', deps)
-    const undo = UNDO[intent.action]
-    const step = stepOf(leased, undo === 'RESUME' ? 'ACTIVATE' : 'SUSPEND')
-    if (undo === 'retire' || step !== undo) return settle(unchanged({ ...leased, attempts: 0 }, null), lease, deps)
+    if (stepOf(leased, asked) !== undo) return settle(unchanged({ ...leased, attempts: 0 }, null), lease, deps)
     const came = await ask(leased, undo, 'interactive', deps)
     if (came.came === 'token') return settle(mirror(leased, came.token, deps.ring), lease, deps)
     // Refused: they know it otherwise than we do; it is looked at anew.
@@ -62,8 +62,7 @@ async function takeBack(row: StoredScheme, intent: SchemeIntent, deps: Deps): Pr
     return undefined
   })
   if (!after) return waitFor(after, deps)
-  const undo = UNDO[intent.action]
-  const isStill = stepOf(after, undo === 'RESUME' ? 'ACTIVATE' : 'SUSPEND') === undo
+  const isStill = stepOf(after, asked) === undo
   return after.asked === null && !isStill ? 0 : waitFor(after, deps)
 }
 

@@ -1,17 +1,14 @@
-// What a single job asks of a token's scheme token, checked against all that is known before a network is spoken to; and
-// what becomes of it where the job itself then can't be completed.
-import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
-import * as intents from '../../src/store/scheme-intents.ts'
+// What a single job asks of a token's scheme token, checked against all that is known before a network is spoken to.
+import { type Refusal, refuse } from '../../src/errors.ts'
 import * as schemeTokens from '../../src/store/scheme-tokens.ts'
 import type { Scope } from '../../src/store/scopes.ts'
 import * as sequences from '../../src/store/sequences.ts'
 import type { StoredToken } from '../../src/store/tokens.ts'
 import { isSupported, type SchemeAction, stepOf } from '../../src/token/scheme.ts'
 import type { Deps } from '../deps.ts'
-import type { Decision, Work } from '../work.ts'
+import type { Work } from '../work.ts'
 import { actAll } from './act.ts'
 import type { Acted } from './begin.ts'
-import { owedOf } from './owed.ts'
 
 /** What is named where a scope knows no scheme tokens (CONTRACT 8), or a token has none. */
 export const FIELD = 'body.scheme_token_action'
@@ -50,23 +47,4 @@ export async function deletionOf(tokenId: string, { store }: Pick<Deps, 'store'>
   const step = stepOf(row, 'DELETE' satisfies SchemeAction)
   if (step === 'absent') return refuse('scheme_token_absent', FIELD)
   return step === 'retire' ? 'changed' : 'same'
-}
-
-/** The same decision; where it refuses although something was done outside, that is to be undone. */
-export function owing(
-  decision: Decision,
-  acted: Acted | undefined,
-  { receiptId }: Work<unknown>,
-  deps: Deps,
-): Decision {
-  const { settled } = decision
-  if (acted !== 'changed' || !settled || !isRefusal(settled)) return decision
-  return {
-    settled,
-    reversal: 'REQUIRED',
-    save: async db => {
-      await intents.owe(db, await owedOf(db, receiptId, deps), deps.clock())
-      return settled
-    },
-  }
 }

@@ -84,7 +84,7 @@ create table tokenmill.scheme_intent (
   reversal text,
   created_at timestamptz not null,
   updated_at timestamptz not null,
-  constraint intent_action_is_known check (action in ('PROVISION', 'SUSPEND', 'RESUME')),
+  constraint intent_action_is_known check (action in ('PROVISION', 'SUSPEND', 'RESUME', 'DELETE')),
   constraint intent_state_is_known check (state in ('INTENDED', 'DONE', 'REFUSED', 'ABANDONED')),
   constraint refused_intent_says_why check ((state = 'REFUSED') = (refusal is not null)),
   constraint intent_reversal_is_known check (reversal in ('REQUIRED', 'COMPLETED'))

@@ -1,0 +1,123 @@
+// `node bin/launch.mjs bench/lookup.ts [--seconds 20] [--rate 50]`: what a lookup takes beyond the directory server's own
+// time, with a token and with an encrypted card. What is wanted: under 10 ms at p50, at 50 a second.
+import { randomUUID } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { setTimeout as pause } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import * as contracts from '../src/store/three-ds-contracts.ts'
+import { startCommand } from '../test/support/process.ts'
+import { lookupBody, makeContract } from '../test/three-ds/samples.ts'
+import { openPlace } from './place.ts'
+
+const { values } = parseArgs({
+  options: { seconds: { type: 'string', default: '20' }, rate: { type: 'string', default: '50' } },
+})
+const WARM = 100
+const PAN = '4000000000001000'
+
+type Ask = () => Promise<void>
+const post = async (url: string, authorization: string | undefined, body: unknown): Promise<void> => {
+  const headers = { 'content-type': 'application/json', ...(authorization ? { authorization } : {}) }
+  const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
+  const said = (await answer.json()) as Record<string, unknown>
+  if (said['pares_status'] !== 'Y' && said['transStatus'] !== 'Y') throw new Error(JSON.stringify(said))
+}
+
+/** So many a second, whether or not the last one was answered. ms. */
+async function drive(make: () => Promise<Ask>): Promise<{ p50: number; p99: number }> {
+  const rate = Number(values.rate)
+  const count = Number(values.seconds) * rate
+  const asks: Ask[] = []
+  for (let n = 0; n < count + WARM; n += 1) asks.push(await make())
+  const took: number[] = []
+  const running: Promise<void>[] = []
+  const began = performance.now()
+  for (const [index, ask] of asks.entries()) {
+    await pause(Math.max(0, began + (index * 1000) / rate - performance.now()))
+    const at = performance.now()
+    running.push(
+      ask().then(() => {
+        if (index >= WARM) took.push(performance.now() - at)
+      }),
+    )
+  }
+  await Promise.all(running)
+  took.sort((a, b) => a - b)
+  const at = (part: number) => Number((took[Math.floor(took.length * part)] ?? 0).toFixed(1))
+  return { p50: at(0.5), p99: at(0.99) }
+}
+
+const place = await openPlace()
+const simulator = startCommand(['simulate', 'three-ds', '--port', '0', '--json'])
+try {
+  const [, directoryUrl = ''] = await simulator.line(/"directory_server": "([^"]+)"/)
+  const installation = await place.open('postgres')
+  try {
+    await installation.startWorkers({ roles: ['interactive'] })
+    const { clientFile, credentials, scope } = await installation.addClient('shop', {
+      roles: ['THREEDS', 'TOKEN_WRITE'],
+    })
+    const { user_id, api_key } = JSON.parse(await readFile(clientFile, 'utf8')) as Record<string, string>
+    const authorization = `Basic ${Buffer.from(`${user_id}:${api_key}`).toString('base64')}`
+    const contract = makeContract(directoryUrl)
+    await contracts.insert(installation.vault.store, installation.vault.ring, contract)
+    const service = startCommand(['three-ds'], {
+      env: {
+        ...(installation.env as Record<string, string>),
+        TOKENMILL_PRIVATE_HOSTS: '127.0.0.1',
+        TOKENMILL_THREE_DS_PORT: '0',
+        TOKENMILL_LOG_LEVEL: 'info',
+      },
+    })
+    installation.session.lifetime.onClose('three-ds', async () => {
+      service.signal('SIGTERM')
+      await service.exit
+    })
+    const [, port] = await service.line(/"port":(\d+),"msg":"serving"/, { stream: 'stderr' })
+    const url = `http://127.0.0.1:${port}/oidc/3ds-service/v2/lookup`
+    const client = await installation.connect({ credentials })
+    const sealed = () => client.encryptCard({ cardNumber: PAN, expiryMonth: 12, expiryYear: 2031 })
+    const { record } = await client.call('token-create', { token_scope: scope, ...(await sealed()) })
+    const body = lookupBody(contract.contractId, PAN)
+    const areq = {
+      messageType: 'AReq',
+      messageVersion: '2.2.0',
+      messageCategory: '01',
+      acctNumber: PAN,
+      threeDSServerURL: 'http://127.0.0.1:1/',
+      notificationURL: 'http://127.0.0.1:1/',
+      merchantName: 'Bench',
+      deviceChannel: '02',
+      purchaseAmount: '1000',
+      purchaseCurrency: '978',
+      purchaseExponent: '2',
+    }
+    const alone = await drive(
+      async () => () => post(directoryUrl, undefined, { ...areq, threeDSServerTransID: randomUUID() }),
+    )
+    const token = await drive(
+      async () => () => post(url, authorization, { ...body, reuse_token: record?.['reuse_token'] }),
+    )
+    const encrypted = await drive(async () => {
+      const { reuse_token: _, ...rest } = { ...body, ...(await sealed()) }
+      return () => post(url, authorization, rest)
+    })
+    const added = ({ p50, p99 }: typeof alone) => ({
+      p50: Number((p50 - alone.p50).toFixed(1)),
+      p99: Number((p99 - alone.p99).toFixed(1)),
+    })
+    console.table({
+      simulator: alone,
+      token,
+      encrypted,
+      'token, added': added(token),
+      'encrypted, added': added(encrypted),
+    })
+  } finally {
+    await installation.close()
+  }
+} finally {
+  simulator.signal('SIGTERM')
+  await simulator.exit
+  await place.close()
+}

@@ -1,0 +1,12 @@
+// Asks to provision or resume, to suspend or to delete a token's scheme token. What the network makes of it is told by
+// the answer.
+import type { z } from 'zod'
+import type { Refusal } from '../src/errors.ts'
+import type { SchemeToken } from '../src/job/scheme-token.ts'
+import { type Ask, check } from './ask.ts'
+
+export type SchemeTokenRequest = z.input<typeof SchemeToken>
+
+export function schemeToken(request: SchemeTokenRequest): Ask | Refusal {
+  return check('scheme-token', request)
+}

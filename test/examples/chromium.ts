@@ -1,0 +1,31 @@
+// The browser that pages are tested in: Debian's Chromium, driven by playwright-core. Where there is none the tests are
+// skipped, loudly; REQUIRE_CHROMIUM=1 makes that a failure.
+import { existsSync } from 'node:fs'
+import { type Browser, chromium } from 'playwright-core'
+import { describe, it } from 'vitest'
+
+const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
+const found = [process.env['CHROMIUM'], ...PLACES].find(path => path !== undefined && existsSync(path))
+const required = process.env['REQUIRE_CHROMIUM'] === '1'
+
+if (!found && !required)
+  process.stderr.write('\n!! No Chromium here: the tests of pages are SKIPPED (apt-get install chromium).\n\n')
+
+/** A suite in a browser. */
+export function describeChromium(name: string, laws: () => void): void {
+  if (!found && required) {
+    describe(name, () => {
+      it('has a Chromium to run in', () => {
+        throw new Error('REQUIRE_CHROMIUM=1, and there is no Chromium: apt-get install chromium')
+      })
+    })
+    return
+  }
+  describe.skipIf(!found)(name, laws)
+}
+
+export function openBrowser(): Promise<Browser> {
+  // In containers there is neither a sandbox nor much shared memory.
+  const args = ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu']
+  return chromium.launch({ ...(found ? { executablePath: found } : {}), headless: true, args })
+}
