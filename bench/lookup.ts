@@ -4,7 +4,11 @@ import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import { Secret } from '../src/secret.ts'
 import * as contracts from '../src/store/three-ds-contracts.ts'
+import { areqOf } from '../src/three-ds/areq.ts'
+import type { Contract } from '../src/three-ds/contract.ts'
+import { LookupRequest } from '../src/three-ds/lookup-request.ts'
 import { startCommand } from '../test/support/process.ts'
 import { lookupBody, makeContract } from '../test/three-ds/samples.ts'
 import { openPlace } from './place.ts'
@@ -23,6 +27,13 @@ const post = async (url: string, authorization: string | undefined, body: unknow
   if (said['pares_status'] !== 'Y' && said['transStatus'] !== 'Y') throw new Error(JSON.stringify(said))
 }
 
+function areqFor(contract: Contract): unknown {
+  const request = LookupRequest.parse(lookupBody(contract.contractId, PAN))
+  const card = { pan: new Secret(PAN), expiryMonth: 12, expiryYear: 2031 }
+  const server = { url: 'http://127.0.0.1:1/', refNumber: 'r', operatorId: 'o' }
+  return areqOf({ transactionId: randomUUID(), request, contract, card, server, now: Date.now() }).reveal()
+}
+
 /** So many a second, whether or not the last one was answered. ms. */
 async function drive(make: () => Promise<Ask>): Promise<{ p50: number; p99: number }> {
   const rate = Number(values.rate)
@@ -35,11 +46,12 @@ async function drive(make: () => Promise<Ask>): Promise<{ p50: number; p99: numb
   for (const [index, ask] of asks.entries()) {
     await pause(Math.max(0, began + (index * 1000) / rate - performance.now()))
     const at = performance.now()
-    running.push(
-      ask().then(() => {
-        if (index >= WARM) took.push(performance.now() - at)
-      }),
-    )
+    const asked = ask().then(() => {
+      if (index >= WARM) took.push(performance.now() - at)
+    })
+    // Told at the end: what was begun is to be closed first.
+    asked.catch(() => {})
+    running.push(asked)
   }
   await Promise.all(running)
   took.sort((a, b) => a - b)
@@ -79,22 +91,7 @@ try {
     const sealed = () => client.encryptCard({ cardNumber: PAN, expiryMonth: 12, expiryYear: 2031 })
     const { record } = await client.call('token-create', { token_scope: scope, ...(await sealed()) })
     const body = lookupBody(contract.contractId, PAN)
-    const areq = {
-      messageType: 'AReq',
-      messageVersion: '2.2.0',
-      messageCategory: '01',
-      acctNumber: PAN,
-      threeDSServerURL: 'http://127.0.0.1:1/',
-      notificationURL: 'http://127.0.0.1:1/',
-      merchantName: 'Bench',
-      deviceChannel: '02',
-      purchaseAmount: '1000',
-      purchaseCurrency: '978',
-      purchaseExponent: '2',
-    }
-    const alone = await drive(
-      async () => () => post(directoryUrl, undefined, { ...areq, threeDSServerTransID: randomUUID() }),
-    )
+    const alone = await drive(async () => () => post(directoryUrl, undefined, areqFor(contract)))
     const token = await drive(
       async () => () => post(url, authorization, { ...body, reuse_token: record?.['reuse_token'] }),
     )

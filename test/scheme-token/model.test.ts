@@ -257,7 +257,7 @@ where s.reference = any($1::text[]) or s.due_at is not null or s.lease is not nu
         open: false,
       }))
       .sort(byReference)
-    expect(shown).toEqual(there)
+    expect(shown, JSON.stringify(rows.filter(row => row['reference'] === null))).toEqual(there)
     const tokens = rows
       .filter(row => row['state'] === 'ACTIVE' || row['state'] === 'SUSPENDED')
       .map(row => row['token_id'])
