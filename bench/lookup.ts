@@ -88,6 +88,7 @@ try {
     const [, port] = await service.line(/"port":(\d+),"msg":"serving"/, { stream: 'stderr' })
     const url = `http://127.0.0.1:${port}/oidc/3ds-service/v2/lookup`
     const client = await installation.connect({ credentials })
+    client.results(() => {})
     const sealed = () => client.encryptCard({ cardNumber: PAN, expiryMonth: 12, expiryYear: 2031 })
     const { record } = await client.call('token-create', { token_scope: scope, ...(await sealed()) })
     const body = lookupBody(contract.contractId, PAN)

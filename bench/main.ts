@@ -10,6 +10,7 @@ import { writeEncrypted } from './encrypted.ts'
 import { runMigrate } from './migrate.ts'
 import { runNaive } from './naive.ts'
 import { type EngineName, openPlace, type Place } from './place.ts'
+import { openPut, type PutRun } from './put.ts'
 import { runSingle } from './single.ts'
 
 interface Line {
@@ -40,11 +41,31 @@ try {
     if (values.cases.includes('a')) lines.push(...(await wholeFile(place, engine)))
     if (values.cases.includes('b')) lines.push(await encryptedFile(place, engine))
     if (values.cases.includes('c')) lines.push(await singleJobs(place, engine))
+    if (values.cases.includes('f')) await putCards(place, engine)
   }
 } finally {
   await place.close()
 }
 print(lines)
+
+/** (f) and (g): latency of one PUT, alone and beside a migration. */
+async function putCards(where: Place, engine: EngineName): Promise<void> {
+  const installation = await where.open(engine)
+  const file = join(where.dir, `beside-${engine}.csv`)
+  await writeSample(file, { rows, seed: 3, now: Date.now() })
+  try {
+    const put = await openPut(installation)
+    const say = (name: string, { requests, p50, p99, others }: PutRun) =>
+      process.stdout.write(`${name} (${engine}): ${requests} PUTs, p50 ${p50} ms, p99 ${p99} ms, not 200: ${others}\n`)
+    say('f: PUT, idle', await put(15))
+    const migration = runMigrate(installation, file)
+    const beside = await put(12)
+    const { perSecond } = await migration
+    say(`g: PUT beside a migration of ${rows} rows (${Math.round(perSecond)}/s)`, beside)
+  } finally {
+    await installation.close()
+  }
+}
 
 /** (a) beside (d), measured before and after it, and beside the naive way. */
 async function wholeFile(where: Place, engine: EngineName): Promise<Line[]> {

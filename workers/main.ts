@@ -4,6 +4,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { systemClock } from '../src/clock.ts'
 import type { Config } from '../src/config.ts'
 import { Fault } from '../src/errors.ts'
+import { giveWay } from '../src/give-way.ts'
 import { CATALOGUE, KINDS, type Kind, resultsQueue } from '../src/job/catalogue.ts'
 import type { InstallationKey } from '../src/job/result.ts'
 import { type Lifetime, untilSignal } from '../src/lifetime.ts'
@@ -66,6 +67,7 @@ export function kindsOf(role: WorkerRole, named: readonly string[] | undefined):
 export async function runWorkers(opened: Opened, { env, inspect }: RunOptions): Promise<void> {
   const { config, log, metrics, lifetime, queues } = opened
   const role = roleOf(env)
+  if (role === 'bulk') giveWay()
   const deps = await openDeps(opened, inspect)
   if (env['TOKENMILL_CELL'] === '1') return answerAsked(deps)
   const kinds = kindsOf(role, env['TOKENMILL_KINDS']?.split(','))

@@ -14,7 +14,8 @@ const CLOSE_MS = 30_000
 
 /** The child's side: says which port it has, and ends with its parent. */
 export function tellParent({ port }: { port: number }): void {
-  process.send?.({ port })
+  // Once its end is listened for, too: who was told may ask for that at once.
+  setImmediate(() => process.send?.({ port }))
   process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))
   // Listening for its end would else keep a process that is through with its work.
   process.channel?.unref()

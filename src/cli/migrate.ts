@@ -5,6 +5,7 @@ import { FileError } from '../../producers/file-error.ts'
 import { type ColumnMap, parseMap } from '../../producers/migrate/layout.ts'
 import { type MigrateOptions, migrate, type Summary } from '../../producers/migrate/run.ts'
 import { systemClock } from '../clock.ts'
+import { giveWay } from '../give-way.ts'
 import { RECORD_KINDS } from '../job/catalogue.ts'
 import { OUTCOMES } from '../job/outcome.ts'
 import { CHUNK, ON_CONFLICT, ON_EXPIRED } from '../job/token-batch.ts'
@@ -79,6 +80,7 @@ export function readBetween(least: number, most: number): (text: string) => numb
 }
 
 async function run(terminal: Terminal, file: string, options: Options): Promise<void> {
+  giveWay()
   const session = openSession(terminal)
   const stop = stopper(terminal)
   try {

@@ -1,5 +1,6 @@
 // Lists and counts of authentications: a search as one parameterised statement. Of each entity a page is read off an
 // index, and the pages are merged, so that a client of many entities costs no sort of everything.
+import { setImmediate } from 'node:timers/promises'
 import { type FieldKind, fieldOf } from '../three-ds/fields.ts'
 import { type Condition, likePattern, type Search } from '../three-ds/filter.ts'
 import type { Authentication } from '../three-ds/record.ts'
@@ -23,8 +24,15 @@ export async function find(
   search: Search,
 ): Promise<Authentication[]> {
   const { rows } = await db.query<Row>(listStatement(entities, search))
-  return rows.map(row => recordOf(row, sealer))
+  const found: Authentication[] = []
+  for (const row of rows) {
+    // Lookups of others wait for this event loop, and a page may hold ten thousand proofs to open.
+    if (found.length % OPENED_AT_ONCE === OPENED_AT_ONCE - 1) await setImmediate()
+    found.push(recordOf(row, sealer))
+  }
+  return found
 }
+const OPENED_AT_ONCE = 100
 
 /** One, if it is of these entities. */
 export async function findOne(

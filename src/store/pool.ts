@@ -163,6 +163,9 @@ const AWAY = new Set([
   '57P03',
 ])
 
+/** Rules that two who don't know of each other may break together. */
+const RACES = new Set(['one_live_token_per_card', 'one_current_scheme_token_per_token'])
+
 /** A Fault or LostRace for an error of the driver or the server; anything that isn't theirs stays as it is. */
 export function meaningOf(error: unknown): unknown {
   if (error instanceof Fault || error instanceof LostRace || !(error instanceof Error)) return error
@@ -174,7 +177,7 @@ export function meaningOf(error: unknown): unknown {
   }
   if (AWAY.has(code) || code.startsWith('08')) return new Fault('store_away', error)
   if (code === '40001' || code === '40P01' || code === '55P03') return new LostRace(code)
-  if (code === '23505' && constraint === 'one_live_token_per_card') return new LostRace(constraint)
+  if (code === '23505' && constraint !== undefined && RACES.has(constraint)) return new LostRace(constraint)
   if (code.startsWith('53')) return new Fault('store_busy', error)
   if (code === '57014') return new Fault('deadline', error)
   if (code.startsWith('22') || code.startsWith('23')) return new Fault('data', error)

@@ -43,7 +43,7 @@ export async function take(
   const { rows } = await db.query<Row>({
     name: 'scheme-take',
     text: `update tokenmill.scheme_token set lease = $2, due_at = $4, attempts = attempts + 1, ${TO_BE_ASKED}
-where provision_id = any($1::uuid[]) and (lease is null or due_at <= $3) returning ${COLUMNS}`,
+where provision_id = any($1::uuid[]) and (lease is null or due_at <= $3) and state not in ('DELETED', 'VOID') returning ${COLUMNS}`,
     values: [plains(provisionIds), lease, new Date(now), new Date(until)],
   })
   return rows.map(schemeOf)

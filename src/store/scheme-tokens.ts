@@ -102,12 +102,13 @@ select ${NEW_NAMES}, true, 'PENDING', 1, created_at from ${source}`,
   })
 }
 
-/** Their tokens are to show others. */
+/** Their tokens are to show others: those of which nothing is to be left. */
 export async function displace(db: Db, tokenIds: readonly string[]): Promise<void> {
   if (tokenIds.length === 0) return
   await db.query({
     name: 'scheme-displace',
-    text: 'update tokenmill.scheme_token set current = false where token_id = any($1::uuid[]) and current',
+    text: `update tokenmill.scheme_token set current = false where token_id = any($1::uuid[]) and current
+and (retired_at is not null or state in ('DELETED', 'VOID'))`,
     values: [plains(tokenIds)],
   })
 }

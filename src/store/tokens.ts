@@ -162,15 +162,15 @@ export async function hold(db: Db, tokenId: string): Promise<StoredToken | undef
   return row && tokenOf(row)
 }
 
-/** What stands of these tokens until the transaction ends: whoever changes one meanwhile waits. */
-export async function share(
+/** What stands of these tokens, their rows held until the transaction ends: whoever changes one meanwhile waits. */
+export async function holdAll(
   db: Db,
   tokenIds: readonly string[],
 ): Promise<Map<string, Pick<StoredToken, 'status' | 'fingerprint'>>> {
   const { rows } = await db.query<Pick<Row, 'token_id' | 'status' | 'fingerprint'>>({
-    name: 'tokens-share',
+    name: 'tokens-hold',
     text: `select token_id, status, fingerprint from tokenmill.token where token_id = any($1::uuid[])
-order by token_id for share`,
+order by token_id for no key update`,
     values: [plains(tokenIds)],
   })
   return new Map(rows.map(row => [row.token_id, { status: row.status, fingerprint: row.fingerprint }]))

@@ -74,6 +74,16 @@ describeStore('a scheme token', engine => {
     expect(world.network.calls).toEqual(['provision', 'suspend', 'delete'])
   })
 
+  it('is provisioned once, however many ask for it at the same moment', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const { id } = await make()
+      const before = world.network.tokens.size
+      const results = await Promise.all(Array.from({ length: 4 }, () => act(id, 'ACTIVATE')))
+      expect(results.map(({ code }) => code)).toEqual([200, 200, 200, 200])
+      expect(world.network.tokens.size - before).toBe(1)
+    }
+  })
+
   it('that is not there can be neither suspended nor deleted', async () => {
     const { id } = await make()
     for (const action of ['SUSPEND', 'DELETE'])

@@ -61,8 +61,9 @@ export async function begin(
   await hold(db, wisher.receiptId)
   if (!wisher.mayHaveReceipt && (await receipts.find(db, wisher.receiptId)) !== undefined)
     throw new LostRace('the receipt was written meanwhile')
-  const [standing, held, known, counts] = await Promise.all([
-    tokens.share(db, ids),
+  // First, and alone: of two jobs that ask for the same token the second sees what the first has recorded.
+  const standing = await tokens.holdAll(db, ids)
+  const [held, known, counts] = await Promise.all([
     schemeTokens.holdCurrent(db, ids),
     intents.findByIds(
       db,

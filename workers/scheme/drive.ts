@@ -52,9 +52,9 @@ function isNews(before: StoredScheme, after: StoredScheme): boolean {
 
 async function workOut(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<Told> {
   const now = deps.clock()
+  if (row.state === 'DELETED' || row.state === 'VOID') return unchanged(row, null, null)
   if (row.retiredAt !== null) return remove(row, urgency, deps)
   if (row.state === 'PENDING') return row.background ? provision(row, urgency, deps) : clear(row, urgency, deps)
-  if (row.state === 'DELETED' || row.state === 'VOID') return unchanged(row, null, null)
   const came = await ask(row, 'GET', urgency, deps)
   if (came.came === 'token') return { ...mirror(row, came.token, deps.ring), checkedAt: now }
   if (came.came === 'refused' && came.reason === 'token_unknown') {
