@@ -90,9 +90,10 @@ export async function* decryptOpenpgp(
   // What went wrong below would come back wrapped; it is told as it was.
   let below: { error: unknown } | undefined
   const refuseMore = armorWatch(name)
+  const watch = openStallWatch()
   async function* watched() {
     try {
-      for await (const piece of bytes) {
+      for await (const piece of watch.reading(bytes)) {
         refuseMore(piece)
         yield piece
       }
@@ -104,22 +105,26 @@ export async function* decryptOpenpgp(
   const source = watched()
   let opened = false
   try {
-    const message = await readSource(source)
-    const { data, signatures } = await decrypt({
-      message,
-      decryptionKeys: keys.decryption,
-      ...(keys.verification === undefined ? {} : { verificationKeys: keys.verification, expectSigned: true }),
-      format: 'binary',
-      config: STREAMING,
-    })
+    const message = await watch.until(readSource(source))
+    const { data, signatures } = await watch.until(
+      decrypt({
+        message,
+        decryptionKeys: keys.decryption,
+        ...(keys.verification === undefined ? {} : { verificationKeys: keys.verification, expectSigned: true }),
+        format: 'binary',
+        config: STREAMING,
+      }),
+    )
     // Where nobody asked for a signature its verdict is nobody's concern; expectSigned puts it into the stream.
     for (const { verified, signature } of signatures) {
       verified.catch(() => {})
       signature.catch(() => {})
     }
     opened = true
-    for await (const piece of data as unknown as AsyncIterable<Uint8Array>) {
-      if (piece.length > 0) yield Buffer.from(piece.buffer, piece.byteOffset, piece.length)
+    const pieces = (data as unknown as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]()
+    for (let next = await watch.until(pieces.next()); !next.done; next = await watch.until(pieces.next())) {
+      const { buffer, byteOffset, length } = next.value
+      if (length > 0) yield Buffer.from(buffer, byteOffset, length)
     }
     // The library stops at the end of an armor; what stands behind it must be seen (and digested) all the same.
     while (!(await source.next()).done);
@@ -127,6 +132,40 @@ export async function* decryptOpenpgp(
     throw below?.error ?? explain(name, error, opened)
   } finally {
     await source.return(undefined).catch(() => {})
+  }
+}
+
+const STALLED_MS = 5_000
+
+/**
+ * Some damaged messages leave the library waiting for ever: it neither asks for more nor gives anything. `until` rejects
+ * when that has lasted; while the source itself is being read it waits as long as that takes.
+ */
+function openStallWatch() {
+  let isReading = false
+  let lastAt = performance.now()
+  return {
+    async *reading(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+      isReading = true
+      for await (const piece of bytes) {
+        isReading = false
+        lastAt = performance.now()
+        yield piece
+        isReading = true
+      }
+      isReading = false
+      lastAt = performance.now()
+    },
+    async until<T>(promise: Promise<T>): Promise<T> {
+      lastAt = performance.now()
+      let timer: NodeJS.Timeout | undefined
+      const stalled = new Promise<never>((_, reject) => {
+        timer = setInterval(() => {
+          if (!isReading && performance.now() - lastAt > STALLED_MS) reject(new Error('stalled'))
+        }, 1_000)
+      })
+      return Promise.race([promise, stalled]).finally(() => clearInterval(timer))
+    },
   }
 }
 
@@ -174,6 +213,7 @@ function armorWatch(name: string): (piece: Buffer) => void {
 }
 
 const VERDICTS: readonly (readonly [RegExp, 'usage' | 'input', string, string])[] = [
+  [/^stalled$/, 'input', 'is damaged inside.', 'Fetch the file again; nothing of it was used.'],
   [
     /not signed|signing key|[Ss]ignature|signed by/,
     'input',

@@ -88,12 +88,12 @@ describeEngines('an envelope', engine => {
       throw new Error(`${error.message}; found ${JSON.stringify(await since())}`)
     })
     expect(await since()).toEqual(reasons)
-    await until(async () => (await traces()).queued === before.queued)
+    await until(async () => (await traces()).queued === before.queued, { ms: 20_000 })
     // An answer would have been published by now: this one, asked for later, is.
     const later = await send(installation.queues, own)
     expect(await desk.answer(later)).toMatchObject({ code: 404 })
     // A job is taken off its queue after it was answered.
-    await until(async () => (await traces()).queued === before.queued)
+    await until(async () => (await traces()).queued === before.queued, { ms: 20_000 })
     const after = await traces()
     expect(after).toEqual({
       ...before,
