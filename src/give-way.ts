@@ -5,7 +5,7 @@ import { constants, setPriority } from 'node:os'
 /** For the rest of this process's life; where the system doesn't permit it, nothing changes. */
 export function giveWay(): void {
   try {
-    setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
+    setPriority(constants.priority.PRIORITY_LOW)
   } catch {
     // Fairness is a courtesy, not a promise.
   }
