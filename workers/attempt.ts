@@ -59,6 +59,7 @@ export async function attempt(
   const request = parse(requestOf(claims.value.kind, claims.value.iss), authentic.payload['request'], 'body')
   if (isRefusal(request)) return refuseEnvelope(work, request, deps)
   work.request = request.value
+  if (job.progress) work.progress = job.progress
   seen({ kind: claims.value.kind, work })
   const refusal = nameRefusal(claims.value, clearNumbersOf(request.value))
   if (refusal) return refuseEnvelope(work, refusal, deps)

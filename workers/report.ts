@@ -87,7 +87,7 @@ function decisionOf(prepared: Prepared): Decision {
 }
 
 async function make(
-  { attempt, receiptId: reportUid }: Work<Report>,
+  { attempt, receiptId: reportUid, progress }: Work<Report>,
   task: ReportTask,
   { store, log }: Deps,
 ): Promise<reports.Made> {
@@ -102,6 +102,7 @@ async function make(
     const ended = await makeInChild(task, count => {
       const begins = lines === null
       lines = count
+      progress?.({ lines: count })
       if (begins) tell()
     })
     await telling

@@ -2,6 +2,7 @@
 import type { Refusal } from '../src/errors.ts'
 import type { Claims } from '../src/job/envelope.ts'
 import type { Counts, RecordResult } from '../src/job/outcome.ts'
+import type { ReceivedJob } from '../src/queue/engine.ts'
 import type { Client } from '../src/store/clients.ts'
 import type { Db } from '../src/store/pool.ts'
 import type { Receipt } from '../src/store/receipts.ts'
@@ -22,6 +23,8 @@ export interface Work<Request> {
   /** ms since the epoch: this attempt's now. */
   now: number
   attempt: number
+  /** Shows at the job how far it is. */
+  progress?: ReceivedJob['progress']
 }
 
 export type Settled = Refusal | Success | ChunkAnswer

@@ -9,7 +9,7 @@ import type { Session } from './open.ts'
 import { readSystemKey } from './system-clients.ts'
 
 /** The interactive process's part of a granted rate; bulk processes share the rest. */
-const INTERACTIVE_SHARE = 0.1
+const INTERACTIVE_SHARE = 0.04
 
 /** Throws `ConfigError` where the scheme file, or the key of the system client `worker`, is wrong or absent. */
 export async function openOutside({ config, log, lifetime }: Session, role: WorkerRole): Promise<Outside | undefined> {

@@ -38,6 +38,8 @@ export interface ReceivedJob {
   tied: boolean
   /** Milliseconds since the epoch, by the producer's clock and word. */
   enqueuedAt: number
+  /** Shows at the job how far its work is: at most once a second, and whether it can be shown changes nothing. Absent in a cell. */
+  progress?: (done: Record<string, number>) => void
 }
 
 /** What becomes of a job: taken off as done, again later as a further attempt or as the same one, or taken off as failed. */
@@ -77,6 +79,8 @@ export interface ListedJob {
   /** When it was added, milliseconds since the epoch. */
   timestamp: number
   failedReason?: string
+  /** As the worker showed it last. */
+  progress?: Record<string, number>
 }
 
 /** Every method throws `Fault('queue_away')` within seconds if the server doesn't answer, `Fault('data')` if it refuses the data. */

@@ -177,6 +177,7 @@ function asked(queue: string, job: QueuedJob) {
 }
 
 function describe(job: Job): ListedJob {
-  const { id = '', data, timestamp, failedReason } = job
-  return { id, data, timestamp, ...(failedReason && { failedReason }) }
+  const { id = '', data, timestamp, failedReason, progress } = job
+  const shown = typeof progress === 'object' ? { progress: progress as Record<string, number> } : {}
+  return { id, data, timestamp, ...(failedReason && { failedReason }), ...shown }
 }

@@ -12,6 +12,7 @@ const RESTART_MS = 500
 const ABORTED_MS_MAX = 2_000
 /** What a job waits that could not be disposed of as its handler said. */
 const MISHAP_MS = 1_000
+const PROGRESS_MS = 1_000
 
 /** Ends an attempt that is to be repeated. */
 class Again extends Error {
@@ -153,6 +154,16 @@ function receive(job: Job, consumer: Consumer): ReceivedJob {
     exhausted,
     tied,
     enqueuedAt: count(job.timestamp),
+    progress: progressOf(job),
+  }
+}
+
+function progressOf(job: Job): (done: Record<string, number>) => void {
+  let toldAt = Number.NEGATIVE_INFINITY
+  return done => {
+    if (performance.now() - toldAt < PROGRESS_MS) return
+    toldAt = performance.now()
+    job.updateProgress(done).catch(() => {})
   }
 }
 

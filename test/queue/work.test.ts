@@ -1,6 +1,6 @@
 // What becomes of a job, by its handler's word.
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { Disposition } from '../../src/queue/engine.ts'
+import type { Disposition, Handler } from '../../src/queue/engine.ts'
 import { describeEngines } from '../support/engines.ts'
 import { until } from '../support/until.ts'
 import { type Opened, openEngine, recorder } from './bundle.ts'
@@ -53,6 +53,22 @@ describeEngines('a worker', engine => {
     expect(seen.every(job => !job.tied && !job.exhausted && job.stalled === 0)).toBe(true)
     await until(async () => !(await queues.has('again', 'j_1')))
     expect(seen).toHaveLength(5)
+    await worker.close(1_000)
+  })
+
+  it('shows how far a job is', async () => {
+    const { queues } = opened
+    const end = Promise.withResolvers<Disposition>()
+    const handler: Handler = job => {
+      job.progress?.({ lines: 3 })
+      return end.promise
+    }
+    const worker = queues.work('long', handler, { concurrency: 1 })
+    await queues.add('long', { id: 'j_1', data: {} })
+    await until(async () => (await queues.get('long', 'j_1'))?.progress !== undefined)
+    expect((await queues.get('long', 'j_1'))?.progress).toEqual({ lines: 3 })
+    end.resolve({ done: true })
+    await until(async () => !(await queues.has('long', 'j_1')))
     await worker.close(1_000)
   })
 
