@@ -98,7 +98,8 @@ export function openCell(script: string, env: NodeJS.ProcessEnv): Cell {
   }
 
   return {
-    run(job, signal, deps) {
+    // A function can't go to another process.
+    run({ progress: _, ...job }, signal, deps) {
       inLine += 1
       const mine = turn.then(() => run(job, signal, deps))
       turn = mine.finally(() => {
