@@ -60,7 +60,7 @@ try {
   const workers = Promise.all(Array.from({ length: 200 }, provision))
   while (left > 0) {
     const asked = performance.now()
-    await mdes.get('DSIMMC00', 'interactive')
+    await mdes.get('bench', 'DSIMMC00', 'interactive')
     waits.push(performance.now() - asked)
     await pause(INTERACTIVE_EVERY_MS)
   }

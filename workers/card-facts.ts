@@ -9,7 +9,10 @@ import type { CardFacts } from '../src/token/decide.ts'
 import type { Deps } from './deps.ts'
 import type { Directory } from './directory.ts'
 
-/** Facts of one card in one scope. `withAnalytics`: also the token that can't be reversed. */
+/**
+ * Facts of one card in one scope. `withAnalytics`: also the token that can't be reversed. `place`: where the card has but
+ * one token, the scope unless a contract in it.
+ */
 export function factsOf(
   card: CardInput,
   scope: Scope,
@@ -17,6 +20,7 @@ export function factsOf(
   withAnalytics: boolean,
   deps: Pick<Deps, 'ring' | 'directory' | 'settings'>,
   field: string,
+  place = scope.tokenScope,
 ): CardFacts | Refusal {
   const pan = card.pan.reveal()
   const detected = detectBrand(pan)
@@ -27,7 +31,7 @@ export function factsOf(
   if (isRefusal(brand)) return brand
   if (!isPossibleLength(pan, detected)) return refuse('pan_length', field)
   return {
-    fingerprint: deps.ring.fingerprint(card.pan, scope.tokenScope),
+    fingerprint: deps.ring.fingerprint(card.pan, place),
     bin: shownBin(pan, scope.binDigits),
     lastFour: pan.slice(-4),
     brand: (cardBrand === undefined ? known : brand) ?? null,

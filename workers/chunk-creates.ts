@@ -1,41 +1,37 @@
 // The `token-create` records of a chunk: cryptography first, a hundred records at a time so that the event loop
-// breathes; then one look-up for all cards, the rules folded in file order, and one insert and one update.
+// breathes; then one look-up for all cards, the rules folded in file order (chunk-fold.ts), one insert and one update.
 import { randomBytes } from 'node:crypto'
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import type { RecordOutcome } from '../src/job/chunk-outcomes.ts'
 import type { CreateRecord } from '../src/job/token-batch.ts'
-import type { Secret } from '../src/secret.ts'
 import { type Db, LostRace } from '../src/store/pool.ts'
 import * as schemeTokens from '../src/store/scheme-tokens.ts'
 import type { Scope } from '../src/store/scopes.ts'
 import type { StoredToken } from '../src/store/tokens.ts'
 import * as tokens from '../src/store/tokens.ts'
 import { type CardInput, checkCard } from '../src/token/card.ts'
-import { type CardFacts, create, type Given } from '../src/token/decide.ts'
 import { factsOf, scopeFor } from './card-facts.ts'
-import { type ChunkRecord, reasonOf } from './chunk.ts'
+import type { ChunkRecord } from './chunk.ts'
+import {
+  type Folded,
+  fold,
+
+  type PreparedCreate,
+  type ProvisionedCards,
+  rejected,
+} from './chunk-fold.ts'
 import type { Deps } from './deps.ts'
 import { noteMisses } from './guessing.ts'
 import { openCapture } from './open-capture.ts'
 import { firstSchemes } from './scheme/follow.ts'
-import { sealRow, timeOf, tokenIdAt } from './seal-row.ts'
+import type { Provisioned } from './scheme/third-party.ts'
+import { sealRow } from './seal-row.ts'
+import { contextRefusal, contractFor, givenUnder, takeUpAll } from './third-party.ts'
 import type { ChunkContext, Decided } from './token-batch.ts'
-import { fieldsOf, givenOf, internalOnly } from './token-create.ts'
-
-export interface PreparedCreate {
-  line: number
-  reference: string | undefined
-  field: string
-  scope: Scope
-  pan: Secret
-  facts: CardFacts
-  given: Given
-  key: string
-}
+import { fieldsOf, givenOf } from './token-create.ts'
 
 const BREATH = 100
 const NONCE_BYTES = 12
-const ID_BYTES = 10
 
 export async function prepareCreates(
   records: readonly ChunkRecord[],
@@ -71,8 +67,8 @@ function prepareCreate(
   const scope = scopes.get(request.token_scope ?? context.work.request.token_scope ?? '')
   if (scope === undefined) return rejected(record, refuse('field_required', 'body.token_scope'))
   if (isRefusal(scope)) return rejected(record, scope)
-  const foreign = internalOnly(request, context.work.client, deps, 'body')
-  if (foreign) return rejected(record, foreign)
+  const contract = contextRefusal(request, context.work.client, deps) ?? contractFor(request, scope, deps)
+  if (isRefusal(contract)) return rejected(record, contract)
   const finish = (card: CardInput | Refusal, field: string): PreparedCreate | RecordOutcome => {
     if (isRefusal(card)) return rejected(record, card)
     const facts = factsOf(
@@ -82,10 +78,12 @@ function prepareCreate(
       request.token_type !== undefined && request.token_type !== 'REUSE',
       deps,
       field,
+      contract?.place,
     )
     if (isRefusal(facts)) return rejected(record, facts)
-    const given = { ...givenOf(card), ...fieldsOf(request) }
-    return { line, reference, field, scope, pan: card.pan, facts, given, key: facts.fingerprint.toString('latin1') }
+    const given = givenUnder(contract, { ...givenOf(card), ...fieldsOf(request) })
+    const key = facts.fingerprint.toString('latin1')
+    return { line, reference, field, scope, pan: card.pan, facts, given, key, contract }
   }
   const { card, encrypted_card: encrypted, public_key_alias: alias } = request
   if (card !== undefined && encrypted !== undefined) return rejected(record, refuse('field_conflict', 'body.card'))
@@ -113,44 +111,57 @@ async function scopesOf(
   return scopes
 }
 
-export function rejected(
-  { line, reference }: { line: number; reference: string | undefined },
-  refusal: Refusal,
-): RecordOutcome {
-  const kept = refusal.reason === 'reference_pan' ? undefined : reference
-  return { line, reference: kept, outcome: 'REJECTED', ...reasonOf(refusal), token: undefined }
-}
-
-interface Folded {
-  row: StoredToken
-  base: StoredToken | undefined
-  pan: Secret
-  scope: Scope
-  needsSeal: boolean
-}
-
 export async function decideCreates(
-  prepared: readonly PreparedCreate[],
+  all: readonly PreparedCreate[],
+  provisioned: ProvisionedCards | undefined,
   context: ChunkContext,
   deps: Deps,
 ): Promise<Decided> {
-  if (prepared.length === 0) return { save: async () => [] }
-  const stored = byCard(await tokens.findByFingerprints(deps.store, fingerprintsOf(prepared)))
-  const first = settle(prepared, stored, context, deps)
+  if (all.length === 0) return { save: async () => [] }
+  const stored = byCard(await tokens.findByFingerprints(deps.store, fingerprintsOf(all)))
+  const { prepared, denied } = withoutDenied(all, stored, provisioned)
+  const first = settle(prepared, stored, context, deps, provisioned)
   noteMisses(context.work.client.clientId, first.created, deps)
   return {
     save: async db => {
+      await takeUpAll(db, takenUp(first.created, provisioned), deps)
       const lost = await tokens.insertMissing(db, first.created)
       await tokens.updateAll(db, first.updated)
       await schemeTokens.insertAll(db, firstSchemesOf(first.made, lost, context, deps))
-      return lost.length === 0
-        ? first.outcomes
-        : [
-            ...first.outcomes.filter(({ key }) => !lost.includes(key)),
-            ...(await settleLost(lost, prepared, context, db, deps)),
-          ]
+      const ours =
+        lost.length === 0
+          ? first.outcomes
+          : [
+              ...first.outcomes.filter(({ key }) => !lost.includes(key)),
+              ...(await settleLost(lost, prepared, context, db, deps)),
+            ]
+      return [...ours, ...denied]
     },
   }
+}
+
+/** Apart from the cards that a third party makes no token for. */
+function withoutDenied(
+  all: readonly PreparedCreate[],
+  stored: ReadonlyMap<string, StoredToken>,
+  provisioned: ProvisionedCards | undefined,
+): { prepared: readonly PreparedCreate[]; denied: RecordOutcome[] } {
+  if (!provisioned || provisioned.size === 0) return { prepared: all, denied: [] }
+  const prepared: PreparedCreate[] = []
+  const denied: RecordOutcome[] = []
+  for (const one of all) {
+    const end = stored.has(one.key) ? undefined : provisioned.get(one.key)
+    if (isRefusal(end)) denied.push(rejected(one, end))
+    else prepared.push(one)
+  }
+  return { prepared, denied }
+}
+
+function takenUp(created: readonly StoredToken[], provisioned: ProvisionedCards = new Map()): Provisioned[] {
+  return created.flatMap(row => {
+    const end = row.thirdParty ? provisioned.get(keyOf(row)) : undefined
+    return end === undefined || end === 'known' || isRefusal(end) ? [] : [end]
+  })
 }
 
 /** The cards that another chunk made a token for in the meantime: decided once more, on what that chunk left. */
@@ -183,8 +194,9 @@ function settle(
   stored: ReadonlyMap<string, StoredToken>,
   context: ChunkContext,
   deps: Deps,
+  provisioned?: ProvisionedCards | undefined,
 ) {
-  const { outcomes, folded } = fold(prepared, stored, context)
+  const { outcomes, folded } = fold(prepared, stored, context, provisioned)
   sealAll(folded, deps)
   // Records of one card all answer with the card's row as it ended.
   for (const outcome of outcomes)
@@ -214,59 +226,6 @@ function firstSchemesOf(
 
 const keyOf = ({ fingerprint }: StoredToken) => fingerprint?.toString('latin1') ?? ''
 
-interface KeyedOutcome extends RecordOutcome {
-  /** The card it stands for; empty for a record that stands for none. */
-  key: string
-}
-
-/** The rules, record by record in file order, over the rows as earlier records of the chunk left them. */
-export function fold(
-  prepared: readonly PreparedCreate[],
-  stored: ReadonlyMap<string, StoredToken>,
-  context: ChunkContext,
-): { outcomes: KeyedOutcome[]; folded: Map<string, Folded> } {
-  const { work } = context
-  const random = randomBytes(prepared.length * ID_BYTES).toString('hex')
-  const time = timeOf(work.now)
-  const policy = policyOf(context)
-  const folded = new Map<string, Folded>()
-  const outcomes: KeyedOutcome[] = []
-  for (const [index, { line, reference, field, scope, pan, facts, given, key }] of prepared.entries()) {
-    const before = folded.get(key)
-    const base = before ? before.base : stored.get(key)
-    const current = before?.row ?? base
-    const verdict = create(current, given, facts, {
-      now: work.now,
-      tokenId: current?.tokenId ?? tokenIdAt(time, random, index * 2 * ID_BYTES),
-      tokenScope: scope.tokenScope,
-      receiptId: work.receiptId,
-      field,
-      batch: { ...policy, line },
-    })
-    if (isRefusal(verdict)) {
-      outcomes.push({ ...rejected({ line, reference }, verdict), key: '' })
-      continue
-    }
-    // A mark alone is saved too: without it an earlier line, coming later, would overwrite what this one confirmed.
-    if (verdict.changed || verdict.marked) {
-      const row = verdict.row as StoredToken
-      row.sealVersion = row.sealed === null ? null : (current?.sealVersion ?? null)
-      row.version = base ? base.version + 1 : 1
-      folded.set(key, { row, base, pan, scope, needsSeal: verdict.needsSeal || before?.needsSeal === true })
-    }
-    outcomes.push({
-      line,
-      reference,
-      outcome: verdict.outcome,
-      reason: undefined,
-      field: undefined,
-      token: undefined,
-      key,
-    })
-  }
-  return { outcomes, folded }
-}
-
 /** Seals what is to be written, with nonces drawn at once. */
 function sealAll(folded: ReadonlyMap<string, Folded>, deps: Deps): void {
   const nonces = randomBytes(folded.size * NONCE_BYTES)
@@ -276,14 +235,4 @@ function sealAll(folded: ReadonlyMap<string, Folded>, deps: Deps): void {
     if (entry.needsSeal) entry.row = sealRow(entry, entry.base, entry.pan, deps.ring, nonce)
     index += 1
   }
-}
-
-function policyOf({ work, batch, acceptedAt }: ChunkContext) {
-  const policy = work.request.policy
-  return {
-    batchNo: batch?.batchNo ?? 0,
-    onConflict: policy?.on_conflict ?? 'update',
-    onExpired: policy?.on_expired ?? 'import',
-    acceptedAt,
-  } as const
 }

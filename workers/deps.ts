@@ -27,7 +27,7 @@ export interface Deps {
 }
 
 export interface Outside {
-  schemes: Pick<Schemes, 'mdes' | 'network'>
+  schemes: Pick<Schemes, 'network' | 'named' | 'thirdParty'>
   /** The system client `worker`: signs the reversals of what was done outside in vain. */
   signingKey: SigningKey
 }

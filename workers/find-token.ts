@@ -24,17 +24,31 @@ export async function tokensFor(
   { store, directory }: Pick<Deps, 'store' | 'directory'>,
 ): Promise<Map<string, StoredToken>> {
   const wanted = new Map<string, string>()
+  const foreign = new Set<string>()
   for (const id of ids) {
     const uuid = parseReuseToken(id)
-    if (uuid !== undefined) wanted.set(id, uuid)
+    if (uuid === undefined) foreign.add(id)
+    else wanted.set(id, uuid)
+  }
+  const isVisible = async ({ status, tokenScope }: StoredToken) => {
+    const scope = status === 'DELETED' ? undefined : await directory.scope(tokenScope)
+    return scope !== undefined && client.entities.includes(scope.entityId)
   }
   const rows = new Map((await tokens.findByIds(store, [...new Set(wanted.values())])).map(row => [row.tokenId, row]))
   const visible = new Map<string, StoredToken>()
   for (const [id, uuid] of wanted) {
     const row = rows.get(uuid)
-    if (!row || row.status === 'DELETED') continue
-    const scope = await directory.scope(row.tokenScope)
-    if (scope && client.entities.includes(scope.entityId)) visible.set(id, row)
+    // A third party's token has but the name that the third party gave it.
+    if (row && row.thirdParty === null && (await isVisible(row))) visible.set(id, row)
   }
+  const doubtful = new Set<string>()
+  for (const row of await tokens.findByThirdParty(store, [...foreign])) {
+    const name = row.thirdParty?.token ?? ''
+    if (!(await isVisible(row))) continue
+    if (visible.has(name)) doubtful.add(name)
+    visible.set(name, row)
+  }
+  // Tokens of two of this client's contracts that are called the same: neither is meant for certain.
+  for (const name of doubtful) visible.delete(name)
   return visible
 }

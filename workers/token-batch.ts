@@ -12,8 +12,9 @@ import type { Db } from '../src/store/pool.ts'
 import * as tokens from '../src/store/tokens.ts'
 import { type ChunkRecord, openChunk, readRecords } from './chunk.ts'
 import { decideChanges, type PreparedChange, prepareChanges } from './chunk-changes.ts'
-import { decideCreates, type PreparedCreate, prepareCreates } from './chunk-creates.ts'
+import { decideCreates, prepareCreates } from './chunk-creates.ts'
 import { decideDryRun } from './chunk-dry-run.ts'
+import type { PreparedCreate, ProvisionedCards } from './chunk-fold.ts'
 import {
   type ActedRecords,
   actForRecords,
@@ -21,6 +22,7 @@ import {
   type PreparedScheme,
   prepareSchemes,
 } from './chunk-schemes.ts'
+import { provisionCards } from './chunk-third-parties.ts'
 import type { Deps } from './deps.ts'
 import type { Decision, Handler, Selection, Work } from './work.ts'
 
@@ -41,6 +43,8 @@ interface Prepared {
   schemes: PreparedScheme[]
   /** What came of what records asked of networks. */
   acted: ActedRecords
+  /** What third parties made; undefined where they weren't asked, and nothing is kept. */
+  provisioned: ProvisionedCards | undefined
 }
 
 /** Records decided against the store: writes them and says what each came to. */
@@ -67,7 +71,7 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
     const before = previous?.outcomes ? await decidedBefore(previous.outcomes, deps) : undefined
     const { settled, open } = settle(records, context, before, selection)
     for (const record of open) deps.inspect?.(record)
-    const none = { context, settled, creates: [], changes: [], schemes: [], acted: new Map() }
+    const none = { context, settled, creates: [], changes: [], schemes: [], acted: new Map(), provisioned: undefined }
     if (request.record_kind === 'scheme-token') return { ...none, schemes: prepareSchemes(open) }
     const prepare = request.record_kind === 'token-create' ? prepareCreates : prepareChanges
     const { refused, prepared } = await prepare(open, context, deps)
@@ -76,13 +80,17 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
   },
 
   async reach(work, prepared, deps, previous) {
-    const { schemes, changes, context } = prepared
+    const { creates, schemes, changes, context } = prepared
     if (work.request.dry_run) return prepared
-    return { ...prepared, acted: await actForRecords(schemes, changes, context, previous !== undefined, deps) }
+    const again = previous !== undefined
+    const provisioned = await provisionCards(creates, context, again, deps)
+    return { ...prepared, provisioned, acted: await actForRecords(schemes, changes, context, again, deps) }
   },
 
-  async decide(work, { context, settled, creates, changes, schemes, acted }, deps): Promise<Decision> {
-    const made = await (context.batch ? decideCreates : decideDryRun)(creates, context, deps)
+  async decide(work, { context, settled, creates, provisioned, changes, schemes, acted }, deps): Promise<Decision> {
+    const made = context.batch
+      ? await decideCreates(creates, provisioned, context, deps)
+      : await decideDryRun(creates, context, deps)
     const changed = await decideChanges(changes, context, deps, acted)
     const asked = await decideSchemes(schemes, acted, context, deps)
     return {

@@ -1,10 +1,9 @@
 // `token-create`: a card and a scope become a token, or bring the token that already stands for them up to date.
 import { randomBytes } from 'node:crypto'
-import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
+import { isRefusal, refuse } from '../src/errors.ts'
 import { requestText } from '../src/job/digest.ts'
 import type { TokenCreate } from '../src/job/token-create.ts'
 import type { Secret } from '../src/secret.ts'
-import type { Client } from '../src/store/clients.ts'
 import * as guesses from '../src/store/guesses.ts'
 import { LostRace } from '../src/store/pool.ts'
 import * as schemeTokens from '../src/store/scheme-tokens.ts'
@@ -17,15 +16,22 @@ import { factsOf, scopeFor } from './card-facts.ts'
 import type { Deps } from './deps.ts'
 import { openCapture } from './open-capture.ts'
 import { firstSchemes, workThenShow } from './scheme/follow.ts'
+import { owing } from './scheme/owed.ts'
 import { shownScheme } from './scheme/shown.ts'
+import { type Provisioned, provisionAll } from './scheme/third-party.ts'
 import { sealRow, timeOf, tokenIdAt } from './seal-row.ts'
-import { type Handler, noEffect, settledBy } from './work.ts'
+import { type Contract, contextRefusal, contractFor, givenUnder, nameOf, takeUpAll, wishOf } from './third-party.ts'
+import { type Decision, type Handler, noEffect, settledBy, type Work } from './work.ts'
 
 interface Prepared {
   scope: Scope
   pan: Secret
   facts: CardFacts
   given: Given
+  /** Under which a third party makes the token. */
+  contract: Contract | undefined
+  /** What it made. */
+  provisioned?: Provisioned | undefined
 }
 
 export const tokenCreate: Handler<TokenCreate, undefined, Prepared> = {
@@ -33,64 +39,100 @@ export const tokenCreate: Handler<TokenCreate, undefined, Prepared> = {
   digestText: work => requestText('token-create', work.claims.request),
 
   async prepare({ request, claims, client, acceptedAt }, _opened, deps) {
-    const refusal = internalOnly(request, client, deps, 'body')
+    const refusal = contextRefusal(request, client, deps)
     if (refusal) return refusal
     const scope = await scopeFor(client, request.token_scope, deps.directory, 'body.token_scope')
     if (isRefusal(scope)) return scope
+    const contract = contractFor(request, scope, deps)
+    if (isRefusal(contract)) return contract
     const card = await openCapture(request.encrypted_card, request.public_key_alias, client, acceptedAt, claims, deps)
     if (isRefusal(card)) return card
-    const type = request.token_type ?? 'REUSE'
-    const facts = factsOf(card, scope, request.card_brand, true, deps, 'body.encrypted_card')
+    const facts = factsOf(card, scope, request.card_brand, true, deps, CARD, contract?.place)
     if (isRefusal(facts)) return facts
-    return { scope, pan: card.pan, facts, given: { ...givenOf(card), ...fieldsOf(request), tokenType: type } }
+    const given = { ...givenOf(card), ...fieldsOf(request), tokenType: request.token_type ?? 'REUSE' }
+    return { scope, pan: card.pan, facts, given: givenUnder(contract, given), contract }
   },
 
-  async decide(work, { scope, pan, facts, given }, deps) {
-    const { clientId } = work.client
-    const digits = [`${facts.bin}${facts.lastFour}`]
-    const [[stored], spent] = await Promise.all([
-      tokens.findByFingerprints(deps.store, [facts.fingerprint]),
-      guesses.findAbove(deps.store, clientId, scope.tokenScope, digits, deps.settings.guessesMax),
-    ])
-    // A known card is stopped like others, or it would be told apart from them.
-    if (spent.size > 0) {
-      deps.metrics.guesses.inc({ mode: 'interactive' })
-      return noEffect(refuse('guesses', 'body.encrypted_card'))
-    }
-    const verdict = create(stored, given, facts, {
-      now: work.now,
-      tokenId: tokenIdAt(timeOf(work.now), randomBytes(10).toString('hex')),
-      tokenScope: scope.tokenScope,
-      receiptId: work.receiptId,
-    })
-    if (isRefusal(verdict)) return noEffect(verdict)
-    const row = sealRow(verdict, stored, pan, deps.ring)
-    const range = await deps.directory.binRange(row.binRange)
-    const shown = stored && (await shownScheme(row.tokenId, scope, deps))
-    const doer = { receiptId: work.receiptId, clientId }
-    const schemes = stored ? [] : firstSchemes([{ token: row, pan, scope }], doer, deps)
-    const record = renderPut(row, range, shown)
-    const settled = { code: 200, outcome: verdict.outcome, tokenId: row.tokenId, record } as const
-    const decision = settledBy(settled, async db => {
-      if (!stored) {
-        const [, misses] = await Promise.all([
-          tokens.insertAll(db, [row]),
-          guesses.add(db, clientId, scope.tokenScope, digits),
-          schemeTokens.insertAll(db, schemes),
-        ])
-        if (misses > deps.settings.guessesMax) throw new LostRace('others guessed meanwhile')
-      } else if (verdict.changed) {
-        await Promise.all([tokens.updateAll(db, [row]), keepBefore(db, stored, work.receiptId, deps.ring)])
-      } else await tokens.touch(db, row.tokenId, work.receiptId, stored.version)
-    })
-    if (schemes.length === 0) return decision
-    // The token stands, whatever becomes of its scheme token; what is quick is part of the answer.
-    const provisions = schemes.map(({ provisionId }) => provisionId)
-    return {
-      ...decision,
-      after: () => workThenShow(provisions, settled, row.tokenId, scope, shown => renderPut(row, range, shown), deps),
-    }
+  async reach(work, prepared, deps) {
+    const { contract, scope, facts, pan, given } = prepared
+    if (!contract) return prepared
+    // Nothing is done outside for a job that would be refused inside.
+    const judged = await judge(work, prepared, deps)
+    if (isRefusal(judged)) return judged
+    if (judged.stored) return prepared
+    const { tokenId } = judged.verdict.row
+    const about = { line: 0, tokenId, tokenScope: scope.tokenScope, field: CARD }
+    const wisher = { receiptId: work.receiptId, clientId: work.client.clientId, mayHaveReceipt: false }
+    const wish = wishOf(contract, about, facts, pan, given)
+    const end = (await provisionAll(wisher, [wish], 'interactive', deps)).get(0)
+    return isRefusal(end) ? end : { ...prepared, provisioned: end === 'known' ? undefined : end }
   },
+
+  async decide(work, prepared, deps) {
+    return owing(await decide(work, prepared, deps), work, deps)
+  },
+}
+
+const CARD = 'body.encrypted_card'
+
+/** What is known of the card, and what the rules say of it. */
+async function judge(work: Work<TokenCreate>, prepared: Prepared, deps: Deps) {
+  const { scope, facts, given, contract, provisioned } = prepared
+  const [[stored], spent] = await Promise.all([
+    tokens.findByFingerprints(deps.store, [facts.fingerprint]),
+    guesses.findAbove(deps.store, work.client.clientId, scope.tokenScope, digitsOf(facts), deps.settings.guessesMax),
+  ])
+  // A known card is stopped like others, or it would be told apart from them.
+  if (spent.size > 0) {
+    deps.metrics.guesses.inc({ mode: 'interactive' })
+    return refuse('guesses', CARD)
+  }
+  const verdict = create(stored, given, facts, {
+    now: work.now,
+    tokenId: provisioned?.tokenId ?? tokenIdAt(timeOf(work.now), randomBytes(10).toString('hex')),
+    tokenScope: scope.tokenScope,
+    thirdParty: contract && provisioned && nameOf(contract, provisioned),
+    receiptId: work.receiptId,
+  })
+  return isRefusal(verdict) ? verdict : { stored, verdict }
+}
+
+const digitsOf = ({ bin, lastFour }: CardFacts) => [`${bin}${lastFour}`]
+
+async function decide(work: Work<TokenCreate>, prepared: Prepared, deps: Deps): Promise<Decision> {
+  const { scope, pan, facts, contract, provisioned } = prepared
+  const { clientId } = work.client
+  const judged = await judge(work, prepared, deps)
+  if (isRefusal(judged)) return noEffect(judged)
+  const { stored, verdict } = judged
+  if (contract && !stored && !provisioned) throw new LostRace('the token of a third party was deleted meanwhile')
+  const row = sealRow(verdict, stored, pan, deps.ring)
+  const range = await deps.directory.binRange(row.binRange)
+  const shown = stored && (await shownScheme(row.tokenId, scope, deps))
+  const doer = { receiptId: work.receiptId, clientId }
+  const schemes = stored ? [] : firstSchemes([{ token: row, pan, scope }], doer, deps)
+  const record = renderPut(row, range, shown)
+  const settled = { code: 200, outcome: verdict.outcome, tokenId: row.tokenId, record } as const
+  const decision = settledBy(settled, async db => {
+    if (!stored) {
+      if (provisioned) await takeUpAll(db, [provisioned], deps)
+      const [, misses] = await Promise.all([
+        tokens.insertAll(db, [row]),
+        guesses.add(db, clientId, scope.tokenScope, digitsOf(facts)),
+        schemeTokens.insertAll(db, schemes),
+      ])
+      if (misses > deps.settings.guessesMax) throw new LostRace('others guessed meanwhile')
+    } else if (verdict.changed) {
+      await Promise.all([tokens.updateAll(db, [row]), keepBefore(db, stored, work.receiptId, deps.ring)])
+    } else await tokens.touch(db, row.tokenId, work.receiptId, stored.version)
+  })
+  if (schemes.length === 0) return decision
+  // The token stands, whatever becomes of its scheme token; what is quick is part of the answer.
+  const provisions = schemes.map(({ provisionId }) => provisionId)
+  return {
+    ...decision,
+    after: () => workThenShow(provisions, settled, row.tokenId, scope, shown => renderPut(row, range, shown), deps),
+  }
 }
 
 /** What a create gives beside the card. */
@@ -113,26 +155,4 @@ export function givenOf(card: Omit<Parameters<typeof factsOf>[0], 'pan'>): Given
   if (startMonth !== undefined) given.startMonth = startMonth
   if (startYear !== undefined) given.startYear = startYear
   return given
-}
-
-/** INTERFACE 2.1 and 2.3 on whose token this is to be. Third parties' are not worked by this release. */
-export function internalOnly(
-  request: Pick<TokenCreate, 'reuse_token_type' | 'reuse_token_details' | 'token_context'>,
-  client: Client,
-  { settings }: Pick<Deps, 'settings'>,
-  prefix: string,
-): Refusal | undefined {
-  const type = request.reuse_token_type ?? 'INTERNAL'
-  const context = request.token_context
-  if (type !== 'INTERNAL') {
-    if (!settings.thirdPartyTypes.includes(type)) return refuse('field_value', `${prefix}.reuse_token_type`)
-    if (!request.reuse_token_details) return refuse('field_required', `${prefix}.reuse_token_details`)
-    if (!context?.entity_id && !context?.payment_provider_contract)
-      return refuse('third_party_context', `${prefix}.token_context`)
-    return refuse('third_party_unavailable', `${prefix}.reuse_token_type`)
-  }
-  if (context?.entity_id !== undefined && !client.entities.includes(context.entity_id)) {
-    return refuse('entity_forbidden', `${prefix}.token_context.entity_id`)
-  }
-  return undefined
 }

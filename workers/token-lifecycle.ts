@@ -6,7 +6,8 @@ import * as beforeImages from '../src/store/before-images.ts'
 import type { Db } from '../src/store/pool.ts'
 import * as tokens from '../src/store/tokens.ts'
 import { lifecycle } from '../src/token/decide.ts'
-import { formatReuseToken, parseReuseToken, type TokenStatus } from '../src/token/token.ts'
+import { renderLifecycle } from '../src/token/render.ts'
+import { parseReuseToken, type TokenStatus } from '../src/token/token.ts'
 import { keepBefore } from './before-image.ts'
 import type { Deps } from './deps.ts'
 import { tokenFor } from './find-token.ts'
@@ -34,7 +35,7 @@ export const tokenLifecycle: Handler<Asked, undefined, Asked> = {
       const verdict = lifecycle(stored, action, { now: work.now, receiptId: work.receiptId }, 'body.id')
       if (isRefusal(verdict)) return noEffect(verdict)
       const row = { ...stored, ...verdict.row, sealVersion: verdict.row.sealed === null ? null : stored.sealVersion }
-      const record = { id: formatReuseToken(row.tokenId), token_status: row.status }
+      const record = renderLifecycle(row)
       return settledBy({ code: 204, outcome: row.status, tokenId: row.tokenId, record }, async db => {
         if (!verdict.changed) return tokens.touch(db, row.tokenId, work.receiptId, stored.version)
         await Promise.all([tokens.updateAll(db, [row]), keepOrErase(db, row.status)])

@@ -4,9 +4,10 @@ import { z } from 'zod'
 import { tokenId } from '../../src/job/text.ts'
 import { TokenCreate } from '../../src/job/token-create.ts'
 import { TokenUpdate } from '../../src/job/token-update.ts'
+import type { Scope } from '../../src/store/scopes.ts'
 import * as shownTokens from '../../src/store/shown-tokens.ts'
 import { renderGet } from '../../src/token/render.ts'
-import { parseReuseToken } from '../../src/token/token.ts'
+import { parseReuseToken, type TokenRow } from '../../src/token/token.ts'
 import type { Caller, GatewayApp, GatewayDeps } from './deps.ts'
 import { declineFor } from './faces.ts'
 import { idempotencyKeyOf, WriteHeaders } from './headers.ts'
@@ -140,10 +141,18 @@ function recordOf(written: { code: 200; record: Record<string, unknown> } | { co
 async function read(id: string, { client }: Caller, deps: GatewayDeps): Promise<z.infer<typeof GetRecord> | undefined> {
   const { store, directory } = deps
   const uuid = parseReuseToken(id)
-  const row = uuid === undefined ? undefined : await shownTokens.find(store, uuid)
-  if (!row || row.status === 'DELETED') return undefined
-  const scope = await directory.scope(row.tokenScope)
-  if (!scope || !client.entities.includes(scope.entityId)) return undefined
+  const rows =
+    uuid === undefined ? await shownTokens.findByThirdParty(store, id) : [await shownTokens.find(store, uuid)]
+  const seen: { row: TokenRow; scope: Scope }[] = []
+  for (const row of rows) {
+    // A third party's token has but the name that the third party gave it.
+    if (!row || row.status === 'DELETED' || (row.thirdParty !== null) !== (uuid === undefined)) continue
+    const scope = await directory.scope(row.tokenScope)
+    if (scope && client.entities.includes(scope.entityId)) seen.push({ row, scope })
+  }
+  const [found, another] = seen
+  if (!found || another) return undefined
+  const { row, scope } = found
   const scheme = await shownScheme(row.tokenId, scope, deps, { whole: true })
   return renderGet(row, await directory.binRange(row.binRange), scheme) as z.infer<typeof GetRecord>
 }

@@ -26,7 +26,8 @@ function list(terminal: Terminal, options: ListOptions): Promise<void> {
     const { store } = await openCommandStore(session)
     const found = await (options.open ? schemeTokens.listOpen : schemeTokens.listLatest)(store, options.limit)
     const shown = found.map(row => ({
-      reuse_token: formatReuseToken(row.tokenId),
+      // A third party's reference is the reuse token.
+      reuse_token: row.thirdParty ? row.reference : formatReuseToken(row.tokenId),
       provision: row.provisionId,
       network: row.provider,
       state: row.state,
@@ -36,7 +37,7 @@ function list(terminal: Terminal, options: ListOptions): Promise<void> {
       since: moment(row.retiredAt ?? row.updatedAt),
     }))
     const rows = shown.map(row => [
-      ...[row.reuse_token, row.provision, row.network, row.state, row.open ?? '-', String(row.attempts)],
+      ...[row.reuse_token ?? '-', row.provision, row.network, row.state, row.open ?? '-', String(row.attempts)],
       ...[row.next_at ?? '-', row.since],
     ])
     const headings = ['REUSE_TOKEN', 'PROVISION', 'NETWORK', 'STATE', 'OPEN', 'ATTEMPTS', 'NEXT', 'SINCE']

@@ -1,13 +1,22 @@
 // A chunk's outcomes as its receipt keeps them: line, reference, outcome, reason, field and token id, packed as one
 // JSON text. No card details: those are joined when an answer is told again, by whoever tells it.
 import { REASONS, type Reason } from '../errors.ts'
-import { formatReuseToken, type TokenRow } from '../token/token.ts'
+import { reuseTokenOf, type TokenRow } from '../token/token.ts'
 import { type Counts, noCounts, OUTCOMES, type Outcome, type RecordResult, tookEffect } from './outcome.ts'
 
 /** What an outcome shows of its token. */
 export type ShownToken = Pick<
   TokenRow,
-  'tokenId' | 'tokenType' | 'analyticsToken' | 'bin' | 'lastFour' | 'expiryMonth' | 'expiryYear' | 'brand' | 'status'
+  | 'tokenId'
+  | 'thirdParty'
+  | 'tokenType'
+  | 'analyticsToken'
+  | 'bin'
+  | 'lastFour'
+  | 'expiryMonth'
+  | 'expiryYear'
+  | 'brand'
+  | 'status'
 >
 
 /** One record, decided. */
@@ -63,7 +72,7 @@ export function toResult(record: RecordOutcome): RecordResult {
   if (reason?.startsWith('scheme_')) result.failed_facet = 'scheme_token'
   if (outcome === 'FAILED') result.reversal_status = 'NONE'
   if (!token) return result
-  if (token.tokenType !== 'ANALYTICS') result.reuse_token = formatReuseToken(token.tokenId)
+  if (token.tokenType !== 'ANALYTICS') result.reuse_token = reuseTokenOf(token)
   if (token.analyticsToken !== null) result.analytics_token = token.analyticsToken
   if (token.bin !== null) result.bin = token.bin
   if (token.lastFour !== null) result.last_four = token.lastFour

@@ -47,6 +47,11 @@ export function provisionId(receipt: string, token: string, ordinal: number): st
   return uuidV5(SCHEME_NAMESPACE, `provision\n${receipt}\n${token}\n${ordinal}`)
 }
 
+/** Where a card has one token of that contract's: as a scope is where it has one of the vault's own. */
+export function contractPlace(tokenScope: string, contract: string): string {
+  return uuidV5(SCHEME_NAMESPACE, `contract\n${tokenScope}\n${contract}`)
+}
+
 /** The event of one change of a scheme token. */
 export function schemeEventId(provision: string, version: number): string {
   return uuidV5(SCHEME_NAMESPACE, `event\n${provision}\n${version}`)

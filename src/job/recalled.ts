@@ -5,7 +5,7 @@ import { assert } from '../errors.ts'
 import type { BinRange } from '../token/bin.ts'
 import { renderPatch, renderPut } from '../token/render.ts'
 import type { ShownScheme } from '../token/scheme.ts'
-import { formatReuseToken, type TokenRow } from '../token/token.ts'
+import { reuseTokenOf, type TokenRow } from '../token/token.ts'
 import type { Kind } from './catalogue.ts'
 import type { FieldReason, ReversalStatus } from './problem.ts'
 
@@ -46,7 +46,7 @@ function recordOf(
   range: BinRange | undefined,
   scheme: ShownScheme | undefined,
 ): Record<string, unknown> {
-  const id = formatReuseToken(token.tokenId)
+  const id = reuseTokenOf(token)
   if (receipt.kind === 'token-lifecycle') return { id, token_status: receipt.outcome ?? token.status }
   if (token.status === 'DELETED') return { reuse_token: id, token_status: 'DELETED' }
   return receipt.kind === 'token-create' ? renderPut(token, range, scheme) : renderPatch(token, range, scheme)

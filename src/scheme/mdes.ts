@@ -226,7 +226,7 @@ export function openMdes(options: MdesOptions): SchemeProvider {
     suspend: (_, reference, urgency) => change('suspend', reference, urgency),
     resume: (_, reference, urgency) => change('unsuspend', reference, urgency),
     delete: (_, reference, urgency) => change('delete', reference, urgency),
-    get,
+    get: (_, reference, urgency) => get(reference, urgency),
     find,
     close: async () => caller.close(),
   }

@@ -9,7 +9,7 @@ import { openMdes } from './mdes.ts'
 import { type Notification, readNotification } from './notification.ts'
 import type { SchemeProvider } from './provider.ts'
 import { type MdesSettings, readSchemeFile, type SchemeSettings, type ThirdPartySettings } from './scheme-file.ts'
-import { openThirdParty, type ThirdPartyProvider } from './third-party.ts'
+import { openThirdParty } from './third-party.ts'
 
 export interface SchemesOptions {
   /** TOKENMILL_SCHEME_FILE; undefined: no provider at all. */
@@ -21,19 +21,26 @@ export interface SchemesOptions {
   share?: number
 }
 
-/** `entityId` and `contract` as `token_context` names them. */
+/** `contract` as `token_context` names it; `entityId` is whose card it is. */
 export interface ThirdPartyContext {
   type: string
   contract: string | undefined
-  entityId: string | undefined
+  entityId: string
+}
+
+export interface ThirdParty {
+  contract: string
+  provider: SchemeProvider
 }
 
 export interface Schemes {
   mdes: SchemeProvider | undefined
   /** The network that makes scheme tokens for cards of that brand. */
   network(brand: string): SchemeProvider | undefined
-  /** By contract where one is named, else the entity's of that type. */
-  thirdParty(context: ThirdPartyContext): ThirdPartyProvider | undefined
+  /** By contract where one is named, else the entity's of that type. A contract that is one entity's serves no other. */
+  thirdParty(context: ThirdPartyContext): ThirdParty | undefined
+  /** The network or third party of that name. */
+  named(name: string): SchemeProvider | undefined
   /** Undefined where there is no network. */
   readNotification: ((authorization: string | undefined, body: unknown) => Notification) | undefined
   close(): Promise<void>
@@ -45,14 +52,17 @@ export function openSchemes(options: SchemesOptions): Schemes {
     options.file === undefined ? { mdes: undefined, thirdParties: [] } : readSchemeFile(options.file)
   const mdes = settings.mdes && openNetwork(settings.mdes, options)
   const thirdParties = new Map(settings.thirdParties.map(one => [one.contract, openContract(one, options)]))
+  const byName = new Map([mdes, ...thirdParties.values()].flatMap(one => (one ? [[one.name, one]] : [])))
   const brands = new Set(settings.mdes?.brands)
   return {
     mdes,
     network: brand => (brands.has(brand) ? mdes : undefined),
     thirdParty: context => {
       const contract = contractOf(settings.thirdParties, context)
-      return contract === undefined ? undefined : thirdParties.get(contract)
+      const provider = thirdParties.get(contract ?? '')
+      return contract === undefined || !provider ? undefined : { contract, provider }
     },
+    named: name => byName.get(name),
     readNotification: notificationReader(settings.mdes),
     close: async () => {
       await Promise.all([mdes, ...thirdParties.values()].map(provider => provider?.close()))
@@ -62,10 +72,10 @@ export function openSchemes(options: SchemesOptions): Schemes {
 
 function contractOf(settings: readonly ThirdPartySettings[], context: ThirdPartyContext): string | undefined {
   const { type, contract, entityId } = context
-  const ofType = settings.filter(one => one.type === type)
+  const open = settings.filter(one => one.type === type && (one.entityId ?? entityId) === entityId)
   // A contract that is named and isn't there is none; another one's cards must not go elsewhere.
-  if (contract !== undefined) return ofType.find(one => one.contract === contract)?.contract
-  return entityId === undefined ? undefined : ofType.find(one => one.entityId === entityId)?.contract
+  if (contract !== undefined) return open.find(one => one.contract === contract)?.contract
+  return open.find(one => one.entityId === entityId)?.contract
 }
 
 function notificationReader(mdes: MdesSettings | undefined): Schemes['readNotification'] {
@@ -89,7 +99,7 @@ function openNetwork(settings: MdesSettings, options: SchemesOptions): SchemePro
   return { ...provider, close: () => provider.close().then(outbound.close) }
 }
 
-function openContract(settings: ThirdPartySettings, options: SchemesOptions): ThirdPartyProvider {
+function openContract(settings: ThirdPartySettings, options: SchemesOptions): SchemeProvider {
   const { outbound, caller } = transport(settings, options)
   const provider = openThirdParty(outbound, caller, settings, options.log)
   return { ...provider, close: () => provider.close().then(outbound.close) }

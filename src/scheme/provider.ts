@@ -1,5 +1,6 @@
-// What the product knows of a scheme-token network: five calls, each repeatable under our id, and a closed set of
-// answers. How a network spells them is its connector's affair; when they are made is the workers'.
+// What the product knows of a scheme-token network, or of a third party that makes reuse tokens: six calls, each
+// repeatable under our id, and a closed set of answers. How they are spelt is its connector's affair; when they are made
+// is the workers'.
 import type { Secret } from '../secret.ts'
 
 export const PROVIDER_STATES = ['INACTIVE', 'ACTIVE', 'SUSPENDED', 'DEACTIVATED'] as const
@@ -7,7 +8,7 @@ export type ProviderState = (typeof PROVIDER_STATES)[number]
 
 /** A scheme token as its network knows it. */
 export interface ProviderToken {
-  /** The network's name of it, at most 64 characters. */
+  /** The network's name of it, at most 64 characters; a third party's token itself, 14 to 255. */
   reference: string
   state: ProviderState
   /** Who suspended it: active again only when the last one lifts. */
@@ -64,7 +65,7 @@ export interface SchemeProvider {
   suspend(id: string, reference: string, urgency: Urgency): Promise<ProviderAnswer<ProviderToken>>
   resume(id: string, reference: string, urgency: Urgency): Promise<ProviderAnswer<ProviderToken>>
   delete(id: string, reference: string, urgency: Urgency): Promise<ProviderAnswer<ProviderToken>>
-  get(reference: string, urgency: Urgency): Promise<ProviderAnswer<ProviderToken>>
+  get(id: string, reference: string, urgency: Urgency): Promise<ProviderAnswer<ProviderToken>>
   /** What became of the provisioning of that id; `done` with undefined: it has no effect and will have none. */
   find(id: string, sought: Sought, urgency: Urgency): Promise<ProviderAnswer<ProviderToken | undefined>>
   close(): Promise<void>

@@ -2,21 +2,12 @@
 // id, finds it by that id, deletes it. It knows no states: their token lives until it is deleted.
 import type { Logger } from '../log.ts'
 import type { Outbound, OutboundAnswer } from '../outbound.ts'
+import { panFault } from '../token/pan.ts'
+import { parseReuseToken } from '../token/token.ts'
 import { type Caller, retryAfterMs } from './call.ts'
-import type { ProviderAnswer, ProvisionCard, Urgency } from './provider.ts'
+import type { ProviderAnswer, ProviderToken, SchemeProvider, Urgency } from './provider.ts'
 import type { ThirdPartySettings } from './scheme-file.ts'
 import { fill, fillPath, pick } from './third-party-format.ts'
-
-export interface ThirdPartyProvider {
-  name: string
-  /** Their token for that card: the value of the reuse token, 14 to 255 printable characters, never the PAN. */
-  create(id: string, card: ProvisionCard, urgency: Urgency): Promise<ProviderAnswer<string>>
-  /** What became of `create`; `done` with undefined: they don't know that id. */
-  find(id: string, urgency: Urgency): Promise<ProviderAnswer<string | undefined>>
-  /** `done` also where the token is gone already. */
-  delete(id: string, token: string, urgency: Urgency): Promise<ProviderAnswer<undefined>>
-  close(): Promise<void>
-}
 
 const TOKEN = /^[!-~]{14,255}$/
 const BYTES_MAX = 64 * 1024
@@ -28,7 +19,7 @@ export function openThirdParty(
   caller: Caller,
   settings: ThirdPartySettings,
   log: Logger,
-): ThirdPartyProvider {
+): SchemeProvider {
   const { format, credentials } = settings
   const name = `third-party ${settings.contract}`
 
@@ -79,9 +70,31 @@ export function openThirdParty(
     log.error({ provider: name, endpoint }, 'the token of a third party could not be read; see its format')
   }
 
+  /** Its reference is what callers will name the card by: nothing that could be taken for a card, or for one of ours. */
+  function read(json: unknown): ProviderToken | undefined {
+    const token = pick(json, format.token)
+    if (typeof token !== 'string' || !TOKEN.test(token)) return undefined
+    if (panFault(token) === undefined || parseReuseToken(token) !== undefined) return undefined
+    return { ...PLAIN, reference: token }
+  }
+
+  async function find(id: string, urgency: Urgency): Promise<ProviderAnswer<ProviderToken | undefined>> {
+    const asked = await ask('find', { id }, undefined, urgency)
+    if ('failed' in asked) return asked.failed
+    if (asked.answer.status === 404) return { answer: 'done', value: undefined }
+    if (!isSuccess(asked.answer)) return failureOf(asked.answer, asked.json, 'find')
+    const found = pick(asked.json, format.found)
+    // An empty list, or nothing at all: they don't know it.
+    if (found === undefined || found === null) return { answer: 'done', value: undefined }
+    const token = read(found)
+    if (token) return { answer: 'done', value: token }
+    unreadable('find')
+    return { answer: 'again', once: true }
+  }
+
   return {
     name,
-    create: async (id, card, urgency) => {
+    provision: async (id, card, urgency) => {
       const pan = card.pan.reveal()
       const body = fill(format.body, {
         id,
@@ -94,34 +107,37 @@ export function openThirdParty(
       const asked = await ask('create', { id }, body, urgency)
       if ('failed' in asked) return asked.failed
       if (!isSuccess(asked.answer)) return failureOf(asked.answer, asked.json, 'create')
-      const token = pick(asked.json, format.token)
-      if (typeof token === 'string' && TOKEN.test(token) && !token.includes(pan))
-        return { answer: 'done', value: token }
+      const token = read(asked.json)
+      if (token && !token.reference.includes(pan)) return { answer: 'done', value: token }
       unreadable('create')
       return { answer: 'unknown' }
     },
-    find: async (id, urgency) => {
-      const asked = await ask('find', { id }, undefined, urgency)
-      if ('failed' in asked) return asked.failed
-      if (asked.answer.status === 404) return { answer: 'done', value: undefined }
-      if (!isSuccess(asked.answer)) return failureOf(asked.answer, asked.json, 'find')
-      const found = pick(asked.json, format.found)
-      // An empty list, or nothing at all: they don't know it.
-      if (found === undefined || found === null) return { answer: 'done', value: undefined }
-      const token = pick(found, format.token)
-      if (typeof token === 'string' && TOKEN.test(token)) return { answer: 'done', value: token }
-      unreadable('find')
-      return { answer: 'again', once: true }
+    find: (id, _sought, urgency) => find(id, urgency),
+    get: async (id, reference, urgency) => {
+      const found = await find(id, urgency)
+      if (found.answer !== 'done') return found
+      return found.value?.reference === reference
+        ? { answer: 'done', value: found.value }
+        : { answer: 'refused', reason: 'token_unknown' }
     },
     delete: async (id, token, urgency) => {
       const asked = await ask('delete', { id, token }, undefined, urgency)
       if ('failed' in asked) return asked.failed
       const gone = isSuccess(asked.answer) || asked.answer.status === 404 || asked.answer.status === 410
-      return gone ? { answer: 'done', value: undefined } : failureOf(asked.answer, asked.json, 'delete')
+      const value: ProviderToken = { ...PLAIN, reference: token, state: 'DEACTIVATED' }
+      return gone ? { answer: 'done', value } : failureOf(asked.answer, asked.json, 'delete')
     },
+    suspend: async () => STATELESS,
+    resume: async () => STATELESS,
     close: async () => caller.close(),
   }
 }
+
+const STATELESS = { answer: 'refused', reason: 'token_state' } as const
+const PLAIN = {
+  ...{ state: 'ACTIVE', suspendedBy: [], number: undefined, expiryMonth: undefined, expiryYear: undefined },
+  par: undefined,
+} as const satisfies Omit<ProviderToken, 'reference'>
 
 const isSuccess = ({ status }: OutboundAnswer) => status >= 200 && status < 300
 

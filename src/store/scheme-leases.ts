@@ -134,10 +134,12 @@ export async function tell(
     last_four = $9, expiry_month = $10, expiry_year = $11, par = $12, card = $13, card_version = $14, refusal = $15, asked = $16,
     due_at = case when t.retired_at is null or $4 in ('DELETED', 'VOID') then $17::timestamptz
       else coalesce($17::timestamptz, $3::timestamptz) end,
-    attempts = $18, checked_at = $19, current = t.current and $4 <> 'VOID', lease = null, version = t.version + 1, updated_at = $3
+    attempts = $18, checked_at = $19, current = t.current and $4 <> 'VOID', lease = null, version = t.version + 1, updated_at = $3,
+    fingerprint = case when $4 in ('DELETED', 'VOID') then null else t.fingerprint end
   where t.provision_id = $1 and t.lease = $2 and not exists (
     select from tokenmill.scheme_token as other
     where other.provider = t.provider and other.reference = $5 and other.provision_id <> $1
+    and not (other.third_party and other.state = 'DELETED')
   ) returning *
 ), settled as (
   update tokenmill.scheme_intent as i set state = $21, refusal = $22, updated_at = $3 from told

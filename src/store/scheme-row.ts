@@ -18,6 +18,10 @@ export interface StoredScheme extends SchemeRow {
   dueAt: number | null
   attempts: number
   checkedAt: number | null
+  /** Makes a reuse token of a third party's, which no token shows as its scheme token. */
+  thirdParty: boolean
+  /** Of the card under its contract, while it may come to a token. */
+  fingerprint: Buffer | null
   createdAt: number
   updatedAt: number
 }
@@ -49,6 +53,8 @@ export interface Row {
   due_at: number | null
   attempts: number
   checked_at: number | null
+  third_party: boolean
+  fingerprint: Buffer | null
   version: number
   created_at: number
   updated_at: number
@@ -56,7 +62,7 @@ export interface Row {
 
 export const COLUMNS = `provision_id, token_id, token_scope, client_id, provider, current, background, state, reference, suspended_by,
 sealed, seal_version, last_four, expiry_month, expiry_year, par, card, card_version, refusal, retired_at, asked, last_intent,
-lease, due_at, attempts, checked_at, version, created_at, updated_at`
+lease, due_at, attempts, checked_at, third_party, fingerprint, version, created_at, updated_at`
 
 export function schemeOf(row: Row): StoredScheme {
   return {
@@ -86,6 +92,8 @@ export function schemeOf(row: Row): StoredScheme {
     dueAt: row.due_at,
     attempts: row.attempts,
     checkedAt: row.checked_at,
+    thirdParty: row.third_party,
+    fingerprint: row.fingerprint,
     version: row.version,
     createdAt: row.created_at,
     updatedAt: row.updated_at,

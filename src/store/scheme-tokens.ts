@@ -73,9 +73,11 @@ export type NewScheme = Pick<
   | 'cardVersion'
   | 'dueAt'
   | 'createdAt'
->
+> &
+  Partial<Pick<StoredScheme, 'thirdParty' | 'fingerprint'>>
 
 const moment = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString())
+const binary = (bytes: Buffer | null | undefined) => (bytes ? `\\x${bytes.toString('hex')}` : null)
 const NEW: readonly Column<NewScheme>[] = [
   { name: 'provision_id', type: 'uuid', text: row => row.provisionId, plain: true },
   { name: 'token_id', type: 'uuid', text: row => row.tokenId, plain: true },
@@ -83,23 +85,30 @@ const NEW: readonly Column<NewScheme>[] = [
   { name: 'client_id', type: 'text', text: row => row.clientId, plain: true },
   { name: 'provider', type: 'text', text: row => row.provider, plain: false },
   { name: 'background', type: 'boolean', text: row => (row.background ? 't' : 'f'), plain: true },
-  { name: 'card', type: 'bytea', text: row => (row.card ? `\\x${row.card.toString('hex')}` : null), plain: false },
+  { name: 'card', type: 'bytea', text: row => binary(row.card), plain: false },
   { name: 'card_version', type: 'smallint', text: row => row.cardVersion, plain: true },
+  { name: 'third_party', type: 'boolean', text: row => (row.thirdParty ? 't' : 'f'), plain: true },
+  { name: 'fingerprint', type: 'bytea', text: row => binary(row.fingerprint), plain: false },
   { name: 'due_at', type: 'timestamptz', text: row => moment(row.dueAt), plain: false },
   { name: 'created_at', type: 'timestamptz', text: row => moment(row.createdAt), plain: false },
 ]
 const NEW_NAMES = NEW.map(({ name }) => name).join(', ')
 
-/** Makes these, PENDING, the current ones of their tokens; what was current before must have been displaced. */
-export async function insertAll(db: Db, schemes: readonly NewScheme[]): Promise<void> {
-  if (schemes.length === 0) return
+/**
+ * Makes these, PENDING, the current ones of their tokens; what was current before must have been displaced. A third
+ * party's is left out where its card has got one meanwhile: answers how many were made.
+ */
+export async function insertAll(db: Db, schemes: readonly NewScheme[]): Promise<number> {
+  if (schemes.length === 0) return 0
   const { shape, source, values } = rowSet(NEW, schemes)
-  await db.query({
+  const { count } = await db.query({
     name: `scheme-insert-${shape}`,
     text: `insert into tokenmill.scheme_token (${NEW_NAMES}, current, state, version, updated_at)
-select ${NEW_NAMES}, true, 'PENDING', 1, created_at from ${source}`,
+select ${NEW_NAMES}, not third_party, 'PENDING', 1, created_at from ${source}
+on conflict (fingerprint) where fingerprint is not null and retired_at is null do nothing`,
     values,
   })
+  return count
 }
 
 /** Their tokens are to show others: those of which nothing is to be left. */

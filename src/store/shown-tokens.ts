@@ -1,8 +1,9 @@
 // Tokens as the reader role may see them: what can be shown of a card, and nothing that it could be found by. What a
 // reader may not select is null here; rows that are to be written are tokens.ts.
 import type { TokenRow } from '../token/token.ts'
-import { plains } from './columns.ts'
+import { plains, texts } from './columns.ts'
 import type { Db } from './pool.ts'
+import { thirdPartyOf } from './tokens.ts'
 
 interface Row {
   token_id: string
@@ -20,6 +21,8 @@ interface Row {
   card_brand: string | null
   bin_range: number | null
   analytics_token: string | null
+  third_party_type: string | null
+  third_party_token: string | null
   token_expiry_date: string | null
   created_at: number
   updated_at: number
@@ -28,8 +31,8 @@ interface Row {
 }
 
 const COLUMNS = `token_id, token_scope, status, suspended_reason, token_type, bin, last_four, expiry_month, expiry_year,
-card_holder_name, card_holder_email, brand, card_brand, bin_range, analytics_token, token_expiry_date, created_at, updated_at,
-version, last_receipt`
+card_holder_name, card_holder_email, brand, card_brand, bin_range, analytics_token, third_party_type, third_party_token, token_expiry_date,
+created_at, updated_at, version, last_receipt`
 
 const HIDDEN = {
   fingerprint: null,
@@ -63,6 +66,16 @@ cross join lateral (select ${COLUMNS} from tokenmill.token where token_id = want
   return rows.map(tokenOf)
 }
 
+/** Live tokens of third parties by that name. */
+export async function findByThirdParty(db: Db, name: string): Promise<TokenRow[]> {
+  const { rows } = await db.query<Row>({
+    name: 'shown-tokens-by-third-party',
+    text: `select ${COLUMNS} from tokenmill.token where third_party_token = any($1::text[]) and status <> 'DELETED'`,
+    values: [texts([name])],
+  })
+  return rows.map(tokenOf)
+}
+
 function tokenOf(row: Row): TokenRow {
   return {
     ...HIDDEN,
@@ -81,6 +94,7 @@ function tokenOf(row: Row): TokenRow {
     cardBrand: row.card_brand,
     binRange: row.bin_range,
     analyticsToken: row.analytics_token,
+    thirdParty: thirdPartyOf(row),
     tokenExpiryDate: row.token_expiry_date,
     createdAt: row.created_at,
     updatedAt: row.updated_at,

@@ -1,6 +1,6 @@
 // The token table: found by card or by id, saved as sets. One statement per table and chunk; a single job is a set of one.
-import type { BatchMark, TokenRow } from '../token/token.ts'
-import { byteas, type Column, plains, rowSet } from './columns.ts'
+import type { BatchMark, ThirdPartyName, TokenRow } from '../token/token.ts'
+import { byteas, type Column, plains, rowSet, texts } from './columns.ts'
 import { type Db, LostRace } from './pool.ts'
 
 /** A token as it lies in the store: what the rules know, and the version of the key it is sealed under. */
@@ -30,6 +30,8 @@ interface Row {
   card_brand: string | null
   bin_range: number | null
   analytics_token: string | null
+  third_party_type: string | null
+  third_party_token: string | null
   token_expiry_date: string | null
   created_at: number
   updated_at: number
@@ -78,6 +80,8 @@ const COLUMNS: readonly Column<StoredToken>[] = [
   column('card_brand', 'text', t => t.cardBrand),
   column('bin_range', 'integer', t => t.binRange),
   column('analytics_token', 'text', t => t.analyticsToken),
+  column('third_party_type', 'text', t => t.thirdParty?.type ?? null),
+  column('third_party_token', 'text', t => t.thirdParty?.token ?? null, false),
   column('token_expiry_date', 'date', t => t.tokenExpiryDate),
   column('created_at', 'timestamptz', t => moment(t.createdAt), false),
   column('updated_at', 'timestamptz', t => moment(t.updatedAt), false),
@@ -89,6 +93,14 @@ const COLUMNS: readonly Column<StoredToken>[] = [
   column('batch_lines', 'jsonb', t => (t.mark?.lines ? JSON.stringify(t.mark.lines) : null), false),
 ]
 const NAMES = COLUMNS.map(({ name }) => name).join(', ')
+
+/** Of a row's columns. */
+export function thirdPartyOf({
+  third_party_type: type,
+  third_party_token: token,
+}: Pick<Row, 'third_party_type' | 'third_party_token'>): ThirdPartyName | null {
+  return type === null || token === null ? null : { type, token }
+}
 
 function tokenOf(row: Row): StoredToken {
   return {
@@ -113,6 +125,7 @@ function tokenOf(row: Row): StoredToken {
     cardBrand: row.card_brand,
     binRange: row.bin_range,
     analyticsToken: row.analytics_token,
+    thirdParty: thirdPartyOf(row),
     tokenExpiryDate: row.token_expiry_date,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
@@ -149,6 +162,17 @@ export async function findByFingerprints(db: Db, fingerprints: readonly Buffer[]
 /** Tokens by id, deleted ones included. */
 export async function findByIds(db: Db, tokenIds: readonly string[]): Promise<StoredToken[]> {
   const { rows } = await db.query<Row>({ name: 'tokens-by-id', text: FIND_BY_ID, values: [plains(tokenIds)] })
+  return rows.map(tokenOf)
+}
+
+/** Live tokens that third parties made, by their names for them; one name may be that of several. */
+export async function findByThirdParty(db: Db, names: readonly string[]): Promise<StoredToken[]> {
+  if (names.length === 0) return []
+  const { rows } = await db.query<Row>({
+    name: 'tokens-by-third-party',
+    text: `select ${NAMES} from tokenmill.token where third_party_token = any($1::text[]) and status <> 'DELETED'`,
+    values: [texts(names)],
+  })
   return rows.map(tokenOf)
 }
 

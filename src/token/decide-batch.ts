@@ -47,6 +47,7 @@ function firstStands(row: TokenRow, { given, card, context, batch, field }: Line
     tokenId: row.tokenId,
     createdAt: row.createdAt,
     version: row.version,
+    thirdParty: row.thirdParty,
     sealed: isReusable(fresh.tokenType) ? row.sealed : null,
   }
   return changed(draft, context, fresh.mark, 'DUPLICATE')

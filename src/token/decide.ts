@@ -37,8 +37,14 @@ export function create(row: TokenRow | undefined, given: Given, card: CardFacts,
  * PATCH. `given` is the fields inside the card overridden by those beside it; `card` is there where a PAN was given,
  * and whether another live token has that PAN was asked before.
  */
-export function update(row: TokenRow, { card, ...given }: Given & { card?: CardFacts }, context: Moment): Verdict {
+export function update(
+  row: TokenRow,
+  { card, ...given }: Given & { card?: CardFacts },
+  context: Moment & { field?: string },
+): Verdict {
   if (row.status === 'DELETED') return refuse('token_not_found', 'body.id')
+  // Whose card it is only the third party knows.
+  if (card && row.thirdParty) return refuse('third_party_card', context.field ?? 'body.encrypted_card')
   const wrong = pastRefusal(given, context.now) ?? namedRefusal(given, row) ?? (card && namedRefusal(given, card))
   if (wrong) return wrong
   const draft = { ...row }

@@ -5,7 +5,7 @@ import { isExpired } from './card.ts'
 import { addType, type Given, isAnalytic } from './facet.ts'
 import { follow, type Standing } from './lifecycle.ts'
 import { type BatchLine, firstMark } from './mark.ts'
-import type { TokenRow, TokenType } from './token.ts'
+import type { ThirdPartyName, TokenRow, TokenType } from './token.ts'
 import type { Moment } from './verdict.ts'
 
 /** What is known of a card within a scope once its number has been hashed and looked up. */
@@ -24,6 +24,8 @@ export interface CreateContext extends Moment {
   /** For a token that isn't there yet. */
   tokenId: string
   tokenScope: string
+  /** For a token that a third party has made. */
+  thirdParty?: ThirdPartyName | undefined
   /** What a refusal of the card names; `body.encrypted_card` unless said otherwise. */
   field?: string
   batch?: BatchLine
@@ -59,6 +61,7 @@ export function freshRow(given: Given, card: CardFacts, context: CreateContext):
     cardBrand: given.cardBrand ?? null,
     binRange: card.binRange,
     analyticsToken: isAnalytic(tokenType) ? analyticsTokenOf(card) : null,
+    thirdParty: context.thirdParty ?? null,
     tokenExpiryDate: given.tokenExpiryDate ?? null,
     createdAt: now,
     updatedAt: now,

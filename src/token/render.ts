@@ -4,7 +4,7 @@ import type { BinRange } from './bin.ts'
 import { isCurrency } from './currency.ts'
 import { isAnalytic, isReusable } from './facet.ts'
 import { renderScheme, type SchemeRecord, type ShownScheme } from './scheme.ts'
-import { formatReuseToken, type TokenRow, type TokenStatus } from './token.ts'
+import { reuseTokenOf, type TokenRow, type TokenStatus } from './token.ts'
 
 export interface BinDetails {
   bin?: string
@@ -95,15 +95,15 @@ export function renderPatch(
 }
 
 /** The answer of a `token-lifecycle` job; over HTTP it is 204 without a body. */
-export function renderLifecycle({ tokenId, status }: TokenRow): { id: string; token_status: TokenStatus } {
-  return { id: formatReuseToken(tokenId), token_status: status }
+export function renderLifecycle(row: Pick<TokenRow, 'tokenId' | 'thirdParty' | 'status'>) {
+  return { id: reuseTokenOf(row), token_status: row.status }
 }
 
 function namesOf(row: TokenRow) {
   return {
-    reuse_token: isReusable(row.tokenType) ? formatReuseToken(row.tokenId) : undefined,
+    reuse_token: isReusable(row.tokenType) ? reuseTokenOf(row) : undefined,
     analytics_token: isAnalytic(row.tokenType) ? (row.analyticsToken ?? undefined) : undefined,
-    reuse_token_type: 'INTERNAL',
+    reuse_token_type: row.thirdParty?.type ?? 'INTERNAL',
     token_scope: row.tokenScope,
   }
 }

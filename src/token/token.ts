@@ -32,6 +32,8 @@ export interface TokenRow {
   /** Id of the BIN range that told about the issuer. */
   binRange: number | null
   analyticsToken: string | null
+  /** A third party made the reuse token, and keeps the card; null for the vault's own. */
+  thirdParty: ThirdPartyName | null
   /** YYYY-MM-DD. */
   tokenExpiryDate: string | null
   /** ms since the epoch, as is `updatedAt`. */
@@ -42,6 +44,14 @@ export interface TokenRow {
   lastReceipt: string | null
   /** The batch that last wrote this row; null after any other write. */
   mark: BatchMark | null
+}
+
+/** A reuse token that isn't the vault's own. */
+export interface ThirdPartyName {
+  /** As `reuse_token_type` says it. */
+  type: string
+  /** Theirs, 14 to 255 printable characters. */
+  token: string
 }
 
 /** Which line of a batch gave which field of a row (mark.ts). */
@@ -81,6 +91,11 @@ function valuesOf(alphabet: string): Uint8Array {
     values[letter.toLowerCase().charCodeAt(0)] = value
   }
   return values
+}
+
+/** What callers name the token by. */
+export function reuseTokenOf({ tokenId, thirdParty }: Pick<TokenRow, 'tokenId' | 'thirdParty'>): string {
+  return thirdParty?.token ?? formatReuseToken(tokenId)
 }
 
 /** `t` and 26 upper-case Crockford base32 characters of the UUID's 128 bits. `uuid` is well-formed and lower-case. */

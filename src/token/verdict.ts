@@ -29,7 +29,7 @@ export interface Moment {
 }
 
 export function needsSeal(row: TokenRow): boolean {
-  return row.status !== 'DELETED' && isReusable(row.tokenType) && row.sealed === null
+  return row.status !== 'DELETED' && isReusable(row.tokenType) && row.thirdParty === null && row.sealed === null
 }
 
 export function created(row: TokenRow): Decided {

@@ -1,6 +1,6 @@
 // A worker's inside in the test's own process: jobs walk the real line over a real store, the network is scripted, the
 // clock can be put forward, and the process can be made to die at any moment that the store or the network sees.
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { readSystemKey } from '../../src/cli/system-clients.ts'
 import type { Kind } from '../../src/job/catalogue.ts'
 import { envelopeDigest } from '../../src/job/digest.ts'
@@ -30,6 +30,8 @@ export class Died extends Error {
 
 export interface World {
   network: ScriptedNetwork
+  /** Makes reuse tokens of type `THIRD_PARTY_1`, for whatever contract but `NO_CONTRACT`. */
+  thirdParty: ScriptedNetwork
   deps: Deps
   /** Results and events in the order in which they were told. */
   told: (Result | ResultEvent)[]
@@ -75,9 +77,24 @@ interface Process {
   left: number
 }
 
-export async function openWorld(installation: Installation): Promise<World> {
+export const CONTRACT = '6e1f0c3a-8d52-4b7e-9a10-2f4c5d6e7f80'
+const THIRD_PARTY = `third-party ${CONTRACT}`
+
+/** `oneTokenPerCard`: the third party has but one for each card, whoever asks. */
+export async function openWorld(
+  installation: Installation,
+  { oneTokenPerCard = false }: { oneTokenPerCard?: boolean } = {},
+): Promise<World> {
   const { vault, credentials, session } = installation
   const network = openNetwork()
+  const thirdParty = openNetwork({
+    name: THIRD_PARTY,
+    referenceOf: (id, pan) =>
+      `ext_${createHash('sha256')
+        .update(oneTokenPerCard ? pan : id)
+        .digest('hex')
+        .slice(0, 24)}`,
+  })
   let ahead = 0
   const clock = () => Date.now() + ahead
   const told: World['told'] = []
@@ -116,10 +133,19 @@ export async function openWorld(installation: Installation): Promise<World> {
       if (begun.left < 0) throw new Died()
     }
     const mdes = mortalNetwork(network.provider, live)
+    const theirs = mortalNetwork(thirdParty.provider, live)
     begun.deps = {
       ...{ settings, queues, ring: vault.ring, directory, clock, metrics, log, announcer },
       store: mortalStore(vault.store, live),
-      outside: { schemes: { mdes, network: () => mdes }, signingKey },
+      outside: {
+        schemes: {
+          network: () => mdes,
+          named: name => (name === THIRD_PARTY ? theirs : mdes),
+          thirdParty: ({ type, contract = CONTRACT }) =>
+            type === 'THIRD_PARTY_1' && contract === CONTRACT ? { contract, provider: theirs } : undefined,
+        },
+        signingKey,
+      },
     }
     return begun
   }
@@ -162,7 +188,7 @@ export async function openWorld(installation: Installation): Promise<World> {
   }
 
   const world: World = {
-    ...{ network, told, queued, resultOf },
+    ...{ network, thirdParty, told, queued, resultOf },
     get deps() {
       return running.deps
     },

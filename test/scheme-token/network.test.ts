@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openInbox } from '../../producers/results.ts'
 import type { ResultEvent } from '../../src/job/result.ts'
 import { openLog } from '../../src/log.ts'
+import { CONTRACT } from '../../src/simulate/scheme-keys.ts'
 import { CARD, type Caller, openGatewayFor } from '../gateway/bundle.ts'
 import { numberedPan, outcomePan } from '../scheme/bundle.ts'
 import { describeStore } from '../support/engines.ts'
@@ -146,4 +147,25 @@ describeStore('scheme tokens over HTTP', engine => {
     await networked.simulator.restart()
     await until(async () => (await networked.simulator.stats()).tokens.live === live - 1, { ms: 30_000 })
   }, 60_000)
+
+  it('stand beside third-party tokens, which are named as the third party names them', async () => {
+    const made = await gateway.put(
+      { cardNumber: nextPan(), expiryMonth: 12, expiryYear: 2031 },
+      {
+        ...{ reuse_token_type: 'THIRD_PARTY_1', reuse_token_details: { expiry_month: 12, expiry_year: 2031 } },
+        token_context: { payment_provider_contract: CONTRACT },
+      },
+    )
+    expect(made).toMatchObject({ status: 200, body: { reuse_token_type: 'THIRD_PARTY_1' } })
+    const path = `${CARD}/${made.body['reuse_token']}`
+    const { thirdParty } = await networked.simulator.stats()
+    expect((await gateway.call('GET', path)).body).toMatchObject({
+      ...{ reuse_token: made.body['reuse_token'], reuse_token_type: 'THIRD_PARTY_1', token_status: 'ACTIVE' },
+    })
+    expect(await gateway.call('PATCH', `${path}/suspend`)).toMatchObject({ status: 204 })
+    expect((await gateway.call('GET', path)).body).toMatchObject({ token_status: 'SUSPENDED' })
+    expect(await gateway.call('DELETE', path)).toMatchObject({ status: 204 })
+    expect(await gateway.call('GET', path)).toMatchObject({ status: 404 })
+    await until(async () => (await networked.simulator.stats()).thirdParty.live === thirdParty.live - 1)
+  })
 })

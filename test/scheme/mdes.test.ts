@@ -197,7 +197,7 @@ describe('a token', () => {
     ] as const)
       expect(tokenOf(await mdes[act](newId(), reference, 'interactive')).state).toBe(state)
     expect(await mdes.resume(newId(), reference, 'interactive')).toEqual({ answer: 'refused', reason: 'token_state' })
-    expect(tokenOf(await mdes.get(reference, 'interactive')).state).toBe('DEACTIVATED')
+    expect(tokenOf(await mdes.get(newId(), reference, 'interactive')).state).toBe('DEACTIVATED')
   })
 
   it('that the issuer suspended too is active only when the last suspension is lifted', async () => {
@@ -209,7 +209,7 @@ describe('a token', () => {
     expect(tokenOf(await mdes.resume(newId(), reference, 'interactive'))).toMatchObject(resumed)
     expect(tokenOf(await mdes.resume(newId(), reference, 'interactive'))).toMatchObject(resumed)
     await bundle.control(reference, { do: 'resume', by: 'ISSUER' })
-    expect(tokenOf(await mdes.get(reference, 'interactive')).state).toBe('ACTIVE')
+    expect(tokenOf(await mdes.get(newId(), reference, 'interactive')).state).toBe('ACTIVE')
   })
 
   it('that nobody knows is refused', async () => {
@@ -218,7 +218,7 @@ describe('a token', () => {
         answer: 'refused',
         reason: 'token_unknown',
       })
-    expect(await bundle.mdes.get('DSIMMC00', 'bulk')).toEqual({ answer: 'refused', reason: 'token_unknown' })
+    expect(await bundle.mdes.get(newId(), 'DSIMMC00', 'bulk')).toEqual({ answer: 'refused', reason: 'token_unknown' })
   })
 })
 
@@ -243,7 +243,7 @@ describe('the network', () => {
     const away = await openSchemeBundle()
     await away.simulator.close()
     for (let call = 0; call < 10; call += 1)
-      expect(await away.mdes.get('DSIMMC00', 'bulk')).toEqual({ answer: 'again', once: false })
+      expect(await away.mdes.get(newId(), 'DSIMMC00', 'bulk')).toEqual({ answer: 'again', once: false })
     const kept = await away.mdes.provision(newId(), card(freshPan()), 'interactive')
     expect(kept).toMatchObject({ answer: 'again', afterMs: expect.any(Number) })
     await away.schemes.close()
@@ -253,7 +253,7 @@ describe('the network', () => {
   it('that has had enough: again, with 429 counted, and the pace falls', async () => {
     const narrow = await openSchemeBundle({ ratePerSecond: 20, mdes: { ratePerSecond: 1_000 } })
     try {
-      const answers = await Promise.all(Array.from({ length: 60 }, () => narrow.mdes.get('DSIMMC00', 'bulk')))
+      const answers = await Promise.all(Array.from({ length: 60 }, () => narrow.mdes.get(newId(), 'DSIMMC00', 'bulk')))
       const again = answers.filter(({ answer }) => answer === 'again').length
       expect(again).toBeGreaterThan(0)
       expect(again).toBe((await narrow.stats()).counts['throttled'])

@@ -90,7 +90,7 @@ describe('a notification', () => {
   it('comes late, comes twice under one id, and comes again until it is taken', async () => {
     const index = received.length
     const reference = await provision(outcomePan(11))
-    expect(tokenOf(await bundle.mdes.get(reference, 'interactive')).state).toBe('ACTIVE')
+    expect(tokenOf(await bundle.mdes.get(newId(), reference, 'interactive')).state).toBe('ACTIVE')
     expect(await next(index)).toMatchObject({ tokens: [{ reference, state: 'SUSPENDED' }] })
     answers = [503]
     await bundle.control(reference, { do: 'notify', times: 2 })
@@ -104,7 +104,7 @@ describe('a notification', () => {
     const index = received.length
     await bundle.control(reference, { do: 'suspend', notify: false })
     expect(received).toHaveLength(index)
-    expect(tokenOf(await bundle.mdes.get(reference, 'bulk'))).toMatchObject({ suspendedBy: ['ISSUER'] })
+    expect(tokenOf(await bundle.mdes.get(newId(), reference, 'bulk'))).toMatchObject({ suspendedBy: ['ISSUER'] })
   })
 
   it('without the secret, or with another, is nobody’s', async () => {

@@ -116,9 +116,12 @@ describe('the settings', () => {
     expect(schemes.network('MASTERCARD')).toBe(schemes.mdes)
     expect(schemes.network('VISA')).toBeUndefined()
     const type = 'THIRD_PARTY_1'
-    const ours = schemes.thirdParty({ type, contract: CONTRACT, entityId: undefined })
-    expect(ours?.name).toBe(`third-party ${CONTRACT}`)
-    expect(schemes.thirdParty({ type, contract: undefined, entityId })).toBe(ours)
+    const ours = schemes.thirdParty({ type, contract: CONTRACT, entityId })
+    expect(ours).toMatchObject({ contract: CONTRACT, provider: { name: `third-party ${CONTRACT}` } })
+    expect(schemes.named(`third-party ${CONTRACT}`)).toBe(ours?.provider)
+    expect(schemes.thirdParty({ type, contract: undefined, entityId })).toEqual(ours)
+    // Whoever knows a contract's name has no right to it by that.
+    expect(schemes.thirdParty({ type, contract: CONTRACT, entityId: CONTRACT })).toBeUndefined()
     expect(schemes.thirdParty({ type: 'THIRD_PARTY_2', contract: CONTRACT, entityId })).toBeUndefined()
     // A contract that isn't there isn't replaced by the entity's.
     expect(schemes.thirdParty({ type, contract: entityId, entityId })).toBeUndefined()

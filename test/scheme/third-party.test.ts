@@ -5,33 +5,39 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openLog } from '../../src/log.ts'
 import { openOutbound } from '../../src/outbound.ts'
 import { openCaller } from '../../src/scheme/call.ts'
-import { openThirdParty, type ThirdPartyProvider } from '../../src/scheme/third-party.ts'
+import type { SchemeProvider } from '../../src/scheme/provider.ts'
+import { openThirdParty } from '../../src/scheme/third-party.ts'
 import { fill, ThirdPartyFormat } from '../../src/scheme/third-party-format.ts'
 import { Secret } from '../../src/secret.ts'
 import { CONTRACT } from '../../src/simulate/scheme-keys.ts'
 import { card, newId, numberedPan, openSchemeBundle, outcomePan, type SchemeBundle, SHORT_MS } from './bundle.ts'
 
+const NOBODY = { card: undefined, taken: [] }
+const theirs = (reference: unknown, state = 'ACTIVE') => expect.objectContaining({ reference, state })
+
 let bundle: SchemeBundle
-let provider: ThirdPartyProvider
+let provider: SchemeProvider
 beforeAll(async () => {
   bundle = await openSchemeBundle({ timeoutMs: SHORT_MS })
-  const found = bundle.schemes.thirdParty({ type: 'THIRD_PARTY_1', contract: CONTRACT, entityId: undefined })
+  const found = bundle.schemes.thirdParty({ type: 'THIRD_PARTY_1', contract: CONTRACT, entityId: CONTRACT })
   if (found === undefined) throw new Error('there is no such contract')
-  provider = found
+  provider = found.provider
 })
 afterAll(() => bundle?.close())
 
 describe('a third-party token', () => {
   it('is made once per id, found by it, and gone when deleted', async () => {
     const id = newId()
-    const made = await provider.create(id, card(numberedPan(1)), 'interactive')
-    expect(made).toEqual({ answer: 'done', value: expect.stringMatching(/^ext_[0-9a-f]{32}$/) })
-    expect(await provider.create(id, card(numberedPan(1)), 'interactive')).toEqual(made)
-    expect(await provider.find(id, 'interactive')).toEqual(made)
-    const token = made.answer === 'done' ? made.value : ''
+    const made = await provider.provision(id, card(numberedPan(1)), 'interactive')
+    expect(made).toEqual({ answer: 'done', value: theirs(expect.stringMatching(/^ext_[0-9a-f]{32}$/)) })
+    expect(await provider.provision(id, card(numberedPan(1)), 'interactive')).toEqual(made)
+    expect(await provider.find(id, NOBODY, 'interactive')).toEqual(made)
+    const token = made.answer === 'done' ? made.value.reference : ''
+    expect(await provider.get(id, token, 'bulk')).toEqual(made)
     for (let time = 0; time < 2; time += 1)
-      expect(await provider.delete(id, token, 'bulk')).toEqual({ answer: 'done', value: undefined })
-    expect(await provider.find(id, 'bulk')).toEqual({ answer: 'done', value: undefined })
+      expect(await provider.delete(id, token, 'bulk')).toEqual({ answer: 'done', value: theirs(token, 'DEACTIVATED') })
+    expect(await provider.get(id, token, 'bulk')).toEqual({ answer: 'refused', reason: 'token_unknown' })
+    expect(await provider.find(id, NOBODY, 'bulk')).toEqual({ answer: 'done', value: undefined })
     expect((await bundle.stats()).thirdParty).toMatchObject({ all: 1, live: 0 })
   })
 
@@ -43,16 +49,19 @@ describe('a third-party token', () => {
     [outcomePan(9), { answer: 'again', once: false }],
   ])('%s ends as the configured table says', async (pan, expected) => {
     const id = newId()
-    expect(await provider.create(id, card(pan), 'interactive')).toMatchObject(expected)
-    expect(await provider.find(id, 'interactive')).toEqual({ answer: 'done', value: undefined })
+    expect(await provider.provision(id, card(pan), 'interactive')).toMatchObject(expected)
+    expect(await provider.find(id, NOBODY, 'interactive')).toEqual({ answer: 'done', value: undefined })
   })
 
   it('whose answer was lost is unknown, and found if it was made', async () => {
     const [made, unmade] = [newId(), newId()]
-    expect(await provider.create(made, card(outcomePan(2)), 'interactive')).toEqual({ answer: 'unknown' })
-    expect(await provider.find(made, 'interactive')).toMatchObject({ answer: 'done', value: expect.any(String) })
-    expect(await provider.create(unmade, card(outcomePan(3)), 'interactive')).toEqual({ answer: 'unknown' })
-    expect(await provider.find(unmade, 'interactive')).toEqual({ answer: 'done', value: undefined })
+    expect(await provider.provision(made, card(outcomePan(2)), 'interactive')).toEqual({ answer: 'unknown' })
+    expect(await provider.find(made, NOBODY, 'interactive')).toMatchObject({
+      answer: 'done',
+      value: { reference: expect.any(String) },
+    })
+    expect(await provider.provision(unmade, card(outcomePan(3)), 'interactive')).toEqual({ answer: 'unknown' })
+    expect(await provider.find(unmade, NOBODY, 'interactive')).toEqual({ answer: 'done', value: undefined })
     expect((await bundle.stats()).thirdParty.cardsWithSeveralLiveTokens).toBe(0)
   })
 })
@@ -70,7 +79,7 @@ describe('a provider of another format', () => {
     })
   })
   const outbound = openOutbound({ privateHosts: ['127.0.0.1'], connections: 2 })
-  let other: ThirdPartyProvider
+  let other: SchemeProvider
 
   beforeAll(async () => {
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
@@ -112,9 +121,9 @@ describe('a provider of another format', () => {
 
   it('is asked in its own words', async () => {
     answer = { status: 201, body: JSON.stringify({ data: { alias: 'alias-0123456789' } }) }
-    expect(await other.create('a b/c', card('4111111111111111'), 'bulk')).toEqual({
+    expect(await other.provision('a b/c', card('4111111111111111'), 'bulk')).toEqual({
       answer: 'done',
-      value: 'alias-0123456789',
+      value: theirs('alias-0123456789'),
     })
     const sent = requests.at(-1)
     expect(sent).toMatchObject({ method: 'PUT', url: '/v3/vault/a%20b%2Fc' })
@@ -127,10 +136,10 @@ describe('a provider of another format', () => {
       name: 'TEST CARD',
     })
     answer = { status: 200, body: JSON.stringify({ items: [{ data: { alias: 'alias-0123456789' } }] }) }
-    expect(await other.find('x', 'bulk')).toEqual({ answer: 'done', value: 'alias-0123456789' })
+    expect(await other.find('x', NOBODY, 'bulk')).toEqual({ answer: 'done', value: theirs('alias-0123456789') })
     answer = { status: 200, body: '{"items":[]}' }
-    expect(await other.find('x', 'bulk')).toEqual({ answer: 'done', value: undefined })
-    expect(await other.delete('x', 'alias/1', 'bulk')).toEqual({ answer: 'done', value: undefined })
+    expect(await other.find('x', NOBODY, 'bulk')).toEqual({ answer: 'done', value: undefined })
+    expect(await other.delete('x', 'alias/1', 'bulk')).toMatchObject({ answer: 'done' })
     expect(requests.at(-1)).toMatchObject({ method: 'POST', url: '/v3/vault/alias%2F1/remove' })
   })
 
@@ -144,12 +153,14 @@ describe('a provider of another format', () => {
     [200, '{"data":{}}', { answer: 'unknown' }],
     [200, 'no JSON', { answer: 'unknown' }],
     [200, '{"data":{"alias":"short"}}', { answer: 'unknown' }],
-    // The PAN itself is no token.
+    // Neither the PAN itself is a token, nor what could be taken for a card or for one of the vault's own.
+    [200, '{"data":{"alias":"5555555555554444"}}', { answer: 'unknown' }],
+    [200, '{"data":{"alias":"t01ARZ3NDEKTSV4RRFFQ69G5FAV"}}', { answer: 'unknown' }],
     [200, '{"data":{"alias":"4111111111111111"}}', { answer: 'unknown' }],
     [302, '', { answer: 'unknown' }],
   ])('%s %s is never taken for a token', async (status, body, expected) => {
     answer = { status, body }
-    expect(await other.create(newId(), card('4111111111111111'), 'bulk')).toMatchObject(expected)
+    expect(await other.provision(newId(), card('4111111111111111'), 'bulk')).toMatchObject(expected)
   })
 })
 

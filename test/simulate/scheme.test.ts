@@ -132,7 +132,7 @@ describe('tokenmill simulate scheme', () => {
     )
     while (left > 0) {
       const asked = performance.now()
-      await mdes.get('DSIMMC00', 'interactive')
+      await mdes.get(newId(), 'DSIMMC00', 'interactive')
       waits.push(performance.now() - asked)
       await new Promise(resolve => setTimeout(resolve, 100))
     }

@@ -41,7 +41,11 @@ export interface ScriptedNetwork {
   befall(reference: string, what: 'suspend' | 'resume' | 'delete' | 'expiry'): void
 }
 
-export function openNetwork(): ScriptedNetwork {
+/** `name`: of a third party's, then its tokens are found by our ids, and known by `referenceOf` the provisioning. */
+export function openNetwork(thirdParty?: {
+  name: string
+  referenceOf(id: string, pan: string): string
+}): ScriptedNetwork {
   const tokens = new Map<string, NetworkToken>()
   const byId = new Map<string, NetworkToken>()
   let made = 0
@@ -71,13 +75,19 @@ export function openNetwork(): ScriptedNetwork {
   }
 
   const provider: SchemeProvider = {
-    name: 'mdes',
+    name: thirdParty?.name ?? 'mdes',
     provision: (id, card) =>
       call('provision', () => {
         const known = byId.get(id)
         if (known) return { answer: 'done', value: shownOf(known) }
+        const reference = thirdParty?.referenceOf(id, card.pan.reveal())
+        const same = tokens.get(reference ?? '')
+        if (same && same.state !== 'DEACTIVATED') {
+          byId.set(id, same)
+          return { answer: 'done', value: shownOf(same) }
+        }
         made += 1
-        const token = makeToken(id, card, made)
+        const token = { ...makeToken(id, card, made), ...(reference === undefined ? {} : { reference }) }
         tokens.set(token.reference, token)
         byId.set(id, token)
         return { answer: 'done', value: shownOf(token) }
@@ -93,14 +103,16 @@ export function openNetwork(): ScriptedNetwork {
           token.suspendedBy.clear()
         }),
       ),
-    get: reference => call('get', () => change(reference, () => {}), true),
+    get: (_, reference) => call('get', () => change(reference, () => {}), true),
     find: (id, sought) => call('find', () => find(id, sought), true),
     close: async () => {},
   }
 
   /** As MDES does: by the task that it was done, by the card which token it may be. */
   function find(id: string, { card, taken }: Sought): ProviderAnswer<ProviderToken | undefined> {
-    if (!byId.has(id)) return { answer: 'done', value: undefined }
+    const known = byId.get(id)
+    if (!known || (thirdParty && known.state === 'DEACTIVATED')) return { answer: 'done', value: undefined }
+    if (thirdParty) return { answer: 'done', value: shownOf(known) }
     if (!card) return { answer: 'unknown' }
     const [token] = [...tokens.values()]
       .filter(one => one.pan === card.pan.reveal() && one.state !== 'DEACTIVATED' && !taken.includes(one.reference))

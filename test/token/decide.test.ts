@@ -68,12 +68,27 @@ describe('a create', () => {
       brand: 'CB',
       binRange: -1,
       analyticsToken: null,
+      thirdParty: null,
       createdAt: NOW,
       updatedAt: NOW,
       version: 1,
       lastReceipt: 'receipt-1',
       mark: null,
     })
+  })
+
+  it('of a third party’s token keeps no PAN, and takes no other card', () => {
+    const thirdParty = { type: 'THIRD_PARTY_1', token: 'ext_0123456789' }
+    const made = decided(create(undefined, FULL, facts({ brand: 'CB' }), { ...context(), thirdParty }))
+    expect(made).toMatchObject({ needsSeal: false, row: { thirdParty, sealed: null } })
+    expect(decided(update(made.row, { cardHolderName: 'B' }, context()))).toMatchObject({
+      changed: true,
+      row: { thirdParty },
+    })
+    for (const fingerprint of [facts().fingerprint, Buffer.alloc(32, 7)])
+      expect(update(made.row, { card: facts({ fingerprint }) }, context())).toMatchObject({
+        reason: 'third_party_card',
+      })
   })
 
   it('for ANALYTICS keeps no PAN; without its analytics token it is a defect', () => {

@@ -57,6 +57,13 @@ describe('a token record', () => {
     expect(renderPut(row, { ...RANGE, currency: 'EUR' })).toStrictEqual({ ...NAMES, ...COMMON, currency: 'EUR' })
   })
 
+  it('names a third party’s token as the third party does, and says whose it is', () => {
+    const theirs = { ...row, thirdParty: { type: 'THIRD_PARTY_2', token: 'ext_0123456789' } }
+    for (const record of [renderPut(theirs, RANGE), renderGet(theirs, RANGE)])
+      expect(record).toMatchObject({ reuse_token: 'ext_0123456789', reuse_token_type: 'THIRD_PARTY_2' })
+    expect(renderLifecycle(theirs)).toMatchObject({ id: 'ext_0123456789' })
+  })
+
   it('of GET adds brand and issuer, and legacy currencies', () => {
     const { brand, issuer_name, type, variant } = DETAILS
     expect(renderGet(row, RANGE)).toStrictEqual({

@@ -1,24 +1,21 @@
 // What jobs ask of a network for their tokens, from the recorded intent over the call to the recorded answer. The calls
 // are made outside every transaction; a crash anywhere is gone on from by the next attempt, which finds intent and row.
-import { Fault, type Reason, refuse } from '../../src/errors.ts'
+import { Fault, refuse } from '../../src/errors.ts'
 import type { Urgency } from '../../src/scheme/provider.ts'
 import { spread } from '../../src/scheme/spread.ts'
-import type { StoredScheme } from '../../src/store/scheme-tokens.ts'
 import * as schemeTokens from '../../src/store/scheme-tokens.ts'
 import type { Deps } from '../deps.ts'
 import { NotYet } from '../work.ts'
-import { ask, type Came } from './ask.ts'
+import { ask } from './ask.ts'
 import { type Acted, type Begun, begin, type Wish, type Wisher } from './begin.ts'
 import { drive } from './drive.ts'
 import { type Lease, openLease } from './lease.ts'
-import { mirror, nothing, unchanged } from './mirror.ts'
+import { LOST_MS, outcomeOf, SCHEME_REASONS, worstOf } from './outcome.ts'
 import { settle } from './settle.ts'
 
 /** How often one attempt begins anew with what had to be found out first, or was lost to others. */
 const ROUNDS_MAX = 4
-const LOST_MS = 1_000
 const BUSY_MS_MAX = 5_000
-const AWAY_MS = 2_000
 
 type Leased = Extract<Begun, { begun: 'leased' }>
 
@@ -86,13 +83,6 @@ async function actRound(
   return worstOf(left, urgency)
 }
 
-/** A batch waits for its network; a single job is tried as often as others. */
-function worstOf(left: readonly Error[], urgency: Urgency): Error | undefined {
-  const fault = left.find(error => error instanceof Fault)
-  if (fault) return urgency === 'bulk' ? new NotYet(AWAY_MS * (0.5 + Math.random())) : fault
-  return left.toSorted((a, b) => (b instanceof NotYet ? b.ms : 0) - (a instanceof NotYet ? a.ms : 0))[0]
-}
-
 async function actOne(
   { wish, call, provision, intentId }: Leased,
   lease: Lease,
@@ -106,31 +96,6 @@ async function actOne(
     return known?.asked === null || known === undefined ? 'begin again' : new Fault('scheme_away')
   }
   const came = await ask(row, call, urgency, deps)
-  const { told, end, state } = outcomeOf(row, call, came, wish, deps)
-  const intent = { intentId, state, refusal: state === 'REFUSED' && came.came === 'refused' ? came.reason : null }
-  return (await settle(told, lease.id, deps, { intent })) ? end : 'begin again'
-}
-
-function outcomeOf(row: StoredScheme, call: NonNullable<Leased['call']>, came: Came, { field }: Wish, deps: Deps) {
-  switch (came.came) {
-    case 'token':
-      return { told: mirror(row, came.token, deps.ring), end: 'changed', state: 'DONE' } as const
-    case 'refused': {
-      const end = refuse(`scheme_${came.reason}` satisfies Reason, field)
-      // The network doesn't agree with our row: it is asked how things stand.
-      const told = call === 'PROVISION' ? nothing(row, came.reason) : unchanged(row, deps.clock(), null)
-      return { told, end, state: 'REFUSED' } as const
-    }
-    case 'nothing': {
-      const dueAt = row.background ? deps.clock() + (came.afterMs ?? LOST_MS) : null
-      return { told: unchanged(row, dueAt, null), end: new Fault('scheme_away'), state: 'INTENDED' } as const
-    }
-    case 'lost':
-      // The loop finds out, unless the next attempt is faster.
-      return {
-        told: unchanged(row, deps.clock() + LOST_MS),
-        end: new Fault('scheme_away'),
-        state: 'INTENDED',
-      } as const
-  }
+  const { told, end, intent } = outcomeOf(row, call, came, reason => refuse(SCHEME_REASONS[reason], wish.field), deps)
+  return (await settle(told, lease.id, deps, { intent: { intentId, ...intent } })) ? end : 'begin again'
 }

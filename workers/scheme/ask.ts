@@ -20,6 +20,8 @@ export type Call = SchemeCall | 'DELETE' | 'GET'
 export type Came =
   | { came: 'token'; token: ProviderToken }
   | { came: 'refused'; reason: ProviderRefusal }
+  /** A third party named a token that is another provisioning's, and stays so. */
+  | { came: 'taken' }
   | { came: 'lost'; afterMs: number | undefined }
   /** `vanished`: the network knows of the call, or never got it, and has no living token of it. */
   | { came: 'nothing'; afterMs: number | undefined; vanished?: true }
@@ -29,10 +31,11 @@ const TAKEN_MAX = 50
 
 /** A network that was set up when a row was made may not be any more. */
 const ABSENT_MS = 60_000
+/** Until a deletion that is under way may be over. */
+const LEAVING_MS = 1_000
 
 export function providerOf({ outside }: Pick<Deps, 'outside'>, name: string): SchemeProvider | undefined {
-  const provider = outside?.schemes.mdes
-  return provider?.name === name ? provider : undefined
+  return outside?.schemes.named(name)
 }
 
 export async function ask(row: StoredScheme, call: Call, urgency: Urgency, deps: Deps): Promise<Came> {
@@ -48,7 +51,7 @@ async function put(row: StoredScheme, call: Call, urgency: Urgency, deps: Deps):
     const card = openSealedCard(row, deps.ring)
     assert(card, 'a provisioning keeps its card until it is settled')
     const answer = await provider.provision(row.provisionId, card, urgency)
-    return answer.answer === 'unknown' ? findOut(row, urgency, deps) : plain(answer)
+    return answer.answer === 'unknown' ? findOut(row, urgency, deps) : unlessTaken(row, plain(answer), deps)
   }
   const { reference, provisionId } = row
   assert(reference !== null, 'a token at the network has its reference')
@@ -60,7 +63,7 @@ async function put(row: StoredScheme, call: Call, urgency: Urgency, deps: Deps):
     case 'DELETE':
       return plain(await provider.delete(provisionId, reference, urgency))
     case 'GET':
-      return plain(await provider.get(reference, urgency))
+      return plain(await provider.get(provisionId, reference, urgency))
   }
 }
 
@@ -89,6 +92,7 @@ export async function findOut(row: StoredScheme, urgency: Urgency, deps: Deps): 
     if (answer.answer !== 'done')
       return { came: 'lost', afterMs: answer.answer === 'again' ? answer.afterMs : undefined }
     if (answer.value === undefined) return { came: 'nothing', afterMs: undefined, vanished: true }
+    if (row.thirdParty) return unlessTaken(row, { came: 'token', token: answer.value }, deps)
     // A network that knows provisionings by their card only may mean another one's of that card.
     const { reference } = answer.value
     const [holder] = await schemeTokens.findByReferences(deps.store, row.provider, [reference])
@@ -96,4 +100,14 @@ export async function findOut(row: StoredScheme, urgency: Urgency, deps: Deps): 
     taken.push(reference)
   }
   return { came: 'lost', afterMs: undefined }
+}
+
+/** A third party that has but one token for a card names it under each of our ids. */
+async function unlessTaken(row: StoredScheme, came: Came, { store }: Pick<Deps, 'store'>): Promise<Came> {
+  if (!row.thirdParty || came.came !== 'token') return came
+  const named = await schemeTokens.findByReferences(store, row.provider, [came.token.reference])
+  const holder = named.find(({ provisionId, state }) => provisionId !== row.provisionId && state !== 'DELETED')
+  if (!holder) return came
+  // What is being deleted there isn't to be taken up.
+  return holder.retiredAt === null ? { came: 'taken' } : { came: 'nothing', afterMs: LEAVING_MS }
 }

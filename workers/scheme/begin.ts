@@ -1,6 +1,6 @@
 // The recorded beginning of what jobs ask of a network: in one short transaction, under the lock of their receipt, each
 // wish is either settled by what is known, or recorded as an intent on a leased row. No network is spoken to here.
-import { type Reason, type Refusal, refuse } from '../../src/errors.ts'
+import { type Refusal, refuse } from '../../src/errors.ts'
 import { provisionId, schemeIntentId } from '../../src/job/ids.ts'
 import type { ProvisionCard } from '../../src/scheme/provider.ts'
 import { type Db, hold, LostRace } from '../../src/store/pool.ts'
@@ -17,6 +17,7 @@ import { type SchemeAction, type SchemeCall, stepOf } from '../../src/token/sche
 import type { Deps } from '../deps.ts'
 import { providerOf } from './ask.ts'
 import type { Lease } from './lease.ts'
+import { type Denial, SCHEME_REASONS } from './outcome.ts'
 import { sealCard, storedCard } from './pending-card.ts'
 
 /** What one job, or one record of a chunk, wants of a token's scheme token. */
@@ -113,7 +114,7 @@ function plan(
     ...(begun && acted !== 'changed' ? { abandons: begun } : {}),
   })
   if (intent?.state === 'DONE') return settled('changed')
-  if (intent?.state === 'REFUSED') return settled(refuse(`scheme_${intent.refusal}` as Reason, wish.field))
+  if (intent?.state === 'REFUSED') return settled(refuse(SCHEME_REASONS[intent.refusal as Denial], wish.field))
   const now = deps.clock()
   if (row?.lease && row.dueAt !== null && row.dueAt > now)
     return { begun: { begun: 'busy', wish, ms: row.dueAt - now } }

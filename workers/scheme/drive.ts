@@ -74,6 +74,7 @@ async function provision(row: StoredScheme, urgency: Urgency, deps: Deps): Promi
   const came = await ask(row, 'PROVISION', urgency, deps)
   if (came.came === 'token') return mirror(row, came.token, deps.ring)
   if (came.came === 'refused') return nothing(row, came.reason)
+  if (came.came === 'taken') return nothing(row, null)
   // Its issuer ended it before we knew of it: the network will never make another one under that name.
   if (came.came === 'nothing' && came.vanished && row.attempts > VANISHED_MAX) return nothing(row, 'token_unknown')
   return later(row, came, deps)
@@ -84,6 +85,7 @@ async function clear(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<T
   if (row.asked === null) return unchanged(row, null)
   const found = await findOut(row, urgency, deps)
   if (found.came === 'token') return mirror(row, found.token, deps.ring)
+  if (found.came === 'taken') return nothing(row, null)
   return found.came === 'nothing' ? unchanged({ ...row, attempts: 0 }, null, null) : later(row, found, deps)
 }
 
@@ -91,7 +93,7 @@ async function remove(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<
   let known: Told = row
   if (row.state === 'PENDING') {
     const found: Came = row.asked === null ? { came: 'nothing', afterMs: undefined } : await findOut(row, urgency, deps)
-    if (found.came === 'nothing') return nothing(row, null)
+    if (found.came === 'nothing' || found.came === 'taken') return nothing(row, null)
     if (found.came !== 'token') return later(row, found, deps)
     known = mirror(row, found.token, deps.ring)
   }

@@ -42,6 +42,7 @@ export async function settleOwed(work: Work<unknown>, refusal: Refusal, deps: De
 
 function speaksOutside({ claims }: Work<unknown>): boolean {
   const { kind, request } = claims
+  if (kind === 'token-create') return (request['reuse_token_type'] ?? 'INTERNAL') !== 'INTERNAL'
   return kind === 'scheme-token' || (kind === 'token-update' && request['scheme_token_action'] !== undefined)
 }
 

@@ -5,6 +5,7 @@ import type { Urgency } from '../../src/scheme/provider.ts'
 import * as leases from '../../src/store/scheme-leases.ts'
 import type { StoredScheme } from '../../src/store/scheme-tokens.ts'
 import * as schemeTokens from '../../src/store/scheme-tokens.ts'
+import * as thirdParties from '../../src/store/third-party-tokens.ts'
 import * as tokens from '../../src/store/tokens.ts'
 import type { Deps } from '../deps.ts'
 import { providerOf } from './ask.ts'
@@ -19,10 +20,13 @@ const ROWS_MAX = 500
 const AT_ONCE = 8
 const BULK: Urgency = 'bulk'
 const TAKEN_MAX = 50
+/** Longer than any job that could still take a third party's token up. */
+const UNTAKEN_MS = 8 * 86_400_000
 
 /** Once; returns how many were held against their network. `olderThanMs`: since they last were. */
 export async function sweep(deps: Deps, olderThanMs = HOUR_MS): Promise<number> {
   const { store, clock } = deps
+  await thirdParties.retireUntaken(store, clock() - UNTAKEN_MS, clock(), ROWS_MAX)
   const lease = openLease(deps)
   try {
     const about = { until: lease.until(), before: clock() - olderThanMs, limit: ROWS_MAX }

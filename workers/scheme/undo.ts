@@ -1,10 +1,13 @@
 // Takes back what a job did at a network: deletes what it provisioned, resumes what it suspended, suspends what it
 // resumed, unless somebody has built on it since. Done again it goes on where it was left.
+import type { Db } from '../../src/store/pool.ts'
 import type { SchemeIntent } from '../../src/store/scheme-intents.ts'
 import * as intents from '../../src/store/scheme-intents.ts'
 import * as leases from '../../src/store/scheme-leases.ts'
 import type { StoredScheme } from '../../src/store/scheme-tokens.ts'
 import * as schemeTokens from '../../src/store/scheme-tokens.ts'
+import * as thirdParties from '../../src/store/third-party-tokens.ts'
+import * as tokens from '../../src/store/tokens.ts'
 import { stepOf, UNDO } from '../../src/token/scheme.ts'
 import type { Deps } from '../deps.ts'
 import { ask } from './ask.ts'
@@ -31,6 +34,8 @@ async function undoOne(intent: SchemeIntent, deps: Deps): Promise<number> {
   const { store, clock } = deps
   const row = await schemeTokens.find(store, intent.provisionId)
   if (!row) return 0
+  if (row.thirdParty)
+    return (await store.transaction(db => giveUp(db, row, deps))) ? untilGone(row.provisionId, deps) : 0
   if (intent.action === 'PROVISION') {
     // Somebody has built on it, or would have had it provisioned all the same.
     if (row.current && (row.lastIntent !== intent.intentId || row.background)) return 0
@@ -40,6 +45,15 @@ async function undoOne(intent: SchemeIntent, deps: Deps): Promise<number> {
   // A deletion stands.
   if (intent.action === 'DELETE' || row.lastIntent !== intent.intentId || isGone(row)) return 0
   return takeBack(row, UNDO[intent.action], deps)
+}
+
+/** A third party's token goes unless one of ours lives by it: then somebody has built on it. */
+async function giveUp(db: Db, { provisionId, tokenId }: StoredScheme, { clock }: Deps): Promise<boolean> {
+  await thirdParties.hold(db, provisionId)
+  const [token] = await tokens.findByIds(db, [tokenId])
+  if (token && token.status !== 'DELETED') return false
+  await schemeTokens.withdraw(db, provisionId, clock())
+  return true
 }
 
 async function untilGone(provisionId: string, deps: Deps): Promise<number> {

@@ -1,0 +1,39 @@
+// The cards of a chunk whose tokens third parties make: asked for before anything of the chunk is decided, each by
+// recorded steps of its own; an interrupted chunk goes on where it was left.
+import * as tokens from '../src/store/tokens.ts'
+import { byCard, fingerprintsOf } from './chunk-creates.ts'
+import { fold, type PreparedCreate, type ProvisionedCards } from './chunk-fold.ts'
+import type { Deps } from './deps.ts'
+import { type CardEnd, type CardWish, provisionAll } from './scheme/third-party.ts'
+import { wishOf } from './third-party.ts'
+import type { ChunkContext } from './token-batch.ts'
+
+/** Throws `NotYet` where a third party is to be waited for. */
+export async function provisionCards(
+  prepared: readonly PreparedCreate[],
+  context: ChunkContext,
+  mayHaveReceipt: boolean,
+  deps: Deps,
+): Promise<ProvisionedCards> {
+  const theirs = prepared.filter(({ contract }) => contract)
+  if (theirs.length === 0) return new Map()
+  const { work } = context
+  const stored = byCard(await tokens.findByFingerprints(deps.store, fingerprintsOf(theirs)))
+  // What would be refused inside isn't asked for; of one card the first record stands for all.
+  const { folded } = fold(theirs, stored, context)
+  const wishes = new Map<string, CardWish>()
+  for (const { key, contract, line, field, facts, pan, given, scope } of theirs) {
+    const made = folded.get(key)
+    if (!contract || !made || made.base || wishes.has(key)) continue
+    const about = { line, field, tokenId: made.row.tokenId, tokenScope: scope.tokenScope }
+    wishes.set(key, wishOf(contract, about, facts, pan, given))
+  }
+  const wisher = { receiptId: work.receiptId, clientId: work.client.clientId, mayHaveReceipt }
+  const ends = await provisionAll(wisher, [...wishes.values()], 'bulk', deps)
+  const provisioned = new Map<string, CardEnd>()
+  for (const [key, { line }] of wishes) {
+    const end = ends.get(line)
+    if (end !== undefined) provisioned.set(key, end)
+  }
+  return provisioned
+}

@@ -1,0 +1,95 @@
+// Whose token a create asks for (INTERFACE 2.1, 2.3): the vault's own, or one that a third party makes under a contract.
+// How the third party is asked is scheme/third-party.ts.
+import { type Refusal, refuse } from '../src/errors.ts'
+import { contractPlace } from '../src/job/ids.ts'
+import type { TokenCreate } from '../src/job/token-create.ts'
+import type { Secret } from '../src/secret.ts'
+import type { Client } from '../src/store/clients.ts'
+import type { Db } from '../src/store/pool.ts'
+import { LostRace } from '../src/store/pool.ts'
+import type { Scope } from '../src/store/scopes.ts'
+import * as thirdParties from '../src/store/third-party-tokens.ts'
+import type { CardFacts, Given } from '../src/token/decide.ts'
+import type { ThirdPartyName } from '../src/token/token.ts'
+import type { Deps } from './deps.ts'
+import type { CardWish, Provisioned } from './scheme/third-party.ts'
+
+/** The contract under which a third party makes the token. */
+export interface Contract {
+  type: string
+  /** The third party's name. */
+  provider: string
+  /** Where a card has but one token of it. */
+  place: string
+  /** `reuse_token_details`. */
+  expiryMonth: number
+  expiryYear: number
+}
+
+type Asked = Pick<TokenCreate, 'reuse_token_type' | 'reuse_token_details' | 'token_context' | 'token_type'>
+
+/** What is wrong with the request's own words. */
+export function contextRefusal(
+  { reuse_token_type: type = 'INTERNAL', reuse_token_details: details, token_context: context, token_type }: Asked,
+  client: Client,
+  { settings }: Pick<Deps, 'settings'>,
+): Refusal | undefined {
+  const entity = context?.entity_id
+  if (type !== 'INTERNAL') {
+    if (!settings.thirdPartyTypes.includes(type)) return refuse('field_value', 'body.reuse_token_type')
+    if (!details) return refuse('field_required', 'body.reuse_token_details')
+    if (!entity && !context?.payment_provider_contract) return refuse('third_party_context', 'body.token_context')
+    if (token_type === 'ANALYTICS') return refuse('third_party_analytics', 'body.token_type')
+  }
+  return entity === undefined || client.entities.includes(entity)
+    ? undefined
+    : refuse('entity_forbidden', 'body.token_context.entity_id')
+}
+
+/** Undefined for the vault's own token. The request's words have been looked at. */
+export function contractFor(
+  { reuse_token_type: type = 'INTERNAL', reuse_token_details: details, token_context: context }: Asked,
+  scope: Scope,
+  { outside }: Pick<Deps, 'outside'>,
+): Contract | undefined | Refusal {
+  if (type === 'INTERNAL' || !details) return undefined
+  const entityId = context?.entity_id ?? scope.entityId
+  const found = outside?.schemes.thirdParty({ type, contract: context?.payment_provider_contract, entityId })
+  if (!found) return refuse('third_party_unavailable', 'body.token_context')
+  return {
+    ...{ type, provider: found.provider.name, place: contractPlace(scope.tokenScope, found.contract) },
+    ...{ expiryMonth: details.expiry_month, expiryYear: details.expiry_year },
+  }
+}
+
+/** What is given beside the card overrides the card's own. */
+export function givenUnder(contract: Contract | undefined, given: Given): Given {
+  return contract ? { ...given, expiryMonth: contract.expiryMonth, expiryYear: contract.expiryYear } : given
+}
+
+export function wishOf(
+  { provider, expiryMonth, expiryYear }: Contract,
+  about: Pick<CardWish, 'line' | 'tokenId' | 'tokenScope' | 'field'>,
+  { fingerprint, bin }: CardFacts,
+  pan: Secret,
+  given: Given,
+): CardWish {
+  const card = { pan, expiryMonth, expiryYear, cardHolderName: given.cardHolderName }
+  return { ...about, fingerprint, bin, card, provider }
+}
+
+/** What a fresh row says of it. */
+export function nameOf({ type }: Contract, { token }: Provisioned): ThirdPartyName {
+  return { type, token }
+}
+
+/** In the transaction that makes their tokens' rows, and before them. */
+export async function takeUpAll(
+  db: Db,
+  provisioned: readonly Provisioned[],
+  { clock }: Pick<Deps, 'clock'>,
+): Promise<void> {
+  const ids = provisioned.map(({ provisionId }) => provisionId)
+  if ((await thirdParties.takeUp(db, ids, clock())) !== ids.length)
+    throw new LostRace('a token of a third party was given up meanwhile')
+}
