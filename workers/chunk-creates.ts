@@ -12,14 +12,7 @@ import * as tokens from '../src/store/tokens.ts'
 import { type CardInput, checkCard } from '../src/token/card.ts'
 import { factsOf, scopeFor } from './card-facts.ts'
 import type { ChunkRecord } from './chunk.ts'
-import {
-  type Folded,
-  fold,
-
-  type PreparedCreate,
-  type ProvisionedCards,
-  rejected,
-} from './chunk-fold.ts'
+import { type Folded, fold, type PreparedCreate, type ProvisionedCards, rejected } from './chunk-fold.ts'
 import type { Deps } from './deps.ts'
 import { noteMisses } from './guessing.ts'
 import { openCapture } from './open-capture.ts'
@@ -124,7 +117,8 @@ export async function decideCreates(
   noteMisses(context.work.client.clientId, first.created, deps)
   return {
     save: async db => {
-      await takeUpAll(db, takenUp(first.created, provisioned), deps)
+      if (provisioned && all.some(({ contract }) => contract))
+        await takeUpAll(db, context.work.receiptId, takenUp(first.created, provisioned), deps)
       const lost = await tokens.insertMissing(db, first.created)
       await tokens.updateAll(db, first.updated)
       await schemeTokens.insertAll(db, firstSchemesOf(first.made, lost, context, deps))

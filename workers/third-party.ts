@@ -7,6 +7,7 @@ import type { Secret } from '../src/secret.ts'
 import type { Client } from '../src/store/clients.ts'
 import type { Db } from '../src/store/pool.ts'
 import { LostRace } from '../src/store/pool.ts'
+import * as intents from '../src/store/scheme-intents.ts'
 import type { Scope } from '../src/store/scopes.ts'
 import * as thirdParties from '../src/store/third-party-tokens.ts'
 import type { CardFacts, Given } from '../src/token/decide.ts'
@@ -83,13 +84,15 @@ export function nameOf({ type }: Contract, { token }: Provisioned): ThirdPartyNa
   return { type, token }
 }
 
-/** In the transaction that makes their tokens' rows, and before them. */
+/** In the transaction that settles a job which named a contract, and before the rows of its tokens are made. */
 export async function takeUpAll(
   db: Db,
+  receiptId: string,
   provisioned: readonly Provisioned[],
   { clock }: Pick<Deps, 'clock'>,
 ): Promise<void> {
   const ids = provisioned.map(({ provisionId }) => provisionId)
   if ((await thirdParties.takeUp(db, ids, clock())) !== ids.length)
     throw new LostRace('a token of a third party was given up meanwhile')
+  await intents.abandonOf(db, receiptId, clock())
 }

@@ -114,8 +114,8 @@ async function decide(work: Work<TokenCreate>, prepared: Prepared, deps: Deps): 
   const record = renderPut(row, range, shown)
   const settled = { code: 200, outcome: verdict.outcome, tokenId: row.tokenId, record } as const
   const decision = settledBy(settled, async db => {
+    if (contract) await takeUpAll(db, work.receiptId, provisioned && !stored ? [provisioned] : [], deps)
     if (!stored) {
-      if (provisioned) await takeUpAll(db, [provisioned], deps)
       const [, misses] = await Promise.all([
         tokens.insertAll(db, [row]),
         guesses.add(db, clientId, scope.tokenScope, digitsOf(facts)),

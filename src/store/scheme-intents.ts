@@ -103,6 +103,15 @@ export async function abandon(db: Db, intentIds: readonly string[], now: number)
   })
 }
 
+/** What a job still intends when it is settled has come to nothing, or to somebody else's. */
+export async function abandonOf(db: Db, receiptId: string, now: number): Promise<void> {
+  await db.query({
+    name: 'scheme-abandon-of',
+    text: `update tokenmill.scheme_intent set state = 'ABANDONED', updated_at = $2 where receipt_id = $1 and state = 'INTENDED'`,
+    values: [receiptId, new Date(now)],
+  })
+}
+
 /** What they did is to be undone. */
 export async function owe(db: Db, intentIds: readonly string[], now: number): Promise<void> {
   if (intentIds.length === 0) return

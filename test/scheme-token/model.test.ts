@@ -12,13 +12,15 @@ import { describeStore } from '../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../support/installation.ts'
 import type { Mishap } from '../support/scripted-network.ts'
 import { testPan } from '../support/test-pan.ts'
-import { type Job, openWorld, type World } from './bundle.ts'
+import { CONTRACT, type Job, openWorld, type World } from './bundle.ts'
 
 const RUNS = Number(process.env['SCHEME_RUNS'] ?? 40)
 const SLOTS = 2
 
 type Deed =
   | { do: 'create'; slot: number; auto: boolean }
+  /** Of a third party's; `again`: for the card of the last one. */
+  | { do: 'foreign'; slot: number; again: boolean }
   | { do: 'relink'; slot: number; action: 'ACTIVATE' | 'DELETE' | undefined }
   | { do: 'patch'; slot: number; action: 'ACTIVATE' | 'SUSPEND' | 'DELETE' | undefined }
   | { do: 'lifecycle'; slot: number; action: 'SUSPEND' | 'ACTIVATE' | 'DELETE' }
@@ -40,6 +42,7 @@ const slot = fc.nat(SLOTS - 1)
 const schemeAction = fc.constantFrom('ACTIVATE' as const, 'ACTIVATE' as const, 'SUSPEND' as const, 'DELETE' as const)
 const deed: fc.Arbitrary<Deed> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ do: fc.constant('create' as const), slot, auto: fc.boolean() }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('foreign' as const), slot, again: fc.boolean() }) },
   {
     weight: 6,
     arbitrary: fc.record({ do: fc.constant('scheme' as const), slot, action: schemeAction }),
@@ -133,6 +136,7 @@ describeStore('store and network', engine => {
     const jobs: Job[] = []
     const creates: { job: Job; slot: number }[] = []
     const pending = new Set<Job>()
+    let foreign: Record<string, unknown> | undefined
 
     async function deliver(job: Job): Promise<void> {
       pending.add(job)
@@ -155,6 +159,11 @@ describeStore('store and network', engine => {
         case 'create': {
           const scope = what.auto ? autoScope : installation.scope
           return send('token-create', { token_scope: scope, ...(await nextCard(world)) }, what.slot)
+        }
+        case 'foreign': {
+          const card = (what.again ? foreign : undefined) ?? (await nextCard(world))
+          foreign = card
+          return send('token-create', { token_scope: installation.scope, ...THEIRS, ...card }, what.slot)
         }
         case 'repeat': {
           const job = jobs[what.nth % Math.max(1, jobs.length)]
@@ -190,13 +199,13 @@ describeStore('store and network', engine => {
 
     let beside: Promise<void>[] = []
     for (const { deed: what, mishaps, dies, beside: isBeside } of steps) {
-      world.network.script.push(...mishaps)
+      for (const outside of [world.network, world.thirdParty]) outside.script.push(...mishaps)
       if (dies !== null) world.dieAt(dies)
       beside.push(perform(what).catch(error => ignoreDeath(error)))
       if (isBeside && beside.length < 3) continue
       await Promise.all(beside)
       beside = []
-      world.network.script.length = 0
+      for (const outside of [world.network, world.thirdParty]) outside.script.length = 0
       world.revive()
     }
     await Promise.all(beside)
@@ -205,7 +214,7 @@ describeStore('store and network', engine => {
 
   /** The network is well again, and the queue delivers what it holds. */
   async function settle(world: World, pending: ReadonlySet<Job>): Promise<void> {
-    world.network.script.length = 0
+    for (const outside of [world.network, world.thirdParty]) outside.script.length = 0
     world.revive()
     const left = [...pending].map(job => ({ ...job }))
     for (let round = 0; left.length > 0; round += 1) {
@@ -224,13 +233,30 @@ describeStore('store and network', engine => {
     await world.calm()
   }
 
+  /** Each of theirs that lives is the name of one living token, and nothing is open. */
+  async function compareForeign(world: World): Promise<void> {
+    const { rows } = await installation.vault.store.query<Record<string, unknown>>({
+      text: `select s.reference, s.state, s.retired_at, s.due_at, s.lease, s.asked, s.card, t.status, t.third_party_token as name
+from tokenmill.scheme_token as s left join tokenmill.token as t using (token_id)
+where s.third_party and s.state not in ('DELETED', 'VOID') and (s.reference = any($1::text[]) or s.state = 'PENDING' or s.due_at is not null)`,
+      values: [[...world.thirdParty.tokens.keys()]],
+    })
+    const open = { retired_at: null, due_at: null, lease: null, asked: null, card: null }
+    const there = world.thirdParty
+      .live()
+      .map(({ reference }) => ({ reference, state: 'ACTIVE', ...open, name: reference, live: true }))
+    const here = rows.map(({ status, ...row }) => ({ ...row, live: status !== null && status !== 'DELETED' }))
+    const texts = (list: readonly object[]) => list.map(row => JSON.stringify(row)).sort()
+    expect(texts(here)).toEqual(texts(there))
+  }
+
   async function compare(world: World, jobs: readonly Job[]): Promise<void> {
     const { store } = installation.vault
     const { rows } = await store.query<Record<string, unknown>>({
       text: `select s.provision_id, s.token_id, s.reference, s.state, s.suspended_by, s.current, s.retired_at, s.due_at, s.lease,
   s.asked, s.card is not null as card, s.background, t.status, s.last_four, s.expiry_year
 from tokenmill.scheme_token as s join tokenmill.token as t using (token_id)
-where s.reference = any($1::text[]) or s.due_at is not null or s.lease is not null or s.state = 'PENDING' or s.asked is not null`,
+where not s.third_party and (s.reference = any($1::text[]) or s.due_at is not null or s.lease is not null or s.state = 'PENDING' or s.asked is not null)`,
       values: [[...world.network.tokens.keys()]],
     })
     const shown = rows
@@ -262,6 +288,7 @@ where s.reference = any($1::text[]) or s.due_at is not null or s.lease is not nu
       .filter(row => row['state'] === 'ACTIVE' || row['state'] === 'SUSPENDED')
       .map(row => row['token_id'])
     expect(new Set(tokens).size).toBe(tokens.length)
+    await compareForeign(world)
     for (const statement of [
       `select receipt_id from tokenmill.receipt where reversal = 'REQUIRED'`,
       `select intent_id from tokenmill.scheme_intent where reversal = 'REQUIRED'`,
@@ -277,6 +304,11 @@ where s.reference = any($1::text[]) or s.due_at is not null or s.lease is not nu
     }
   }
 })
+
+const THEIRS = {
+  ...{ reuse_token_type: 'THIRD_PARTY_1', reuse_token_details: { expiry_month: 12, expiry_year: 2031 } },
+  token_context: { payment_provider_contract: CONTRACT },
+}
 
 const byReference = (a: { reference: unknown }, b: { reference: unknown }) =>
   String(a.reference) < String(b.reference) ? -1 : 1
