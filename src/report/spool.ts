@@ -34,6 +34,8 @@ export async function spool(pieces: AsyncIterable<string | Buffer>, path: string
     return { bytes, sha256: hash.digest('hex') }
   } catch (error) {
     file.destroy()
+    // One that is still being opened would come after it was removed.
+    await done.catch(() => {})
     await rm(path, { force: true })
     throw error
   }

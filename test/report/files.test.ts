@@ -19,8 +19,8 @@ const sha256 = createHash('sha256').update(TEXT).digest('hex')
 async function* pieces(text = TEXT): AsyncGenerator<string, void, void> {
   for (let start = 0; start < text.length; start += 7_000) yield text.slice(start, start + 7_000)
 }
-async function* broken(): AsyncGenerator<string, void, void> {
-  yield 'half a '
+async function* broken(pieces = 1): AsyncGenerator<string, void, void> {
+  for (let n = 0; n < pieces; n += 1) yield 'half a '
   throw new Error('the reader broke off')
 }
 const keyOf = (digest: string) => storageKey('INVOICE_2026-03-05_x.csv', digest)
@@ -80,6 +80,8 @@ describe.each(['a folder', 'a bucket'] as const)('%s', place => {
 
   it('shows nothing of a file that broke off', async () => {
     await expect(files.put(broken(), keyOf)).rejects.toThrow('the reader broke off')
+    // Also where it broke off before its file was open.
+    for (let n = 0; n < 20; n += 1) await expect(files.put(broken(0), keyOf)).rejects.toThrow('the reader broke off')
     expect(await keys()).toEqual([])
     if (place === 'a folder') expect(await readdir(folder)).toEqual([])
   })
