@@ -17,7 +17,13 @@ export async function findBefore(db: Db, receiptId: string, ring: KeyRing): Prom
   if (!image) return undefined
   const json = ring.openBeforeImage(image.sealed, image.keyVersion, image.tokenId)
   const row = JSON.parse(json.toString('utf8')) as StoredToken & { fingerprint: string | null; sealed: string | null }
-  return { ...row, fingerprint: decode(row.fingerprint), sealed: decode(row.sealed) }
+  // An image of a release that knew no third parties is one of the vault's own tokens.
+  return {
+    ...row,
+    thirdParty: row.thirdParty ?? null,
+    fingerprint: decode(row.fingerprint),
+    sealed: decode(row.sealed),
+  }
 }
 
 const encode = (bytes: Buffer | null) => bytes?.toString('base64') ?? null

@@ -13,7 +13,7 @@ import * as thirdParties from '../src/store/third-party-tokens.ts'
 import type { CardFacts, Given } from '../src/token/decide.ts'
 import type { ThirdPartyName } from '../src/token/token.ts'
 import type { Deps } from './deps.ts'
-import type { CardWish, Provisioned } from './scheme/third-party.ts'
+import type { CardWish, Provisioned } from './scheme/begin-third-party.ts'
 
 /** The contract under which a third party makes the token. */
 export interface Contract {

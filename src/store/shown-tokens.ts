@@ -1,7 +1,7 @@
 // Tokens as the reader role may see them: what can be shown of a card, and nothing that it could be found by. What a
 // reader may not select is null here; rows that are to be written are tokens.ts.
 import type { TokenRow } from '../token/token.ts'
-import { plains, texts } from './columns.ts'
+import { plains } from './columns.ts'
 import type { Db } from './pool.ts'
 import { thirdPartyOf } from './tokens.ts'
 
@@ -70,8 +70,10 @@ cross join lateral (select ${COLUMNS} from tokenmill.token where token_id = want
 export async function findByThirdParty(db: Db, name: string): Promise<TokenRow[]> {
   const { rows } = await db.query<Row>({
     name: 'shown-tokens-by-third-party',
-    text: `select ${COLUMNS} from tokenmill.token where third_party_token = any($1::text[]) and status <> 'DELETED'`,
-    values: [texts([name])],
+    text: `select found.* from tokenmill.scheme_token as s
+cross join lateral (select ${COLUMNS} from tokenmill.token where token_id = s.token_id and status <> 'DELETED' limit 1) as found
+where s.third_party and s.state = 'ACTIVE' and s.reference = $1`,
+    values: [name],
   })
   return rows.map(tokenOf)
 }

@@ -170,7 +170,9 @@ export async function findByThirdParty(db: Db, names: readonly string[]): Promis
   if (names.length === 0) return []
   const { rows } = await db.query<Row>({
     name: 'tokens-by-third-party',
-    text: `select ${NAMES} from tokenmill.token where third_party_token = any($1::text[]) and status <> 'DELETED'`,
+    text: `select found.* from tokenmill.scheme_token as s
+cross join lateral (select ${NAMES} from tokenmill.token where token_id = s.token_id and status <> 'DELETED' limit 1) as found
+where s.third_party and s.state = 'ACTIVE' and s.reference = any($1::text[])`,
     values: [texts(names)],
   })
   return rows.map(tokenOf)

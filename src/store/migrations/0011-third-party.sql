@@ -3,10 +3,10 @@
 alter table tokenmill.token
   add column third_party_type text,
   add column third_party_token text,
-  add constraint third_party_token_names_its_type check ((third_party_type is null) = (third_party_token is null)),
-  add constraint third_party_keeps_the_card check (third_party_type is null or sealed is null);
--- Not unique: two entities' tokens may be called the same, and only the contract knows whether it made one twice.
-create index token_of_a_third_party on tokenmill.token (third_party_token) where third_party_token is not null;
+  -- Not valid: no row has had these columns, and a scan of millions would hold all others up.
+  add constraint third_party_token_names_its_type
+    check ((third_party_type is null) = (third_party_token is null)) not valid,
+  add constraint third_party_keeps_the_card check (third_party_type is null or sealed is null) not valid;
 grant select (third_party_type, third_party_token) on tokenmill.token to tokenmill_reader;
 
 alter table tokenmill.scheme_token
@@ -24,6 +24,8 @@ create unique index one_provisioning_per_card on tokenmill.scheme_token (fingerp
   where fingerprint is not null and retired_at is null;
 create index third_party_without_token on tokenmill.scheme_token (created_at)
   where third_party and taken_at is null and retired_at is null and state in ('PENDING', 'ACTIVE');
+-- Not unique: two entities' tokens may be called the same.
+create index third_party_by_name on tokenmill.scheme_token (reference) where third_party and state = 'ACTIVE';
 -- A third party may give a card that was deleted there its old token again.
 drop index tokenmill.network_reference_stands_once;
 create unique index network_reference_stands_once on tokenmill.scheme_token (provider, reference)

@@ -16,7 +16,7 @@ const STANDING = `with mine as (
   union all
   select s.token_scope, s.provider, 'DELETION_OPEN', 0, 0, 0, 0, 1
   from tokenmill.scheme_token as s join mine on mine.token_scope = s.token_scope
-  where s.retired_at is not null and s.state not in ('DELETED', 'VOID')
+  where not s.third_party and s.retired_at is not null and s.state not in ('DELETED', 'VOID')
 )`
 
 const SUMS = ['tokens', 'waiting', 'refused', 'unchecked']
