@@ -71,6 +71,8 @@ export function openMetrics(role: string) {
       ['kind', 'reversal_status'],
     ),
     gatewayInFlight: gauge('gateway_operations', 'Operations over HTTP under way.'),
+    gatewayPromised: gauge('gateway_promised', 'What was accepted for later and has no answer yet.', ['what']),
+    gatewayPromisedOldest: gauge('gateway_promised_oldest_seconds', 'Age of the oldest of it.', ['what']),
     schemeCalls: counter(
       'scheme_calls_total',
       'Calls to scheme token networks that were settled, by call and answer.',

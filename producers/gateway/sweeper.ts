@@ -5,6 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Fault } from '../../src/errors.ts'
 import { describeError } from '../../src/log.ts'
 import * as intake from '../../src/store/intake.ts'
+import * as chunks from '../../src/store/intake-chunks.ts'
 import * as operations from '../../src/store/operations.ts'
 import { LostRace } from '../../src/store/pool.ts'
 import * as signingKeys from '../../src/store/signing-keys.ts'
@@ -13,7 +14,10 @@ import { type Delivery, openInbox } from '../results.ts'
 import type { GatewayDeps } from './deps.ts'
 import { settle } from './operations.ts'
 
-export type SweeperDeps = Pick<GatewayDeps, 'store' | 'queues' | 'signingKey' | 'settings' | 'clock' | 'log'>
+export type SweeperDeps = Pick<
+  GatewayDeps,
+  'store' | 'queues' | 'signingKey' | 'settings' | 'clock' | 'metrics' | 'log'
+>
 
 export interface Sweeper {
   close(): Promise<void>
@@ -24,6 +28,7 @@ const TAKE_MAX = 100
 /** A job that was started in time may end so long after. */
 const GRACE_MS = 60_000
 const HOUSEKEEPING_MS = 60_000
+const GAUGES_MS = 10_000
 /** A body of which nothing came for so long, and nobody said so: its gateway is gone. */
 const STALE_MS = 600_000
 const DAY_MS = 86_400_000
@@ -38,6 +43,7 @@ export async function openSweeper(deps: SweeperDeps): Promise<Sweeper> {
   const closed = new AbortController()
   const inbox = await openCommonInbox(deps)
   let keptHouseAt = 0
+  let measuredAt = 0
 
   async function run(): Promise<void> {
     while (!closed.signal.aborted) {
@@ -46,6 +52,10 @@ export async function openSweeper(deps: SweeperDeps): Promise<Sweeper> {
         if (clock() - keptHouseAt >= HOUSEKEEPING_MS) {
           keptHouseAt = clock()
           await keepHouse(deps)
+        }
+        if (clock() - measuredAt >= GAUGES_MS) {
+          measuredAt = clock()
+          await measure(deps)
         }
       } catch (error) {
         const expected = error instanceof LostRace || (error instanceof Fault && error.code !== 'defect')
@@ -88,6 +98,15 @@ async function keepHouse({ store, settings, clock }: SweeperDeps): Promise<void>
   await intake.discardStale(store, clock() - STALE_MS)
   await operations.removeOld(store, old, REMOVE_MAX)
   await intake.removeOld(store, { batches: old, dryRuns: clock() - DRY_RUN_DAYS * DAY_MS })
+}
+
+/** What was promised by a 202. */
+async function measure({ store, metrics, clock }: SweeperDeps): Promise<void> {
+  const promised = { operation: await operations.measure(store), chunk: await chunks.measure(store) }
+  for (const [what, { rows, oldest }] of Object.entries(promised)) {
+    metrics.gatewayPromised.set({ what }, rows)
+    metrics.gatewayPromisedOldest.set({ what }, oldest === null ? 0 : Math.max(0, clock() - oldest) / 1000)
+  }
 }
 
 async function openCommonInbox({ store, queues, signingKey, log }: SweeperDeps) {

@@ -190,6 +190,17 @@ ${COUNT}`,
   })
 }
 
+/** Chunks that have no answer yet. `oldest`: since when their batch has been accepted. */
+export async function measure(db: Db): Promise<{ rows: number; oldest: number | null }> {
+  const { rows } = await db.query<{ rows: number; oldest: number | null }>({
+    text: `select sum(open.rows)::bigint as rows, min(i.accepted_at) as oldest from (
+  select intake_no, count(*) as rows from tokenmill.intake_chunk where state = 'WAITING' group by intake_no
+  union all select intake_no, count(*) from tokenmill.intake_chunk where state = 'SENT' group by intake_no
+) as open join tokenmill.intake as i using (intake_no)`,
+  })
+  return { rows: rows[0]?.rows ?? 0, oldest: rows[0]?.oldest ?? null }
+}
+
 export async function isAnySent(db: Db): Promise<boolean> {
   const { count } = await db.query({ text: `select from tokenmill.intake_chunk where state = 'SENT' limit 1` })
   return count === 1

@@ -196,6 +196,14 @@ from unnest($1::uuid[]) as v(id) where o.receipt_id = v.id and o.state = 'QUEUED
   })
 }
 
+/** What was promised and has no answer yet. */
+export async function measure(db: Db): Promise<{ rows: number; oldest: number | null }> {
+  const { rows } = await db.query<{ rows: number; oldest: number | null }>({
+    text: `select count(*) as rows, min(accepted_at) as oldest from tokenmill.operation where state = 'QUEUED'`,
+  })
+  return rows[0] ?? { rows: 0, oldest: null }
+}
+
 /** Their receipts are gone by then. Up to `limit` at once; returns how many. */
 export async function removeOld(db: Db, before: number, limit: number): Promise<number> {
   const { count } = await db.query({

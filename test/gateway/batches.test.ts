@@ -1,6 +1,7 @@
 // Batches over HTTP: a body becomes a batch when it has come whole, and what it held in clear is nowhere.
 import { request as httpRequest } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import * as chunks from '../../src/store/intake-chunks.ts'
 import { readDatabase } from '../security/places.ts'
 import { describeEngines } from '../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../support/installation.ts'
@@ -137,6 +138,12 @@ describeEngines('a batch over HTTP', engine => {
       expect(await show('first')).toMatchObject({ finished: false, records: 1_200, records_done: 0, progress: 0 })
       const results = await caller.call('GET', `${BATCHES}/first/results`)
       expect([results.status, codeOf(results)]).toEqual([404, ['params.id batch_unfinished']])
+    })
+
+    it('is counted as promised, chunk by chunk', async () => {
+      const { rows, oldest } = await chunks.measure(caller.gateway.deps.store)
+      expect(rows).toBeGreaterThan(0)
+      expect(Date.now() - Number(oldest)).toBeLessThan(120_000)
     })
 
     it('that is sent twice at the same time is one batch', async () => {

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { receiptId } from '../../src/job/ids.ts'
+import * as operations from '../../src/store/operations.ts'
 import { describeEngines } from '../support/engines.ts'
 import { type Installation, openInstallation } from '../support/installation.ts'
 import { startScript } from '../support/process.ts'
@@ -65,6 +66,18 @@ describeEngines('a write that prefers to be answered later', engine => {
         details: { 'params.id': { code: 'operation_not_found' } },
       })
       expect((await caller.call('GET', `${OPERATIONS}/x`)).status).toBe(400)
+    })
+
+    it('is counted as promised, and since when, until it is answered', async () => {
+      const { store } = caller.gateway.deps
+      const { rows } = await operations.measure(store)
+      const before = Date.now()
+      expect((await caller.put(VISA, {}, { headers: later('counted') })).status).toBe(202)
+      const after = await operations.measure(store)
+      expect(after.rows).toBe(rows + 1)
+      expect(after.oldest).toBeGreaterThan(before - 60_000)
+      const { text } = await caller.call('GET', '/metrics', { authorization: null })
+      expect(text).toMatch(/^tokenmill_gateway_promised\{what="operation",role="gateway"\} \d/m)
     })
 
     it('is answered 202 with its place, is pending, and keeps its envelope with the card as ciphertext', async () => {
