@@ -12,6 +12,7 @@ import { parse } from '../src/job/refusal.ts'
 import type { ReceivedJob } from '../src/queue/engine.ts'
 import { LostRace } from '../src/store/pool.ts'
 import * as receipts from '../src/store/receipts.ts'
+import * as thirdParties from '../src/store/third-party-tokens.ts'
 import { admit } from './admit.ts'
 import { type Authentic, authenticate } from './authenticate.ts'
 import type { Deps } from './deps.ts'
@@ -156,6 +157,9 @@ export async function answerFault(work: Work<unknown>, deps: Deps): Promise<void
 }
 
 async function tellOnly(work: Work<unknown>, refusal: Refusal, deps: Deps): Promise<void> {
+  // A chunk that ends without a receipt leaves nothing at third parties either.
+  if (deps.outside && work.claims.kind === 'token-batch')
+    await thirdParties.retireUntakenOf(deps.store, work.receiptId, deps.clock())
   if (await settleOwed(work, refusal, deps)) return
   const told = await withoutOwnCard(work, deps)
   if (!(await hasReplyQueue(work, deps))) delete told.claims.reply_to

@@ -105,50 +105,30 @@ async function scopesOf(
 }
 
 export async function decideCreates(
-  all: readonly PreparedCreate[],
+  prepared: readonly PreparedCreate[],
   provisioned: ProvisionedCards | undefined,
   context: ChunkContext,
   deps: Deps,
 ): Promise<Decided> {
-  if (all.length === 0) return { save: async () => [] }
-  const stored = byCard(await tokens.findByFingerprints(deps.store, fingerprintsOf(all)))
-  const { prepared, denied } = withoutDenied(all, stored, provisioned)
+  if (prepared.length === 0) return { save: async () => [] }
+  const stored = byCard(await tokens.findByFingerprints(deps.store, fingerprintsOf(prepared)))
   const first = settle(prepared, stored, context, deps, provisioned)
   noteMisses(context.work.client.clientId, first.created, deps)
   return {
     save: async db => {
-      if (provisioned && all.some(({ contract }) => contract))
+      if (provisioned && prepared.some(({ contract }) => contract))
         await takeUpAll(db, context.work.receiptId, takenUp(first.created, provisioned), deps)
       const lost = await tokens.insertMissing(db, first.created)
       await tokens.updateAll(db, first.updated)
       await schemeTokens.insertAll(db, firstSchemesOf(first.made, lost, context, deps))
-      const ours =
-        lost.length === 0
-          ? first.outcomes
-          : [
-              ...first.outcomes.filter(({ key }) => !lost.includes(key)),
-              ...(await settleLost(lost, prepared, context, db, deps)),
-            ]
-      return [...ours, ...denied]
+      return lost.length === 0
+        ? first.outcomes
+        : [
+            ...first.outcomes.filter(({ key }) => !lost.includes(key)),
+            ...(await settleLost(lost, prepared, context, db, deps)),
+          ]
     },
   }
-}
-
-/** Apart from the cards that a third party makes no token for. */
-function withoutDenied(
-  all: readonly PreparedCreate[],
-  stored: ReadonlyMap<string, StoredToken>,
-  provisioned: ProvisionedCards | undefined,
-): { prepared: readonly PreparedCreate[]; denied: RecordOutcome[] } {
-  if (!provisioned || provisioned.size === 0) return { prepared: all, denied: [] }
-  const prepared: PreparedCreate[] = []
-  const denied: RecordOutcome[] = []
-  for (const one of all) {
-    const end = stored.has(one.key) ? undefined : provisioned.get(one.key)
-    if (isRefusal(end)) denied.push(rejected(one, end))
-    else prepared.push(one)
-  }
-  return { prepared, denied }
 }
 
 function takenUp(created: readonly StoredToken[], provisioned: ProvisionedCards = new Map()): Provisioned[] {

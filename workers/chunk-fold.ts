@@ -9,7 +9,7 @@ import type { Scope } from '../src/store/scopes.ts'
 import type { StoredToken } from '../src/store/tokens.ts'
 import { type CardFacts, create, type Given } from '../src/token/decide.ts'
 import { reasonOf } from './chunk.ts'
-import type { CardEnd, Provisioned } from './scheme/begin-third-party.ts'
+import type { CardEnd } from './scheme/begin-third-party.ts'
 import { timeOf, tokenIdAt } from './seal-row.ts'
 import { type Contract, nameOf } from './third-party.ts'
 import type { ChunkContext } from './token-batch.ts'
@@ -73,7 +73,8 @@ export function fold(
     const before = folded.get(key)
     const base = before ? before.base : stored.get(key)
     const current = before?.row ?? base
-    const theirs = contract && !current && provisioned ? madeFor(key, provisioned) : undefined
+    const end = contract && !current ? provisioned?.get(key) : undefined
+    const theirs = end === 'known' || isRefusal(end) ? undefined : end
     const verdict = create(current, given, facts, {
       now: work.now,
       tokenId: current?.tokenId ?? theirs?.tokenId ?? tokenIdAt(time, random, index * 2 * ID_BYTES),
@@ -87,6 +88,12 @@ export function fold(
       outcomes.push({ ...rejected({ line, reference }, verdict), key: '' })
       continue
     }
+    if (isRefusal(end)) {
+      outcomes.push({ ...rejected({ line, reference }, end), key: '' })
+      continue
+    }
+    if (contract && !current && provisioned && !theirs)
+      throw new LostRace('the token of a third party was deleted meanwhile')
     // A mark alone is saved too: without it an earlier line, coming later, would overwrite what this one confirmed.
     if (verdict.changed || verdict.marked) {
       const row = verdict.row as StoredToken
@@ -105,13 +112,6 @@ export function fold(
     })
   }
   return { outcomes, folded }
-}
-
-function madeFor(key: string, provisioned: ProvisionedCards): Provisioned {
-  const end = provisioned.get(key)
-  if (end === undefined || end === 'known' || isRefusal(end))
-    throw new LostRace('the token of a third party was deleted meanwhile')
-  return end
 }
 
 function policyOf({ work, batch, acceptedAt }: ChunkContext) {

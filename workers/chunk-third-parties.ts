@@ -20,14 +20,14 @@ export async function provisionCards(
   if (theirs.length === 0) return new Map()
   const { work } = context
   const stored = byCard(await tokens.findByFingerprints(deps.store, fingerprintsOf(theirs)))
-  // What would be refused inside isn't asked for; of one card the first record stands for all.
-  const { folded } = fold(theirs, stored, context)
+  // What would be refused inside isn't asked for; of one card the record that makes its token stands for all.
+  const { folded, outcomes } = fold(theirs, stored, context)
+  const making = new Set(outcomes.filter(({ outcome }) => outcome === 'CREATED').map(({ line }) => line))
   const wishes = new Map<string, CardWish>()
-  for (const { key, contract, line, field, facts, pan, given, scope } of theirs) {
+  for (const { key, contract, line, field, facts, pan } of theirs) {
     const made = folded.get(key)
-    if (!contract || !made || made.base || wishes.has(key)) continue
-    const about = { line, field, tokenId: made.row.tokenId, tokenScope: scope.tokenScope }
-    wishes.set(key, wishOf(contract, about, facts, pan, given))
+    if (contract && made && making.has(line) && !wishes.has(key))
+      wishes.set(key, wishOf(contract, { line, field }, facts, pan, made.row))
   }
   const wisher = { receiptId: work.receiptId, clientId: work.client.clientId, mayHaveReceipt }
   const ends = await provisionAll(wisher, [...wishes.values()], 'bulk', deps)

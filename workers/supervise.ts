@@ -1,6 +1,7 @@
 // Keeps a set of worker processes running: one for interactive kinds, one per core for bulk kinds. A process that
 // dies is started anew; it never touches a job itself.
 import { type ChildProcess, fork } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import type { Logger } from '../src/log.ts'
 import { kindsOf, type WorkerRole } from './main.ts'
@@ -48,7 +49,8 @@ export function supervise(options: SuperviseOptions): Supervised {
   const children = new Set<ChildProcess>()
   let closing = false
 
-  function begin(role: WorkerRole): Promise<void> {
+  /** `place`: what one process after the other has. */
+  function begin({ role, place }: { role: WorkerRole; place: string }): Promise<void> {
     return new Promise((resolve, reject) => {
       const child = fork(script, {
         execArgv,
@@ -57,6 +59,7 @@ export function supervise(options: SuperviseOptions): Supervised {
         env: {
           ...env,
           TOKENMILL_WORKER_ROLE: role,
+          TOKENMILL_PLACE: place,
           ...(kinds ? { TOKENMILL_KINDS: kinds.join(',') } : {}),
           ...(concurrency ? { TOKENMILL_CONCURRENCY: String(concurrency) } : {}),
         },
@@ -69,14 +72,16 @@ export function supervise(options: SuperviseOptions): Supervised {
         if (closing || (code !== null && FINAL.has(code))) return
         log.error({ role, code, signal }, 'a worker process ended; starting another')
         setTimeout(() => {
-          if (!closing) begin(role).catch(() => {})
+          if (!closing) begin({ role, place }).catch(() => {})
         }, RESTART_MS)
       })
     })
   }
 
   const wanted = roles.flatMap(role =>
-    kindsOf(role, kinds).length === 0 ? [] : Array.from({ length: role === 'bulk' ? processes : 1 }, () => role),
+    kindsOf(role, kinds).length === 0
+      ? []
+      : Array.from({ length: role === 'bulk' ? processes : 1 }, () => ({ role, place: randomUUID() })),
   )
   const ready = Promise.all(wanted.map(begin)).then(() => {})
   ready.catch(() => {})

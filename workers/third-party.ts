@@ -11,7 +11,7 @@ import * as intents from '../src/store/scheme-intents.ts'
 import type { Scope } from '../src/store/scopes.ts'
 import * as thirdParties from '../src/store/third-party-tokens.ts'
 import type { CardFacts, Given } from '../src/token/decide.ts'
-import type { ThirdPartyName } from '../src/token/token.ts'
+import type { ThirdPartyName, TokenRow } from '../src/token/token.ts'
 import type { Deps } from './deps.ts'
 import type { CardWish, Provisioned } from './scheme/begin-third-party.ts'
 
@@ -54,8 +54,11 @@ export function contractFor(
   { outside }: Pick<Deps, 'outside'>,
 ): Contract | undefined | Refusal {
   if (type === 'INTERNAL' || !details) return undefined
-  const entityId = context?.entity_id ?? scope.entityId
-  const found = outside?.schemes.thirdParty({ type, contract: context?.payment_provider_contract, entityId })
+  const { entityId } = scope
+  // The token is the scope's entity's, and so is the contract.
+  const isTheirs = (context?.entity_id ?? entityId) === entityId
+  const contract = context?.payment_provider_contract
+  const found = isTheirs ? outside?.schemes.thirdParty({ type, contract, entityId }) : undefined
   if (!found) return refuse('third_party_unavailable', 'body.token_context')
   return {
     ...{ type, provider: found.provider.name, place: contractPlace(scope.tokenScope, found.contract) },
@@ -68,15 +71,17 @@ export function givenUnder(contract: Contract | undefined, given: Given): Given 
   return contract ? { ...given, expiryMonth: contract.expiryMonth, expiryYear: contract.expiryYear } : given
 }
 
+/** `row`: as it would be made. */
 export function wishOf(
   { provider, expiryMonth, expiryYear }: Contract,
-  about: Pick<CardWish, 'line' | 'tokenId' | 'tokenScope' | 'field'>,
+  about: Pick<CardWish, 'line' | 'field'>,
   { fingerprint, bin }: CardFacts,
   pan: Secret,
-  given: Given,
+  row: TokenRow,
 ): CardWish {
-  const card = { pan, expiryMonth, expiryYear, cardHolderName: given.cardHolderName }
-  return { ...about, fingerprint, bin, card, provider }
+  const dates = { expiryMonth: row.expiryMonth ?? expiryMonth, expiryYear: row.expiryYear ?? expiryYear }
+  const card = { pan, ...dates, cardHolderName: row.cardHolderName ?? undefined }
+  return { ...about, tokenId: row.tokenId, tokenScope: row.tokenScope, fingerprint, bin, card, provider }
 }
 
 /** What a fresh row says of it. */

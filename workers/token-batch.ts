@@ -9,6 +9,7 @@ import type { Batch } from '../src/store/batches.ts'
 import * as batches from '../src/store/batches.ts'
 import * as dryRuns from '../src/store/dry-runs.ts'
 import type { Db } from '../src/store/pool.ts'
+import * as thirdParties from '../src/store/third-party-tokens.ts'
 import * as tokens from '../src/store/tokens.ts'
 import { type ChunkRecord, openChunk, readRecords } from './chunk.ts'
 import { decideChanges, type PreparedChange, prepareChanges } from './chunk-changes.ts'
@@ -96,6 +97,9 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
     return {
       save: async db => {
         const saved = [...(await made.save(db)), ...(await changed.save(db)), ...(await asked.save(db))]
+        // Of records that ended otherwise than they began nothing is left outside.
+        if (deps.outside && work.request.record_kind === 'token-create' && context.batch)
+          await thirdParties.retireUntakenOf(db, work.receiptId, deps.clock())
         const records = [...settled, ...saved].sort((a, b) => a.line - b.line)
         return {
           batchNo: context.batch?.batchNo ?? null,

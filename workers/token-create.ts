@@ -1,6 +1,6 @@
 // `token-create`: a card and a scope become a token, or bring the token that already stands for them up to date.
 import { randomBytes } from 'node:crypto'
-import { isRefusal, refuse } from '../src/errors.ts'
+import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import { requestText } from '../src/job/digest.ts'
 import type { TokenCreate } from '../src/job/token-create.ts'
 import type { Secret } from '../src/secret.ts'
@@ -33,6 +33,8 @@ interface Prepared {
   contract: Contract | undefined
   /** What it made. */
   provisioned?: Provisioned | undefined
+  /** Why it made nothing. */
+  denied?: Refusal
 }
 
 export const tokenCreate: Handler<TokenCreate, undefined, Prepared> = {
@@ -55,18 +57,17 @@ export const tokenCreate: Handler<TokenCreate, undefined, Prepared> = {
   },
 
   async reach(work, prepared, deps) {
-    const { contract, scope, facts, pan, given } = prepared
+    const { contract, facts, pan } = prepared
     if (!contract) return prepared
     // Nothing is done outside for a job that would be refused inside.
     const judged = await judge(work, prepared, deps)
     if (isRefusal(judged)) return judged
     if (judged.stored) return prepared
-    const { tokenId } = judged.verdict.row
-    const about = { line: 0, tokenId, tokenScope: scope.tokenScope, field: CARD }
     const wisher = { receiptId: work.receiptId, clientId: work.client.clientId, mayHaveReceipt: false }
-    const wish = wishOf(contract, about, facts, pan, given)
+    const wish = wishOf(contract, { line: 0, field: CARD }, facts, pan, judged.verdict.row)
     const end = (await provisionAll(wisher, [wish], 'interactive', deps)).get(0)
-    return isRefusal(end) ? end : { ...prepared, provisioned: end === 'known' ? undefined : end }
+    if (isRefusal(end)) return { ...prepared, denied: end }
+    return { ...prepared, provisioned: end === 'known' ? undefined : end }
   },
 
   async decide(work, prepared, deps) {
@@ -101,11 +102,13 @@ async function judge(work: Work<TokenCreate>, prepared: Prepared, deps: Deps) {
 const digitsOf = ({ bin, lastFour }: CardFacts) => [`${bin}${lastFour}`]
 
 async function decide(work: Work<TokenCreate>, prepared: Prepared, deps: Deps): Promise<Decision> {
-  const { scope, pan, facts, contract, provisioned } = prepared
+  const { scope, pan, facts, contract, provisioned, denied } = prepared
   const { clientId } = work.client
   const judged = await judge(work, prepared, deps)
   if (isRefusal(judged)) return noEffect(judged)
   const { stored, verdict } = judged
+  // Whoever is told which numbers are cards is guessing, too.
+  if (denied && !stored) return settledBy(denied, db => guesses.add(db, clientId, scope.tokenScope, digitsOf(facts)))
   if (contract && !stored && !provisioned) throw new LostRace('the token of a third party was deleted meanwhile')
   const row = sealRow(verdict, stored, pan, deps.ring)
   const range = await deps.directory.binRange(row.binRange)

@@ -59,7 +59,7 @@ export function textOf(rows: readonly ResultRow[], columns: ResultColumns): stri
   const { tokenStatus, failedFacet, echo } = columns
   let text = ''
   for (const row of rows) {
-    text += `${row.line},${guarded(row.reference)},${row.outcome},${row.code},${row.reuse_token ?? ''},${
+    text += `${row.line},${guarded(row.reference)},${row.outcome},${row.code},${guarded(row.reuse_token)},${
       row.analytics_token ?? ''
     },${row.bin ?? ''},${row.last_four ?? ''},${row.expiry_month ?? ''},${row.expiry_year ?? ''},${guarded(
       row.brand,

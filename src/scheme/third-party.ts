@@ -2,7 +2,8 @@
 // id, finds it by that id, deletes it. It knows no states: their token lives until it is deleted.
 import type { Logger } from '../log.ts'
 import type { Outbound, OutboundAnswer } from '../outbound.ts'
-import { panFault } from '../token/pan.ts'
+import type { Secret } from '../secret.ts'
+import { holdsPan, numbersIn, panFault } from '../token/pan.ts'
 import { parseReuseToken } from '../token/token.ts'
 import { type Caller, retryAfterMs } from './call.ts'
 import type { ProviderAnswer, ProviderToken, SchemeProvider, Urgency } from './provider.ts'
@@ -60,6 +61,8 @@ export function openThirdParty(
     if (meaning === 'again' || meaning === 'once') return { answer: 'again', once: meaning === 'once', afterMs }
     if (meaning !== undefined) return { answer: 'refused', reason: meaning }
     const { status } = answer
+    // They may still be at the first one under this id.
+    if (endpoint === 'create' && (status === 408 || status === 409 || status === 425)) return { answer: 'unknown' }
     if (status === 429 || status === 401 || status === 403 || status === 503)
       return { answer: 'again', once: false, afterMs }
     if (status >= 400 && status < 500) return { answer: 'refused', reason: 'request_invalid' }
@@ -71,22 +74,30 @@ export function openThirdParty(
   }
 
   /** Its reference is what callers will name the card by: nothing that could be taken for a card, or for one of ours. */
-  function read(json: unknown): ProviderToken | undefined {
+  function read(json: unknown, pan: Secret | undefined): ProviderToken | undefined {
     const token = pick(json, format.token)
-    if (typeof token !== 'string' || !TOKEN.test(token)) return undefined
-    if (panFault(token) === undefined || parseReuseToken(token) !== undefined) return undefined
-    return { ...PLAIN, reference: token }
+    if (typeof token !== 'string' || !TOKEN.test(token) || parseReuseToken(token) !== undefined) return undefined
+    if (numbersIn(token).some(number => panFault(number) === undefined)) return undefined
+    return pan && holdsPan(token, pan.reveal()) ? undefined : { ...PLAIN, reference: token }
   }
 
-  async function find(id: string, urgency: Urgency): Promise<ProviderAnswer<ProviderToken | undefined>> {
+  async function find(
+    id: string,
+    pan: Secret | undefined,
+    urgency: Urgency,
+  ): Promise<ProviderAnswer<ProviderToken | undefined>> {
     const asked = await ask('find', { id }, undefined, urgency)
     if ('failed' in asked) return asked.failed
     if (asked.answer.status === 404) return { answer: 'done', value: undefined }
-    if (!isSuccess(asked.answer)) return failureOf(asked.answer, asked.json, 'find')
+    if (!isSuccess(asked.answer)) {
+      const failure = failureOf(asked.answer, asked.json, 'find')
+      // A question that is refused says nothing of what was asked about.
+      return failure.answer === 'refused' ? { answer: 'again', once: true } : failure
+    }
     const found = pick(asked.json, format.found)
     // An empty list, or nothing at all: they don't know it.
     if (found === undefined || found === null) return { answer: 'done', value: undefined }
-    const token = read(found)
+    const token = read(found, pan)
     if (token) return { answer: 'done', value: token }
     unreadable('find')
     return { answer: 'again', once: true }
@@ -107,14 +118,14 @@ export function openThirdParty(
       const asked = await ask('create', { id }, body, urgency)
       if ('failed' in asked) return asked.failed
       if (!isSuccess(asked.answer)) return failureOf(asked.answer, asked.json, 'create')
-      const token = read(asked.json)
-      if (token && !token.reference.includes(pan)) return { answer: 'done', value: token }
+      const token = read(asked.json, card.pan)
+      if (token) return { answer: 'done', value: token }
       unreadable('create')
       return { answer: 'unknown' }
     },
-    find: (id, _sought, urgency) => find(id, urgency),
+    find: (id, { card }, urgency) => find(id, card?.pan, urgency),
     get: async (id, reference, urgency) => {
-      const found = await find(id, urgency)
+      const found = await find(id, undefined, urgency)
       if (found.answer !== 'done') return found
       return found.value?.reference === reference
         ? { answer: 'done', value: found.value }

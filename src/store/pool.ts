@@ -164,7 +164,11 @@ const AWAY = new Set([
 ])
 
 /** Rules that two who don't know of each other may break together. */
-const RACES = new Set(['one_live_token_per_card', 'one_current_scheme_token_per_token'])
+const RACES = new Set([
+  'one_live_token_per_card',
+  'one_current_scheme_token_per_token',
+  'network_reference_stands_once',
+])
 
 /** A Fault or LostRace for an error of the driver or the server; anything that isn't theirs stays as it is. */
 export function meaningOf(error: unknown): unknown {

@@ -94,6 +94,18 @@ export async function renew(db: Db, lease: string, until: number): Promise<void>
   })
 }
 
+/** Gives the lease of one row back: it is due at `dueAt`. */
+export async function giveBack(db: Db, provisionId: string, lease: string, dueAt: number): Promise<void> {
+  await db.query({
+    name: 'scheme-give-back',
+    text: 'update tokenmill.scheme_token set lease = null, due_at = $3 where provision_id = $1 and lease = $2',
+    values: [provisionId, lease, new Date(dueAt)],
+  })
+}
+
+// Of a third party's that is to go no card is kept, whatever was known of it before.
+const IS_TO_GO = 't.third_party and t.retired_at is not null'
+
 /** What may be written by whoever holds the lease. `dueAt`: when it is to be looked at again. */
 export type Told = Pick<
   StoredScheme,
@@ -131,7 +143,8 @@ export async function tell(
     name: 'scheme-tell',
     text: `with told as (
   update tokenmill.scheme_token as t set state = $4, reference = $5, suspended_by = $6::text[], sealed = $7, seal_version = $8,
-    last_four = $9, expiry_month = $10, expiry_year = $11, par = $12, card = $13, card_version = $14, refusal = $15, asked = $16,
+    last_four = $9, expiry_month = $10, expiry_year = $11, par = $12,
+    card = case when ${IS_TO_GO} then null else $13::bytea end, card_version = case when ${IS_TO_GO} then null else $14::smallint end, refusal = $15, asked = $16,
     due_at = case when t.retired_at is null or $4 in ('DELETED', 'VOID') then $17::timestamptz
       else coalesce($17::timestamptz, $3::timestamptz) end,
     attempts = $18, checked_at = $19, current = t.current and $4 <> 'VOID', lease = null, version = t.version + 1, updated_at = $3,
@@ -139,7 +152,6 @@ export async function tell(
   where t.provision_id = $1 and t.lease = $2 and not exists (
     select from tokenmill.scheme_token as other
     where other.provider = t.provider and other.reference = $5 and other.provision_id <> $1
-    and not (other.third_party and other.state = 'DELETED')
   ) returning *
 ), settled as (
   update tokenmill.scheme_intent as i set state = $21, refusal = $22, updated_at = $3 from told

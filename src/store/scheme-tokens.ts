@@ -105,7 +105,7 @@ export async function insertAll(db: Db, schemes: readonly NewScheme[]): Promise<
     name: `scheme-insert-${shape}`,
     text: `insert into tokenmill.scheme_token (${NEW_NAMES}, current, state, version, updated_at)
 select ${NEW_NAMES}, not third_party, 'PENDING', 1, created_at from ${source}
-on conflict (fingerprint) where fingerprint is not null and retired_at is null do nothing`,
+on conflict (fingerprint) where fingerprint is not null do nothing`,
     values,
   })
   return count
@@ -122,6 +122,10 @@ and (retired_at is not null or state in ('DELETED', 'VOID'))`,
   })
 }
 
+// A third party is asked by our id alone: nothing of a card that is to go stays.
+export const FORGOTTEN = `fingerprint = null, card = case when third_party then null else card end,
+  card_version = case when third_party then null else card_version end`
+
 /**
  * From now on each is to go from the network: all of a token's that may yet be there. Nothing that was said is taken
  * back: one whose lease runs is looked at when that ends.
@@ -130,7 +134,7 @@ export async function retireOf(db: Db, tokenIds: readonly string[], now: number)
   if (tokenIds.length === 0) return
   await db.query({
     name: 'scheme-retire',
-    text: `update tokenmill.scheme_token set retired_at = $2, attempts = 0, version = version + 1, updated_at = $2,
+    text: `update tokenmill.scheme_token set retired_at = $2, attempts = 0, version = version + 1, updated_at = $2, ${FORGOTTEN},
   due_at = case when lease is null then $2 else due_at end
 where token_id = any($1::uuid[]) and retired_at is null and state not in ('DELETED', 'VOID')`,
     values: [plains(tokenIds), new Date(now)],
@@ -140,7 +144,7 @@ where token_id = any($1::uuid[]) and retired_at is null and state not in ('DELET
 /** As `retireOf`, of one provisioning that is to leave no trace: its token shows it no more. */
 export async function withdraw(db: Db, provisionId: string, now: number): Promise<void> {
   await db.query({
-    text: `update tokenmill.scheme_token set current = false, version = version + 1, updated_at = $2,
+    text: `update tokenmill.scheme_token set current = false, version = version + 1, updated_at = $2, ${FORGOTTEN},
   retired_at = case when state in ('DELETED', 'VOID') then retired_at else coalesce(retired_at, $2) end,
   due_at = case when state in ('DELETED', 'VOID') or lease is not null then due_at else $2 end
 where provision_id = $1`,

@@ -18,6 +18,8 @@ const THEIRS = {
   reuse_token_details: DETAILS,
   token_context: { payment_provider_contract: CONTRACT },
 }
+/** Between the same first eight and last four digits. */
+const SAME_ENDS = ['0009', '0017', '0025', '0033', '0041', '0058', '0066', '0074']
 const DAY_MS = 86_400_000
 
 describeStore('a third-party token', engine => {
@@ -173,8 +175,8 @@ describeStore('a third-party token', engine => {
     const { result, pan } = await make()
     expect(result).toMatchObject(refusedFor('body.encrypted_card', 'third_party_card_declined'))
     const latest = await schemeTokens.listLatest(installation.vault.store, 100)
-    expect(latest.find(({ state }) => state === 'VOID')).toMatchObject({
-      ...{ thirdParty: true, card: null, fingerprint: null, refusal: 'card_declined' },
+    expect(latest.find(({ refusal }) => refusal === 'card_declined')).toMatchObject({
+      ...{ thirdParty: true, state: 'VOID', card: null, fingerprint: null },
     })
     expect((await make(pan)).result).toMatchObject({ code: 200 })
   })
@@ -272,5 +274,73 @@ describeStore('a third-party token', engine => {
     await world.calm()
     expect((await make(pan, { token_scope: tokenScope })).record).toMatchObject({ reuse_token: id })
     expect(world.thirdParty.live()).toHaveLength(1)
+  })
+
+  it('that two jobs found waiting is made by one of them, and updated by the other', async () => {
+    const pan = nextPan()
+    const lost = world.job('token-create', await bodyFor(pan))
+    world.thirdParty.onCall = (_, moment) => {
+      if (moment === 'after') world.dieAt(0)
+    }
+    await world.attempt(lost).catch(() => {})
+    world.thirdParty.onCall = () => {}
+    world.revive()
+    world.wait(60_000)
+    await world.calm()
+    const named = async (cardHolderName: string) =>
+      world.ask('token-create', {
+        ...{ token_scope: installation.scope, ...THEIRS },
+        ...(await world.cardOf(pan, { cardholderName: cardHolderName })),
+      })
+    const both = await Promise.all([named('ANNA'), named('BERTA')])
+    expect(world.thirdParty.tokens.size).toBe(1)
+    const id = String(both[0].record?.['reuse_token'])
+    expect(both[1].record?.['reuse_token']).toBe(id)
+    const told = both.map(({ record }) => record?.['card_holder_name'])
+    expect(told.toSorted()).toEqual(['ANNA', 'BERTA'])
+    expect(await stored(id)).toMatchObject({ version: 2 })
+  })
+
+  it('that is answered later than its creator would wait is found all the same, and goes', async () => {
+    const job = world.job('token-create', await bodyFor(nextPan()))
+    // They are still at it, and know of nothing yet.
+    world.thirdParty.script.push('lost-before', 'none')
+    world.thirdParty.otherwise = () => 'again'
+    await world.attempt(job)
+    const [card] = (await schemeTokens.listOpen(installation.vault.store, 10)).filter(
+      ({ state }) => state === 'PENDING',
+    )
+    expect(card).toMatchObject({ asked: 'PROVISION' })
+    await world
+      .ask('reversal', { receipt_id: job.receiptId, envelope: job.envelope }, { bySystem: true })
+      .catch(() => {})
+    world.thirdParty.otherwise = () => 'none'
+    await world.calm()
+    expect(world.thirdParty.live()).toEqual([])
+    expect(await schemeTokens.listOpen(installation.vault.store, 10)).toEqual([])
+  })
+
+  it('counts as a guess where the third party declines it', async () => {
+    world.deps.settings.guessesMax = 3
+    world.thirdParty.otherwise = () => ({ refused: 'card_declined' })
+    const codes: number[] = []
+    for (const middle of SAME_ENDS) codes.push((await make(`41111100${middle}1111`)).result.code)
+    expect(codes.filter(code => code === 403).length).toBeGreaterThan(0)
+    expect(world.thirdParty.calls.length).toBeLessThanOrEqual(4)
+  })
+
+  it('leaves no card once it is to go, however long the third party is away', async () => {
+    world.thirdParty.script.push('lost-after')
+    world.thirdParty.otherwise = () => 'again'
+    const job = world.job('token-create', await bodyFor(nextPan()))
+    expect(await world.run(job)).toMatchObject({ error: { reversal_status: 'REQUIRED' } })
+    for (const reversal of world.queued.splice(0)) await world.attempt(reversal)
+    const open = await schemeTokens.listOpen(installation.vault.store, 10)
+    expect(open).toMatchObject([{ state: 'PENDING', card: null, fingerprint: null }])
+    expect(open[0]?.retiredAt).not.toBeNull()
+    world.thirdParty.otherwise = () => 'none'
+    await world.calm()
+    await world.run(job)
+    expect(world.thirdParty.live()).toEqual([])
   })
 })

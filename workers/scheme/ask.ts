@@ -22,6 +22,8 @@ export type Came =
   | { came: 'refused'; reason: ProviderRefusal }
   /** A third party named a token that is another provisioning's, and stays so. */
   | { came: 'taken' }
+  /** The same, and that one is being deleted there. */
+  | { came: 'leaving' }
   | { came: 'lost'; afterMs: number | undefined }
   /** `vanished`: the network knows of the call, or never got it, and has no living token of it. */
   | { came: 'nothing'; afterMs: number | undefined; vanished?: true }
@@ -31,8 +33,6 @@ const TAKEN_MAX = 50
 
 /** A network that was set up when a row was made may not be any more. */
 const ABSENT_MS = 60_000
-/** Until a deletion that is under way may be over. */
-const LEAVING_MS = 1_000
 
 export function providerOf({ outside }: Pick<Deps, 'outside'>, name: string): SchemeProvider | undefined {
   return outside?.schemes.named(name)
@@ -51,7 +51,7 @@ async function put(row: StoredScheme, call: Call, urgency: Urgency, deps: Deps):
     const card = openSealedCard(row, deps.ring)
     assert(card, 'a provisioning keeps its card until it is settled')
     const answer = await provider.provision(row.provisionId, card, urgency)
-    return answer.answer === 'unknown' ? findOut(row, urgency, deps) : unlessTaken(row, plain(answer), deps)
+    return answer.answer === 'unknown' ? findOutNow(row, urgency, deps) : unlessTaken(row, plain(answer), deps)
   }
   const { reference, provisionId } = row
   assert(reference !== null, 'a token at the network has its reference')
@@ -80,6 +80,12 @@ function plain(answer: ProviderAnswer<ProviderToken>): Came {
   }
 }
 
+/** A third party that doesn't know of a call whose answer was just lost may still be at it. */
+async function findOutNow(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<Came> {
+  const found = await findOut(row, urgency, deps)
+  return row.thirdParty && found.came === 'nothing' ? { came: 'lost', afterMs: undefined } : found
+}
+
 /** What became of a provisioning whose call was, or may have been, made. */
 export async function findOut(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<Came> {
   const provider = providerOf(deps, row.provider)
@@ -106,8 +112,7 @@ export async function findOut(row: StoredScheme, urgency: Urgency, deps: Deps): 
 async function unlessTaken(row: StoredScheme, came: Came, { store }: Pick<Deps, 'store'>): Promise<Came> {
   if (!row.thirdParty || came.came !== 'token') return came
   const named = await schemeTokens.findByReferences(store, row.provider, [came.token.reference])
-  const holder = named.find(({ provisionId, state }) => provisionId !== row.provisionId && state !== 'DELETED')
+  const holder = named.find(({ provisionId }) => provisionId !== row.provisionId)
   if (!holder) return came
-  // What is being deleted there isn't to be taken up.
-  return holder.retiredAt === null ? { came: 'taken' } : { came: 'nothing', afterMs: LEAVING_MS }
+  return { came: holder.retiredAt === null ? 'taken' : 'leaving' }
 }

@@ -13,6 +13,8 @@ import { insertEvent, publishEvent } from './tell.ts'
 
 /** So often a call may be lost without a trace. */
 const VANISHED_MAX = 10
+/** So often a third party is asked about a call that it doesn't know of. */
+const UNKNOWN_MAX = 9
 const BACKOFF = { firstMs: 500, mostMs: 300_000 } as const
 
 /** The row as it is then; undefined where the lease was lost. Never throws for the network's sake. */
@@ -74,7 +76,7 @@ async function provision(row: StoredScheme, urgency: Urgency, deps: Deps): Promi
   const came = await ask(row, 'PROVISION', urgency, deps)
   if (came.came === 'token') return mirror(row, came.token, deps.ring)
   if (came.came === 'refused') return nothing(row, came.reason)
-  if (came.came === 'taken') return nothing(row, null)
+  if (came.came === 'taken' || came.came === 'leaving') return nothing(row, null)
   // Its issuer ended it before we knew of it: the network will never make another one under that name.
   if (came.came === 'nothing' && came.vanished && row.attempts > VANISHED_MAX) return nothing(row, 'token_unknown')
   return later(row, came, deps)
@@ -85,15 +87,17 @@ async function clear(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<T
   if (row.asked === null) return unchanged(row, null)
   const found = await findOut(row, urgency, deps)
   if (found.came === 'token') return mirror(row, found.token, deps.ring)
-  if (found.came === 'taken') return nothing(row, null)
-  return found.came === 'nothing' ? unchanged({ ...row, attempts: 0 }, null, null) : later(row, found, deps)
+  if (found.came === 'taken' || found.came === 'leaving') return nothing(row, null)
+  if (found.came !== 'nothing' || mayStillCome(row)) return later(row, found, deps)
+  return unchanged({ ...row, attempts: 0 }, null, null)
 }
 
 async function remove(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<Told> {
+  if (row.thirdParty) return removeForeign(row, urgency, deps)
   let known: Told = row
   if (row.state === 'PENDING') {
     const found: Came = row.asked === null ? { came: 'nothing', afterMs: undefined } : await findOut(row, urgency, deps)
-    if (found.came === 'nothing' || found.came === 'taken') return nothing(row, null)
+    if (found.came === 'nothing') return nothing(row, null)
     if (found.came !== 'token') return later(row, found, deps)
     known = mirror(row, found.token, deps.ring)
   }
@@ -102,6 +106,27 @@ async function remove(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<
   if (came.came === 'token') return gone({ ...known, reference: came.token.reference })
   if (came.came === 'refused' && came.reason === 'token_unknown') return gone(known)
   return later(known === row ? row : { ...known, attempts: row.attempts }, came, deps)
+}
+
+/** Nothing of it stays, not even its name; one that is only found now may hold what must not be written down. */
+async function removeForeign(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<Told> {
+  let { reference } = row
+  if (reference === null) {
+    if (row.asked === null) return nothing(row, null)
+    const found = await findOut(row, urgency, deps)
+    if (found.came === 'taken' || found.came === 'leaving') return nothing(row, null)
+    if (found.came === 'nothing' && !mayStillCome(row)) return nothing(row, null)
+    if (found.came !== 'token') return later(row, found, deps)
+    reference = found.token.reference
+  }
+  const came = await ask({ ...row, reference }, 'DELETE', urgency, deps)
+  const isGone = came.came === 'token' || (came.came === 'refused' && came.reason === 'token_unknown')
+  return isGone ? nothing(row, null) : later(row, came, deps)
+}
+
+/** A third party that doesn't know of our call may still be at it: it is asked for more than a minute. */
+function mayStillCome({ thirdParty, attempts }: StoredScheme): boolean {
+  return thirdParty && attempts < UNKNOWN_MAX
 }
 
 /** Exponential, with full jitter, unless the network named a time. */

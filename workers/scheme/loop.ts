@@ -1,5 +1,6 @@
 // What is due of scheme tokens without a job: provisionings and deletions that are owed to their networks, calls whose
 // makers are gone, news that networks announced, reversals that got lost. Several processes may do it at once.
+import { setTimeout as pause } from 'node:timers/promises'
 import { describeError } from '../../src/log.ts'
 import * as receipts from '../../src/store/receipts.ts'
 import * as intents from '../../src/store/scheme-intents.ts'
@@ -25,6 +26,9 @@ const NOTICES_MAX = 64
 const UNKNOWN_MS_MAX = 3_600_000
 const UNKNOWN_AGAIN_MS = 2_000
 const LEASED_AGAIN_MS = 500
+/** Until a row is looked at again whose work failed here. */
+const LEFT_MS = 2_000
+const GIVE_BACK_MS = 1_000
 
 /** Returns how to stop. */
 export function startSchemeLoop(deps: Deps): () => Promise<void> {
@@ -44,13 +48,14 @@ export function startSchemeLoop(deps: Deps): () => Promise<void> {
 function openDueWorker(deps: Deps): () => Promise<void> {
   const underway = new Set<Promise<void>>()
   const lease = openLease(deps)
+  let isOver = false
   const stop = every(
     TICK_MS,
     async () => {
       for (let free = ROWS_MAX - underway.size; free > 0; free = ROWS_MAX - underway.size) {
         const rows = await leases.takeDue(deps.store, lease.id, deps.clock(), lease.until(), free)
         for (const row of rows) {
-          const done = workRow(row, lease.id, deps).finally(() => underway.delete(done))
+          const done = workRow(row, lease.id, deps, () => isOver).finally(() => underway.delete(done))
           underway.add(done)
         }
         if (rows.length < free) return
@@ -60,15 +65,27 @@ function openDueWorker(deps: Deps): () => Promise<void> {
     deps,
   )
   return async () => {
+    isOver = true
     await stop()
     await Promise.all(underway)
     lease.end()
   }
 }
 
-async function workRow(row: schemeTokens.StoredScheme, lease: string, deps: Deps): Promise<void> {
-  await drive(row, lease, 'bulk', deps).catch(error =>
-    deps.log.warn({ provision: row.provisionId, error: describeError(error) }, 'a scheme token is left for later'),
+async function workRow(row: schemeTokens.StoredScheme, lease: string, deps: Deps, isOver = () => true): Promise<void> {
+  try {
+    await drive(row, lease, 'bulk', deps)
+  } catch (error) {
+    deps.log.warn({ provision: row.provisionId, error: describeError(error) }, 'a scheme token is left for later')
+    // A lease that lives as long as its process would keep the row from everybody.
+    while (!(await giveBack(row.provisionId, lease, deps)) && !isOver()) await pause(GIVE_BACK_MS)
+  }
+}
+
+function giveBack(provisionId: string, lease: string, { store, clock }: Deps): Promise<boolean> {
+  return leases.giveBack(store, provisionId, lease, clock() + LEFT_MS).then(
+    () => true,
+    () => false,
   )
 }
 

@@ -26,12 +26,12 @@ export function mirror(row: StoredScheme, token: ProviderToken, ring: KeyRing): 
 
 /** The network has deleted it, and nothing of its number stays. */
 export function gone(row: Told): Told {
-  return { ...row, ...NOTHING_OPEN, state: 'DELETED', suspendedBy: [], sealed: null, sealVersion: null, lastFour: null }
+  return { ...row, ...NOTHING_OPEN, ...NO_NUMBER, state: 'DELETED', suspendedBy: [] }
 }
 
 /** The network made none: `refusal` says why, null that it wasn't wanted any more. */
 export function nothing(row: Told, refusal: ProviderRefusal | null): Told {
-  return { ...row, ...NOTHING_OPEN, state: 'VOID', reference: null, refusal }
+  return { ...row, ...NOTHING_OPEN, ...NO_NUMBER, state: 'VOID', reference: null, refusal }
 }
 
 /** Nothing new is known; `asked` as it was unless it is given. */
@@ -40,6 +40,8 @@ export function unchanged(row: Told, dueAt: number | null, asked: Told['asked'] 
 }
 
 const NOTHING_OPEN = { card: null, cardVersion: null, asked: null, dueAt: null, attempts: 0 } as const
+
+const NO_NUMBER = { sealed: null, sealVersion: null, lastFour: null } as const
 
 /** Whether anybody who looks at the token sees something else. */
 export function differs(before: StoredScheme, after: StoredScheme): boolean {

@@ -37,7 +37,7 @@ export const THIRD_PARTY_REASONS = {
 
 export interface Outcome {
   told: Told
-  end: 'changed' | Refusal | Fault
+  end: 'changed' | Refusal | Error
   intent: Omit<SettledIntent, 'intentId'>
 }
 
@@ -51,6 +51,9 @@ export function outcomeOf(
   switch (came.came) {
     case 'token':
       return { told: mirror(row, came.token, ring), end: 'changed', intent: { state: 'DONE', refusal: null } }
+    case 'leaving':
+      // Begun anew under another id: this one is answered with that token for as long as they remember it.
+      return { told: nothing(row, null), end: new NotYet(LOST_MS), intent: OPEN }
     case 'taken':
       return denied(nothing(row, null), 'token_taken', refusal)
     case 'refused':
@@ -79,6 +82,6 @@ function denied(told: Told, denial: Denial, refusal: (denial: Denial) => Refusal
 /** A batch waits for its network; a single job is tried as often as others. */
 export function worstOf(left: readonly Error[], urgency: Urgency): Error | undefined {
   const fault = left.find(error => error instanceof Fault)
-  if (fault) return urgency === 'bulk' ? new NotYet(AWAY_MS * (0.5 + Math.random())) : fault
+  if (fault) return urgency === 'bulk' ? new NotYet(Math.round(AWAY_MS * (0.5 + Math.random()))) : fault
   return left.toSorted((a, b) => (b instanceof NotYet ? b.ms : 0) - (a instanceof NotYet ? a.ms : 0))[0]
 }

@@ -52,6 +52,7 @@ export function owing(decision: Decision, work: Work<unknown>, deps: Deps): Deci
   if (!settled || !isRefusal(settled) || !deps.outside || !speaksOutside(work)) return decision
   const refusing: Decision = {
     save: async db => {
+      await decision.save(db)
       const owed = await owedOf(db, work.receiptId, deps)
       await intents.owe(db, owed, deps.clock())
       if (owed.length > 0) refusing.reversal = 'REQUIRED'

@@ -18,8 +18,29 @@ import { settle } from './settle.ts'
 const ROUNDS_MAX = 4
 const BUSY_MS_MAX = 500
 
+/** Single jobs of a process that speak to third parties: a slow one mustn't take the places of all other creates. */
+const AT_ONCE = 4
+const CROWDED_MS = 100
+let underWay = 0
+
 /** What came of each wish, by line; of one card there is but one. Throws `NotYet` or `Fault('scheme_away')` as `actAll`. */
 export async function provisionAll(
+  wisher: Wisher,
+  wishes: readonly CardWish[],
+  urgency: Urgency,
+  deps: Deps,
+): Promise<Map<number, CardEnd>> {
+  if (urgency === 'bulk') return provisionRounds(wisher, wishes, urgency, deps)
+  if (underWay >= AT_ONCE) throw new NotYet(Math.round(CROWDED_MS * (1 + Math.random())))
+  underWay += 1
+  try {
+    return await provisionRounds(wisher, wishes, urgency, deps)
+  } finally {
+    underWay -= 1
+  }
+}
+
+async function provisionRounds(
   wisher: Wisher,
   wishes: readonly CardWish[],
   urgency: Urgency,
@@ -78,7 +99,7 @@ async function askFor(
   deps: Deps,
 ): Promise<CardEnd | 'begin again' | Error> {
   const row = await schemeTokens.find(deps.store, provisionId)
-  if (row?.lease !== lease.id) return 'begin again'
+  if (row?.lease !== lease.id || row.retiredAt !== null) return 'begin again'
   const found = wasAsked ? await findOut(row, urgency, deps) : undefined
   const came = found === undefined || found.came === 'nothing' ? await ask(row, 'PROVISION', urgency, deps) : found
   const outcome = outcomeOf(row, 'PROVISION', came, denial => refuse(THIRD_PARTY_REASONS[denial], field), deps)
