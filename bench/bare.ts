@@ -57,7 +57,7 @@ export async function runBare(
           cardBrand: null,
           binRange: null,
           analyticsToken: null,
-        thirdParty: null,
+          thirdParty: null,
           tokenExpiryDate: null,
           createdAt: now,
           updatedAt: now,
