@@ -26,8 +26,8 @@ export interface Announcer {
   publish(message: Message): Promise<void>
   /** Publishes what the outbox still holds and is older than `olderThanMs`. Returns how many. */
   sweep(olderThanMs: number): Promise<number>
-  /** Whether so much waits for this client that its batches must wait too. */
-  isHeldBack(clientId: string): Promise<boolean>
+  /** Whether so many answers wait for this client to read that queue that its batches must wait too. */
+  isHeldBack(clientId: string, replyTo: string | null): Promise<boolean>
   close(): Promise<void>
 }
 
@@ -184,12 +184,13 @@ export function openAnnouncer({ store, queues, key, clock, metrics, log, bodyOf 
       }
       return told
     },
-    async isHeldBack(clientId) {
-      const known = heldBack.get(clientId)
+    async isHeldBack(clientId, replyTo) {
+      const queue = resultsQueue(clientId, replyTo)
+      const known = heldBack.get(queue)
       if (known && clock() - known.checkedAt < HELD_BACK_MS) return known.held
-      const held = (await outbox.pendingOf(store, clientId, RESULTS.heldBackMax)) >= RESULTS.heldBackMax
+      const held = (await outbox.pendingOf(store, clientId, replyTo, RESULTS.heldBackMax)) >= RESULTS.heldBackMax
       if (heldBack.size > 1000) heldBack.clear()
-      heldBack.set(clientId, { held, checkedAt: clock() })
+      heldBack.set(queue, { held, checkedAt: clock() })
       return held
     },
     async close() {

@@ -89,7 +89,7 @@ async function walk(
   selection: Selection,
 ): Promise<End> {
   const { claims, client } = work
-  if (CATALOGUE[claims.kind].bulk && (await deps.announcer.isHeldBack(work.addressee)))
+  if (CATALOGUE[claims.kind].bulk && (await deps.announcer.isHeldBack(work.addressee, claims.reply_to ?? null)))
     return { end: 'later', ms: HELD_BACK_MS }
   const opened = await handler.open(work, deps)
   if (isRefusal(opened)) return refuseEnvelope(work, opened, deps)

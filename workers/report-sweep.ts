@@ -1,5 +1,6 @@
 // What of reports has to be done by the clock: old ones go with their files, those that nobody makes any more are said to
 // have failed, and files that crashed attempts left behind are removed.
+import { isOurs } from '../src/report/file-name.ts'
 import type { ReportFiles } from '../src/report/files.ts'
 import * as retention from '../src/store/report-retention.ts'
 import type { Deps } from './deps.ts'
@@ -49,7 +50,7 @@ async function removeOrphans({ store }: Pick<Deps, 'store'>, files: ReportFiles,
     page = []
   }
   for await (const { key, modifiedAt } of files.list()) {
-    if (now - modifiedAt < ORPHAN_MS) continue
+    if (now - modifiedAt < ORPHAN_MS || !isOurs(key)) continue
     page.push(key)
     if (page.length === PAGE) await flush()
   }

@@ -1,5 +1,6 @@
 // What system clients are answered: on queues of their own, which must not pile up. The scheduler's runs are marked by
 // their results; everything else was told to whom it concerns elsewhere, and is dropped.
+import type { Reason } from '../../src/errors.ts'
 import type { SystemClient } from '../../src/job/catalogue.ts'
 import type { Result } from '../../src/job/result.ts'
 import * as runs from '../../src/store/schedule-runs.ts'
@@ -12,6 +13,9 @@ const HOUR_MS = 3_600_000
 /** A day of hourly attempts. */
 const FAULTS_MAX = 24
 const CONCURRENCY = 10
+const MINUTE_MS = 60_000
+/** A run's own end is seven days later. */
+const NOT_LOOKED_AT: ReadonlySet<string> = new Set<Reason>(['envelope_expired', 'envelope_future'])
 
 export function openAnswers(deps: ScheduleDeps, sweeper: Pick<Sweeper, 'hear'>): Inbox[] {
   const { queues, installationKeys: keys, log } = deps
@@ -45,6 +49,9 @@ function answeredBy({ status, code, record, error }: Result, now: number): runs.
     return { state: 'SUCCEEDED', reportUid: typeof uid === 'string' ? uid : null }
   }
   const [said] = Object.values(error?.details ?? {})
+  // It came too late, or by another clock, and was not looked at: the same run is asked for again.
+  if (said && NOT_LOOKED_AT.has(said.code))
+    return { state: 'FAULTED', reason: said.code, nextAt: now + MINUTE_MS, faultsMax: Number.POSITIVE_INFINITY }
   if (code !== 500) return { state: 'FAILED', reason: said?.code ?? String(code) }
   return { state: 'FAULTED', reason: said?.code ?? 'fault', nextAt: now + HOUR_MS, faultsMax: FAULTS_MAX }
 }

@@ -3,7 +3,9 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { minorUnit } from '../token/currency.ts'
+import { holdsLike } from '../token/pan.ts'
 import { requestText } from './digest.ts'
+import { couldHoldNumber } from './own-card.ts'
 import { brandName, date, text, uuid } from './text.ts'
 
 export const TRANSACTION_TYPES = ['SALE', 'REFUND', 'CHARGEBACK', 'CHARGEBACK_REVERSAL', 'ADJUSTMENT', 'FEE'] as const
@@ -79,7 +81,27 @@ const fields = {
 
 export const TRANSACTION_FIELDS = Object.keys(fields) as readonly (keyof typeof fields)[]
 
-export const Transaction = z.strictObject(fields).refine(hasItsSign, { path: ['amount'], ...custom('amount_sign') })
+/** Texts of the sender's own, stored and reported as they are: none may hold the number behind its line's mask. */
+const OWN_TEXTS = [
+  'merchant_reference',
+  'clearing_merchant',
+  'bank_account',
+  'clearing_reference',
+  'settlement_batch',
+] as const
+
+export const Transaction = z
+  .strictObject(fields)
+  .refine(hasItsSign, { path: ['amount'], ...custom('amount_sign') })
+  .superRefine((line, context) => {
+    const { masked_card: masked } = line
+    if (masked === undefined) return
+    const [bin = '', lastFour = ''] = masked.split(/\*+/)
+    const shown = { bin, lastFour, length: masked.length }
+    for (const field of OWN_TEXTS)
+      if (couldHoldNumber(line[field]) && holdsLike(line[field] ?? '', shown))
+        context.addIssue({ code: 'custom', path: [field], params: { reason: 'reference_pan' } })
+  })
 export type Transaction = z.infer<typeof Transaction>
 
 function hasItsSign({ type, amount: text }: { type: TransactionType; amount: string }): boolean {

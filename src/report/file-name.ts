@@ -28,6 +28,14 @@ export function isKey(key: string): boolean {
   return KEY.test(key) && !key.includes('..')
 }
 
+const UUID = '[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}'
+const OURS = new RegExp(`^([A-Z_]+_[A-Za-z0-9-]{0,64}_${UUID}\\.[0-9a-f]{12}\\.(pdf|csv|txt)|part_${UUID})$`)
+
+/** Holds for what was written here, whole or in part, and for nothing that somebody else would put beside it. */
+export function isOurs(key: string): boolean {
+  return OURS.test(key)
+}
+
 function plain(word: string): string {
   return word.replace(/[^A-Za-z0-9-]/g, '-').slice(0, 64)
 }

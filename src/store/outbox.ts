@@ -103,11 +103,14 @@ and created_at < $3 order by outbox_id limit $4 for update skip locked`,
   return rows.map(outboxOf)
 }
 
-/** How many results of this client wait to be told. */
-export async function pendingOf(db: Db, clientId: string, most: number): Promise<number> {
+/** How many answers wait to be told on one of this client's queues. Events, which nobody asked for, are none. */
+export async function pendingOf(db: Db, clientId: string, replyTo: string | null, most: number): Promise<number> {
   const { rows } = await db.query<{ rows: number }>({
-    text: `select count(*) as rows from (select from tokenmill.outbox where state = 'NEW' and client_id = $1 limit $2) as pending`,
-    values: [clientId, most],
+    text: `select count(*) as rows from (
+  select from tokenmill.outbox where state = 'NEW' and client_id = $1 and reply_to is not distinct from $2
+  and result_id is distinct from receipt_id limit $3
+) as pending`,
+    values: [clientId, replyTo, most],
   })
   return rows[0]?.rows ?? 0
 }

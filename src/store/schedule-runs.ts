@@ -170,7 +170,7 @@ export async function settle(db: Db, receiptId: string, answered: Answered): Pro
   next_at = case when faults + 1 < $4 then $3::timestamptz end,
   ended_at = case when faults + 1 < $4 then null else now() end
 where receipt_id = $1 and ${OPEN} returning ${COLUMNS}`,
-          values: [receiptId, answered.reason, new Date(answered.nextAt), answered.faultsMax],
+          values: [receiptId, answered.reason, new Date(answered.nextAt), Math.min(answered.faultsMax, 2_147_483_647)],
         })
       : await db.query<Row>({
           text: `update tokenmill.schedule_run set state = $2, reason = $3, report_uid = $4, next_at = null, ended_at = now()

@@ -10,9 +10,20 @@ export interface SweptThreeDs {
   authentications: number
 }
 
-/** At most `rowsMax` of each: what is left goes the next time. `now`: ms since the epoch. */
+/** `rowsMax` at a time, until nothing is left. `now`: ms since the epoch. */
 export async function sweepThreeDs(db: Db, now: number): Promise<SweptThreeDs> {
-  return { jwts: await deleteJwts(db, now), authentications: await deleteAuthentications(db, now) }
+  return {
+    jwts: await untilDone(() => deleteJwts(db, now)),
+    authentications: await untilDone(() => deleteAuthentications(db, now)),
+  }
+}
+
+async function untilDone(some: () => Promise<number>): Promise<number> {
+  for (let all = 0; ; ) {
+    const deleted = await some()
+    all += deleted
+    if (deleted < THREE_DS_RETENTION.rowsMax) return all
+  }
 }
 
 export async function deleteJwts(db: Db, now: number): Promise<number> {

@@ -77,7 +77,6 @@ export function areqOf({ transactionId, request, contract, card, server, now }: 
       recurringFrequency: request.recurring_frequency === undefined ? undefined : String(request.recurring_frequency),
       ...holderOf(request),
       ...(channel === 'Browser' ? browserOf(request.device_data_info ?? {}, contract) : {}),
-      ...(channel === 'SDK' ? { sdkMaxTimeout: String(request.sdk_max_timeout).padStart(2, '0') } : {}),
       acctInfo: accountOf(request),
       merchantRiskIndicator: riskOf(request),
     }) as Record<string, unknown> & { threeDSServerTransID: string; messageVersion: string },
@@ -103,6 +102,12 @@ function compact(moment: Date): string {
   return moment.toISOString().replace(/\D/g, '').slice(0, 14)
 }
 
+/** The subdivision of ISO 3166-2, at most three characters, without its country; a name has no place in the message. */
+function stateOf(given: string | undefined): string | undefined {
+  const code = given?.toUpperCase().replace(/^[A-Z]{2}-(?=[A-Z0-9]{1,3}$)/, '')
+  return code !== undefined && /^[A-Z0-9]{1,3}$/.test(code) ? code : undefined
+}
+
 function holderOf(request: LookupRequest): Record<string, unknown> {
   const country = (code: string | undefined) => (code === undefined ? undefined : countryNumber(code))
   return {
@@ -113,14 +118,14 @@ function holderOf(request: LookupRequest): Record<string, unknown> {
     billAddrLine2: request.billing_address_2,
     billAddrLine3: request.billing_address_3,
     billAddrCity: request.billing_city,
-    billAddrState: request.billing_state,
+    billAddrState: stateOf(request.billing_state),
     billAddrPostCode: request.billing_postal_code,
     billAddrCountry: country(request.billing_country_code),
     shipAddrLine1: request.shipping_address_1,
     shipAddrLine2: request.shipping_address_2,
     shipAddrLine3: request.shipping_address_3,
     shipAddrCity: request.shipping_city,
-    shipAddrState: request.shipping_state,
+    shipAddrState: stateOf(request.shipping_state),
     shipAddrPostCode: request.shipping_postal_code,
     shipAddrCountry: country(request.shipping_country_code),
     mobilePhone: phoneOf(request.phone_number ?? request.billing_phone),

@@ -172,7 +172,8 @@ const Fields = z.strictObject({
   address_match: oneOf('Y', 'N').optional(),
   authentication_indicator: digits(1, 6).optional(),
   challenge_indicator: oneOf('01', '02', '03', '04', '90').optional(),
-  device_channel: oneOf('SDK', 'Browser', '3RI').default('Browser'),
+  // SDK needs members of an app that no field here could bring.
+  device_channel: oneOf('Browser', '3RI').default('Browser'),
   device_data_info: DeviceDataInfo.optional(),
   message_category: oneOf('01', '02').default('01'),
   sdk_max_timeout: z.int().min(5).max(99).default(15),

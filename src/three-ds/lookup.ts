@@ -14,6 +14,7 @@ import { networkOf } from './outcome.ts'
 import type { CardSource, FoundCard, Ports } from './ports.ts'
 import { isProblem, type Problem, problem, problemOf } from './problem.ts'
 import { type Authentication, type Caller, type ShownLookup, shownBrand, shownLookup } from './record.ts'
+import { resultKeyOf } from './result-key.ts'
 import { OPEN_MS, settleAnswer, settleFailure } from './settle.ts'
 import { isFinal } from './transition.ts'
 import { write } from './write.ts'
@@ -153,8 +154,9 @@ interface Asked {
 }
 
 async function ask(ports: Ports, { record, request, contract, card }: Asked): Promise<LookedUp | Problem> {
-  const { server } = ports
-  const areq = areqOf({ transactionId: record.transactionId, request, contract, card, server, now: record.createdAt })
+  const { transactionId } = record
+  const server = { ...ports.server, url: `${ports.server.url}/${resultKeyOf(ports, transactionId)}` }
+  const areq = areqOf({ transactionId, request, contract, card, server, now: record.createdAt })
   const answer = await ports.directory(contract).authenticate(areq)
   if (answer.kind === 'unreachable' || answer.kind === 'unknown') {
     // Free for a repeat at once. Where this isn't saved, the repeat waits for askedUntil.

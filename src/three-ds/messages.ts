@@ -10,8 +10,9 @@ export const VERSIONS = ['2.1.0', '2.2.0', '2.3.1'] as const
 const id = () => z.guid().toLowerCase()
 const version = () => z.enum(VERSIONS)
 const printable = (most: number) => z.string().min(1).max(most).refine(isPrintable)
-const cancel = () => z.enum(['01', '03', '04', '05', '06', '07', '08'])
-const kind = () => z.enum(['01', '02', '03'])
+// Only recorded: another edition's word is no reason to lose the outcome.
+const cancel = () => z.enum(['01', '03', '04', '05', '06', '07', '08']).optional().catch(undefined)
+const kind = () => z.enum(['01', '02', '03']).optional().catch(undefined)
 
 /** I (2.2, 2.3) and D are read and mapped; S is none of ours. */
 export const ARes = z.object({
@@ -34,7 +35,7 @@ export const ARes = z.object({
     .object({ acsInterface: z.string().regex(/^\d\d$/), acsUiTemplate: z.string().regex(/^\d\d$/) })
     .optional(),
   acsChallengeMandated: z.enum(['Y', 'N']).optional(),
-  authenticationType: kind().optional(),
+  authenticationType: kind(),
   // A text for the cardholder; one that can't be shown safely is no reason to lose the outcome.
   cardholderInfo: printable(128).optional().catch(undefined),
 })
@@ -62,8 +63,8 @@ export const RReq = z.object({
     .regex(/^\d\d$/)
     .optional(),
   authenticationValue: z.string().max(64).optional(),
-  authenticationType: kind().optional(),
-  challengeCancel: cancel().optional(),
+  authenticationType: kind(),
+  challengeCancel: cancel(),
   acsRenderingType: z
     .object({ acsInterface: z.string().regex(/^\d\d$/), acsUiTemplate: z.string().regex(/^\d\d$/) })
     .optional(),

@@ -6,6 +6,7 @@ import { type CRes, erro, MESSAGE_VERSION, RReq, type RRes, readCres } from './m
 import type { Ports } from './ports.ts'
 import { type Problem, problem } from './problem.ts'
 import type { Authentication } from './record.ts'
+import { isResultKey } from './result-key.ts'
 import { provesEnough, type Result, settleResult } from './settle.ts'
 import { isFinal } from './transition.ts'
 import { upToDate, write } from './write.ts'
@@ -19,8 +20,11 @@ export interface Received {
   ended: boolean
 }
 
-/** `body`: parsed JSON of anybody. The three ids together, which only the parties know, say whose it is. */
-export async function receiveResult(ports: Ports, body: unknown): Promise<Received> {
+/**
+ * `body`: parsed JSON of anybody; `key`: of the address it came to. The ids say whose it is, the key that it comes from
+ * whom we gave that address.
+ */
+export async function receiveResult(ports: Ports, body: unknown, key: string): Promise<Received> {
   const parsed = RReq.safeParse(body)
   if (!parsed.success) {
     const type = (body as { messageType?: unknown } | null)?.messageType
@@ -31,7 +35,7 @@ export async function receiveResult(ports: Ports, body: unknown): Promise<Receiv
   const found = await ports.authentications.findByTransaction(id)
   const isOurs =
     found?.findings.acs_transaction_id === rreq.acsTransID && found.findings.ds_transaction_id === rreq.dsTransID
-  if (!found || !isOurs) return { message: erro('301', 'RReq', id), ended: false }
+  if (!found || !isOurs || !isResultKey(ports, id, key)) return { message: erro('301', 'RReq', id), ended: false }
   if (!provesEnough(found, rreq.transStatus, rreq.authenticationValue))
     return { message: erro('203', 'RReq', id), record: found, ended: false }
   const current = await upToDate(ports, found)

@@ -18,7 +18,8 @@ const Payload = z.object({
   Payment: z.object({
     ProcessorTransactionId: z.guid().toLowerCase(),
     ExtendedData: z.object({
-      PAResStatus: z.enum(['Y', 'A', 'N', 'U', 'R']),
+      // What a challenge can come to; an attempt is none.
+      PAResStatus: z.enum(['Y', 'N', 'U', 'R']),
       CAVV: z.string().refine(isCavv).optional(),
       XID: z
         .string()

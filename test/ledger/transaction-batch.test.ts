@@ -77,6 +77,8 @@ describe('a transaction-batch', () => {
       [one('bad-17', { merchant_reference: 'a\nb' }), 'field_characters', 'body.merchant_reference'],
       [one('bad-18', { cvv: '123' }), 'cvv_not_allowed', 'body.cvv'],
       [one('bad-19', { amount: undefined }), 'field_required', 'body.amount'],
+      [one('bad-20', { merchant_reference: '4111-1111 11111111' }), 'reference_pan', 'body.merchant_reference'],
+      [one('bad-21', { bank_account: 'DE 4111111234561111' }), 'reference_pan', 'body.bank_account'],
     ]
     const good = TRANSACTION_TYPES.map((_, index) => transactionOf(index, { entity: ENTITY, seed: 'good' }))
     const lowest = one('least', {
@@ -85,6 +87,7 @@ describe('a transaction-batch', () => {
       commission: '-0',
       brand: 'NULL',
       merchant_reference: '{"a\\',
+      clearing_reference: '4242424242424242',
     })
     const result = await send([...bad.map(([transaction]) => transaction), ...good, lowest])
     expect(result).toMatchObject({ status: 'SUCCEEDED', code: 200 })

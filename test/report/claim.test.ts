@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { openLog } from '../../src/log.ts'
+import { storageKey } from '../../src/report/file-name.ts'
 import { openFiles } from '../../src/report/files.ts'
 import { requestKey } from '../../src/report/request-key.ts'
 import { openStore, type Store } from '../../src/store/pool.ts'
@@ -156,9 +157,13 @@ describe('the sweep', () => {
     const folder = await mkdtemp(join(tmpdir(), 'tokenmill-sweep-'))
     const files = openFiles({ url: undefined, folder })
     const now = Date.now()
-    for (const name of ['old.csv', 'young.csv', 'orphan.csv', 'part_1', 'fresh.csv'])
+    const uid = '11111111-1111-4111-8111-111111111111'
+    const orphan = storageKey(`INVOICE_2026-01-01_${uid}.csv`, 'a'.repeat(64))
+    // What others keep in the same place is theirs.
+    const foreign = ['payroll-2026.xlsx', 'kek', `INVOICE_2026-01-01_${uid}.csv`]
+    for (const name of ['old.csv', 'young.csv', orphan, `part_${uid}`, 'fresh.csv', ...foreign])
       await writeFile(join(folder, name), 'x')
-    for (const name of ['old.csv', 'young.csv', 'orphan.csv', 'part_1'])
+    for (const name of ['old.csv', 'young.csv', orphan, `part_${uid}`, ...foreign])
       await utimes(join(folder, name), now / 1000 - 3 * 86_400, now / 1000 - 3 * 86_400)
     const old = await makeOne(true, 'old.csv')
     await age(old, 401)
@@ -167,7 +172,7 @@ describe('the sweep', () => {
     const abandoned = (await reports.claim(store, asked(), { ...KEEP, refresh: true })).report.reportUid
     await age(abandoned, 9)
     expect(await sweepReports({ store }, files, 400, now)).toEqual({ removed: 1, abandoned: 1, orphans: 2 })
-    expect((await readdir(folder)).toSorted()).toEqual(['fresh.csv', 'young.csv'])
+    expect((await readdir(folder)).toSorted()).toEqual(['fresh.csv', 'young.csv', ...foreign].toSorted())
     expect(await reports.find(store, old)).toBeUndefined()
     expect(await reports.find(store, abandoned)).toMatchObject({ status: 'FAILED' })
     expect(await sweepReports({ store }, files, 400, now)).toEqual({

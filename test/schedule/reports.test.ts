@@ -142,6 +142,29 @@ describeEngines('a schedule', engine => {
     for (const scheduleId of Object.values(failing)) await remove(scheduleId)
   }, 40_000)
 
+  it('of a scheduler whose clock is wrong fails no run: it is asked for again, and made once the clock is right', async () => {
+    const { store } = installation.vault
+    const scheduleId = await add({ mimeType: 'text/plain', time: '00:01' }, 1)
+    await openOne({ clock: () => Date.now() + 900_000 })
+    const [refused] = await until(
+      async () => {
+        const found = await runsOf(installation, scheduleId)
+        return found.some(run => run.faults > 0) && found
+      },
+      { ms: 25_000, what: 'a refused run' },
+    )
+    expect(refused).toMatchObject({ state: 'FAULTED', reason: 'envelope_future', endedAt: null })
+    await closeAll()
+    await store.query({
+      text: 'update tokenmill.schedule_run set next_at = now() where state = $1',
+      values: ['FAULTED'],
+    })
+    await openOne()
+    expect(await settled(scheduleId, 1)).toMatchObject([{ state: 'SUCCEEDED' }])
+    await closeAll()
+    await remove(scheduleId)
+  }, 60_000)
+
   it('that was removed has its open runs given up, and a run that failed by a fault is tried again an hour later', async () => {
     const { store } = installation.vault
     const scheduleId = await add({ mimeType: 'application/pdf' }, 1)

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import * as binRanges from '../../src/store/bin-ranges.ts'
 import * as captureKeys from '../../src/store/capture-keys.ts'
 import * as clients from '../../src/store/clients.ts'
+import * as outbox from '../../src/store/outbox.ts'
 import { openStore, type Store } from '../../src/store/pool.ts'
 import * as replyQueues from '../../src/store/reply-queues.ts'
 import * as retention from '../../src/store/retention.ts'
@@ -164,5 +165,24 @@ select $1, $2, n::text, 1, now() - n * interval '10 hours' from generate_series(
       text: `select action, subject from tokenmill.audit where actor = 'retention'`,
     })
     expect(rows).toEqual([{ action: 'capture-key.destroy', subject: 'retired' }])
+  })
+})
+
+describe('what waits to be told', () => {
+  it('is counted by queue, up to a bound, and holds no event', async () => {
+    const [job, event] = ['3f2504e0-4f89-41d3-9a0c-0305e82c3301', '3f2504e0-4f89-41d3-9a0c-0305e82c3302']
+    const answer = {
+      clientId: CLIENT,
+      receiptId: job,
+      resultId: '3f2504e0-4f89-41d3-9a0c-0305e82c3303',
+      revision: 1,
+      body: null,
+    }
+    for (const replyTo of ['a', 'a', 'b', null]) await outbox.insert(store, { ...answer, replyTo })
+    for (const replyTo of ['b', null])
+      await outbox.insert(store, { ...answer, receiptId: event, resultId: event, replyTo, body: '{}' })
+    const counts = ['a', 'b', 'c', null].map(replyTo => outbox.pendingOf(store, CLIENT, replyTo, 10))
+    expect(await Promise.all(counts)).toEqual([2, 1, 0, 1])
+    expect(await outbox.pendingOf(store, CLIENT, 'a', 1)).toBe(1)
   })
 })

@@ -43,7 +43,9 @@ export async function openBundle({ timeoutMs = 5_000 }: { timeoutMs?: number } =
   const simulator = await startThreeDsSimulator({ host: '127.0.0.1', port: 0 })
   const outbound = openOutbound({ privateHosts: ['127.0.0.1'], connections: 20 })
   let ahead = 0
-  const { server, port } = await listen(body => receiveResult(ports, body).then(({ message }) => message))
+  const { server, port } = await listen((body, path) =>
+    receiveResult(ports, body, path.split('/').at(-1) ?? '').then(({ message }) => message),
+  )
   const ports: Ports = {
     ...openThreeDsStore(store, ring),
     jwt,
@@ -108,12 +110,16 @@ function findCard(
 }
 
 /** Answers posted JSON with JSON. */
-export async function listen(answer: (body: unknown) => Promise<unknown>): Promise<{ server: Server; port: number }> {
+export async function listen(
+  answer: (body: unknown, path: string) => Promise<unknown>,
+): Promise<{ server: Server; port: number }> {
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
     const body = JSON.parse(Buffer.concat(chunks).toString('utf8')) as unknown
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(await answer(body)))
+    response
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end(JSON.stringify(await answer(body, request.url ?? '')))
   })
   await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
   return { server, port: (server.address() as AddressInfo).port }

@@ -8,6 +8,7 @@ import { openDirectoryServer } from '../../src/three-ds/connector/directory-serv
 import { lookup } from '../../src/three-ds/lookup.ts'
 import { isProblem } from '../../src/three-ds/problem.ts'
 import { expireOverdue, receiveResult, receiveReturn } from '../../src/three-ds/result.ts'
+import { resultKeyOf } from '../../src/three-ds/result-key.ts'
 import { type Bundle, challenge, listen, openBundle } from './bundle.ts'
 import { CALLER, CARD, lookupBody, STRANGER } from './samples.ts'
 
@@ -164,11 +165,23 @@ describe('a results request', () => {
     const rreq = rreqOf(record.findings, record.transactionId)
     for (const id of ['threeDSServerTransID', 'dsTransID', 'acsTransID']) {
       const wrong = { ...rreq, [id]: '3f2504e0-4f89-41d3-9a0c-0305e82c3301' }
-      expect((await receiveResult(bundle.ports, wrong)).message).toMatchObject({
+      expect(
+        (await receiveResult(bundle.ports, wrong, resultKeyOf(bundle.ports, record.transactionId))).message,
+      ).toMatchObject({
         messageType: 'Erro',
         errorCode: '301',
       })
     }
+    expect(await bundle.ports.authentications.find(record.authenticationId)).toMatchObject({ state: 'C' })
+  })
+
+  it('is believed at the address alone that its directory server was given', async () => {
+    const { record } = await ask(CARD.challengeY)
+    const proof = { transStatus: 'Y', authenticationValue: Buffer.alloc(20, 7).toString('base64') }
+    const forged = rreqOf(record.findings, record.transactionId, proof)
+    const { record: other } = await ask(CARD.challengeY)
+    for (const key of ['', 'x'.repeat(22), resultKeyOf(bundle.ports, other.transactionId)])
+      expect((await receiveResult(bundle.ports, forged, key)).message).toMatchObject({ errorCode: '301' })
     expect(await bundle.ports.authentications.find(record.authenticationId)).toMatchObject({ state: 'C' })
   })
 
@@ -180,18 +193,26 @@ describe('a results request', () => {
       [rreqOf(record.findings, record.transactionId, { transStatus: 'C' }), '203'],
       [rreqOf(record.findings, record.transactionId, { transStatus: 'Y' }), '203'],
     ] as const)
-      expect((await receiveResult(bundle.ports, wrong)).message).toMatchObject({ messageType: 'Erro', errorCode: code })
+      expect(
+        (await receiveResult(bundle.ports, wrong, resultKeyOf(bundle.ports, record.transactionId))).message,
+      ).toMatchObject({ messageType: 'Erro', errorCode: code })
     expect(await bundle.ports.authentications.find(record.authenticationId)).toMatchObject({ state: 'C' })
   })
 
   it('is answered the same when it comes again, ends once, and is not talked over', async () => {
     const { record } = await ask(CARD.challengeY)
     const rreq = rreqOf(record.findings, record.transactionId)
-    const answers = await Promise.all(Array.from({ length: 5 }, () => receiveResult(bundle.ports, rreq)))
+    const answers = await Promise.all(
+      Array.from({ length: 5 }, () =>
+        receiveResult(bundle.ports, rreq, resultKeyOf(bundle.ports, record.transactionId)),
+      ),
+    )
     expect(answers.map(({ message }) => message.messageType)).toEqual(Array(5).fill('RRes'))
     expect(answers.filter(({ ended }) => ended)).toHaveLength(1)
     const other = { ...rreq, transStatus: 'U' }
-    expect((await receiveResult(bundle.ports, other)).message).toMatchObject({ messageType: 'Erro' })
+    expect(
+      (await receiveResult(bundle.ports, other, resultKeyOf(bundle.ports, record.transactionId))).message,
+    ).toMatchObject({ messageType: 'Erro' })
     expect(await bundle.ports.authentications.find(record.authenticationId)).toMatchObject({ state: 'N', version: 3 })
   })
 })

@@ -169,7 +169,7 @@ describe('a result from a directory server', () => {
     ['another message', '{"messageType":"AReq"}', 'application/json'],
     ['too much', JSON.stringify({ messageType: 'RReq', x: 'x'.repeat(70_000) }), 'application/json'],
   ])('that is %s is answered 200 with an Erro', async (_, body, type) => {
-    const answer = await post('results', body, type)
+    const answer = await post('results/some-key', body, type)
     expect({ status: answer.status, body: await answer.json() }).toMatchObject({
       status: 200,
       body: { messageType: 'Erro', errorCode: '101', errorComponent: 'S' },
@@ -187,7 +187,7 @@ describe('a result from a directory server', () => {
       transStatus: 'Y',
       authenticationValue: CAVV,
     }
-    const message = await (await post('results', JSON.stringify(rreq))).json()
+    const message = await (await post('results/some-key', JSON.stringify(rreq))).json()
     expect(message).toMatchObject({ messageType: 'Erro', errorCode: '301' })
     expect(await retrieve(id)).toMatchObject({ pares_status: 'C' })
   })

@@ -88,8 +88,8 @@ describe('tokenmill three-ds', () => {
     await named.close()
     directory.close()
     expect(asked.map(({ threeDSServerURL }) => threeDSServerURL)).toEqual([
-      `${bundle.url}/oidc/3ds-service/v2/results`,
-      'https://pay.example/oidc/3ds-service/v2/results',
+      expect.stringMatching(new RegExp(`^${bundle.url}/oidc/3ds-service/v2/results/[\\w-]{22}$`)),
+      expect.stringMatching(/^https:\/\/pay\.example\/oidc\/3ds-service\/v2\/results\/[\w-]{22}$/),
     ])
     expect(asked[1]).toMatchObject({ threeDSServerRefNumber: 'REF-1', threeDSServerOperatorID: 'OP-1' })
   })

@@ -77,7 +77,7 @@ describe('a lookup', () => {
     ['address_match', ['Y', 'N'], ['y', '']],
     ['authentication_indicator', ['01', '04', '06'], ['00', '07']],
     ['challenge_indicator', ['01', '04', '90'], ['05', '89']],
-    ['device_channel', ['SDK', 'Browser'], ['browser', 'APP']],
+    ['device_channel', ['Browser'], ['browser', 'APP', 'SDK']],
     ['message_category', ['01', '02'], ['03']],
     ['sdk_max_timeout', [5, 15, 99], [4, 100, '15']],
     ['three_ri_indicator', ['01', '11'], ['00', '12']],
@@ -141,6 +141,16 @@ describe('an AReq', () => {
       merchantCountryCode: '826',
       cardExpiryDate: '3101',
     })
+  })
+
+  it('has the code of a state, without its country, and no name of one', () => {
+    expect(areq({ billing_state: 'US-CA', shipping_state: 'tx' }).reveal()).toMatchObject({
+      billAddrState: 'CA',
+      shipAddrState: 'TX',
+    })
+    const named = areq({ billing_state: 'California', shipping_state: 'US-CALI' }).reveal()
+    expect(named).not.toHaveProperty('billAddrState')
+    expect(named).not.toHaveProperty('shipAddrState')
   })
 
   it('says that a browser has no script where what goes with scripts is not known', () => {

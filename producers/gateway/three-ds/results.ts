@@ -1,5 +1,5 @@
 // How a challenge comes back, from callers without credentials: the result from the directory server, and the browser.
-// Neither can do more than end an authentication whose ids it knows; the browser's word is only that it is back.
+// The first comes to an address that only the directory server was given; the browser's word is only that it is back.
 import { randomBytes } from 'node:crypto'
 import type { FastifyReply } from 'fastify'
 import { erro } from '../../../src/three-ds/messages.ts'
@@ -26,12 +26,12 @@ export function resultRoutes(app: GatewayApp, { ports, metrics, log }: ThreeDsDe
     })
     scope.route({
       method: 'POST',
-      url: RESULTS,
+      url: `${RESULTS}/:key`,
       config: FOREIGN,
       bodyLimit: RESULT_BYTES_MAX,
       schema: { hide: true },
-      handler: async ({ body }, reply) => {
-        const { message, record, ended } = await receiveResult(ports, body)
+      handler: async ({ body, params }, reply) => {
+        const { message, record, ended } = await receiveResult(ports, body, (params as { key: string }).key)
         if (ended && record) metrics.threeDsEnded.inc({ outcome: record.state })
         return reply.code(200).send(message)
       },

@@ -1,12 +1,12 @@
 // Outcomes of a batch: lines from the records that each chunk's receipt lists, sums from what the receipt counted when it
 // was written. The batch is the entity's if its scope is, or, where records name their scopes themselves, if its client
-// acts for the entity.
+// acts for that entity and no other.
 import { OUTCOMES } from '../../job/outcome.ts'
 import type { RowsQuery } from '../report-rows.ts'
 
 const RECEIPTS = `tokenmill.receipt as r join tokenmill.batch as b on b.batch_no = r.batch_no
 join tokenmill.client as c on c.client_id = b.client_id left join tokenmill.scope as s on s.token_scope = b.token_scope
-where b.batch_id = $2 and case when b.token_scope is null then $1::uuid = any(c.entities) else s.entity_id = $1::uuid end
+where b.batch_id = $2 and case when b.token_scope is null then $1::uuid = all(c.entities) else s.entity_id = $1::uuid end
   and r.kind = 'token-batch' and r.outcomes is not null`
 
 const NAMES = `(array['${OUTCOMES.join("','")}'])`

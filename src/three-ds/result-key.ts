@@ -1,0 +1,18 @@
+// The part of the address for results that only we and the directory server know: ids of an authentication are shown to
+// whoever asked for it, and he would gain by ending it himself.
+import { timingSafeEqual } from 'node:crypto'
+import type { Ports } from './ports.ts'
+
+const BYTES = 16
+
+type Keyed = Pick<Ports, 'requestDigest'>
+
+/** Of one transaction, the same each time: 22 characters for a path. */
+export function resultKeyOf({ requestDigest }: Keyed, transactionId: string): string {
+  return requestDigest(`three-ds results\n${transactionId}`).subarray(0, BYTES).toString('base64url')
+}
+
+export function isResultKey(ports: Keyed, transactionId: string, given: string): boolean {
+  const [expected, said] = [resultKeyOf(ports, transactionId), given].map(text => Buffer.from(text))
+  return expected !== undefined && said?.length === expected.length && timingSafeEqual(said, expected)
+}
