@@ -11,6 +11,7 @@ import { runMigrate } from './migrate.ts'
 import { runNaive } from './naive.ts'
 import { type EngineName, openPlace, type Place } from './place.ts'
 import { openPut, type PutRun } from './put.ts'
+import { runSchemeBatch, type SchemeRunOptions } from './scheme-batch.ts'
 import { runSingle } from './single.ts'
 
 interface Line {
@@ -42,6 +43,8 @@ try {
     if (values.cases.includes('b')) lines.push(await encryptedFile(place, engine))
     if (values.cases.includes('c')) lines.push(await singleJobs(place, engine))
     if (values.cases.includes('f')) await putCards(place, engine)
+    if (values.cases.includes('h')) await schemeTokens('h: scheme tokens', place, engine, 2)
+    if (values.cases.includes('i')) await schemeTokens('i: scheme tokens, one process busy', place, engine, 1)
   }
 } finally {
   await place.close()
@@ -65,6 +68,20 @@ async function putCards(where: Place, engine: EngineName): Promise<void> {
   } finally {
     await installation.close()
   }
+}
+
+/** (h) and (i): how much of a granted rate a batch uses, and what single jobs wait beside it. */
+async function schemeTokens(name: string, where: Place, engine: EngineName, busy: SchemeRunOptions['busy']) {
+  const asked = { cards: Math.min(rows, 10_000), rate: 200, latencyMs: 20, busy }
+  const { seconds, callsPerSecond, used, turnedAway, interactive, others, cardsWithSeveralTokens } =
+    await runSchemeBatch(where, engine, asked)
+  const percent = (part: number) => `${(part * 100).toFixed(2)} %`
+  const { jobs, p50, p99, most } = interactive
+  process.stdout.write(
+    `${name} (${engine}): ${asked.cards} cards in ${seconds.toFixed(1)} s, ${callsPerSecond.toFixed(1)} calls/s, ` +
+      `${percent(used)} of the rate, turned away ${percent(turnedAway)}; ${jobs} single jobs, p50 ${p50} ms, p99 ${p99} ms, ` +
+      `most ${most} ms; not provisioned: ${others}, cards with several tokens: ${cardsWithSeveralTokens}\n`,
+  )
 }
 
 /** (a) beside (d), measured before and after it, and beside the naive way. */

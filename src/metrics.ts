@@ -82,6 +82,12 @@ export function openMetrics(role: string) {
       'what',
     ]),
     schemeOpenOldest: gauge('scheme_open_oldest_seconds', 'Age of the oldest of them.', ['what']),
+    schemeShare: gauge(
+      'scheme_share',
+      'Calls per second that are this process’s part of a granted rate, by provider.',
+      ['provider'],
+    ),
+    schemeRate: gauge('scheme_rate', 'Calls per second that it makes at most at present, by provider.', ['provider']),
     schemeDrift: counter('scheme_drift_total', 'Differences found between store and network.', ['what']),
     threeDsEnded: counter('three_ds_ended_total', 'Authentications that ended, by outcome.', ['outcome']),
     threeDsAsked: new Histogram({

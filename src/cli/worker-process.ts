@@ -31,9 +31,10 @@ export async function runWorkerProcess(options: { inspect?: Deps['inspect'] } = 
     }
     const { config, log, lifetime } = session
     const installationKey = await openInstallationKey(vault.store, vault.kek)
-    const outside = await openOutside(session, role)
+    const metrics = openMetrics(name)
+    const outside = await openOutside(session, vault.store, metrics, role)
     await runWorkers(
-      { config, log, lifetime, metrics: openMetrics(name), ...vault, queues, installationKey, outside },
+      { config, log, lifetime, metrics, ...vault, queues, installationKey, outside },
       { env, ...options },
     )
   } catch (error) {

@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts'
 import { type OutboundAnswer, OutboundError } from '../outbound.ts'
 import { admit, type Breaker, type BreakerLimits, newBreaker, turn } from './breaker.ts'
 import type { Strain } from './pace.ts'
-import { openPacer } from './pacer.ts'
+import { openPacer, type Pacer } from './pacer.ts'
 import type { Urgency } from './provider.ts'
 
 export type Called =
@@ -14,14 +14,13 @@ export type Called =
   /** It wasn't made. */
   | { called: 'kept'; afterMs: number }
 
-export interface Caller {
+export interface Caller extends Pick<Pacer, 'rate' | 'limit' | 'load'> {
   /** `strainOf` judges an answer; a 429 and a gateway's 5xx are judged before it is asked. */
   call(
     urgency: Urgency,
     request: () => Promise<OutboundAnswer>,
     strainOf?: (answer: OutboundAnswer) => Strain,
   ): Promise<Called>
-  rate(): number
   close(): void
 }
 
@@ -77,6 +76,8 @@ export function openCaller({ ratePerSecond, connections, clock }: CallerOptions)
       }
     },
     rate: pacer.rate,
+    limit: pacer.limit,
+    load: pacer.load,
     close: pacer.close,
   }
 }

@@ -2,8 +2,8 @@
 // Which of them a card goes to is decided here; when, and what follows, is the workers'.
 import type { Clock } from '../clock.ts'
 import type { Logger } from '../log.ts'
-import { openOutbound } from '../outbound.ts'
-import { openCaller } from './call.ts'
+import { type Outbound, openOutbound } from '../outbound.ts'
+import { type Caller, openCaller } from './call.ts'
 import { openEncryption } from './mastercard.ts'
 import { openMdes } from './mdes.ts'
 import { type Notification, readNotification } from './notification.ts'
@@ -17,8 +17,14 @@ export interface SchemesOptions {
   privateHosts: readonly string[]
   log: Logger
   clock: Clock
-  /** This process's part of every granted rate, above 0 and at most 1. */
-  share?: number
+}
+
+/** How fast a provider may be asked and is, in calls per second. Until it is limited, the whole rate is this process's. */
+export interface SchemeRate extends Pick<Caller, 'rate' | 'limit' | 'load'> {
+  /** The provider's name. */
+  name: string
+  /** To all processes of the installation together. */
+  granted: number
 }
 
 /** `contract` as `token_context` names it; `entityId` is whose card it is. */
@@ -41,6 +47,7 @@ export interface Schemes {
   thirdParty(context: ThirdPartyContext): ThirdParty | undefined
   /** The network or third party of that name. */
   named(name: string): SchemeProvider | undefined
+  rates: readonly SchemeRate[]
   /** Undefined where there is no network. */
   readNotification: ((authorization: string | undefined, body: unknown) => Notification) | undefined
   close(): Promise<void>
@@ -50,22 +57,25 @@ export interface Schemes {
 export function openSchemes(options: SchemesOptions): Schemes {
   const settings: SchemeSettings =
     options.file === undefined ? { mdes: undefined, thirdParties: [] } : readSchemeFile(options.file)
-  const mdes = settings.mdes && openNetwork(settings.mdes, options)
-  const thirdParties = new Map(settings.thirdParties.map(one => [one.contract, openContract(one, options)]))
-  const byName = new Map([mdes, ...thirdParties.values()].flatMap(one => (one ? [[one.name, one]] : [])))
+  const network = settings.mdes && openNetwork(settings.mdes, options)
+  const mdes = network?.provider
+  const contracts = new Map(settings.thirdParties.map(one => [one.contract, openContract(one, options)]))
+  const opened = [...(network ? [network] : []), ...contracts.values()]
+  const byName = new Map(opened.map(({ provider }) => [provider.name, provider]))
   const brands = new Set(settings.mdes?.brands)
   return {
     mdes,
     network: brand => (brands.has(brand) ? mdes : undefined),
     thirdParty: context => {
       const contract = contractOf(settings.thirdParties, context)
-      const provider = thirdParties.get(contract ?? '')
+      const provider = contracts.get(contract ?? '')?.provider
       return contract === undefined || !provider ? undefined : { contract, provider }
     },
     named: name => byName.get(name),
+    rates: opened.map(({ rate }) => rate),
     readNotification: notificationReader(settings.mdes),
     close: async () => {
-      await Promise.all([mdes, ...thirdParties.values()].map(provider => provider?.close()))
+      await Promise.all(opened.map(({ provider }) => provider.close()))
     },
   }
 }
@@ -82,25 +92,33 @@ function notificationReader(mdes: MdesSettings | undefined): Schemes['readNotifi
   return mdes && ((authorization, body) => readNotification(mdes, authorization, body))
 }
 
-function transport(
+interface Opened {
+  provider: SchemeProvider
+  rate: SchemeRate
+}
+
+function open(
   { ratePerSecond, connections }: { ratePerSecond: number; connections: number },
-  { privateHosts, clock, share = 1 }: SchemesOptions,
-) {
+  { privateHosts, clock }: SchemesOptions,
+  connect: (outbound: Outbound, caller: Caller) => SchemeProvider,
+): Opened {
+  const outbound = openOutbound({ privateHosts, connections })
+  const caller = openCaller({ ratePerSecond, connections, clock })
+  const provider = connect(outbound, caller)
+  const { rate, limit, load } = caller
   return {
-    outbound: openOutbound({ privateHosts, connections }),
-    caller: openCaller({ ratePerSecond: ratePerSecond * share, connections, clock }),
+    provider: { ...provider, close: () => provider.close().then(outbound.close) },
+    rate: { name: provider.name, granted: ratePerSecond, rate, limit, load },
   }
 }
 
-function openNetwork(settings: MdesSettings, options: SchemesOptions): SchemeProvider {
-  const { outbound, caller } = transport(settings, options)
+function openNetwork(settings: MdesSettings, options: SchemesOptions): Opened {
   const encrypt = openEncryption(settings.keys.encryptionCertificate)
-  const provider = openMdes({ ...settings, outbound, caller, encrypt, log: options.log })
-  return { ...provider, close: () => provider.close().then(outbound.close) }
+  return open(settings, options, (outbound, caller) =>
+    openMdes({ ...settings, outbound, caller, encrypt, log: options.log }),
+  )
 }
 
-function openContract(settings: ThirdPartySettings, options: SchemesOptions): SchemeProvider {
-  const { outbound, caller } = transport(settings, options)
-  const provider = openThirdParty(outbound, caller, settings, options.log)
-  return { ...provider, close: () => provider.close().then(outbound.close) }
+function openContract(settings: ThirdPartySettings, options: SchemesOptions): Opened {
+  return open(settings, options, (outbound, caller) => openThirdParty(outbound, caller, settings, options.log))
 }

@@ -1,7 +1,7 @@
-// Calls waiting for their turn: two bounded queues, interactive first, and the timer that the pace asks for. It makes
-// no call itself.
+// Calls waiting for their turn: two bounded queues, interactive first, and the timer that the pace asks for. Its limit may
+// change at any time; what it should be is somebody else's affair. It makes no call itself.
 import type { Clock } from '../clock.ts'
-import { newPace, type Pace, type PaceLimits, type Strain, settle, start } from './pace.ts'
+import { isFull, newPace, type Pace, type PaceLimits, rateOf, refill, type Strain, settle, start } from './pace.ts'
 import type { Urgency } from './provider.ts'
 
 export interface Turn {
@@ -9,11 +9,22 @@ export interface Turn {
   end(strain: Strain): void
 }
 
+/** What a higher limit would be used for. */
+export interface Load {
+  /** Calls that were started, since ever. */
+  started: Record<Urgency, number>
+  /** Those that wait for their turn, and not for the end of others. */
+  waiting: Record<Urgency, number>
+}
+
 export interface Pacer {
   /** Waits for a turn; undefined: the queue is full, the wait was too long, or the pacer closes. */
   turn(urgency: Urgency): Promise<Turn | undefined>
   /** Calls per second at present. */
   rate(): number
+  /** From now on at most so many calls per second; 0: none. */
+  limit(ratePerSecond: number): void
+  load(): Load
   close(): void
 }
 
@@ -34,10 +45,12 @@ const LOOK_MS_MAX = 500
 
 export function openPacer(options: PacerOptions): Pacer {
   const { clock } = options
-  let pace: Pace = newPace(options, clock())
+  let limits: PaceLimits = { ratePerSecond: options.ratePerSecond, inFlightMax: options.inFlightMax }
+  let pace: Pace = newPace(limits, clock())
   let timer: NodeJS.Timeout | undefined
   let closed = false
   const queues: Record<Urgency, Waiting[]> = { interactive: [], bulk: [] }
+  const started: Record<Urgency, number> = { interactive: 0, bulk: 0 }
 
   function pump(): void {
     clearTimeout(timer)
@@ -49,12 +62,13 @@ export function openPacer(options: PacerOptions): Pacer {
       while (queue[0] !== undefined && now - queue[0].since > options.waitMsMax[urgency])
         queue.shift()?.settle(undefined)
       while (queue.length > 0) {
-        const next = start(pace, options, urgency, now)
+        const next = start(pace, limits, urgency, now)
         pace = next.pace
         if (!next.started) {
           waitMs = Math.min(waitMs, next.waitMs)
           break
         }
+        started[urgency] += 1
         queue.shift()?.settle(turnOf(urgency))
       }
     }
@@ -67,7 +81,7 @@ export function openPacer(options: PacerOptions): Pacer {
       end: strain => {
         if (ended) return
         ended = true
-        pace = settle(pace, options, urgency, strain, clock())
+        pace = settle(pace, limits, urgency, strain, clock())
         pump()
       },
     }
@@ -81,7 +95,18 @@ export function openPacer(options: PacerOptions): Pacer {
         queue.push({ since: clock(), settle: resolve })
         pump()
       }),
-    rate: () => pace.rate,
+    rate: () => rateOf(pace, limits),
+    limit: ratePerSecond => {
+      if (closed || ratePerSecond === limits.ratePerSecond) return
+      // What has come until now came at the old one.
+      pace = refill(pace, limits, clock())
+      limits = { ...limits, ratePerSecond }
+      pump()
+    },
+    load: () => {
+      const waiting = (urgency: Urgency) => (isFull(pace, limits, urgency) ? 0 : queues[urgency].length)
+      return { started: { ...started }, waiting: { interactive: waiting('interactive'), bulk: waiting('bulk') } }
+    },
     close: () => {
       closed = true
       clearTimeout(timer)

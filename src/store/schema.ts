@@ -16,6 +16,7 @@ export const MIGRATIONS = [
   '0007-reports',
   '0008-three-ds',
   '0009-orders',
+  '0010-scheme-rates',
   '0011-third-party',
 ] as const
 

@@ -1,7 +1,7 @@
 // The pace against a model of a network that allows 200 calls a second, in virtual time: how much of it is used, how
 // many are turned away, how long interactive calls wait.
 import { describe, expect, it } from 'vitest'
-import { newPace, type Pace, settle, start } from '../../src/scheme/pace.ts'
+import { newPace, type Pace, rateOf, settle, start } from '../../src/scheme/pace.ts'
 import type { Urgency } from '../../src/scheme/provider.ts'
 
 interface Run {
@@ -68,7 +68,6 @@ function work({ cards, granted, allowed, latencyMs, interactiveEveryMs, jitterMs
     turnedAway: throttled / calls,
     p99,
     mostInFlight,
-    rate: pace.rate,
   }
 }
 
@@ -114,9 +113,30 @@ describe('the pace', () => {
     const limits = { ratePerSecond: 100, inFlightMax: 64 }
     let pace = newPace(limits, 0)
     for (let call = 0; call < 20; call += 1) pace = settle(pace, limits, 'bulk', 'failing', 10)
-    expect(pace.rate).toBeCloseTo(50)
+    expect(rateOf(pace, limits)).toBeCloseTo(50)
     pace = settle(pace, limits, 'bulk', 'failing', 1_200)
-    expect(pace.rate).toBeLessThan(30)
-    expect(settle(pace, limits, 'bulk', 'none', 30_000).rate).toBe(100)
+    expect(rateOf(pace, limits)).toBeLessThan(30)
+    expect(rateOf(settle(pace, limits, 'bulk', 'none', 30_000), limits)).toBe(100)
+  })
+
+  it('keeps what it has learnt when its limit changes', () => {
+    const limits = { ratePerSecond: 100, inFlightMax: 64 }
+    const pace = settle(newPace(limits, 0), limits, 'bulk', 'failing', 10)
+    expect(rateOf(pace, { ...limits, ratePerSecond: 10 })).toBeCloseTo(5)
+    expect(rateOf(pace, { ...limits, ratePerSecond: 200 })).toBeCloseTo(100)
+  })
+
+  it('starts nothing where nothing is granted, though there are tokens left', () => {
+    const limits = { ratePerSecond: 0, inFlightMax: 64 }
+    const pace = newPace({ ...limits, ratePerSecond: 100 }, 0)
+    expect(start(pace, limits, 'interactive', 0)).toMatchObject({ started: false, waitMs: Number.POSITIVE_INFINITY })
+    expect(start(newPace(limits, 0), { ...limits, ratePerSecond: 100 }, 'interactive', 1_000).started).toBe(true)
+  })
+
+  it('goes on where the clock is set back', () => {
+    const limits = { ratePerSecond: 10, inFlightMax: 64 }
+    let pace = { ...newPace(limits, 1_000_000), tokens: 0 }
+    pace = start(pace, limits, 'interactive', 500).pace
+    expect(start(pace, limits, 'interactive', 600).started).toBe(true)
   })
 })

@@ -1,9 +1,12 @@
 // The queues before a network: bounded, interactive first, and nobody is left waiting for ever.
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { openPacer, type Pacer, type PacerOptions } from '../../src/scheme/pacer.ts'
 
 let pacer: Pacer
-afterEach(() => pacer.close())
+afterEach(() => {
+  pacer.close()
+  vi.useRealTimers()
+})
 
 function open(options: Partial<PacerOptions> = {}): Pacer {
   pacer = openPacer({
@@ -70,6 +73,50 @@ describe('a turn', () => {
     await new Promise(resolve => setImmediate(resolve))
     expect(third).toBe(false)
     held[1]?.end('none')
+    expect(await waiting).toBeDefined()
+  })
+
+  it('comes at once when the limit grows, and not at all while it is nothing', async () => {
+    open({ ratePerSecond: 0, inFlightMax: 10 })
+    let had = 0
+    const turns = [pacer.turn('bulk'), pacer.turn('interactive')].map(turn => turn.then(() => (had += 1)))
+    await new Promise(resolve => setTimeout(resolve, 50))
+    expect(had).toBe(0)
+    expect(pacer.load()).toEqual({
+      started: { interactive: 0, bulk: 0 },
+      waiting: { interactive: 1, bulk: 1 },
+    })
+    pacer.limit(1_000)
+    await Promise.all(turns)
+    expect(pacer.load()).toEqual({
+      started: { interactive: 1, bulk: 1 },
+      waiting: { interactive: 0, bulk: 0 },
+    })
+  })
+
+  it('comes as often as the limit of the moment says', async () => {
+    vi.useFakeTimers()
+    open({ ratePerSecond: 100, inFlightMax: 1_000, waitingMax: { interactive: 1_000, bulk: 2 } })
+    for (let call = 0; call < 1_000; call += 1) void pacer.turn('interactive').then(turn => turn?.end('none'))
+    const within = async (ms: number) => {
+      const before = pacer.load().started.interactive
+      await vi.advanceTimersByTimeAsync(ms)
+      return pacer.load().started.interactive - before
+    }
+    await within(1_000)
+    expect(await within(1_000)).toBeCloseTo(100, -1)
+    pacer.limit(20)
+    await within(1_000)
+    expect(await within(2_000)).toBeCloseTo(40, -1)
+    expect(pacer.rate()).toBeCloseTo(20)
+  })
+
+  it('that waits for the end of others is no demand for a greater limit', async () => {
+    open({ ratePerSecond: 1_000, inFlightMax: 2 })
+    const held = await pacer.turn('bulk')
+    const waiting = pacer.turn('bulk')
+    expect(pacer.load().waiting).toEqual({ interactive: 0, bulk: 0 })
+    held?.end('none')
     expect(await waiting).toBeDefined()
   })
 })
