@@ -49,7 +49,7 @@ try {
 } finally {
   await place.close()
 }
-print(lines)
+if (lines.length > 0) print(lines)
 
 /** (f) and (g): latency of one PUT, alone and beside a migration. */
 async function putCards(where: Place, engine: EngineName): Promise<void> {
