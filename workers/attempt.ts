@@ -10,7 +10,7 @@ import { clearNumbersOf, nameRefusal } from '../src/job/own-card.ts'
 import { fieldsOf } from '../src/job/problem.ts'
 import { parse } from '../src/job/refusal.ts'
 import type { ReceivedJob } from '../src/queue/engine.ts'
-import { LostRace } from '../src/store/pool.ts'
+import { hold, LostRace } from '../src/store/pool.ts'
 import * as receipts from '../src/store/receipts.ts'
 import * as thirdParties from '../src/store/third-party-tokens.ts'
 import { admit } from './admit.ts'
@@ -104,7 +104,11 @@ async function walk(
       prepared ??= await handler.prepare(work, opened, deps, undefined, selection)
     const stored = await finding
     const redo = stored !== undefined && stored.failedRecords > 0
-    if (stored && !(redo && stored.requestDigest.equals(digest))) return recall(stored, digest, work, deps)
+    if (stored && !(redo && stored.requestDigest.equals(digest))) {
+      const recalled = await recall(stored, digest, work, deps)
+      if (recalled) return recalled
+      continue
+    }
     if (refusal) return refuseEnvelope(work, refusal, deps)
     // A chunk shows its records itself.
     if (!CATALOGUE[claims.kind].bulk) deps.inspect?.({ reference: claims.reference })
@@ -133,15 +137,38 @@ async function walk(
   throw new Fault('contention')
 }
 
-/** A receipt is there: answer it again, to the current envelope's reply_to, unless it stands for another request. */
-async function recall(stored: receipts.Receipt, digest: Buffer, work: Work<unknown>, deps: Deps): Promise<End> {
+/**
+ * A receipt is there: answer it again, to the current envelope's reply_to, unless it stands for another request.
+ * Undefined where it is another by now.
+ */
+async function recall(
+  stored: receipts.Receipt,
+  digest: Buffer,
+  work: Work<unknown>,
+  deps: Deps,
+): Promise<End | undefined> {
   // One that was cancelled before it began knows nothing of the request.
   if (!stored.requestDigest.equals(digest) && stored.requestDigest.length > 0)
     return refuseEnvelope(work, refuse('jti_reused', 'body.jti'), deps)
   // Cancelled while it spoke to the outside: it is told when that is undone, and not before.
   if (stored.requestDigest.length === 0 && stored.reversal === 'REQUIRED') return { end: 'later', ms: UNDOING_MS }
+  // Whoever repeats it is told that it holds: a reversal of the envelope before must not take it away afterwards.
+  if (isHandedOn(stored, work) && !(await handOn(stored, work, deps))) return undefined
   await answerAgain(stored, work, deps)
   return { end: 'done', outcome: 'REPEATED' }
+}
+
+/** Whether it could be undone, and is asked for by an envelope that isn't older. */
+function isHandedOn({ status, tokenId, reversal, ...stored }: receipts.Receipt, work: Work<unknown>): boolean {
+  const couldBeUndone = status === 'SUCCEEDED' && tokenId !== null && reversal === null
+  return couldBeUndone && !stored.envelopeDigest.equals(work.envelopeDigest) && stored.acceptedAt <= work.acceptedAt
+}
+
+function handOn(stored: receipts.Receipt, work: Work<unknown>, { store }: Deps): Promise<boolean> {
+  return store.transaction(async db => {
+    await hold(db, stored.receiptId)
+    return receipts.handOn(db, stored, work)
+  })
 }
 
 /** An answer without a receipt. The same jti may come again. */

@@ -201,6 +201,23 @@ export async function revise(db: Db, receipt: Receipt): Promise<Written> {
 }
 
 /**
+ * What took effect is from now on the effect of the envelope that repeats it, so that only whoever asked last can have it
+ * undone. Under the receipt's lock; false where it is no longer as it was read.
+ */
+export async function handOn(
+  db: Db,
+  { receiptId, envelopeDigest }: Receipt,
+  repeat: { envelopeDigest: Buffer; acceptedAt: number },
+): Promise<boolean> {
+  const { count } = await db.query({
+    text: `update tokenmill.receipt set envelope_digest = $3, accepted_at = $4
+where receipt_id = $1 and envelope_digest = $2 and status = 'SUCCEEDED' and reversal is null`,
+    values: [receiptId, envelopeDigest, repeat.envelopeDigest, new Date(repeat.acceptedAt)],
+  })
+  return count === 1
+}
+
+/**
  * Takes the place of a job that hasn't been started, so that it never will be: a receipt without an outcome. What the
  * job was isn't known; `receipt` names who cancelled it. Nothing is told: whoever comes with that job is.
  */

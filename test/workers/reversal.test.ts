@@ -176,6 +176,25 @@ describeEngines('a reversal', engine => {
     expect(await receipts.find(installation.vault.store, sent.receiptId)).toMatchObject({ status: 'SUCCEEDED' })
   })
 
+  it('of an envelope that was repeated since undoes nothing: whoever repeated it was told that it holds', async () => {
+    const request = await cardOf(nextCard())
+    const sent = await desk.send('token-create', request)
+    const id = String((await desk.answer(sent)).record?.['reuse_token'])
+    // A job that is just leaving the queue swallows its own repeat.
+    const isIdle = async () => Object.values(await installation.queues.depth('token-create')).every(n => n === 0)
+    await until(isIdle)
+    const repeated = await desk.send('token-create', request, { jti: sent.jti, now: Date.now() + 2_000 })
+    expect(await desk.answer(repeated, 1)).toMatchObject({ code: 200, record: { reuse_token: id } })
+    expect(await desk.reverse(sent)).toBe('NONE')
+    expect(await rowOf(id)).toMatchObject({ status: 'ACTIVE' })
+    // An older one that comes late takes nothing back.
+    await until(isIdle)
+    await desk.send('token-create', request, { jti: sent.jti, now: Date.now() - 60_000 })
+    expect(await desk.answer(repeated, 2)).toMatchObject({ code: 200 })
+    expect(await desk.reverse(repeated)).toBe('COMPLETED')
+    expect(await rowOf(id)).toMatchObject({ status: 'DELETED' })
+  })
+
   it('of a refusal finds nothing to undo', async () => {
     const refused = await desk.send('token-lifecycle', { id: `t${'0'.repeat(26)}`, action: 'SUSPEND' })
     expect(await desk.answer(refused)).toMatchObject({ code: 404 })
