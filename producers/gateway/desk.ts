@@ -1,6 +1,6 @@
 // Where requests over HTTP become jobs and wait for their answer. An operation that is asked for is signed, queued and
 // repeated until it is answered or its time is over; then it is undone. It doesn't know what an operation does, and
-// keeps nothing that a restart would need: receipts do.
+// keeps nothing that a restart would need: receipts do, and the store where a reversal can't be queued.
 import { createHash, randomUUID } from 'node:crypto'
 import type { Clock } from '../../src/clock.ts'
 import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
@@ -13,6 +13,7 @@ import type { Result } from '../../src/job/result.ts'
 import type { Logger } from '../../src/log.ts'
 import type { Metrics } from '../../src/metrics.ts'
 import type { Queues } from '../../src/queue/engine.ts'
+import type { Store } from '../../src/store/pool.ts'
 import { type Signed, signAsk } from '../envelope.ts'
 import { type Delivery, type InstallationKeys, openInbox } from '../results.ts'
 import type { Caller, GatewaySettings } from './deps.ts'
@@ -57,6 +58,7 @@ export interface SignOptions {
 
 export interface DeskDeps {
   queues: Queues
+  store: Store
   signingKey: SigningKey
   installationKeys: InstallationKeys
   settings: Pick<GatewaySettings, 'audience' | 'timeoutMs' | 'inFlightMax'>
@@ -76,7 +78,7 @@ interface Entry {
 }
 
 export function openDesk(deps: DeskDeps): Desk {
-  const { queues, signingKey, installationKeys, settings, clock, metrics, log } = deps
+  const { queues, store, signingKey, installationKeys, settings, clock, metrics, log } = deps
   const { timeoutMs, inFlightMax, audience } = settings
   // Each process is answered on a queue of its own.
   const replyTo = `g${randomUUID().replaceAll('-', '').slice(0, 24)}`
@@ -95,7 +97,7 @@ export function openDesk(deps: DeskDeps): Desk {
     const identity = { userId, entityId, roles, audience, signingKey, onBehalfOf: client.clientId }
     return signAsk(identity, { kind, request }, { jti, expiresInMs, replyTo: listens ? replyTo : undefined }, clock())
   }
-  const undoing = openUndoing({ queues, clock, log, sign })
+  const undoing = openUndoing({ queues, store, clock, log, sign })
 
   async function receive(delivery: Delivery): Promise<'taken'> {
     if (delivery.type === 'result') {
@@ -150,7 +152,7 @@ export function openDesk(deps: DeskDeps): Desk {
     async close() {
       hurried.abort()
       await inbox.close(CLOSE_MS)
-      undoing.close()
+      await undoing.close()
       // One that is left behind is removed by the scheduler.
       if (!away) await queues.obliterate(resultsQueue(signingKey.clientId, replyTo)).catch(() => {})
     },

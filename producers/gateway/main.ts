@@ -74,7 +74,7 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
     receiptDays: config.receiptDays,
   }
   const installationKeys = await watchInstallationKeys(opened)
-  const desk = openDesk({ queues, signingKey, installationKeys, settings, clock, metrics, log })
+  const desk = openDesk({ queues, store, signingKey, installationKeys, settings, clock, metrics, log })
   lifetime.onClose('desk', desk.close)
   await desk.ready
   const directory = openDirectory(store, clock)

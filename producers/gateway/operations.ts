@@ -49,11 +49,16 @@ export async function accept(write: Write, caller: Caller, deps: OperationDeps):
   const requestDigest = createHash('sha256')
     .update(`${caller.entityId}\n${requestText(kind, request)}`)
     .digest()
-  const fresh = await operations.accept(store, {
+  const operation = {
     ...{ receiptId, clientId, entityId: caller.entityId, kind, jobId: signed.id, requestDigest, jws, acceptedAt },
     refusalId: refusalResultId(receiptId, envelopeDigest(jws)),
     expiresAt: signed.expiresAt,
     dueAt: acceptedAt + FIRST_DUE_MS,
+  }
+  const fresh = await operations.accept(store, operation).catch(async error => {
+    // The commit may have been made, though its answer was lost: the sweeper queues it.
+    if ((await operations.find(store, receiptId)) === undefined) throw error
+    return false
   })
   if (fresh) {
     const queued = deps.queues.add(kind, { id: signed.id, data: { jws } }).catch(error => {
@@ -93,8 +98,8 @@ export async function find(receiptId: string, caller: Caller, deps: OperationDep
   const none = declineFor('operation_not_found', 'params.id')
   const seen = await operations.find(store, receiptId)
   if (!seen || seen.clientId !== client.clientId || !client.entities.includes(seen.entityId)) return none
-  // How a report stands is told by the reporting service.
-  if (seen.kind === 'report') return none
+  // How a report stands is told by the reporting service; a reversal is the gateway's own.
+  if (seen.kind === 'report' || seen.kind === 'reversal') return none
   const { role } = CATALOGUE[seen.kind]
   if (!roles.includes('TOKEN_READ') && !(role && roles.includes(role))) return declineFor('role_missing', 'params')
   if (seen.state === 'QUEUED') await settle([receiptId], store)

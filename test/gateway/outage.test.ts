@@ -64,6 +64,33 @@ describeRedis('a queue server that is away', () => {
     await until(() => caller.gateway.deps.desk.inFlight() === 0)
   }, 60_000)
 
+  it('keeps no reversal from outliving its gateway: the next one queues it', async () => {
+    await open('2')
+    const pending = caller.put(VISA)
+    await until(async () => (await installation.queues.depth('token-create')).waiting === 1)
+    await redis.kill9()
+    const answer = await pending
+    expect([answer.status, answer.body['reversal_status']]).toEqual([500, 'REQUIRED'])
+    await caller.close()
+    await redis.restart()
+    caller = await openGatewayFor(installation, { TOKENMILL_GATEWAY_TIMEOUT_SECONDS: '20' })
+    await until(async () => (await installation.queues.depth('reversal').catch(() => undefined))?.waiting === 1, {
+      ms: 20_000,
+    })
+    await installation.startWorkers({ roles: ['interactive'] })
+    const { store } = installation.vault
+    const undone = {
+      text: `select from tokenmill.receipt where kind = 'reversal' and outcome = 'COMPLETED'`,
+      values: [],
+    }
+    await until(async () => (await store.query(undone)).count === 1, { ms: 10_000 })
+    const { rows } = await store.query<{ live: number }>({
+      text: `select count(*) as live from tokenmill.token where status <> 'DELETED'`,
+      values: [],
+    })
+    expect(rows[0]?.live).toBe(0)
+  }, 60_000)
+
   it('that has lost a job gets it again, so that it is answered', async () => {
     await open('20')
     const pending = caller.put(VISA)
