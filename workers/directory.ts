@@ -2,7 +2,6 @@
 // few seconds, so that a revocation holds everywhere within ten.
 import type { KeyObject } from 'node:crypto'
 import type { Clock } from '../src/clock.ts'
-import { resultsQueue } from '../src/job/catalogue.ts'
 import type { Algorithm } from '../src/job/signature.ts'
 import type { Queues } from '../src/queue/engine.ts'
 import * as binRanges from '../src/store/bin-ranges.ts'
@@ -17,6 +16,7 @@ import { type BinRange, type BinTable, BUILT_IN_RANGES, makeBinTable } from '../
 import { type CaptureKey, openCaptureKey } from '../src/vault/capture.ts'
 import { importPublicJwk } from '../src/vault/client-key.ts'
 import type { KeyProvider } from '../src/vault/kek.ts'
+import { removeEmpty } from './reply-queues.ts'
 
 export interface KnownKey {
   kid: string
@@ -78,7 +78,7 @@ export async function openDirectory(store: Store, queues: Queues, kek: KeyProvid
     const [clientId = '', replyTo = ''] = key.split(' ')
     if (await replyQueues.register(store, clientId, replyTo)) return true
     // Those whose users are done with them don't count.
-    await removeEmpty(store, queues, clientId, clock() - EMPTY_MS)
+    await removeEmpty({ store, queues }, clientId, clock())
     return replyQueues.register(store, clientId, replyTo)
   })
   let ranges = new Map<number, BinRange>()
@@ -99,17 +99,6 @@ export async function openDirectory(store: Store, queues: Queues, kek: KeyProvid
     binRange: async id => (id === null ? undefined : ranges.get(id)),
     openReplyQueue: (clientId, replyTo) => replyQueueOf(`${clientId} ${replyTo}`),
     refresh,
-  }
-}
-
-/** A queue younger than this may be about to get its first result. */
-const EMPTY_MS = 60_000
-
-async function removeEmpty(store: Store, queues: Queues, clientId: string, before: number): Promise<void> {
-  for (const { replyTo, createdAt } of await replyQueues.list(store, clientId)) {
-    if (createdAt > before) continue
-    const { waiting, active, delayed } = await queues.depth(resultsQueue(clientId, replyTo))
-    if (waiting + active + delayed === 0) await replyQueues.remove(store, clientId, replyTo)
   }
 }
 

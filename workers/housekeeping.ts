@@ -1,17 +1,17 @@
 // What has to be done by the clock in the store and the queues: retention, the failed set's scrubbing, reply queues
 // that nobody reads. The scheduler's process does it; several at once do no harm.
 import type { Config } from '../src/config.ts'
-import { KINDS, resultsQueue } from '../src/job/catalogue.ts'
+import { KINDS } from '../src/job/catalogue.ts'
 import { peek } from '../src/job/envelope.ts'
 import { clearNumbersOf } from '../src/job/own-card.ts'
 import type { FailedCopy } from '../src/queue/failed.ts'
 import { scrubFailed, trimFailed } from '../src/queue/failed.ts'
 import type { ReportFiles } from '../src/report/files.ts'
-import * as replyQueues from '../src/store/reply-queues.ts'
 import * as retention from '../src/store/retention.ts'
 import { sweepThreeDs } from '../src/store/three-ds-retention.ts'
 import type { Deps } from './deps.ts'
 import { every } from './every.ts'
+import { removeUnread } from './reply-queues.ts'
 import { sweepReports } from './report-sweep.ts'
 
 type HousekeepingDeps = Pick<Deps, 'store' | 'queues' | 'clock' | 'log'>
@@ -19,7 +19,6 @@ type HousekeepingDeps = Pick<Deps, 'store' | 'queues' | 'clock' | 'log'>
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const CARD_DATA_MS = 15 * MINUTE_MS
-const UNREAD_MS_MAX = 7 * 24 * HOUR_MS
 
 export function startHousekeeping(
   deps: HousekeepingDeps & { files: ReportFiles },
@@ -29,7 +28,7 @@ export function startHousekeeping(
     every(MINUTE_MS, () => tidyFailed(deps), deps),
     every(HOUR_MS, () => retention.sweep(deps.store, receiptDays, deps.clock()), deps),
     every(HOUR_MS, () => sweepThreeDs(deps.store, deps.clock()), deps),
-    every(HOUR_MS, () => removeUnread(deps), deps),
+    every(HOUR_MS, () => tidyReplyQueues(deps), deps),
     every(HOUR_MS, () => sweepReports(deps, deps.files, reportDays, deps.clock()), deps),
   ]
   return async () => {
@@ -60,14 +59,7 @@ export function withoutCard(copy: FailedCopy): FailedCopy {
   return { ...rest, jws: '' }
 }
 
-/** A reply queue without an acknowledgement for seven days is removed; its results stay in the store. */
-async function removeUnread({ store, queues, log }: HousekeepingDeps): Promise<void> {
-  for (const { clientId, replyTo } of await replyQueues.list(store)) {
-    const queue = resultsQueue(clientId, replyTo)
-    const oldest = await queues.oldestMs(queue)
-    if (oldest === undefined || oldest < UNREAD_MS_MAX) continue
-    await queues.obliterate(queue)
-    await replyQueues.remove(store, clientId, replyTo)
-    log.warn({ queue }, 'a reply queue was not read for seven days and is removed')
-  }
+async function tidyReplyQueues(deps: HousekeepingDeps): Promise<void> {
+  for (const queue of await removeUnread(deps))
+    deps.log.warn({ queue }, 'a reply queue that nobody reads any more is removed')
 }

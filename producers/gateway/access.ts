@@ -1,14 +1,22 @@
 // Who may call what: credentials are checked before anything of the request is read, roles after its form. Each route
 // says in its `config.access` whom it is open to; one that says nothing doesn't start.
+import type { FastifyRequest } from 'fastify'
 import { assert } from '../../src/errors.ts'
 import type { Access, GatewayApp, GatewayDeps } from './deps.ts'
-import { declineFor, UNAUTHENTICATED } from './faces.ts'
+import { busy, declineFor, UNAUTHENTICATED } from './faces.ts'
 import { decline } from './replies.ts'
 
 /** Pages of a library, which know no access. */
 const OPEN_PAGES = /^\/docs(\/|$)/
 
-export function guard(app: GatewayApp, { authenticate }: Pick<GatewayDeps, 'authenticate'>): void {
+/** Counts a request without good credentials; seconds to wait where there are too many from there. */
+export type CountStranger = (request: FastifyRequest) => Promise<number | undefined>
+
+export function guard(
+  app: GatewayApp,
+  { authenticate }: Pick<GatewayDeps, 'authenticate'>,
+  countStranger?: CountStranger,
+): void {
   app.decorateRequest('caller', null as never)
   app.addHook('onRoute', route => {
     if (OPEN_PAGES.test(route.url)) route.config = { ...route.config, access: 'public' }
@@ -17,7 +25,11 @@ export function guard(app: GatewayApp, { authenticate }: Pick<GatewayDeps, 'auth
   app.addHook('onRequest', async (request, reply) => {
     if (request.is404 || accessOf(request.routeOptions.config) === 'public') return
     const caller = await authenticate(request.headers.authorization)
-    if (!caller) return decline(reply, UNAUTHENTICATED)
+    if (!caller) {
+      // Only these: whoever shares an address with a stranger, behind one proxy, gets in all the same.
+      const waitS = await countStranger?.(request as unknown as FastifyRequest)
+      return decline(reply, waitS === undefined ? UNAUTHENTICATED : busy(waitS))
+    }
     request.caller = caller
   })
   app.addHook('preHandler', async (request, reply) => {

@@ -57,8 +57,8 @@ export function limitBodyTime(app: GatewayApp): void {
 
 /** A streamed body may take its time, once it is known whose it is. */
 export function allowStreams(app: GatewayApp): void {
-  app.addHook('onRequest', async ({ raw, routeOptions }) => {
-    if (routeOptions.config.streams) clearTimeout(waiting.get(raw))
+  app.addHook('onRequest', async ({ raw, headers, routeOptions }) => {
+    if (routeOptions.config.streams?.test(headers['content-type'] ?? '')) clearTimeout(waiting.get(raw))
   })
 }
 

@@ -107,7 +107,7 @@ declare module 'fastify' {
   }
   interface FastifyContextConfig {
     access?: Access
-    /** The body is a stream that may take its time: exempt from the limits of ordinary bodies. */
-    streams?: boolean
+    /** A body of these types is a stream that may take its time: exempt from the limits of ordinary bodies. */
+    streams?: RegExp
   }
 }

@@ -77,7 +77,10 @@ export function remember<T>(load: (key: string) => Promise<T>, ms: number, clock
   return key => {
     const entry = known.get(key)
     if (entry && clock() - entry.at < ms) return entry.value
-    if (known.size >= ENTRIES_MAX) known.clear()
+    // Where it was known it becomes the youngest.
+    known.delete(key)
+    const [oldest] = known.keys()
+    if (known.size >= ENTRIES_MAX && oldest !== undefined) known.delete(oldest)
     const value = load(key)
     known.set(key, { value, at: clock() })
     value.catch(() => known.delete(key))

@@ -7,6 +7,8 @@ import * as signingKeys from '../../src/store/signing-keys.ts'
 import type { GatewayApp, GatewayDeps } from './deps.ts'
 
 const PUBLIC = { config: { access: 'public' }, schema: { hide: true } } as const
+/** Asked by the machines that keep it running: no stranger may use up what they need. */
+const WATCH = { config: { access: 'public', rateLimit: false }, schema: { hide: true } } as const
 const ASKED_MS_MAX = 3_000
 
 export function opsRoutes(app: GatewayApp, { store, queues, metrics, desk }: GatewayDeps): void {
@@ -36,14 +38,14 @@ export interface OpsPages {
 
 /** The pages that every HTTP process has. */
 export function opsPages(app: GatewayApp, { store, metrics, asks, collect }: OpsPages): void {
-  app.get('/healthz', PUBLIC, async (_request, reply) => reply.type('text/plain; charset=utf-8').send('ok\n'))
-  app.get('/readyz', PUBLIC, async (_request, reply) => {
+  app.get('/healthz', WATCH, async (_request, reply) => reply.type('text/plain; charset=utf-8').send('ok\n'))
+  app.get('/readyz', WATCH, async (_request, reply) => {
     const asked = [reasonUnless(store.query({ text: 'select 1' }), 'the store does not answer'), ...(asks?.() ?? [])]
     const reasons = (await Promise.all(asked)).flat()
     reply.type('text/plain; charset=utf-8')
     return reasons.length === 0 ? reply.send('ready\n') : reply.code(503).send(`${reasons.join('\n')}\n`)
   })
-  app.get('/metrics', PUBLIC, async (_request, reply) => {
+  app.get('/metrics', WATCH, async (_request, reply) => {
     collect?.()
     for (const [state, n] of Object.entries(store.connections())) metrics.pool.set({ state }, n)
     return reply.type(metrics.registry.contentType).send(await metrics.registry.metrics())

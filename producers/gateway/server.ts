@@ -6,7 +6,7 @@ import rateLimit from '@fastify/rate-limit'
 import Fastify, { type FastifyHttpOptions } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { systemClock } from '../../src/clock.ts'
-import { guard } from './access.ts'
+import { type CountStranger, guard } from './access.ts'
 import { allowStreams, BODY_BYTES_MAX, compileSchema, limitBodyTime, takeJson } from './body.ts'
 import type { GatewayApp, RoutePlugin, ServerDeps } from './deps.ts'
 import { busy, Declined, declineFor, faceOf } from './faces.ts'
@@ -78,17 +78,17 @@ export async function openServer<D extends ServerDeps>(
     referrerPolicy: { policy: 'no-referrer' },
   })
   limitBodyTime(app)
-  guard(app, deps)
+  const limit = deps.settings.rateLimit
+  guard(app, deps, limit > 0 ? await limitRate(app, limit) : undefined)
   allowStreams(app)
-  if (deps.settings.rateLimit > 0) await limitRate(app, deps.settings.rateLimit)
   await documentRoutes(app, document)
   for (const add of routes) await app.register(async scope => add(scope as GatewayApp, deps))
   await app.ready()
   return app
 }
 
-/** By client, whichever user or credentials of it; who has none is counted by address. */
-async function limitRate(app: GatewayApp, perMinute: number): Promise<void> {
+/** By client, whichever user or credentials of it; who has none, or wrong ones, is counted by address. */
+async function limitRate(app: GatewayApp, perMinute: number): Promise<CountStranger> {
   await app.register(rateLimit, {
     max: perMinute,
     timeWindow: 60_000,
@@ -97,6 +97,11 @@ async function limitRate(app: GatewayApp, perMinute: number): Promise<void> {
     keyGenerator: request => (request.caller as typeof request.caller | null)?.client.clientId ?? request.ip,
     errorResponseBuilder: (_request, { ttl }) => new Declined(busy(Math.max(1, Math.ceil(ttl / 1000)))),
   })
+  const count = app.createRateLimit()
+  return async request => {
+    const counted = await count(request)
+    return counted.isAllowed || !counted.isExceeded ? undefined : Math.max(1, counted.ttlInSeconds)
+  }
 }
 
 /** Bytes that are no HTTP request get the same body as other wrong ones, and their connection is closed. */

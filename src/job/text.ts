@@ -1,6 +1,7 @@
 // The few shapes that fields of requests are made of. Every text is well-formed Unicode without control characters,
 // so that nothing smuggles a line break into a log, a CSV or a terminal.
 import { z } from 'zod'
+import { numbersIn, panFault } from '../token/pan.ts'
 
 const CONTROLS = /[\p{Cc}\u2028\u2029]/u
 
@@ -25,13 +26,12 @@ export const date = () => z.iso.date()
 export const month = () => z.int().min(1).max(12)
 export const year = () => z.int().min(1900).max(9999)
 
-/** A reuse token as a request names it. */
-export const tokenId = () =>
-  z
-    .string()
-    .min(14)
-    .max(255)
-    .refine(isPrintable, { params: { reason: 'field_characters' } })
+/** A reuse token as a request names it. No token looks like a card number, and none that was mistaken for one goes on. */
+export const tokenId = () => text(14, 255).refine(isNoCard, { params: { reason: 'token_not_found' } })
+
+function isNoCard(id: string): boolean {
+  return !numbersIn(id).some(number => panFault(number) === undefined)
+}
 
 export const alias = () => z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/)
 

@@ -1,6 +1,11 @@
 // Batches over HTTP: a body becomes a batch when it has come whole, and what it held in clear is nowhere.
 import { request as httpRequest } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openEvents } from '../../producers/gateway/batches/events.ts'
+import { systemClock } from '../../src/clock.ts'
+import { openLog } from '../../src/log.ts'
+import * as intake from '../../src/store/intake.ts'
 import * as chunks from '../../src/store/intake-chunks.ts'
 import { readDatabase } from '../security/places.ts'
 import { describeEngines } from '../support/engines.ts'
@@ -267,6 +272,14 @@ describeEngines('a batch over HTTP', engine => {
       expect(events[0]?.[1]).toBe('progress')
       expect(events.at(-1)?.[1]).toBe('finished')
       expect(JSON.parse(events.at(-1)?.[3] ?? '')).toMatchObject({ batch_id: id, finished: true, records_done: 3_000 })
+      // One who reads late is told the end, too, and finds it whole.
+      const { store } = installation.vault
+      const found = await intake.find(store, installation.credentials.signingKey.clientId, String(id))
+      const opened = openEvents({ store, clock: systemClock, log: openLog('silent') })
+      const stream = found && opened.open(found)
+      await pause(2_200)
+      expect((await stream?.toArray())?.join('')).toMatch(/^event: finished\n/m)
+      opened.close()
     }, 30_000)
 
     it('accepted by a gateway that is killed before it could queue a chunk, is done once by the next one', async () => {

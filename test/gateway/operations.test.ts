@@ -57,6 +57,9 @@ describeEngines('a write that prefers to be answered later', engine => {
     it('is refused at once where its form is wrong, and nothing is stored', async () => {
       const answer = await caller.call('PUT', CARD, { headers: later(), body: { token_scope: 'x' } })
       expect(answer.status).toBe(400)
+      // A card's number where a token's is asked for goes nowhere either.
+      const mistaken = await caller.call('PATCH', `${CARD}/4111111111111111/suspend`, { headers: later() })
+      expect([mistaken.status, Object.keys(mistaken.body['details'] ?? {})]).toEqual([404, ['params.id']])
       expect(await query('select from tokenmill.operation')).toEqual([])
     })
 

@@ -131,4 +131,17 @@ describeEngines('a gateway', engine => {
     expect((await limited.call('GET', NOBODY, { authorization: await basicOf(other.clientFile) })).status).toBe(404)
     await limited.close()
   })
+
+  it('limits requests with wrong credentials by address, where that is set; neither its watchers nor its clients suffer', async () => {
+    const limited = await openGatewayFor(installation, { TOKENMILL_RATE_LIMIT: '5' })
+    const authorization = `Basic ${Buffer.from(`${randomUUID()}:wrong`).toString('base64')}`
+    const statuses = []
+    for (let time = 0; time < 8; time += 1) statuses.push((await limited.call('GET', NOBODY, { authorization })).status)
+    expect(new Set(statuses)).toEqual(new Set([401, 429]))
+    expect(statuses.at(-1)).toBe(429)
+    for (const page of ['/healthz', '/readyz', '/metrics'])
+      expect((await limited.call('GET', page, { authorization: null })).status).toBe(200)
+    expect((await limited.call('GET', NOBODY)).status).toBe(404)
+    await limited.close()
+  })
 })

@@ -35,11 +35,14 @@ export interface SystemDesk {
   close(): Promise<void>
 }
 
-export async function openSystemDesk(installation: Installation, name: SystemClient): Promise<SystemDesk> {
+export async function openSystemDesk(
+  installation: Installation,
+  name: SystemClient,
+  replyTo = `t${randomUUID().slice(0, 8)}`,
+): Promise<SystemDesk> {
   const { queues, credentials, dataDir } = installation
   const signingKey = await readSystemKey(dataDir, name)
   const found = new Map<string, Result[]>()
-  const replyTo = `t${randomUUID().slice(0, 8)}`
   const inbox = openInbox(
     queues,
     { clientId: name, replyTo, keys: credentials.installationKeys },

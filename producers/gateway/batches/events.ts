@@ -6,18 +6,20 @@ import type { GatewayDeps } from '../deps.ts'
 import { type BatchStatus, statusOf } from './status.ts'
 
 export interface Events {
-  /** Undefined where there are as many streams as are allowed. */
+  /** Undefined where there are as many streams as are allowed, of this client or in all. */
   open(first: intake.Intake): Readable | undefined
   /** Ends every stream. */
   close(): void
 }
 
 export const STREAMS_MAX = 200
+const STREAMS_OF_ONE_MAX = 50
 const LOOK_MS = 1_000
 /** Proxies close what is silent for longer than half a minute or so. */
 const HEARTBEAT_MS = 15_000
 
 interface Watcher {
+  intakeNo: number
   stream: Readable
   told: string
   toldAt: number
@@ -27,7 +29,8 @@ interface Watcher {
 
 export function openEvents({ store, clock, log }: Pick<GatewayDeps, 'store' | 'clock' | 'log'>): Events {
   const watched = new Map<number, Set<Watcher>>()
-  let streams = 0
+  /** Client ids, one for each stream. */
+  const streams: string[] = []
   let timer: NodeJS.Timeout | undefined
   let closed = false
 
@@ -41,41 +44,47 @@ export function openEvents({ store, clock, log }: Pick<GatewayDeps, 'store' | 'c
       if (watcher.told !== data) push(watcher, eventOf('progress', status, data))
       push(watcher, eventOf('finished', status, data))
       watcher.stream.push(null)
+      // It may be read later still, but there is no more to be told.
+      forget(watcher)
     } else if (!watcher.full && watcher.told !== data) push(watcher, eventOf('progress', status, data))
     else if (!watcher.full && clock() - watcher.toldAt >= HEARTBEAT_MS) push(watcher, ': still there\n\n')
     watcher.told = data
   }
   async function look(): Promise<void> {
-    for (const found of await intake.findByNumbers(store, [...watched.keys()])) {
+    const progress = await intake.findByNumbers(store, [...watched.keys()])
+    if (closed) return
+    for (const found of progress) {
       for (const watcher of watched.get(found.intakeNo) ?? []) tell(watcher, statusOf(found, false))
     }
   }
   function lookSoon(): void {
-    if (timer !== undefined || closed || streams === 0) return
+    if (timer !== undefined || closed || watched.size === 0) return
     timer = setTimeout(async () => {
       await look().catch(error => log.debug({ err: error }, 'progress could not be read; it will be'))
       timer = undefined
       lookSoon()
     }, LOOK_MS)
   }
-  function forget(intakeNo: number, watcher: Watcher): void {
-    const those = watched.get(intakeNo)
-    if (!those?.delete(watcher)) return
-    streams -= 1
-    if (those.size === 0) watched.delete(intakeNo)
+  function forget(watcher: Watcher): void {
+    const those = watched.get(watcher.intakeNo)
+    if (those?.delete(watcher) && those.size === 0) watched.delete(watcher.intakeNo)
   }
   return {
     open(first) {
-      if (streams >= STREAMS_MAX || closed) return undefined
-      const { intakeNo } = first
-      const watcher: Watcher = { stream: undefined as never, told: '', toldAt: clock(), full: false }
+      const { intakeNo, clientId } = first
+      const own = streams.filter(id => id === clientId).length
+      if (streams.length >= STREAMS_MAX || own >= STREAMS_OF_ONE_MAX || closed) return undefined
+      const watcher: Watcher = { intakeNo, stream: undefined as never, told: '', toldAt: clock(), full: false }
       watcher.stream = new Readable({
         read: () => {
           watcher.full = false
         },
       })
-      watcher.stream.once('close', () => forget(intakeNo, watcher))
-      streams += 1
+      watcher.stream.once('close', () => {
+        forget(watcher)
+        streams.splice(streams.indexOf(clientId), 1)
+      })
+      streams.push(clientId)
       watched.set(intakeNo, (watched.get(intakeNo) ?? new Set()).add(watcher))
       tell(watcher, statusOf(first, false))
       lookSoon()

@@ -54,7 +54,7 @@ export async function receive(
   try {
     const read = await storeChunks(caller, asked, body, { intakeNo, ...times, captureKey }, deps)
     const bodyMac = body.metered.mac()
-    accepted = await store.transaction(async db => {
+    const accepting = store.transaction(async db => {
       if (!(await intake.accept(db, intakeNo, { bodyMac, ...read }))) return false
       // Known to the workers and to `batch list` from now on: it can be cancelled before its first chunk.
       if (!dryRun)
@@ -63,6 +63,11 @@ export async function receive(
           acceptedAt,
         })
       return true
+    })
+    accepted = await accepting.catch(async error => {
+      // The commit may have been made, though its answer was lost.
+      if ((await intake.find(store, clientId, batchId))?.intakeNo === intakeNo) return true
+      throw error
     })
     const made = await intake.find(store, clientId, batchId)
     assert(made, 'a body is swept away only while nothing of it comes')

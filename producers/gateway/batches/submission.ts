@@ -19,6 +19,7 @@ import { type Asked, askedOf, BatchId, BatchQuery } from './query.ts'
 import { receive } from './receive.ts'
 
 const FORMATS = { 'application/x-ndjson': 'ndjson', 'text/csv': 'csv' } as const
+const STREAMED = /^(application\/x-ndjson|text\/csv)\b/i
 /** Bodies read at once by one process, each with a chunk and its block in memory; and of one client. */
 const RECEIVING_MAX = 8
 const RECEIVING_OF_ONE_MAX = 4
@@ -39,17 +40,14 @@ export function submissionRoute(app: GatewayApp, url: string, deps: GatewayDeps,
   /** Client ids, one for each body. */
   const receiving: string[] = []
 
-  for (const type of Object.keys(FORMATS)) {
-    const pattern = new RegExp(`^${type.replace('/', '\\/')}\\b`, 'i')
-    app.addContentTypeParser(pattern, (_request, body, done) => done(null, body))
-  }
+  app.addContentTypeParser(STREAMED, (_request, body, done) => done(null, body))
   app.addHook('onSend', async (request, reply) => {
     if (request.method === 'POST' && !request.raw.complete) reply.header('connection', 'close')
   })
   app.route({
     method: 'POST',
     url,
-    config: { access: [], streams: true },
+    config: { access: [], streams: STREAMED },
     schema: {
       operationId: 'createBatch',
       summary: 'Starts a batch of records: one a row, as NDJSON or CSV',
