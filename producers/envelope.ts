@@ -34,6 +34,8 @@ export interface Signed {
   /** BullMQ's job id. */
   id: string
   data: JobData
+  /** ms since the epoch. */
+  issuedAt: number
   /** From when on no worker will start it, ms since the epoch. */
   expiresAt: number
 }
@@ -82,7 +84,7 @@ export async function signAsk(
   if (jws.length > ENVELOPE.jwsBytesMax) return refuse('field_length', 'body')
   if (ask.block !== undefined && ask.block.length > ENVELOPE.blockBytesMax) return refuse('field_length', 'body.block')
   const data = ask.block === undefined ? { jws } : { jws, block: ask.block }
-  return { id: jobId(onBehalfOf ?? identity.signingKey.clientId, jti), data, expiresAt: exp }
+  return { id: jobId(onBehalfOf ?? identity.signingKey.clientId, jti), data, issuedAt: iat * 1000, expiresAt: exp }
 }
 
 /** Whether the shorter lifetime of card data holds. */

@@ -78,8 +78,9 @@ const FINISH_MS = 30_000
 export async function submitFile(options: SubmitFile): Promise<Totals> {
   const { file, queues, credentials, out, progress, log, signal, inFlight = 1_000, finishMs = FINISH_MS } = options
   const digest = await digestOf(file)
-  // A run that is taken up again finds the results of the one before.
   const replyTo = `s${digest}`
+  // Answers to a run before this one are no answers to this one; all of it can be had again.
+  await queues.obliterate(resultsQueue(credentials.signingKey.clientId, replyTo)).catch(() => {})
   const totals: Totals = { lines: 0, succeeded: 0, failed: 0, invalid: 0, complete: false }
   const { resendMs = 60_000 } = options
   const client = await connect({ queues, credentials, replyTo, log, resendMs })
@@ -130,7 +131,7 @@ export async function submitFile(options: SubmitFile): Promise<Totals> {
     watch.stop()
     await client.close()
   }
-  if (totals.complete) await queues.obliterate(resultsQueue(client.clientId, replyTo))
+  if (totals.complete) await queues.obliterate(resultsQueue(client.clientId, replyTo)).catch(() => {})
   return totals
 }
 

@@ -114,6 +114,10 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
       const found = answered.get(receiptId)
       if (found && revision > found.revision) keep(receiptId, result)
       if (!entry) return settled.has(receiptId)
+      if (entry.job && isOfOlderEnvelope(result, entry.job)) {
+        entry.dueAt = Math.min(entry.dueAt, clock() + REPEAT_MS)
+        return true
+      }
       open.delete(receiptId)
       settled.add(receiptId)
       trim(settled, SETTLED_MAX)
@@ -136,6 +140,12 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
       open.clear()
     },
   }
+}
+
+/** What was sent before this one lay there until its time was over, and kept this one out of the queue. */
+function isOfOlderEnvelope({ status, error, accepted_at: acceptedAt }: Result, { signed }: Job): boolean {
+  const isExpired = Object.values(error?.details ?? {}).some(({ code }) => code === 'envelope_expired')
+  return status === 'FAILED' && isExpired && Date.parse(acceptedAt) < signed.issuedAt
 }
 
 /** Lets the entries go that have been there longest. */

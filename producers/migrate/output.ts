@@ -66,7 +66,10 @@ export async function openOutput(
     return results
   }
   // Before the first chunk is sent: whatever happens then, the same command finds this run.
-  await save()
+  await save().catch(async error => {
+    await file.close()
+    throw error
+  })
   return {
     counts,
     get nextChunk() {

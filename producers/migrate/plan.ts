@@ -38,9 +38,9 @@ export interface Paths {
 
 /** `variant`: a dry run's and a replay's files lie beside the run's own. */
 export function pathsOf({ file, results, manifest }: MigrateOptions, variant: 'run' | 'dry-run' | 'replay'): Paths {
-  if (variant === 'run')
-    return { results: results ?? `${file}.results.csv`, manifest: manifest ?? `${file}.manifest.json` }
   const stem = file === '-' ? (results ?? 'stdin') : file
+  if (variant === 'run')
+    return { results: results ?? `${file}.results.csv`, manifest: manifest ?? `${stem}.manifest.json` }
   return { results: `${stem}.${variant}.results.csv`, manifest: `${stem}.${variant}.manifest.json` }
 }
 

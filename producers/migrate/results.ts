@@ -83,8 +83,10 @@ function guarded(text: string | undefined): string {
 
 /** A new results file with its header. What already bears that name is left alone: FileError. */
 export async function createResults(path: string, columns: ResultColumns): Promise<ResultsFile> {
-  const file = await open(path, 'wx+', 0o600).catch(error => {
+  const file = await open(path, 'wx+', 0o600).catch(async error => {
     if (codeOf(error) !== 'EEXIST') throw cannotWrite(path, error)
+    const begun = await openBegun(path, headerOf(columns))
+    if (begun) return begun
     const next = 'Give another name with --results FILE, or move it away.'
     throw new FileError('usage', `${path} is there already and is not this batch's.`, next, error)
   })
@@ -97,6 +99,19 @@ export async function createResults(path: string, columns: ResultColumns): Promi
     await file.close()
     throw error
   }
+}
+
+/** One that ended before its first checkpoint: nothing was sent, and nothing but its header, or less, is there. */
+async function openBegun(path: string, header: string): Promise<FileHandle | undefined> {
+  const file = await open(path, 'r+').catch(() => undefined)
+  if (!file) return undefined
+  const { size } = await file.stat()
+  if (size <= Buffer.byteLength(header) && header.startsWith(await file.readFile('utf8'))) {
+    await file.truncate(0)
+    return file
+  }
+  await file.close()
+  return undefined
 }
 
 /** Takes a results file up again at a checkpoint: what was written after it is cut off, what is before it is proven. */

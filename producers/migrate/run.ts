@@ -1,6 +1,5 @@
 // `tokenmill migrate`: a file of cards becomes chunks on the queue, their answers a results file in input order and a
 // signed manifest. It can be stopped anywhere and continued by the same command. What a row means is the worker's.
-import { readFile, rm } from 'node:fs/promises'
 import type { Clock } from '../../src/clock.ts'
 import { assert } from '../../src/errors.ts'
 import type { RecordKind } from '../../src/job/catalogue.ts'
@@ -13,17 +12,19 @@ import type { Secret } from '../../src/secret.ts'
 import { type Client, type Credentials, connect } from '../client.ts'
 import { signDetached } from '../detached.ts'
 import { FileError } from '../file-error.ts'
-import { checkSameBatch, readCheckpoint, removeCheckpoint } from './checkpoint.ts'
+import { removeCheckpoint } from './checkpoint.ts'
 import { begun, cutRows, type RowChunk } from './chunks.ts'
 import type { Format } from './layers.ts'
 import { formatOf } from './layers.ts'
 import { type ColumnMap, checkColumns } from './layout.ts'
-import { checkManifestFree, type Manifest, nameFrom, readManifest, writeManifest } from './manifest.ts'
+import { type Manifest, nameFrom, readManifest, writeManifest } from './manifest.ts'
 import { openOutput } from './output.ts'
-import { batchIdOf, layoutOf, type Paths, pathsOf, replyToOf } from './plan.ts'
+import { batchIdOf, layoutOf, pathsOf, replyToOf } from './plan.ts'
+import { planRun, type Run } from './plan-run.ts'
 import { openProgress } from './progress.ts'
 import { type Proof, proveFile } from './prove.ts'
 import { readRows } from './rows.ts'
+import { lockRun } from './run-lock.ts'
 import { sendChunks } from './send.ts'
 import { openSource } from './source.ts'
 
@@ -96,7 +97,33 @@ export async function migrate(options: MigrateOptions, deps: MigrateDeps): Promi
   const expected = options.expect === undefined ? undefined : (await readManifest(options.expect)).manifest
   const proof = options.file === '-' ? undefined : await proveFile(source, rowOptions)
   const batchId = batchIdOf(options, proof?.marks)
+  const release = await lockRun(pathsOf(options, options.dryRun ? 'dry-run' : 'run').results)
+  try {
+    return await runLocked({ options, source, rowOptions, proof, batchId, expected, began }, deps)
+  } finally {
+    await release()
+  }
+}
+
+interface Prepared {
+  options: MigrateOptions
+  source: Parameters<typeof openSource>[0]
+  rowOptions: Parameters<typeof readRows>[1]
+  proof: Proof | undefined
+  batchId: string
+  expected: Manifest | undefined
+  /** ms since the epoch. */
+  began: number
+}
+
+async function runLocked(
+  { options, source, rowOptions, proof, batchId, expected, began }: Prepared,
+  deps: MigrateDeps,
+): Promise<Summary> {
   const run = await planRun(options, batchId, proof, began)
+  // Answers to a run before this one are no answers to this one; all of it can be had again.
+  const { clientId } = deps.credentials.signingKey
+  await deps.queues.obliterate(resultsQueue(clientId, replyToOf(batchId))).catch(() => {})
   const client = await connect({
     queues: deps.queues,
     credentials: deps.credentials,
@@ -127,89 +154,6 @@ export async function migrate(options: MigrateOptions, deps: MigrateDeps): Promi
     await client.close()
     if (run.done()) await deps.queues.obliterate(resultsQueue(client.clientId, replyToOf(batchId))).catch(() => {})
   }
-}
-
-interface Run {
-  batchId: string
-  variant: Summary['variant']
-  paths: Paths
-  chunkRecords: number
-  /** ms since the epoch: when the batch's first chunk was accepted. */
-  startedAt: number
-  checkpoint: Awaited<ReturnType<typeof readCheckpoint>>
-  done(): boolean
-  finish(): void
-}
-
-/** A new run, the continuation of one, or, where its manifest is there already, a replay of one that is complete. */
-async function planRun(
-  options: MigrateOptions,
-  batchId: string,
-  proof: Proof | undefined,
-  began: number,
-): Promise<Run> {
-  let done = false
-  const finish = () => {
-    done = true
-  }
-  const state = { batchId, done: () => done, finish }
-  const fresh = { ...state, chunkRecords: options.chunk, startedAt: began, checkpoint: undefined }
-  if (options.dryRun) return { ...fresh, variant: 'dry-run', paths: await cleared(pathsOf(options, 'dry-run')) }
-  const paths = pathsOf(options, 'run')
-  const checkpoint = await readCheckpoint(paths.results)
-  if (checkpoint) {
-    checkSameBatch(
-      checkpoint,
-      { batch_id: batchId, input: proof && { sha256: proof.marks.sha256, bytes: proof.marks.bytes } },
-      paths.results,
-    )
-    const layout = JSON.stringify(layoutOf(options))
-    const { chunk_records: chunkRecords, ...before } = checkpoint.options
-    if (JSON.stringify(before) !== layout) {
-      throw new FileError(
-        'usage',
-        `Batch ${batchId} was begun with other options.`,
-        'Run it with the options it was begun with, or leave --batch-id out.',
-      )
-    }
-    return {
-      ...state,
-      variant: 'run',
-      paths,
-      chunkRecords: Number(chunkRecords),
-      startedAt: Date.parse(checkpoint.started_at),
-      checkpoint,
-    }
-  }
-  const finished = await finishedRun(paths.manifest, batchId)
-  if (!finished) {
-    await checkManifestFree(paths.manifest, batchId)
-    return { ...fresh, variant: 'run', paths }
-  }
-  return {
-    ...fresh,
-    chunkRecords: Number(finished.options['chunk_records'] ?? options.chunk),
-    startedAt: Date.parse(finished.started_at),
-    variant: 'replay',
-    paths: await cleared(pathsOf(options, 'replay')),
-  }
-}
-
-async function finishedRun(path: string, batchId: string): Promise<Manifest | undefined> {
-  const there = await readFile(path).then(
-    () => true,
-    () => false,
-  )
-  if (!there) return undefined
-  const { manifest } = await readManifest(path)
-  return manifest.batch_id === batchId ? manifest : undefined
-}
-
-/** Files of a dry run or a replay only tell of the last one. */
-async function cleared(paths: Paths): Promise<Paths> {
-  for (const path of [paths.results, paths.manifest, `${paths.manifest}.jws`]) await rm(path, { force: true })
-  await removeCheckpoint(paths.results)
-  return paths
 }
 
 async function sendAll(

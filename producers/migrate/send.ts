@@ -39,6 +39,8 @@ export async function sendChunks(
   output: Output,
   onProgress: () => void,
 ): Promise<{ complete: boolean; rows: number }> {
+  // Updates and actions of one token follow each other only where one chunk follows the other.
+  const inFlight = options.recordKind === 'token-create' ? options.inFlight : 1
   const window: Sent[] = []
   const skipped = output.nextChunk
   let rows = 0
@@ -49,8 +51,8 @@ export async function sendChunks(
     // In the window until it is answered: that is how long somebody must be there to work it.
     const result = await sent.answer
     window.shift()
-    await output.write(rowsOf(sent.chunk, result, plan))
     if (sent.chunk.number === 0) refuseHopeless(result)
+    await output.write(rowsOf(sent.chunk, result, plan))
     onProgress()
   }
   const stopWatching = watchForWorkers(deps, () => window.length > 0)
@@ -64,8 +66,7 @@ export async function sendChunks(
       rows += chunk.rows.length
       if (chunk.number < skipped) continue
       // What the first chunk shows to be hopeless isn't tried a million times.
-      while (window.length >= (output.nextChunk === 0 ? Math.min(FIRST_MAX, options.inFlight) : options.inFlight))
-        await settle()
+      while (window.length >= (output.nextChunk === 0 ? Math.min(FIRST_MAX, inFlight) : inFlight)) await settle()
       window.push({ chunk, answer: send(chunk, options, plan, client, deps) })
       window.at(-1)?.answer.catch(() => {})
     }
@@ -122,6 +123,13 @@ function rowsOf({ number, rows }: RowChunk, result: Result, plan: Plan): ResultR
     return records.map((record, index) => withRow(record, rows[index]))
   }
   if (result.code !== 500) throw refusedChunk(number, result, plan)
+  // It stands as it was, with tokens that this answer doesn't tell.
+  if (result.revision === 0)
+    throw new FileError(
+      'input',
+      `Chunk ${number} has stood since an earlier run, and could not be worked once more for the rows that failed then.`,
+      'Run the same command again later; the operator finds the cause in the failed set (`tokenmill failed list`).',
+    )
   return rows.map(row => withRow({ line: row.line, outcome: 'FAILED', code: 500, reason: 'internal' }, row))
 }
 

@@ -68,7 +68,10 @@ export interface InFlight {
 // One feeder at a time, whichever process it is in: the bounds are of the installation.
 const ALONE = `select pg_try_advisory_xact_lock(hashtextextended('tokenmill feeder', 0)) as alone`
 
-/** Up to `limit` waiting chunks that may now be sent, low numbers first, so that a small batch needn't wait for a large one. */
+/**
+ * Up to `limit` waiting chunks that may now be sent, low numbers first, so that a small batch needn't wait for a large one.
+ * Of updates and actions one at a time: those of one token follow each other only where one chunk follows the other.
+ */
 export async function take(
   db: Db,
   inFlight: InFlight,
@@ -79,7 +82,7 @@ export async function take(
   if (!lock[0]?.alone) return []
   const { rows } = await db.query<EnvelopeRow>({
     text: `with room as (
-  select i.intake_no, $1 - (select count(*) from tokenmill.intake_chunk as s where s.intake_no = i.intake_no and s.state = 'SENT') as free
+  select i.intake_no, case i.record_kind when 'token-create' then $1::int else 1 end - (select count(*) from tokenmill.intake_chunk as s where s.intake_no = i.intake_no and s.state = 'SENT') as free
   from tokenmill.intake as i where i.state <> 'RECEIVING' and i.finished_at is null and i.expires_at > $3
 ), next as (
   select w.intake_no, w.chunk from room cross join lateral (

@@ -48,9 +48,11 @@ describe('readCsv', () => {
       .map(parts => Buffer.concat(parts.map(part => Buffer.from(part, part === '\xff' ? 'latin1' : 'utf8'))))
     await fc.assert(
       fc.asyncProperty(bytes, sizes, async (text, cut) => {
-        expect(brief(await read(text, cut))).toEqual(brief(await read(text)))
+        // Bytes that look like UTF-16 are no table at all.
+        const seen = (pieces?: readonly number[]) => read(text, pieces).then(brief, error => String(error))
+        expect(await seen(cut)).toEqual(await seen())
       }),
-      { numRuns: 300 },
+      { numRuns: 300, examples: [[Buffer.from('a\0a\0'), [1]]] },
     )
   })
 

@@ -94,6 +94,18 @@ describe('the results CSV', () => {
     expect(await readFile(path('r.csv'), 'utf8')).toBe('somebody else’s')
   })
 
+  it.each(['', 'line,refer'])('is begun anew where a run ended before its header was whole: %j', async left => {
+    await writeFile(path('r.csv'), left)
+    const file = await createResults(path('r.csv'), {})
+    await file.write([rejected])
+    await file.close()
+    expect((await readFile(path('r.csv'), 'utf8')).split('\n').map(line => line.slice(0, 6))).toEqual([
+      'line,r',
+      '3,,REJ',
+      '',
+    ])
+  })
+
   it('is cut back to its mark when a run is taken up again, and ends as if it had never stopped', async () => {
     const whole = await createResults(path('whole.csv'), {})
     await whole.write([created, rejected])

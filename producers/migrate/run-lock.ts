@@ -1,0 +1,93 @@
+// One run at a time over one results file: two of them would write into it at places of their own. The lock is a file
+// beside it that names its owner; an owner that is gone has left it.
+import { randomUUID } from 'node:crypto'
+import { link, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { setTimeout as pause } from 'node:timers/promises'
+import { z } from 'zod'
+import { codeOf, FileError } from '../file-error.ts'
+import { cannotWrite } from './durable.ts'
+
+const Owner = z.object({ host: z.string(), pid: z.int(), began: z.string() })
+type Owner = z.infer<typeof Owner>
+
+const CLEARING_MS = 20
+/** Whoever clears takes a moment; one that died at it is passed over. */
+const CLEARING_MS_MAX = 10_000
+
+/** Throws FileError where another process holds it. Returns how to release it. */
+export async function lockRun(results: string): Promise<() => Promise<void>> {
+  const path = `${results}.lock`
+  const own = { host: hostname(), pid: process.pid, began: await beginOf(process.pid) }
+  while (!(await take(path, own, results))) {
+    const owner = await ownerOf(path)
+    if (owner && (await isAlive(owner))) throw isHeld(results, path, owner)
+    await clear(path, owner)
+  }
+  return () => rm(path, { force: true })
+}
+
+/** Whole or not at all. False where there is one already. */
+async function take(path: string, own: Owner, results: string): Promise<boolean> {
+  const draft = `${path}.${randomUUID()}`
+  try {
+    await writeFile(draft, `${JSON.stringify(own)}\n`, { mode: 0o600, flag: 'wx' })
+    await link(draft, path)
+    return true
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return false
+    throw cannotWrite(results, error)
+  } finally {
+    await rm(draft, { force: true })
+  }
+}
+
+/** Undefined where it is gone, or no lock of ours. */
+async function ownerOf(path: string): Promise<Owner | undefined> {
+  try {
+    return Owner.parse(JSON.parse(await readFile(path, 'utf8')))
+  } catch {
+    return undefined
+  }
+}
+
+/** Removed, by one at a time and only while it is still the dead one's: nobody takes what is there. */
+async function clear(path: string, dead: Owner | undefined): Promise<void> {
+  const turn = `${path}.clearing`
+  try {
+    await writeFile(turn, '', { mode: 0o600, flag: 'wx' })
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw cannotWrite(path, error)
+    const { mtimeMs } = await stat(turn).catch(() => ({ mtimeMs: Date.now() }))
+    if (Date.now() - mtimeMs > CLEARING_MS_MAX) await rm(turn, { force: true })
+    return pause(CLEARING_MS)
+  }
+  try {
+    if (JSON.stringify(await ownerOf(path)) === JSON.stringify(dead)) await rm(path, { force: true })
+  } finally {
+    await rm(turn, { force: true })
+  }
+}
+
+/** Of another host nothing is known: it counts as alive. */
+async function isAlive({ host, pid, began }: Owner): Promise<boolean> {
+  if (host !== hostname()) return true
+  try {
+    process.kill(pid, 0)
+  } catch (error) {
+    if (codeOf(error) === 'ESRCH') return false
+  }
+  return (await beginOf(pid)) === began
+}
+
+/** When a process began, as the system counts it: a number that is used again is another process. Empty where it doesn't say. */
+async function beginOf(pid: number): Promise<string> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? ''
+}
+
+function isHeld(results: string, path: string, { host, pid }: Owner): FileError {
+  const where = host === hostname() ? `process ${pid}` : `process ${pid} on ${host}`
+  const next = `Wait until it has ended, or stop it, and run the same command again. If it is gone for certain, remove ${path}.`
+  return new FileError('output', `${results} is being written by ${where}.`, next)
+}
