@@ -56,6 +56,12 @@ export function openCell(script: string, env: NodeJS.ProcessEnv): Cell {
     child = started
     return new Promise((resolve, reject) => {
       started.once('message', () => resolve(started))
+      // Not started at all: nothing else will be heard of it.
+      started.on('error', () => {
+        if (started.pid !== undefined) return
+        if (child === started) child = undefined
+        reject(new Fault('store_busy'))
+      })
       started.once('exit', () => {
         if (child === started) child = undefined
         reject(new Fault('store_busy'))

@@ -95,6 +95,7 @@ async function walk(
   if (isRefusal(opened)) return refuseEnvelope(work, opened, deps)
   const digest = deps.ring.requestDigest(handler.digestText(work, opened))
   let prepared: unknown
+  let preparedFor: number | undefined
   for (let run = 0; run <= RERUNS_MAX; run += 1) {
     const finding = receipts.find(deps.store, work.receiptId)
     finding.catch(() => {})
@@ -112,7 +113,15 @@ async function walk(
     if (refusal) return refuseEnvelope(work, refusal, deps)
     // A chunk shows its records itself.
     if (!CATALOGUE[claims.kind].bulk) deps.inspect?.({ reference: claims.reference })
+    // What a chunk comes to depends on what it came to before.
+    if (preparedFor !== stored?.revision) prepared = undefined
     prepared ??= await handler.prepare(work, opened, deps, stored, selection)
+    preparedFor = stored?.revision
+    // Too late to be worked once more for its failed records: it is told as it stands.
+    if (stored && isRefusal(prepared) && prepared.reason === 'batch_too_old') {
+      await answerAgain(stored, work, deps)
+      return { end: 'done', outcome: 'REPEATED' }
+    }
     // A chunk refused as a whole spoils nothing: its jti stays free for the batch it really belongs to. A job that gives
     // its card away by its names leaves nothing that would keep them.
     if (isRefusal(prepared) && (CATALOGUE[claims.kind].bulk || (await isNamedAfterItsCard(work, deps))))

@@ -30,7 +30,13 @@ export async function decideDryRun(
   return {
     save: async db => {
       const entries = [...folded.values()].flatMap(({ row }) =>
-        row.fingerprint ? { fingerprint: row.fingerprint, row: { ...row, fingerprint: null, sealed: null } } : [],
+        row.fingerprint
+          ? {
+              fingerprint: row.fingerprint,
+              row: { ...row, fingerprint: null, sealed: null },
+              isSeen: seen.has(row.fingerprint.toString('hex')),
+            }
+          : [],
       )
       await dryRuns.saveScratch(db, run, work.request.chunk, entries)
       await tries.save(db)

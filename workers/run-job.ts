@@ -7,6 +7,7 @@ import { chunkSizeOf } from '../src/job/chunk-size.ts'
 import { describeError } from '../src/log.ts'
 import type { Disposition, ReceivedJob } from '../src/queue/engine.ts'
 import { moveToFailed } from '../src/queue/failed.ts'
+import type { Store } from '../src/store/pool.ts'
 import { answerFault, attempt, type End, identify, type Known } from './attempt.ts'
 import type { Deps } from './deps.ts'
 import { findPoison } from './poison.ts'
@@ -114,13 +115,16 @@ export async function giveUp(
   deps: Deps,
   signal: AbortSignal,
 ): Promise<Disposition> {
+  let answered = false
   for (;;) {
     try {
       // Whoever sent it is answered, however early it went wrong.
       const known = seen ?? (await identify(job, deps))
       if (!known) return { failed: true, code: fault.code }
       const { kind, work } = known
-      await answerFault(work, deps)
+      // Once: each answer is told.
+      if (!answered) await answerFault(work, deps)
+      answered = true
       const { jws, block } = job.data as { jws: string; block?: string }
       const copy = {
         jws,
@@ -143,16 +147,24 @@ export async function giveUp(
   }
 }
 
-/** While the store or the queue server is away no attempt is used up: the job waits here. */
+/**
+ * While the store or the queue server is away no attempt is used up: the job waits here, for a moment at least, since a
+ * server that answers this may still refuse what the job needs.
+ */
 export async function untilStoreIsBack({ store, queues }: Deps, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    try {
-      await Promise.all([store.query({ text: 'select 1' }), queues.ping()])
-      return
-    } catch {
-      await pause(AWAY_MS, undefined, { signal }).catch(() => {})
-    }
+    await pause(AWAY_MS, undefined, { signal }).catch(() => {})
+    const [writable] = await Promise.all([isWritable(store), queues.ping().then(() => true)]).catch(() => [false])
+    if (writable) return
   }
+}
+
+/** A server that was demoted answers, and takes nothing. */
+async function isWritable(store: Store): Promise<boolean> {
+  const { rows } = await store.query<{ readonly: string }>({
+    text: `select current_setting('transaction_read_only') as readonly`,
+  })
+  return rows[0]?.readonly === 'off'
 }
 
 function report(

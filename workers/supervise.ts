@@ -26,6 +26,8 @@ export interface SuperviseOptions {
 export interface Supervised {
   /** Once every process has begun to work; rejects if one can't. */
   ready: Promise<void>
+  /** Once a process that had to be started again can't be: the exit status that it gave. */
+  ended: Promise<number>
   /** Asks all to end, waits, and kills those that are late. */
   close(): Promise<void>
 }
@@ -47,8 +49,21 @@ export function supervise(options: SuperviseOptions): Supervised {
     execArgv = process.execArgv,
   } = options
   const children = new Set<ChildProcess>()
+  const ended = Promise.withResolvers<number>()
+  let served = false
   let closing = false
 
+  function beginAgain(one: { role: WorkerRole; place: string }): void {
+    setTimeout(() => {
+      if (closing) return
+      begin(one).catch(error => {
+        // One that ended has said so, and what follows.
+        if (error instanceof WorkerEnded) return
+        log.error({ role: one.role, err: error }, 'a worker process could not be started; trying again')
+        beginAgain(one)
+      })
+    }, RESTART_MS)
+  }
   /** `place`: what one process after the other has. */
   function begin({ role, place }: { role: WorkerRole; place: string }): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -66,14 +81,23 @@ export function supervise(options: SuperviseOptions): Supervised {
       })
       children.add(child)
       child.once('message', () => resolve())
+      // Not started at all: nothing else will be heard of it. A message to it that was lost says less than its end will.
+      child.on('error', error => {
+        if (child.pid !== undefined) return
+        children.delete(child)
+        reject(error)
+      })
       child.once('exit', (code, signal) => {
         children.delete(child)
         reject(new WorkerEnded(code))
-        if (closing || (code !== null && FINAL.has(code))) return
+        if (closing) return
+        if (code !== null && FINAL.has(code)) {
+          log.error({ role, code }, 'a worker process ended and can’t be helped by another start')
+          if (served) ended.resolve(code)
+          return
+        }
         log.error({ role, code, signal }, 'a worker process ended; starting another')
-        setTimeout(() => {
-          if (!closing) begin({ role, place }).catch(() => {})
-        }, RESTART_MS)
+        beginAgain({ role, place })
       })
     })
   }
@@ -84,17 +108,23 @@ export function supervise(options: SuperviseOptions): Supervised {
       : Array.from({ length: role === 'bulk' ? processes : 1 }, () => ({ role, place: randomUUID() })),
   )
   const ready = Promise.all(wanted.map(begin)).then(() => {})
-  ready.catch(() => {})
+  ready.then(
+    () => {
+      served = true
+    },
+    () => {},
+  )
   return {
     ready,
+    ended: ended.promise,
     async close() {
       closing = true
-      const ended = [...children].map(child => new Promise(resolve => child.once('exit', resolve)))
+      const left = [...children].map(child => new Promise(resolve => child.once('exit', resolve)))
       for (const child of children) child.kill('SIGTERM')
       const late = setTimeout(() => {
         for (const child of children) child.kill('SIGKILL')
       }, CLOSE_MS)
-      await Promise.all(ended)
+      await Promise.all(left)
       clearTimeout(late)
     },
   }

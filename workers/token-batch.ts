@@ -67,7 +67,7 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
     if (misnamed) return misnamed
     const records = readRecords(plaintext, request)
     if (isRefusal(records)) return records
-    const context = await contextOf(work, records, deps)
+    const context = await contextOf(work, records, deps, selection)
     if (isRefusal(context)) return context
     const before = previous?.outcomes ? await decidedBefore(previous.outcomes, deps) : undefined
     const { settled, open } = settle(records, context, before, selection)
@@ -122,11 +122,18 @@ function jtiRefusal({ request, claims }: Work<TokenBatch>): Refusal | undefined 
   return named && claims.jti.endsWith(`-${request.chunk}`) ? undefined : refuse('field_format', 'body.jti')
 }
 
-async function contextOf(work: Work<TokenBatch>, records: ChunkRecord[], deps: Deps): Promise<ChunkContext | Refusal> {
+async function contextOf(
+  work: Work<TokenBatch>,
+  records: ChunkRecord[],
+  deps: Deps,
+  { probe }: Selection,
+): Promise<ChunkContext | Refusal> {
   const { request, client, acceptedAt: iat, claims } = work
   const given = request.accepted_at * 1000
   if (given > iat + SKEW_MS) return refuse('envelope_future', 'body.request.accepted_at')
   if (request.dry_run) {
+    // A probe asks nothing that wasn't asked already.
+    if (probe) return { work, batch: undefined, acceptedAt: given }
     const used = await dryRuns.use(deps.store, client.clientId, request.block.records)
     if (used > deps.settings.dryRunRowsMax) return refuse('dry_run_rows', 'body.request.dry_run')
     // Who asks "have you this card?" leaves a trace, although nothing takes effect.

@@ -38,6 +38,7 @@ export function registerRun(program: Command, terminal: Terminal): void {
     .action(() =>
       runRole(terminal, 'gateway', async session => {
         tellParent(await serveGateway(session))
+        return undefined
       }),
     )
   program
@@ -46,6 +47,7 @@ export function registerRun(program: Command, terminal: Terminal): void {
     .action(() =>
       runRole(terminal, 'three-ds', async session => {
         tellParent(await serveThreeDs(session))
+        return undefined
       }),
     )
   program
@@ -57,7 +59,12 @@ export function registerRun(program: Command, terminal: Terminal): void {
   program
     .command('scheduler')
     .description('what is done by the clock: nightly reports, tokens whose date has passed, retention, the failed set')
-    .action(() => runRole(terminal, 'scheduler', schedule))
+    .action(() =>
+      runRole(terminal, 'scheduler', async session => {
+        await schedule(session)
+        return undefined
+      }),
+    )
 }
 
 function readKinds(text: string): Kind[] {
@@ -67,24 +74,34 @@ function readKinds(text: string): Kind[] {
   return named as Kind[]
 }
 
-/** Opens, runs until a signal, closes in reverse. */
-async function runRole(terminal: Terminal, role: string, run: (session: Session) => Promise<void>): Promise<void> {
+/** Something that may end by itself. */
+interface Running {
+  failed: Promise<Stop>
+}
+
+/** Opens, runs until a signal or its own end, closes in reverse. */
+async function runRole(
+  terminal: Terminal,
+  role: string,
+  run: (session: Session) => Promise<Running | undefined>,
+): Promise<void> {
   const session = openSession(terminal, role)
   try {
-    await run(session)
-    const signal = await untilSignal()
-    session.log.info({ signal }, 'closing')
+    const running = await run(session)
+    const end = await Promise.race([untilSignal(), ...(running ? [running.failed] : [])])
+    if (end instanceof Stop) throw end
+    session.log.info({ signal: end }, 'closing')
   } finally {
     await session.lifetime.close()
   }
 }
 
-async function start(session: Session): Promise<void> {
+async function start(session: Session): Promise<Running> {
   const { terminal, config } = session
   const { database } = await openVault(session)
   const dev = database.embedded ? await ensureDevClient(session) : undefined
   if (dev?.made) say(terminal, `A client to try things with: ${dev.path}`)
-  await work(session, {})
+  const working = await work(session, {})
   await schedule(session)
   const [httpPort, threeDsPort] = await Promise.all([forkHttp(session, 'gateway'), forkHttp(session, 'three-ds')])
   const address = baseUrlOf({ ...config, httpPort })
@@ -92,7 +109,7 @@ async function start(session: Session): Promise<void> {
   say(terminal, `tokenmill runs: gateway, 3-D Secure, workers and scheduler, queues on ${engine}. Ctrl-C ends it.`)
   say(terminal, `It serves ${address} (documentation: ${address.replace(/\/oidc$/, '/docs')}).`)
   say(terminal, `3-D Secure is at ${baseUrlOf({ ...config, httpPort: threeDsPort })}/3ds-service.`)
-  if (!dev) return
+  if (!dev) return working
   say(terminal, 'Try, in another terminal in this folder:')
   say(
     terminal,
@@ -100,6 +117,7 @@ async function start(session: Session): Promise<void> {
   )
   const line = createLine(dev.file, address)
   if (line !== undefined) say(terminal, `  ${line}`)
+  return working
 }
 
 /** A token of a card, made with curl; undefined where the client's file lacks what that needs. */
@@ -114,7 +132,7 @@ function createLine({ user_id, api_key, token_scope, capture_keys }: ClientFile,
   ].join(' | ')
 }
 
-async function work(session: Session, { kinds, concurrency }: WorkersOptions): Promise<void> {
+async function work(session: Session, { kinds, concurrency }: WorkersOptions): Promise<Running> {
   const { log, lifetime, config, terminal } = session
   // Said here once, in one line, instead of by every child.
   await openVault(session)
@@ -132,6 +150,8 @@ async function work(session: Session, { kinds, concurrency }: WorkersOptions): P
       ? new Stop('a worker process could not start; its line above says why', error.code)
       : error
   })
+  const why = 'a worker process ended and could not be started again; its line above says why'
+  return { failed: workers.ended.then(code => new Stop(why, code)) }
 }
 
 async function schedule(session: Session): Promise<void> {

@@ -158,9 +158,18 @@ const AWAY = new Set([
   'EPIPE',
   'EHOSTUNREACH',
   'EAI_AGAIN',
+  'ECONNABORTED',
+  'EHOSTDOWN',
+  'ENETDOWN',
+  'ENETUNREACH',
   '57P01',
   '57P02',
   '57P03',
+  '57P05',
+  // Cut off in the midst of a transaction.
+  '25P03',
+  // Read-only: a server that was demoted, or a standby.
+  '25006',
 ])
 
 /** Rules that two who don't know of each other may break together. */
