@@ -97,6 +97,7 @@ export const REASONS = {
   card_expired: { code: 400, text: 'The card has expired, and the batch refuses expired cards.' },
   conflict: { code: 400, text: 'The card is known with other data, and the batch refuses that.' },
   batch_layout: { code: 400, text: 'This batch was begun with another layout.' },
+  scheme_no_answer: { code: 400, text: 'The card network had no answer for this card; ask again later.' },
   batch_too_old: { code: 400, text: 'accepted_at lies too far back to begin or continue this batch.' },
   block_undecryptable: { code: 400, text: 'The block could not be opened.' },
   block_records: { code: 400, text: 'The block does not hold the stated number of records.' },

@@ -42,7 +42,9 @@ export async function authenticate(
   const { iss, jti, client_id: onBehalf } = identity.data
   if (onBehalf !== undefined && !isSystemClient(iss)) return 'claims'
   const client = onBehalf === undefined ? sender.client : (await directory.client(onBehalf))?.client
-  if (!client || client.revokedAt !== null) return 'unknown_client'
+  // What a client did before it was revoked can still be taken back.
+  const isUndoing = onBehalf !== undefined && peeked.payload['kind'] === 'reversal'
+  if (!client || (client.revokedAt !== null && !isUndoing)) return 'unknown_client'
   if (!blockBelongs(block, peeked.payload)) return 'block'
   return { jws, block, payload: peeked.payload, iss, jti, client }
 }

@@ -2,7 +2,6 @@
 // the key that reversals are signed with. Without a scheme file there is nothing outside.
 import type { Outside } from '../../workers/deps.ts'
 import type { WorkerRole } from '../../workers/main.ts'
-import { systemClock } from '../clock.ts'
 import type { Metrics } from '../metrics.ts'
 import { openSchemes } from '../scheme/open.ts'
 import type { Store } from '../store/pool.ts'
@@ -20,7 +19,8 @@ export async function openOutside(
   if (config.schemeFile === undefined) return undefined
   const signingKey = await readSystemKey(config.dataDir, 'worker')
   const { schemeFile: file, privateHosts } = config
-  const schemes = openSchemes({ file, privateHosts, log, clock: systemClock })
+  // Paces and rests are spans of time: a wall clock that is set must not stretch them.
+  const schemes = openSchemes({ file, privateHosts, log, clock: () => performance.now() })
   lifetime.onClose('scheme token networks', () => schemes.close())
   const { env } = terminal
   // A cell has its worker's environment and lives beside it.

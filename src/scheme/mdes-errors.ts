@@ -47,7 +47,7 @@ export const MDES_ERRORS: Readonly<Record<string, Verdict>> = {
   INVALID_ELIGIBILITY_RECEIPT: refuse('request_invalid'),
   AUTHORIZATION_FAILED: refuse('request_invalid'),
   // Our keys, or theirs while they are being rotated: an operator mends it, and the job must not be lost until then.
-  CRYPTOGRAPHY_ERROR: once,
+  CRYPTOGRAPHY_ERROR: often,
   AUTHENTICATION_FAILED: often,
   INVALID_CLIENT_ID: often,
   // The same task was sent before: it was done, or is being done.
@@ -62,7 +62,7 @@ export const MDES_ERRORS: Readonly<Record<string, Verdict>> = {
   RATE_LIMIT_EXCEEDED: often,
 }
 
-/** `repeatable`: a second time has the effect of the first, so that nothing needs to be asked. */
+/** `repeatable`: it may simply be made again, so that nothing needs to be asked. */
 export function answerOfError(
   code: string | undefined,
   answer: OutboundAnswer,
@@ -80,5 +80,7 @@ function verdictOf(code: string | undefined): Verdict | undefined {
 
 function verdictOfStatus(status: number): Verdict {
   if (status === 401 || status === 403) return often
+  // They may still be at the first one under this id.
+  if (status === 408 || status === 409 || status === 425) return ask
   return status >= 400 && status < 500 ? refuse('request_invalid') : ask
 }

@@ -33,12 +33,15 @@ export interface MdesOptions {
 }
 
 type Operation = 'tokenize' | 'getToken' | 'suspend' | 'unsuspend' | 'delete' | 'searchTokens' | 'getTaskStatus'
-/** A second time has the effect of the first. */
+/**
+ * Whether a call whose answer is lost may simply be made again. A change that others must be able to rely on, or to take
+ * back, is asked about first: done twice it has the effect of once, but it has one.
+ */
 const REPEATABLE: Record<Operation, boolean> = {
   tokenize: false,
   getToken: true,
-  suspend: true,
-  unsuspend: true,
+  suspend: false,
+  unsuspend: false,
   delete: true,
   searchTokens: true,
   getTaskStatus: true,
@@ -174,9 +177,14 @@ export function openMdes(options: MdesOptions): SchemeProvider {
     const asked = await ask(operation, body, wire.TokensAnswer, urgency)
     if ('failed' in asked) return unlessDoneBefore(operation, reference, urgency, asked.failed)
     const token = asked.value.tokens.find(one => one.tokenUniqueReference === reference)
-    if (token === undefined) return mismatch(operation, { answer: 'again', once: true })
+    if (token === undefined)
+      return mismatch(operation, REPEATABLE[operation] ? { answer: 'again', once: true } : { answer: 'unknown' })
     if (!('errorCode' in token)) return { answer: 'done', value: wire.readToken(token, undefined, undefined) }
-    const ofToken = answerOfError(token.errorCode, { status: 200, headers: {}, body: Buffer.alloc(0) }, true)
+    const ofToken = answerOfError(
+      token.errorCode,
+      { status: 200, headers: {}, body: Buffer.alloc(0) },
+      REPEATABLE[operation],
+    )
     return unlessDoneBefore(operation, reference, urgency, ofToken)
   }
 

@@ -30,7 +30,8 @@ export interface ProvisionCard {
 
 /**
  * How a call ended. `unknown`: it may have had its effect; ask `find` by the same id, never call blindly again.
- * `again`: it had none and may be repeated, after `afterMs` where the network says so.
+ * `again`: it had none, or none that a repeat would add to, and may be repeated after `afterMs` where the network says so;
+ * with `once` a second such answer is its last word.
  */
 export type ProviderAnswer<T> =
   | { answer: 'done'; value: T }

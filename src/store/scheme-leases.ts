@@ -94,6 +94,24 @@ export async function renew(db: Db, lease: string, until: number): Promise<void>
   })
 }
 
+/**
+ * The network has made what was written off meanwhile, by whoever had the lease by then: it is to go from there. Nothing
+ * changes where somebody still looks for it.
+ */
+export async function reclaim(
+  db: Db,
+  { provisionId, reference }: Pick<StoredScheme, 'provisionId' | 'reference'>,
+  now: number,
+): Promise<void> {
+  await db.query({
+    text: `update tokenmill.scheme_token as t set state = 'ACTIVE', reference = $2, retired_at = coalesce(retired_at, $3), due_at = $3,
+  current = false, attempts = 0, refusal = null, version = version + 1, updated_at = $3
+where provision_id = $1 and state = 'VOID' and not exists (
+  select from tokenmill.scheme_token as other where other.provider = t.provider and other.reference = $2)`,
+    values: [provisionId, reference, new Date(now)],
+  })
+}
+
 /** Gives the lease of one row back: it is due at `dueAt`. */
 export async function giveBack(db: Db, provisionId: string, lease: string, dueAt: number): Promise<void> {
   await db.query({

@@ -141,15 +141,34 @@ where token_id = any($1::uuid[]) and retired_at is null and state not in ('DELET
   })
 }
 
-/** As `retireOf`, of one provisioning that is to leave no trace: its token shows it no more. */
-export async function withdraw(db: Db, provisionId: string, now: number): Promise<void> {
+/** Somebody relies on them as they are: whoever made them so can't take it back any more. */
+export async function buildOn(db: Db, provisionIds: readonly string[]): Promise<void> {
+  if (provisionIds.length === 0) return
   await db.query({
+    name: 'scheme-build-on',
+    text: 'update tokenmill.scheme_token set last_intent = null where provision_id = any($1::uuid[]) and last_intent is not null',
+    values: [plains(provisionIds)],
+  })
+}
+
+/**
+ * As `retireOf`, of one provisioning that is to leave no trace: its token shows it no more. `intentId`: only while nobody
+ * has built on what that intended. False where somebody has.
+ */
+export async function withdraw(
+  db: Db,
+  provisionId: string,
+  now: number,
+  intentId: string | null = null,
+): Promise<boolean> {
+  const { count } = await db.query({
     text: `update tokenmill.scheme_token set current = false, version = version + 1, updated_at = $2, ${FORGOTTEN},
   retired_at = case when state in ('DELETED', 'VOID') then retired_at else coalesce(retired_at, $2) end,
   due_at = case when state in ('DELETED', 'VOID') or lease is not null then due_at else $2 end
-where provision_id = $1`,
-    values: [provisionId, new Date(now)],
+where provision_id = $1 and ($3::uuid is null or last_intent = $3)`,
+    values: [provisionId, new Date(now), intentId],
   })
+  return count === 1
 }
 
 /** Those of which the network has yet to be asked or told something, oldest first. */

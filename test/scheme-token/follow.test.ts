@@ -159,6 +159,26 @@ describeStore('a scheme token', engine => {
     expect(world.resultOf(activated.receiptId)).toMatchObject({ error: { reversal_status: 'COMPLETED' } })
   })
 
+  it('that somebody was told stands as it is stays so, whoever made it so', async () => {
+    const id = await make()
+    const states = { ACTIVATE: 'ACTIVE', SUSPEND: 'SUSPENDED' }
+    for (const action of ['ACTIVATE', 'SUSPEND', 'ACTIVATE'] as const) {
+      const first = world.job('scheme-token', { id, action })
+      await world.run(first)
+      expect(await world.ask('scheme-token', { id, action })).toMatchObject({ code: 200 })
+      await reverse(first)
+      expect(world.network.live()).toMatchObject([{ state: states[action] }])
+      expect(await shown(id)).toMatchObject({ status: states[action] })
+    }
+  })
+
+  it('gets another one within one job that asked for one and then names another card', async () => {
+    const id = await make()
+    const both = { id, scheme_token_action: 'ACTIVATE', ...(await world.cardOf(testPan(700_001))) }
+    expect(await world.ask('token-update', both)).toMatchObject({ code: 200 })
+    expect(world.network.live()).toHaveLength(1)
+  })
+
   it('is undone by a reversal for as long as the network is away, and the caller is told REQUIRED meanwhile', async () => {
     const id = await make()
     const activated = world.job('scheme-token', { id, action: 'ACTIVATE' })

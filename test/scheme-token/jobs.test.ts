@@ -173,6 +173,37 @@ describeStore('a scheme token', engine => {
     expect(world.network.tokens.size).toBe(1)
   })
 
+  it('whose suspension or activation was lost after its effect owes that effect: REQUIRED, and it is taken back', async () => {
+    const { id } = await make()
+    await act(id, 'ACTIVATE')
+    for (const [action, before] of [
+      ['SUSPEND', 'ACTIVE'],
+      ['ACTIVATE', 'SUSPENDED'],
+    ] as const) {
+      world.network.script.push('lost-after')
+      world.network.otherwise = () => 'again'
+      const job = world.job('scheme-token', { id, action })
+      expect(await world.run(job)).toMatchObject({ code: 500, error: { reversal_status: 'REQUIRED' } })
+      expect(world.network.live().map(({ state }) => state)).not.toEqual([before])
+      world.network.otherwise = () => 'none'
+      await world.calm()
+      expect(world.network.live().map(({ state }) => state)).toEqual([before])
+      expect(world.resultOf(job.receiptId)).toMatchObject({ error: { reversal_status: 'COMPLETED' } })
+      if (action === 'SUSPEND') await act(id, 'SUSPEND')
+    }
+  })
+
+  it('that its issuer doesn’t answer for is asked for once again, and then refused', async () => {
+    const { id } = await make()
+    world.network.script.push('again-once', 'again-once')
+    expect(await act(id, 'ACTIVATE')).toMatchObject({
+      code: 400,
+      error: { details: { 'body.scheme_token_action': { code: 'scheme_no_answer' } }, reversal_status: 'NONE' },
+    })
+    expect(world.network.calls).toEqual(['provision', 'provision'])
+    expect(await act(id, 'ACTIVATE')).toMatchObject({ code: 200 })
+  })
+
   it('that was provisioned for a token deleted meanwhile is deleted, and its job is told 404 and COMPLETED', async () => {
     const { id } = await make()
     world.network.onCall = async (name, moment) => {

@@ -14,7 +14,7 @@ import type {
 import { Secret } from '../../src/secret.ts'
 
 /** What befalls one call. */
-export type Mishap = 'none' | 'lost-before' | 'lost-after' | 'again' | { refused: ProviderRefusal }
+export type Mishap = 'none' | 'lost-before' | 'lost-after' | 'again' | 'again-once' | { refused: ProviderRefusal }
 
 export interface NetworkToken {
   reference: string
@@ -54,16 +54,16 @@ export function openNetwork(thirdParty?: {
     network.calls.push(name)
     const mishap = network.script.shift() ?? network.otherwise()
     await network.onCall(name, 'before')
-    if (mishap === 'again') return { answer: 'again', once: false }
+    if (mishap === 'again' || mishap === 'again-once') return { answer: 'again', once: mishap === 'again-once' }
     if (mishap === 'lost-before') return read ? { answer: 'again', once: false } : lost(name)
     if (typeof mishap === 'object' && !read) return { answer: 'refused', reason: mishap.refused }
     const answer = work()
     await network.onCall(name, 'after')
     return mishap === 'lost-after' ? (read ? { answer: 'again', once: false } : lost(name)) : answer
   }
-  // Only of a provisioning it can't be told whether it may be repeated.
+  // A deletion alone may simply be repeated: nobody takes it back.
   const lost = (name: string): ProviderAnswer<never> =>
-    name === 'provision' ? { answer: 'unknown' } : { answer: 'again', once: false }
+    name === 'delete' ? { answer: 'again', once: false } : { answer: 'unknown' }
 
   function change(reference: string, work: (token: NetworkToken) => void): ProviderAnswer<ProviderToken> {
     const token = tokens.get(reference)

@@ -3,13 +3,14 @@
 import { Fault, refuse } from '../../src/errors.ts'
 import type { Urgency } from '../../src/scheme/provider.ts'
 import { spread } from '../../src/scheme/spread.ts'
+import * as leases from '../../src/store/scheme-leases.ts'
 import * as schemeTokens from '../../src/store/scheme-tokens.ts'
 import type { Deps } from '../deps.ts'
 import { NotYet } from '../work.ts'
 import { ask } from './ask.ts'
 import { type Acted, type Begun, begin, type Wish, type Wisher } from './begin.ts'
 import { drive } from './drive.ts'
-import { type Lease, openLease } from './lease.ts'
+import { allThrough, type Lease, openLease } from './lease.ts'
 import { LOST_MS, outcomeOf, SCHEME_REASONS, worstOf } from './outcome.ts'
 import { settle } from './settle.ts'
 
@@ -68,7 +69,7 @@ async function actRound(
       }
       const leased = begun.filter(one => one.begun === 'leased')
       const ordered = spread(leased, ({ wish }) => wish.token.bin ?? '')
-      const ends = await Promise.all(ordered.map(one => actOne(one, lease, urgency, deps)))
+      const ends = await allThrough(ordered.map(one => actOne(one, lease, urgency, deps)))
       for (const [index, end] of ends.entries()) {
         const line = ordered[index]?.wish.line ?? 0
         if (end instanceof Error) left.push(end)
@@ -97,5 +98,7 @@ async function actOne(
   }
   const came = await ask(row, call, urgency, deps)
   const { told, end, intent } = outcomeOf(row, call, came, reason => refuse(SCHEME_REASONS[reason], wish.field), deps)
-  return (await settle(told, lease.id, deps, { intent: { intentId, ...intent } })) ? end : 'begin again'
+  if (await settle(told, lease.id, deps, { intent: { intentId, ...intent } })) return end
+  if (call === 'PROVISION' && came.came === 'token') await leases.reclaim(deps.store, told, deps.clock())
+  return 'begin again'
 }

@@ -25,8 +25,11 @@ export type Came =
   /** The same, and that one is being deleted there. */
   | { came: 'leaving' }
   | { came: 'lost'; afterMs: number | undefined }
-  /** `vanished`: the network knows of the call, or never got it, and has no living token of it. */
-  | { came: 'nothing'; afterMs: number | undefined; vanished?: true }
+  /**
+   * `vanished`: the network knows of the call, or never got it, and has no living token of it. `once`: what it says twice
+   * is its last word.
+   */
+  | { came: 'nothing'; afterMs: number | undefined; vanished?: true; once?: boolean }
 
 /** References of one card that belong to others: more than any card has. */
 const TAKEN_MAX = 50
@@ -74,13 +77,16 @@ function plain(answer: ProviderAnswer<ProviderToken>): Came {
     case 'refused':
       return { came: 'refused', reason: answer.reason }
     case 'again':
-      return { came: 'nothing', afterMs: answer.afterMs }
+      return { came: 'nothing', afterMs: answer.afterMs, once: answer.once }
     case 'unknown':
       return { came: 'lost', afterMs: undefined }
   }
 }
 
-/** A third party that doesn't know of a call whose answer was just lost may still be at it. */
+/**
+ * A third party that doesn't know of a call whose answer was just lost may still be at it. A network that may be is asked
+ * again under the same id, under which it never makes two.
+ */
 async function findOutNow(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<Came> {
   const found = await findOut(row, urgency, deps)
   return row.thirdParty && found.came === 'nothing' ? { came: 'lost', afterMs: undefined } : found

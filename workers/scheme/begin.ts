@@ -93,6 +93,8 @@ interface Plan {
   /** The intent is this job's, and its row says that it was done. */
   confirms?: string
   abandons?: string
+  /** The provisioning that this wish relies on as it is. */
+  builds?: string
   retires?: { intentId: string; provisionId: string }
   asked?: SchemeCall
 }
@@ -129,7 +131,9 @@ function plan(
   const step = stepOf(row, wish.action)
   switch (step) {
     case 'stays': {
-      return begun && row?.lastIntent === begun ? { ...settled('changed'), confirms: begun } : settled('same')
+      if (begun && row?.lastIntent === begun) return { ...settled('changed'), confirms: begun }
+      // Whoever is told that it stands has built on it: what made it so isn't taken back any more.
+      return row && row.retiredAt === null ? { ...settled('same'), builds: row.provisionId } : settled('same')
     }
     case 'absent':
       return settled(refuse('scheme_token_absent', wish.field))
@@ -227,6 +231,10 @@ async function record(
     db,
     plans.flatMap(({ abandons }) => abandons ?? []),
     now,
+  )
+  await schemeTokens.buildOn(
+    db,
+    plans.flatMap(({ builds }) => builds ?? []),
   )
 }
 

@@ -8,12 +8,11 @@ import type { Deps } from '../deps.ts'
 import { ask, type Came, findOut } from './ask.ts'
 import { noteDrift } from './drift.ts'
 import { differs, gone, mirror, nothing, unchanged } from './mirror.ts'
+import { VANISHED_MAX } from './outcome.ts'
 import { settle } from './settle.ts'
 import { insertEvent, publishEvent } from './tell.ts'
 
-/** So often a call may be lost without a trace. */
-const VANISHED_MAX = 10
-/** So often a third party is asked about a call that it doesn't know of. */
+/** So often whoever doesn't know of a call is asked about it. */
 const UNKNOWN_MAX = 9
 const BACKOFF = { firstMs: 500, mostMs: 300_000 } as const
 
@@ -77,8 +76,12 @@ async function provision(row: StoredScheme, urgency: Urgency, deps: Deps): Promi
   if (came.came === 'token') return mirror(row, came.token, deps.ring)
   if (came.came === 'refused') return nothing(row, came.reason)
   if (came.came === 'taken' || came.came === 'leaving') return nothing(row, null)
-  // Its issuer ended it before we knew of it: the network will never make another one under that name.
-  if (came.came === 'nothing' && came.vanished && row.attempts > VANISHED_MAX) return nothing(row, 'token_unknown')
+  // Its issuer ended it before we knew of it, and the network will never make another one under that name; or it has had
+  // no answer from the issuer each time.
+  if (came.came === 'nothing' && row.attempts > VANISHED_MAX) {
+    if (came.vanished) return nothing(row, 'token_unknown')
+    if (came.once) return nothing(row, 'card_declined')
+  }
   return later(row, came, deps)
 }
 
@@ -88,7 +91,7 @@ async function clear(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<T
   const found = await findOut(row, urgency, deps)
   if (found.came === 'token') return mirror(row, found.token, deps.ring)
   if (found.came === 'taken' || found.came === 'leaving') return nothing(row, null)
-  if (found.came !== 'nothing' || mayStillCome(row)) return later(row, found, deps)
+  if (found.came !== 'nothing' || (row.thirdParty && mayStillCome(row))) return later(row, found, deps)
   return unchanged({ ...row, attempts: 0 }, null, null)
 }
 
@@ -97,7 +100,7 @@ async function remove(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<
   let known: Told = row
   if (row.state === 'PENDING') {
     const found: Came = row.asked === null ? { came: 'nothing', afterMs: undefined } : await findOut(row, urgency, deps)
-    if (found.came === 'nothing') return nothing(row, null)
+    if (found.came === 'nothing' && (row.asked === null || !mayStillCome(row))) return nothing(row, null)
     if (found.came !== 'token') return later(row, found, deps)
     known = mirror(row, found.token, deps.ring)
   }
@@ -124,9 +127,9 @@ async function removeForeign(row: StoredScheme, urgency: Urgency, deps: Deps): P
   return isGone ? nothing(row, null) : later(row, came, deps)
 }
 
-/** A third party that doesn't know of our call may still be at it: it is asked for more than a minute. */
-function mayStillCome({ thirdParty, attempts }: StoredScheme): boolean {
-  return thirdParty && attempts < UNKNOWN_MAX
+/** Whoever doesn't know of our call may still be at it, or it may yet be on its way: for more than a minute. */
+function mayStillCome({ attempts }: StoredScheme): boolean {
+  return attempts < UNKNOWN_MAX
 }
 
 /** Exponential, with full jitter, unless the network named a time. */
@@ -135,7 +138,5 @@ function later(row: Told, came: Came, { clock, log }: Deps): Told {
     log.warn({ provision: row.provisionId, reason: came.reason }, 'a network refuses what is due of a scheme token')
   const most = Math.min(BACKOFF.firstMs * 2 ** Math.min(row.attempts, 20), BACKOFF.mostMs)
   const afterMs = 'afterMs' in came ? came.afterMs : undefined
-  // Of a call that had no effect nothing needs to be found out.
-  const asked = came.came === 'nothing' && row.state !== 'PENDING' ? null : row.asked
-  return unchanged(row, clock() + Math.max(afterMs ?? 0, Math.round(most * (0.5 + Math.random() / 2))), asked)
+  return unchanged(row, clock() + Math.max(afterMs ?? 0, Math.round(most * (0.5 + Math.random() / 2))))
 }

@@ -66,7 +66,8 @@ export async function replace(
   const card = isWanted && isSupported(scope) ? storedCard(token, deps.ring) : undefined
   const network = deps.outside?.schemes.network(token.brand ?? '')
   if (!card || !network) return going
-  const id = provisionId(doer.receiptId, token.tokenId, 0)
+  const counts = await schemeTokens.countOf(db, [token.tokenId])
+  const id = provisionId(doer.receiptId, token.tokenId, counts.get(token.tokenId) ?? 0)
   const fresh = pendingRow(token, card, { ...doer, provisionId: id, provider: network.name, background: true }, deps)
   await schemeTokens.displace(db, [token.tokenId])
   await schemeTokens.insertAll(db, [fresh])

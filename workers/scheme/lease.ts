@@ -25,3 +25,9 @@ export function openLease({ store, clock, log }: Pick<Deps, 'store' | 'clock' | 
   timer.unref()
   return { id, until: () => clock() + LEASE_MS, end: () => clearInterval(timer) }
 }
+
+/** As `Promise.all`, but through only when all are: what still goes on needs its lease, though another has failed. */
+export async function allThrough<T>(works: readonly Promise<T>[]): Promise<T[]> {
+  await Promise.allSettled(works)
+  return Promise.all(works)
+}

@@ -12,10 +12,12 @@ import { mirror, nothing, unchanged } from './mirror.ts'
 import type { SettledIntent } from './settle.ts'
 
 export const LOST_MS = 1_000
+/** So often a call may be lost without a trace. */
+export const VANISHED_MAX = 10
 const AWAY_MS = 2_000
 
 /** Why there is no token, as an intent keeps it. */
-export type Denial = ProviderRefusal | 'token_taken'
+export type Denial = ProviderRefusal | 'token_taken' | 'no_answer'
 
 export const SCHEME_REASONS = {
   card_ineligible: 'scheme_card_ineligible',
@@ -24,6 +26,7 @@ export const SCHEME_REASONS = {
   token_state: 'scheme_token_state',
   request_invalid: 'scheme_request_invalid',
   token_taken: 'scheme_request_invalid',
+  no_answer: 'scheme_no_answer',
 } as const satisfies Record<Denial, Reason>
 
 export const THIRD_PARTY_REASONS = {
@@ -33,6 +36,7 @@ export const THIRD_PARTY_REASONS = {
   token_state: 'third_party_request_invalid',
   request_invalid: 'third_party_request_invalid',
   token_taken: 'third_party_token_taken',
+  no_answer: 'third_party_card_declined',
 } as const satisfies Record<Denial, Reason>
 
 export interface Outcome {
@@ -64,6 +68,8 @@ export function outcomeOf(
         refusal,
       )
     case 'nothing': {
+      const isLastWord = (came.once && row.attempts > 1) || (came.vanished && row.attempts > VANISHED_MAX)
+      if (isLastWord && call === 'PROVISION') return denied(nothing(row, 'card_declined'), 'no_answer', refusal)
       const dueAt = row.background ? clock() + (came.afterMs ?? LOST_MS) : null
       return { told: unchanged(row, dueAt, null), end: new Fault('scheme_away'), intent: OPEN }
     }

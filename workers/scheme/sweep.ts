@@ -11,7 +11,7 @@ import type { Deps } from '../deps.ts'
 import { providerOf } from './ask.ts'
 import { noteDrift } from './drift.ts'
 import { drive } from './drive.ts'
-import { openLease } from './lease.ts'
+import { allThrough, openLease } from './lease.ts'
 import { storedCard } from './pending-card.ts'
 
 const HOUR_MS = 3_600_000
@@ -27,12 +27,18 @@ const UNTAKEN_MS = 8 * 86_400_000
 export async function sweep(deps: Deps, olderThanMs = HOUR_MS): Promise<number> {
   const { store, clock } = deps
   await thirdParties.retireUntaken(store, clock() - UNTAKEN_MS, clock(), ROWS_MAX)
+  const before = clock() - olderThanMs
+  let checked = 0
+  for (let some = AT_ONCE; some === AT_ONCE && checked < ROWS_MAX; checked += some) some = await checkSome(before, deps)
+  return checked
+}
+
+/** No more than are asked about at once: a job that wants one of them waits for its lease. */
+async function checkSome(before: number, deps: Deps): Promise<number> {
   const lease = openLease(deps)
   try {
-    const about = { until: lease.until(), before: clock() - olderThanMs, limit: ROWS_MAX }
-    const rows = await leases.takeUnchecked(store, lease.id, about)
-    for (let at = 0; at < rows.length; at += AT_ONCE)
-      await Promise.all(rows.slice(at, at + AT_ONCE).map(row => check(row, lease.id, deps)))
+    const rows = await leases.takeUnchecked(deps.store, lease.id, { until: lease.until(), before, limit: AT_ONCE })
+    await allThrough(rows.map(row => check(row, lease.id, deps)))
     return rows.length
   } finally {
     lease.end()

@@ -4,13 +4,14 @@
 import { isRefusal, refuse } from '../../src/errors.ts'
 import type { Urgency } from '../../src/scheme/provider.ts'
 import { spread } from '../../src/scheme/spread.ts'
+import * as leases from '../../src/store/scheme-leases.ts'
 import * as schemeTokens from '../../src/store/scheme-tokens.ts'
 import type { Deps } from '../deps.ts'
 import { NotYet } from '../work.ts'
 import { ask, findOut } from './ask.ts'
 import type { Wisher } from './begin.ts'
 import { type Begun, begin, type CardEnd, type CardWish, provisionedOf } from './begin-third-party.ts'
-import { type Lease, openLease } from './lease.ts'
+import { allThrough, type Lease, openLease } from './lease.ts'
 import { LOST_MS, outcomeOf, THIRD_PARTY_REASONS, worstOf } from './outcome.ts'
 import { settle } from './settle.ts'
 
@@ -54,7 +55,7 @@ async function provisionRounds(
     try {
       const begun = await deps.store.transaction(db => begin(db, wisher, open, lease, deps))
       const ordered = spread(begun, ({ wish }) => wish.bin)
-      const came = await Promise.all(ordered.map(one => goOn(one, lease, urgency, deps)))
+      const came = await allThrough(ordered.map(one => goOn(one, lease, urgency, deps)))
       open = []
       for (const [index, { wish }] of ordered.entries()) {
         const end = came[index] ?? 'begin again'
@@ -104,7 +105,10 @@ async function askFor(
   const came = found === undefined || found.came === 'nothing' ? await ask(row, 'PROVISION', urgency, deps) : found
   const outcome = outcomeOf(row, 'PROVISION', came, denial => refuse(THIRD_PARTY_REASONS[denial], field), deps)
   const written = await settle(outcome.told, lease.id, deps, { intent: { intentId, ...outcome.intent } })
-  if (!written) return 'begin again'
+  if (!written) {
+    if (came.came === 'token') await leases.reclaim(deps.store, outcome.told, deps.clock())
+    return 'begin again'
+  }
   if (outcome.end instanceof Error || isRefusal(outcome.end)) return outcome.end
   return provisionedOf(written)
 }

@@ -39,7 +39,7 @@ async function undoOne(intent: SchemeIntent, deps: Deps): Promise<number> {
   if (intent.action === 'PROVISION') {
     // Somebody has built on it, or would have had it provisioned all the same.
     if (row.current && (row.lastIntent !== intent.intentId || row.background)) return 0
-    if (row.current) await schemeTokens.withdraw(store, row.provisionId, clock())
+    if (row.current && !(await schemeTokens.withdraw(store, row.provisionId, clock(), intent.intentId))) return 0
     return untilGone(row.provisionId, deps)
   }
   // A deletion stands.
