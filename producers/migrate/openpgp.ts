@@ -66,7 +66,8 @@ async function readKeyFile<T>(path: string, what: string, parse: (text: string |
     throw new FileError('usage', `The key file ${path} cannot be read.`, 'Check its name and permissions.', error)
   })
   return parse(isArmored(bytes) ? bytes.toString('utf8') : bytes).catch(error => {
-    throw new FileError('usage', `${path} holds no ${what}.`, 'Give the file that gpg --export wrote.', error)
+    const command = what.includes('private') ? 'gpg --export-secret-keys' : 'gpg --export'
+    throw new FileError('usage', `${path} holds no ${what}.`, `Give the file that ${command} wrote.`, error)
   })
 }
 

@@ -53,6 +53,14 @@ export function openProgress(options: ProgressOptions): Progress {
     lineAt = clock()
     stream.write(`${lineOf(counts, measure(), total)}\n`)
   }
+  // Also where nothing moves.
+  const ticking = setInterval(() => {
+    if (bar === undefined && clock() - lineAt >= everyMs) print()
+  }, everyMs)
+  ticking.unref()
+  // A bar that is cut off leaves the terminal as it found it.
+  const restore = () => stream.write('\u001b[?25h\u001b[?7h')
+  if (bar) process.once('exit', restore)
   return {
     update(next) {
       counts = { ...next }
@@ -64,6 +72,8 @@ export function openProgress(options: ProgressOptions): Progress {
       bar.update(sumOf(counts), { rate, left, outcomes: describe(counts) })
     },
     stop() {
+      clearInterval(ticking)
+      process.off('exit', restore)
       if (bar === undefined) print()
       else bar.stop()
     },

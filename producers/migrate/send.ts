@@ -27,6 +27,7 @@ interface Sent {
 /** Longer than any job may wait for its start. */
 const ANSWER_MS_MAX = 8 * 86_400_000
 const NOBODY_MS = 10_000
+const SILENT_MS = 30_000
 /** Chunks sent before the first one is answered: enough that no worker waits for it. */
 const FIRST_MAX = 4
 
@@ -56,6 +57,13 @@ export async function sendChunks(
     onProgress()
   }
   const stopWatching = watchForWorkers(deps, () => window.length > 0)
+  const silent = setTimeout(() => {
+    if (window.length > 0 && output.nextChunk === skipped)
+      deps.stream.write(
+        'tokenmill: nothing was answered for 30 s. Workers may be busy, or not know this client: is its file of this installation?\n',
+      )
+  }, SILENT_MS)
+  silent.unref()
   deps.queues.on('away', () => deps.stream.write('tokenmill: the queue server is away; waiting for it ...\n'))
   try {
     for await (const chunk of chunks) {
@@ -72,6 +80,7 @@ export async function sendChunks(
     }
     while (window.length > 0) await settle()
   } finally {
+    clearTimeout(silent)
     stopWatching()
   }
   return { complete, rows }

@@ -98,7 +98,8 @@ function shownBatch(batch: batches.Batch) {
     record_kind: batch.recordKind,
     token_scope: batch.tokenScope,
     chunk_records: batch.chunkRecords,
-    state: batch.state,
+    // Nobody says how many chunks are to come: it is open until it is cancelled.
+    state: batch.state === 'RUNNING' ? 'OPEN' : batch.state,
     accepted_at: moment(batch.acceptedAt),
     created_at: moment(batch.createdAt),
   }

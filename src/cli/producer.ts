@@ -2,10 +2,11 @@
 // itself with workers of the command's own. With REDIS_URL they never touch a store.
 import { join } from 'node:path'
 import { type Credentials, readCredentials } from '../../producers/client-file.ts'
-import { storeMode } from '../config.ts'
+import { ConfigError, storeMode } from '../config.ts'
 import { openMetrics } from '../metrics.ts'
 import { openOps } from '../ops.ts'
 import type { Queues } from '../queue/engine.ts'
+import * as clients from '../store/clients.ts'
 import { ensureDevClient } from './dev-client.ts'
 import { startLocalWorkers } from './local-workers.ts'
 import { openQueues, openVault, type Session } from './open.ts'
@@ -35,9 +36,14 @@ export async function openProducer(
   if (config.redisUrls && storeMode(config) !== 'embedded') {
     return { credentials: await readCredentials(path), queues: await openQueues(session, undefined, LISTENERS) }
   }
-  const { database } = await openVault(session)
+  const { database, store } = await openVault(session)
   if (database.embedded && clientFile === undefined) await ensureDevClient(session)
   const credentials = await readCredentials(path)
+  // Workers drop without a word what comes from somebody they don't know: it would be waited for, for days.
+  if ((await clients.find(store, credentials.signingKey.clientId)) === undefined)
+    throw new ConfigError(
+      `${path} is of a client that this installation (${database.embedded ? config.dataDir : 'DATABASE_URL'}) does not know; is it another one’s?`,
+    )
   if (database.embedded && roles.length > 0) await startLocalWorkers(session, roles)
   return { credentials, queues: await openQueues(session, database, LISTENERS) }
 }

@@ -130,6 +130,8 @@ async function requestAndWait(
       throw new Stop(wrong.join('; ') || error.message)
     }
     print(terminal, options, record, `${record?.['reportUid']}\n${record?.['fileName']}`)
+    if (!options.json)
+      say(terminal, `Take it home: tokenmill report download ${record?.['reportUid']} --out ${record?.['fileName']}`)
   } catch (thrown) {
     throw thrown instanceof RefusedError ? new Stop(fieldsText(fieldsOf(thrown.refusal)), EXIT.usage) : thrown
   } finally {

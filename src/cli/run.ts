@@ -111,10 +111,7 @@ async function start(session: Session): Promise<Running> {
   say(terminal, `3-D Secure is at ${baseUrlOf({ ...config, httpPort: threeDsPort })}/3ds-service.`)
   if (!dev) return working
   say(terminal, 'Try, in another terminal in this folder:')
-  say(
-    terminal,
-    "  printf 'card_number,expiry\\n4111111111111111,12/30\\n' > cards.csv && npx tokenmill migrate cards.csv",
-  )
+  say(terminal, "  printf 'card_number,expiry\\n4111111111111111,12/30\\n' > try.csv && npx tokenmill migrate try.csv")
   const line = createLine(dev.file, address)
   if (line !== undefined) say(terminal, `  ${line}`)
   return working

@@ -101,7 +101,7 @@ describeEngines('commands over queues and files', engine => {
     expect(listed.map(batch => `${batch.client_id} ${batch.batch_id}`)).toEqual(['scheduler b-2', 'gateway b-2'])
     expect((await cli('batch', 'show', 'b-1', '--json')).json()).toMatchObject({
       batch_id: 'b-1',
-      state: 'RUNNING',
+      state: 'OPEN',
       chunks_done: 0,
       records_done: 0,
       counts: noCounts(),
