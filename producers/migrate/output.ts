@@ -1,9 +1,10 @@
 // Results file and checkpoint of a run, written together: a checkpoint never names rows that aren't durable yet.
 
+import { rm } from 'node:fs/promises'
 import type { Clock } from '../../src/clock.ts'
 import { type Counts, noCounts } from '../../src/job/outcome.ts'
 import type { readCheckpoint } from './checkpoint.ts'
-import { writeCheckpoint } from './checkpoint.ts'
+import { removeCheckpoint, writeCheckpoint } from './checkpoint.ts'
 import { layoutOf, type Paths } from './plan.ts'
 import type { Proof } from './prove.ts'
 import { createResults, type ResultRow, resumeResults } from './results.ts'
@@ -17,6 +18,8 @@ export interface Output {
   /** Makes everything durable; the mark is of the whole results file. */
   close(): Promise<{ sha256: string; bytes: number }>
   release(): Promise<void>
+  /** Nothing took effect, and the same file is to be run otherwise: as if this run had never been begun. */
+  discard(): Promise<void>
 }
 
 interface OutputPlan {
@@ -65,6 +68,10 @@ export async function openOutput(
     savedAt = clock()
     return results
   }
+  async function release(): Promise<void> {
+    if (open) await file.close()
+    open = false
+  }
   // Before the first chunk is sent: whatever happens then, the same command finds this run.
   await save().catch(async error => {
     await file.close()
@@ -82,9 +89,11 @@ export async function openOutput(
       if (clock() - savedAt >= CHECKPOINT_MS) await save()
     },
     close: save,
-    async release() {
-      if (open) await file.close()
-      open = false
+    release,
+    async discard() {
+      await release()
+      await rm(paths.results, { force: true })
+      await removeCheckpoint(paths.results)
     },
   }
 }

@@ -52,7 +52,11 @@ export async function sendChunks(
     // In the window until it is answered: that is how long somebody must be there to work it.
     const result = await sent.answer
     window.shift()
-    if (sent.chunk.number === 0) refuseHopeless(result)
+    const hopeless = sent.chunk.number === 0 ? hopelessness(result) : undefined
+    if (hopeless) {
+      await output.discard()
+      throw hopeless
+    }
     await output.write(rowsOf(sent.chunk, result, plan))
     onProgress()
   }
@@ -173,22 +177,23 @@ function refusedChunk(number: number, result: Result, plan: Plan): FileError {
 }
 
 /** Every row of the first chunk refused for one reason that no later chunk can escape. */
-function refuseHopeless({ records = [] }: Result): void {
+function hopelessness({ records = [] }: Result): FileError | undefined {
   const all = (reason: string) => records.length > 0 && records.every(record => record.reason === reason)
   if (all('capture_time_stale')) {
-    throw new FileError(
+    return new FileError(
       'input',
       'Every card of the first chunk was encrypted more than 15 minutes ago and is no longer valid.',
       'Export clear rows inside an OpenPGP file (.csv.pgp) instead.',
     )
   }
   if (all('scope_forbidden')) {
-    throw new FileError(
+    return new FileError(
       'input',
       'This token scope is unknown, or not open to this client.',
-      'Give a --scope of an entity that the client acts for.',
+      'Give a --scope of an entity that the client acts for; `tokenmill scope list` names them.',
     )
   }
+  return undefined
 }
 
 /** Says so once where nobody takes the chunks. */

@@ -126,8 +126,8 @@ async function requestAndWait(
     const { record, error } = await client.call('report', asked, { timeoutMs: WAIT_MS_MAX })
     if (error) {
       if (options.json) print(terminal, options, { error }, '')
-      const wrong = Object.entries(error.details ?? {}).map(([field, { message }]) => `${field}: ${message}`)
-      throw new Stop(wrong.join('; ') || error.message)
+      const wrong = Object.entries(error.details ?? {}).map(([field, { message }]) => `${optionOf(field)}: ${message}`)
+      throw new Stop(wrong.join('; ') || error.message, error.code === 400 ? EXIT.usage : EXIT.failure)
     }
     print(terminal, options, record, `${record?.['reportUid']}\n${record?.['fileName']}`)
     if (!options.json)
@@ -140,8 +140,11 @@ async function requestAndWait(
   }
 }
 
+/** As it is given on the command line. */
+const optionOf = (field: string): string => field.replace(/^body\.parameters\./, '--parameter ')
+
 const fieldsText = (fields: FieldReason[]): string =>
-  fields.map(({ field, reason }) => `${field}: ${REASONS[reason].text}`).join('; ')
+  fields.map(({ field, reason }) => `${optionOf(field)}: ${REASONS[reason].text}`).join('; ')
 
 interface ListOptions extends JsonOption {
   limit: number

@@ -221,6 +221,7 @@ export function openMdes(options: MdesOptions): SchemeProvider {
     if ('failed' in search) return search.failed
     const ours = search.value.tokens
       .filter(token => token.status !== 'DEACTIVATED' && !sought.taken.includes(token.tokenUniqueReference))
+      .filter(({ statusTimestamp: at }) => at === undefined || !(Date.parse(at) < (sought.since ?? 0)))
       .sort((a, b) => (a.tokenUniqueReference < b.tokenUniqueReference ? -1 : 1))[0]
     // Completed and not among the living: it was deleted since.
     if (ours === undefined) return { answer: 'done', value: undefined }

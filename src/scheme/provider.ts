@@ -57,6 +57,8 @@ export interface Sought {
   card: ProvisionCard | undefined
   /** References of that card that are known to belong to other ids. */
   taken: readonly string[]
+  /** ms since the epoch: what has been as it is for longer was not made by that id. */
+  since?: number
 }
 
 export interface SchemeProvider {

@@ -210,7 +210,7 @@ describeEngines('the report worker', engine => {
     expect(taken.stderr).toContain(`${bytes} bytes, SHA-256 ${sha256}`)
     expect(readFileSync(out, 'utf8')).toMatch(/^INVOICE\n[\s\S]*\nEnd of report\.\n$/)
     const wrong = await run('request', '--type', 'INVOICE', ...credentials, '--wait')
-    expect(wrong).toMatchObject({ code: 1, stderr: expect.stringContaining('body.parameters.invoicePeriodFrom') })
+    expect(wrong).toMatchObject({ code: 64, stderr: expect.stringContaining('--parameter invoicePeriodFrom') })
     expect(await run('download', randomUUID())).toMatchObject({ code: 1 })
   }, 40_000)
 })

@@ -66,6 +66,9 @@ describe('an answer that is lost', () => {
     expect(await hasty.mdes.provision(id, card(pan), 'interactive')).toEqual({ answer: 'unknown' })
     const found = tokenOf(await hasty.mdes.find(id, nothingTaken(pan), 'interactive'))
     expect(found).toMatchObject({ state: 'ACTIVE', suspendedBy: [] })
+    // One that has been there for longer is somebody else's.
+    const later = { ...nothingTaken(pan), since: Date.now() + 60_000 }
+    expect(await hasty.mdes.find(id, later, 'interactive')).toEqual({ answer: 'done', value: undefined })
     // The same again: the network refuses the second task, and we are none the wiser and none the worse.
     expect(await hasty.mdes.provision(id, card(pan), 'interactive')).toEqual({ answer: 'unknown' })
     expect(tokenOf(await hasty.mdes.find(id, nothingTaken(pan), 'interactive')).reference).toBe(found.reference)

@@ -34,6 +34,9 @@ export type Came =
 /** References of one card that belong to others: more than any card has. */
 const TAKEN_MAX = 50
 
+/** A network's clock and ours may be so far apart. */
+const CLOCKS_MS = 3_600_000
+
 /** A network that was set up when a row was made may not be any more. */
 const ABSENT_MS = 60_000
 
@@ -99,7 +102,8 @@ export async function findOut(row: StoredScheme, urgency: Urgency, deps: Deps): 
   const card = openSealedCard(row, deps.ring)
   const taken: string[] = []
   while (taken.length < TAKEN_MAX) {
-    const answer = await provider.find(row.provisionId, { card, taken }, urgency)
+    // A token of an earlier system's for the same card, or from before a restore, is not ours to take.
+    const answer = await provider.find(row.provisionId, { card, taken, since: row.createdAt - CLOCKS_MS }, urgency)
     if (answer.answer === 'refused') return { came: 'refused', reason: answer.reason }
     if (answer.answer !== 'done')
       return { came: 'lost', afterMs: answer.answer === 'again' ? answer.afterMs : undefined }
