@@ -171,7 +171,8 @@ function conditionsOf(entityUid: string, filter: OrderFilter): { where: string; 
   )
   given(startTime, startTime && at(startTime), p => `${date} >= ${p}::timestamptz`)
   given(endTime, endTime && at(endTime), p => `${date} <= ${p}::timestamptz`)
-  given(merchantCompany, merchantCompany, p => `strpos(lower(merchant_company), lower(${p})) > 0`)
+  // The database's own locale may know no letters beyond ASCII.
+  given(merchantCompany, merchantCompany, p => `strpos(${folded('merchant_company')}, ${folded(p)}) > 0`)
   given(merchantCompanyEntityUid, merchantCompanyEntityUid, p => `merchant_company_entity_uid = ${p}::uuid`)
   given(
     merchantCompanyEntityUids,
@@ -182,3 +183,5 @@ function conditionsOf(entityUid: string, filter: OrderFilter): { where: string; 
   given(customerEntityUids, list(customerEntityUids), p => `customer_entity_uid = any(${p}::uuid[])`)
   return { where: conditions.join(' and '), values }
 }
+
+const folded = (text: string) => `lower(${text} collate "und-x-icu")`

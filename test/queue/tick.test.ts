@@ -35,9 +35,10 @@ describeEngines('a tick', engine => {
     const job = await waiting()
     expect(job.data).toEqual({})
     const due = job.timestamp + job.delay
-    expect(due % 60_000).toBe(0)
+    // BullMQ reads the clock once for the delay and once for the job: they may be a moment apart.
+    expect((due + 50) % 60_000).toBeLessThanOrEqual(100)
     expect(due).toBeGreaterThan(asked)
-    expect(due).toBeLessThanOrEqual(Date.now() + 60_000)
+    expect(due).toBeLessThanOrEqual(Date.now() + 60_050)
   })
 
   it('comes once, is not continued by what lies in the server, and is laid again by whoever took it', async () => {
