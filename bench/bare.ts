@@ -4,11 +4,11 @@ import { randomBytes } from 'node:crypto'
 import { panOf } from '../producers/migrate/sample.ts'
 import { Secret } from '../src/secret.ts'
 import { openStore } from '../src/store/pool.ts'
-import type { StoredToken } from '../src/store/tokens.ts'
-import * as tokens from '../src/store/tokens.ts'
+import type { StoredToken } from '../src/store/token/tokens.ts'
+import * as tokens from '../src/store/token/tokens.ts'
 import { detectBrand, shownBin } from '../src/token/brand.ts'
 import type { Installation } from '../test/support/installation.ts'
-import { timeOf, tokenIdAt } from '../workers/seal-row.ts'
+import { timeOf, tokenIdAt } from '../workers/card/seal-row.ts'
 
 const CHUNK = 500
 /** Chunks under way at once: enough that neither this process nor PostgreSQL waits for the other. */

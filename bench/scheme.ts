@@ -10,7 +10,7 @@ import { systemClock } from '../src/clock.ts'
 import { openLog } from '../src/log.ts'
 import { openSchemes } from '../src/scheme/open.ts'
 import { Secret } from '../src/secret.ts'
-import { checkDigit } from '../src/simulate/scheme-outcomes.ts'
+import { checkDigit } from '../src/simulate/scheme/outcomes.ts'
 import { startCommand } from '../test/support/process.ts'
 
 const { values } = parseArgs({

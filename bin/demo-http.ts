@@ -1,10 +1,10 @@
 // The demo's last lines: one migrated token, read over HTTP with curl's own words.
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
+import { devClientPath } from '../cli/open/dev-client.ts'
+import type { Session } from '../cli/open/open.ts'
+import { forkHttp } from '../cli/process/http-process.ts'
 import type { ClientFile } from '../producers/client-file.ts'
-import { devClientPath } from '../src/cli/dev-client.ts'
-import { forkHttp } from '../src/cli/http-process.ts'
-import type { Session } from '../src/cli/open.ts'
 
 /** Where `npm start` serves. */
 const PORT = 8080

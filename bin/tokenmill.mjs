@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The `tokenmill` command: finds a fitting Node, then src/cli/main.ts does the rest.
+// The `tokenmill` command: finds a fitting Node, then cli/main.ts does the rest.
 import { launch } from './launch.mjs'
 
-launch('src/cli/main.ts', process.argv.slice(2))
+launch('cli/main.ts', process.argv.slice(2))

@@ -1,8 +1,8 @@
 // The detached signature (RFC 7515, appendix F) that lies beside a manifest: the client's JWS over the file's bytes, its
 // payload left out. It knows no manifest.
 import type { KeyObject } from 'node:crypto'
-import { type SigningKey, signText, verify } from '../src/job/envelope.ts'
-import { ALGORITHMS, type Algorithm } from '../src/job/signature.ts'
+import { type SigningKey, signText, verify } from '../src/job/envelope/envelope.ts'
+import { ALGORITHMS, type Algorithm } from '../src/job/envelope/signature.ts'
 
 export const MANIFEST_TYP = 'tokenmill-manifest+jws'
 

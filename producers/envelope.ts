@@ -1,8 +1,8 @@
 // An ask under its client's signature: the job as it lies in the queue. It doesn't send anything.
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import { CATALOGUE, type Kind, ROLES, type Role } from '../src/job/catalogue.ts'
-import { Claims, ENVELOPE, type JobData, lifetimeOf, type SigningKey, sign } from '../src/job/envelope.ts'
-import { jobId } from '../src/job/ids.ts'
+import { Claims, ENVELOPE, type JobData, lifetimeOf, type SigningKey, sign } from '../src/job/envelope/envelope.ts'
+import { jobId } from '../src/job/envelope/ids.ts'
 import { clearNumbersOf, nameRefusal } from '../src/job/own-card.ts'
 import { parse } from '../src/job/refusal.ts'
 import type { Ask } from './ask.ts'

@@ -2,8 +2,8 @@
 // the caller, and acknowledges it when the caller is through. Delivery is at least once; `once` passes repeats over.
 import type { KeyObject } from 'node:crypto'
 import { resultsQueue } from '../src/job/catalogue.ts'
+import type { Algorithm } from '../src/job/envelope/signature.ts'
 import { openResult, type Result, type ResultEvent } from '../src/job/result.ts'
-import type { Algorithm } from '../src/job/signature.ts'
 import { describeError, type Logger } from '../src/log.ts'
 import type { Disposition, Queues } from '../src/queue/engine.ts'
 

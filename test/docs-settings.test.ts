@@ -2,7 +2,7 @@
 // is not judged here.
 import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { EXIT } from '../src/cli/exit.ts'
+import { EXIT } from '../cli/exit.ts'
 import { FAULTS } from '../src/errors.ts'
 import { openMetrics } from '../src/metrics.ts'
 

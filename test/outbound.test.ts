@@ -19,7 +19,7 @@ import {
   openOutbound,
 } from '../src/outbound.ts'
 import { isPrivateAddress } from '../src/private-address.ts'
-import { makeCertificate } from '../src/simulate/certificate.ts'
+import { makeCertificate } from '../src/simulate/scheme/certificate.ts'
 
 const closers: (() => unknown)[] = []
 afterEach(async () => {

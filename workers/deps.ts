@@ -1,14 +1,14 @@
 // What the line and its handlers are handed: everything a worker process opened, and nothing it could open itself.
 import type { Clock } from '../src/clock.ts'
-import type { SigningKey } from '../src/job/envelope.ts'
+import type { SigningKey } from '../src/job/envelope/envelope.ts'
 import type { Logger } from '../src/log.ts'
 import type { Metrics } from '../src/metrics.ts'
 import type { Queues } from '../src/queue/engine.ts'
 import type { Schemes } from '../src/scheme/open.ts'
 import type { Store } from '../src/store/pool.ts'
 import type { KeyRing } from '../src/vault/ring.ts'
-import type { Announcer } from './announce.ts'
 import type { Directory } from './directory.ts'
+import type { Announcer } from './line/announce.ts'
 
 export interface Deps {
   settings: Settings

@@ -1,5 +1,6 @@
 // The table of handlers: every kind stands in it, or it doesn't compile. `null` is a kind that this release refuses.
 import type { Kind } from '../src/job/catalogue.ts'
+import type { Handler } from './line/work.ts'
 import { report } from './report.ts'
 import { reversal } from './reversal.ts'
 import { schemeToken } from './scheme-token.ts'
@@ -8,7 +9,6 @@ import { tokenCreate } from './token-create.ts'
 import { tokenLifecycle } from './token-lifecycle.ts'
 import { tokenUpdate } from './token-update.ts'
 import { transactionBatch } from './transaction-batch.ts'
-import type { Handler } from './work.ts'
 
 const HANDLERS = {
   'token-create': tokenCreate,

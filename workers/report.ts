@@ -2,17 +2,17 @@
 // the line's transaction, under a name that nothing points to; the transaction makes it the report's. A crash in between
 // leaves a file that no row names, and the attempt after it begins anew.
 import { assert, FAULTS, Fault, isRefusal, type Refusal, refuse, toFault } from '../src/errors.ts'
-import { requestText } from '../src/job/digest.ts'
+import { requestText } from '../src/job/envelope/digest.ts'
 import { fieldsOf } from '../src/job/problem.ts'
 import type { Report } from '../src/job/report.ts'
 import { definitionOf } from '../src/report/definitions.ts'
 import { recordOf } from '../src/report/record.ts'
 import { requestKey } from '../src/report/request-key.ts'
-import * as reports from '../src/store/reports.ts'
+import * as reports from '../src/store/report/reports.ts'
 import type { Deps } from './deps.ts'
-import { makeInChild } from './report-child.ts'
-import type { ReportTask } from './report-make.ts'
-import { type Decision, type Handler, NotYet, type Work } from './work.ts'
+import { type Decision, type Handler, NotYet, type Work } from './line/work.ts'
+import { makeInChild } from './report/child.ts'
+import type { ReportTask } from './report/make.ts'
 
 type Prepared = { invalid: Refusal; asked: reports.Asked } | { task: ReportTask; asked: reports.Asked } | Reached
 

@@ -2,20 +2,20 @@
 // built on it since. A job that hasn't been started loses its place, so that it never will be. What was done outside is
 // undone by recorded steps, between two moments of the receipt: REQUIRED and COMPLETED.
 import { type Refusal, refuse } from '../src/errors.ts'
-import { requestText } from '../src/job/digest.ts'
+import { requestText } from '../src/job/envelope/digest.ts'
 import type { ReversalStatus } from '../src/job/problem.ts'
 import type { Reversal } from '../src/job/reversal.ts'
+import * as receipts from '../src/store/job/receipts.ts'
 import { type Db, hold, LostRace } from '../src/store/pool.ts'
-import * as receipts from '../src/store/receipts.ts'
-import * as intents from '../src/store/scheme-intents.ts'
-import * as tokens from '../src/store/tokens.ts'
+import * as intents from '../src/store/provider/scheme-intents.ts'
+import * as tokens from '../src/store/token/tokens.ts'
 import { undo } from '../src/token/undo.ts'
-import { findBefore } from './before-image.ts'
+import { findBefore } from './card/before-image.ts'
 import type { Deps } from './deps.ts'
-import { replaceBack, retire } from './scheme/follow.ts'
-import { owedOf } from './scheme/owed.ts'
-import { undoAll } from './scheme/undo.ts'
-import { type Handler, NotYet, type Settled, type Work } from './work.ts'
+import { type Handler, NotYet, type Settled, type Work } from './line/work.ts'
+import { replaceBack, retire } from './provider/follow.ts'
+import { owedOf } from './provider/owed.ts'
+import { undoAll } from './provider/undo.ts'
 
 export const reversal: Handler<Reversal, undefined, Reversal> = {
   open: async () => undefined,

@@ -2,30 +2,30 @@
 // every record is checked in memory, one statement per table writes it; its receipt is the checkpoint.
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import { count, pack, type RecordOutcome, toResult, unpack } from '../src/job/chunk-outcomes.ts'
-import { chunkText } from '../src/job/digest.ts'
+import { chunkText } from '../src/job/envelope/digest.ts'
 import { batchLayout, type TokenBatch } from '../src/job/token-batch.ts'
-import * as audits from '../src/store/audits.ts'
-import type { Batch } from '../src/store/batches.ts'
-import * as batches from '../src/store/batches.ts'
-import * as dryRuns from '../src/store/dry-runs.ts'
+import * as audits from '../src/store/access/audits.ts'
+import type { Batch } from '../src/store/batch/batches.ts'
+import * as batches from '../src/store/batch/batches.ts'
+import * as dryRuns from '../src/store/batch/dry-runs.ts'
 import type { Db } from '../src/store/pool.ts'
-import * as thirdParties from '../src/store/third-party-tokens.ts'
-import * as tokens from '../src/store/tokens.ts'
-import { type ChunkRecord, openChunk, readRecords } from './chunk.ts'
-import { decideChanges, type PreparedChange, prepareChanges } from './chunk-changes.ts'
-import { decideCreates, prepareCreates } from './chunk-creates.ts'
-import { decideDryRun } from './chunk-dry-run.ts'
-import type { PreparedCreate, ProvisionedCards } from './chunk-fold.ts'
+import * as thirdParties from '../src/store/provider/third-party-tokens.ts'
+import * as tokens from '../src/store/token/tokens.ts'
+import { decideChanges, type PreparedChange, prepareChanges } from './chunk/changes.ts'
+import { type ChunkRecord, openChunk, readRecords } from './chunk/chunk.ts'
+import { decideCreates, prepareCreates } from './chunk/creates.ts'
+import { decideDryRun } from './chunk/dry-run.ts'
+import type { PreparedCreate, ProvisionedCards } from './chunk/fold.ts'
 import {
   type ActedRecords,
   actForRecords,
   decideSchemes,
   type PreparedScheme,
   prepareSchemes,
-} from './chunk-schemes.ts'
-import { provisionCards } from './chunk-third-parties.ts'
+} from './chunk/schemes.ts'
+import { provisionCards } from './chunk/third-parties.ts'
 import type { Deps } from './deps.ts'
-import type { Decision, Handler, Selection, Work } from './work.ts'
+import type { Decision, Handler, Selection, Work } from './line/work.ts'
 
 /** Where the chunk stands: in a batch, or in a dry run that leaves nothing. */
 export interface ChunkContext {

@@ -1,28 +1,36 @@
 // `token-create`: a card and a scope become a token, or bring the token that already stands for them up to date.
 import { randomBytes } from 'node:crypto'
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
-import { requestText } from '../src/job/digest.ts'
+import { requestText } from '../src/job/envelope/digest.ts'
 import type { TokenCreate } from '../src/job/token-create.ts'
 import type { Secret } from '../src/secret.ts'
-import * as guesses from '../src/store/guesses.ts'
+import type { Scope } from '../src/store/access/scopes.ts'
 import { LostRace } from '../src/store/pool.ts'
-import * as schemeTokens from '../src/store/scheme-tokens.ts'
-import type { Scope } from '../src/store/scopes.ts'
-import * as tokens from '../src/store/tokens.ts'
+import * as schemeTokens from '../src/store/provider/scheme-tokens.ts'
+import * as guesses from '../src/store/token/guesses.ts'
+import * as tokens from '../src/store/token/tokens.ts'
 import { type CardFacts, create, type Given } from '../src/token/decide.ts'
 import { renderPut } from '../src/token/render.ts'
-import { keepBefore } from './before-image.ts'
-import { factsOf, scopeFor } from './card-facts.ts'
+import { keepBefore } from './card/before-image.ts'
+import { factsOf, scopeFor } from './card/card-facts.ts'
+import { openCapture } from './card/open-capture.ts'
+import { sealRow, timeOf, tokenIdAt } from './card/seal-row.ts'
+import {
+  type Contract,
+  contextRefusal,
+  contractFor,
+  givenUnder,
+  nameOf,
+  takeUpAll,
+  wishOf,
+} from './card/third-party.ts'
 import type { Deps } from './deps.ts'
-import { openCapture } from './open-capture.ts'
-import type { Provisioned } from './scheme/begin-third-party.ts'
-import { firstSchemes, workThenShow } from './scheme/follow.ts'
-import { owing } from './scheme/owed.ts'
-import { shownScheme } from './scheme/shown.ts'
-import { provisionAll } from './scheme/third-party.ts'
-import { sealRow, timeOf, tokenIdAt } from './seal-row.ts'
-import { type Contract, contextRefusal, contractFor, givenUnder, nameOf, takeUpAll, wishOf } from './third-party.ts'
-import { type Decision, type Handler, noEffect, settledBy, type Work } from './work.ts'
+import { type Decision, type Handler, noEffect, settledBy, type Work } from './line/work.ts'
+import type { Provisioned } from './provider/begin-third-party.ts'
+import { firstSchemes, workThenShow } from './provider/follow.ts'
+import { owing } from './provider/owed.ts'
+import { shownScheme } from './provider/shown.ts'
+import { provisionAll } from './provider/third-party.ts'
 
 interface Prepared {
   scope: Scope

@@ -1,19 +1,19 @@
 // `token-lifecycle`: suspend, activate or delete one token; for the scheduler, suspend one whose expiry date has passed.
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
-import { requestText } from '../src/job/digest.ts'
+import { requestText } from '../src/job/envelope/digest.ts'
 import type { TokenExpiry, TokenLifecycle } from '../src/job/token-lifecycle.ts'
-import * as beforeImages from '../src/store/before-images.ts'
 import type { Db } from '../src/store/pool.ts'
-import * as tokens from '../src/store/tokens.ts'
+import * as beforeImages from '../src/store/token/before-images.ts'
+import * as tokens from '../src/store/token/tokens.ts'
 import { lifecycle } from '../src/token/decide.ts'
 import { renderLifecycle } from '../src/token/render.ts'
 import { parseReuseToken, type TokenStatus } from '../src/token/token.ts'
-import { keepBefore } from './before-image.ts'
+import { keepBefore } from './card/before-image.ts'
+import { tokenFor } from './card/find-token.ts'
 import type { Deps } from './deps.ts'
-import { tokenFor } from './find-token.ts'
-import { decideInSequence } from './in-sequence.ts'
-import { retire } from './scheme/follow.ts'
-import { type Handler, noEffect, settledBy } from './work.ts'
+import { decideInSequence } from './line/in-sequence.ts'
+import { type Handler, noEffect, settledBy } from './line/work.ts'
+import { retire } from './provider/follow.ts'
 
 type Asked = TokenLifecycle | TokenExpiry
 

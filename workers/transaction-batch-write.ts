@@ -3,9 +3,9 @@
 import type { RecordOutcome } from '../src/job/chunk-outcomes.ts'
 import type { Outcome } from '../src/job/outcome.ts'
 import { Transaction, type TransactionLine } from '../src/job/transaction-batch.ts'
+import type { StoredTransaction } from '../src/store/ledger/transactions.ts'
+import * as transactions from '../src/store/ledger/transactions.ts'
 import type { Db } from '../src/store/pool.ts'
-import type { StoredTransaction } from '../src/store/transactions.ts'
-import * as transactions from '../src/store/transactions.ts'
 
 /** A transaction that has its form, and where it came from. */
 export interface Candidate {

@@ -12,15 +12,15 @@ import {
   type TransactionBatch,
   type TransactionLine,
 } from '../src/job/transaction-batch.ts'
-import type { Batch } from '../src/store/batches.ts'
-import * as batches from '../src/store/batches.ts'
-import type { Client } from '../src/store/clients.ts'
-import { ensureMonths } from '../src/store/ledger-months.ts'
+import type { Client } from '../src/store/access/clients.ts'
+import type { Batch } from '../src/store/batch/batches.ts'
+import * as batches from '../src/store/batch/batches.ts'
+import { ensureMonths } from '../src/store/ledger/ledger-months.ts'
+import type { StoredTransaction } from '../src/store/ledger/transactions.ts'
 import type { Db } from '../src/store/pool.ts'
-import type { StoredTransaction } from '../src/store/transactions.ts'
-import { reasonOf } from './chunk.ts'
+import { reasonOf } from './chunk/chunk.ts'
+import type { Handler, Selection, Work } from './line/work.ts'
 import { type Candidate, refused, write } from './transaction-batch-write.ts'
-import type { Handler, Selection, Work } from './work.ts'
 
 interface Prepared {
   batch: Batch

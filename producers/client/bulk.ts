@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Fault } from '../../src/errors.ts'
-import { receiptId, resultId } from '../../src/job/ids.ts'
+import { receiptId, resultId } from '../../src/job/envelope/ids.ts'
 import { clearNumbersOf, tellableNames } from '../../src/job/own-card.ts'
 import type { Result } from '../../src/job/result.ts'
 import type { ClientKind } from '../ask.ts'

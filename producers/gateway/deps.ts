@@ -11,18 +11,18 @@ import type {
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import type { Clock } from '../../src/clock.ts'
 import type { Role } from '../../src/job/catalogue.ts'
-import type { SigningKey } from '../../src/job/envelope.ts'
+import type { SigningKey } from '../../src/job/envelope/envelope.ts'
 import type { Logger } from '../../src/log.ts'
 import type { Metrics } from '../../src/metrics.ts'
 import type { Queues } from '../../src/queue/engine.ts'
-import type { ReportFiles } from '../../src/report/files.ts'
+import type { ReportFiles } from '../../src/report/files/files.ts'
 import type { Notification } from '../../src/scheme/notification.ts'
-import type { Client } from '../../src/store/clients.ts'
+import type { Client } from '../../src/store/access/clients.ts'
 import type { Store } from '../../src/store/pool.ts'
 import type { NetworkTokenKey } from '../../src/vault/network-token.ts'
-import type { Authenticate } from './authenticate.ts'
-import type { Desk } from './desk.ts'
 import type { Directory } from './directory.ts'
+import type { Desk } from './operations/desk.ts'
+import type { Authenticate } from './server/authenticate.ts'
 
 /** Who a request is from, once its credentials were checked. */
 export interface Caller {

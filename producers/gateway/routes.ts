@@ -1,13 +1,13 @@
 // Every route plugin of the gateway, one line each, in the order of the OpenAPI document.
 import { batchRoutes } from './batches/routes.ts'
-import { captureKeyRoutes } from './capture-keys.ts'
-import { cardRoutes } from './cards.ts'
 import type { RoutePlugin } from './deps.ts'
-import { notificationRoutes } from './notifications.ts'
-import { operationRoutes } from './operation-routes.ts'
-import { opsRoutes } from './ops.ts'
+import { operationRoutes } from './operations/operation-routes.ts'
 import { orderRoutes } from './orders.ts'
-import { reportRoutes } from './reports.ts'
+import { reportRoutes } from './reports/reports.ts'
+import { opsRoutes } from './server/ops.ts'
+import { captureKeyRoutes } from './tokens/capture-keys.ts'
+import { cardRoutes } from './tokens/cards.ts'
+import { notificationRoutes } from './tokens/notifications.ts'
 
 export const ROUTES: readonly RoutePlugin[] = [
   cardRoutes,

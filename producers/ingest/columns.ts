@@ -1,8 +1,8 @@
 // The columns that a file of transactions may have, and which of a file's columns is which: the one list of their
 // names. An amount stands either in major units (`amount`) or in minor ones (`amount_minor`), never in both.
 import { TRANSACTION_FIELDS } from '../../src/job/transaction-batch.ts'
-import { FileError } from '../file-error.ts'
-import type { ColumnMap } from '../migrate/layout.ts'
+import { FileError } from '../rows/file-error.ts'
+import type { ColumnMap } from '../rows/layout.ts'
 
 const AMOUNTS = ['amount', 'fee', 'commission'] as const
 export type AmountName = (typeof AMOUNTS)[number]

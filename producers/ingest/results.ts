@@ -5,8 +5,8 @@ import { createWriteStream } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
 import { finished } from 'node:stream/promises'
 import type { Outcome } from '../../src/job/outcome.ts'
-import { cellOf } from '../migrate/cell.ts'
-import { cannotWrite } from '../migrate/durable.ts'
+import { cellOf } from '../rows/cell.ts'
+import { cannotWrite } from '../rows/durable.ts'
 
 export interface RefusedLine {
   line: number

@@ -2,11 +2,11 @@
 // where the bytes come from nor where the rows go.
 import { isUtf8 } from 'node:buffer'
 import type { Reason } from '../../src/errors.ts'
-import { readObject } from '../../src/job/strict-json.ts'
-import { FileError } from '../file-error.ts'
-import { readLines } from '../lines.ts'
-import { readCsv } from '../migrate/csv.ts'
-import type { Format } from '../migrate/layers.ts'
+import { readObject } from '../../src/job/envelope/strict-json.ts'
+import { readCsv } from '../rows/csv.ts'
+import { FileError } from '../rows/file-error.ts'
+import type { Format } from '../rows/layers.ts'
+import { readLines } from '../rows/lines.ts'
 import { type ColumnOptions, type Layout, layoutOf, resolve } from './columns.ts'
 import { type RefusedRow, type Row, rowOf } from './record.ts'
 

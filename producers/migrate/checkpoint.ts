@@ -4,8 +4,8 @@
 import { readFile, rm } from 'node:fs/promises'
 import { z } from 'zod'
 import { OUTCOMES } from '../../src/job/outcome.ts'
-import { codeOf, FileError } from '../file-error.ts'
-import { writeDurably } from './durable.ts'
+import { writeDurably } from '../rows/durable.ts'
+import { codeOf, FileError } from '../rows/file-error.ts'
 
 const hex = z.string().regex(/^[0-9a-f]{64}$/)
 const count = z.int().min(0)

@@ -7,10 +7,10 @@ import { basename, dirname, relative, resolve } from 'node:path'
 import { z } from 'zod'
 import { assert } from '../../src/errors.ts'
 import { type Counts, noCounts, OUTCOMES, type Outcome } from '../../src/job/outcome.ts'
-import { codeOf, FileError } from '../file-error.ts'
+import { readCsv } from '../rows/csv.ts'
+import { writeDurably } from '../rows/durable.ts'
+import { codeOf, FileError } from '../rows/file-error.ts'
 import { DigestOfFile, OutcomeCounts } from './checkpoint.ts'
-import { readCsv } from './csv.ts'
-import { writeDurably } from './durable.ts'
 import { RESULT_COLUMNS } from './results.ts'
 
 export const Manifest = z.strictObject({

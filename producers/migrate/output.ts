@@ -3,10 +3,10 @@
 import { rm } from 'node:fs/promises'
 import type { Clock } from '../../src/clock.ts'
 import { type Counts, noCounts } from '../../src/job/outcome.ts'
+import type { Proof } from '../rows/prove.ts'
 import type { readCheckpoint } from './checkpoint.ts'
 import { removeCheckpoint, writeCheckpoint } from './checkpoint.ts'
 import { layoutOf, type Paths } from './plan.ts'
-import type { Proof } from './prove.ts'
 import { createResults, type ResultRow, resumeResults } from './results.ts'
 import type { MigrateOptions, Summary } from './run.ts'
 

@@ -1,11 +1,11 @@
 // What a run is: a new one, the continuation of one, or the replay of one that is complete. It reads what lies there and
 // clears what tells only of the last one; nothing is sent.
 import { readFile, rm } from 'node:fs/promises'
-import { FileError } from '../file-error.ts'
+import { FileError } from '../rows/file-error.ts'
+import type { Proof } from '../rows/prove.ts'
 import { checkSameBatch, readCheckpoint, removeCheckpoint } from './checkpoint.ts'
 import { checkManifestFree, type Manifest, readManifest } from './manifest.ts'
 import { layoutOf, type Paths, pathsOf } from './plan.ts'
-import type { Proof } from './prove.ts'
 import type { MigrateOptions, Summary } from './run.ts'
 
 export interface Run {

@@ -1,8 +1,8 @@
 // What a run of `migrate` is, worked out before anything is sent: the batch's name, which decides whether two runs are
 // the same, and where its files lie.
 import { createHash, randomBytes } from 'node:crypto'
+import type { InputDigest } from '../rows/segments.ts'
 import type { MigrateOptions } from './run.ts'
-import type { InputDigest } from './segments.ts'
 
 /** Everything that decides what the batch does. Kept in checkpoint and manifest. */
 export function layoutOf(

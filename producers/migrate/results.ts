@@ -4,9 +4,9 @@ import { createHash, type Hash } from 'node:crypto'
 import { type FileHandle, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { type RecordResult, tookEffect } from '../../src/job/outcome.ts'
-import { codeOf, FileError } from '../file-error.ts'
-import { cellOf } from './cell.ts'
-import { cannotWrite, syncDirectory } from './durable.ts'
+import { cellOf } from '../rows/cell.ts'
+import { cannotWrite, syncDirectory } from '../rows/durable.ts'
+import { codeOf, FileError } from '../rows/file-error.ts'
 
 export interface ResultColumns {
   /** A replay tells the token's status of now. */

@@ -2,7 +2,7 @@
 // purpose, repeated or expired. The same seed and month give the same file. No card in it was ever issued.
 import { createWriteStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
-import { encryptOpenpgp } from './openpgp.ts'
+import { encryptOpenpgp } from '../rows/openpgp/decrypt.ts'
 
 export interface SampleOptions {
   rows: number

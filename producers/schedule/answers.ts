@@ -3,7 +3,7 @@
 import type { Reason } from '../../src/errors.ts'
 import type { SystemClient } from '../../src/job/catalogue.ts'
 import type { Result } from '../../src/job/result.ts'
-import * as runs from '../../src/store/schedule-runs.ts'
+import * as runs from '../../src/store/report/schedule-runs.ts'
 import { type Inbox, openInbox } from '../results.ts'
 import type { ScheduleDeps } from './deps.ts'
 import type { Sweeper } from './expiry.ts'

@@ -1,6 +1,6 @@
 // What the schedule is handed: all that its process opened.
 import type { Clock } from '../../src/clock.ts'
-import type { SigningKey } from '../../src/job/envelope.ts'
+import type { SigningKey } from '../../src/job/envelope/envelope.ts'
 import type { Logger } from '../../src/log.ts'
 import type { Metrics } from '../../src/metrics.ts'
 import type { Queues } from '../../src/queue/engine.ts'

@@ -1,8 +1,8 @@
 // One look at what is due. It may be had at any time, by several processes at once and as often as they like: the rows of
 // runs decide what comes of it.
-import * as clients from '../../src/store/clients.ts'
-import * as runs from '../../src/store/schedule-runs.ts'
-import * as schedules from '../../src/store/schedules.ts'
+import * as clients from '../../src/store/access/clients.ts'
+import * as runs from '../../src/store/report/schedule-runs.ts'
+import * as schedules from '../../src/store/report/schedules.ts'
 import { CATCH_UP_DATES, dueDates } from './business-dates.ts'
 import type { ScheduleDeps } from './deps.ts'
 import { receiptOf, sendReport } from './report-run.ts'

@@ -1,7 +1,7 @@
 // The schedule of one process: ticks that come by the queue, a clock of its own in case they don't, and the answers. The
 // tick is a courtesy and holds nothing; whoever forges one makes us look, which we do anyway.
 import { describeError } from '../../src/log.ts'
-import * as runs from '../../src/store/schedule-runs.ts'
+import * as runs from '../../src/store/report/schedule-runs.ts'
 import { openAnswers } from './answers.ts'
 import { dateOf } from './business-dates.ts'
 import type { ScheduleDeps } from './deps.ts'

@@ -1,10 +1,10 @@
 // A run that is a report: the job that asks for it, signed anew each time it is sent, always under the same jti. Who
 // may have which report is judged where it is made.
 import { isRefusal } from '../../src/errors.ts'
-import { receiptId } from '../../src/job/ids.ts'
-import type { Client } from '../../src/store/clients.ts'
-import type { Run, RunKey } from '../../src/store/schedule-runs.ts'
-import type { ReportSchedule } from '../../src/store/schedules.ts'
+import { receiptId } from '../../src/job/envelope/ids.ts'
+import type { Client } from '../../src/store/access/clients.ts'
+import type { Run, RunKey } from '../../src/store/report/schedule-runs.ts'
+import type { ReportSchedule } from '../../src/store/report/schedules.ts'
 import { signAsk } from '../envelope.ts'
 import { report } from '../report.ts'
 import type { ScheduleDeps } from './deps.ts'

@@ -1,5 +1,5 @@
 // What is said of a run that is late or failed: a count and one line. Nobody but the operator is told.
-import type { Run, RunState } from '../../src/store/schedule-runs.ts'
+import type { Run, RunState } from '../../src/store/report/schedule-runs.ts'
 import type { ScheduleDeps } from './deps.ts'
 
 type NoteDeps = Pick<ScheduleDeps, 'metrics' | 'log'>

@@ -1,6 +1,6 @@
 // `report`: ask for a report to be generated. Which parameters a report type takes is the report's own business.
 import { z } from 'zod'
-import { text, uuid } from './text.ts'
+import { text, uuid } from './envelope/text.ts'
 
 export const REPORT_TYPES = [
   'MERCHANT_SETTLEMENT_REPORT',

@@ -3,10 +3,10 @@
 import { createHash, type KeyObject } from 'node:crypto'
 import { z } from 'zod'
 import { KINDS } from './catalogue.ts'
-import { signText } from './envelope.ts'
+import { signText } from './envelope/envelope.ts'
+import { type Algorithm, verifyCompact } from './envelope/signature.ts'
 import { OUTCOMES, RecordResult } from './outcome.ts'
 import { Problem } from './problem.ts'
-import { type Algorithm, verifyCompact } from './signature.ts'
 
 export const RESULT_TYP = 'tokenmill-result+jwt'
 

@@ -1,6 +1,6 @@
 // `reversal`: undo the operation of one receipt, if the envelope named is the one that took effect.
 import { z } from 'zod'
-import { uuid } from './text.ts'
+import { uuid } from './envelope/text.ts'
 
 export const Reversal = z.strictObject({
   receipt_id: uuid(),

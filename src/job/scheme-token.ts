@@ -1,6 +1,6 @@
 // `scheme-token`: provision or resume, suspend, delete the scheme token of one token.
 import { z } from 'zod'
-import { tokenId } from './text.ts'
+import { tokenId } from './envelope/text.ts'
 
 export const SchemeToken = z.strictObject({ id: tokenId(), action: z.enum(['ACTIVATE', 'SUSPEND', 'DELETE']) })
 export type SchemeToken = z.infer<typeof SchemeToken>

@@ -1,8 +1,8 @@
 // `token-batch`: one chunk of a batch. The records travel in the job's `block`; what a record may hold is here too.
 import { z } from 'zod'
 import { REASONS, type Reason } from '../errors.ts'
+import { alias, encryptedCard, text, tokenId, uuid } from './envelope/text.ts'
 import { SchemeToken } from './scheme-token.ts'
-import { alias, encryptedCard, text, tokenId, uuid } from './text.ts'
 import { createFields } from './token-create.ts'
 import { TokenLifecycle } from './token-lifecycle.ts'
 import { updateFields } from './token-update.ts'

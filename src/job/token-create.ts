@@ -1,6 +1,6 @@
 // `token-create`: the body of PUT /api/v2/card (INTERFACE 2.1).
 import { z } from 'zod'
-import { alias, brandName, date, encryptedCard, month, uuid, year } from './text.ts'
+import { alias, brandName, date, encryptedCard, month, uuid, year } from './envelope/text.ts'
 
 export const TOKEN_TYPES = ['REUSE', 'ANALYTICS', 'REUSE_AND_ANALYTICS'] as const
 

@@ -1,7 +1,7 @@
 // `token-update`: the body of PATCH /api/v2/card/{id} (INTERFACE 2.7) and the token's id. A plain `cvv` is no field
 // here: a queue job that holds one is refused.
 import { z } from 'zod'
-import { alias, date, encryptedCard, month, text, tokenId, year } from './text.ts'
+import { alias, date, encryptedCard, month, text, tokenId, year } from './envelope/text.ts'
 
 /** The fields of a PATCH that don't name a card. */
 export const updateFields = {

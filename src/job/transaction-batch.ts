@@ -4,9 +4,9 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { minorUnit } from '../token/currency.ts'
 import { holdsLike } from '../token/pan.ts'
-import { requestText } from './digest.ts'
+import { requestText } from './envelope/digest.ts'
+import { brandName, date, text, uuid } from './envelope/text.ts'
 import { couldHoldNumber } from './own-card.ts'
-import { brandName, date, text, uuid } from './text.ts'
 
 export const TRANSACTION_TYPES = ['SALE', 'REFUND', 'CHARGEBACK', 'CHARGEBACK_REVERSAL', 'ADJUSTMENT', 'FEE'] as const
 export type TransactionType = (typeof TRANSACTION_TYPES)[number]

@@ -1,7 +1,7 @@
 // An order of devices, merchants or services, as it is taken in and as it is shown: names as its interface has them. It
 // says nothing of cards or payments.
 import { z } from 'zod'
-import { text, uuid } from '../job/text.ts'
+import { text, uuid } from '../job/envelope/text.ts'
 
 export const ORDER_STATUSES = ['DRAFT', 'SUBMITTED', 'INPROGRESS', 'COMPLETED', 'CANCELLED', 'ONHOLD'] as const
 

@@ -1,7 +1,7 @@
 // The parameters of `GET /orders` and `GET /orders/creators`, checked: each narrows what is found, and one that isn't
 // known is refused. Which entity asks isn't among them.
 import { z } from 'zod'
-import { isPrintable, text, uuid } from '../job/text.ts'
+import { isPrintable, text, uuid } from '../job/envelope/text.ts'
 import { moment, ORDER_STATUSES, ORDER_TYPES } from './order.ts'
 
 const LIST_MAX = 100

@@ -31,7 +31,7 @@ export interface Share {
   percent: string
 }
 
-/** The store's queries: each answers lines, group sums and totals (src/store/report-rows.ts). */
+/** The store's queries: each answers lines, group sums and totals (src/store/report/report-rows.ts). */
 export const QUERIES = [
   'settlement',
   'transactions',

@@ -1,6 +1,6 @@
 // The parameters of reports over a stretch of days: at most one year, the end not before the beginning.
 import { z } from 'zod'
-import { date } from '../job/text.ts'
+import { date } from '../job/envelope/text.ts'
 
 const DAYS_MAX = 366
 const DAY_MS = 86_400_000

@@ -1,6 +1,6 @@
 // What "the same report" means: type, entity, parameters (defaults filled in) and MIME type.
 import { createHash } from 'node:crypto'
-import { requestText } from '../job/digest.ts'
+import { requestText } from '../job/envelope/digest.ts'
 import type { MimeType, ReportType } from '../job/report.ts'
 
 export interface Requested {

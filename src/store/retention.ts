@@ -1,10 +1,11 @@
 // What is kept how long, and its end: weeks of receipts and of the outbox as whole partitions, counters and scratch rows
 // by age, private halves of retired capture keys. It runs once in a while, in one worker; running it twice does no harm.
-import * as beforeImages from './before-images.ts'
+
 import { type Db, LostRace, type Store } from './pool.ts'
+import * as schemeIntents from './provider/scheme-intents.ts'
+import * as schemeTokens from './provider/scheme-tokens.ts'
 import { PARTITION_LOCK, PARTITIONED, partitionStatements } from './schema.ts'
-import * as schemeIntents from './scheme-intents.ts'
-import * as schemeTokens from './scheme-tokens.ts'
+import * as beforeImages from './token/before-images.ts'
 
 const DAY_MS = 86_400_000
 export const RETENTION = { outboxDays: 7, captureKeyDays: 8, hours: 24, dryRunDays: 8, lockMsMax: 2_000 } as const

@@ -1,7 +1,7 @@
 // A merchant's 3-D Secure contract: for whom authentications are asked, of which directory server, and the key that the
 // browser's JWTs are signed with. Contracts are made by the operator.
 import { z } from 'zod'
-import { text, uuid } from '../job/text.ts'
+import { text, uuid } from '../job/envelope/text.ts'
 import type { Secret } from '../secret.ts'
 import { countryNumber } from '../token/country.ts'
 import type { Caller } from './record.ts'

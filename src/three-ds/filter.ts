@@ -2,7 +2,7 @@
 // `_skip`, `_sort`. A parameter repeated means OR; repeated, `!=` means none of them. Different ones are ANDed. How it
 // is answered is the store's affair.
 import type { Reason } from '../errors.ts'
-import { isPrintable, uuid } from '../job/text.ts'
+import { isPrintable, uuid } from '../job/envelope/text.ts'
 import { parseReuseToken } from '../token/token.ts'
 import { FIELDS, type FieldKind, type FieldName, fieldOf, type Operator, TAKES } from './fields.ts'
 import { type Problem, problem } from './problem.ts'

@@ -1,7 +1,7 @@
 // What a lookup may ask, with every limit. Fields that callers of this interface send and that nothing is made of here
 // are taken and passed over. Whether the card is one isn't asked here.
 import { z } from 'zod'
-import { encryptedCard, isPrintable, alias as keyAlias, text, tokenId, uuid } from '../job/text.ts'
+import { encryptedCard, isPrintable, alias as keyAlias, text, tokenId, uuid } from '../job/envelope/text.ts'
 import { countryNumber } from '../token/country.ts'
 import { isCurrency, minorUnit } from '../token/currency.ts'
 

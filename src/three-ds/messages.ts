@@ -1,7 +1,7 @@
 // EMV 3-D Secure messages that come from others, as far as they are used here: form and limits. Members that aren't
 // named are passed over, as the standard wants; what a message means is settle.ts.
 import { z } from 'zod'
-import { isPrintable } from '../job/text.ts'
+import { isPrintable } from '../job/envelope/text.ts'
 
 /** What we speak. */
 export const MESSAGE_VERSION = '2.2.0'

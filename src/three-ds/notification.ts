@@ -1,6 +1,6 @@
 // What a client is told on its results queue when an authentication has ended: the outcome, and by which authentication.
 // The proof isn't in it; who needs it retrieves the record.
-import { threeDsEventId } from '../job/ids.ts'
+import { threeDsEventId } from '../job/envelope/ids.ts'
 import type { ResultEvent } from '../job/result.ts'
 import { formatReuseToken } from '../token/token.ts'
 import { type Authentication, shownAuthentication } from './record.ts'

@@ -7,8 +7,8 @@ import { decodeJwt, decodeProtectedHeader, type JWTPayload, jwtVerify } from 'jo
 import { z } from 'zod'
 import type { Clock } from '../clock.ts'
 import { ROLES, type Role } from '../job/catalogue.ts'
-import { ALGORITHMS, type Algorithm } from '../job/signature.ts'
-import { uuid } from '../job/text.ts'
+import { ALGORITHMS, type Algorithm } from '../job/envelope/signature.ts'
+import { uuid } from '../job/envelope/text.ts'
 import { type FetchJwks, openIssuerKeys } from './issuer-keys.ts'
 
 export interface BearerClaims {

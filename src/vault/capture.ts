@@ -9,7 +9,7 @@ import type { Secret } from '../secret.ts'
 import { openJwe, sealJwe } from './jwe.ts'
 import { JWE_ALG, type JweKeyType, jweTypeOf, RSA_BITS } from './jwe-key.ts'
 import type { KeyProvider } from './kek.ts'
-import { makePgpKey, openPgpKey, readPgpKey } from './pgp-key.ts'
+import { makePgpKey, openPgpKey, readPgpKey } from './pgp/pgp-key.ts'
 
 export const CAPTURE_KEY_TYPES = ['jwe-rsa', 'jwe-ec', 'pgp'] as const
 export type CaptureKeyType = (typeof CAPTURE_KEY_TYPES)[number]

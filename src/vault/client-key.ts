@@ -2,7 +2,7 @@
 // key is registered. Signing and verifying are the job room's.
 import { createPublicKey, generateKeyPairSync, hash, type JsonWebKey, type KeyObject, randomBytes } from 'node:crypto'
 import { ConfigError } from '../config.ts'
-import { ALGORITHMS, type Algorithm } from '../job/signature.ts'
+import { ALGORITHMS, type Algorithm } from '../job/envelope/signature.ts'
 import { Secret } from '../secret.ts'
 import { PRIVATE_MEMBERS, RSA_BITS } from './jwe-key.ts'
 

@@ -6,7 +6,7 @@ import { CompactEncrypt } from 'jose'
 import { createMessage, encrypt, type PublicKey, readKey } from 'openpgp'
 import { ConfigError } from '../config.ts'
 import { JWE_ALG, type JweKeyType, jweTypeOf, PRIVATE_MEMBERS } from './jwe-key.ts'
-import { OPENPGP } from './pgp.ts'
+import { OPENPGP } from './pgp/pgp.ts'
 
 export type PublicCaptureKey =
   | { alias: string; type: JweKeyType; publicKey: KeyObject }

@@ -2,7 +2,7 @@
 // isn't known, at most once in thirty seconds. Fetching itself is handed in.
 import type { Clock } from '../clock.ts'
 import { ConfigError } from '../config.ts'
-import type { Algorithm } from '../job/signature.ts'
+import type { Algorithm } from '../job/envelope/signature.ts'
 import type { VerifyingKey } from './bearer.ts'
 import { importPublicJwk, type Jwk } from './client-key.ts'
 

@@ -5,7 +5,7 @@ import { Secret } from '../secret.ts'
 import type { CaptureKey } from './capture.ts'
 import { openJwe } from './jwe.ts'
 import { JWE_ALG } from './jwe-key.ts'
-import { isArmored, openPgp } from './pgp.ts'
+import { isArmored, openPgp } from './pgp/pgp.ts'
 import { inTurn } from './turn.ts'
 
 export const JWE_CARD_BYTES_MAX = 16 * 1024

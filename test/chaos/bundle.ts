@@ -2,7 +2,7 @@
 // and the ways to see how far it is. What must hold is said by the suites.
 import { execFileSync } from 'node:child_process'
 import { afterAll, beforeAll, describe } from 'vitest'
-import { makeScope } from '../../src/cli/scope.ts'
+import { makeScope } from '../../cli/commands/scope.ts'
 import { ENTITY, type Installation, openInstallation } from '../support/installation.ts'
 import { type OwnPostgres, startPostgres } from '../support/own-postgres.ts'
 import { findRedis, type RedisServer, startRedis } from '../support/redis.ts'

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable, Writable } from 'node:stream'
 import pg from 'pg'
-import { run } from '../../src/cli/main.ts'
+import { run } from '../../cli/main.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 
 export interface Said {

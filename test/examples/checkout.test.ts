@@ -1,7 +1,7 @@
 // The example shop in a real browser: from the first field to the token, the bank's page included.
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { CODE } from '../../src/simulate/three-ds-cards.ts'
+import { CODE } from '../../src/simulate/three-ds/cards.ts'
 import { CARD } from '../three-ds/samples.ts'
 import { describeChromium, openBrowser } from './chromium.ts'
 import { openShop, type Shop } from './shop.ts'

@@ -2,10 +2,10 @@
 // the OpenAPI document that the gateway itself serves.
 import { readFile } from 'node:fs/promises'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import { openSession } from '../../cli/open/open.ts'
+import { serveGateway } from '../../cli/process/gateway.ts'
 import type { Credentials } from '../../producers/client-file.ts'
 import type { Gateway } from '../../producers/gateway/main.ts'
-import { serveGateway } from '../../src/cli/gateway.ts'
-import { openSession } from '../../src/cli/open.ts'
 import { encryptCard } from '../../src/vault/encrypt.ts'
 import type { Installation } from '../support/installation.ts'
 

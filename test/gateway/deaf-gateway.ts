@@ -1,6 +1,7 @@
 // A gateway whose queue never takes anything, so that it can be killed between a 202 and the queueing.
-import { serveGateway } from '../../src/cli/gateway.ts'
-import { openSession } from '../../src/cli/open.ts'
+
+import { openSession } from '../../cli/open/open.ts'
+import { serveGateway } from '../../cli/process/gateway.ts'
 
 const { stdin, stdout, stderr } = process
 const { port, deps } = await serveGateway(openSession({ env: process.env, stdin, stdout, stderr }, 'gateway'))

@@ -37,7 +37,7 @@ beforeAll(async () => {
   })
   await installation.startWorkers({ roles: ['interactive'] })
   authorization = await basicOf(installation.clientFile)
-  child = startScript('src/cli/main.ts', ['gateway'], {
+  child = startScript('cli/main.ts', ['gateway'], {
     env: { ...(installation.env as Record<string, string>), TOKENMILL_HTTP_PORT: '0', TOKENMILL_LOG_LEVEL: 'info' },
   })
   const port = Number((await child.line(/"port":(\d+),"msg":"serving"/, { stream: 'stderr' }))[1])

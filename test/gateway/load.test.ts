@@ -32,7 +32,7 @@ beforeAll(async () => {
     databaseUrl: database.url,
   })
   await installation.startWorkers({ roles: ['interactive'] })
-  child = startScript('src/cli/main.ts', ['gateway'], {
+  child = startScript('cli/main.ts', ['gateway'], {
     env: {
       ...(installation.env as Record<string, string>),
       TOKENMILL_HTTP_PORT: '0',

@@ -1,8 +1,8 @@
 // Writes that are answered later: what 202 promises, and what becomes of the envelope that keeps the promise.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { receiptId } from '../../src/job/ids.ts'
-import * as operations from '../../src/store/operations.ts'
+import { receiptId } from '../../src/job/envelope/ids.ts'
+import * as operations from '../../src/store/job/operations.ts'
 import { describeEngines } from '../support/engines.ts'
 import { type Installation, openInstallation } from '../support/installation.ts'
 import { startScript } from '../support/process.ts'

@@ -1,6 +1,6 @@
 // The listing of orders over HTTP: every answer is held against the document, and nobody sees another entity's.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import * as orders from '../../src/store/orders.ts'
+import * as orders from '../../src/store/ledger/orders.ts'
 import { MINE, orderOf, THEIRS, uid } from '../orders/sample.ts'
 import { describeEngines } from '../support/engines.ts'
 import { type Installation, openInstallation } from '../support/installation.ts'

@@ -8,7 +8,7 @@ import { request as httpsRequest } from 'node:https'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { apiKeyPath } from '../../src/cli/system-clients.ts'
+import { apiKeyPath } from '../../cli/open/system-clients.ts'
 import { readConfig } from '../../src/config.ts'
 import { openStore } from '../../src/store/pool.ts'
 import { type Installation, openInstallation } from '../support/installation.ts'
@@ -42,7 +42,7 @@ describe('a gateway process', () => {
 
   /** A gateway as production runs it; its log is on standard error. */
   const startProcess = (env: Record<string, string | undefined> = {}) =>
-    startScript('src/cli/main.ts', ['gateway'], {
+    startScript('cli/main.ts', ['gateway'], {
       env: {
         ...(installation.env as Record<string, string>),
         TOKENMILL_HTTP_PORT: '0',
@@ -107,7 +107,7 @@ describe('a gateway process', () => {
     'as a child of `start` ends soon after %s',
     async end => {
       const env = { ...installation.env, TOKENMILL_HTTP_PORT: '0' }
-      const child = fork(join(import.meta.dirname, '../../src/cli/main.ts'), ['gateway'], { env, execArgv: [] })
+      const child = fork(join(import.meta.dirname, '../../cli/main.ts'), ['gateway'], { env, execArgv: [] })
       const exited = once(child, 'exit')
       await once(child, 'message')
       const begun = performance.now()

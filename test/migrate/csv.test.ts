@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type CsvRow, readCsv } from '../../producers/migrate/csv.ts'
+import { type CsvRow, readCsv } from '../../producers/rows/csv.ts'
 import { collect, inPieces } from './bytes.ts'
 
 const read = (text: Buffer | string, sizes?: readonly number[]) => collect(readCsv(inPieces(text, sizes)))

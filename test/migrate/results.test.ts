@@ -4,9 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { FileError } from '../../producers/file-error.ts'
 import { type Checkpoint, checkSameBatch, readCheckpoint, writeCheckpoint } from '../../producers/migrate/checkpoint.ts'
-import { readCsv } from '../../producers/migrate/csv.ts'
 import {
   checkManifestFree,
   type Manifest,
@@ -16,6 +14,8 @@ import {
   writeManifest,
 } from '../../producers/migrate/manifest.ts'
 import { createResults, type ResultRow, resumeResults, textOf } from '../../producers/migrate/results.ts'
+import { readCsv } from '../../producers/rows/csv.ts'
+import { FileError } from '../../producers/rows/file-error.ts'
 import { noCounts } from '../../src/job/outcome.ts'
 import { collect, inPieces } from './bytes.ts'
 

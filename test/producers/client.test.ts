@@ -12,7 +12,7 @@ import {
   UnansweredError,
 } from '../../producers/client.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
-import { jobId, receiptId } from '../../src/job/ids.ts'
+import { jobId, receiptId } from '../../src/job/envelope/ids.ts'
 import { openRedis, type Queues } from '../../src/queue/engine.ts'
 import { describeRedis, redisUrl } from '../support/engines.ts'
 import { startRedis } from '../support/redis.ts'

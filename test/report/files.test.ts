@@ -8,9 +8,9 @@ import { buffer } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ConfigError } from '../../src/config.ts'
-import { readReport } from '../../src/report/download.ts'
-import { fileName, isKey, storageKey } from '../../src/report/file-name.ts'
-import { openFiles, type ReportFiles } from '../../src/report/files.ts'
+import { readReport } from '../../src/report/files/download.ts'
+import { fileName, isKey, storageKey } from '../../src/report/files/file-name.ts'
+import { openFiles, type ReportFiles } from '../../src/report/files/files.ts'
 import { type S3Server, startS3 } from '../support/s3-server.ts'
 
 const TEXT = 'line one\r\nline two\r\n'.repeat(20_000)

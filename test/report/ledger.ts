@@ -1,6 +1,6 @@
 // A ledger to report of, written by SQL: how lines get there is the ledger's own test.
 
-import { ensureMonths } from '../../src/store/ledger-months.ts'
+import { ensureMonths } from '../../src/store/ledger/ledger-months.ts'
 import type { Store } from '../../src/store/pool.ts'
 
 export const DAY = '2026-03-05'

@@ -1,13 +1,13 @@
 // Schedules beside an installation, as scheduler processes have them, and what a test wants to know of their runs.
 import { Writable } from 'node:stream'
 import { pino } from 'pino'
+import { readSystemKey } from '../../cli/open/system-clients.ts'
 import type { ScheduleSettings } from '../../producers/schedule/deps.ts'
 import { openSchedule, type Schedule } from '../../producers/schedule/open.ts'
-import { readSystemKey } from '../../src/cli/system-clients.ts'
 import { type Clock, systemClock } from '../../src/clock.ts'
 import { type Metrics, openMetrics } from '../../src/metrics.ts'
-import * as clients from '../../src/store/clients.ts'
-import * as runs from '../../src/store/schedule-runs.ts'
+import * as clients from '../../src/store/access/clients.ts'
+import * as runs from '../../src/store/report/schedule-runs.ts'
 import type { Installation } from '../support/installation.ts'
 
 export interface OpenedSchedule extends Schedule {

@@ -1,10 +1,10 @@
 // Tokens whose expiry date has passed, through scheduler, queue, worker and store, on both engines.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { readSystemKey } from '../../cli/open/system-clients.ts'
 import { type Client, RefusedError } from '../../producers/client.ts'
 import { signAsk } from '../../producers/envelope.ts'
 import { dateOf, dayAfter } from '../../producers/schedule/business-dates.ts'
-import { readSystemKey } from '../../src/cli/system-clients.ts'
 import { isRefusal } from '../../src/errors.ts'
 import { parseReuseToken } from '../../src/token/token.ts'
 import { describeEngines } from '../support/engines.ts'

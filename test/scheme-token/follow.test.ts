@@ -1,11 +1,11 @@
 // What comes from outside, and what is taken back: notifications, drift between store and network, and reversals of
 // operations that had an effect there.
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { provisionId } from '../../src/job/ids.ts'
-import * as audits from '../../src/store/audits.ts'
-import * as schemeNotices from '../../src/store/scheme-notices.ts'
-import { workNotices } from '../../workers/scheme/loop.ts'
-import { sweep } from '../../workers/scheme/sweep.ts'
+import { provisionId } from '../../src/job/envelope/ids.ts'
+import * as audits from '../../src/store/access/audits.ts'
+import * as schemeNotices from '../../src/store/provider/scheme-notices.ts'
+import { workNotices } from '../../workers/provider/reconcile/loop.ts'
+import { sweep } from '../../workers/provider/reconcile/sweep.ts'
 import { describeStore } from '../support/engines.ts'
 import { type Installation, openInstallation } from '../support/installation.ts'
 import { testPan } from '../support/test-pan.ts'

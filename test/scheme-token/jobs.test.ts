@@ -2,8 +2,8 @@
 // asked once for what is wanted once.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { makeScope } from '../../src/cli/scope.ts'
-import { workDue } from '../../workers/scheme/loop.ts'
+import { makeScope } from '../../cli/commands/scope.ts'
+import { workDue } from '../../workers/provider/reconcile/loop.ts'
 import { describeStore } from '../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../support/installation.ts'
 import { testPan } from '../support/test-pan.ts'

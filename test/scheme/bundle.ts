@@ -6,8 +6,8 @@ import { openLog } from '../../src/log.ts'
 import { openSchemes, type Schemes } from '../../src/scheme/open.ts'
 import type { ProviderToken, ProvisionCard, SchemeProvider } from '../../src/scheme/provider.ts'
 import { Secret } from '../../src/secret.ts'
-import { openSchemeSimulator, type SchemeSimulator } from '../../src/simulate/scheme.ts'
-import { checkDigit } from '../../src/simulate/scheme-outcomes.ts'
+import { checkDigit } from '../../src/simulate/scheme/outcomes.ts'
+import { openSchemeSimulator, type SchemeSimulator } from '../../src/simulate/scheme/scheme.ts'
 
 export interface Stats {
   counts: Record<string, number>

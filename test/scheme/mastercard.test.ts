@@ -13,8 +13,8 @@ import {
   readRsaKey,
   signRequest,
 } from '../../src/scheme/mastercard.ts'
-import { openKeys, type SimulatorKeys } from '../../src/simulate/scheme-keys.ts'
-import { openSecurity, type Security } from '../../src/simulate/scheme-security.ts'
+import { openKeys, type SimulatorKeys } from '../../src/simulate/scheme/keys.ts'
+import { openSecurity, type Security } from '../../src/simulate/scheme/security.ts'
 
 const require = createRequire(import.meta.url)
 const URL_OF_IT = 'https://api.example.com/mdes/digitization/static/1/0/tokenize'

@@ -3,7 +3,7 @@
 import { rmSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { MDES_ERRORS } from '../../src/scheme/mdes-errors.ts'
-import { OUTCOMES } from '../../src/simulate/scheme-outcomes.ts'
+import { OUTCOMES } from '../../src/simulate/scheme/outcomes.ts'
 import { until } from '../support/until.ts'
 import {
   card,

@@ -7,7 +7,7 @@ import { ConfigError, readConfig } from '../../src/config.ts'
 import { openLog } from '../../src/log.ts'
 import { openSchemes } from '../../src/scheme/open.ts'
 import { readSchemeFile } from '../../src/scheme/scheme-file.ts'
-import { CONTRACT, openKeys, writeSchemeFile } from '../../src/simulate/scheme-keys.ts'
+import { CONTRACT, openKeys, writeSchemeFile } from '../../src/simulate/scheme/keys.ts'
 
 let folder: string
 let good: Record<string, Record<string, unknown>>

@@ -9,7 +9,7 @@ import type { SchemeProvider } from '../../src/scheme/provider.ts'
 import { openThirdParty } from '../../src/scheme/third-party.ts'
 import { fill, ThirdPartyFormat } from '../../src/scheme/third-party-format.ts'
 import { Secret } from '../../src/secret.ts'
-import { CONTRACT } from '../../src/simulate/scheme-keys.ts'
+import { CONTRACT } from '../../src/simulate/scheme/keys.ts'
 import { card, newId, numberedPan, openSchemeBundle, outcomePan, type SchemeBundle, SHORT_MS } from './bundle.ts'
 
 const NOBODY = { card: undefined, taken: [] }

@@ -1,9 +1,9 @@
 // A failed job is kept for people to look at, its card data for a quarter of an hour: whatever may hold a card is
 // emptied then, and no copy, however it is made, is in the way of the others.
 import { describe, expect, it } from 'vitest'
-import { JOB_TYP } from '../../src/job/envelope.ts'
+import { JOB_TYP } from '../../src/job/envelope/envelope.ts'
 import type { FailedCopy } from '../../src/queue/failed.ts'
-import { withoutCard } from '../../workers/housekeeping.ts'
+import { withoutCard } from '../../workers/process/housekeeping.ts'
 import { base64url } from './forge.ts'
 
 const head = base64url(JSON.stringify({ alg: 'EdDSA', kid: 'k', typ: JOB_TYP }))

@@ -1,6 +1,6 @@
 // A worker process in which records misbehave by name: `ABORT…` ends the process at once, `DEFECT…` breaks a law of
 // ours, and both have seen the card by then.
-import { runWorkerProcess } from '../../src/cli/worker-process.ts'
+import { runWorkerProcess } from '../../cli/process/worker-process.ts'
 
 await runWorkerProcess({
   inspect: ({ reference }) => {

@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url'
 import { untilSignal } from '../../src/lifetime.ts'
 import { openLog } from '../../src/log.ts'
-import { supervise } from '../../workers/supervise.ts'
+import { supervise } from '../../workers/process/supervise.ts'
 
 const script = fileURLToPath(new URL('worker.ts', import.meta.url))
 const workers = supervise({ log: openLog('trace', { role: 'workers' }), processes: 1, script })

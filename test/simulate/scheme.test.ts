@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { Schemes } from '../../src/scheme/open.ts'
-import { checkDigit, OUTCOMES, outcomeOf } from '../../src/simulate/scheme-outcomes.ts'
+import { checkDigit, OUTCOMES, outcomeOf } from '../../src/simulate/scheme/outcomes.ts'
 import {
   card,
   editSchemeFile,

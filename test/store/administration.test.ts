@@ -1,12 +1,12 @@
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import * as binRanges from '../../src/store/bin-ranges.ts'
-import * as captureKeys from '../../src/store/capture-keys.ts'
-import * as clients from '../../src/store/clients.ts'
-import * as outbox from '../../src/store/outbox.ts'
+import * as captureKeys from '../../src/store/access/capture-keys.ts'
+import * as clients from '../../src/store/access/clients.ts'
+import * as outbox from '../../src/store/job/outbox.ts'
+import * as replyQueues from '../../src/store/job/reply-queues.ts'
 import { openStore, type Store } from '../../src/store/pool.ts'
-import * as replyQueues from '../../src/store/reply-queues.ts'
 import * as retention from '../../src/store/retention.ts'
+import * as binRanges from '../../src/store/token/bin-ranges.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 
 const DAY_MS = 86_400_000

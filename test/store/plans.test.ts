@@ -1,10 +1,10 @@
 // A worker's statements get index look-ups even from a plan that was made on empty tables and never made again.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openLog } from '../../src/log.ts'
+import * as receipts from '../../src/store/job/receipts.ts'
 import { type Db, openStore, type Statement, type Store } from '../../src/store/pool.ts'
-import * as receipts from '../../src/store/receipts.ts'
-import * as sequences from '../../src/store/sequences.ts'
-import * as tokens from '../../src/store/tokens.ts'
+import * as sequences from '../../src/store/token/sequences.ts'
+import * as tokens from '../../src/store/token/tokens.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 
 describe('on an empty, never analysed table, the generic plan', () => {

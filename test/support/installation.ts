@@ -5,15 +5,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { HEAP_FLAGS } from '../../bin/launch.mjs'
+import { makeScope } from '../../cli/commands/scope.ts'
+import { type OpenedVault, openQueues, openSession, openVault, type Session } from '../../cli/open/open.ts'
+import { registerClient } from '../../cli/open/register-client.ts'
+import { upgrade } from '../../cli/open/upgrade.ts'
 import { type Client, connect } from '../../producers/client.ts'
 import { type Credentials, readCredentials } from '../../producers/client-file.ts'
-import { type OpenedVault, openQueues, openSession, openVault, type Session } from '../../src/cli/open.ts'
-import { registerClient } from '../../src/cli/register-client.ts'
-import { makeScope } from '../../src/cli/scope.ts'
-import { upgrade } from '../../src/cli/upgrade.ts'
 import type { Role } from '../../src/job/catalogue.ts'
 import type { Queues } from '../../src/queue/engine.ts'
-import { type Supervised, supervise } from '../../workers/supervise.ts'
+import { type Supervised, supervise } from '../../workers/process/supervise.ts'
 import type { Engine } from './engines.ts'
 
 export const ENTITY = '6a1f6f0e-3a52-4c3b-9a57-0c1d2e3f4a5b'
@@ -26,7 +26,7 @@ const ROLES: Role[] = [
   'REPORT_READ',
   'REPORT_REQUEST',
 ]
-const WORKER_SCRIPT = fileURLToPath(new URL('../../src/cli/worker-process.ts', import.meta.url))
+const WORKER_SCRIPT = fileURLToPath(new URL('../../cli/process/worker-process.ts', import.meta.url))
 
 export interface Installation {
   dataDir: string

@@ -1,6 +1,6 @@
 // A worker process that does as it is told by a record's reference: it dies of POISON-CRASH, and POISON-THROW finds a
 // bug in it. All else it works as any worker does.
-import { runWorkerProcess } from '../../src/cli/worker-process.ts'
+import { runWorkerProcess } from '../../cli/process/worker-process.ts'
 
 await runWorkerProcess({
   inspect({ reference }) {

@@ -55,7 +55,7 @@ export function startScript(script: string, args: string[] = [], options: StartO
 
 /** Runs the tokenmill command. */
 export function startCommand(args: string[], options: StartOptions = {}): Child {
-  return startScript(join(root, 'src/cli/main.ts'), args, { nodeArgs: HEAP_FLAGS, ...options })
+  return startScript(join(root, 'cli/main.ts'), args, { nodeArgs: HEAP_FLAGS, ...options })
 }
 
 /** Vitest's own variables would make the child believe that it is a test. */

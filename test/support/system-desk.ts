@@ -1,12 +1,12 @@
 // A system client as a test plays it: it signs on a client's behalf, puts the job into its queue, and takes the answer
 // off its own results queue.
 import { randomUUID } from 'node:crypto'
+import { readSystemKey } from '../../cli/open/system-clients.ts'
 import { openInbox } from '../../producers/results.ts'
-import { readSystemKey } from '../../src/cli/system-clients.ts'
 import type { Kind, SystemClient } from '../../src/job/catalogue.ts'
-import { envelopeDigest } from '../../src/job/digest.ts'
-import { Claims, sign } from '../../src/job/envelope.ts'
-import { jobId, receiptId } from '../../src/job/ids.ts'
+import { envelopeDigest } from '../../src/job/envelope/digest.ts'
+import { Claims, sign } from '../../src/job/envelope/envelope.ts'
+import { jobId, receiptId } from '../../src/job/envelope/ids.ts'
 import type { Result } from '../../src/job/result.ts'
 import { openLog } from '../../src/log.ts'
 import type { Installation } from './installation.ts'

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { CARDS, scriptOf } from '../../src/simulate/three-ds-cards.ts'
+import { CARDS, scriptOf } from '../../src/simulate/three-ds/cards.ts'
 import { panFault } from '../../src/token/pan.ts'
 import { type Bench, openBench } from '../cli/command-bench.ts'
 import { startCommand } from '../support/process.ts'

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { OutboundError } from '../../src/outbound.ts'
 import { Secret } from '../../src/secret.ts'
-import { CODE } from '../../src/simulate/three-ds-cards.ts'
+import { CODE } from '../../src/simulate/three-ds/cards.ts'
 import { openDirectoryServer } from '../../src/three-ds/connector/directory-server.ts'
 import { lookup } from '../../src/three-ds/lookup.ts'
 import { isProblem } from '../../src/three-ds/problem.ts'

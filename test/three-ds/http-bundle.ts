@@ -1,13 +1,13 @@
 // The 3-D Secure service over HTTP, as a role of an installation: real store, real vault, workers that make tokens and tell
 // events, the simulator. Every answer is held against the OpenAPI document that the process itself serves.
 
+import { openSession } from '../../cli/open/open.ts'
+import { serveThreeDs } from '../../cli/process/three-ds.ts'
 import type { Client } from '../../producers/client.ts'
 import type { ThreeDs } from '../../producers/gateway/three-ds/main.ts'
-import { openSession } from '../../src/cli/open.ts'
-import { serveThreeDs } from '../../src/cli/three-ds.ts'
 import type { Role } from '../../src/job/catalogue.ts'
-import { startThreeDsSimulator, type ThreeDsSimulator } from '../../src/simulate/three-ds.ts'
-import * as contracts from '../../src/store/three-ds-contracts.ts'
+import { startThreeDsSimulator, type ThreeDsSimulator } from '../../src/simulate/three-ds/three-ds.ts'
+import * as contracts from '../../src/store/three-ds/three-ds-contracts.ts'
 import type { Contract } from '../../src/three-ds/contract.ts'
 import { type Answer, basicOf, type CallOptions, encrypted, openCalls } from '../gateway/bundle.ts'
 import { type Installation, openInstallation } from '../support/installation.ts'

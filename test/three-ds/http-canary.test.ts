@@ -1,7 +1,7 @@
 // Cards, proofs, challenges and JWTs go through the 3-D Secure service in every way, right and wrong; then its log, its
 // numbers, its refusals and every table are searched. PCI DSS 3.3.1, 3.5.1, and EMV 3-D Secure on CAVV.
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { CODE } from '../../src/simulate/three-ds-cards.ts'
+import { CODE } from '../../src/simulate/three-ds/cards.ts'
 import { encrypted, openCalls } from '../gateway/bundle.ts'
 import { type Canary, canary, findCodes, findTraces, misspelt, type Place } from '../security/canary.ts'
 import { readDatabase } from '../security/places.ts'
@@ -22,7 +22,7 @@ const secrets = new Set<string>()
 
 beforeAll(async () => {
   bundle = await openHttpBundle()
-  child = startScript('src/cli/main.ts', ['three-ds'], {
+  child = startScript('cli/main.ts', ['three-ds'], {
     env: { ...(bundle.installation.env as Record<string, string>), TOKENMILL_LOG_LEVEL: 'trace' },
   })
   const [, port] = await child.line(/"port":(\d+),"msg":"serving"/, { stream: 'stderr' })

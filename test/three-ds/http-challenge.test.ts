@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Delivery } from '../../producers/client.ts'
-import { CODE } from '../../src/simulate/three-ds-cards.ts'
+import { CODE } from '../../src/simulate/three-ds/cards.ts'
 import { CHALLENGE_MS } from '../../src/three-ds/settle.ts'
 import { sign } from '../../src/vault/three-ds-jwt.ts'
 import { until } from '../support/until.ts'

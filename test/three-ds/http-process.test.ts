@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => bundle?.close())
 
 const start = (env: Record<string, string> = {}) =>
-  startScript('src/cli/main.ts', ['three-ds'], {
+  startScript('cli/main.ts', ['three-ds'], {
     env: { ...(bundle.installation.env as Record<string, string>), TOKENMILL_LOG_LEVEL: 'info', ...env },
   })
 

@@ -1,7 +1,7 @@
 import { createHmac, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Secret } from '../../src/secret.ts'
-import { CODE } from '../../src/simulate/three-ds-cards.ts'
+import { CODE } from '../../src/simulate/three-ds/cards.ts'
 import type { Contract } from '../../src/three-ds/contract.ts'
 import { createJwt } from '../../src/three-ds/jwt.ts'
 import { lookup } from '../../src/three-ds/lookup.ts'

@@ -1,9 +1,9 @@
 // What lies in the store in clear: never a card number, a proof or a challenge; and what the reader role may see of it.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openLog } from '../../src/log.ts'
-import { CODE } from '../../src/simulate/three-ds-cards.ts'
+import { CODE } from '../../src/simulate/three-ds/cards.ts'
 import { openStore, type Store } from '../../src/store/pool.ts'
-import { sweepThreeDs, THREE_DS_RETENTION } from '../../src/store/three-ds-retention.ts'
+import { sweepThreeDs, THREE_DS_RETENTION } from '../../src/store/three-ds/three-ds-retention.ts'
 import { createJwt } from '../../src/three-ds/jwt.ts'
 import { lookup } from '../../src/three-ds/lookup.ts'
 import { isProblem } from '../../src/three-ds/problem.ts'

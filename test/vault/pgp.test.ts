@@ -21,7 +21,7 @@ import { importCaptureKey, openCaptureKey } from '../../src/vault/capture.ts'
 import { encryptCard } from '../../src/vault/encrypt.ts'
 import type { KeyProvider } from '../../src/vault/kek.ts'
 import { openCard, PGP_CARD_BYTES_MAX } from '../../src/vault/open-card.ts'
-import { PGP_PLAIN_BYTES_MAX } from '../../src/vault/pgp.ts'
+import { PGP_PLAIN_BYTES_MAX } from '../../src/vault/pgp/pgp.ts'
 import { CARD, CARD_TEXT, openKek, openPairs, PAN, type Pair, revealed } from './bundle.ts'
 import { IDEA_MESSAGE, OLD_CARD, OLD_KEY, OLD_MESSAGE } from './old-client.ts'
 

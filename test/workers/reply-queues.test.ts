@@ -1,7 +1,7 @@
 // Reply queues that processes leave behind when they end.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import * as replyQueues from '../../src/store/reply-queues.ts'
-import { removeEmpty, removeUnread } from '../../workers/reply-queues.ts'
+import * as replyQueues from '../../src/store/job/reply-queues.ts'
+import { removeEmpty, removeUnread } from '../../workers/process/reply-queues.ts'
 import { type Installation, openInstallation } from '../support/installation.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 import { openSystemDesk, type SystemDesk } from '../support/system-desk.ts'

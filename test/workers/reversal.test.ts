@@ -2,8 +2,8 @@
 // has built on it.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Client } from '../../producers/client.ts'
-import * as receipts from '../../src/store/receipts.ts'
-import * as tokens from '../../src/store/tokens.ts'
+import * as receipts from '../../src/store/job/receipts.ts'
+import * as tokens from '../../src/store/token/tokens.ts'
 import { parseReuseToken } from '../../src/token/token.ts'
 import { openDesk, send } from '../security/forge.ts'
 import { describeEngines } from '../support/engines.ts'

@@ -1,7 +1,7 @@
 // Progress of batches as server-sent events. One question a second to the store serves every stream of the process, and
 // none holds a connection to it. A reader that is slow misses states between, never the last.
 import { Readable } from 'node:stream'
-import * as intake from '../../../src/store/intake.ts'
+import * as intake from '../../../src/store/batch/intake.ts'
 import type { GatewayDeps } from '../deps.ts'
 import { type BatchStatus, statusOf } from './status.ts'
 

@@ -4,7 +4,7 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { type Refusal, refuse } from '../../../src/errors.ts'
 import { RECORD_KINDS } from '../../../src/job/catalogue.ts'
-import { uuid } from '../../../src/job/text.ts'
+import { uuid } from '../../../src/job/envelope/text.ts'
 import { batchLayout, CHUNK, ON_CONFLICT, ON_EXPIRED } from '../../../src/job/token-batch.ts'
 
 export const BatchId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/)

@@ -4,9 +4,9 @@ import type { Reason } from '../../../src/errors.ts'
 import { toResult, unpack } from '../../../src/job/chunk-outcomes.ts'
 import type { RecordResult } from '../../../src/job/outcome.ts'
 import type { Result } from '../../../src/job/result.ts'
-import { type ChunkEnd, page } from '../../../src/store/intake-results.ts'
+import { type ChunkEnd, page } from '../../../src/store/batch/intake-results.ts'
 import type { Store } from '../../../src/store/pool.ts'
-import * as shownTokens from '../../../src/store/shown-tokens.ts'
+import * as shownTokens from '../../../src/store/token/shown-tokens.ts'
 import { headerOf, textOf } from '../../migrate/results.ts'
 
 /** Chunks per page: up to 8,000 records in memory. */

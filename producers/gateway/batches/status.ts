@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { RECORD_KINDS } from '../../../src/job/catalogue.ts'
 import { OUTCOMES } from '../../../src/job/outcome.ts'
-import type { Intake } from '../../../src/store/intake.ts'
+import type { Intake } from '../../../src/store/batch/intake.ts'
 import { BatchId } from './query.ts'
 
 const count = () => z.int().min(0)

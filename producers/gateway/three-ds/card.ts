@@ -2,9 +2,9 @@
 // is opened here, in this process and for this request, and goes on as a Secret.
 import type { Clock } from '../../../src/clock.ts'
 import { isRefusal } from '../../../src/errors.ts'
-import * as captureKeys from '../../../src/store/capture-keys.ts'
+import * as captureKeys from '../../../src/store/access/capture-keys.ts'
 import type { Store } from '../../../src/store/pool.ts'
-import * as tokens from '../../../src/store/tokens.ts'
+import * as tokens from '../../../src/store/token/tokens.ts'
 import type { CardSource, FoundCard, Ports } from '../../../src/three-ds/ports.ts'
 import { type Problem, problem, problemOf } from '../../../src/three-ds/problem.ts'
 import type { Caller } from '../../../src/three-ds/record.ts'

@@ -1,8 +1,8 @@
 // What every route of the 3-D Secure service is handed. Unlike the gateway's, it opens cards: this is the one HTTP
 // process that holds the key ring.
 import type { Clock } from '../../../src/clock.ts'
-import type { Sealer } from '../../../src/store/authentication-row.ts'
 import type { Store } from '../../../src/store/pool.ts'
+import type { Sealer } from '../../../src/store/three-ds/authentication-row.ts'
 import type { Ports } from '../../../src/three-ds/ports.ts'
 import type { Caller as ThreeDsCaller } from '../../../src/three-ds/record.ts'
 import type { Caller, GatewaySettings, ServerDeps } from '../deps.ts'

@@ -1,6 +1,6 @@
 // The routes of the 3-D Secure service, one line each, in the order of its OpenAPI document.
 import type { GatewayApp, RoutePlugin } from '../deps.ts'
-import { opsPages } from '../ops.ts'
+import { opsPages } from '../server/ops.ts'
 import { authenticationRoutes } from './authentications.ts'
 import type { ThreeDsDeps } from './deps.ts'
 import { jwtRoutes } from './jwt.ts'

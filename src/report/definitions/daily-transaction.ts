@@ -1,7 +1,7 @@
 // DAILY_TRANSACTION_REPORT: every transaction that was created on one day (UTC), by type. Whether it was cleared yet
 // is the settlement report's affair.
 import { z } from 'zod'
-import { date } from '../../job/text.ts'
+import { date } from '../../job/envelope/text.ts'
 import { type Definition, planner } from '../definition.ts'
 import { LEDGER_COLUMNS, NET } from '../ledger-columns.ts'
 

@@ -1,7 +1,7 @@
 // MERCHANT_SETTLEMENT_REPORT: what was cleared for a merchant on one day, line by line and by settlement batch. It
 // isn't a statement of account: opening and closing balances are the bank's.
 import { z } from 'zod'
-import { date } from '../../job/text.ts'
+import { date } from '../../job/envelope/text.ts'
 import { type Definition, planner } from '../definition.ts'
 import { LEDGER_COLUMNS, NET } from '../ledger-columns.ts'
 

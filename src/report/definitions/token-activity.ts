@@ -2,7 +2,7 @@
 // the tokens themselves; changes on the receipts of the work that made them, which are kept for as long as
 // TOKENMILL_RECEIPT_DAYS says. Suspended are those whose last change is their suspension.
 import { z } from 'zod'
-import { date } from '../../job/text.ts'
+import { date } from '../../job/envelope/text.ts'
 import { column, type Definition, planner, span } from '../definition.ts'
 import { isPeriod } from '../invoice-period.ts'
 

@@ -2,7 +2,7 @@
 // anything else is left to the caller, who can repeat it under the same transaction id. It stores nothing.
 import { Buffer } from 'node:buffer'
 import { type Outbound, type OutboundAnswer, OutboundError } from '../../outbound.ts'
-import type { AReq } from '../areq.ts'
+import type { AReq } from '../areq/areq.ts'
 import { ARes, Erro } from '../messages.ts'
 import type { Answer, DirectoryServer } from '../ports.ts'
 

@@ -1,0 +1,82 @@
+// `tokenmill bin-table import FILE`: what first digits say of an issuer, from the operator's own CSV. All of the file or
+// nothing of it.
+import { createReadStream } from 'node:fs'
+import type { Command } from 'commander'
+import { readCsv } from '../../producers/rows/csv.ts'
+import { codeOf } from '../../producers/rows/file-error.ts'
+import { isRefusal, REASONS } from '../../src/errors.ts'
+import * as audits from '../../src/store/access/audits.ts'
+import type { Store } from '../../src/store/pool.ts'
+import * as binRanges from '../../src/store/token/bin-ranges.ts'
+import { BIN_COLUMNS, type BinRange, parseBinRow } from '../../src/token/bin.ts'
+import { addCommand, addFamily, type JsonOption } from '../command.ts'
+import { Stop } from '../exit.ts'
+import { openCommandStore, withSession } from '../open/open.ts'
+import { actor, print, type Terminal } from '../terminal.ts'
+
+const ROWS_PER_STATEMENT = 5_000
+const RANGES_MAX = 2_000_000
+
+export function registerBinTable(program: Command, terminal: Terminal): void {
+  const family = addFamily(program, 'bin-table', 'the BIN table: issuers by first digits')
+  addCommand(family, 'import <file>', `adds and updates ranges from a CSV (columns: ${BIN_COLUMNS.join(', ')})`).action(
+    (file: string, options: JsonOption) => importFile(terminal, file, options),
+  )
+}
+
+function importFile(terminal: Terminal, file: string, options: JsonOption): Promise<void> {
+  return withSession(terminal, async session => {
+    const ranges = await readRanges(file, session.config.localSchemes)
+    const { store } = await openCommandStore(session)
+    const written = await save(store, ranges)
+    const unchanged = ranges.length - written
+    const text = `${ranges.length} ranges read: ${written} written, ${unchanged} unchanged`
+    print(terminal, options, { ranges: ranges.length, written, unchanged }, text)
+  })
+}
+
+type NewRange = Omit<BinRange, 'id'>
+
+function save(store: Store, ranges: readonly NewRange[]): Promise<number> {
+  return store.transaction(async db => {
+    let written = 0
+    for (let at = 0; at < ranges.length; at += ROWS_PER_STATEMENT) {
+      written += await binRanges.saveAll(db, ranges.slice(at, at + ROWS_PER_STATEMENT))
+    }
+    const detail = { ranges: ranges.length, written }
+    await audits.insert(db, { actor: actor(), action: 'bin-table.import', subject: 'bin-table', detail })
+    return written
+  })
+}
+
+/** Stops at the first row that is wrong, with its line. */
+async function readRanges(file: string, localSchemes: readonly string[]): Promise<NewRange[]> {
+  const ranges = new Map<string, NewRange>()
+  let header: readonly string[] | undefined
+  try {
+    for await (const rows of readCsv(createReadStream(file) as AsyncIterable<Buffer>)) {
+      for (const { line, fields, rejected } of rows) {
+        if (rejected !== undefined) throw new Stop(`${file}, line ${line}: ${REASONS[rejected].text}`)
+        if (header === undefined) {
+          header = fields
+          continue
+        }
+        const range = parseBinRow(rowOf(header, fields), localSchemes)
+        if (isRefusal(range)) throw new Stop(`${file}, line ${line}, ${range.field}: ${REASONS[range.reason].text}`)
+        if (ranges.has(range.prefix)) throw new Stop(`${file}, line ${line}: ${range.prefix} stands there twice.`)
+        ranges.set(range.prefix, range)
+        if (ranges.size > RANGES_MAX) throw new Stop(`${file}: more than ${RANGES_MAX} ranges are not taken.`)
+      }
+    }
+  } catch (error) {
+    const code = codeOf(error)
+    if (error instanceof Stop || code === undefined) throw error
+    throw new Stop(code === 'ENOENT' ? `${file} is not there.` : `${file} can't be read (${code}).`)
+  }
+  if (ranges.size === 0) throw new Stop(`${file} holds no range; its first line names the columns.`)
+  return [...ranges.values()]
+}
+
+function rowOf(header: readonly string[], fields: readonly string[]): Record<string, string> {
+  return Object.fromEntries(header.map((name, at) => [name, fields[at] ?? '']))
+}

@@ -1,0 +1,138 @@
+// `tokenmill client key`: the keys a client signs with. At most two are active at once, so that one can take over from the
+// other; all are of the algorithm that the client was registered with.
+import { join, resolve } from 'node:path'
+import type { Command } from 'commander'
+import * as audits from '../../../src/store/access/audits.ts'
+import * as clients from '../../../src/store/access/clients.ts'
+import type { Db } from '../../../src/store/pool.ts'
+import { importPublicJwk, type Jwk, makeSigningKey } from '../../../src/vault/client-key.ts'
+import { addCommand, addFamily, type JsonOption, readMoment } from '../../command.ts'
+import { Stop } from '../../exit.ts'
+import { jsonText, writePrivate } from '../../open/key-files.ts'
+import { openCommandStore, withSession } from '../../open/open.ts'
+import { actor, facts, moment, print, type Terminal, table } from '../../terminal.ts'
+import { findClient, findLiveClient } from './find-client.ts'
+import { readJwkFile } from './jwk-file.ts'
+
+interface AddOptions extends JsonOption {
+  publicKey?: string
+  out?: string
+}
+
+interface RetireOptions extends JsonOption {
+  until: number
+}
+
+export function registerClientKey(family: Command, terminal: Terminal): void {
+  const keys = addFamily(family, 'key', 'signing keys of a client')
+  addCommand(keys, 'add <client>', 'gives a client a further signing key; at most two are active')
+    .option('--public-key <jwk file>', 'its own public key; without it a pair is made (Ed25519)')
+    .option('--out <dir>', 'where the private JWK goes (default: clients/NAME in the data directory)')
+    .action((word: string, options: AddOptions) => add(terminal, word, options))
+  addCommand(keys, 'list <client>', 'lists the keys a client ever had').action((word: string, options: JsonOption) =>
+    list(terminal, word, options),
+  )
+  addCommand(keys, 'retire <client> <kid>', 'lets a key verify until a moment, and no longer')
+    .requiredOption('--until <time>', 'such as 2030-01-31T12:00:00Z; jobs live for up to 7 days', readMoment)
+    .action((word: string, kid: string, options: RetireOptions) => retire(terminal, word, kid, options))
+  addCommand(keys, 'revoke <client> <kid>', 'ends a key for good, within 10 s on every worker').action(
+    (word: string, kid: string, options: JsonOption) => revoke(terminal, word, kid, options),
+  )
+}
+
+function add(terminal: Terminal, word: string, options: AddOptions): Promise<void> {
+  return withSession(terminal, async session => {
+    const given = options.publicKey === undefined ? undefined : await readJwkFile(options.publicKey)
+    const pair = given ? undefined : makeSigningKey()
+    const jwk = given ?? pair?.publicJwk ?? {}
+    const { kid } = importPublicJwk(jwk)
+    const { store } = await openCommandStore(session)
+    const { clientId, name } = await findLiveClient(store, word)
+    const outDir = resolve(options.out ?? join(session.config.dataDir, 'clients', name))
+    const path = join(outDir, `signing-key-${kid.slice(0, 8)}.jwk`)
+    await store.transaction(async db => {
+      await addKey(db, clientId, jwk)
+      // Last, so that a file that can't be written leaves no key that nobody has.
+      if (pair) await writePrivate(path, jsonText(pair.privateJwk.reveal()))
+    })
+    const shown = { client_id: clientId, kid, signing_key_file: pair ? path : null }
+    print(terminal, options, shown, facts({ client_id: clientId, kid, 'signing key': pair ? path : 'its own' }))
+  })
+}
+
+async function addKey(db: Db, clientId: string, publicJwk: Jwk): Promise<void> {
+  const { kid, alg } = importPublicJwk(publicJwk)
+  const client = await clients.hold(db, clientId)
+  if (client?.alg !== alg)
+    throw new Stop(`This client signs with ${client?.alg}, fixed at its registration; this key is for ${alg}.`)
+  const active = (await clients.findClientKeys(db, clientId)).filter(key => key.state === 'ACTIVE')
+  if (active.length >= clients.ACTIVE_KEYS_MAX)
+    throw new Stop(`This client has ${active.length} active keys already; retire or revoke one first.`)
+  if (!(await clients.insertKey(db, { clientId, kid, alg, publicJwk })))
+    throw new Stop('This client has or had a key of this kid; a key never comes back.')
+  await audits.insert(db, { actor: actor(), action: 'client.key.add', subject: clientId, detail: { kid } })
+}
+
+function list(terminal: Terminal, word: string, options: JsonOption): Promise<void> {
+  return withSession(terminal, async session => {
+    const { store } = await openCommandStore(session)
+    const { clientId } = await findClient(store, word)
+    const keys = await clients.findClientKeys(store, clientId)
+    const shown = keys.map(key => ({
+      client_id: clientId,
+      kid: key.kid,
+      alg: key.alg,
+      state: key.state,
+      valid_until: key.validUntil === null ? null : moment(key.validUntil),
+      created_at: moment(key.createdAt),
+    }))
+    const rows = keys.map(key => [key.kid, key.alg, key.state, moment(key.validUntil), moment(key.createdAt)])
+    print(terminal, options, shown, table(['KID', 'ALG', 'STATE', 'VALID UNTIL', 'CREATED'], rows))
+  })
+}
+
+function retire(terminal: Terminal, word: string, kid: string, options: RetireOptions): Promise<void> {
+  return change(terminal, word, kid, options, {
+    action: 'client.key.retire',
+    state: 'RETIRED',
+    until: options.until,
+    act: (db, clientId) => clients.retireKey(db, clientId, kid, options.until),
+  })
+}
+
+function revoke(terminal: Terminal, word: string, kid: string, options: JsonOption): Promise<void> {
+  return change(terminal, word, kid, options, {
+    action: 'client.key.revoke',
+    state: 'REVOKED',
+    act: (db, clientId) => clients.revokeKey(db, clientId, kid),
+  })
+}
+
+interface Change {
+  action: string
+  state: clients.ClientKey['state']
+  until?: number
+  /** False: there is no such key to change. */
+  act: (db: Db, clientId: string) => Promise<boolean>
+}
+
+function change(terminal: Terminal, word: string, kid: string, options: JsonOption, change: Change): Promise<void> {
+  return withSession(terminal, async session => {
+    const { store } = await openCommandStore(session)
+    const { clientId } = await findClient(store, word)
+    const until = change.until === undefined ? undefined : moment(change.until)
+    const detail = { kid, ...(until ? { until } : {}) }
+    await store.transaction(async db => {
+      if (!(await change.act(db, clientId)))
+        throw new Stop(`This client has no such key that could be changed; see \`tokenmill client key list ${word}\`.`)
+      await audits.insert(db, { actor: actor(), action: change.action, subject: clientId, detail })
+    })
+    const shown = { client_id: clientId, kid, state: change.state, ...(until ? { valid_until: until } : {}) }
+    print(
+      terminal,
+      options,
+      shown,
+      `${kid} is ${change.state.toLowerCase()}${until ? `; it verifies until ${until}` : ''}`,
+    )
+  })
+}

@@ -1,0 +1,22 @@
+// Which client a command's argument names.
+import * as clients from '../../../src/store/access/clients.ts'
+import type { Db } from '../../../src/store/pool.ts'
+import { Stop } from '../../exit.ts'
+import { moment } from '../../terminal.ts'
+
+/** By client id, or by a name that only one client has. Revoked ones too. */
+export async function findClient(db: Db, word: string): Promise<clients.Client> {
+  const found = await clients.findByWord(db, word)
+  const [first, ...others] = found
+  const client = found.find(({ clientId }) => clientId === word) ?? (others.length === 0 ? first : undefined)
+  if (client) return client
+  if (first) throw new Stop('Several clients have this name; give the client id.')
+  throw new Stop('There is no such client; `tokenmill client list` shows those there are.')
+}
+
+/** The same, but stops for one whose time is over. */
+export async function findLiveClient(db: Db, word: string): Promise<clients.Client> {
+  const client = await findClient(db, word)
+  if (client.revokedAt !== null) throw new Stop(`This client was revoked at ${moment(client.revokedAt)}.`)
+  return client
+}

@@ -1,0 +1,77 @@
+// `tokenmill encrypt-card`: what a card capture library does, so that curl users can try things. It needs only a public
+// key: of a client's file, or else of the store.
+import { existsSync } from 'node:fs'
+import type { Command } from 'commander'
+import { readCaptureKeys, readClientFile } from '../../producers/client-file.ts'
+import { storeMode } from '../../src/config.ts'
+import * as captureKeys from '../../src/store/access/capture-keys.ts'
+import { encryptCard, type PublicCaptureKey, readPublicCaptureKey } from '../../src/vault/encrypt.ts'
+import { addCommand, type JsonOption } from '../command.ts'
+import { EXIT, Stop } from '../exit.ts'
+import { devClientPath } from '../open/dev-client.ts'
+import { openCommandStore, type Session, withSession } from '../open/open.ts'
+import { print, readAll, say, type Terminal } from '../terminal.ts'
+
+interface Options extends JsonOption {
+  alias: string
+  withCvv?: boolean
+  client?: string
+}
+
+const CARD_BYTES_MAX = 16 * 1024
+
+export function registerEncryptCard(program: Command, terminal: Terminal): void {
+  addCommand(program, 'encrypt-card', 'card JSON on standard input → encrypted_card on standard output')
+    .requiredOption('--alias <alias>', 'the capture key to encrypt to')
+    .option('--with-cvv', 'keep the cvv (it is left out otherwise)')
+    .option('--client <file>', "take the public key from this client's file, not from the store")
+    .action((options: Options) => run(terminal, options))
+}
+
+function run(terminal: Terminal, options: Options): Promise<void> {
+  return withSession(terminal, async session => {
+    const key = await findKey(session, options)
+    if ((terminal.stdin as { isTTY?: boolean }).isTTY)
+      say(terminal, 'Card JSON, then Ctrl-D: {"cardNumber":"4111111111111111","expiryMonth":12,"expiryYear":2030}')
+    const { cvv, ...card } = parseCard(await readAll(terminal, CARD_BYTES_MAX))
+    const captured = { ...card, captureTime: card['captureTime'] ?? new Date().toISOString() }
+    if (cvv !== undefined && !options.withCvv) say(terminal, 'The cvv is left out; --with-cvv keeps it.')
+    const plain = options.withCvv && cvv !== undefined ? { ...captured, cvv } : captured
+    const encrypted = await encryptCard(plain, key)
+    print(terminal, options, { encrypted_card: encrypted, public_key_alias: key.alias }, encrypted)
+  })
+}
+
+function parseCard(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text)
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
+  } catch {
+    // Its message would quote the card.
+  }
+  throw new Stop(
+    'standard input is not a JSON object such as {"cardNumber":"…","expiryMonth":12,"expiryYear":2030}',
+    EXIT.usage,
+  )
+}
+
+async function findKey(session: Session, { alias, client }: Options): Promise<PublicCaptureKey> {
+  const { config } = session
+  const ready = devClientPath(config)
+  // The ready-made client's file answers without a database; a pure producer has nothing but its file.
+  const path = client ?? (existsSync(ready) || storeMode(config) === 'none' ? ready : undefined)
+  const near = path === undefined ? undefined : await findInFile(path, alias)
+  if (near) return near
+  if (client !== undefined || storeMode(config) === 'none')
+    throw new Stop(`${path} names no capture key of the alias ${alias}`)
+  const { store } = await openCommandStore(session)
+  const key = await captureKeys.find(store, alias)
+  if (!key) throw new Stop('There is no such capture key; `tokenmill capture-key list` shows those there are.')
+  if (key.state !== 'ACTIVE') throw new Stop(`This capture key is ${key.state.toLowerCase()}; use one that is active.`)
+  return readPublicCaptureKey(alias, key.publicKey)
+}
+
+async function findInFile(path: string, alias: string): Promise<PublicCaptureKey | undefined> {
+  const { jwe, pgp } = await readCaptureKeys(path, await readClientFile(path))
+  return [jwe, pgp].find(key => key?.alias === alias)
+}

@@ -1,0 +1,70 @@
+// `tokenmill manifest verify FILE`: holds a manifest against its signature, its results and, where it is still there, its
+// input.
+import { createPublicKey, type KeyObject } from 'node:crypto'
+import { dirname, join, resolve } from 'node:path'
+import type { Command } from 'commander'
+import { readClientFile, readSigningKey } from '../../producers/client-file.ts'
+import { verifyDetached } from '../../producers/detached.ts'
+import { CHECKS, type Verification, verifyManifest } from '../../producers/migrate/manifest.ts'
+import { ConfigError } from '../../src/config.ts'
+import type { Algorithm } from '../../src/job/envelope/signature.ts'
+import { importPublicJwk } from '../../src/vault/client-key.ts'
+import { addCommand, addFamily, type JsonOption } from '../command.ts'
+import { EXIT, Stop } from '../exit.ts'
+import { withSession } from '../open/open.ts'
+import { print, type Terminal } from '../terminal.ts'
+import { readJwkFile } from './client/jwk-file.ts'
+
+interface Options extends JsonOption {
+  client?: string
+  key?: string
+}
+
+export function registerManifest(program: Command, terminal: Terminal): void {
+  const family = addFamily(program, 'manifest', 'manifests of migrations')
+  addCommand(family, 'verify <file>', 'checks signature, digests and counts of a manifest')
+    .option('--client <file>', "the client's file whose key signed it (default: the data directory's dev-client.json)")
+    .option('--key <file>', "the client's public JWK, in place of its file")
+    .action((file: string, options: Options) => verify(terminal, file, options))
+}
+
+const SAYS: Record<(typeof CHECKS)[number], string> = {
+  signature: 'signature of the client',
+  rows: 'rows are the sum of the counts',
+  results_digest: 'digest of the results file',
+  results_counts: 'counts of the results file',
+  input_digest: 'digest of the input file',
+}
+
+function verify(terminal: Terminal, file: string, options: Options): Promise<void> {
+  return withSession(terminal, async ({ config }) => {
+    const clientFile = options.client ?? join(config.dataDir, 'dev-client.json')
+    const key = options.key === undefined ? await keyOfClient(clientFile) : await keyOfJwk(options.key)
+    const { manifest, checks, holds } = await verifyManifest(file, (bytes, jws) => verifyDetached(bytes, jws, [key]))
+    const value = { file, batch_id: manifest.batch_id, rows: manifest.rows, counts: manifest.counts, checks, holds }
+    print(terminal, options, value, textOf(checks))
+    if (!holds) throw new Stop(`${file} does not hold`, EXIT.failure)
+  })
+}
+
+function textOf(checks: Verification['checks']): string {
+  return CHECKS.map(check => `${checks[check].padEnd(6)}  ${SAYS[check]}`).join('\n')
+}
+
+interface Key {
+  kid: string
+  alg: Algorithm
+  publicKey: KeyObject
+}
+
+async function keyOfJwk(path: string): Promise<Key> {
+  const { kid, alg, key } = importPublicJwk(await readJwkFile(path))
+  return { kid, alg, publicKey: key }
+}
+
+async function keyOfClient(path: string): Promise<Key> {
+  const file = await readClientFile(path)
+  if (file.signing_key_file === null) throw new ConfigError(`${path}: signing_key_file names no file; use --key`)
+  const { kid, alg, privateKey } = await readSigningKey(resolve(dirname(path), file.signing_key_file), file.client_id)
+  return { kid, alg, publicKey: createPublicKey(privateKey) }
+}

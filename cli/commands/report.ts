@@ -1,0 +1,219 @@
+// `tokenmill report`: ask for reports, find them, take them home. Asking goes through the queue like everybody's; finding
+// and taking read the store and the place where files lie.
+import { randomUUID } from 'node:crypto'
+import { createWriteStream } from 'node:fs'
+import { rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { connect, RefusedError } from '../../producers/client.ts'
+import { readClientFile } from '../../producers/client-file.ts'
+import { signAsk } from '../../producers/envelope.ts'
+import { type ReportRequest, report } from '../../producers/report.ts'
+import { systemClock } from '../../src/clock.ts'
+import { Fault, isRefusal, REASONS } from '../../src/errors.ts'
+import { resultsQueue } from '../../src/job/catalogue.ts'
+import { receiptId } from '../../src/job/envelope/ids.ts'
+import { type FieldReason, fieldsOf } from '../../src/job/problem.ts'
+import { MIME_TYPES, type MimeType, REPORT_TYPES, type ReportType } from '../../src/job/report.ts'
+import { readReport } from '../../src/report/files/download.ts'
+import { recordOf } from '../../src/report/record.ts'
+import { isMisread } from '../../src/rsql/misread.ts'
+import * as clients from '../../src/store/access/clients.ts'
+import type { Store } from '../../src/store/pool.ts'
+import { search } from '../../src/store/report/report-search.ts'
+import * as reports from '../../src/store/report/reports.ts'
+import { addCommand, addFamily, collect, type JsonOption, readCount, readUuid } from '../command.ts'
+import { EXIT, Stop } from '../exit.ts'
+import { openCommandStore, openSession, type Session, withSession } from '../open/open.ts'
+import { openProducer, type Producing } from '../open/producer.ts'
+import { openReportFiles } from '../open/report-files.ts'
+import { moment, print, say, type Terminal, table } from '../terminal.ts'
+
+/** A report of many millions of lines, behind others that wait. */
+const WAIT_MS_MAX = 3_600_000
+const CLIENT = "the client's credentials (default: dev-client.json of the data directory)"
+
+interface RequestOptions extends JsonOption {
+  client?: string
+  type: ReportType
+  parameter?: Parameter[]
+  mime: MimeType
+  entity?: string
+  refresh?: boolean
+  wait?: boolean
+}
+
+export function registerReport(program: Command, terminal: Terminal): void {
+  const family = addFamily(program, 'report', 'reports: request, list, download')
+  addCommand(family, 'request', 'asks for a report')
+    .addOption(new Option('--type <type>', 'what to report').choices(REPORT_TYPES).makeOptionMandatory())
+    .option('--parameter <name=value>', 'a parameter of the type; may be repeated', collect(readParameter))
+    .addOption(new Option('--mime <type>', 'the format').choices(MIME_TYPES).default('text/csv'))
+    .option('--entity <uuid>', "the merchant entity (default: the client's own)", readUuid)
+    .option('--refresh', 'make it anew even if it was made before')
+    .option('--wait', 'wait until it is made')
+    .option('--client <file>', CLIENT)
+    .action((options: RequestOptions) => request(terminal, options))
+  addCommand(family, 'list', 'lists reports, newest first')
+    .option('--search <rsql>', "such as 'status==FAILED;createdOn>2030-01-31'; all of the client's own entity")
+    .option('--limit <n>', 'how many', readCount, 50)
+    .option('--client <file>', CLIENT)
+    .action((options: ListOptions) => list(terminal, options))
+  addCommand(family, 'download', 'writes the file of a report, its digest checked')
+    .argument('<uid>', 'the report', readUuid)
+    .option('--out <file>', 'where to (default: standard output)')
+    .action((uid: string, options: JsonOption & { out?: string }) => download(terminal, uid, options))
+}
+
+interface Parameter {
+  name: string
+  value: string
+}
+
+export function readParameter(text: string): Parameter {
+  const [, name, value] = /^([A-Za-z][A-Za-z0-9]{0,63})=(.*)$/s.exec(text) ?? []
+  if (name === undefined || value === undefined) throw new InvalidArgumentError('Give it as name=value.')
+  return { name, value }
+}
+
+async function request(terminal: Terminal, options: RequestOptions): Promise<void> {
+  const session = openSession(terminal)
+  try {
+    const producing = await openProducer(session, options.client, options.wait ? ['bulk'] : [])
+    const { type, parameter = [], mime, entity = producing.credentials.entityId, refresh } = options
+    const asked = {
+      report_type: type,
+      entity_id: entity,
+      parameters: Object.fromEntries(parameter.map(({ name, value }) => [name, value])),
+      mime_type: mime,
+      ...(refresh ? { refresh } : {}),
+    }
+    await (options.wait
+      ? requestAndWait(session, producing, asked, options)
+      : send(terminal, producing, asked, options))
+  } finally {
+    await session.lifetime.close()
+  }
+}
+
+/** The answer goes to the client's own results queue, which somebody else reads. */
+async function send(
+  terminal: Terminal,
+  { queues, credentials }: Producing,
+  asked: ReportRequest,
+  options: JsonOption,
+): Promise<void> {
+  const jti = randomUUID()
+  const ask = report(asked)
+  const signed = isRefusal(ask) ? ask : await signAsk(credentials, ask, { jti }, systemClock())
+  if (isRefusal(signed)) throw new Stop(fieldsText(fieldsOf(signed)), EXIT.usage)
+  await queues.add('report', { id: signed.id, data: signed.data })
+  const reportUid = receiptId(credentials.signingKey.clientId, jti)
+  print(terminal, options, { reportUid, status: 'INITIATED' }, reportUid)
+}
+
+async function requestAndWait(
+  { terminal, config, log }: Session,
+  { queues, credentials }: Producing,
+  asked: ReportRequest,
+  options: JsonOption,
+): Promise<void> {
+  const replyTo = `report${randomUUID().replaceAll('-', '').slice(0, 16)}`
+  const client = await connect({ queues, credentials, replyTo, log, resendMs: config.resendMs })
+  try {
+    const { record, error } = await client.call('report', asked, { timeoutMs: WAIT_MS_MAX })
+    if (error) {
+      if (options.json) print(terminal, options, { error }, '')
+      const wrong = Object.entries(error.details ?? {}).map(([field, { message }]) => `${optionOf(field)}: ${message}`)
+      throw new Stop(wrong.join('; ') || error.message, error.code === 400 ? EXIT.usage : EXIT.failure)
+    }
+    print(terminal, options, record, `${record?.['reportUid']}\n${record?.['fileName']}`)
+    if (!options.json)
+      say(terminal, `Take it home: tokenmill report download ${record?.['reportUid']} --out ${record?.['fileName']}`)
+  } catch (thrown) {
+    throw thrown instanceof RefusedError ? new Stop(fieldsText(fieldsOf(thrown.refusal)), EXIT.usage) : thrown
+  } finally {
+    await client.close()
+    await queues.obliterate(resultsQueue(client.clientId, replyTo)).catch(() => {})
+  }
+}
+
+/** As it is given on the command line. */
+const optionOf = (field: string): string => field.replace(/^body\.parameters\./, '--parameter ')
+
+const fieldsText = (fields: FieldReason[]): string =>
+  fields.map(({ field, reason }) => `${optionOf(field)}: ${REASONS[reason].text}`).join('; ')
+
+interface ListOptions extends JsonOption {
+  limit: number
+  search?: string
+  client?: string
+}
+
+/** As the client of the credentials sees them: its own entity's, or those that the expression names. */
+async function entitiesOf(session: Session, store: Store, file: string | undefined): Promise<string[]> {
+  const { client_id: clientId } = await readClientFile(file ?? join(session.config.dataDir, 'dev-client.json'))
+  const client = await clients.find(store, clientId)
+  if (!client) throw new Stop('The client of these credentials is not known here.')
+  return client.entities
+}
+
+function list(terminal: Terminal, options: ListOptions): Promise<void> {
+  return withSession(terminal, async session => {
+    const { store } = await openCommandStore(session)
+    const { search: expression, limit, client } = options
+    const page = await search(store, {
+      entities: await entitiesOf(session, store, client),
+      search: expression,
+      pageNumber: 1,
+      pageSize: limit,
+      orderBy: 'DESC',
+      orderCriteria: 'createdOn',
+    })
+    if (isMisread(page)) throw new Stop(page.message, EXIT.usage)
+    const found = page.reports
+    const rows = found.map(each => [
+      each.reportUid,
+      each.reportType,
+      each.mimeType,
+      each.status,
+      each.reportEntityUid,
+      moment(each.createdOn),
+    ])
+    const text = table(['REPORT', 'TYPE', 'FORMAT', 'STATUS', 'ENTITY', 'CREATED'], rows)
+    if (page.totals > found.length) say(terminal, `${found.length} of ${page.totals}; --limit shows more.`)
+    print(terminal, options, { totals: page.totals, reports: found.map(recordOf) }, text)
+  })
+}
+
+function download(terminal: Terminal, uid: string, options: JsonOption & { out?: string }): Promise<void> {
+  return withSession(terminal, async session => {
+    const { store } = await openCommandStore(session)
+    const found = await reports.find(store, uid)
+    if (!found) throw new Stop('There is no such report; `tokenmill report list` shows those there are.')
+    const { status, storageKey, bytes, sha256 } = found
+    if (status !== 'SUCCESSFUL' || storageKey === null || bytes === null || sha256 === null)
+      throw new Stop(`This report is ${status}${found.failureReason ? `: ${found.failureReason}` : ''}.`)
+    const file = await readReport(openReportFiles(session), { storageKey, bytes, sha256 })
+    if (!file) throw new Stop('The file of this report is not where REPORTS_URL says.')
+    if (options.out === undefined) return pipeline(file, terminal.stdout, { end: false })
+    await writeWhole(file, options.out)
+    say(terminal, `${options.out}: ${bytes} bytes, SHA-256 ${sha256}`)
+    if (options.json) print(terminal, options, recordOf(found), '')
+  })
+}
+
+/** Under its name only once all of it is there. */
+async function writeWhole(file: Readable, path: string): Promise<void> {
+  const part = `${path}.part`
+  try {
+    await pipeline(file, createWriteStream(part, { mode: 0o600, flush: true }))
+    await rename(part, path)
+  } catch (error) {
+    await rm(part, { force: true })
+    const code = (error as NodeJS.ErrnoException).code
+    throw error instanceof Fault ? error : new Stop(`${path} can't be written (${code}).`)
+  }
+}

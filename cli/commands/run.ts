@@ -1,0 +1,179 @@
+// The long-running roles: `start` (all of them in the foreground), `gateway`, `three-ds`, `workers` and `scheduler`.
+import { type Command, InvalidArgumentError } from 'commander'
+import type { ClientFile } from '../../producers/client-file.ts'
+import { systemClock } from '../../src/clock.ts'
+import { KINDS, type Kind } from '../../src/job/catalogue.ts'
+import { untilSignal } from '../../src/lifetime.ts'
+import { openMetrics } from '../../src/metrics.ts'
+import { openOps } from '../../src/ops.ts'
+import { measureQueues } from '../../workers/process/gauges.ts'
+import { startHousekeeping } from '../../workers/process/housekeeping.ts'
+import { supervise, WorkerEnded } from '../../workers/process/supervise.ts'
+import { readCount } from '../command.ts'
+import { Stop } from '../exit.ts'
+import { ensureDevClient } from '../open/dev-client.ts'
+import { openCommandStore, openQueues, openSession, openVault, type Session } from '../open/open.ts'
+import { baseUrlOf } from '../open/register-client.ts'
+import { openReportFiles } from '../open/report-files.ts'
+import { serveGateway } from '../process/gateway.ts'
+import { forkHttp, tellParent } from '../process/http-process.ts'
+import { WORKER_SCRIPT } from '../process/local-workers.ts'
+import { SCHEDULE_LISTENERS, startSchedule } from '../process/scheduler.ts'
+import { serveThreeDs } from '../process/three-ds.ts'
+import { say, type Terminal } from '../terminal.ts'
+
+interface WorkersOptions {
+  kinds?: Kind[]
+  concurrency?: number
+}
+
+export function registerRun(program: Command, terminal: Terminal): void {
+  program
+    .command('start')
+    .description('every role in the foreground; with neither URL set, on the embedded engine')
+    .action(() => runRole(terminal, 'start', start))
+  program
+    .command('gateway')
+    .description('the HTTP interface; settings name its address, time-outs and certificates')
+    .action(() =>
+      runRole(terminal, 'gateway', async session => {
+        tellParent(await serveGateway(session))
+        return undefined
+      }),
+    )
+  program
+    .command('three-ds')
+    .description('the 3-D Secure service over HTTP; the only HTTP role with the key-encryption key')
+    .action(() =>
+      runRole(terminal, 'three-ds', async session => {
+        tellParent(await serveThreeDs(session))
+        return undefined
+      }),
+    )
+  program
+    .command('workers')
+    .description('worker processes: one for interactive kinds, one per core for bulk kinds')
+    .option('--kinds <list>', 'only these kinds, comma-separated', readKinds)
+    .option('--concurrency <n>', 'jobs at once, per kind and process', readCount)
+    .action((options: WorkersOptions) => runRole(terminal, 'workers', session => work(session, options)))
+  program
+    .command('scheduler')
+    .description('what is done by the clock: nightly reports, tokens whose date has passed, retention, the failed set')
+    .action(() =>
+      runRole(terminal, 'scheduler', async session => {
+        await schedule(session)
+        return undefined
+      }),
+    )
+}
+
+function readKinds(text: string): Kind[] {
+  const named = text.split(',')
+  const unknown = named.find(kind => !(KINDS as readonly string[]).includes(kind))
+  if (unknown !== undefined) throw new InvalidArgumentError(`Kinds are ${KINDS.join(', ')}.`)
+  return named as Kind[]
+}
+
+/** Something that may end by itself. */
+interface Running {
+  failed: Promise<Stop>
+}
+
+/** Opens, runs until a signal or its own end, closes in reverse. */
+async function runRole(
+  terminal: Terminal,
+  role: string,
+  run: (session: Session) => Promise<Running | undefined>,
+): Promise<void> {
+  const session = openSession(terminal, role)
+  try {
+    const running = await run(session)
+    const end = await Promise.race([untilSignal(), ...(running ? [running.failed] : [])])
+    if (end instanceof Stop) throw end
+    session.log.info({ signal: end }, 'closing')
+  } finally {
+    await session.lifetime.close()
+  }
+}
+
+async function start(session: Session): Promise<Running> {
+  const { terminal, config } = session
+  const { database } = await openVault(session)
+  const dev = database.embedded ? await ensureDevClient(session) : undefined
+  if (dev?.made) say(terminal, `A client to try things with: ${dev.path}`)
+  const working = await work(session, {})
+  await schedule(session)
+  const [httpPort, threeDsPort] = await Promise.all([forkHttp(session, 'gateway'), forkHttp(session, 'three-ds')])
+  const address = baseUrlOf({ ...config, httpPort })
+  const engine = config.redisUrls ? 'Redis' : 'PostgreSQL'
+  say(terminal, `tokenmill runs: gateway, 3-D Secure, workers and scheduler, queues on ${engine}. Ctrl-C ends it.`)
+  say(terminal, `It serves ${address} (documentation: ${address.replace(/\/oidc$/, '/docs')}).`)
+  say(terminal, `3-D Secure is at ${baseUrlOf({ ...config, httpPort: threeDsPort })}/3ds-service.`)
+  if (!dev) return working
+  say(terminal, 'Try, in another terminal in this folder:')
+  say(terminal, "  printf 'card_number,expiry\\n4111111111111111,12/30\\n' > try.csv && npx tokenmill migrate try.csv")
+  const line = createLine(dev.file, address)
+  if (line !== undefined) say(terminal, `  ${line}`)
+  return working
+}
+
+/** A token of a card, made with curl; undefined where the client's file lacks what that needs. */
+function createLine({ user_id, api_key, token_scope, capture_keys }: ClientFile, address: string): string | undefined {
+  const alias = capture_keys.jwe?.alias ?? capture_keys.pgp?.alias
+  if (api_key === undefined || token_scope === undefined || alias === undefined) return undefined
+  return [
+    `echo '{"cardNumber":"5555555555554444","expiryMonth":12,"expiryYear":2030}'`,
+    `npx tokenmill encrypt-card --alias ${alias} --json`,
+    `sed '1s/{/{"token_scope":"${token_scope}",/'`,
+    `curl -sS -u ${user_id}:${api_key} -X PUT -H 'content-type: application/json' --data-binary @- ${address}/api/v2/card`,
+  ].join(' | ')
+}
+
+async function work(session: Session, { kinds, concurrency }: WorkersOptions): Promise<Running> {
+  const { log, lifetime, config, terminal } = session
+  // Said here once, in one line, instead of by every child.
+  await openVault(session)
+  const workers = supervise({
+    log,
+    kinds,
+    concurrency,
+    processes: config.processes,
+    script: WORKER_SCRIPT,
+    env: terminal.env,
+  })
+  lifetime.onClose('workers', () => workers.close())
+  await workers.ready.catch(error => {
+    throw error instanceof WorkerEnded
+      ? new Stop('a worker process could not start; its line above says why', error.code)
+      : error
+  })
+  const why = 'a worker process ended and could not be started again; its line above says why'
+  return { failed: workers.ended.then(code => new Stop(why, code)) }
+}
+
+async function schedule(session: Session): Promise<void> {
+  const { log, lifetime, config } = session
+  const { store, database } = await openCommandStore(session)
+  const queues = await openQueues(session, database, SCHEDULE_LISTENERS)
+  const deps = { store, queues, log, clock: systemClock, files: openReportFiles(session) }
+  lifetime.onClose('housekeeping', startHousekeeping(deps, config))
+  const metrics = openMetrics('scheduler')
+  metrics.collectProcess()
+  await startSchedule(session, { ...deps, metrics })
+  const ops = await openOps({
+    host: config.httpHost,
+    port: config.metricsPort ?? 9464,
+    metrics,
+    notReady: async () => {
+      const asked = await Promise.allSettled([store.query({ text: 'select 1' }), queues.ping()])
+      return asked.flatMap((one, index) =>
+        one.status === 'rejected'
+          ? [index === 0 ? 'the store does not answer' : 'the queue server does not answer']
+          : [],
+      )
+    },
+    collect: measureQueues({ ...deps, metrics }, KINDS),
+  })
+  lifetime.onClose('ops', ops.close)
+  log.info({ opsPort: ops.port }, 'scheduling')
+}

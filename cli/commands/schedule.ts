@@ -1,0 +1,186 @@
+// `tokenmill schedule`: which reports are made every night, and what came of the last nights. The scheduler's process
+// makes them; this only says what is wanted.
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { readClientFile } from '../../producers/client-file.ts'
+import { dateOf, nextDue } from '../../producers/schedule/business-dates.ts'
+import { type Parameters, parametersOf } from '../../producers/schedule/parameters.ts'
+import { isZone } from '../../producers/schedule/zone-time.ts'
+import { systemClock } from '../../src/clock.ts'
+import { isRefusal, REASONS } from '../../src/errors.ts'
+import { fieldsOf } from '../../src/job/problem.ts'
+import { MIME_TYPES, type MimeType, REPORT_TYPES, type ReportType } from '../../src/job/report.ts'
+import { definitionOf } from '../../src/report/definitions.ts'
+import * as audits from '../../src/store/access/audits.ts'
+import type { Client } from '../../src/store/access/clients.ts'
+import type { Db } from '../../src/store/pool.ts'
+import * as runs from '../../src/store/report/schedule-runs.ts'
+import * as schedules from '../../src/store/report/schedules.ts'
+import { addCommand, addFamily, collect, type JsonOption, readUuid } from '../command.ts'
+import { EXIT, Stop } from '../exit.ts'
+import { openCommandStore, withSession } from '../open/open.ts'
+import { actor, facts, moment, print, type Terminal, table } from '../terminal.ts'
+import { findLiveClient } from './client/find-client.ts'
+import { readParameter } from './report.ts'
+
+interface AddOptions extends JsonOption {
+  type: ReportType
+  entity?: string
+  allEntities?: boolean
+  time: string
+  zone: string
+  mime: MimeType
+  parameter?: { name: string; value: string }[]
+  client?: string
+}
+
+const RUNS_SHOWN = 7
+
+export function registerSchedule(program: Command, terminal: Terminal): void {
+  const family = addFamily(program, 'schedule', 'reports that are made every night: add, list, remove')
+  addCommand(family, 'add', 'has a report made every night, of the day before')
+    .addOption(new Option('--type <type>', 'what to report').choices(REPORT_TYPES).makeOptionMandatory())
+    .option('--entity <uuid>', "the merchant entity (default: the client's own)", readUuid)
+    .addOption(
+      new Option('--all-entities', 'one report for each entity that the client has by then').conflicts('entity'),
+    )
+    .requiredOption('--time <HH:MM>', 'when, on the clock of the zone', readTime)
+    .option('--zone <zone>', 'the time zone, as Europe/Berlin', readZone, 'UTC')
+    .addOption(new Option('--mime <type>', 'the format').choices(MIME_TYPES).default('text/csv'))
+    .option('--parameter <name=value>', 'a further parameter of the type; may be repeated', collect(readParameter))
+    .option('--client <client>', 'on whose behalf: id, name or file (default: dev-client.json of the data directory)')
+    .action((options: AddOptions) => add(terminal, options))
+  addCommand(family, 'list', 'lists what is scheduled, and the last runs of each').action((options: JsonOption) =>
+    list(terminal, options),
+  )
+  addCommand(family, 'remove', 'ends a schedule; reports that were made stay')
+    .argument('<id>', 'the schedule', readUuid)
+    .action((id: string, options: JsonOption) => remove(terminal, id, options))
+}
+
+function readTime(text: string): string {
+  if (!/^([01]\d|2[0-3]):[0-5]\d$/.test(text)) throw new InvalidArgumentError('Give it as HH:MM, 00:00 to 23:59.')
+  return text
+}
+
+function readZone(text: string): string {
+  // An offset has no summer: who means a place should name it.
+  if (!/^[A-Z]/i.test(text) || !isZone(text))
+    throw new InvalidArgumentError('It is not a time zone such as Europe/Berlin.')
+  return text
+}
+
+function add(terminal: Terminal, options: AddOptions): Promise<void> {
+  return withSession(terminal, async session => {
+    const { store } = await openCommandStore(session)
+    const owner = await ownerOf(store, options.client ?? join(session.config.dataDir, 'dev-client.json'))
+    const { type, time, zone, mime } = options
+    const parameters = checkedParameters(type, options.parameter ?? [])
+    const schedule: schedules.NewSchedule = {
+      scheduleId: randomUUID(),
+      clientId: owner.clientId,
+      reportType: type,
+      entityId: options.allEntities ? null : (options.entity ?? owner.entities[0] ?? null),
+      mimeType: mime,
+      parameters,
+      time,
+      zone,
+    }
+    if (schedule.entityId !== null && !owner.entities.includes(schedule.entityId))
+      throw new Stop('The client does not act for this entity.', EXIT.usage)
+    if (!owner.roles.includes('REPORT_REQUEST')) throw new Stop('The client lacks the role REPORT_REQUEST.', EXIT.usage)
+    await store.transaction(async db => {
+      await schedules.insert(db, schedule)
+      const { scheduleId, ...detail } = schedule
+      await audits.insert(db, { actor: actor(), action: 'schedule.add', subject: scheduleId, detail })
+    })
+    const { dueAt, businessDate } = nextDue(schedule, systemClock())
+    const shown = { schedule_id: schedule.scheduleId, next_due: moment(dueAt), next_date: businessDate }
+    print(
+      terminal,
+      options,
+      shown,
+      facts({ schedule_id: schedule.scheduleId, next: `${moment(dueAt)} (${businessDate})` }),
+    )
+  })
+}
+
+async function ownerOf(db: Db, word: string): Promise<Client> {
+  const file = word.endsWith('.json') ? await readClientFile(word) : undefined
+  return findLiveClient(db, file?.client_id ?? word)
+}
+
+/** What the schedule says beside the date. Anything that its type won't take is refused now, not at night. */
+function checkedParameters(type: ReportType, given: { name: string; value: string }[]): Parameters {
+  const parameters = Object.fromEntries(given.map(({ name, value }) => [name, value]))
+  const asked = parametersOf(type, dateOf(systemClock()), parameters)
+  const definition = definitionOf(type)
+  if (!asked || !definition) throw new Stop(`${type} is not a report of a day, so it can't be scheduled.`, EXIT.usage)
+  const plan = definition.plan(asked)
+  if (!isRefusal(plan)) return parameters
+  const wrong = fieldsOf(plan).map(({ field, reason }) => `${field}: ${REASONS[reason].text}`)
+  throw new Stop(wrong.join('; '), EXIT.usage)
+}
+
+function list(terminal: Terminal, options: JsonOption): Promise<void> {
+  return withSession(terminal, async session => {
+    const { store } = await openCommandStore(session)
+    const found = await schedules.list(store)
+    const shown = await Promise.all(
+      found.map(async schedule => ({ schedule, latest: await runs.listOf(store, schedule.scheduleId, RUNS_SHOWN) })),
+    )
+    const now = systemClock()
+    const rows = shown.map(({ schedule, latest: [last] }) => [
+      schedule.scheduleId,
+      schedule.kind === 'report' ? schedule.reportType : 'token expiry',
+      schedule.kind === 'report' ? (schedule.entityId ?? 'all') : '-',
+      `${schedule.time} ${schedule.zone}`,
+      moment(nextDue(schedule, now).dueAt),
+      last
+        ? [last.businessDate, last.state, last.reason, last.lateAt !== null && 'late'].filter(Boolean).join(' ')
+        : '-',
+    ])
+    const value = shown.map(({ schedule, latest }) => ({
+      ...shownSchedule(schedule),
+      next_due: moment(nextDue(schedule, now).dueAt),
+      runs: latest.map(shownRun),
+    }))
+    print(terminal, options, value, table(['SCHEDULE', 'WHAT', 'ENTITY', 'TIME', 'NEXT', 'LAST'], rows))
+  })
+}
+
+function shownSchedule(schedule: schedules.Schedule): Record<string, unknown> {
+  const { scheduleId, kind, time, zone, createdAt } = schedule
+  const common = { schedule_id: scheduleId, kind, time, zone, created_at: moment(createdAt) }
+  if (schedule.kind !== 'report') return common
+  const { clientId, reportType, entityId, mimeType, parameters } = schedule
+  const what = { report_type: reportType, entity_id: entityId ?? 'all', mime_type: mimeType, parameters }
+  return { ...common, client_id: clientId, ...what }
+}
+
+function shownRun(run: runs.Run): Record<string, unknown> {
+  return {
+    date: run.businessDate,
+    ...(run.entityId === runs.NO_ENTITY ? {} : { entity_id: run.entityId }),
+    state: run.state,
+    due_at: moment(run.dueAt),
+    ended_at: run.endedAt === null ? undefined : moment(run.endedAt),
+    late: run.lateAt !== null,
+    report_uid: run.reportUid ?? undefined,
+    tokens: run.tokens ?? undefined,
+    reason: run.reason ?? undefined,
+  }
+}
+
+function remove(terminal: Terminal, scheduleId: string, options: JsonOption): Promise<void> {
+  return withSession(terminal, async session => {
+    const { store } = await openCommandStore(session)
+    await store.transaction(async db => {
+      if (!(await schedules.remove(db, scheduleId)))
+        throw new Stop('There is no such schedule of reports; `tokenmill schedule list` shows those there are.')
+      await audits.insert(db, { actor: actor(), action: 'schedule.remove', subject: scheduleId })
+    })
+    print(terminal, options, { schedule_id: scheduleId, removed: true }, `${scheduleId} is removed`)
+  })
+}

@@ -1,0 +1,39 @@
+// `tokenmill schema upgrade`: the deploy step. What it makes is upgrade.ts.
+import type { Command } from 'commander'
+import { addCommand, addFamily, type JsonOption } from '../command.ts'
+import { ensureDevClient } from '../open/dev-client.ts'
+import { openDatabase, withSession } from '../open/open.ts'
+import { upgrade } from '../open/upgrade.ts'
+import { print, say, type Terminal } from '../terminal.ts'
+
+interface Options extends JsonOption {
+  makeKek?: string
+}
+
+export function registerSchema(program: Command, terminal: Terminal): void {
+  const family = addFamily(program, 'schema', 'the database')
+  addCommand(family, 'upgrade', 'brings the database up to date and makes what is absent; again, it changes nothing')
+    .option('--make-kek <file>', 'make the key-encryption key in this file, if the database has none yet')
+    .action((options: Options) => run(terminal, options))
+}
+
+function run(terminal: Terminal, options: Options): Promise<void> {
+  return withSession(terminal, async session => {
+    const database = await openDatabase(session)
+    const upgraded = await upgrade({ config: session.config, database, makeKek: options.makeKek })
+    const upgradedConfig = { ...session.config, kekFile: upgraded.kekFile }
+    const dev = database.embedded ? await ensureDevClient({ ...session, config: upgradedConfig }) : undefined
+    const files = [...upgraded.files, ...(dev?.made ? [dev.path] : [])]
+    const value = {
+      migrations: upgraded.migrations,
+      installation_id: upgraded.installationId,
+      kek_id: upgraded.kekId,
+      kek_file: upgraded.kekFile,
+      files,
+    }
+    const lines = [...upgraded.migrations.map(name => `migrated  ${name}`), ...files.map(path => `made      ${path}`)]
+    print(terminal, options, value, lines.join('\n') || 'up to date')
+    if (upgraded.files.includes(upgraded.kekFile) && options.makeKek !== undefined)
+      say(terminal, `Keep ${upgraded.kekFile} apart from the database, back it up, and set TOKENMILL_KEK_FILE to it.`)
+  })
+}

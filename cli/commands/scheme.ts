@@ -1,0 +1,56 @@
+// `tokenmill scheme`: scheme tokens as the operator sees them, above all those that a network has yet to hear of.
+// Nothing is asked of a network here.
+import type { Command } from 'commander'
+import * as schemeIntents from '../../src/store/provider/scheme-intents.ts'
+import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
+import { formatReuseToken } from '../../src/token/token.ts'
+import { addCommand, addFamily, type JsonOption, readCount } from '../command.ts'
+import { openCommandStore, withSession } from '../open/open.ts'
+import { moment, print, say, type Terminal, table } from '../terminal.ts'
+
+interface ListOptions extends JsonOption {
+  open?: boolean
+  limit: number
+}
+
+export function registerScheme(program: Command, terminal: Terminal): void {
+  const family = addFamily(program, 'scheme', 'scheme tokens, and what is open between store and networks')
+  addCommand(family, 'list', 'lists scheme tokens, the last changed first')
+    .option('--open', 'only what a network has yet to be asked or told, oldest first')
+    .option('--limit <n>', 'at most so many', readCount, 200)
+    .action((options: ListOptions) => list(terminal, options))
+}
+
+function list(terminal: Terminal, options: ListOptions): Promise<void> {
+  return withSession(terminal, async session => {
+    const { store } = await openCommandStore(session)
+    const found = await (options.open ? schemeTokens.listOpen : schemeTokens.listLatest)(store, options.limit)
+    const shown = found.map(row => ({
+      // A third party's reference is the reuse token.
+      reuse_token: row.thirdParty ? row.reference : formatReuseToken(row.tokenId),
+      provision: row.provisionId,
+      network: row.provider,
+      state: row.state,
+      open: openOf(row) ?? null,
+      attempts: row.attempts,
+      next_at: row.dueAt === null ? null : moment(row.dueAt),
+      since: moment(row.retiredAt ?? row.updatedAt),
+    }))
+    const rows = shown.map(row => [
+      ...[row.reuse_token ?? '-', row.provision, row.network, row.state, row.open ?? '-', String(row.attempts)],
+      ...[row.next_at ?? '-', row.since],
+    ])
+    const headings = ['REUSE_TOKEN', 'PROVISION', 'NETWORK', 'STATE', 'OPEN', 'ATTEMPTS', 'NEXT', 'SINCE']
+    print(terminal, options, shown, table(headings, rows))
+    const owed = await schemeIntents.countOwed(store)
+    if (owed.rows > 0) say(terminal, `tokenmill: ${owed.rows} reversals are under way`)
+  })
+}
+
+/** What is to be done about it, in a word. */
+function openOf({ retiredAt, state, dueAt }: schemeTokens.StoredScheme): string | undefined {
+  if (state === 'DELETED' || state === 'VOID') return undefined
+  if (retiredAt !== null) return 'delete'
+  if (state === 'PENDING') return 'provision'
+  return dueAt === null ? undefined : 'ask'
+}

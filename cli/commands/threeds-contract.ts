@@ -1,0 +1,169 @@
+// `tokenmill threeds-contract`: for whom 3-D Secure authentications are asked, and of which directory server.
+import { randomUUID } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import type { Command } from 'commander'
+import { ConfigError } from '../../src/config.ts'
+import { isRefusal, REASONS } from '../../src/errors.ts'
+import { parse } from '../../src/job/refusal.ts'
+import { Secret } from '../../src/secret.ts'
+import * as audits from '../../src/store/access/audits.ts'
+import * as contracts from '../../src/store/three-ds/three-ds-contracts.ts'
+import { ContractTerms } from '../../src/three-ds/contract.ts'
+import { makeJwtKey, readJwtKey } from '../../src/vault/three-ds-jwt.ts'
+import { addCommand, addFamily, type JsonOption, readUuid } from '../command.ts'
+import { EXIT, Stop } from '../exit.ts'
+import { openCommandStore, openVault, withSession } from '../open/open.ts'
+import { actor, facts, moment, print, type Terminal, table } from '../terminal.ts'
+
+interface AddOptions extends JsonOption {
+  entity: string
+  directoryServer: string
+  acquirerBin: string
+  acquirerMerchantId: string
+  mcc: string
+  country: string
+  merchantName?: string
+  requestorUrl: string
+  requestorId?: string
+  requestorName?: string
+  notificationUrl: string
+  issuer?: string
+  orgUnitId?: string
+  jwtKey?: string
+}
+
+export function registerThreeDsContract(program: Command, terminal: Terminal): void {
+  const family = addFamily(program, 'threeds-contract', '3-D Secure contracts')
+  addCommand(family, 'add', 'makes a contract and prints its id')
+    .argument('<name>', 'a name of its own within the entity')
+    .requiredOption('--entity <uuid>', 'the merchant entity it belongs to', readUuid)
+    .requiredOption('--directory-server <url>', 'where authentication requests are sent')
+    .requiredOption('--acquirer-bin <digits>', 'of the acquirer, up to 11 digits')
+    .requiredOption('--acquirer-merchant-id <id>', 'as the acquirer knows the merchant')
+    .requiredOption('--mcc <digits>', 'merchant category code, 4 digits')
+    .requiredOption('--country <code>', "the merchant's, ISO 3166-1 alpha-2 or alpha-3")
+    .requiredOption('--requestor-url <url>', "the shop's address")
+    .requiredOption('--notification-url <url>', 'where browsers return to from a challenge')
+    .option('--merchant-name <name>', 'as cardholders read it (default: the name)')
+    .option('--requestor-id <id>', 'as the directory server gave it out (default: the contract id, cut)')
+    .option('--requestor-name <name>', '(default: the merchant name)')
+    .option('--issuer <id>', '`iss` of JWTs (default: the contract id)')
+    .option('--org-unit-id <id>', '`OrgUnitId` of JWTs (default: the entity)')
+    .option('--jwt-key <file>', 'the HS256 key, base64 or hex; without, one is made')
+    .action((name: string, options: AddOptions) => add(terminal, name, options))
+  addCommand(family, 'list', 'lists contracts')
+    .option('--entity <uuid>', 'only those of this entity', readUuid)
+    .action((options: JsonOption & { entity?: string }) => list(terminal, options))
+}
+
+function termsOf(contractId: string, name: string, options: AddOptions): ContractTerms {
+  const merchantName = options.merchantName ?? name
+  const given = {
+    name,
+    entityId: options.entity,
+    directoryUrl: options.directoryServer,
+    acquirerBin: options.acquirerBin,
+    acquirerMerchantId: options.acquirerMerchantId,
+    mcc: options.mcc,
+    merchantCountry: options.country.toUpperCase(),
+    merchantName,
+    requestorUrl: options.requestorUrl,
+    notificationUrl: options.notificationUrl,
+    requestorId: options.requestorId ?? contractId.replaceAll('-', ''),
+    requestorName: options.requestorName ?? merchantName,
+    issuer: options.issuer ?? contractId,
+    orgUnitId: options.orgUnitId ?? options.entity,
+  }
+  const parsed = parse(ContractTerms, given, 'contract')
+  if (!isRefusal(parsed)) return parsed.value
+  throw new Stop(
+    `${WORDS[parsed.field.slice('contract.'.length)] ?? parsed.field}: ${REASONS[parsed.reason].text}`,
+    EXIT.usage,
+  )
+}
+
+/** Term → what it is called on the command line. */
+const WORDS: Readonly<Record<string, string>> = {
+  name: 'the name',
+  directoryUrl: '--directory-server',
+  acquirerBin: '--acquirer-bin',
+  acquirerMerchantId: '--acquirer-merchant-id',
+  mcc: '--mcc',
+  merchantCountry: '--country',
+  merchantName: '--merchant-name',
+  requestorUrl: '--requestor-url',
+  notificationUrl: '--notification-url',
+  requestorId: '--requestor-id',
+  requestorName: '--requestor-name',
+  issuer: '--issuer',
+  orgUnitId: '--org-unit-id',
+}
+
+function add(terminal: Terminal, name: string, options: AddOptions): Promise<void> {
+  const contractId = randomUUID()
+  const terms = termsOf(contractId, name, options)
+  return withSession(terminal, async session => {
+    const key = options.jwtKey === undefined ? makeJwtKey() : await readKeyFile(options.jwtKey)
+    const { store, ring } = await openVault(session)
+    await store.transaction(async db => {
+      if (!(await contracts.insert(db, ring, { ...terms, contractId, key })))
+        throw new Stop(`This entity has a contract of the name ${name} already.`)
+      const detail = { entity_id: terms.entityId, name, key_imported: options.jwtKey !== undefined }
+      await audits.insert(db, { actor: actor(), action: 'threeds-contract.add', subject: contractId, detail })
+    })
+    print(
+      terminal,
+      options,
+      { threeds_contract_id: contractId, ...shown(terms) },
+      facts({ threeds_contract_id: contractId }),
+    )
+  })
+}
+
+async function readKeyFile(path: string): Promise<Secret<Buffer>> {
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw new Stop(
+      error.code === 'ENOENT' ? `${path} is not there` : `${path} can't be read (${error.code})`,
+      EXIT.usage,
+    )
+  })
+  try {
+    return readJwtKey(new Secret(text))
+  } catch (error) {
+    if (error instanceof ConfigError) throw new Stop(`${path}: ${error.message}`, EXIT.usage)
+    throw error
+  }
+}
+
+function list(terminal: Terminal, options: JsonOption & { entity?: string }): Promise<void> {
+  return withSession(terminal, async session => {
+    const { store } = await openCommandStore(session)
+    const found = await contracts.list(store, options.entity ?? null)
+    const rows = found.map(one => [one.contractId, one.name, one.entityId, one.directoryUrl, moment(one.createdAt)])
+    const values = found.map(one => ({
+      threeds_contract_id: one.contractId,
+      ...shown(one),
+      created_at: moment(one.createdAt),
+    }))
+    print(terminal, options, values, table(['CONTRACT', 'NAME', 'ENTITY', 'DIRECTORY SERVER', 'CREATED'], rows))
+  })
+}
+
+function shown(terms: ContractTerms) {
+  return {
+    name: terms.name,
+    entity_id: terms.entityId,
+    directory_server: terms.directoryUrl,
+    acquirer_bin: terms.acquirerBin,
+    acquirer_merchant_id: terms.acquirerMerchantId,
+    mcc: terms.mcc,
+    country: terms.merchantCountry,
+    merchant_name: terms.merchantName,
+    requestor_url: terms.requestorUrl,
+    requestor_id: terms.requestorId,
+    requestor_name: terms.requestorName,
+    notification_url: terms.notificationUrl,
+    issuer: terms.issuer,
+    org_unit_id: terms.orgUnitId,
+  }
+}

@@ -1,0 +1,109 @@
+// The queues as an AsyncAPI 3 document, seen from tokenmill: it receives jobs and sends results. It says which queues
+// there are and what lies in them; the rules of the envelope are in docs/upstream.md.
+import { CATALOGUE, KINDS, type Kind } from '../../src/job/catalogue.ts'
+import { REQUEST_TEXTS } from './schema.ts'
+
+const VERSION = '1.0.0'
+
+const reference = (path: string) => ({ $ref: path })
+
+export function asyncApi(): object {
+  return {
+    asyncapi: '3.0.0',
+    info: {
+      title: 'tokenmill',
+      version: VERSION,
+      description:
+        'Card-token work through queues. Each channel is a BullMQ queue under the key prefix of the installation; a job is named as its queue.',
+    },
+    defaultContentType: 'application/json',
+    servers: {
+      queues: {
+        host: '{host}',
+        protocol: 'redis',
+        description: 'Redis with BullMQ 6.',
+        variables: { host: { default: 'localhost:6379' } },
+      },
+    },
+    channels: { ...Object.fromEntries(KINDS.map(kind => [kind, kindChannel(kind)])), ...resultChannels() },
+    operations: {
+      ...Object.fromEntries(KINDS.map(kind => [`receive-${kind}`, receive(kind)])),
+      'send-results': {
+        action: 'send',
+        channel: reference('#/channels/results'),
+        messages: [reference('#/channels/results/messages/delivery')],
+      },
+      'send-results-to-reply-queue': {
+        action: 'send',
+        channel: reference('#/channels/results-reply'),
+        messages: [reference('#/channels/results-reply/messages/delivery')],
+      },
+    },
+    components: {
+      messages: { ...Object.fromEntries(KINDS.map(kind => [kind, jobMessage(kind)])), delivery: delivery() },
+    },
+  }
+}
+
+function kindChannel(kind: Kind): object {
+  return {
+    address: kind,
+    description: REQUEST_TEXTS[kind],
+    messages: { job: reference(`#/components/messages/${kind}`) },
+  }
+}
+
+function resultChannels(): Record<string, object> {
+  const client = { client_id: { description: 'The client, as registered.' } }
+  const messages = { delivery: reference('#/components/messages/delivery') }
+  return {
+    results: {
+      address: 'results-{client_id}',
+      description: 'Every result and event of a client, at least once. A consumer acknowledges by completing the job.',
+      parameters: client,
+      messages,
+    },
+    'results-reply': {
+      address: 'results-{client_id}-{reply_to}',
+      description: 'Results of the jobs whose envelope names this reply_to.',
+      parameters: { ...client, reply_to: { description: '1 to 32 of a-z and 0-9.' } },
+      messages,
+    },
+  }
+}
+
+function receive(kind: Kind): object {
+  return {
+    action: 'receive',
+    channel: reference(`#/channels/${kind}`),
+    messages: [reference(`#/channels/${kind}/messages/job`)],
+    reply: {
+      channel: reference('#/channels/results'),
+      messages: [reference('#/channels/results/messages/delivery')],
+    },
+    ...(CATALOGUE[kind].systemOnly && { description: 'System clients only.' }),
+  }
+}
+
+function jobMessage(kind: Kind): object {
+  return {
+    name: kind,
+    title: `${kind} job`,
+    contentType: 'application/json',
+    payload: reference('./schema/job.json'),
+    // What is inside the JWS; no schema can see through the encoding.
+    'x-jws-payload': reference('./schema/envelope.json'),
+    'x-request': reference(`./schema/${kind}.json`),
+    ...(kind === 'token-batch' && { 'x-block-line': reference('./schema/record.json') }),
+  }
+}
+
+function delivery(): object {
+  return {
+    name: 'delivery',
+    title: 'result or event',
+    contentType: 'application/json',
+    payload: reference('./schema/delivery.json'),
+    'x-body': { oneOf: [reference('./schema/result.json'), reference('./schema/event.json')] },
+  }
+}

@@ -1,0 +1,36 @@
+// `npm run docs`: writes the documents that follow from the code, so that they can't say anything else. What people
+// wrote (docs/upstream.md and its neighbours) isn't touched.
+import { mkdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { asyncApi } from './asyncapi.ts'
+import { resultsPage } from './results.ts'
+import { schemas } from './schema.ts'
+
+/** Path under docs/ → text. */
+export function generated(): Map<string, string> {
+  const files = new Map<string, string>()
+  for (const [name, schema] of Object.entries(schemas())) files.set(`schema/${name}.json`, json(schema))
+  files.set('asyncapi.json', json(asyncApi()))
+  files.set('results.md', resultsPage())
+  return files
+}
+
+function json(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`
+}
+
+/** Writes them all under `docs`; answers how many. */
+export async function writeDocs(docs: string): Promise<number> {
+  const files = generated()
+  for (const [path, text] of files) {
+    await mkdir(dirname(join(docs, path)), { recursive: true })
+    await writeFile(join(docs, path), text)
+  }
+  return files.size
+}
+
+if (import.meta.main) {
+  const docs = fileURLToPath(new URL('../../docs', import.meta.url))
+  process.stderr.write(`${await writeDocs(docs)} documents written\n`)
+}

@@ -1,0 +1,77 @@
+// How a command ends: the exit statuses, and the one line it says when it doesn't end well. Messages of foreign errors
+// can quote their input, so they aren't repeated; what they mean is.
+import { CommanderError } from 'commander'
+import { FileError } from '../producers/rows/file-error.ts'
+import { ConfigError } from '../src/config.ts'
+import { FAULTS, Fault } from '../src/errors.ts'
+import { describeError } from '../src/log.ts'
+import { meaningOf } from '../src/store/pool.ts'
+
+export const EXIT = {
+  ok: 0,
+  failure: 1,
+  /** The run is complete, and some of its records were rejected, failed or cancelled. */
+  incomplete: 3,
+  usage: 64,
+  config: 78,
+  interrupted: 130,
+} as const
+
+/** Ends a command with a line for its user, which holds nothing secret. */
+export class Stop extends Error {
+  override name = 'Stop'
+  readonly status: number
+
+  constructor(message: string, status: number = EXIT.failure) {
+    super(message)
+    this.status = status
+  }
+}
+
+export interface Ending {
+  status: number
+  /** Absent: all was said already. */
+  line?: string
+}
+
+/** What PostgreSQL says about how it was reached, by SQLSTATE. */
+const REFUSALS: Record<string, string> = {
+  '28P01': 'DATABASE_URL: the server does not accept this user and password',
+  '28000': 'DATABASE_URL: the server does not admit this user from here',
+  '3D000': 'DATABASE_URL: the server has no such database',
+  '42501':
+    "DATABASE_URL: this user lacks a right that the command needs; `schema upgrade` needs the database's owner, who may make roles (docs/operating.md)",
+}
+
+/** The end that anything thrown leads to. */
+export function endingOf(thrown: unknown): Ending {
+  const error = meaningOf(thrown)
+  if (error instanceof Stop) return { status: error.status, line: error.message }
+  // Help and version were asked for; everything else of commander's is a command line it can't use, and it has said so.
+  if (error instanceof CommanderError) return { status: error.exitCode === 0 ? EXIT.ok : EXIT.usage }
+  if (error instanceof ConfigError) return { status: EXIT.config, line: error.message }
+  if (error instanceof FileError) return { status: error.status, line: error.message }
+  const code = codeOf(error)
+  const refusal = code === undefined ? undefined : REFUSALS[code]
+  if (refusal !== undefined) return { status: EXIT.config, line: refusal }
+  if (error instanceof Fault && error.code !== 'defect') return { status: EXIT.failure, line: describeFault(error) }
+  const { name, at } = describeError(error)
+  const where = [code ?? name, at].filter(Boolean).join(' ')
+  return { status: EXIT.failure, line: `unexpected error (${where}); this is a fault of ours, please report it` }
+}
+
+const WHERE_TO_LOOK: Partial<Record<Fault['code'], string>> = {
+  store_away: 'see DATABASE_URL, or server.log in the data directory',
+  queue_away: 'see REDIS_URL',
+}
+
+function describeFault(fault: Fault): string {
+  const cause = codeOf(fault.cause)
+  const hints = [cause, WHERE_TO_LOOK[fault.code]].filter(Boolean).join('; ')
+  return hints === '' ? FAULTS[fault.code].text : `${FAULTS[fault.code].text} (${hints})`
+}
+
+function codeOf(error: unknown): string | undefined {
+  const code = error instanceof Error ? (error as Error & { code?: unknown }).code : undefined
+  return typeof code === 'string' && !(error instanceof Fault) ? code : undefined
+}

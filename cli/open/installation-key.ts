@@ -1,0 +1,34 @@
+// What the installation signs results with: made once, its private half kept wrapped by the key-encryption key.
+import { createPrivateKey, type JsonWebKey } from 'node:crypto'
+import { ConfigError } from '../../src/config.ts'
+import type { InstallationKey } from '../../src/job/result.ts'
+import * as signingKeys from '../../src/store/access/signing-keys.ts'
+import type { Db } from '../../src/store/pool.ts'
+import { makeSigningKey } from '../../src/vault/client-key.ts'
+import type { KeyProvider } from '../../src/vault/kek.ts'
+
+const purposeOf = (kid: string) => `signing-key/${kid}`
+
+/** A new Ed25519 pair, for the caller to store. */
+export async function makeInstallationKey(kek: KeyProvider): Promise<Omit<signingKeys.SigningKeyRecord, 'createdAt'>> {
+  const { kid, alg, publicJwk, privateJwk } = makeSigningKey()
+  const key = createPrivateKey({ key: privateJwk.reveal() as JsonWebKey, format: 'jwk' })
+  const raw = key.export({ format: 'der', type: 'pkcs8' })
+  const wrappedPrivate = await kek.wrap(raw, purposeOf(kid)).finally(() => raw.fill(0))
+  return { kid, alg, publicJwk, wrappedPrivate }
+}
+
+/** The key that signs now. Throws `Fault('key_unavailable')` where it can't be unwrapped. */
+export async function openInstallationKey(db: Db, kek: KeyProvider): Promise<InstallationKey> {
+  const record = await signingKeys.findNewest(db)
+  if (!record) throw new ConfigError('DATABASE_URL: no signing key is there; run `tokenmill schema upgrade`')
+  const raw = await kek.unwrap(record.wrappedPrivate, purposeOf(record.kid))
+  const privateKey = createPrivateKey({ key: raw, format: 'der', type: 'pkcs8' })
+  raw.fill(0)
+  return { kid: record.kid, alg: record.alg, privateKey }
+}
+
+/** The public halves as a JWKS: by these, callers know results to be ours. */
+export async function findInstallationKeys(db: Db): Promise<{ keys: Record<string, unknown>[] }> {
+  return { keys: (await signingKeys.findPublic(db)).map(key => key.publicJwk) }
+}

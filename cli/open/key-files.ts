@@ -1,0 +1,32 @@
+// Files that hold keys and credentials: mode 0600, whole or not at all, in directories that only their owner enters.
+import { randomBytes } from 'node:crypto'
+import { link, mkdir, open, rename, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { EXIT, Stop } from '../exit.ts'
+
+/** Makes `path`. Without `replace` it stops where there is a file of that name: no key is overwritten unasked. */
+export async function writePrivate(path: string, text: string, options: { replace?: boolean } = {}): Promise<void> {
+  const draft = `${path}.${randomBytes(6).toString('hex')}`
+  try {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+    const handle = await open(draft, 'wx', 0o600)
+    try {
+      await handle.writeFile(text)
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+    if (options.replace) await rename(draft, path)
+    else await link(draft, path)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST') throw new Stop(`${path} is there already; name another place with --out, or move it away`)
+    throw new Stop(`${path} can't be written (${code})`, EXIT.failure)
+  } finally {
+    if (!options.replace) await rm(draft, { force: true })
+  }
+}
+
+export function jsonText(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`
+}

@@ -1,0 +1,153 @@
+// Opens what a command needs, no more, and closes it in reverse: settings, the database (the operator's or the embedded
+// one), the store, the keys, the queues. It decides nothing about tokens.
+import { type Config, ConfigError, readConfig, storeMode } from '../../src/config.ts'
+import { attach } from '../../src/embedded/server.ts'
+import { type Lifetime, openLifetime } from '../../src/lifetime.ts'
+import { describeError, type Logger, openLog } from '../../src/log.ts'
+import { openPostgres, openRedis, type Queues } from '../../src/queue/engine.ts'
+import * as dataKeys from '../../src/store/access/data-keys.ts'
+import * as installation from '../../src/store/installation.ts'
+import { openStore, type Store } from '../../src/store/pool.ts'
+import { openQueuePool } from '../../src/store/queue-pool.ts'
+import { assertSchema } from '../../src/store/schema.ts'
+import type { KeyProvider } from '../../src/vault/kek.ts'
+import { type KeyRing, openRing } from '../../src/vault/ring.ts'
+import { EXIT } from '../exit.ts'
+import type { Terminal } from '../terminal.ts'
+import { findKek } from './kek.ts'
+import { upgrade } from './upgrade.ts'
+
+/** Workers finish what is in flight; their supervisor kills those that are late. */
+const CLOSE_MS_MAX = 35_000
+
+/** What every command has: settings, a log, and a life in which things are opened. */
+export interface Session {
+  config: Config
+  terminal: Terminal
+  log: Logger
+  lifetime: Lifetime
+  /** Each is opened once, for whoever asks first. */
+  opened: { database?: Promise<Database>; store?: Promise<OpenedStore>; vault?: Promise<OpenedVault> }
+}
+
+/** Commands are quiet unless a level was asked for: they speak through `say`. */
+export function openSession(terminal: Terminal, role = 'cli'): Session {
+  const config = readConfig(terminal.env)
+  const quiet = role === 'cli' && !terminal.env['TOKENMILL_LOG_LEVEL']
+  const log = openLog(quiet ? 'error' : config.logLevel, { role })
+  const onError = (name: string, error: unknown) => log.warn({ error: describeError(error) }, `${name} did not close`)
+  return {
+    config,
+    terminal,
+    log,
+    lifetime: openLifetime({ onError, closeMsMax: role === 'cli' ? 15_000 : CLOSE_MS_MAX }),
+    opened: {},
+  }
+}
+
+/** Runs a command that ends by itself; whatever it opened is closed, at its end or at the first Ctrl-C. */
+export async function withSession<T>(terminal: Terminal, work: (session: Session) => Promise<T>): Promise<T> {
+  const session = openSession(terminal)
+  const interrupt = () => {
+    // A second one finds no listener and ends the process at once.
+    leave()
+    session.lifetime.close().finally(() => process.exit(EXIT.interrupted))
+  }
+  const leave = () => {
+    for (const signal of SIGNALS) process.off(signal, interrupt)
+  }
+  for (const signal of SIGNALS) process.on(signal, interrupt)
+  try {
+    return await work(session)
+  } finally {
+    await session.lifetime.close()
+    leave()
+  }
+}
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+
+export interface Database {
+  /** A secret. */
+  url: string
+  embedded: boolean
+}
+
+const ALONE =
+  'DATABASE_URL: REDIS_URL stands alone, so there is no token store here (a pure producer); set DATABASE_URL, or TOKENMILL_EMBEDDED=1'
+
+/** Throws `ConfigError` where settings leave no store. */
+export function openDatabase(session: Session): Promise<Database> {
+  session.opened.database ??= reachDatabase(session)
+  return session.opened.database
+}
+
+async function reachDatabase({ config, log, lifetime }: Session): Promise<Database> {
+  if (config.databaseUrl) return { url: config.databaseUrl, embedded: false }
+  if (storeMode(config) === 'none') throw new ConfigError(ALONE)
+  const embedded = await attach(config.dataDir, { log })
+  lifetime.onClose('embedded PostgreSQL', () => embedded.release())
+  return { url: embedded.url, embedded: true }
+}
+
+export interface OpenedStore {
+  database: Database
+  store: Store
+}
+
+/** The store, its schema known to be ours. The embedded one is brought up to date; another is refused if it isn't. */
+export function openCommandStore(session: Session, connectionsMax = 4): Promise<OpenedStore> {
+  session.opened.store ??= connectStore(session, connectionsMax)
+  return session.opened.store
+}
+
+async function connectStore(session: Session, connectionsMax: number): Promise<OpenedStore> {
+  const database = await openDatabase(session)
+  if (database.embedded) await upgrade({ config: session.config, database })
+  const store = openStore(database.url, { log: session.log, connectionsMax, application: 'tokenmill cli' })
+  session.lifetime.onClose('store', () => store.close())
+  await assertSchema(store)
+  return { database, store }
+}
+
+export interface OpenedVault extends OpenedStore {
+  installationId: string
+  kek: KeyProvider
+  ring: KeyRing
+}
+
+/** The store and the keys to what lies in it. Throws `ConfigError` for a key-encryption key that isn't the store's. */
+export function openVault(session: Session, connectionsMax?: number): Promise<OpenedVault> {
+  session.opened.vault ??= unlock(session, connectionsMax)
+  return session.opened.vault
+}
+
+async function unlock(session: Session, connectionsMax: number | undefined): Promise<OpenedVault> {
+  const opened = await openCommandStore(session, connectionsMax)
+  const known = await installation.find(opened.store)
+  if (!known) throw new ConfigError('DATABASE_URL: its upgrade is incomplete; run `tokenmill schema upgrade`')
+  const kek = await findKek(session.config, opened.database.embedded, known)
+  const ring = await openRing(kek, await dataKeys.findAll(opened.store))
+  return { ...opened, installationId: known.installationId, kek, ring }
+}
+
+/** Connections that workers of the PostgreSQL engine may need: three for each, and two for producing. */
+export function queueConnections(workers: number): number {
+  return 3 * workers + 2
+}
+
+/** The queues, on Redis or else in `database`. `workers`: how many queues this process listens to. */
+export async function openQueues(session: Session, database: Database | undefined, workers = 0): Promise<Queues> {
+  const { config, log, lifetime } = session
+  const options = { prefix: config.prefix, lockMs: config.lockMs, log }
+  if (config.redisUrls) {
+    const queues = await openRedis(config.redisUrls, options)
+    lifetime.onClose('queues', () => queues.close())
+    return queues
+  }
+  if (!database) throw new ConfigError('REDIS_URL: neither a queue server nor a database is set')
+  const pool = openQueuePool(database.url, queueConnections(workers))
+  lifetime.onClose('queue connections', () => pool.end())
+  const queues = await openPostgres(pool, options)
+  lifetime.onClose('queues', () => queues.close())
+  return queues
+}

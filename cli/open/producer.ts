@@ -1,0 +1,52 @@
+// What `migrate`, `submit` and `results` need: the client's file and the queues, and on the embedded engine the engine
+// itself with workers of the command's own. With REDIS_URL they never touch a store.
+import { join } from 'node:path'
+import { type Credentials, readCredentials } from '../../producers/client-file.ts'
+import { ConfigError, storeMode } from '../../src/config.ts'
+import { openMetrics } from '../../src/metrics.ts'
+import { openOps } from '../../src/ops.ts'
+import type { Queues } from '../../src/queue/engine.ts'
+import * as clients from '../../src/store/access/clients.ts'
+import { startLocalWorkers } from '../process/local-workers.ts'
+import { ensureDevClient } from './dev-client.ts'
+import { openQueues, openVault, type Session } from './open.ts'
+
+export interface Producing {
+  queues: Queues
+  credentials: Credentials
+}
+
+/** A command serves its metrics only where a port is set for it. */
+async function serveMetrics({ config, lifetime }: Session): Promise<void> {
+  if (!config.metricsPort) return
+  const metrics = openMetrics('cli')
+  metrics.collectProcess()
+  const ops = await openOps({ host: config.httpHost, port: config.metricsPort, metrics, notReady: async () => [] })
+  lifetime.onClose('ops', ops.close)
+}
+
+export async function openProducer(
+  session: Session,
+  clientFile: string | undefined,
+  roles: readonly ('interactive' | 'bulk')[],
+): Promise<Producing> {
+  const { config } = session
+  await serveMetrics(session)
+  const path = clientFile ?? join(config.dataDir, 'dev-client.json')
+  if (config.redisUrls && storeMode(config) !== 'embedded') {
+    return { credentials: await readCredentials(path), queues: await openQueues(session, undefined, LISTENERS) }
+  }
+  const { database, store } = await openVault(session)
+  if (database.embedded && clientFile === undefined) await ensureDevClient(session)
+  const credentials = await readCredentials(path)
+  // Workers drop without a word what comes from somebody they don't know: it would be waited for, for days.
+  if ((await clients.find(store, credentials.signingKey.clientId)) === undefined)
+    throw new ConfigError(
+      `${path} is of a client that this installation (${database.embedded ? config.dataDir : 'DATABASE_URL'}) does not know; is it another one’s?`,
+    )
+  if (database.embedded && roles.length > 0) await startLocalWorkers(session, roles)
+  return { credentials, queues: await openQueues(session, database, LISTENERS) }
+}
+
+/** A producer listens to its results queue. */
+const LISTENERS = 1

@@ -1,0 +1,162 @@
+// Registers a client: its row and key, its API key, its entity's first capture keys, and the files it is handed. What is
+// secret goes into files of mode 0600; the API key is returned once and kept only as a keyed hash.
+import { randomBytes, randomInt, randomUUID } from 'node:crypto'
+import { join, relative } from 'node:path'
+import type { ClientFile } from '../../producers/client-file.ts'
+import type { Config } from '../../src/config.ts'
+import type { Role } from '../../src/job/catalogue.ts'
+import * as audits from '../../src/store/access/audits.ts'
+import * as captureKeys from '../../src/store/access/capture-keys.ts'
+import * as clients from '../../src/store/access/clients.ts'
+import * as scopes from '../../src/store/access/scopes.ts'
+import type { Db, Store } from '../../src/store/pool.ts'
+import { makeCaptureKey } from '../../src/vault/capture.ts'
+import { importPublicJwk, type Jwk, makeApiKey, makeSigningKey } from '../../src/vault/client-key.ts'
+import type { KeyProvider } from '../../src/vault/kek.ts'
+import type { KeyRing } from '../../src/vault/ring.ts'
+import { actor } from '../terminal.ts'
+import { findInstallationKeys } from './installation-key.ts'
+import { jsonText, writePrivate } from './key-files.ts'
+
+export interface Registration {
+  name: string
+  /** The first is its own. */
+  entities: [string, ...string[]]
+  roles: Role[]
+  /** The client's own; without it a pair is made. */
+  publicJwk: Jwk | undefined
+  /** Where its files go. */
+  outDir: string
+  /** Its files may stand in the place of older ones. */
+  replace?: boolean
+  audience: string
+  baseUrl: string
+}
+
+/** File names are absolute, `api_key` is there: this is the only time it is seen. */
+export type Registered = ClientFile & { api_key: string }
+
+interface Opened {
+  store: Store
+  kek: KeyProvider
+  ring: KeyRing
+}
+
+/** Throws `ConfigError` for a public key that isn't accepted, `Stop` where a file is in the way. */
+export async function registerClient(opened: Opened, registration: Registration): Promise<Registered> {
+  const { store, ring } = opened
+  const { name, entities, roles, publicJwk, outDir, replace = false } = registration
+  const pair = publicJwk ? undefined : makeSigningKey()
+  const jwk = publicJwk ?? pair?.publicJwk ?? {}
+  const { kid, alg } = importPublicJwk(jwk)
+  const clientId = makeClientId()
+  const userId = randomUUID()
+  const apiKey = makeApiKey()
+  const apiKeyHash = ring.apiKeyHash(userId, apiKey)
+  await ensureCaptureKeys(opened, entities[0])
+  await store.transaction(async db => {
+    await clients.insert(db, { clientId, name, userId, apiKeyHash, entities, roles, alg, system: false })
+    await clients.insertKey(db, { clientId, kid, alg, publicJwk: jwk })
+    const detail = { name, entities, roles, kid, alg }
+    await audits.insert(db, { actor: actor(), action: 'client.add', subject: clientId, detail })
+    // Last, so that a file that can't be written leaves no client whose key nobody has.
+    if (pair) await writePrivate(signingKeyPath(outDir), jsonText(pair.privateJwk.reveal()), { replace })
+  })
+  const signingKeyFile = pair ? signingKeyPath(outDir) : null
+  const file = await describeClient(store, registration, { clientId, userId, entityId: entities[0], signingKeyFile })
+  return { ...file, api_key: apiKey.reveal() }
+}
+
+function signingKeyPath(outDir: string): string {
+  return join(outDir, 'signing-key.jwk')
+}
+
+/** One JWE and one OpenPGP key, where the entity has no active one of that form. */
+export async function ensureCaptureKeys(
+  { store, kek }: Pick<Opened, 'store' | 'kek'>,
+  entityId: string,
+): Promise<void> {
+  const active = await findActiveKeys(store, entityId)
+  const suffix = randomBytes(4).toString('hex')
+  for (const { form, type } of FIRST_KEYS) {
+    if (active[form]) continue
+    const key = await makeCaptureKey(type, `${form}-${suffix}`, kek)
+    await store.transaction(async db => {
+      await captureKeys.insert(db, { ...key, entityId })
+      const detail = { entity_id: entityId, type }
+      await audits.insert(db, { actor: actor(), action: 'capture-key.add', subject: key.alias, detail })
+    })
+  }
+}
+
+// RSA for JWE: what today's clients of this interface know.
+const FIRST_KEYS = [
+  { form: 'jwe', type: 'jwe-rsa' },
+  { form: 'pgp', type: 'pgp' },
+] as const
+
+/** The newest active key of each form. */
+async function findActiveKeys(db: Db, entityId: string) {
+  const active = (await captureKeys.list(db, entityId)).filter(key => key.state === 'ACTIVE').reverse()
+  return { jwe: active.find(key => key.type !== 'pgp'), pgp: active.find(key => key.type === 'pgp') }
+}
+
+export interface Described {
+  clientId: string
+  userId: string
+  entityId: string
+  signingKeyFile: string | null
+}
+
+/** The client's file as of now, its entity's public capture keys written to `outDir`. File names are absolute. */
+export async function describeClient(
+  db: Db,
+  { outDir, audience, baseUrl }: Pick<Registration, 'outDir' | 'audience' | 'baseUrl'>,
+  { clientId, userId, entityId, signingKeyFile }: Described,
+): Promise<ClientFile> {
+  const { jwe, pgp } = await findActiveKeys(db, entityId)
+  const [scope] = await scopes.list(db, entityId)
+  const place = async (key: captureKeys.CaptureKeyInfo) => {
+    const path = join(outDir, `${key.alias}.${key.type === 'pgp' ? 'asc' : 'jwk'}`)
+    await writePrivate(path, key.publicKey.endsWith('\n') ? key.publicKey : `${key.publicKey}\n`, { replace: true })
+    return { alias: key.alias, public_key_file: path }
+  }
+  return {
+    client_id: clientId,
+    user_id: userId,
+    entity_id: entityId,
+    signing_key_file: signingKeyFile,
+    ...(scope ? { token_scope: scope.tokenScope } : {}),
+    capture_keys: { ...(jwe ? { jwe: await place(jwe) } : {}), ...(pgp ? { pgp: await place(pgp) } : {}) },
+    base_url: baseUrl,
+    audience,
+    installation_keys: await findInstallationKeys(db),
+  }
+}
+
+/** The same with file names relative to `dir`, for a file that lies there and may be moved with its keys. */
+export function relativeTo<F extends ClientFile>(dir: string, file: F): F {
+  const near = (path: string) => relative(dir, path)
+  const { jwe, pgp } = file.capture_keys
+  return {
+    ...file,
+    signing_key_file: file.signing_key_file === null ? null : near(file.signing_key_file),
+    capture_keys: {
+      ...(jwe ? { jwe: { ...jwe, public_key_file: near(jwe.public_key_file) } } : {}),
+      ...(pgp ? { pgp: { ...pgp, public_key_file: near(pgp.public_key_file) } } : {}),
+    },
+  }
+}
+
+/** Where HTTP callers of this machine find the interface. */
+export function baseUrlOf({ httpHost, httpPort, tls }: Pick<Config, 'httpHost' | 'httpPort' | 'tls'>): string {
+  const host = httpHost === '0.0.0.0' || httpHost === '::' ? '127.0.0.1' : httpHost
+  return `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${httpPort}/oidc`
+}
+
+const LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789'
+
+/** `c` and 25 of `a-z0-9`: 129 bits. */
+function makeClientId(): string {
+  return `c${Array.from({ length: 25 }, () => LETTERS[randomInt(LETTERS.length)]).join('')}`
+}

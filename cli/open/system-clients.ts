@@ -1,0 +1,112 @@
+// The clients that are roles of ours: gateway, scheduler, worker. Each signs with a key of its own, whose file lies in the
+// data directory of the machine that runs the role. A machine without the file gets a key of its own. The gateway's
+// other secret, the key of API keys, lies beside them.
+
+import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { publicPart, readSigningKey } from '../../producers/client-file.ts'
+import { SYSTEM_CLIENTS, type SystemClient } from '../../src/job/catalogue.ts'
+import type { SigningKey } from '../../src/job/envelope/envelope.ts'
+import * as audits from '../../src/store/access/audits.ts'
+import * as clients from '../../src/store/access/clients.ts'
+import * as dataKeys from '../../src/store/access/data-keys.ts'
+import type { Db, Store } from '../../src/store/pool.ts'
+import { apiKeyFileText, readApiKeyFile } from '../../src/vault/api-key.ts'
+import { importPublicJwk, type Jwk, makeSigningKey } from '../../src/vault/client-key.ts'
+import type { KeyProvider } from '../../src/vault/kek.ts'
+import { networkTokenFileText, readNetworkTokenFile } from '../../src/vault/network-token.ts'
+import { openKey } from '../../src/vault/ring.ts'
+import { actor } from '../terminal.ts'
+import { jsonText, writePrivate } from './key-files.ts'
+
+const NAMES = Object.keys(SYSTEM_CLIENTS) as SystemClient[]
+/** An older key still verifies what is queued: no envelope lives longer. */
+const RETIRE_MS = 7 * 86_400_000
+
+export function systemKeyPath(dataDir: string, name: SystemClient): string {
+  return join(dataDir, 'system', `${name}.jwk`)
+}
+
+/** The key that a role signs with. Throws `ConfigError` where its file is absent. */
+export function readSystemKey(dataDir: string, name: SystemClient): Promise<SigningKey> {
+  return readSigningKey(systemKeyPath(dataDir, name), name)
+}
+
+/** The key that API keys are hashed under: all that a gateway has of the vault. */
+export function apiKeyPath(dataDir: string): string {
+  return join(dataDir, 'system', 'api-key.jwk')
+}
+
+/** Writes the file of that key where it is absent or another; answers the files made. Run under the upgrade's lock. */
+export async function ensureApiKeyFile(store: Store, kek: KeyProvider, dataDir: string): Promise<string[]> {
+  const path = apiKeyPath(dataDir)
+  const key = await openKey(kek, await dataKeys.findAll(store), 'api-key')
+  const known = existsSync(path) ? await readApiKeyFile(path).catch(() => undefined) : undefined
+  if (known?.equals(key)) return []
+  await writePrivate(path, apiKeyFileText(key).reveal(), { replace: true })
+  return [path]
+}
+
+/** The key that numbers of scheme tokens are sealed under: what a gateway needs to show them. */
+export function networkTokenPath(dataDir: string): string {
+  return join(dataDir, 'system', 'network-token.jwk')
+}
+
+/** As `ensureApiKeyFile`, of that key. */
+export async function ensureNetworkTokenFile(store: Store, kek: KeyProvider, dataDir: string): Promise<string[]> {
+  const path = networkTokenPath(dataDir)
+  const keys = await dataKeys.findAll(store)
+  const key = await openKey(kek, keys, 'network-token')
+  const version = keys.find(one => one.purpose === 'network-token' && one.state === 'ACTIVE')?.version ?? 1
+  const known = existsSync(path) ? await readNetworkTokenFile(path).catch(() => undefined) : undefined
+  if (known?.key.equals(key) && known.version === version) return []
+  await writePrivate(path, networkTokenFileText({ key, version }).reveal(), { replace: true })
+  return [path]
+}
+
+/** Makes what is absent of clients, keys and files; answers the files made. Run under the upgrade's lock. */
+export async function ensureSystemClients(store: Store, dataDir: string): Promise<string[]> {
+  const made: string[] = []
+  for (const name of NAMES) {
+    const path = systemKeyPath(dataDir, name)
+    const state = await stateOf(store, name, path)
+    if (state === 'ACTIVE') continue
+    if (state === 'UNREGISTERED') {
+      const jwk = JSON.parse(await readFile(path, 'utf8')) as Jwk
+      await store.transaction(db => register(db, name, publicPart(jwk)))
+      continue
+    }
+    const pair = makeSigningKey()
+    // File first: a key without a row is registered by the next run, a row without its file helps nobody.
+    await writePrivate(path, jsonText(pair.privateJwk.reveal()), { replace: true })
+    made.push(path)
+    await store.transaction(db => register(db, name, pair.publicJwk))
+  }
+  return made
+}
+
+/** What the store says of the key in the file. */
+async function stateOf(
+  db: Db,
+  name: SystemClient,
+  path: string,
+): Promise<clients.ClientKey['state'] | 'ABSENT' | 'UNREGISTERED'> {
+  if (!existsSync(path)) return 'ABSENT'
+  const { kid } = await readSigningKey(path, name)
+  const key = (await clients.findClientKeys(db, name)).find(known => known.kid === kid)
+  return key?.state ?? 'UNREGISTERED'
+}
+
+async function register(db: Db, name: SystemClient, publicJwk: Jwk): Promise<void> {
+  const { kid, alg } = importPublicJwk(publicJwk)
+  const client = { clientId: name, name, userId: randomUUID(), entities: [], roles: [], alg, system: true }
+  await clients.insert(db, { ...client, apiKeyHash: null })
+  await clients.hold(db, name)
+  const active = (await clients.findClientKeys(db, name)).filter(key => key.state === 'ACTIVE')
+  for (const old of active.slice(0, Math.max(0, active.length + 1 - clients.ACTIVE_KEYS_MAX)))
+    await clients.retireKey(db, name, old.kid, Date.now() + RETIRE_MS)
+  await clients.insertKey(db, { clientId: name, kid, alg, publicJwk })
+  await audits.insert(db, { actor: actor(), action: 'client.key.add', subject: name, detail: { kid } })
+}

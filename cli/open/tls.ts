@@ -1,0 +1,23 @@
+// The certificate of an HTTP role, read and found usable before anything listens.
+import { readFile } from 'node:fs/promises'
+import { createSecureContext } from 'node:tls'
+import type { Tls } from '../../producers/gateway/server/server.ts'
+import { type Config, ConfigError } from '../../src/config.ts'
+
+/** Throws `ConfigError` for files that are absent or aren't a chain and its key. */
+export async function readTls(files: Config['tls']): Promise<Tls | undefined> {
+  if (!files) return undefined
+  const read = (setting: string, path: string) =>
+    readFile(path).catch((error: NodeJS.ErrnoException) => {
+      throw new ConfigError(`${setting}: ${path} can't be read (${error.code})`)
+    })
+  const cert = await read('TOKENMILL_TLS_CERT', files.certFile)
+  const key = await read('TOKENMILL_TLS_KEY', files.keyFile)
+  try {
+    createSecureContext({ cert, key, minVersion: 'TLSv1.2' })
+  } catch {
+    // What OpenSSL says may quote a key.
+    throw new ConfigError('TOKENMILL_TLS_CERT, TOKENMILL_TLS_KEY: not a certificate chain and its key, in PEM')
+  }
+  return { cert, key }
+}

@@ -1,0 +1,64 @@
+// The gateway as a role of its own, and as a child of `start`: opens what it needs, which is no key-encryption key,
+// and serves. What it answers is the gateway room's.
+import type { Notifications } from '../../producers/gateway/deps.ts'
+import { type Gateway, openGateway } from '../../producers/gateway/main.ts'
+import { ConfigError } from '../../src/config.ts'
+import { openMetrics } from '../../src/metrics.ts'
+import { openOutbound } from '../../src/outbound.ts'
+import { readNotification } from '../../src/scheme/notification.ts'
+import { readSchemeFile } from '../../src/scheme/scheme-file.ts'
+import * as installation from '../../src/store/installation.ts'
+import { openStore } from '../../src/store/pool.ts'
+import { assertSchema } from '../../src/store/schema.ts'
+import { readApiKeyFile } from '../../src/vault/api-key.ts'
+import { readNetworkTokenFile } from '../../src/vault/network-token.ts'
+import { openDatabase, openQueues, type Session } from '../open/open.ts'
+import { openReportFiles } from '../open/report-files.ts'
+import { apiKeyPath, networkTokenPath, readSystemKey } from '../open/system-clients.ts'
+import { readTls } from '../open/tls.ts'
+import { upgrade } from '../open/upgrade.ts'
+
+const STORE_CONNECTIONS = 16
+/** Its own results queue, and the common one. */
+const LISTENERS = 2
+const ISSUER_CONNECTIONS = 2
+
+/** Serves until the session ends. */
+export async function serveGateway(session: Session): Promise<Gateway> {
+  const { config, log, lifetime } = session
+  const database = await openDatabase(session)
+  if (database.embedded) await upgrade({ config, database })
+  const tls = await readTls(config.tls)
+  const signingKey = await readSystemKey(config.dataDir, 'gateway')
+  const apiKeyKey = await readApiKeyFile(apiKeyPath(config.dataDir))
+  const networkTokenKey = await readNetworkTokenFile(networkTokenPath(config.dataDir))
+  const notifications = notificationsOf(config.schemeFile)
+  const store = openStore(database.url, {
+    log,
+    connectionsMax: STORE_CONNECTIONS,
+    role: 'tokenmill_gateway',
+    statementMsMax: 30_000,
+    application: 'tokenmill gateway',
+  })
+  lifetime.onClose('store', () => store.close())
+  await assertSchema(store)
+  const known = await installation.find(store)
+  if (!known) throw new ConfigError('DATABASE_URL: its upgrade is incomplete; run `tokenmill schema upgrade`')
+  const queues = await openQueues(session, database, LISTENERS)
+  if ((await queues.claimInstallation(known.installationId)) !== known.installationId)
+    throw new ConfigError(
+      'REDIS_URL: these queues belong to another installation; give this one its own Redis or TOKENMILL_PREFIX',
+    )
+  const outbound = openOutbound({ privateHosts: config.privateHosts, connections: ISSUER_CONNECTIONS })
+  lifetime.onClose('outgoing requests', () => outbound.close())
+  const metrics = openMetrics('gateway')
+  const reportFiles = openReportFiles(session)
+  const opened = { config, log, metrics, lifetime, store, queues, outbound, reportFiles, signingKey, apiKeyKey, tls }
+  return openGateway({ ...opened, networkTokenKey, notifications })
+}
+
+/** What a network tells of its tokens is read by the keys of the scheme file; nothing is asked of it here. */
+function notificationsOf(file: string | undefined): Notifications | undefined {
+  const mdes = file === undefined ? undefined : readSchemeFile(file).mdes
+  return mdes && { provider: 'mdes', read: (authorization, body) => readNotification(mdes, authorization, body) }
+}

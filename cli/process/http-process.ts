@@ -1,0 +1,59 @@
+// HTTP roles as children of `start`: each in a process of its own, so that nothing of `start` delays it, and started anew
+// where it dies. What a role serves is its own affair.
+import { type ChildProcess, fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { EXIT, Stop } from '../exit.ts'
+import type { Session } from '../open/open.ts'
+
+const NAMES = { gateway: 'the gateway', 'three-ds': 'the 3-D Secure service' } as const
+export type HttpRole = keyof typeof NAMES
+
+const SCRIPT = fileURLToPath(new URL('../main.ts', import.meta.url))
+const RESTART_MS = 1_000
+const CLOSE_MS = 30_000
+
+/** The child's side: says which port it has, and ends with its parent. */
+export function tellParent({ port }: { port: number }): void {
+  // Once its end is listened for, too: who was told may ask for that at once.
+  setImmediate(() => process.send?.({ port }))
+  process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))
+  // Listening for its end would else keep a process that is through with its work.
+  process.channel?.unref()
+}
+
+/** Answers the port of the first child. Throws `Stop` where that can't start. */
+export async function forkHttp({ log, lifetime, terminal }: Session, role: HttpRole): Promise<number> {
+  let child: ChildProcess | undefined
+  let closing = false
+  const begin = () =>
+    new Promise<number>((resolve, reject) => {
+      // A Ctrl-C in the terminal is ours to pass on, in order.
+      const forked = fork(SCRIPT, [role], { env: terminal.env, detached: true })
+      child = forked
+      let served = false
+      forked.once('message', (told: { port: number }) => {
+        served = true
+        resolve(told.port)
+      })
+      forked.once('exit', (code, signal) => {
+        if (!served) reject(new Stop(`${NAMES[role]} could not start; its line above says why`, code ?? EXIT.failure))
+        else if (!closing) again(code, signal)
+      })
+    })
+  const again = (code: number | null, signal: string | null) => {
+    log.error({ code, signal }, `${NAMES[role]} ended; starting another`)
+    setTimeout(() => {
+      if (!closing) begin().catch(() => again(null, null))
+    }, RESTART_MS)
+  }
+  lifetime.onClose(NAMES[role], async () => {
+    closing = true
+    if (!child || child.exitCode !== null || child.signalCode !== null) return
+    const ended = new Promise(resolve => child?.once('exit', resolve))
+    child.kill('SIGTERM')
+    const late = setTimeout(() => child?.kill('SIGKILL'), CLOSE_MS)
+    await ended
+    clearTimeout(late)
+  })
+  return begin()
+}

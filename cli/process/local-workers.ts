@@ -1,0 +1,25 @@
+// Worker processes as children of a command, for the embedded engine: nobody else would work what it sends.
+import { fileURLToPath } from 'node:url'
+import { supervise } from '../../workers/process/supervise.ts'
+import type { Session } from '../open/open.ts'
+
+export const WORKER_SCRIPT = fileURLToPath(new URL('worker-process.ts', import.meta.url))
+
+/** Starts them and resolves once all of them work; they end with the session. `roles`: which are needed. */
+export async function startLocalWorkers(session: Session, roles: readonly ('interactive' | 'bulk')[]): Promise<void> {
+  const { config, log, lifetime, terminal } = session
+  const workers = supervise({
+    log,
+    roles,
+    processes: config.processes,
+    script: WORKER_SCRIPT,
+    env: { ...terminal.env, TOKENMILL_LOG_LEVEL: quietLevel(terminal.env) },
+  })
+  lifetime.onClose('workers', () => workers.close())
+  await workers.ready
+}
+
+/** A command's workers are as quiet as the command, unless a level was asked for. */
+function quietLevel(env: NodeJS.ProcessEnv): string {
+  return env['TOKENMILL_LOG_LEVEL'] || 'error'
+}

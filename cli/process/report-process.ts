@@ -1,0 +1,54 @@
+// The entry of the process that makes one report: told what to make, it opens what it needs, makes it and ends. It ends
+// with the worker that asked, too.
+
+import { toFault } from '../../src/errors.ts'
+import { describeError } from '../../src/log.ts'
+import { Mismatch } from '../../src/report/tie-out.ts'
+import { openStore } from '../../src/store/pool.ts'
+import type { Said } from '../../workers/report/child.ts'
+import { makeReport, type ReportTask } from '../../workers/report/make.ts'
+import { openDatabase, openSession, type Session } from '../open/open.ts'
+import { openReportFiles } from '../open/report-files.ts'
+import { processTerminal } from '../terminal.ts'
+
+/** One statement of a report may take so long: the sort of all its rows. */
+const STATEMENT_MS_MAX = 15 * 60_000
+const TELL_MS = 1_000
+
+async function answer(session: Session, task: ReportTask): Promise<Said> {
+  try {
+    const { url } = await openDatabase(session)
+    const store = openStore(url, {
+      log: session.log,
+      connectionsMax: 1,
+      role: 'tokenmill_reader',
+      statementMsMax: STATEMENT_MS_MAX,
+      application: 'tokenmill report',
+    })
+    session.lifetime.onClose('store', () => store.close())
+    const files = openReportFiles(session)
+    let toldAt = 0
+    const made = await makeReport({ store, files }, task, lines => {
+      if (performance.now() - toldAt < TELL_MS && lines > 0) return
+      toldAt = performance.now()
+      process.send?.({ lines } satisfies Said)
+    })
+    return { made }
+  } catch (error) {
+    if (error instanceof Mismatch) return { mismatch: error.message }
+    const fault = toFault(error)
+    session.log.warn(
+      { report: task.reportUid, fault: fault.code, cause: describeError(fault.cause ?? error) },
+      'a report could not be made',
+    )
+    return { fault: fault.code }
+  }
+}
+
+process.once('disconnect', () => process.exit(1))
+process.once('message', async (task: ReportTask) => {
+  const session = openSession(processTerminal(), 'report')
+  const said = await answer(session, task)
+  await session.lifetime.close()
+  process.send?.(said, () => process.exit(0))
+})

@@ -1,0 +1,35 @@
+// The 3-D Secure service as a role of its own, and as a child of `start`: the one HTTP process that opens the vault. It
+// needs no queue: what its clients are told lies in the store, and workers tell it.
+import { openThreeDs, type ThreeDs } from '../../producers/gateway/three-ds/main.ts'
+import { openMetrics } from '../../src/metrics.ts'
+import { openOutbound } from '../../src/outbound.ts'
+import * as dataKeys from '../../src/store/access/data-keys.ts'
+import { openStore } from '../../src/store/pool.ts'
+import { openKey } from '../../src/vault/ring.ts'
+import { openVault, type Session } from '../open/open.ts'
+import { readTls } from '../open/tls.ts'
+
+const STORE_CONNECTIONS = 16
+/** A search; everything else is found by its key. */
+const STATEMENT_MS_MAX = 10_000
+/** To one directory server. */
+const DIRECTORY_CONNECTIONS = 256
+
+/** Serves until the session ends. */
+export async function serveThreeDs(session: Session): Promise<ThreeDs> {
+  const { config, log, lifetime } = session
+  const { database, store: keys, kek, ring } = await openVault(session)
+  const tls = await readTls(config.tls)
+  const apiKeyKey = await openKey(kek, await dataKeys.findAll(keys), 'api-key')
+  const store = openStore(database.url, {
+    log,
+    connectionsMax: STORE_CONNECTIONS,
+    statementMsMax: STATEMENT_MS_MAX,
+    application: 'tokenmill three-ds',
+  })
+  lifetime.onClose('store', () => store.close())
+  const outbound = openOutbound({ privateHosts: config.privateHosts, connections: DIRECTORY_CONNECTIONS })
+  lifetime.onClose('outgoing requests', () => outbound.close())
+  const metrics = openMetrics('three-ds')
+  return openThreeDs({ config, log, metrics, lifetime, store, kek, ring, outbound, apiKeyKey, tls })
+}

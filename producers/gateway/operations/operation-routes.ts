@@ -1,0 +1,64 @@
+// The 202 of a write that is answered later, and the operation that its Location names.
+import type { FastifyReply } from 'fastify'
+import { z } from 'zod'
+import { uuid } from '../../../src/job/envelope/text.ts'
+import type { Caller, GatewayApp, GatewayDeps } from '../deps.ts'
+import { decline } from '../server/replies.ts'
+import { ERRORS } from '../tokens/records.ts'
+import { accept, find } from './operations.ts'
+import type { Write } from './perform.ts'
+import { openSweeper, type Sweeper } from './sweeper.ts'
+
+const OPERATIONS = '/oidc/api/v2/operations'
+
+/** The body of a 202; the operation is at `Location`. */
+export const AcceptedRecord = z.strictObject({ receipt_id: z.guid(), status: z.literal('PENDING') })
+
+const Operation = z.strictObject({
+  receipt_id: z.guid(),
+  status: z.enum(['PENDING', 'SUCCEEDED', 'FAILED']),
+  revision: z.int().min(0).describe('Grows with each answer; the highest holds.'),
+  code: z.int().optional().describe('The status that the write would have been answered with at once.'),
+  record: z.record(z.string(), z.unknown()).optional(),
+  error: z.record(z.string(), z.unknown()).optional().describe('The error body of the same status.'),
+  accepted_at: z.iso.datetime(),
+  completed_at: z.iso.datetime().optional(),
+})
+
+/** Answers a write with 202, once it is stored. */
+export async function respondLater(
+  write: Write,
+  caller: Caller,
+  deps: GatewayDeps,
+  answer: unknown,
+): Promise<FastifyReply> {
+  const reply = answer as FastifyReply
+  const accepted = await accept(write, caller, deps)
+  if ('declined' in accepted) return decline(reply, accepted.declined)
+  reply.header('location', `${OPERATIONS}/${accepted.receiptId}`).header('preference-applied', 'respond-async')
+  return reply.code(202).send({ receipt_id: accepted.receiptId, status: 'PENDING' })
+}
+
+export function operationRoutes(app: GatewayApp, deps: GatewayDeps): void {
+  let sweeper: Sweeper | undefined
+  app.addHook('onReady', async () => {
+    sweeper = await openSweeper(deps)
+  })
+  app.addHook('onClose', async () => sweeper?.close())
+  app.route({
+    method: 'GET',
+    url: `${OPERATIONS}/:id`,
+    config: { access: [] },
+    schema: {
+      operationId: 'getOperation',
+      summary: 'What became of a write that was answered 202',
+      tags: ['Operations'],
+      params: z.strictObject({ id: uuid() }),
+      response: { 200: Operation, ...ERRORS },
+    },
+    handler: async ({ params, caller }, reply) => {
+      const found = await find(params.id, caller, deps)
+      return 'receipt_id' in found ? reply.code(200).send(found) : decline(reply, found)
+    },
+  })
+}

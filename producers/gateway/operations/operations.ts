@@ -1,0 +1,164 @@
+// Writes that are answered later (`Prefer: respond-async`): the envelope is stored before the 202 and queued after it,
+// and whatever happens in between, the sweeper queues it. The answer is told from the receipt, as it is today.
+import { createHash, randomUUID } from 'node:crypto'
+import { assert, isRefusal, type Refusal, refuse } from '../../../src/errors.ts'
+import { CATALOGUE } from '../../../src/job/catalogue.ts'
+import { envelopeDigest, requestText } from '../../../src/job/envelope/digest.ts'
+import { receiptId as receiptIdOf, refusalResultId } from '../../../src/job/envelope/ids.ts'
+import { type Problem, problemOf } from '../../../src/job/problem.ts'
+import { recall } from '../../../src/job/recalled.ts'
+import type { Result } from '../../../src/job/result.ts'
+import * as operations from '../../../src/store/job/operations.ts'
+import type { Receipt } from '../../../src/store/job/receipts.ts'
+import * as receipts from '../../../src/store/job/receipts.ts'
+import type { Store } from '../../../src/store/pool.ts'
+import * as shownTokens from '../../../src/store/token/shown-tokens.ts'
+import type { Caller, GatewayDeps } from '../deps.ts'
+import { type Decline, declineFor, declineOf, faceOf } from '../server/faces.ts'
+import { shownScheme } from '../tokens/shown-scheme.ts'
+import { answerOf, type Write, writtenOf } from './perform.ts'
+
+export type OperationDeps = Pick<
+  GatewayDeps,
+  'store' | 'queues' | 'desk' | 'directory' | 'networkTokenKey' | 'clock' | 'log'
+>
+
+/** `queued` resolves when the queue has it, or has shown that it can't be reached: the sweeper goes on then. */
+export type Accepted = { receiptId: string; queued: Promise<void> } | { declined: Decline }
+
+/** An operation's error is the token service's. */
+const TOKEN = faceOf('/oidc/api/v2')
+/** A gateway that lives has it queued by then. */
+const FIRST_DUE_MS = 5_000
+
+/** RFC 7240: one preference of a list, in any case. */
+export function prefersAsync(prefer: string | undefined): boolean {
+  return prefer?.split(',').some(one => one.trim().toLowerCase() === 'respond-async') ?? false
+}
+
+/** Stored when it resolves. The same key and request again: the same operation. */
+export async function accept(write: Write, caller: Caller, deps: OperationDeps): Promise<Accepted> {
+  const { store, desk, clock } = deps
+  const { kind, request, idempotencyKey: jti = randomUUID() } = write
+  const { clientId } = caller.client
+  const acceptedAt = clock()
+  const signed = await desk.sign(caller, kind, request, { jti, listens: false })
+  if (isRefusal(signed)) return declinedBy(signed)
+  const { jws } = signed.data
+  const receiptId = receiptIdOf(clientId, jti)
+  const requestDigest = createHash('sha256')
+    .update(`${caller.entityId}\n${requestText(kind, request)}`)
+    .digest()
+  const operation = {
+    ...{ receiptId, clientId, entityId: caller.entityId, kind, jobId: signed.id, requestDigest, jws, acceptedAt },
+    refusalId: refusalResultId(receiptId, envelopeDigest(jws)),
+    expiresAt: signed.expiresAt,
+    dueAt: acceptedAt + FIRST_DUE_MS,
+  }
+  const fresh = await operations.accept(store, operation).catch(async error => {
+    // The commit may have been made, though its answer was lost: the sweeper queues it.
+    if ((await operations.find(store, receiptId)) === undefined) throw error
+    return false
+  })
+  if (fresh) {
+    const queued = deps.queues.add(kind, { id: signed.id, data: { jws } }).catch(error => {
+      deps.log.warn({ receipt: receiptId, err: error }, 'an accepted operation could not be queued; it will be')
+    })
+    return { receiptId, queued }
+  }
+  const known = await operations.find(store, receiptId)
+  assert(known, 'an operation that is not new is there')
+  const same = known.requestDigest.equals(requestDigest)
+  return same ? { receiptId, queued: Promise.resolve() } : { declined: declineOf(refuse('jti_reused', 'body')) }
+}
+
+function declinedBy(refusal: Refusal): { declined: Decline } {
+  const written = writtenOf({ end: 'refused', refusal })
+  assert('declined' in written, 'a refusal declines')
+  return written
+}
+
+/** How an operation stands, in the words of the interface. */
+export interface Standing {
+  receipt_id: string
+  status: 'PENDING' | 'SUCCEEDED' | 'FAILED'
+  /** 0: not answered, or answered beside a receipt. */
+  revision: number
+  code?: number
+  record?: Record<string, unknown>
+  error?: Record<string, unknown>
+  accepted_at: string
+  completed_at?: string
+}
+
+/** One answer for another's operation and for none. */
+export async function find(receiptId: string, caller: Caller, deps: OperationDeps): Promise<Standing | Decline> {
+  const { store } = deps
+  const { client, roles } = caller
+  const none = declineFor('operation_not_found', 'params.id')
+  const seen = await operations.find(store, receiptId)
+  if (!seen || seen.clientId !== client.clientId || !client.entities.includes(seen.entityId)) return none
+  // How a report stands is told by the reporting service; a reversal is the gateway's own.
+  if (seen.kind === 'report' || seen.kind === 'reversal') return none
+  const { role } = CATALOGUE[seen.kind]
+  if (!roles.includes('TOKEN_READ') && !(role && roles.includes(role))) return declineFor('role_missing', 'params')
+  if (seen.state === 'QUEUED') await settle([receiptId], store)
+  const operation = await operations.find(store, receiptId)
+  if (!operation) return none
+  if (operation.state === 'QUEUED') return { ...headOf(operation), status: 'PENDING' }
+  // A later answer of the same job outranks one without a receipt, but none that was told beside it.
+  const isBeside = operation.state === 'REFUSED' && operation.revision === 0
+  const receipt = isBeside ? undefined : await receipts.find(store, receiptId)
+  if (receipt) return standingOf(operation, receipt, deps)
+  return operation.state === 'ANSWERED' ? none : standingWithout(operation)
+}
+
+async function standingOf(operation: operations.Operation, receipt: Receipt, deps: OperationDeps): Promise<Standing> {
+  const { revision, completedAt, tokenId } = receipt
+  const token = tokenId === null ? undefined : await shownTokens.find(deps.store, tokenId)
+  const scope = token && (await deps.directory.scope(token.tokenScope))
+  const scheme = token && (await shownScheme(token.tokenId, scope, deps, { whole: false }))
+  const said = recall(receipt, token, await deps.directory.binRange(token?.binRange ?? null), scheme)
+  const ended =
+    'success' in said
+      ? { status: 'SUCCEEDED' as const, ...said.success }
+      : failure(problemOf(said.fields, completedAt, said.reversalStatus), completedAt)
+  return { ...headOf(operation), revision, ...ended, completed_at: moment(completedAt) }
+}
+
+function standingWithout(operation: operations.Operation): Standing {
+  const { error, revision, expiresAt, completedAt } = operation
+  const at = completedAt ?? expiresAt
+  const expired = problemOf([{ field: 'body.exp', reason: 'envelope_expired' }], at)
+  return { ...headOf(operation), revision, ...failure(error ?? expired, at), completed_at: moment(at) }
+}
+
+function headOf({ receiptId, acceptedAt }: operations.Operation) {
+  return { receipt_id: receiptId, status: 'PENDING' as const, revision: 0, accepted_at: moment(acceptedAt) }
+}
+
+/** In the words in which the same write is declined at once. */
+function failure(error: Problem, at: number) {
+  const written = answerOf({ code: error.code, error })
+  assert('declined' in written, 'a problem declines')
+  const { declined } = written
+  return { status: 'FAILED' as const, code: declined.status, error: TOKEN.render(declined, at) }
+}
+
+const moment = (ms: number) => new Date(ms).toISOString()
+
+/** Notes the answers that are there, and erases the envelopes they answer. */
+export async function settle(receiptIds: readonly string[], store: Store): Promise<Set<string>> {
+  const signs = await operations.findSigns(store, receiptIds)
+  await operations.answer(
+    store,
+    signs.filter(({ body }) => body === undefined).map(({ receiptId }) => receiptId),
+  )
+  for (const { receiptId, body } of signs) {
+    if (body === undefined) continue
+    const { error, revision, completed_at } = JSON.parse(body) as Result
+    assert(error, 'what is told without a receipt is a problem')
+    await operations.refuse(store, receiptId, { error, revision, completedAt: Date.parse(completed_at) })
+  }
+  return new Set(signs.map(({ receiptId }) => receiptId))
+}

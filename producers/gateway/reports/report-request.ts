@@ -1,0 +1,104 @@
+// `POST /reports`: what has been made, or is being made, answers a request; else a job is stored and queued as other
+// operations are, whose receipt's id is the report's. Its end isn't waited for.
+import { createHash, randomUUID } from 'node:crypto'
+import { isRefusal, type Refusal } from '../../../src/errors.ts'
+import { requestText } from '../../../src/job/envelope/digest.ts'
+import { receiptId } from '../../../src/job/envelope/ids.ts'
+import { definitionOf } from '../../../src/report/definitions.ts'
+import { recordOf } from '../../../src/report/record.ts'
+import { requestKey } from '../../../src/report/request-key.ts'
+import * as operations from '../../../src/store/job/operations.ts'
+import { findAnswers } from '../../../src/store/report/report-answers.ts'
+import type { StoredReport } from '../../../src/store/report/reports.ts'
+import type { Caller } from '../deps.ts'
+import { accept, type OperationDeps } from '../operations/operations.ts'
+import { type Decline, declineFor, declineOf } from '../server/faces.ts'
+import type { ReportAsked, ReportRecord } from './report-records.ts'
+import { type Found, find } from './report-standing.ts'
+
+/** `ended`: nothing is being made. */
+export type Requested = { record: ReportRecord; ended: boolean } | { declined: Decline }
+
+/** The one that makes a report gives signs of life more often. */
+const SILENT_MS = 120_000
+/** Jobs of one request that ended and left no report, or one that was removed since; then a name is drawn. */
+const ATTEMPTS_MAX = 8
+
+export async function request(
+  asked: ReportAsked,
+  caller: Caller,
+  idempotencyKey: string | undefined,
+  deps: OperationDeps,
+): Promise<Requested> {
+  const { reportType, reportEntityUid: entityId, mimeType, refresh = false } = asked
+  if (!caller.client.entities.includes(entityId))
+    return { declined: declineFor('entity_forbidden', 'body.reportEntityUid') }
+  const definition = definitionOf(reportType)
+  if (!definition) return { declined: declineFor('report_unavailable', 'body.reportType') }
+  const plan = definition.plan(asked.reportParameter)
+  if (isRefusal(plan)) return { declined: declineOf(renamed(plan)) }
+  const { parameters } = plan
+  const key = requestKey({ reportType, entityId, parameters, mimeType })
+  const { made, underWay, lastUid } = await findAnswers(deps.store, key, SILENT_MS)
+  if (made && !refresh) return answerOf(made)
+  // What is being made is as fresh as one that would be made after it.
+  if (underWay && (underWay.heardOf || (await isQueued(underWay.report.reportUid, deps))))
+    return answerOf(underWay.report)
+
+  const job = { report_type: reportType, entity_id: entityId, parameters, mime_type: mimeType }
+  // Where nothing was made, what waits to be made is as fresh, too. What a key names is the request as it came.
+  const anew = made === undefined && idempotencyKey === undefined ? {} : { refresh }
+  const write = { kind: 'report', request: { ...job, ...anew } } as const
+  let previous = lastUid ?? ''
+  for (let attempt = 1; ; attempt += 1) {
+    // The same request is the same job, until that has ended: two at once get one report, under one uid.
+    const fresh = attempt === ATTEMPTS_MAX ? randomUUID() : nameOf(caller, write.request, previous)
+    const jti = idempotencyKey ?? fresh
+    const reportUid = receiptId(caller.client.clientId, jti)
+    const accepted = await accept({ ...write, idempotencyKey: jti }, caller, deps)
+    if ('declined' in accepted) return accepted
+    const found = await find(reportUid, caller, deps.store)
+    const status = found && ('report' in found ? found.report.status : found.status)
+    if (status !== 'FAILED' || idempotencyKey !== undefined || attempt === ATTEMPTS_MAX) {
+      if (found && 'report' in found) return answerOf(found.report)
+      return answerWith(recordOfJob({ ...asked, reportParameter: parameters }, reportUid, found, deps))
+    }
+    previous = reportUid
+  }
+}
+
+const answerOf = (report: StoredReport): Requested => answerWith(recordOf(report) as ReportRecord)
+
+function answerWith(record: ReportRecord): Requested {
+  return { record, ended: record.status !== 'INITIATED' && record.status !== 'PROCESSING_STARTED' }
+}
+
+/** A parameter has another name in a job. */
+function renamed(refusal: Refusal): Refusal {
+  const name = (field: string) => field.replace(/^body\.parameters\b/, 'body.reportParameter')
+  const also = (refusal.also ?? []).map(({ field, reason }) => ({ field: name(field), reason }))
+  return { ...refusal, field: name(refusal.field), also }
+}
+
+function nameOf({ entityId }: Caller, job: object, previous: string): string {
+  const digest = createHash('sha256').update(requestText('report', { job, entityId, previous }))
+  return `report-${digest.digest('base64url')}`
+}
+
+async function isQueued(reportUid: string, { store }: OperationDeps): Promise<boolean> {
+  return (await operations.find(store, reportUid))?.state === 'QUEUED'
+}
+
+/** Of a job that no worker has taken up. */
+function recordOfJob(
+  { reportType, reportParameter, mimeType, reportEntityUid }: ReportAsked,
+  reportUid: string,
+  found: Found | undefined,
+  { clock }: OperationDeps,
+): ReportRecord {
+  const { status, createdOn } =
+    found && 'status' in found ? found : { status: 'INITIATED' as const, createdOn: clock() }
+  const moment = new Date(createdOn).toISOString()
+  const asked = { reportUid, reportType, reportParameter, mimeType, reportEntityUid }
+  return { ...asked, createdOn: moment, modifiedOn: moment, status }
+}

@@ -1,0 +1,32 @@
+// Which report a uid stands for, as this caller may see it. A job has its report's uid from its beginning; where it was
+// answered with a report that was there already, its receipt says which, and the uid goes on to stand for that one.
+import * as operations from '../../../src/store/job/operations.ts'
+import * as receipts from '../../../src/store/job/receipts.ts'
+import type { Store } from '../../../src/store/pool.ts'
+import type { StoredReport } from '../../../src/store/report/reports.ts'
+import * as reports from '../../../src/store/report/reports.ts'
+import type { Caller } from '../deps.ts'
+
+/** A report; or a job that has none, because no worker has taken it up or because it was refused. */
+export type Found = { report: StoredReport } | { status: 'INITIATED' | 'FAILED'; createdOn: number }
+
+/** Undefined for another's as for none. */
+export async function find(
+  reportUid: string,
+  { client }: Pick<Caller, 'client'>,
+  store: Store,
+): Promise<Found | undefined> {
+  const isOurs = (report: StoredReport | undefined) =>
+    report !== undefined && client.entities.includes(report.reportEntityUid)
+  const own = await reports.find(store, reportUid)
+  if (own && own.status !== 'FAILED') return isOurs(own) ? { report: own } : undefined
+  const receipt = await receipts.find(store, reportUid)
+  const job = await operations.find(store, reportUid)
+  const isOwnJob = job?.kind === 'report' && job.clientId === client.clientId
+  if (isOwnJob && job.state === 'QUEUED' && !receipt) return { status: 'INITIATED', createdOn: job.acceptedAt }
+  const answer = receipt?.kind === 'report' && receipt.refusal === null ? receipt.outcome : null
+  const other = answer === null || answer === reportUid ? undefined : await reports.find(store, answer)
+  const report = isOurs(other) ? other : own
+  if (report) return isOurs(report) ? { report } : undefined
+  return isOwnJob ? { status: 'FAILED', createdOn: job.acceptedAt } : undefined
+}

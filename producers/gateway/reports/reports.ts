@@ -1,0 +1,119 @@
+// The reporting service (INTERFACE 1 and 5, CONTRACT 9): reports are searched, asked for and downloaded. They are made by
+// workers, and whose they are is never up to a search expression.
+import type { FastifyReply } from 'fastify'
+import { z } from 'zod'
+import { Fault } from '../../../src/errors.ts'
+import { recordOf } from '../../../src/report/record.ts'
+import { isMisread } from '../../../src/rsql/misread.ts'
+import { search } from '../../../src/store/report/report-search.ts'
+import type { GatewayApp, GatewayDeps } from '../deps.ts'
+import { type Decline, declineFor } from '../server/faces.ts'
+import { idempotencyKeyOf, WriteHeaders } from '../server/headers.ts'
+import { decline } from '../server/replies.ts'
+import { Nothing } from '../tokens/records.ts'
+import { answerWithFile } from './report-file.ts'
+import { ERRORS, fileOf, ReportAsked, ReportPage, ReportQuery, ReportRecord, ReportUid } from './report-records.ts'
+import { request } from './report-request.ts'
+import { find } from './report-standing.ts'
+
+const REPORTS = '/oidc/report-engine/api/v1/reports'
+const TAGS = ['Reports']
+
+const FileHeaders = z.looseObject({
+  range: z.string().optional().describe('One range of bytes; others are left out of account.'),
+  'if-range': z.string().optional(),
+  'if-none-match': z.string().optional(),
+})
+
+export function reportRoutes(app: GatewayApp, deps: GatewayDeps): void {
+  app.route({
+    method: 'GET',
+    url: REPORTS,
+    config: { access: ['REPORT_READ'] },
+    schema: {
+      operationId: 'searchReports',
+      summary: 'Searches reports, page by page',
+      tags: TAGS,
+      querystring: ReportQuery,
+      response: { 200: ReportPage, ...ERRORS },
+    },
+    handler: async ({ query, caller: { client, entityId } }, reply) => {
+      const others = client.entities.filter(entity => entity !== entityId)
+      const found = await search(deps.store, { ...query, entities: [entityId, ...others] }).catch(tooLong)
+      if ('status' in found) return decline(reply, found)
+      if (isMisread(found)) {
+        const { message: detail } = found
+        return decline(reply, { ...declineFor('search_unreadable', 'query.search'), detail })
+      }
+      const records = found.reports.map(report => recordOf(report) as ReportRecord)
+      return reply.code(200).send({ totals: found.totals, reports: records })
+    },
+  })
+
+  app.route({
+    method: 'POST',
+    url: REPORTS,
+    config: { access: ['REPORT_REQUEST'] },
+    schema: {
+      operationId: 'requestReport',
+      summary: 'Asks for a report: one that was made already is answered at once, else one is made',
+      tags: TAGS,
+      headers: WriteHeaders,
+      body: ReportAsked,
+      response: {
+        200: ReportRecord.describe('It had ended before: nothing is being made.'),
+        202: ReportRecord.describe('It is being made, and can be downloaded at Location once it is SUCCESSFUL.'),
+        ...ERRORS,
+      },
+    },
+    handler: async ({ body, caller, headers }, reply) => {
+      const requested = await request(body, caller, idempotencyKeyOf(headers), deps)
+      if ('declined' in requested) return decline(reply, requested.declined)
+      const { record, ended } = requested
+      return reply
+        .header('location', `${REPORTS}/${record.reportUid}`)
+        .code(ended ? 200 : 202)
+        .send(record)
+    },
+  })
+
+  app.route({
+    method: 'GET',
+    url: `${REPORTS}/:reportUid`,
+    config: { access: ['REPORT_READ'] },
+    schema: {
+      operationId: 'downloadReport',
+      summary: 'Downloads the file of a report',
+      tags: TAGS,
+      headers: FileHeaders,
+      params: ReportUid,
+      response: {
+        200: fileOf('The file. ETag is its SHA-256.'),
+        206: fileOf('The range of it that was asked for.'),
+        304: Nothing.describe('Its ETag is one of If-None-Match.'),
+        ...ERRORS,
+      },
+    },
+    handler: async ({ params: { reportUid }, caller, headers }, reply) => {
+      const found = await find(reportUid, caller, deps.store)
+      if (!found) return decline(reply, declineFor('report_not_found', 'params.reportUid'))
+      const { range, 'if-range': ifRange, 'if-none-match': ifNoneMatch } = headers
+      const answer = 'report' in found && (await answerWithFile(found.report, { range, ifRange, ifNoneMatch }, deps))
+      if (!answer) return decline(reply, unready('report' in found ? found.report.status : found.status))
+      const plain = reply as unknown as FastifyReply
+      return plain.code(answer.status).headers(answer.headers).send(answer.file)
+    },
+  })
+}
+
+function unready(status: string): Decline {
+  const ends = status === 'INITIATED' || status === 'PROCESSING_STARTED'
+  const detail = `This report is ${status}${ends ? ' and has no file yet' : ' and has no file'}.`
+  return { ...declineFor('report_not_ready', 'params.reportUid'), detail }
+}
+
+/** A pattern may cost more than its form shows. */
+function tooLong(error: unknown): Decline {
+  if (error instanceof Fault && error.code === 'deadline') return declineFor('search_too_long', 'query.search')
+  throw error
+}

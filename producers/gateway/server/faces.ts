@@ -1,0 +1,120 @@
+// How a service says no: one error body for each, chosen by the path (the token service's is INTERFACE 2.8). What is
+// wrong is decided elsewhere; a value that was sent is never in it.
+import { REASONS, type Reason, type Refusal } from '../../../src/errors.ts'
+import { type FieldReason, fieldsOf, MESSAGES, problemOf, type ReversalStatus } from '../../../src/job/problem.ts'
+import { bodyOf, type ErrorNo, problem } from '../../../src/three-ds/problem.ts'
+
+export type DeclineStatus = 400 | 401 | 403 | 404 | 429 | 500
+
+export interface Decline {
+  status: DeclineStatus
+  /** What is wrong, under `body`, `query` or `params`; none with 401, 429 and 500. */
+  fields: FieldReason[]
+  reversalStatus: ReversalStatus
+  /** A sentence that says more than the reason does, for a service whose body has a place for it. Nothing that was sent. */
+  detail?: string
+  /** With 429. */
+  retryAfterS?: number
+}
+
+export interface Face {
+  /** Paths that begin so are this service's; the longest prefix wins. */
+  prefix: string
+  /** The body of the answer; `at` is ms since the epoch. */
+  render(decline: Decline, at: number): Record<string, unknown>
+}
+
+/** INTERFACE 2.8. */
+const TOKEN: Face = {
+  prefix: '',
+  render: ({ status, fields, reversalStatus }, at) => {
+    if (fields.length > 0 && status !== 429 && status !== 401)
+      return { ...problemOf(fields, at, reversalStatus), code: status, message: MESSAGES[status] }
+    const message = status === 429 ? BUSY : MESSAGES[status]
+    return { code: status, message, timestamp: at, reversal_status: reversalStatus }
+  },
+}
+const BUSY = 'Too many requests; try again after the seconds of Retry-After.'
+
+/** CONTRACT 9: of the reporting service. `param` is there where one parameter is wrong, and the first of several. */
+const REPORTS: Face = {
+  prefix: '/oidc/report-engine/',
+  render: ({ status, fields, detail }, at) => {
+    const { title, type } = REPORT_ERRORS[status]
+    const [param] = status === 401 || status === 429 || status === 500 ? [] : fields.map(({ field }) => nameOf(field))
+    const named = fields.map(({ field, reason }) => [nameOf(field), REASONS[reason].text].filter(Boolean).join(': '))
+    const fixed = status === 429 ? BUSY : MESSAGES[status]
+    return {
+      code: `${status}`,
+      title,
+      message: detail ?? (param === undefined ? fixed : named.join(' ')),
+      timestamp: new Date(at).toISOString(),
+      type,
+      ...(param ? { param } : {}),
+    }
+  },
+}
+export const REPORT_ERRORS = {
+  400: { title: 'Bad Request', type: 'INVALID_REQUEST_ERROR' },
+  401: { title: 'Unauthorized', type: 'AUTHENTICATION_ERROR' },
+  403: { title: 'Forbidden', type: 'AUTHENTICATION_ERROR' },
+  404: { title: 'Not Found', type: 'INVALID_REQUEST_ERROR' },
+  429: { title: 'Too Many Requests', type: 'RATE_LIMIT_ERROR' },
+  500: { title: 'Internal Server Error', type: 'API_ERROR' },
+} as const satisfies Record<DeclineStatus, { title: string; type: string }>
+
+/** Of the 3-D Secure service: a number of its own in place of the status, and no `reversal_status`. */
+const THREE_DS: Face = {
+  prefix: '/oidc/3ds-service',
+  render: ({ status, fields }, at) => {
+    const inQuery = status === 400 && fields.every(({ field }) => field.startsWith('query'))
+    const shown = status === 400 || status === 403 || status === 404 ? fields : []
+    return { ...bodyOf(problem(inQuery ? 102 : THREE_DS_NUMBERS[status], ...shown), at).body }
+  },
+}
+const THREE_DS_NUMBERS = { 400: 101, 401: 201, 403: 202, 404: 206, 429: 207, 500: 500 } as const satisfies Record<
+  DeclineStatus,
+  ErrorNo
+>
+
+/** `query.search` → `search`; nothing for what isn't one parameter. */
+const nameOf = (field: string): string => field.replace(/^(body|query|params)\.?/, '')
+
+/** One row per service that has an error body of its own. */
+export const FACES: readonly Face[] = [TOKEN, REPORTS, { ...REPORTS, prefix: '/oidc/orders' }, THREE_DS]
+
+export function faceOf(path: string): Face {
+  const fitting = FACES.filter(({ prefix }) => path.startsWith(prefix))
+  return fitting.reduce((best, face) => (face.prefix.length > best.prefix.length ? face : best), TOKEN)
+}
+
+export function declineOf(refusal: Refusal): Decline {
+  return { status: REASONS[refusal.reason].code, fields: fieldsOf(refusal), reversalStatus: 'NONE' }
+}
+
+/** One field, one reason. */
+export function declineFor(reason: Reason, field: string): Decline {
+  return declineOf({ refused: true, reason, field })
+}
+
+export const UNAUTHENTICATED: Decline = { status: 401, fields: [], reversalStatus: 'NONE' }
+
+/** It can't be taken on now; nothing of it was begun. */
+export function busy(retryAfterS: number): Decline {
+  return { status: 429, fields: [], reversalStatus: 'NONE', retryAfterS }
+}
+
+export function failed(reversalStatus: ReversalStatus): Decline {
+  return { status: 500, fields: [], reversalStatus }
+}
+
+/** For hooks and parsers of fastify, which can only throw; handlers answer a decline as a value (`decline`). */
+export class Declined extends Error {
+  override name = 'Declined'
+  readonly decline: Decline
+
+  constructor(decline: Decline) {
+    super('declined')
+    this.decline = decline
+  }
+}

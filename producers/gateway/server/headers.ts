@@ -1,0 +1,48 @@
+// Headers that every request may bring and every answer has: the request's id, the trace it belongs to, and the
+// idempotency key. A header is the caller's word: what could hold a card number isn't taken up.
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import { z } from 'zod'
+import { couldHoldNumber } from '../../../src/job/own-card.ts'
+import { numbersIn } from '../../../src/token/pan.ts'
+import type { GatewayApp } from '../deps.ts'
+
+const REQUEST_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
+/** W3C Trace Context, version 00. */
+const TRACEPARENT = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/
+
+export function requestIdOf(request: Pick<IncomingMessage, 'headers'>): string {
+  const given = request.headers['x-request-id']
+  return typeof given === 'string' && REQUEST_ID.test(given) && !holdsNumber(given) ? given : randomUUID()
+}
+
+function holdsNumber(text: string): boolean {
+  return couldHoldNumber(text) && numbersIn(text).length > 0
+}
+
+export function echoHeaders(app: GatewayApp): void {
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id)
+    const trace = request.headers['traceparent']
+    if (typeof trace === 'string' && TRACEPARENT.test(trace)) reply.header('traceparent', trace)
+    reply.header('cache-control', 'no-store')
+  })
+}
+
+const key = () =>
+  z
+    .string()
+    .regex(/^[!-~]{1,128}$/)
+    .optional()
+
+/** What a write may say beside its body. The other headers are none of its schema's business. */
+export const WriteHeaders = z.looseObject({
+  'idempotency-key': key().describe('Repeats under one key are done once; another request under it is refused.'),
+  'x-vfi-api-idempotencykey': key().describe('The same, by another name.'),
+  prefer: z.string().optional().describe('`respond-async`: the answer is 202, and the result is polled.'),
+})
+export type WriteHeaders = z.infer<typeof WriteHeaders>
+
+export function idempotencyKeyOf(headers: WriteHeaders): string | undefined {
+  return headers['idempotency-key'] ?? headers['x-vfi-api-idempotencykey']
+}

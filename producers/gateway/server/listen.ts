@@ -1,0 +1,69 @@
+// From a server that is ready to one that listens, and to its end: a taken port is a setting that is wrong, and what is
+// in flight at the end may finish.
+import type { AddressInfo, Socket } from 'node:net'
+import { Server as TlsServer } from 'node:tls'
+import { ConfigError } from '../../../src/config.ts'
+import type { Lifetime } from '../../../src/lifetime.ts'
+import type { Logger } from '../../../src/log.ts'
+import type { GatewayApp } from '../deps.ts'
+
+export interface Listening {
+  host: string
+  port: number
+  /** The name of the port's setting. */
+  setting: string
+  /** Called when requests in flight have gone on for long enough after the end was asked for. */
+  hurry?: () => void
+}
+
+/** How long requests in flight may go on after the end was asked for. */
+const DRAIN_MS = 20_000
+/** What was hurried is answered within this. */
+const HURRIED_MS = 5_000
+const IDLE_SWEEP_MS = 100
+
+/** Answers the port. Throws `ConfigError` for one that is taken. */
+export async function listen(
+  app: GatewayApp,
+  { host, port, setting, hurry }: Listening,
+  { lifetime, log }: { lifetime: Lifetime; log: Logger },
+): Promise<number> {
+  const unused = watchUnused(app)
+  lifetime.onClose('http server', async () => {
+    const timer = setTimeout(() => hurry?.(), DRAIN_MS)
+    // Who doesn't read his answer isn't waited for.
+    const cut = setTimeout(() => app.server.closeAllConnections(), DRAIN_MS + HURRIED_MS)
+    // A connection whose last request has ended would else be kept for the next one, which isn't taken.
+    const sweep = setInterval(() => {
+      app.server.closeIdleConnections()
+      for (const socket of unused) socket.destroy()
+    }, IDLE_SWEEP_MS)
+    await app.close().finally(() => {
+      clearTimeout(timer)
+      clearTimeout(cut)
+      clearInterval(sweep)
+    })
+  })
+  await app.listen({ host, port, backlog: 4_096 }).catch(error => {
+    const { code } = error as NodeJS.ErrnoException
+    const address = `${host}:${port}`
+    if (code === 'EADDRINUSE') throw new ConfigError(`${setting}: something listens on ${address} already`)
+    if (code === 'EADDRNOTAVAIL' || code === 'EACCES' || code === 'ENOTFOUND')
+      throw new ConfigError(`TOKENMILL_HTTP_HOST, ${setting}: ${address} can't be listened on (${code})`)
+    throw error
+  })
+  const { port: bound } = app.server.address() as AddressInfo
+  log.info({ port: bound }, 'serving')
+  return bound
+}
+
+/** Connections on which nothing was asked yet, as clients keep them ready: for Node they aren't idle. */
+function watchUnused({ server }: GatewayApp): ReadonlySet<Socket> {
+  const unused = new Set<Socket>()
+  server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
+    unused.add(socket)
+    socket.once('close', () => unused.delete(socket))
+  })
+  server.on('request', ({ socket }) => unused.delete(socket))
+  return unused
+}

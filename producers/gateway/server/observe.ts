@@ -1,0 +1,21 @@
+// What is kept of a request: one log line and one observation, by the route's template and never by the URL, without
+// bodies, queries or credentials.
+import type { GatewayApp, GatewayDeps } from '../deps.ts'
+
+/** Asked every few seconds by machines: a line each would bury the others. */
+const QUIET = new Set(['/healthz', '/readyz', '/metrics'])
+
+export function observe(app: GatewayApp, { metrics, log }: Pick<GatewayDeps, 'metrics' | 'log'>): void {
+  app.addHook('onResponse', async (request, reply) => {
+    const route = request.is404 ? 'unknown' : (request.routeOptions.url ?? 'unknown')
+    const { statusCode: status, elapsedTime: ms } = reply
+    metrics.httpSeconds.observe({ route, status }, ms / 1000)
+    if (QUIET.has(route)) return
+    const client = (request.caller as typeof request.caller | null)?.client.clientId
+    log.info({ request_id: request.id, method: request.method, route, status, ms: Math.round(ms), client }, 'answered')
+  })
+  app.addHook('onRequestAbort', async request => {
+    // It changes nothing about an operation that was begun.
+    log.info({ request_id: request.id, route: request.routeOptions.url }, 'the caller hung up')
+  })
+}

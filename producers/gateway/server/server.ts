@@ -1,0 +1,113 @@
+// The HTTP server: what holds for every route, in the order in which a request meets it. Which routes, and what they do,
+// it is told: the gateway's are in routes.ts, those of 3-D Secure in three-ds/routes.ts.
+import type { Socket } from 'node:net'
+import helmet from '@fastify/helmet'
+import rateLimit from '@fastify/rate-limit'
+import Fastify, { type FastifyHttpOptions } from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import { systemClock } from '../../../src/clock.ts'
+import type { GatewayApp, RoutePlugin, ServerDeps } from '../deps.ts'
+import { type CountStranger, guard } from './access.ts'
+import { allowStreams, BODY_BYTES_MAX, compileSchema, limitBodyTime, takeJson } from './body.ts'
+import { busy, Declined, declineFor, faceOf } from './faces.ts'
+import { echoHeaders, requestIdOf } from './headers.ts'
+import { observe } from './observe.ts'
+import { type DocumentInfo, documentRoutes } from './openapi.ts'
+import { decline, handleError } from './replies.ts'
+
+export interface Tls {
+  /** PEM. */
+  cert: Buffer
+  key: Buffer
+}
+
+const CONNECTIONS_MAX = 5_000
+const HEAD_MS_MAX = 10_000
+/** A streamed body's; others are bounded in body.ts. */
+const REQUEST_MS_MAX = 3_600_000
+const IDLE_MS_MAX = 72_000
+const PATH_PART_LENGTH_MAX = 4_096
+const YEAR_S = 365 * 86_400
+
+export interface Served<D> {
+  routes: readonly RoutePlugin<D>[]
+  document: DocumentInfo
+  /** Of the face that bytes are refused with which are no request. */
+  prefix: string
+  tls: Tls | undefined
+}
+
+/** Ready to listen. Throws where a route is wrong or the certificate can't be used. */
+export async function openServer<D extends ServerDeps>(
+  deps: D,
+  { routes, document, prefix, tls }: Served<D>,
+): Promise<GatewayApp> {
+  const node = { connectionsCheckingInterval: 2_000, headersTimeout: HEAD_MS_MAX, maxHeaderSize: 16_384 }
+  const app = Fastify({
+    logger: false,
+    genReqId: requestIdOf,
+    requestIdHeader: false,
+    trustProxy: false,
+    bodyLimit: BODY_BYTES_MAX,
+    exposeHeadRoutes: false,
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    requestTimeout: REQUEST_MS_MAX,
+    keepAliveTimeout: IDLE_MS_MAX,
+    routerOptions: { maxParamLength: PATH_PART_LENGTH_MAX },
+    frameworkErrors: (error, request, reply) => {
+      reply.header('x-request-id', request.id)
+      handleError(deps.log)(error, request as never, reply as never)
+    },
+    clientErrorHandler: (error: NodeJS.ErrnoException, socket: Socket) => refuseBytes(error, socket, prefix),
+    ...(tls ? { https: { ...node, ...tls, minVersion: 'TLSv1.2' } } : { http: node }),
+  } as FastifyHttpOptions<never>).withTypeProvider<ZodTypeProvider>() as unknown as GatewayApp
+  app.server.maxConnections = CONNECTIONS_MAX
+
+  app.setValidatorCompiler(compileSchema)
+  // Schemas of answers are for documents and tests: what a worker said goes out whatever they think of it.
+  app.setSerializerCompiler(() => data => JSON.stringify(data))
+  app.setErrorHandler(handleError(deps.log))
+  app.setNotFoundHandler((_request, reply) => decline(reply, declineFor('path_unknown', 'params')))
+  takeJson(app)
+  observe(app, deps)
+  echoHeaders(app)
+  await app.register(helmet, {
+    contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
+    strictTransportSecurity: { maxAge: YEAR_S, includeSubDomains: false },
+    referrerPolicy: { policy: 'no-referrer' },
+  })
+  limitBodyTime(app)
+  const limit = deps.settings.rateLimit
+  guard(app, deps, limit > 0 ? await limitRate(app, limit) : undefined)
+  allowStreams(app)
+  await documentRoutes(app, document)
+  for (const add of routes) await app.register(async scope => add(scope as GatewayApp, deps))
+  await app.ready()
+  return app
+}
+
+/** By client, whichever user or credentials of it; who has none, or wrong ones, is counted by address. */
+async function limitRate(app: GatewayApp, perMinute: number): Promise<CountStranger> {
+  await app.register(rateLimit, {
+    max: perMinute,
+    timeWindow: 60_000,
+    hook: 'onRequest',
+    cache: 10_000,
+    keyGenerator: request => (request.caller as typeof request.caller | null)?.client.clientId ?? request.ip,
+    errorResponseBuilder: (_request, { ttl }) => new Declined(busy(Math.max(1, Math.ceil(ttl / 1000)))),
+  })
+  const count = app.createRateLimit()
+  return async request => {
+    const counted = await count(request)
+    return counted.isAllowed || !counted.isExceeded ? undefined : Math.max(1, counted.ttlInSeconds)
+  }
+}
+
+/** Bytes that are no HTTP request get the same body as other wrong ones, and their connection is closed. */
+function refuseBytes(error: NodeJS.ErrnoException, socket: Socket, prefix: string): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+  const body = JSON.stringify(faceOf(prefix).render(declineFor('field_format', 'params'), systemClock()))
+  const head = ['HTTP/1.1 400 Bad Request', 'content-type: application/json; charset=utf-8', 'connection: close']
+  socket.end(`${[...head, `content-length: ${Buffer.byteLength(body)}`].join('\r\n')}\r\n\r\n${body}`)
+}

@@ -1,0 +1,49 @@
+// The public keys that cards are encrypted to, for web pages and SDKs: whoever has a card to protect may have them.
+import { z } from 'zod'
+import { uuid } from '../../../src/job/envelope/text.ts'
+import * as captureKeys from '../../../src/store/access/capture-keys.ts'
+import type { GatewayApp, GatewayDeps } from '../deps.ts'
+import { ERRORS } from './records.ts'
+
+const Query = z.strictObject({ entity_id: uuid().describe('Whose tokens the cards are for.') })
+
+/** A JWKS (RFC 7517) with one member more. */
+const CaptureKeys = z.strictObject({
+  keys: z
+    .array(z.looseObject({ kty: z.string(), kid: z.string(), use: z.literal('enc'), alg: z.string() }))
+    .describe('For JWE; `kid` is the alias.'),
+  openpgp: z.array(z.strictObject({ alias: z.string(), public_key: z.string() })).describe('Armored OpenPGP keys.'),
+})
+
+/** A key that was retired still opens cards for eight days. */
+const BELIEVED_S = 60
+
+export function captureKeyRoutes(app: GatewayApp, { store }: GatewayDeps): void {
+  app.route({
+    method: 'GET',
+    url: '/oidc/.well-known/capture-keys',
+    config: { access: 'public' },
+    schema: {
+      operationId: 'getCaptureKeys',
+      summary: "An entity's active capture keys, the newest first",
+      tags: ['Capture keys'],
+      querystring: Query,
+      response: { 200: CaptureKeys, 400: ERRORS[400], 429: ERRORS[429], 500: ERRORS[500] },
+    },
+    handler: async ({ query }, reply) => {
+      const active = (await captureKeys.list(store, query.entity_id)).filter(key => key.state === 'ACTIVE').reverse()
+      reply.header('access-control-allow-origin', '*')
+      reply.header('cross-origin-resource-policy', 'cross-origin')
+      reply.header('cache-control', `public, max-age=${BELIEVED_S}`)
+      return reply.code(200).send({
+        keys: active.filter(key => key.type !== 'pgp').map(jwkOf),
+        openpgp: active.filter(key => key.type === 'pgp').map(key => ({ alias: key.alias, public_key: key.publicKey })),
+      })
+    },
+  })
+}
+
+function jwkOf({ alias, type, publicKey }: captureKeys.CaptureKeyInfo): z.infer<typeof CaptureKeys>['keys'][number] {
+  const jwk = JSON.parse(publicKey) as { kty: string }
+  return { ...jwk, kid: alias, use: 'enc', alg: type === 'jwe-rsa' ? 'RSA-OAEP-256' : 'ECDH-ES' }
+}

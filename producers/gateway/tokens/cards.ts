@@ -1,0 +1,158 @@
+// The card token service: PUT, GET, PATCH, DELETE of a card, suspend and activate (INTERFACE 4, CONTRACT 8). Writes go
+// through the queue; reads come from the store, which shows this process no card.
+import { z } from 'zod'
+import { tokenId } from '../../../src/job/envelope/text.ts'
+import { TokenCreate } from '../../../src/job/token-create.ts'
+import { TokenUpdate } from '../../../src/job/token-update.ts'
+import type { Scope } from '../../../src/store/access/scopes.ts'
+import * as shownTokens from '../../../src/store/token/shown-tokens.ts'
+import { renderGet } from '../../../src/token/render.ts'
+import { parseReuseToken, type TokenRow } from '../../../src/token/token.ts'
+import type { Caller, GatewayApp, GatewayDeps } from '../deps.ts'
+import { AcceptedRecord, respondLater } from '../operations/operation-routes.ts'
+import { prefersAsync } from '../operations/operations.ts'
+import { perform } from '../operations/perform.ts'
+import { declineFor } from '../server/faces.ts'
+import { idempotencyKeyOf, WriteHeaders } from '../server/headers.ts'
+import { decline } from '../server/replies.ts'
+import { ERRORS, GetRecord, GoneRecord, Nothing, PatchRecord, PutRecord } from './records.ts'
+import { shownScheme } from './shown-scheme.ts'
+
+const CARD = '/oidc/api/v2/card'
+const Id = z.strictObject({ id: tokenId().describe('The reuse token.') })
+/** A plain `cvv` is taken and dropped, unjudged: nothing here would keep it. */
+const Patch = TokenUpdate.omit({ id: true })
+  .extend({ cvv: z.string().max(30).optional() })
+  .refine(body => body.encrypted_card === undefined || body.public_key_alias !== undefined, {
+    path: ['public_key_alias'],
+    params: { reason: 'field_required' },
+  })
+const TAGS = ['Card tokens']
+
+export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void {
+  app.route({
+    method: 'PUT',
+    url: CARD,
+    config: { access: ['TOKEN_WRITE'] },
+    schema: {
+      operationId: 'createUpdateToken',
+      summary: 'Creates a token for a card, or updates the one that stands for it',
+      tags: TAGS,
+      headers: WriteHeaders,
+      body: TokenCreate,
+      response: { 200: z.union([PutRecord, GoneRecord]), 202: AcceptedRecord, ...ERRORS },
+    },
+    handler: async ({ body, caller, headers }, reply) => {
+      const write = { kind: 'token-create', request: body, idempotencyKey: idempotencyKeyOf(headers) } as const
+      if (prefersAsync(headers.prefer)) return respondLater(write, caller, deps, reply)
+      const written = await perform(write, caller, deps)
+      return 'declined' in written ? decline(reply, written.declined) : reply.code(200).send(recordOf(written) as Put)
+    },
+  })
+  app.route({
+    method: 'PATCH',
+    url: `${CARD}/:id`,
+    config: { access: ['TOKEN_WRITE'] },
+    schema: {
+      operationId: 'updateToken',
+      summary: 'Updates the card on file, or links the token to another card',
+      tags: TAGS,
+      headers: WriteHeaders,
+      params: Id,
+      body: Patch,
+      response: { 200: z.union([PatchRecord, GoneRecord]), 202: AcceptedRecord, ...ERRORS },
+    },
+    handler: async ({ body: { cvv: _, ...fields }, params, caller, headers }, reply) => {
+      // Another role for another's network: 403 comes before what only a worker can know.
+      if (fields.scheme_token_action !== undefined && !caller.roles.includes('SCHEME_TOKEN'))
+        return decline(reply, declineFor('role_missing', 'body.scheme_token_action'))
+      const request = { id: params.id, ...fields }
+      const write = { kind: 'token-update', request, idempotencyKey: idempotencyKeyOf(headers) } as const
+      if (prefersAsync(headers.prefer)) return respondLater(write, caller, deps, reply)
+      const written = await perform(write, caller, deps)
+      return 'declined' in written
+        ? decline(reply, written.declined)
+        : reply.code(200).send(recordOf(written) as Patched)
+    },
+  })
+  app.route({
+    method: 'GET',
+    url: `${CARD}/:id`,
+    config: { access: ['TOKEN_READ'] },
+    schema: {
+      operationId: 'getToken',
+      summary: 'Reads a token',
+      tags: TAGS,
+      params: Id,
+      response: { 200: GetRecord, ...ERRORS },
+    },
+    handler: async ({ params, caller }, reply) => {
+      const record = await read(params.id, caller, deps)
+      return record ? reply.code(200).send(record) : decline(reply, declineFor('token_not_found', 'params.id'))
+    },
+  })
+  lifecycle('DELETE', `${CARD}/:id`, 'DELETE', 'deleteToken', 'Deletes a token, for good')
+  lifecycle('PATCH', `${CARD}/:id/suspend`, 'SUSPEND', 'suspendToken', 'Suspends a token until it is activated')
+  lifecycle('PATCH', `${CARD}/:id/activate`, 'ACTIVATE', 'activateToken', 'Activates a suspended token')
+
+  function lifecycle(
+    method: 'DELETE' | 'PATCH',
+    url: string,
+    action: string,
+    operationId: string,
+    summary: string,
+  ): void {
+    app.route({
+      method,
+      url,
+      config: { access: ['TOKEN_LIFECYCLE'] },
+      schema: {
+        operationId,
+        summary,
+        tags: TAGS,
+        headers: WriteHeaders,
+        params: Id,
+        response: { 202: AcceptedRecord, 204: Nothing, ...ERRORS },
+      },
+      preValidation: async (request, reply) => {
+        // Some clients send `{}` where nothing is asked for.
+        if (Object.keys((request.body as object | undefined) ?? {}).length > 0)
+          return decline(reply, declineFor('field_unknown', 'body'))
+      },
+      handler: async ({ params, caller, headers }, reply) => {
+        const request = { id: params.id, action }
+        const write = { kind: 'token-lifecycle', request, idempotencyKey: idempotencyKeyOf(headers) } as const
+        if (prefersAsync(headers.prefer)) return respondLater(write, caller, deps, reply)
+        const written = await perform(write, caller, deps)
+        return 'declined' in written ? decline(reply, written.declined) : reply.code(204).send(null)
+      },
+    })
+  }
+}
+
+type Put = z.infer<typeof PutRecord>
+type Patched = z.infer<typeof PatchRecord>
+
+function recordOf(written: { code: 200; record: Record<string, unknown> } | { code: 204 }): Record<string, unknown> {
+  return written.code === 200 ? written.record : {}
+}
+
+/** Undefined where there is no such token, or none that this caller may see: one answer for both. */
+async function read(id: string, { client }: Caller, deps: GatewayDeps): Promise<z.infer<typeof GetRecord> | undefined> {
+  const { store, directory } = deps
+  const uuid = parseReuseToken(id)
+  const rows =
+    uuid === undefined ? await shownTokens.findByThirdParty(store, id) : [await shownTokens.find(store, uuid)]
+  const seen: { row: TokenRow; scope: Scope }[] = []
+  for (const row of rows) {
+    // A third party's token has but the name that the third party gave it.
+    if (!row || row.status === 'DELETED' || (row.thirdParty !== null) !== (uuid === undefined)) continue
+    const scope = await directory.scope(row.tokenScope)
+    if (scope && client.entities.includes(scope.entityId)) seen.push({ row, scope })
+  }
+  const [found, another] = seen
+  if (!found || another) return undefined
+  const { row, scope } = found
+  const scheme = await shownScheme(row.tokenId, scope, deps, { whole: true })
+  return renderGet(row, await directory.binRange(row.binRange), scheme) as z.infer<typeof GetRecord>
+}

@@ -1,0 +1,36 @@
+// Lifecycle notifications of scheme token networks. What one says is only noted down: a worker asks the network how the
+// token stands, so that duplicates, disorder and hearsay do no harm. Credentials are the network's own, not a client's.
+import { z } from 'zod'
+import * as schemeNotices from '../../../src/store/provider/scheme-notices.ts'
+import type { GatewayApp, GatewayDeps } from '../deps.ts'
+import { declineFor, UNAUTHENTICATED } from '../server/faces.ts'
+import { decline } from '../server/replies.ts'
+import { ERRORS } from './records.ts'
+
+const Noted = z.strictObject({ responseId: z.string() })
+
+/** Where no network is set up there is no route. */
+export function notificationRoutes(app: GatewayApp, { notifications, store, clock }: GatewayDeps): void {
+  if (!notifications) return
+  const { provider, read } = notifications
+  app.route({
+    method: 'POST',
+    url: `/oidc/scheme-notifications/${provider}`,
+    config: { access: 'public' },
+    schema: {
+      operationId: 'notifyTokenUpdated',
+      summary: 'A network tells that something happened to scheme tokens',
+      tags: ['Scheme tokens'],
+      body: z.looseObject({}).describe("The network's own request: an encrypted payload."),
+      response: { 200: Noted, 400: ERRORS[400], 401: ERRORS[401], 429: ERRORS[429], 500: ERRORS[500] },
+    },
+    handler: async ({ headers, body }, reply) => {
+      const notification = read(headers.authorization, body)
+      if (notification.notified === 'unauthenticated') return decline(reply, UNAUTHENTICATED)
+      if (notification.notified !== 'tokens') return decline(reply, declineFor('field_format', 'body'))
+      const references = notification.tokens.map(token => token.reference)
+      await schemeNotices.insertAll(store, provider, references, clock())
+      return reply.code(200).send({ responseId: notification.requestId })
+    },
+  })
+}

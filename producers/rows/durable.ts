@@ -1,0 +1,38 @@
+// Small files that are either the old ones or the new ones, whatever crashes: written beside, synced, renamed.
+import { open, rename, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { codeOf, FileError } from './file-error.ts'
+
+/** Mode 0600; replaces what was there. */
+export async function writeDurably(path: string, text: string): Promise<void> {
+  const beside = `${path}.${process.pid}.new`
+  try {
+    const file = await open(beside, 'w', 0o600)
+    try {
+      await file.writeFile(text)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    await rename(beside, path)
+    await syncDirectory(dirname(path))
+  } catch (error) {
+    await rm(beside, { force: true })
+    throw cannotWrite(path, error)
+  }
+}
+
+/** Makes the names in a directory durable. */
+export async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, 'r')
+  try {
+    await directory.sync()
+  } finally {
+    await directory.close()
+  }
+}
+
+export function cannotWrite(path: string, error: unknown): FileError {
+  const next = 'Check its directory, its permissions and the space left, then run the same command again.'
+  return new FileError('output', `${path} cannot be written (${codeOf(error)}).`, next, error)
+}

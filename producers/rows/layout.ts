@@ -1,0 +1,158 @@
+// Which column of a file is which of ours: from its header, `--map`, `--ignore-unknown` and `--echo`. Everything that
+// doesn't fit is told at once, with line and column; a name is quoted only where it can't be card data, for a file
+// without a header has a card in its first row.
+import { z } from 'zod'
+import { COLUMN_NAMES, COLUMNS, type ColumnName, isColumnOf, NEEDED, type RecordKind } from './columns.ts'
+import { FileError } from './file-error.ts'
+
+/** `--map`: their name → ours, or null to leave the column out. */
+export const ColumnMap = z.record(z.string(), z.union([z.string(), z.null()]))
+export type ColumnMap = z.infer<typeof ColumnMap>
+
+export interface ColumnOptions {
+  recordKind: RecordKind
+  map?: ColumnMap | undefined
+  ignoreUnknown?: boolean | undefined
+  /** Their names, in the order in which the results shall have them. */
+  echo?: readonly string[] | undefined
+}
+
+/** Where a row has what: positions in the array of its cells, -1 for a column that isn't there. */
+export interface Layout {
+  recordKind: RecordKind
+  at: Readonly<Record<ColumnName, number>>
+  echo: readonly number[]
+}
+
+const CODES = /^c[vs][cv]2?$|^cid$|security.?code/i
+
+export function parseMap(name: string, text: string): ColumnMap {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (error) {
+    throw new FileError('usage', `${name} is not JSON.`, 'It looks like {"their column": "our column"}.', error)
+  }
+  const map = ColumnMap.safeParse(value)
+  if (map.success) return map.data
+  throw new FileError('usage', `${name} is no column map.`, 'It looks like {"their column": "our column"}.', map.error)
+}
+
+/** Refuses options that no file can make good. Do it before a file is read. */
+export function checkColumns({ recordKind, map = {}, echo = [] }: ColumnOptions): void {
+  const taken = new Set<string>()
+  for (const [theirs, ours] of Object.entries(map)) {
+    if (ours === null) continue
+    if (!isColumnOf(recordKind, ours)) {
+      const next = `Columns of ${recordKind}: ${namesOf(recordKind)}.`
+      throw new FileError('usage', `--map gives ${shown(theirs)} the unknown name ${shown(ours)}.`, next)
+    }
+    if (taken.has(ours)) {
+      throw new FileError('usage', `--map gives two columns the name ${ours}.`, 'Set one of them to null.')
+    }
+    taken.add(ours)
+  }
+  for (const name of echo) {
+    const ours = map[name] === undefined ? name : map[name]
+    const card = ours !== null && Object.hasOwn(COLUMNS, ours) && COLUMNS[ours as ColumnName].card
+    if (card || CODES.test(name)) {
+      throw new FileError('usage', `--echo ${shown(name)} would put card data into the results.`, 'Leave it out.')
+    }
+  }
+  const twice = echo.find((name, index) => echo.indexOf(name) !== index)
+  if (twice !== undefined) throw new FileError('usage', `--echo names ${shown(twice)} twice.`, 'Name it once.')
+}
+
+/** What a column of theirs is to us: one of ours, left out (null), or unknown (undefined). */
+export function resolve(name: string, { recordKind, map = {}, ignoreUnknown = false }: ColumnOptions) {
+  if (Object.hasOwn(map, name)) return map[name] as ColumnName | null
+  if (isColumnOf(recordKind, name)) return name
+  return ignoreUnknown ? null : undefined
+}
+
+/** The layout of a file with this header, found at physical line `line`. */
+export function layoutOf(header: readonly string[], line: number, options: ColumnOptions): Layout {
+  checkColumns(options)
+  refuseHeaderless(header, line)
+  const { map = {}, echo = [], recordKind } = options
+  const at = absent()
+  const seen = new Map<string, number>()
+  for (const [index, name] of header.entries()) {
+    const place = `Line ${line}, column ${index + 1}`
+    const before = seen.get(name)
+    if (before !== undefined && name !== '') {
+      throw new FileError('usage', `${place}: ${shown(name)} stands in column ${before + 1} too.`, 'Rename one.')
+    }
+    seen.set(name, index)
+    const ours = resolve(name, options)
+    if (ours === undefined) throw new FileError('usage', `${place}: unknown column ${shown(name)}.`, hint(header, name))
+    if (ours === null) continue
+    if (at[ours] >= 0) {
+      throw new FileError('usage', `${place}: a second column for ${ours}.`, 'Set one of them to null in --map.')
+    }
+    at[ours] = index
+  }
+  for (const [theirs, ours] of Object.entries(map)) {
+    if (ours !== null && !seen.has(theirs)) {
+      throw new FileError('usage', `Line ${line}: no column ${shown(theirs)}, which --map names.`, 'Check --map.')
+    }
+  }
+  for (const name of echo) {
+    if (!seen.has(name))
+      throw new FileError('usage', `Line ${line}: no column ${shown(name)} to echo.`, 'Check --echo.')
+  }
+  refuseIncomplete(at, line, recordKind)
+  return { recordKind, at, echo: echo.map(name => seen.get(name) as number) }
+}
+
+export function absent(): Record<ColumnName, number> {
+  return Object.fromEntries(COLUMN_NAMES.map(name => [name, -1])) as Record<ColumnName, number>
+}
+
+function refuseIncomplete(at: Record<ColumnName, number>, line: number, kind: RecordKind): void {
+  const has = (name: ColumnName) => at[name] >= 0
+  const wrong = (what: string) => {
+    throw new FileError('usage', `Line ${line}: ${what}.`, 'Add the column, or name it with --map FILE.')
+  }
+  for (const names of NEEDED[kind]) if (!names.some(has)) wrong(`no column ${names.join(' or ')}`)
+  if (has('encrypted_card') && !has('public_key_alias')) wrong('encrypted_card without a column public_key_alias')
+  if (has('expiry_month') !== has('expiry_year')) wrong('of expiry_month and expiry_year there is only one')
+  if (has('expiry') && has('expiry_month')) {
+    const next = 'Set one of them to null in --map.'
+    throw new FileError('usage', `Line ${line}: expiry stands beside expiry_month and expiry_year.`, next)
+  }
+  if (has('card_number') && !has('expiry') && !has('expiry_month')) {
+    wrong('card_number without expiry_month and expiry_year, or expiry')
+  }
+}
+
+function refuseHeaderless(header: readonly string[], line: number): void {
+  if (!header.some(looksLikeData)) return
+  const next = 'Put a line with the names of the columns first.'
+  throw new FileError('usage', `Line ${line} holds data, not the names of columns.`, next)
+}
+
+function looksLikeData(name: string): boolean {
+  return name.replace(/\D/g, '').length >= 8
+}
+
+function hint(header: readonly string[], name: string): string {
+  if (header.length === 1 && name.includes(';')) return 'Separate the columns by commas, not by semicolons.'
+  if (header.length === 1 && name.includes('\t')) return 'Separate the columns by commas, not by tabs.'
+  if (header.length === 1 && name.includes('\r')) return 'End the lines with LF or CRLF, not with a bare CR.'
+  if (CODES.test(name)) return 'Security codes must not be kept: map it to null, or better, take it out of the file.'
+  const near = COLUMN_NAMES.find(ours => ours === name.trim().toLowerCase().replace(/[ -]/g, '_'))
+  if (near !== undefined) return `Write it ${near}, or name it with --map FILE.`
+  return 'Name it with --map FILE, or drop such columns with --ignore-unknown.'
+}
+
+/** A name as a message may show it. */
+export function shown(name: string): string {
+  if (name === '') return '"" (an empty name)'
+  if (name.length > 64 || looksLikeData(name)) return '(a name not shown here)'
+  return JSON.stringify(name)
+}
+
+function namesOf(kind: RecordKind): string {
+  return COLUMN_NAMES.filter(name => isColumnOf(kind, name)).join(', ')
+}

@@ -1,0 +1,275 @@
+// OpenPGP as a stream: decrypting an input of any size in flat memory, and encrypting the sample. The plaintext that
+// comes out is not yet authenticated while it flows: whoever reads it may act on it only after the end was reached
+// without an error, or on a ciphertext that was proven before (see source.ts).
+import { readFile } from 'node:fs/promises'
+import {
+  type Config,
+  createMessage,
+  decrypt,
+  decryptKey,
+  encrypt,
+  generateKey,
+  type Key,
+  type PrivateKey,
+  readKey,
+  readMessage,
+  readPrivateKey,
+} from 'openpgp'
+import type { Secret } from '../../../src/secret.ts'
+import { FileError } from '../file-error.ts'
+
+export interface OpenpgpKeys {
+  decryption: PrivateKey
+  /** Where given, the message must bear a valid signature of it. */
+  verification: Key | undefined
+}
+
+export interface OpenpgpOptions {
+  decryptKeyFile?: string | undefined
+  passphrase?: Secret | undefined
+  verifyKeyFile?: string | undefined
+}
+
+const ARMOR = '-----BEGIN PGP'
+const ARMOR_END = '-----END PGP MESSAGE-----'
+
+const STREAMING: Partial<Config> = {
+  allowUnauthenticatedStream: true,
+  allowUnauthenticatedMessages: false,
+  maxDecompressedMessageSize: Number.POSITIVE_INFINITY,
+  enforceGrammar: true,
+}
+
+export async function readKeys(options: OpenpgpOptions): Promise<OpenpgpKeys> {
+  const { decryptKeyFile, passphrase, verifyKeyFile } = options
+  if (decryptKeyFile === undefined) {
+    throw new FileError('usage', 'The file is OpenPGP-encrypted.', 'Give its private key with --decrypt-key FILE.')
+  }
+  const locked = await readKeyFile(decryptKeyFile, 'OpenPGP private key', armored =>
+    typeof armored === 'string'
+      ? readPrivateKey({ armoredKey: armored })
+      : readPrivateKey({ binaryKey: new Uint8Array(armored) }),
+  )
+  const verification =
+    verifyKeyFile === undefined
+      ? undefined
+      : await readKeyFile(verifyKeyFile, 'OpenPGP public key', armored =>
+          typeof armored === 'string'
+            ? readKey({ armoredKey: armored })
+            : readKey({ binaryKey: new Uint8Array(armored) }),
+        )
+  return { decryption: await unlock(decryptKeyFile, locked, passphrase), verification }
+}
+
+async function readKeyFile<T>(path: string, what: string, parse: (text: string | Buffer) => Promise<T>): Promise<T> {
+  const bytes = await readFile(path).catch(error => {
+    throw new FileError('usage', `The key file ${path} cannot be read.`, 'Check its name and permissions.', error)
+  })
+  return parse(isArmored(bytes) ? bytes.toString('utf8') : bytes).catch(error => {
+    const command = what.includes('private') ? 'gpg --export-secret-keys' : 'gpg --export'
+    throw new FileError('usage', `${path} holds no ${what}.`, `Give the file that ${command} wrote.`, error)
+  })
+}
+
+async function unlock(path: string, key: PrivateKey, passphrase: Secret | undefined): Promise<PrivateKey> {
+  if (key.isDecrypted()) return key
+  if (passphrase === undefined) {
+    throw new FileError('usage', `The key in ${path} has a passphrase.`, 'Put it into TOKENMILL_PGP_PASSPHRASE.')
+  }
+  return decryptKey({ privateKey: key, passphrase: passphrase.reveal() }).catch(error => {
+    const next = 'Check TOKENMILL_PGP_PASSPHRASE.'
+    throw new FileError('usage', `The passphrase does not open the key in ${path}.`, next, error)
+  })
+}
+
+/** Decrypts, binary or armored. Ends without an error only if integrity (and the signature, if asked for) held. */
+export async function* decryptOpenpgp(
+  name: string,
+  bytes: AsyncIterable<Buffer>,
+  keys: OpenpgpKeys,
+): AsyncGenerator<Buffer> {
+  // What went wrong below would come back wrapped; it is told as it was.
+  let below: { error: unknown } | undefined
+  const refuseMore = armorWatch(name)
+  const watch = openStallWatch()
+  async function* watched() {
+    try {
+      for await (const piece of watch.reading(bytes)) {
+        refuseMore(piece)
+        yield piece
+      }
+    } catch (error) {
+      below = { error }
+      throw error
+    }
+  }
+  const source = watched()
+  let opened = false
+  try {
+    const message = await watch.until(readSource(source))
+    const { data, signatures } = await watch.until(
+      decrypt({
+        message,
+        decryptionKeys: keys.decryption,
+        ...(keys.verification === undefined ? {} : { verificationKeys: keys.verification, expectSigned: true }),
+        format: 'binary',
+        config: STREAMING,
+      }),
+    )
+    // Where nobody asked for a signature its verdict is nobody's concern; expectSigned puts it into the stream.
+    for (const { verified, signature } of signatures) {
+      verified.catch(() => {})
+      signature.catch(() => {})
+    }
+    opened = true
+    const pieces = (data as unknown as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]()
+    for (let next = await watch.until(pieces.next()); !next.done; next = await watch.until(pieces.next())) {
+      const { buffer, byteOffset, length } = next.value
+      if (length > 0) yield Buffer.from(buffer, byteOffset, length)
+    }
+    // The library stops at the end of an armor; what stands behind it must be seen (and digested) all the same.
+    while (!(await source.next()).done);
+  } catch (error) {
+    throw below?.error ?? explain(name, error, opened)
+  } finally {
+    await source.return(undefined).catch(() => {})
+  }
+}
+
+const STALLED_MS = 5_000
+
+/**
+ * Some damaged messages leave the library waiting for ever: it neither asks for more nor gives anything. `until` rejects
+ * when that has lasted; while the source itself is being read it waits as long as that takes.
+ */
+function openStallWatch() {
+  let isReading = false
+  let lastAt = performance.now()
+  return {
+    async *reading(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+      isReading = true
+      for await (const piece of bytes) {
+        isReading = false
+        lastAt = performance.now()
+        yield piece
+        isReading = true
+      }
+      isReading = false
+      lastAt = performance.now()
+    },
+    async until<T>(promise: Promise<T>): Promise<T> {
+      lastAt = performance.now()
+      let timer: NodeJS.Timeout | undefined
+      const stalled = new Promise<never>((_, reject) => {
+        timer = setInterval(() => {
+          if (!isReading && performance.now() - lastAt > STALLED_MS) reject(new Error('stalled'))
+        }, 1_000)
+      })
+      return Promise.race([promise, stalled]).finally(() => clearInterval(timer))
+    },
+  }
+}
+
+function isArmored(head: Buffer): boolean {
+  return head.subarray(0, 64).toString('latin1').trimStart().startsWith(ARMOR)
+}
+
+async function readSource(source: AsyncIterator<Buffer>) {
+  const first = await source.next()
+  const head = first.done ? Buffer.alloc(0) : first.value
+  // Not `yield*`: the library's closing its stream must not close the source, which is still to be drained.
+  async function* whole() {
+    yield head
+    for (let next = await source.next(); !next.done; next = await source.next()) yield next.value
+  }
+  if (!isArmored(head)) {
+    return readMessage({ binaryMessage: ReadableStream.from<Uint8Array>(whole()), config: STREAMING })
+  }
+  async function* characters() {
+    for await (const piece of whole()) yield piece.toString('latin1')
+  }
+  return readMessage({ armoredMessage: ReadableStream.from(characters()), config: STREAMING })
+}
+
+/** Sees every piece of a file; throws where an armor is followed by anything, which the library would not read. */
+function armorWatch(name: string): (piece: Buffer) => void {
+  let state: 'start' | 'binary' | 'armor' | 'behind' = 'start'
+  let before = ''
+  return piece => {
+    if (state === 'start') state = isArmored(piece) ? 'armor' : 'binary'
+    if (state === 'binary') return
+    let text = before + piece.toString('latin1')
+    if (state === 'armor') {
+      const end = text.indexOf(ARMOR_END)
+      before = text.slice(1 - ARMOR_END.length)
+      if (end < 0) return
+      state = 'behind'
+      before = ''
+      text = text.slice(end + ARMOR_END.length)
+    }
+    if (text.trim() === '') return
+    const next = 'Have each message sent as a file of its own.'
+    throw new FileError('input', `${name} goes on after its OpenPGP message.`, next)
+  }
+}
+
+const VERDICTS: readonly (readonly [RegExp, 'usage' | 'input', string, string])[] = [
+  [/^stalled$/, 'input', 'is damaged inside.', 'Fetch the file again; nothing of it was used.'],
+  [
+    /not signed|signing key|[Ss]ignature|signed by/,
+    'input',
+    'bears no valid signature of the key in --verify-key.',
+    'Ask the sender which key signed it; nothing of it was used.',
+  ],
+  [
+    /No decryption key packets|Key Data Integrity|Session key decryption failed|Decryption error|Decryption failed/,
+    'usage',
+    'was not encrypted to the key in --decrypt-key, or its beginning is damaged.',
+    'Give the key it was encrypted to, or fetch the file again.',
+  ],
+  [
+    /Unexpected end of packet|ended early|truncated/,
+    'input',
+    'ends too early: the OpenPGP message is cut off.',
+    'Fetch the file again; nothing of it was used.',
+  ],
+  [
+    /not authenticated/,
+    'input',
+    'is encrypted without integrity protection.',
+    'Have it encrypted anew by a current program (gpg 2.1 or newer).',
+  ],
+  [
+    /Modification detected|authenticate|tag mismatch/i,
+    'input',
+    'was changed after it was encrypted: its integrity check fails.',
+    'Fetch the file again; nothing of it was used.',
+  ],
+]
+
+/** A library's message may quote its input, so only its pattern is looked at. */
+function explain(name: string, error: unknown, opened: boolean): unknown {
+  if (error instanceof FileError) return error
+  const message = error instanceof Error ? error.message : ''
+  const verdict = VERDICTS.find(([pattern]) => pattern.test(message))
+  if (verdict !== undefined) return new FileError(verdict[1], `${name} ${verdict[2]}`, verdict[3], error)
+  return opened
+    ? new FileError('input', `${name} is damaged inside.`, 'Fetch the file again; nothing of it was used.', error)
+    : new FileError('input', `${name} is no OpenPGP message that can be read.`, 'Check what it is, or fetch it again.')
+}
+
+/** Encrypts to one public key (armored), as a binary message. */
+export async function* encryptOpenpgp(bytes: AsyncIterable<Buffer>, publicKey: string): AsyncGenerator<Buffer> {
+  const message = await createMessage({ binary: ReadableStream.from<Uint8Array>(bytes), format: 'binary' })
+  const encryptionKeys = await readKey({ armoredKey: publicKey })
+  const encrypted = await encrypt({ message, encryptionKeys, format: 'binary' })
+  for await (const piece of encrypted as unknown as AsyncIterable<Uint8Array>) {
+    yield Buffer.from(piece.buffer, piece.byteOffset, piece.length)
+  }
+}
+
+/** A curve25519 key pair for an export's recipient, armored and without a passphrase. */
+export async function makePgpKeyPair(name: string): Promise<{ publicKey: string; privateKey: string }> {
+  const { publicKey, privateKey } = await generateKey({ type: 'curve25519', userIDs: [{ name }], format: 'armored' })
+  return { publicKey, privateKey }
+}

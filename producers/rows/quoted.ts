@@ -1,0 +1,195 @@
+// Rows that hold quotes: where one ends, and what it holds. The simple ones (`"a",b,"c"`) are split here, the others
+// are csv-parse's, which is too slow for files that quote every field. A row is complete when its number of quotes
+// is even. Where such a row proves to be ill-formed, or no end comes within 64 KiB, only its first line is rejected
+// and the lines after it are read again as rows: an unclosed quote must not swallow its neighbours.
+import { isUtf8 } from 'node:buffer'
+import { type Options, parse } from 'csv-parse/sync'
+import type { Reason } from '../../src/errors.ts'
+import { LINE_BYTES_MAX } from './lines.ts'
+
+/** A physical line with its end. */
+export interface Line {
+  line: number
+  bytes: Buffer
+  quotes: number
+  /** Neither NUL nor ill-formed UTF-8 is in it. */
+  clean: boolean
+  tooLong: boolean
+}
+
+export interface RowSink {
+  /** Fields in every row, 0 until the first one is put. */
+  width(): number
+  put(line: number, fields: readonly string[]): void
+  reject(line: number, reason: Reason): void
+}
+
+interface Bound {
+  from: number
+  count: number
+}
+
+const LF = 10
+const COMMA = 44
+const QUOTE = 34
+/** Rows that go through csv-parse together: one that is ill-formed makes all of them go one by one. */
+const TOGETHER = 128
+const NEEDS_MORE = 0
+const UNCLOSED = -1
+
+const RFC_4180: Options = {
+  delimiter: ',',
+  record_delimiter: ['\n'],
+  quote: '"',
+  escape: '"',
+  relax_column_count: true,
+  relax_quotes: false,
+  skip_empty_lines: false,
+  trim: false,
+  bom: false,
+  cast: false,
+  columns: false,
+  comment: null,
+  max_record_size: 0,
+}
+
+export function linesOf(bytes: Buffer, firstLine: number): Line[] {
+  const clean = !bytes.includes(0) && isUtf8(bytes)
+  const lines: Line[] = []
+  let start = 0
+  let quotes = 0
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at]
+    if (byte === QUOTE) quotes++
+    if (byte === LF || at === bytes.length - 1) {
+      lines.push({
+        line: firstLine + lines.length,
+        bytes: bytes.subarray(start, at + 1),
+        quotes,
+        clean,
+        tooLong: false,
+      })
+      start = at + 1
+      quotes = 0
+    }
+  }
+  return lines
+}
+
+/** Puts the rows of `lines` into the sink; answers the lines of a row that is still open, none once `ended`. */
+export function readQuoted(lines: Line[], ended: boolean, sink: RowSink): Line[] {
+  let at = 0
+  while (at < lines.length) {
+    const group: Bound[] = []
+    let end = at
+    let count = 1
+    while (group.length < TOGETHER && end < lines.length) {
+      count = countLines(lines, end, ended)
+      if (count < 1) break
+      group.push({ from: end, count })
+      end += count
+    }
+    const brokenAt = readGroup(lines, group, sink)
+    at = brokenAt ?? end
+    if (brokenAt !== undefined || count > 0) continue
+    if (count === NEEDS_MORE) return lines.slice(at)
+    sink.reject((lines[at] as Line).line, 'row_quotes')
+    at++
+  }
+  return []
+}
+
+/** How many lines the row at `from` takes, or NEEDS_MORE, or UNCLOSED. */
+function countLines(lines: Line[], from: number, ended: boolean): number {
+  const first = lines[from] as Line
+  if (first.quotes % 2 === 0) return 1
+  let size = first.bytes.length
+  for (let at = from + 1; at < lines.length; at++) {
+    const { bytes, quotes, tooLong } = lines[at] as Line
+    size += bytes.length
+    if (tooLong || size > LINE_BYTES_MAX) return UNCLOSED
+    if (quotes % 2 === 1) return at - from + 1
+  }
+  return ended ? UNCLOSED : NEEDS_MORE
+}
+
+/** Where a row over several lines proves broken, rejects its first line and answers the index of the next. */
+function readGroup(lines: Line[], group: Bound[], sink: RowSink): number | undefined {
+  const rows = group.map(bound => readBound(lines, bound))
+  const hard = rows.filter(row => row.fields === undefined)
+  const parsed = parseRows(hard.map(row => row.text))
+  for (const [index, row] of hard.entries()) row.fields = parsed[index]
+  for (const { from, count, clean, text, fields } of rows) {
+    const { line, tooLong } = lines[from] as Line
+    const narrow = count > 1 && sink.width() > 0 && fields?.length !== sink.width()
+    if (tooLong) sink.reject(line, 'row_too_long')
+    else if (fields === undefined || narrow) {
+      sink.reject(line, 'row_quotes')
+      if (count > 1) return from + 1
+    } else if (text === '') continue
+    else if (clean) sink.put(line, fields)
+    else sink.reject(line, text.includes('\0') ? 'row_nul' : 'row_utf8')
+  }
+  return undefined
+}
+
+interface Read extends Bound {
+  text: string
+  clean: boolean
+  /** Absent while csv-parse hasn't read it, and for good where it can't be read. */
+  fields: readonly string[] | undefined
+}
+
+function readBound(lines: Line[], { from, count }: Bound): Read {
+  const first = lines[from] as Line
+  const parts = count === 1 ? [first] : lines.slice(from, from + count)
+  const bytes = count === 1 ? first.bytes : Buffer.concat(parts.map(part => part.bytes))
+  const clean = parts.every(part => part.clean) || (!bytes.includes(0) && isUtf8(bytes))
+  // A row that isn't clean is read as Latin-1: only to learn how its quotes lie, never for what it says.
+  const whole = bytes.toString(clean ? 'utf8' : 'latin1')
+  const text = whole.slice(0, whole.length - (whole.endsWith('\r\n') ? 2 : whole.endsWith('\n') ? 1 : 0))
+  const quotes = count === 1 ? first.quotes : parts.reduce((sum, part) => sum + part.quotes, 0)
+  return { from, count, clean, text, fields: splitSimple(text, quotes) }
+}
+
+/** The fields of a row in which quotes only begin and end fields; undefined for any other. */
+function splitSimple(text: string, quotes: number): string[] | undefined {
+  if (quotes === 0) return text.split(',')
+  const fields: string[] = []
+  let met = 0
+  for (let at = 0; at <= text.length; ) {
+    let end: number
+    if (text.charCodeAt(at) === QUOTE) {
+      const close = text.indexOf('"', at + 1)
+      end = close + 1
+      if (close < 0 || (end < text.length && text.charCodeAt(end) !== COMMA)) return undefined
+      fields.push(text.slice(at + 1, close))
+      met += 2
+    } else {
+      end = text.indexOf(',', at)
+      if (end < 0) end = text.length
+      fields.push(text.slice(at, end))
+    }
+    at = end + 1
+  }
+  return met === quotes ? fields : undefined
+}
+
+function parseRows(texts: string[]): (readonly string[] | undefined)[] {
+  if (texts.length === 0) return []
+  const together = tryParse(texts.join('\n'))
+  if (together?.length === texts.length) return together
+  return texts.map(text => {
+    const alone = tryParse(text)
+    return alone?.length === 1 ? alone[0] : undefined
+  })
+}
+
+function tryParse(text: string): string[][] | undefined {
+  try {
+    return parse(text, RFC_4180)
+  } catch {
+    // Its message would quote the row.
+    return undefined
+  }
+}

@@ -1,0 +1,170 @@
+// One row's cells into the record that travels in the block, written straight as its line of JSON (a record is built
+// for every row of a file: an object that is stringified afterwards costs twice). Deep checks of a card are the
+// worker's; here only what the reading of a file can spoil.
+import { type Reason, type Refusal, refuse } from '../../src/errors.ts'
+import { isPrintable } from '../../src/job/envelope/text.ts'
+import { CHUNK } from '../../src/job/token-batch.ts'
+import { holdsPan } from '../migrate/pan.ts'
+import type { ColumnName } from './columns.ts'
+import { readExpiry, readMonth, readYear } from './expiry.ts'
+import type { Layout } from './layout.ts'
+
+export interface Row {
+  /** The physical line at which the row starts, from 1. */
+  line: number
+  /** Absent where the row has none, or one that must not be repeated. */
+  reference: string | undefined
+  /** `{"line":…,"reference":…,"request":{…}}` or `{"line":…,"reference":…,"rejected":{"reason":…}}`, one line. */
+  json: string
+  rejected: Reason | undefined
+  /** The echoed values in the order of `--echo`; absent where none is asked for or none may be repeated. */
+  echo: readonly string[] | undefined
+}
+
+export const REFERENCE_LENGTH_MAX = 128
+
+export function rejectRow(
+  line: number,
+  reason: Reason,
+  reference?: string | undefined,
+  echo?: readonly string[] | undefined,
+): Row {
+  const named = reference === undefined ? '' : `,"reference":${JSON.stringify(reference)}`
+  const json = `{"line":${line}${named},"rejected":{"reason":"${reason}"}}`
+  return { line, reference, json, rejected: reason, echo }
+}
+
+/** Cells are texts, '' where a row has none. */
+export function buildRow(line: number, cells: readonly string[], layout: Layout): Row {
+  const pan = cell(cells, layout, 'card_number')
+  const reference = cell(cells, layout, 'reference')
+  const spoilt = checkReference(reference, pan)
+  const echo = layout.echo.length === 0 ? undefined : layout.echo.map(index => cells[index] ?? '')
+  const leak = echo?.some(value => holdsPan(value, pan)) ? 'echo_pan' : undefined
+  const repeated = spoilt === undefined && reference !== '' ? reference : undefined
+  const echoed = leak === undefined ? echo : undefined
+  const refused = spoilt ?? leak ?? (echo?.every(isEchoable) === false ? 'field_characters' : undefined)
+  if (refused !== undefined) {
+    return rejectRow(line, refused, repeated, refused === 'field_characters' ? undefined : echoed)
+  }
+  const request = BUILDERS[layout.recordKind](cells, layout)
+  if (typeof request !== 'string') return rejectRow(line, request.reason, repeated, echoed)
+  const named = repeated === undefined ? '' : `,"reference":${quote(repeated)}`
+  const json = `{"line":${line}${named},"request":{${request}}}`
+  // A character takes at most three bytes in UTF-8.
+  if (json.length * 3 > CHUNK.lineBytesMax && Buffer.byteLength(json) > CHUNK.lineBytesMax) {
+    return rejectRow(line, 'row_too_long', repeated, echoed)
+  }
+  return { line, reference: repeated, json, rejected: undefined, echo: echoed }
+}
+
+function cell(cells: readonly string[], layout: Layout, name: ColumnName): string {
+  const index = layout.at[name]
+  return index < 0 ? '' : (cells[index] ?? '')
+}
+
+function checkReference(reference: string, pan: string): Reason | undefined {
+  if (reference === '') return undefined
+  if (holdsPan(reference, pan)) return 'reference_pan'
+  if (reference.length > REFERENCE_LENGTH_MAX) return 'field_length'
+  return UNPLAIN.test(reference) && !isPrintable(reference) ? 'field_characters' : undefined
+}
+
+// Line breaks and tabs are quoted by the writer of the results; a free-text column may well have them.
+function isEchoable(value: string): boolean {
+  return !UNPLAIN.test(value) || isPrintable(value.replace(/[\t\r\n]/g, ' '))
+}
+
+// Whatever JSON would escape, or isPrintable refuse: without any of it a text stands in JSON as it is.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+const UNPLAIN = /["\\\u0000-\u001f\u007f-\u009f\u2028\u2029\ud800-\udfff]/
+
+function quote(text: string): string {
+  return UNPLAIN.test(text) ? JSON.stringify(text) : `"${text}"`
+}
+
+/** Members of a JSON object without its braces, '' for none; or why there can be no record. */
+type Request = string | Refusal
+type Builder = (cells: readonly string[], layout: Layout) => Request
+
+const BUILDERS: Record<Layout['recordKind'], Builder> = {
+  'token-create': (cells, layout) =>
+    join(cardOf(cells, layout), rest(cells, layout, ['card_brand', 'token_type', 'token_expiry_date'])),
+  'token-update': (cells, layout) => {
+    const own = rest(cells, layout, ['id', 'token_expiry_date', 'scheme_token_action'])
+    const email = field(cells, layout, 'cardholder_email', 'card_holder_email')
+    return join(join(own, email), updateOf(cells, layout))
+  },
+  'token-lifecycle': (cells, layout) => rest(cells, layout, ['id', 'action']),
+  'scheme-token': (cells, layout) => rest(cells, layout, ['id', 'action']),
+}
+
+function join(one: Request, other: Request): Request {
+  if (typeof one !== 'string') return one
+  if (typeof other !== 'string') return other
+  return one === '' || other === '' ? one + other : `${one},${other}`
+}
+
+function rest(cells: readonly string[], layout: Layout, names: readonly ColumnName[]): Request {
+  let members = ''
+  for (const name of names) {
+    if (layout.at[name] < 0) continue
+    const member = field(cells, layout, name, name)
+    if (typeof member !== 'string') return member
+    if (member !== '') members = members === '' ? member : `${members},${member}`
+  }
+  return members
+}
+
+function field(cells: readonly string[], layout: Layout, name: ColumnName, key: string): Request {
+  const value = cell(cells, layout, name)
+  if (value === '') return ''
+  if (!UNPLAIN.test(value)) return `"${key}":"${value}"`
+  // Armor of an encrypted card holds line breaks; the worker's schema judges it.
+  if (name !== 'encrypted_card' && !isPrintable(value)) return refuse('field_characters', name)
+  return `"${key}":${JSON.stringify(value)}`
+}
+
+/** A card in the clear as `card`, an encrypted one as it is. */
+function cardOf(cells: readonly string[], layout: Layout): Request {
+  if (cell(cells, layout, 'card_number') === '') return rest(cells, layout, ['encrypted_card', 'public_key_alias'])
+  if (cell(cells, layout, 'encrypted_card') !== '') return refuse('field_conflict', 'encrypted_card')
+  const number = field(cells, layout, 'card_number', 'cardNumber')
+  const name = field(cells, layout, 'cardholder_name', 'cardholderName')
+  const sequence = field(cells, layout, 'sequence_number', 'sequenceNumber')
+  const dated = join(number, expiryOf(cells, layout, 'expiryMonth', 'expiryYear'))
+  const card = join(join(dated, name), sequence)
+  return typeof card !== 'string' ? card : `"card":{${card}}`
+}
+
+/** A new card if the row has one; else the fields of the card on file. */
+function updateOf(cells: readonly string[], layout: Layout): Request {
+  if (cell(cells, layout, 'card_number') !== '') return cardOf(cells, layout)
+  const card = rest(cells, layout, ['encrypted_card', 'public_key_alias'])
+  const name = field(cells, layout, 'cardholder_name', 'card_holder_name')
+  return join(join(card, name), expiryOf(cells, layout, 'expiry_month', 'expiry_year'))
+}
+
+function expiryOf(cells: readonly string[], layout: Layout, monthKey: string, yearKey: string): Request {
+  const whole = cell(cells, layout, 'expiry')
+  const month = cell(cells, layout, 'expiry_month')
+  const year = cell(cells, layout, 'expiry_year')
+  if (whole !== '') {
+    if (month !== '' || year !== '') return refuse('field_conflict', 'expiry')
+    const expiry = readExpiry(whole)
+    if (expiry === 0) return refuse('expiry_format', 'expiry')
+    return `"${monthKey}":${expiry % 100},"${yearKey}":${Math.floor(expiry / 100)}`
+  }
+  let members = ''
+  if (month !== '') {
+    const value = readMonth(month)
+    if (value === 0) return refuse('expiry_format', 'expiry_month')
+    members = `"${monthKey}":${value}`
+  }
+  if (year !== '') {
+    const value = readYear(year)
+    if (value === 0) return refuse('expiry_format', 'expiry_year')
+    members += `${members === '' ? '' : ','}"${yearKey}":${value}`
+  }
+  return members
+}

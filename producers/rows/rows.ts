@@ -1,0 +1,84 @@
+// The rows of an input as records ready to be sent, in arrays, with their physical lines. It knows nothing of where
+// the bytes come from nor of where the rows go.
+
+import { readCsv } from './csv.ts'
+import { FileError } from './file-error.ts'
+import type { Format } from './layers.ts'
+import { type ColumnOptions, type Layout, layoutOf } from './layout.ts'
+import { LINE_BYTES_MAX } from './lines.ts'
+import { ndjsonLayout, readNdjson } from './ndjson.ts'
+import { buildRow, type Row, rejectRow } from './record.ts'
+
+export type { Row } from './record.ts'
+
+export interface RowOptions extends ColumnOptions {
+  format: Format
+}
+
+/** Yields the rows of up to 64 KiB of text at a time. Throws a FileError for what makes the whole file unusable. */
+export async function* readRows(bytes: AsyncIterable<Buffer>, options: RowOptions): AsyncGenerator<Row[]> {
+  let rows = 0
+  for await (const part of options.format === 'csv' ? csvRows(bytes, options) : ndjsonRows(bytes, options)) {
+    rows += part.length
+    yield part
+  }
+  if (rows === 0) throw empty()
+}
+
+/** Counts the rows that readRows would yield and refuses what it would refuse, without building a record. */
+export async function countRows(bytes: AsyncIterable<Buffer>, options: RowOptions): Promise<number> {
+  let rows = 0
+  if (options.format === 'csv') {
+    for await (const part of csvRowsRaw(bytes, options)) rows += part.rows.length
+  } else {
+    for await (const part of readNdjson(bytes, options)) rows += part.length
+  }
+  if (rows === 0) throw empty()
+  return rows
+}
+
+async function* csvRows(bytes: AsyncIterable<Buffer>, options: RowOptions): AsyncGenerator<Row[]> {
+  for await (const { rows, layout } of csvRowsRaw(bytes, options)) {
+    yield rows.map(({ line, fields, rejected }) =>
+      rejected === undefined ? buildRow(line, fields, layout) : rejectRow(line, rejected),
+    )
+  }
+}
+
+async function* csvRowsRaw(bytes: AsyncIterable<Buffer>, options: RowOptions) {
+  let layout: Layout | undefined
+  for await (const rows of readCsv(bytes)) {
+    if (layout === undefined) {
+      const header = rows.shift()
+      if (header === undefined) continue
+      if (header.rejected !== undefined) throw badHeader(header.line, header.rejected)
+      layout = layoutOf(header.fields, header.line, options)
+    }
+    if (rows.length > 0) yield { rows, layout }
+  }
+}
+
+async function* ndjsonRows(bytes: AsyncIterable<Buffer>, options: RowOptions): AsyncGenerator<Row[]> {
+  const layout = ndjsonLayout(options)
+  for await (const rows of readNdjson(bytes, options)) {
+    yield rows.map(({ line, cells, rejected }) =>
+      rejected === undefined ? buildRow(line, cells, layout) : rejectRow(line, rejected),
+    )
+  }
+}
+
+const HEADER_WRONG: Record<string, string> = {
+  row_too_long: `is longer than ${LINE_BYTES_MAX / 1024} KiB`,
+  row_nul: 'holds NUL bytes',
+  row_utf8: 'is not valid UTF-8',
+  row_quotes: 'has quotes that do not match',
+}
+
+function badHeader(line: number, reason: string): FileError {
+  const wrong = `Line ${line}: the header ${HEADER_WRONG[reason] ?? 'cannot be read'}.`
+  return new FileError('input', wrong, 'Export the file as CSV in UTF-8, with a header row.')
+}
+
+function empty(): FileError {
+  return new FileError('input', 'The file holds no rows.', 'Check the export that made it.')
+}

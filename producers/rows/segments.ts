@@ -1,0 +1,94 @@
+// The raw bytes of the input, digested as they pass, and on a second reading held back until they are proven to be
+// those of the first. One running SHA-256 serves both ends: its state after each 16 MiB is that segment's mark (it
+// stands for the segment and all before it), and its last state is the digest that `sha256sum` prints.
+import { createHash } from 'node:crypto'
+import { FileError } from './file-error.ts'
+
+export const SEGMENT_BYTES = 16 * 1024 * 1024
+
+export interface InputDigest {
+  /** Hex SHA-256 of the raw file. */
+  sha256: string
+  bytes: number
+}
+
+export interface Marks extends InputDigest {
+  /** Hex digest of everything up to the end of each segment; the last one is `sha256`. */
+  segments: readonly string[]
+}
+
+export interface Digesting {
+  bytes: AsyncIterable<Buffer>
+  /** Complete once `bytes` has ended. */
+  marks(): Marks
+}
+
+/** Cuts at the ends of segments, so that no piece lies in two. */
+async function* cut(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let room = SEGMENT_BYTES
+  for await (let chunk of bytes) {
+    while (chunk.length >= room) {
+      yield chunk.subarray(0, room)
+      chunk = chunk.subarray(room)
+      room = SEGMENT_BYTES
+    }
+    if (chunk.length > 0) {
+      yield chunk
+      room -= chunk.length
+    }
+  }
+}
+
+/** Passes bytes on and keeps their marks. */
+export function digestWhileReading(bytes: AsyncIterable<Buffer>): Digesting {
+  const hash = createHash('sha256')
+  const segments: string[] = []
+  let count = 0
+  async function* passing() {
+    for await (const piece of cut(bytes)) {
+      hash.update(piece)
+      count += piece.length
+      if (count % SEGMENT_BYTES === 0) segments.push(hash.copy().digest('hex'))
+      yield piece
+    }
+    if (count % SEGMENT_BYTES !== 0 || count === 0) segments.push(hash.copy().digest('hex'))
+  }
+  return {
+    bytes: passing(),
+    marks: () => ({ sha256: hash.copy().digest('hex'), bytes: count, segments }),
+  }
+}
+
+/**
+ * Passes bytes on only once their whole segment is proven to be what it was on the first reading; holds one segment
+ * in memory. Throws a FileError before a single byte of a changed segment is passed on.
+ */
+export async function* releaseProven(name: string, bytes: AsyncIterable<Buffer>, marks: Marks): AsyncGenerator<Buffer> {
+  const hash = createHash('sha256')
+  let held: Buffer[] = []
+  let count = 0
+  let segment = 0
+  const prove = () => {
+    if (hash.copy().digest('hex') !== marks.segments[segment++]) throw changed(name)
+    const proven = held
+    held = []
+    return proven
+  }
+  for await (const piece of cut(bytes)) {
+    hash.update(piece)
+    held.push(piece)
+    count += piece.length
+    if (count > marks.bytes) throw changed(name)
+    if (count % SEGMENT_BYTES === 0) yield* prove()
+  }
+  if (count !== marks.bytes) throw changed(name)
+  if (held.length > 0) yield* prove()
+}
+
+function changed(name: string): FileError {
+  return new FileError(
+    'input',
+    `${name} changed between its two readings.`,
+    'See that nothing writes to it any more, then run the same command again.',
+  )
+}

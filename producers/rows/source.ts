@@ -1,0 +1,174 @@
+// The bytes of the input with its layers taken off, always as a stream. A file is read twice: `proveSource` reads it
+// through to its end before anything of it is used, and `openSource` with the marks of that reading releases only
+// bytes that are the proven ones. That is what makes it safe to stream OpenPGP, whose integrity shows only at the end.
+// It knows nothing of rows.
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { pipeline } from 'node:stream'
+import { createGunzip } from 'node:zlib'
+import { codeOf, FileError } from './file-error.ts'
+import { layersOf } from './layers.ts'
+import { decryptOpenpgp, type OpenpgpKeys, type OpenpgpOptions, readKeys } from './openpgp/decrypt.ts'
+import { digestWhileReading, type InputDigest, type Marks, releaseProven } from './segments.ts'
+
+export interface SourceOptions extends OpenpgpOptions {
+  /** A file, or `-` for standard input. */
+  path: string
+  /** What `-` reads. */
+  stdin?: AsyncIterable<Buffer> | undefined
+}
+
+export interface Source {
+  /** Decrypted and decompressed. */
+  bytes: AsyncIterable<Buffer>
+  /** Of the raw input; complete once `bytes` has ended. */
+  digest(): InputDigest
+}
+
+const READ_BYTES = 1024 * 1024
+const UNZIP_BYTES = 64 * 1024
+
+/**
+ * Reads the whole file, hands its bytes to `check` and nowhere else, and answers with its marks once integrity is
+ * proven. `check` may leave off early by throwing; for an encrypted file its error is told only if the file turns out
+ * to be genuine, so that a forged one can't choose what is said.
+ */
+export async function proveSource<T>(
+  options: SourceOptions,
+  check: (bytes: AsyncIterable<Buffer>) => Promise<T>,
+): Promise<{ marks: Marks; checked: T }> {
+  if (options.path === '-') throw new FileError('usage', 'Standard input cannot be read twice.', 'Give a file.')
+  const keys = await keysFor(options)
+  const raw = digestWhileReading(readRaw(options.path))
+  const bytes = peel(options.path, raw.bytes, keys)[Symbol.asyncIterator]()
+  try {
+    const checked = await checkThrough(bytes, keys !== undefined, check)
+    return { marks: raw.marks(), checked }
+  } finally {
+    await bytes.return?.(undefined)
+  }
+}
+
+async function checkThrough<T>(
+  bytes: AsyncIterator<Buffer>,
+  encrypted: boolean,
+  check: (bytes: AsyncIterable<Buffer>) => Promise<T>,
+): Promise<T> {
+  let broken: { error: unknown } | undefined
+  // Without `return`: leaving a loop early must not close what still has to be read to its end.
+  const lent = {
+    next: () =>
+      bytes.next().catch(error => {
+        broken = { error }
+        throw error
+      }),
+  }
+  const verdict = await check({ [Symbol.asyncIterator]: () => lent }).then(
+    value => ({ value }),
+    (error: unknown) => ({ error }),
+  )
+  if (broken === undefined && (encrypted || 'value' in verdict)) while (!(await bytes.next()).done);
+  if (broken !== undefined) throw (broken as { error: unknown }).error
+  if ('error' in verdict) throw verdict.error
+  return verdict.value
+}
+
+/** Opens the second reading of a proven file, or standard input, which has only one. */
+export async function openSource(options: SourceOptions, marks?: Marks): Promise<Source> {
+  if (options.path === '-') {
+    const raw = digestWhileReading(refuseLayers(options.stdin ?? process.stdin))
+    return { bytes: raw.bytes, digest: () => digestOf(raw.marks()) }
+  }
+  if (marks === undefined) throw new Error('broken law: a file is proven before it is opened')
+  const raw = releaseProven(options.path, readRaw(options.path), marks)
+  // The signature was proven with the ciphertext; only the decryption has to be done again.
+  const keys = await keysFor({ ...options, verifyKeyFile: undefined })
+  return { bytes: peel(options.path, raw, keys), digest: () => digestOf(marks) }
+}
+
+function digestOf({ sha256, bytes }: Marks): InputDigest {
+  return { sha256, bytes }
+}
+
+async function keysFor(options: SourceOptions): Promise<OpenpgpKeys | undefined> {
+  const encrypted = layersOf(options.path).layers.includes('openpgp')
+  if (encrypted) return readKeys(options)
+  if (options.verifyKeyFile === undefined) return undefined
+  const next = 'Leave --verify-key out, or give the OpenPGP file (.pgp, .gpg, .asc).'
+  throw new FileError('usage', `${options.path} is not an OpenPGP file, so it bears no signature.`, next)
+}
+
+async function* readRaw(path: string): AsyncGenerator<Buffer> {
+  const found = await stat(path).catch((error: unknown) => {
+    throw new FileError('usage', `${path} cannot be read (${codeOf(error)}).`, 'Check its name and permissions.', error)
+  })
+  if (!found.isFile()) throw new FileError('usage', `${path} is no regular file.`, 'Use - to read from a pipe.')
+  try {
+    yield* createReadStream(path, { highWaterMark: READ_BYTES }) as AsyncIterable<Buffer>
+  } catch (error) {
+    throw new FileError('input', `${path} cannot be read to its end (${codeOf(error)}).`, 'Check the disk.', error)
+  }
+}
+
+function peel(path: string, raw: AsyncIterable<Buffer>, keys: OpenpgpKeys | undefined): AsyncIterable<Buffer> {
+  let bytes = raw
+  for (const layer of layersOf(path).layers) {
+    bytes = layer === 'gzip' || keys === undefined ? gunzip(path, bytes) : decryptOpenpgp(path, bytes, keys)
+  }
+  return bytes
+}
+
+async function* gunzip(name: string, bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  const unzip = createGunzip({ chunkSize: UNZIP_BYTES })
+  const source = bytes[Symbol.asyncIterator]()
+  let given = 0
+  // Not the iterable itself: zlib's coming to its end must not close the source, which is still to be drained.
+  async function* counted() {
+    for (let next = await source.next(); !next.done; next = await source.next()) {
+      given += next.value.length
+      yield next.value
+    }
+  }
+  // The error arrives at the loop below as well.
+  pipeline(counted(), unzip, () => {})
+  try {
+    yield* unzip as AsyncIterable<Buffer>
+    const used = unzip.bytesWritten
+    for (let next = await source.next(); !next.done; next = await source.next()) given += next.value.length
+    // zlib passes silently over what follows the last member; a damaged second member would vanish that way.
+    if (used < given) {
+      const next = 'Fetch the file again, or repack it with gzip.'
+      throw new FileError('input', `${name} goes on after its gzip data.`, next)
+    }
+  } catch (error) {
+    const code = codeOf(error)
+    if (!code?.startsWith('Z_')) throw error
+    const wrong = code === 'Z_BUF_ERROR' ? 'ends too early: the gzip data are cut off.' : 'holds damaged gzip data.'
+    throw new FileError('input', `${name} ${wrong}`, 'Fetch the file again; nothing of it was used.', error)
+  } finally {
+    await source.return?.(undefined)
+  }
+}
+
+const ARMOR = Buffer.from('-----BEGIN PGP')
+
+/** Standard input is rows and nothing else: what is wrapped is refused at its first byte. */
+async function* refuseLayers(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let first = true
+  for await (const piece of bytes) {
+    if (first && piece.length > 0) {
+      first = false
+      const [one = 0, two] = piece
+      if (one === 0x1f && two === 0x8b) {
+        throw new FileError('usage', 'Standard input is gzip data.', 'Pipe it through gunzip, or give a file.')
+      }
+      // An OpenPGP packet begins with the top bit set; no UTF-8 text does but by a lead byte 0xC2 to 0xF4.
+      const packet = (one >= 0x80 && one < 0xc2) || one === 0xd2
+      if (packet || piece.subarray(0, ARMOR.length).equals(ARMOR)) {
+        const wrong = 'OpenPGP is not accepted from standard input, whose integrity cannot be proven before it is used.'
+        throw new FileError('usage', wrong, 'Give the encrypted file by its name.')
+      }
+    }
+    yield piece
+  }
+}

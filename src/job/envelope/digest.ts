@@ -1,0 +1,33 @@
+// What makes two requests the same: the text whose keyed hash a receipt keeps. The hash itself is the vault's.
+import { createHash } from 'node:crypto'
+import canonicalize from 'canonicalize'
+import type { Kind } from '../catalogue.ts'
+
+/** RFC 8785 form of `{kind, request}`. */
+export function requestText(kind: Kind, request: unknown): string {
+  return canonical({ kind, request })
+}
+
+/**
+ * A batch's chunk: `accepted_at` and `block` are left out and the records stand in their place, so that a chunk
+ * encrypted anew is still the same chunk.
+ */
+export function chunkText(request: Record<string, unknown>, records: Buffer): string {
+  const { accepted_at: _, block: __, ...rest } = request
+  return canonical({
+    kind: 'token-batch',
+    request: rest,
+    records: createHash('sha256').update(records).digest('base64url'),
+  })
+}
+
+function canonical(value: unknown): string {
+  const text = canonicalize(value)
+  if (text === undefined) throw new Error('broken law: a request has a canonical form')
+  return text
+}
+
+/** SHA-256 of a JWS, base64url: how a reversal names the envelope that it undoes. */
+export function envelopeDigest(jws: string): Buffer {
+  return createHash('sha256').update(jws).digest()
+}

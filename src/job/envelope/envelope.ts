@@ -1,0 +1,138 @@
+// The signed envelope that every job travels in: CONTRACT's claims, their compact JWS, and the strict reading of it.
+// Nothing here knows who the clients are: the caller finds the key between `peek` and `verify`.
+import type { KeyObject } from 'node:crypto'
+import { z } from 'zod'
+import { KINDS, ROLES } from '../catalogue.ts'
+import { ALGORITHMS, type Algorithm, signCompact, verifyCompact } from './signature.ts'
+import { readObject } from './strict-json.ts'
+import { text, uuid } from './text.ts'
+
+export const JOB_TYP = 'tokenmill-job+jwt'
+
+export const ENVELOPE = {
+  jwsBytesMax: 1024 * 1024,
+  blockBytesMax: 4 * 1024 * 1024,
+  /** How far `iat` may lie ahead of the worker's clock. */
+  aheadMsMax: 60_000,
+  lifetimeMsMax: 7 * 86_400_000,
+  lifetimeMsDefault: 86_400_000,
+  cardLifetimeMsMax: 86_400_000,
+  cardLifetimeMsDefault: 3_600_000,
+} as const
+
+export const clientId = () => z.string().regex(/^(c[a-z0-9]{25}|gateway|scheduler|worker)$/)
+const seconds = () => z.number().min(0).max(253_402_300_799)
+const jti = () => z.string().regex(/^[!-~]{1,128}$/)
+const replyTo = () => z.string().regex(/^[a-z0-9]{1,32}$/)
+
+export const Claims = z.strictObject({
+  iss: clientId(),
+  aud: z.string(),
+  client_id: clientId().optional(),
+  sub: uuid(),
+  entity_id: uuid(),
+  roles: z.array(z.enum(ROLES)).max(16),
+  iat: seconds(),
+  exp: seconds().optional(),
+  jti: jti(),
+  kind: z.enum(KINDS),
+  request: z.record(z.string(), z.unknown()),
+  reference: text(1, 128).optional(),
+  sequence: z.int().min(0).optional(),
+  reply_to: replyTo().optional(),
+})
+export type Claims = z.infer<typeof Claims>
+
+/** A job's `data`, as it lies in the queue. */
+export const JobData = z.strictObject({ jws: z.string(), block: z.string().optional() })
+export type JobData = z.infer<typeof JobData>
+
+/** Why a job is dropped without a trace; the fixed labels of one counter. */
+export const DROPS = [
+  'malformed',
+  'oversized',
+  'header',
+  'unknown_client',
+  'unknown_key',
+  'revoked',
+  'signature',
+  'audience',
+  'claims',
+  'block',
+  'tied',
+] as const
+export type Drop = (typeof DROPS)[number]
+
+export interface Peeked {
+  alg: Algorithm
+  kid: string
+  iss: string
+  /** The payload as sent, not yet verified. */
+  payload: Record<string, unknown>
+}
+
+const COMPACT = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
+const HEADER_KEYS = new Set(['alg', 'kid', 'typ'])
+
+/** Reads a JWS without believing it: enough to look its key up. */
+export function peek(jws: string): Peeked | Drop {
+  if (jws.length > ENVELOPE.jwsBytesMax) return 'oversized'
+  if (!COMPACT.test(jws)) return 'malformed'
+  const [head = '', body = ''] = jws.split('.', 2)
+  const header = readPart(head)
+  const payload = readPart(body)
+  if (!header || !payload) return 'malformed'
+  const { alg, kid, typ } = header
+  const plain = Object.keys(header).every(key => HEADER_KEYS.has(key))
+  if (!plain || typ !== JOB_TYP || !isAlgorithm(alg) || typeof kid !== 'string' || kid.length > 256) return 'header'
+  const iss = payload['iss']
+  if (!clientId().safeParse(iss).success) return 'unknown_client'
+  return { alg, kid, iss: iss as string, payload }
+}
+
+function isAlgorithm(value: unknown): value is Algorithm {
+  return ALGORITHMS.includes(value as Algorithm)
+}
+
+function readPart(base64url: string): Record<string, unknown> | undefined {
+  const bytes = Buffer.from(base64url, 'base64url')
+  // Another spelling of the same bytes would be another digest of the same envelope.
+  return bytes.toString('base64url') === base64url ? readObject(bytes) : undefined
+}
+
+/** Whether `key`, of the algorithm fixed at registration, signed this, under a header that says so. */
+export function verify(jws: string, key: { alg: Algorithm; publicKey: KeyObject }): boolean {
+  return readPart(jws.slice(0, jws.indexOf('.')))?.['alg'] === key.alg && verifyCompact(jws, key)
+}
+
+export interface SigningKey {
+  clientId: string
+  kid: string
+  alg: Algorithm
+  privateKey: KeyObject
+}
+
+/** Signs claims as they are; the reader judges them. */
+export function sign(claims: Claims, key: SigningKey): string {
+  return signText(JSON.stringify(claims), key, JOB_TYP)
+}
+
+export function signText(payload: string, key: Omit<SigningKey, 'clientId'>, typ: string): string {
+  return signCompact({ alg: key.alg, kid: key.kid, typ }, payload, key.privateKey)
+}
+
+/** The identity claims without which a job can't even be answered. */
+export const Identity = z.object({
+  iss: clientId(),
+  aud: z.string(),
+  client_id: clientId().optional(),
+  jti: jti(),
+})
+
+/** When a job may still be started, in ms, and which claim is wrong about time if one is. */
+export function lifetimeOf(claims: Claims, holdsCard: boolean): { iat: number; exp: number; lifetimeMsMax: number } {
+  const iat = claims.iat * 1000
+  const fallback = holdsCard ? ENVELOPE.cardLifetimeMsDefault : ENVELOPE.lifetimeMsDefault
+  const exp = claims.exp === undefined ? iat + fallback : claims.exp * 1000
+  return { iat, exp, lifetimeMsMax: holdsCard ? ENVELOPE.cardLifetimeMsMax : ENVELOPE.lifetimeMsMax }
+}

@@ -1,0 +1,52 @@
+// The few shapes that fields of requests are made of. Every text is well-formed Unicode without control characters,
+// so that nothing smuggles a line break into a log, a CSV or a terminal.
+import { z } from 'zod'
+import { numbersIn, panFault } from '../../token/pan.ts'
+
+const CONTROLS = /[\p{Cc}\u2028\u2029]/u
+
+export function isPrintable(text: string): boolean {
+  return text.isWellFormed() && !CONTROLS.test(text)
+}
+
+/** A text of `least` to `most` UTF-16 units. */
+export const text = (least: number, most: number) =>
+  z
+    .string()
+    .min(least)
+    .max(most)
+    .refine(isPrintable, { params: { reason: 'field_characters' } })
+
+/** Any 8-4-4-4-12 UUID, whatever its version; compared in lower case. */
+export const uuid = () => z.guid().toLowerCase()
+
+/** A calendar date, `YYYY-MM-DD`. */
+export const date = () => z.iso.date()
+
+export const month = () => z.int().min(1).max(12)
+export const year = () => z.int().min(1900).max(9999)
+
+/** A reuse token as a request names it. No token looks like a card number, and none that was mistaken for one goes on. */
+export const tokenId = () => text(14, 255).refine(isNoCard, { params: { reason: 'token_not_found' } })
+
+function isNoCard(id: string): boolean {
+  return !numbersIn(id).some(number => panFault(number) === undefined)
+}
+
+export const alias = () => z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/)
+
+/** JWE of at most 16 KiB, or an OpenPGP message whose armor and base64 make it longer. */
+export const encryptedCard = () =>
+  z
+    .string()
+    .min(1)
+    .max(24_576)
+    .refine(isArmorSafe, { params: { reason: 'field_characters' } })
+
+// Bare armor holds line breaks; nothing else that isn't printable ASCII.
+function isArmorSafe(value: string): boolean {
+  return /^[\t\r\n -~]*$/.test(value)
+}
+
+/** Letters of a scheme's name: `VISA`, `CB`, or an operator's own. */
+export const brandName = () => z.string().regex(/^[A-Z0-9_]{1,32}$/)

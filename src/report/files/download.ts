@@ -1,0 +1,52 @@
+// A report's file on its way out, held against the digest that was recorded when it was made. The last bytes leave only
+// once all of them were right: a spoilt file is never received whole.
+import { createHash } from 'node:crypto'
+import { type Readable, Transform } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { Fault } from '../../errors.ts'
+import type { Range, ReportFiles } from './files.ts'
+
+export interface Recorded {
+  storageKey: string
+  bytes: number
+  /** Hexadecimal. */
+  sha256: string
+}
+
+/**
+ * The file, or a range of it. The stream ends in `Fault('report_spoilt')` where digest or length differ; for a range the
+ * whole file is checked first, and the promise rejects. Undefined if the file isn't there.
+ */
+export async function readReport(files: ReportFiles, recorded: Recorded, range?: Range): Promise<Readable | undefined> {
+  const whole = await files.get(recorded.storageKey)
+  if (!whole) return undefined
+  const check = checkOf(recorded)
+  if (range) {
+    await pipeline(whole, check, async pieces => {
+      for await (const _ of pieces);
+    })
+    return files.get(recorded.storageKey, range)
+  }
+  // Whichever side breaks off ends the other; the error is the reader's to see.
+  pipeline(whole, check).catch(error => check.destroy(error))
+  return check
+}
+
+function checkOf({ bytes, sha256 }: Recorded): Transform {
+  const hash = createHash('sha256')
+  let seen = 0
+  let held: Buffer | undefined
+  return new Transform({
+    transform(piece: Buffer, _encoding, done) {
+      hash.update(piece)
+      seen += piece.length
+      if (held) this.push(held)
+      held = piece
+      done(seen > bytes ? new Fault('report_spoilt') : null)
+    },
+    flush(done) {
+      if (seen !== bytes || hash.digest('hex') !== sha256) return done(new Fault('report_spoilt'))
+      done(null, held)
+    },
+  })
+}

@@ -1,0 +1,125 @@
+// Reports' files in a bucket. A report is written to a temporary file first, so that its digest and length are known and
+// one request puts it there whole. Region, credentials and endpoint are AWS's usual settings.
+import { randomUUID } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import type { S3Client } from '@aws-sdk/client-s3'
+import { assert, Fault } from '../../errors.ts'
+import { isKey } from './file-name.ts'
+import type { ReportFiles } from './files.ts'
+import { spool } from './spool.ts'
+
+export interface S3Options {
+  bucket: string
+  /** Without slashes at its ends. */
+  prefix: string
+  endpoint?: string | undefined
+}
+
+const CONNECT_MS = 5_000
+const IDLE_MS = 60_000
+
+/** Loaded when the first file is asked for: every command knows where files lie, few of them go there. */
+async function open(endpoint: string | undefined) {
+  const sdk = await import('@aws-sdk/client-s3')
+  const client: S3Client = new sdk.S3Client({
+    ...(endpoint === undefined ? {} : { endpoint, forcePathStyle: true }),
+    maxAttempts: 3,
+    retryMode: 'standard',
+    requestHandler: { connectionTimeout: CONNECT_MS, socketTimeout: IDLE_MS, throwOnRequestTimeout: true },
+    // We send the digest ourselves, and check it on the way back.
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+  })
+  return { client, sdk }
+}
+
+export function openS3({ bucket: Bucket, prefix, endpoint }: S3Options): ReportFiles {
+  let opened: ReturnType<typeof open> | undefined
+  const reached = () => {
+    opened ??= open(endpoint)
+    return opened
+  }
+  const folder = prefix === '' ? '' : `${prefix}/`
+  const nameOf = (key: string) => {
+    assert(isKey(key), 'a file of a report has a plain name')
+    return folder + key
+  }
+  return {
+    async put(pieces, keyOf) {
+      const path = join(tmpdir(), `tokenmill-report-${randomUUID()}`)
+      const { bytes, sha256 } = await spool(pieces, path)
+      try {
+        const key = keyOf(sha256)
+        const { client, sdk } = await reached()
+        await reach(
+          client.send(
+            new sdk.PutObjectCommand({
+              Bucket,
+              Key: nameOf(key),
+              Body: createReadStream(path),
+              ContentLength: bytes,
+              ChecksumSHA256: Buffer.from(sha256, 'hex').toString('base64'),
+            }),
+          ),
+        )
+        return { key, bytes, sha256 }
+      } finally {
+        await rm(path, { force: true })
+      }
+    },
+    async get(key, range) {
+      const name = nameOf(key)
+      const { client, sdk } = await reached()
+      const found = await reach(
+        client
+          .send(
+            new sdk.GetObjectCommand({
+              Bucket,
+              Key: name,
+              ...(range ? { Range: `bytes=${range.start}-${range.end}` } : {}),
+            }),
+          )
+          .catch(error => {
+            if (!(error instanceof sdk.NoSuchKey)) throw error
+          }),
+      )
+      return found?.Body as Readable | undefined
+    },
+    async remove(key) {
+      const name = nameOf(key)
+      const { client, sdk } = await reached()
+      await reach(client.send(new sdk.DeleteObjectCommand({ Bucket, Key: name })))
+    },
+    async *list() {
+      const { client, sdk } = await reached()
+      let token: string | undefined
+      do {
+        const page = await reach(
+          client.send(
+            new sdk.ListObjectsV2Command({ Bucket, Prefix: folder, ...(token ? { ContinuationToken: token } : {}) }),
+          ),
+        )
+        for (const { Key = '', LastModified } of page.Contents ?? []) {
+          const key = Key.slice(folder.length)
+          if (isKey(key)) yield { key, modifiedAt: LastModified?.getTime() ?? 0 }
+        }
+        token = page.NextContinuationToken
+      } while (token)
+    },
+    close() {
+      opened?.then(({ client }) => client.destroy()).catch(() => {})
+    },
+  }
+}
+
+async function reach<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (error) {
+    throw new Fault('files_away', error)
+  }
+}

@@ -1,0 +1,72 @@
+// A small bar chart of one column over a report's lines, in the currency that has most of them. The heights are for the
+// eye; every figure that counts stands in the table.
+import type { Chart, Row } from '../definition.ts'
+import { amountOf } from '../entry-cells.ts'
+import { grouped } from '../money.ts'
+import { type Box, INK, setText } from './page.ts'
+
+export interface Bars {
+  note(row: Row): void
+  /** False where there is nothing a picture would add. */
+  draw(doc: PDFKit.PDFDocument, box: Box & { height: number }): boolean
+}
+
+const BARS = { min: 2, max: 62 } as const
+
+/** `currency`: only its lines are drawn; undefined where there is no money. */
+export function openBars(chart: Chart, currency: string | undefined): Bars {
+  const sums = new Map<string, bigint>()
+  const row: Row = { currency: currency ?? null }
+  const shown = (sum: bigint) => grouped(currency === undefined ? `${sum}` : amountOf(sum, row))
+  return {
+    note(line) {
+      if (currency !== undefined && line['currency'] !== currency) return
+      const bar = chart.by(line)
+      if (sums.size <= BARS.max || sums.has(bar)) sums.set(bar, (sums.get(bar) ?? 0n) + BigInt(line[chart.of] ?? '0'))
+    },
+    draw(doc, { x, y, width, height }) {
+      if (sums.size < BARS.min || sums.size > BARS.max) return false
+      const bars = [...sums].sort(([a], [b]) => (a < b ? -1 : 1))
+      let most = 0n
+      let least = 0n
+      for (const [, sum] of bars) {
+        if (sum > most) most = sum
+        if (sum < least) least = sum
+      }
+      if (most === least) return false
+      const title = currency === undefined ? chart.label : `${chart.label}, ${currency}`
+      setText(doc, title, { x, y, width }, { size: 8, bold: true, color: INK.soft })
+      const left = x + 86
+      const top = y + 16
+      const tall = height - 16 - 14
+      const span = Number(most - least)
+      const zero = top + (Number(most) / span) * tall
+      const scale = (sum: bigint, at: number) =>
+        setText(doc, shown(sum), { x, y: at, width: 80 }, { size: 7, color: INK.soft, align: 'right', whole: true })
+      scale(most, top - 2)
+      if (least < 0n) scale(least, top + tall - 5)
+      const step = (x + width - left) / bars.length
+      const every = Math.ceil(46 / step)
+      for (const [index, [name, sum]] of bars.entries()) {
+        const size = Math.abs(Number(sum) / span) * tall
+        const at = left + index * step
+        doc
+          .rect(at + step * 0.15, sum < 0n ? zero : zero - size, Math.min(step * 0.7, 60), size)
+          .fill(sum < 0n ? '#b0584a' : '#3d7199')
+        if (index % every === 0)
+          setText(
+            doc,
+            name,
+            { x: at + step * 0.15, y: top + tall + 4, width: step * every - 4 },
+            { size: 6.5, color: INK.soft },
+          )
+      }
+      doc
+        .moveTo(left, zero)
+        .lineTo(x + width, zero)
+        .lineWidth(0.5)
+        .stroke(INK.rule)
+      return true
+    },
+  }
+}

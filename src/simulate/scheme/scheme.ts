@@ -1,0 +1,118 @@
+// The scheme-token network and the third-party tokeniser to rehearse against: a server of its own that knows nothing of
+// us but the shapes on the wire. It allows so many calls a second, answers late if told so, and forgets nothing.
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import fastify from 'fastify'
+import { registerControl } from './control.ts'
+import { openDesk } from './desk.ts'
+import { openJournal } from './journal.ts'
+import { openKeys, writeSchemeFile } from './keys.ts'
+import { registerMdes } from './mdes.ts'
+import { openSecurity } from './security.ts'
+import { registerThirdParty } from './third-party.ts'
+
+export interface SchemeSimulatorOptions {
+  host: string
+  /** 0: any. */
+  port: number
+  /** Keys, scheme file and journal. */
+  folder: string
+  /** Calls per second; what is beyond is answered 429. */
+  ratePerSecond: number
+  latencyMs: number
+  /** Where notifications go. */
+  notifyUrl?: string | undefined
+}
+
+export interface SchemeSimulator {
+  url: string
+  /** `host:port`, for TOKENMILL_PRIVATE_HOSTS. */
+  address: string
+  /** For TOKENMILL_SCHEME_FILE. */
+  schemeFile: string
+  close(): Promise<void>
+}
+
+const BODY_BYTES_MAX = 64 * 1024
+/** Calls beyond an even pace that are still allowed, in seconds of the rate. */
+const BURST_SECONDS = 0.25
+
+export async function openSchemeSimulator(options: SchemeSimulatorOptions): Promise<SchemeSimulator> {
+  const { folder, ratePerSecond, latencyMs } = options
+  const keys = openKeys(folder)
+  const journal = await openJournal(join(folder, 'journal.ndjson'))
+  const desk = openDesk(keys, journal, openSecurity(keys))
+  desk.notifyUrl = options.notifyUrl
+  // A task that was under way when the simulator died will never end: it failed.
+  for (const task of [...journal.tasks.values()])
+    if (task.state === 'IN_PROGRESS') await journal.record({ task: { ...task, state: 'FAILED' } })
+  const isAllowed = openAllowance(ratePerSecond)
+  const server = fastify({ logger: false, bodyLimit: BODY_BYTES_MAX, forceCloseConnections: true })
+  server.removeAllContentTypeParsers()
+  // The signature is over the text, so the text is what handlers get.
+  server.addContentTypeParser('application/json', { parseAs: 'string' }, (_, body, done) => done(null, body))
+  server.addHook('preHandler', async (request, reply) => {
+    const network = request.url.startsWith('/mdes/')
+    if (!network && !request.url.startsWith('/third-party/')) return
+    desk.count('calls')
+    if (!isAllowed(Date.now())) {
+      desk.count('throttled')
+      return reply.code(429).send(gatewayError('RATE_LIMIT_EXCEEDED'))
+    }
+    if (latencyMs > 0) await pause(latencyMs)
+    if (!network) return
+    const { method, url, headers, body } = request
+    const signed = {
+      method,
+      url: `http://${headers.host}${url}`,
+      body: typeof body === 'string' ? body : '',
+      authorization: headers.authorization,
+    }
+    const signature = desk.security.checkSignature(signed, Date.now())
+    if (signature === 'valid') return
+    desk.count(signature === 'wrong' ? 'wrongSignatures' : 'replayedSignatures')
+    return reply.code(401).send(gatewayError('AUTHENTICATION_FAILED'))
+  })
+  registerMdes(server, desk)
+  registerThirdParty(server, desk)
+  registerControl(server, desk)
+  await server.listen({ host: options.host, port: options.port })
+  const bound = server.server.address()
+  const port = typeof bound === 'object' && bound !== null ? bound.port : options.port
+  const address = `${options.host}:${port}`
+  const url = `http://${address}`
+  return {
+    url,
+    address,
+    schemeFile: writeSchemeFile(folder, { url, ratePerSecond }),
+    close: async () => {
+      await server.close()
+      await desk.close()
+    },
+  }
+}
+
+/** A token bucket: true while there is one. */
+function openAllowance(ratePerSecond: number): (now: number) => boolean {
+  const most = Math.max(1, ratePerSecond * BURST_SECONDS)
+  let tokens = most
+  let at = 0
+  return now => {
+    tokens = Math.min(most, tokens + ((now - at) / 1_000) * ratePerSecond)
+    at = now
+    if (tokens < 1) return false
+    tokens -= 1
+    return true
+  }
+}
+
+function gatewayError(reason: string): object {
+  const error = {
+    Source: 'Gateway',
+    ReasonCode: reason,
+    Description: reason,
+    Recoverable: reason !== 'AUTHENTICATION_FAILED',
+    Details: null,
+  }
+  return { Errors: { Error: [error] } }
+}

@@ -1,0 +1,97 @@
+// A third-party tokeniser of the plainest sort: a token for a card under the caller's reference, found by it, deleted.
+// The same reference is answered with the same token, whatever happened to the first answer.
+import { randomBytes, timingSafeEqual } from 'node:crypto'
+import type { FastifyInstance } from 'fastify'
+import { z } from 'zod'
+import type { Desk } from './desk.ts'
+import { outcomeOf } from './outcomes.ts'
+
+const Create = z.object({
+  reference: z.string().min(1).max(128),
+  card: z.object({
+    number: z.string().regex(/^\d{12,19}$/),
+    expiryMonth: z.string().regex(/^(0[1-9]|1[0-2])$/),
+    expiryYear: z.string().regex(/^\d{4}$/),
+    holderName: z.string().max(64).optional(),
+  }),
+})
+
+/** MDES's errors as this provider words them. */
+const CODES: Record<string, string> = {
+  PAN_INELIGIBLE: 'card_not_eligible',
+  PAN_INELIGIBLE_FOR_DEVICE: 'card_not_eligible',
+  TOKENIZATION_INELIGIBLE: 'card_not_eligible',
+  CARD_NOT_ALLOWED: 'card_not_eligible',
+  INVALID_PAN: 'card_invalid',
+  INVALID_FIELD_FORMAT: 'card_invalid',
+  INVALID_FIELD_VALUE: 'card_invalid',
+  NO_RESPONSE_FROM_ISSUER: 'try_again',
+}
+
+export function registerThirdParty(server: FastifyInstance, desk: Desk): void {
+  const { journal, security, keys } = desk
+  const failure = (code: string) => ({ error: { code } })
+  const seen = new Set<string>()
+
+  server.addHook('onRequest', async (request, reply) => {
+    if (!request.url.startsWith('/third-party/')) return
+    const given = Buffer.from(request.headers.authorization ?? '')
+    const expected = Buffer.from(`Bearer ${keys.thirdPartyToken}`)
+    if (given.length === expected.length && timingSafeEqual(given, expected)) return
+    desk.count('unauthorized')
+    return reply.code(401).send(failure('unauthorized'))
+  })
+
+  server.post('/third-party/tokens', async (request, reply) => {
+    desk.count('third-party create')
+    const parsed = Create.safeParse(parse(request.body))
+    if (!parsed.success) return reply.code(400).send(failure('request_invalid'))
+    const { reference, card } = parsed.data
+    if (request.headers['idempotency-key'] !== reference) return reply.code(400).send(failure('request_invalid'))
+    const fingerprint = security.fingerprint(card.number)
+    const known = journal.externals.get(reference)
+    if (known !== undefined) {
+      desk.count('third-party repeats')
+      if (known.card !== fingerprint || known.deleted) return reply.code(409).send(failure('reference_taken'))
+      return { token: known.token, reference }
+    }
+    const outcome = outcomeOf(card.number)
+    const first = !seen.has(reference)
+    seen.add(reference)
+    if (first && outcome.way === 'hang_before_once') return reply.hijack()
+    if (first && outcome.way === 'busy_once') return reply.code(503).send(failure('try_again'))
+    if (outcome.decision === 'DECLINED') return reply.code(402).send(failure('card_declined'))
+    if (outcome.error !== undefined) return reply.code(422).send(failure(CODES[outcome.error] ?? outcome.error))
+    const token = `ext_${randomBytes(16).toString('hex')}`
+    await journal.record({
+      external: { token, reference, card: fingerprint, lastFour: card.number.slice(-4), deleted: false },
+    })
+    if (outcome.way === 'hang_after') return reply.hijack()
+    return reply.code(201).send({ token, reference })
+  })
+
+  server.get('/third-party/tokens', async (request, reply) => {
+    desk.count('third-party find')
+    const { reference } = request.query as { reference?: string }
+    const known = journal.externals.get(reference ?? '')
+    if (known === undefined || known.deleted) return reply.code(404).send(failure('unknown'))
+    return { token: known.token, reference: known.reference }
+  })
+
+  server.delete('/third-party/tokens/:token', async (request, reply) => {
+    desk.count('third-party delete')
+    const { token } = request.params as { token: string }
+    const known = [...journal.externals.values()].find(one => one.token === token)
+    if (known === undefined) return reply.code(404).send(failure('unknown'))
+    await journal.record({ external: { ...known, deleted: true } })
+    return reply.code(204).send()
+  })
+}
+
+function parse(body: unknown): unknown {
+  try {
+    return JSON.parse(String(body)) as unknown
+  } catch {
+    return undefined
+  }
+}

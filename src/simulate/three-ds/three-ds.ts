@@ -1,0 +1,273 @@
+// A directory server and the access control servers behind it, to rehearse 3-D Secure against: EMV 2.2 messages over
+// HTTP, with the outcome decided by the test card. One transaction id is one authentication, however often it is asked.
+// It keeps everything in memory and is nobody's product.
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import type { AddressInfo } from 'node:net'
+import fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
+import { CODE, type Script, scriptOf, TRIES } from './cards.ts'
+import { challengePage, messagePage, pagePolicy, returnPage } from './page.ts'
+import { errorFor, readAreq, type SimulatedAreq } from './request.ts'
+
+export interface ThreeDsSimulator {
+  /** Of the directory server: what a contract's directory-server URL is to be. */
+  url: string
+  port: number
+  /** Requests that came for a transaction, and how its challenge ended. */
+  seen(threeDSServerTransID: string): { requests: number; results: number; ended: string | undefined }
+  close(): Promise<void>
+}
+
+export interface ThreeDsSimulatorOptions {
+  host: string
+  /** 0: any. */
+  port: number
+  /** As browsers reach it; default: by host and port. */
+  publicUrl?: string
+}
+
+interface Transaction {
+  areq: SimulatedAreq
+  script: Script
+  acsTransID: string
+  dsTransID: string
+  requests: number
+  results: number
+  wrongCodes: number
+  ended: 'Y' | 'N' | 'U' | undefined
+  sessionData: string | undefined
+}
+
+const TRANSACTIONS_MAX = 10_000
+const RESULT_MS_MAX = 5_000
+
+export async function startThreeDsSimulator(options: ThreeDsSimulatorOptions): Promise<ThreeDsSimulator> {
+  const app = fastify({ logger: false, bodyLimit: 64 * 1024, forceCloseConnections: true })
+  app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, body, done) =>
+    done(null, Object.fromEntries(new URLSearchParams(String(body)))),
+  )
+  const transactions = new Map<string, Transaction>()
+  let base = ''
+  const close = new AbortController()
+  addDirectory(app, transactions, () => base)
+  addChallenge(app, transactions, { base: () => base, closing: close.signal })
+  await app.listen({ host: options.host, port: options.port })
+  const { port } = app.server.address() as AddressInfo
+  base = options.publicUrl?.replace(/\/$/, '') ?? `http://${options.host}:${port}`
+  return {
+    url: `${base}/ds`,
+    port,
+    seen: id => {
+      const found = transactions.get(id)
+      return { requests: found?.requests ?? 0, results: found?.results ?? 0, ended: found?.ended }
+    },
+    close: async () => {
+      close.abort()
+      await app.close()
+    },
+  }
+}
+
+function addDirectory(app: FastifyInstance, transactions: Map<string, Transaction>, base: () => string): void {
+  app.post('/ds', async (request, reply) => {
+    const areq = readAreq(request.body)
+    if ('error' in areq) return errorFor(request.body, areq.error, areq.detail)
+    const known = transactions.get(areq.threeDSServerTransID)
+    const transaction = known ?? begin(areq)
+    transactions.set(areq.threeDSServerTransID, transaction)
+    for (const [oldest] of transactions) {
+      if (transactions.size <= TRANSACTIONS_MAX) break
+      transactions.delete(oldest)
+    }
+    transaction.requests += 1
+    const { script } = transaction
+    switch (script.kind) {
+      case 'answer':
+        return aresOf(transaction, script.status, base())
+      case 'challenge':
+        return aresOf(transaction, 'C', base())
+      case 'silence':
+        if (transaction.requests > 1) return aresOf(transaction, 'Y', base())
+        // The connection stays open until whoever asked gives up, or we close.
+        reply.hijack()
+        return reply
+      case 'malformed':
+        return { messageType: 'ARes', messageVersion: '2.2.0', transStatus: 'maybe' }
+      case 'error':
+        return errorFor(areq, script.code, script.description)
+    }
+  })
+}
+
+function begin(areq: SimulatedAreq): Transaction {
+  return {
+    areq,
+    script: scriptOf(areq.acctNumber),
+    acsTransID: randomUUID(),
+    dsTransID: randomUUID(),
+    requests: 0,
+    results: 0,
+    wrongCodes: 0,
+    ended: undefined,
+    sessionData: undefined,
+  }
+}
+
+/** 20 bytes, the same for the same transaction. */
+function cavvOf({ acsTransID }: Transaction): string {
+  return createHash('sha1').update(`cavv ${acsTransID}`).digest('base64')
+}
+
+const isProven = (status: string) => status === 'Y' || status === 'A'
+
+function aresOf(transaction: Transaction, transStatus: string, base: string): Record<string, unknown> {
+  const { areq, acsTransID, dsTransID } = transaction
+  return {
+    messageType: 'ARes',
+    messageVersion: areq.messageVersion,
+    threeDSServerTransID: areq.threeDSServerTransID,
+    dsTransID,
+    dsReferenceNumber: 'SIMULATED-DS',
+    acsTransID,
+    acsReferenceNumber: 'SIMULATED-ACS',
+    acsOperatorID: 'SIMULATED',
+    transStatus,
+    ...(isProven(transStatus) ? { authenticationValue: cavvOf(transaction) } : {}),
+    ...(transStatus === 'N' || transStatus === 'U' || transStatus === 'R'
+      ? { transStatusReason: REASONS[transStatus] }
+      : {}),
+    ...(transStatus === 'N' ? { cardholderInfo: 'Please contact your bank about this payment.' } : {}),
+    ...(transStatus === 'C'
+      ? {
+          acsURL: `${base}/acs`,
+          acsChallengeMandated: 'N',
+          authenticationType: '02',
+          acsRenderingType: { acsInterface: '02', acsUiTemplate: '01' },
+        }
+      : {}),
+  }
+}
+/** Card authentication failed; ACS technical issue; suspected fraud. */
+const REASONS = { N: '01', U: '14', R: '11' } as const
+
+function addChallenge(
+  app: FastifyInstance,
+  transactions: Map<string, Transaction>,
+  { base, closing }: { base: () => string; closing: AbortSignal },
+): void {
+  const find = (id: unknown) => [...transactions.values()].find(({ acsTransID }) => acsTransID === id)
+
+  app.post('/acs', async (request, reply) => {
+    const { creq, threeDSSessionData } = (request.body ?? {}) as Record<string, string>
+    const message = readCreq(creq ?? '')
+    const transaction = find(message?.acsTransID)
+    const isKnown = transaction?.areq.threeDSServerTransID === message?.threeDSServerTransID
+    if (!transaction || !isKnown || transaction.script.kind !== 'challenge' || transaction.ended !== undefined)
+      return show(reply, 400, nonce => messagePage('This payment is not waiting for you, or no longer.', nonce))
+    transaction.sessionData = threeDSSessionData
+    return show(reply, 200, nonce => challengePage(pageOf(transaction, base()), nonce))
+  })
+
+  app.post<{ Params: { id: string } }>('/acs/:id', async (request, reply) => {
+    const transaction = find(request.params.id)
+    if (transaction?.script.kind !== 'challenge')
+      return show(reply, 400, nonce => messagePage('This payment is not waiting for you.', nonce))
+    // A page sent twice, or gone back to: the browser is returned again, the result is told once.
+    if (transaction.ended !== undefined) return giveBack(reply, transaction)
+    const { code = '', do: wanted } = (request.body ?? {}) as Record<string, string>
+    const { end } = transaction.script
+    if (wanted === 'cancel') return finish(reply, transaction, { status: 'N', cancel: '01' }, closing)
+    if (end === 'U') return finish(reply, transaction, { status: 'U', cancel: '04' }, closing)
+    if (end === 'N') return finish(reply, transaction, { status: 'N' }, closing)
+    if (code.trim() === CODE) return finish(reply, transaction, { status: 'Y' }, closing)
+    transaction.wrongCodes += 1
+    if (transaction.wrongCodes >= TRIES) return finish(reply, transaction, { status: 'N' }, closing)
+    const error = 'This is not the code. Please enter it again.'
+    return show(reply, 200, nonce => challengePage({ ...pageOf(transaction, base()), error }, nonce))
+  })
+}
+
+type Creq = { [name in 'messageType' | 'acsTransID' | 'threeDSServerTransID']?: unknown }
+
+function readCreq(text: string): Creq | undefined {
+  try {
+    const message = JSON.parse(Buffer.from(text, 'base64url').toString('utf8')) as Creq | null
+    return message?.messageType === 'CReq' ? message : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function pageOf({ areq, acsTransID }: Transaction, base: string) {
+  return {
+    action: `${base}/acs/${acsTransID}`,
+    merchant: areq.merchantName,
+    amount: areq.shownAmount,
+    lastFour: areq.acctNumber.slice(-4),
+    code: CODE,
+  }
+}
+
+/** The result goes from server to server before the browser is let go. */
+async function finish(
+  reply: FastifyReply,
+  transaction: Transaction,
+  { status, cancel }: { status: 'Y' | 'N' | 'U'; cancel?: string },
+  closing: AbortSignal,
+): Promise<FastifyReply> {
+  const { areq, acsTransID, dsTransID } = transaction
+  transaction.ended = status
+  const rreq = {
+    messageType: 'RReq',
+    messageVersion: areq.messageVersion,
+    threeDSServerTransID: areq.threeDSServerTransID,
+    dsTransID,
+    acsTransID,
+    messageCategory: areq.messageCategory,
+    authenticationType: '02',
+    interactionCounter: String(transaction.wrongCodes + 1).padStart(2, '0'),
+    transStatus: status,
+    ...(status === 'Y' ? { authenticationValue: cavvOf(transaction) } : { transStatusReason: REASONS[status] }),
+    ...(cancel === undefined ? {} : { challengeCancel: cancel }),
+  }
+  await fetch(areq.threeDSServerURL, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(rreq),
+    signal: AbortSignal.any([AbortSignal.timeout(RESULT_MS_MAX), closing]),
+  }).then(
+    async answer => {
+      const message = (await answer.json().catch(() => undefined)) as { messageType?: unknown } | undefined
+      if (message?.messageType === 'RRes') transaction.results += 1
+    },
+    () => undefined,
+  )
+  return giveBack(reply, transaction)
+}
+
+function giveBack(reply: FastifyReply, transaction: Transaction): FastifyReply {
+  const { areq, acsTransID, ended, sessionData } = transaction
+  const cres = {
+    messageType: 'CRes',
+    messageVersion: areq.messageVersion,
+    threeDSServerTransID: areq.threeDSServerTransID,
+    acsTransID,
+    // A final CRes says Y or N only.
+    transStatus: ended === 'Y' ? 'Y' : 'N',
+  }
+  const fields = {
+    cres: Buffer.from(JSON.stringify(cres)).toString('base64url'),
+    ...(sessionData === undefined ? {} : { threeDSSessionData: sessionData }),
+  }
+  return show(reply, 200, nonce => returnPage(areq.notificationURL, fields, nonce))
+}
+
+function show(reply: FastifyReply, status: number, page: (nonce: string) => string): FastifyReply {
+  const nonce = randomBytes(16).toString('base64')
+  return reply
+    .status(status)
+    .type('text/html; charset=utf-8')
+    .header('cache-control', 'no-store')
+    .header('content-security-policy', pagePolicy(nonce))
+    .header('referrer-policy', 'no-referrer')
+    .send(page(nonce))
+}

@@ -1,0 +1,30 @@
+// Who did what to the installation: one row for every act of an administrator, written in the transaction of the act.
+// It isn't a log of token work; that is what receipts are.
+import type { Db } from '../pool.ts'
+
+export interface Audit {
+  /** Who: a user of the machine (`cli:name`), a client id, or a role of ours. */
+  actor: string
+  /** What: `client.add`, `capture-key.retire`, … */
+  action: string
+  /** To whom or what. */
+  subject: string
+  /** Never a secret. */
+  detail?: Record<string, unknown>
+}
+
+export async function insert(db: Db, audit: Audit): Promise<void> {
+  await db.query({
+    text: 'insert into tokenmill.audit (actor, action, subject, detail) values ($1, $2, $3, $4::jsonb)',
+    values: [audit.actor, audit.action, audit.subject, JSON.stringify(audit.detail ?? {})],
+  })
+}
+
+/** Newest first. */
+export async function list(db: Db, limit: number): Promise<(Required<Audit> & { at: number })[]> {
+  const { rows } = await db.query<Required<Audit> & { at: number }>({
+    text: 'select at, actor, action, subject, detail from tokenmill.audit order by audit_id desc limit $1',
+    values: [limit],
+  })
+  return rows
+}

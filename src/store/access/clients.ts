@@ -1,0 +1,217 @@
+// Clients and the keys they sign with: who may send work, for whom, and by which signature. It doesn't judge an
+// envelope; whether a key is live at a moment is told by its state and its end.
+import type { Role } from '../../job/catalogue.ts'
+import type { Algorithm } from '../../job/envelope/signature.ts'
+import type { Db } from '../pool.ts'
+
+export interface Client {
+  clientId: string
+  name: string
+  userId: string
+  /** The first is its own; for the others it may also act and search. */
+  entities: string[]
+  roles: Role[]
+  /** Fixed by its first key. */
+  alg: Algorithm | null
+  system: boolean
+  /** ms since the epoch. */
+  createdAt: number
+  revokedAt: number | null
+}
+
+export interface ClientKey {
+  clientId: string
+  kid: string
+  alg: Algorithm
+  publicJwk: Record<string, unknown>
+  state: 'ACTIVE' | 'RETIRED' | 'REVOKED'
+  /** ms since the epoch; a retired key verifies until then. */
+  validUntil: number | null
+  createdAt: number
+}
+
+/** At most so many keys of a client are active at once. */
+export const ACTIVE_KEYS_MAX = 2
+
+interface Row {
+  client_id: string
+  name: string
+  user_id: string
+  entities: string[]
+  roles: Role[]
+  alg: Algorithm | null
+  system: boolean
+  created_at: number
+  revoked_at: number | null
+}
+
+const COLUMNS = 'client_id, name, user_id, entities, roles, alg, system, created_at, revoked_at'
+
+function clientOf(row: Row): Client {
+  return {
+    clientId: row.client_id,
+    name: row.name,
+    userId: row.user_id,
+    entities: row.entities,
+    roles: row.roles,
+    alg: row.alg,
+    system: row.system,
+    createdAt: row.created_at,
+    revokedAt: row.revoked_at,
+  }
+}
+
+interface KeyRow {
+  client_id: string
+  kid: string
+  alg: Algorithm
+  public_jwk: Record<string, unknown>
+  state: ClientKey['state']
+  valid_until: number | null
+  created_at: number
+}
+
+const KEY_COLUMNS = 'client_id, kid, alg, public_jwk, state, valid_until, created_at'
+
+function keyOf(row: KeyRow): ClientKey {
+  return {
+    clientId: row.client_id,
+    kid: row.kid,
+    alg: row.alg,
+    publicJwk: row.public_jwk,
+    state: row.state,
+    validUntil: row.valid_until,
+    createdAt: row.created_at,
+  }
+}
+
+/** Revoked clients too. */
+export async function find(db: Db, clientId: string): Promise<Client | undefined> {
+  const { rows } = await db.query<Row>({
+    name: 'client-find',
+    text: `select ${COLUMNS} from tokenmill.client where client_id = $1`,
+    values: [clientId],
+  })
+  const row = rows[0]
+  return row && clientOf(row)
+}
+
+/** The same, its row held until the transaction ends: whoever changes its keys meanwhile waits. */
+export async function hold(db: Db, clientId: string): Promise<Client | undefined> {
+  const { rows } = await db.query<Row>({
+    text: `select ${COLUMNS} from tokenmill.client where client_id = $1 for update`,
+    values: [clientId],
+  })
+  const row = rows[0]
+  return row && clientOf(row)
+}
+
+/** By client id or by name, oldest first. */
+export async function findByWord(db: Db, word: string): Promise<Client[]> {
+  const { rows } = await db.query<Row>({
+    text: `select ${COLUMNS} from tokenmill.client where client_id = $1 or name = $1 order by created_at, client_id`,
+    values: [word],
+  })
+  return rows.map(clientOf)
+}
+
+/** Who a user name of HTTP Basic stands for, with the hash of the API key. Not open to the reader role. */
+export async function findByUser(
+  db: Db,
+  userId: string,
+): Promise<{ client: Client; apiKeyHash: Buffer | null } | undefined> {
+  const { rows } = await db.query<Row & { api_key_hash: Buffer | null }>({
+    name: 'client-by-user',
+    text: `select ${COLUMNS}, api_key_hash from tokenmill.client where user_id = $1`,
+    values: [userId],
+  })
+  const row = rows[0]
+  return row && { client: clientOf(row), apiKeyHash: row.api_key_hash }
+}
+
+export async function list(db: Db): Promise<Client[]> {
+  const { rows } = await db.query<Row>({
+    text: `select ${COLUMNS} from tokenmill.client order by created_at, client_id`,
+  })
+  return rows.map(clientOf)
+}
+
+export type NewClient = Omit<Client, 'createdAt' | 'revokedAt'> & { apiKeyHash: Buffer | null }
+
+/** False where a client of this id is there already; it stays as it is. */
+export async function insert(db: Db, client: NewClient): Promise<boolean> {
+  const { count } = await db.query({
+    text: `insert into tokenmill.client (client_id, name, user_id, api_key_hash, entities, roles, alg, system)
+values ($1, $2, $3, $4, $5::uuid[], $6::text[], $7, $8) on conflict (client_id) do nothing`,
+    values: [
+      client.clientId,
+      client.name,
+      client.userId,
+      client.apiKeyHash,
+      client.entities,
+      client.roles,
+      client.alg,
+      client.system,
+    ],
+  })
+  return count === 1
+}
+
+/** False where it was revoked before, or isn't there. */
+export async function revoke(db: Db, clientId: string): Promise<boolean> {
+  const { count } = await db.query({
+    text: 'update tokenmill.client set revoked_at = now() where client_id = $1 and revoked_at is null',
+    values: [clientId],
+  })
+  return count === 1
+}
+
+export async function setApiKeyHash(db: Db, clientId: string, apiKeyHash: Buffer): Promise<boolean> {
+  const { count } = await db.query({
+    text: 'update tokenmill.client set api_key_hash = $2 where client_id = $1 and revoked_at is null',
+    values: [clientId, apiKeyHash],
+  })
+  return count === 1
+}
+
+/** All keys a client ever had, so that a revoked one can be told from an unknown one. */
+export async function findClientKeys(db: Db, clientId: string): Promise<ClientKey[]> {
+  const { rows } = await db.query<KeyRow>({
+    name: 'client-keys',
+    text: `select ${KEY_COLUMNS} from tokenmill.client_key where client_id = $1 order by created_at, kid`,
+    values: [clientId],
+  })
+  return rows.map(keyOf)
+}
+
+/** False where this client has or had a key of this `kid`: a revoked key never comes back. */
+export async function insertKey(
+  db: Db,
+  key: Pick<ClientKey, 'clientId' | 'kid' | 'alg' | 'publicJwk'>,
+): Promise<boolean> {
+  const { count } = await db.query({
+    text: `insert into tokenmill.client_key (client_id, kid, alg, public_jwk) values ($1, $2, $3, $4::jsonb)
+on conflict (client_id, kid) do nothing`,
+    values: [key.clientId, key.kid, key.alg, JSON.stringify(key.publicJwk)],
+  })
+  return count === 1
+}
+
+/** It verifies until `validUntil` (ms) and no longer. False where it isn't there or is revoked. */
+export async function retireKey(db: Db, clientId: string, kid: string, validUntil: number): Promise<boolean> {
+  const { count } = await db.query({
+    text: `update tokenmill.client_key set state = 'RETIRED', valid_until = $3
+where client_id = $1 and kid = $2 and state <> 'REVOKED'`,
+    values: [clientId, kid, new Date(validUntil)],
+  })
+  return count === 1
+}
+
+/** It verifies nothing any more. False where it isn't there. */
+export async function revokeKey(db: Db, clientId: string, kid: string): Promise<boolean> {
+  const { count } = await db.query({
+    text: `update tokenmill.client_key set state = 'REVOKED' where client_id = $1 and kid = $2`,
+    values: [clientId, kid],
+  })
+  return count === 1
+}

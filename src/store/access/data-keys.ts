@@ -1,0 +1,25 @@
+// The vault's data keys, each wrapped by the key-encryption key. Not open to the reader role.
+import type { Db } from '../pool.ts'
+
+export interface DataKey {
+  purpose: string
+  version: number
+  wrapped: Buffer
+  state: 'ACTIVE' | 'DECRYPT_ONLY' | 'DESTROYED'
+}
+
+export async function findAll(db: Db): Promise<DataKey[]> {
+  const { rows } = await db.query<DataKey>({
+    text: 'select purpose, version, wrapped, state from tokenmill.data_key order by purpose, version',
+  })
+  return rows
+}
+
+/** False where there is one of this purpose and version; it stays as it is. */
+export async function insert(db: Db, key: Omit<DataKey, 'state'>): Promise<boolean> {
+  const { count } = await db.query({
+    text: `insert into tokenmill.data_key (purpose, version, wrapped) values ($1, $2, $3) on conflict (purpose, version) do nothing`,
+    values: [key.purpose, key.version, key.wrapped],
+  })
+  return count === 1
+}

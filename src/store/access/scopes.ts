@@ -1,0 +1,82 @@
+// Token scopes: within which a card has one token, whose they are, and what is supported there. Never deleted.
+import type { Db } from '../pool.ts'
+
+export const REQUESTORS = ['MERCHANT', 'PSP'] as const
+export type Requestor = (typeof REQUESTORS)[number]
+
+export interface Scope {
+  tokenScope: string
+  entityId: string
+  par: boolean
+  networkTokens: boolean
+  requestor: Requestor
+  /** Each new token gets a scheme token. */
+  autoProvision: boolean
+  /** Digits of a BIN that are kept and shown. */
+  binDigits: 6 | 8
+  /** ms since the epoch. */
+  createdAt: number
+}
+
+interface Row {
+  token_scope: string
+  entity_id: string
+  par: boolean
+  network_tokens: boolean
+  requestor: Requestor
+  auto_provision: boolean
+  bin_digits: 6 | 8
+  created_at: number
+}
+
+const COLUMNS = 'token_scope, entity_id, par, network_tokens, requestor, auto_provision, bin_digits, created_at'
+
+function scopeOf(row: Row): Scope {
+  return {
+    tokenScope: row.token_scope,
+    entityId: row.entity_id,
+    par: row.par,
+    networkTokens: row.network_tokens,
+    requestor: row.requestor,
+    autoProvision: row.auto_provision,
+    binDigits: row.bin_digits,
+    createdAt: row.created_at,
+  }
+}
+
+/** `tokenScope` is a UUID. */
+export async function find(db: Db, tokenScope: string): Promise<Scope | undefined> {
+  const { rows } = await db.query<Row>({
+    name: 'scope-find',
+    text: `select ${COLUMNS} from tokenmill.scope where token_scope = $1`,
+    values: [tokenScope],
+  })
+  const row = rows[0]
+  return row && scopeOf(row)
+}
+
+/** Oldest first; of one entity where it is named. */
+export async function list(db: Db, entityId: string | null = null): Promise<Scope[]> {
+  const { rows } = await db.query<Row>({
+    text: `select ${COLUMNS} from tokenmill.scope where $1::uuid is null or entity_id = $1 order by created_at, token_scope`,
+    values: [entityId],
+  })
+  return rows.map(scopeOf)
+}
+
+/** The new scope's moment of creation is the store's. */
+export async function insert(db: Db, scope: Omit<Scope, 'createdAt'>): Promise<void> {
+  await db.query({
+    text: `insert into tokenmill.scope (token_scope, entity_id, par, network_tokens, requestor, auto_provision, bin_digits)
+values ($1, $2, $3, $4, $5, $6, $7)`,
+    values: [
+      scope.tokenScope,
+      scope.entityId,
+      scope.par,
+      scope.networkTokens,
+      scope.requestor,
+      scope.autoProvision,
+      scope.binDigits,
+    ],
+  })
+}

@@ -1,0 +1,56 @@
+// What dry runs use up and remember: rows a client may ask about in a day, and the cards that a run has seen.
+import { byteas, texts } from '../columns.ts'
+import { type Db, LostRace } from '../pool.ts'
+
+/** Counts `rows` towards today's use and returns the day's sum. */
+export async function use(db: Db, clientId: string, rows: number): Promise<number> {
+  const result = await db.query<{ rows: number }>({
+    text: `insert into tokenmill.dry_run (client_id, day, rows) values ($1, current_date, $2)
+on conflict (client_id, day) do update set rows = dry_run.rows + excluded.rows returning rows`,
+    values: [clientId, rows],
+  })
+  return result.rows[0]?.rows ?? 0
+}
+
+/** The rows that other chunks of this run would have left for these cards, by fingerprint in hex. */
+export async function findScratch(
+  db: Db,
+  run: string,
+  chunk: number,
+  fingerprints: readonly Buffer[],
+): Promise<Map<string, unknown>> {
+  const { rows } = await db.query<{ card: Buffer; row: unknown }>({
+    text: `select found.fingerprint as card, found.row from unnest($2::bytea[]) as wanted(card)
+cross join lateral (select fingerprint, row from tokenmill.scratch where run = $1 and fingerprint = wanted.card and chunk <> $3 limit 1) as found`,
+    values: [run, byteas(fingerprints), chunk],
+  })
+  return new Map(rows.map(({ card, row }) => [card.toString('hex'), row]))
+}
+
+/**
+ * What this chunk would leave. `isSeen`: another chunk has left the card, which stays its. LostRace where one has done so
+ * only after this one had looked.
+ */
+export async function saveScratch(
+  db: Db,
+  run: string,
+  chunk: number,
+  entries: readonly { fingerprint: Buffer; row: unknown; isSeen: boolean }[],
+): Promise<void> {
+  if (entries.length === 0) return
+  const sorted = entries.toSorted((a, b) => Buffer.compare(a.fingerprint, b.fingerprint))
+  const { count } = await db.query({
+    text: `insert into tokenmill.scratch (run, chunk, fingerprint, row) select $1, $2, v.card, v.row::jsonb
+from unnest($3::bytea[], $4::text[]) as v(card, row)
+on conflict (run, fingerprint) do update set row = excluded.row
+where scratch.chunk = excluded.chunk or scratch.fingerprint = any($5::bytea[])`,
+    values: [
+      run,
+      chunk,
+      byteas(sorted.map(entry => entry.fingerprint)),
+      texts(sorted.map(entry => JSON.stringify(entry.row))),
+      byteas(sorted.filter(entry => entry.isSeen).map(entry => entry.fingerprint)),
+    ],
+  })
+  if (count !== sorted.length) throw new LostRace('another chunk of the dry run left the same card meanwhile')
+}

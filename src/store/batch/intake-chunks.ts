@@ -1,0 +1,210 @@
+// Chunks of batches that came over HTTP: envelope and block from before the 202 until the chunk is answered, when both
+// are erased. Each step is one statement that counts into the batch what it settles, so that nothing is counted twice.
+import { OUTCOMES, type Outcome } from '../../job/outcome.ts'
+import type { Db } from '../pool.ts'
+
+export interface NewChunk {
+  intakeNo: number
+  chunk: number
+  receiptId: string
+  jobId: string
+  /** The id that a refusal of this very envelope has beside a receipt. */
+  refusalId: string
+  jws: string
+  block: string
+  /** JSON: `[line, reference?]` of each record. */
+  lines: string
+  records: number
+}
+
+export async function insert(db: Db, chunk: NewChunk): Promise<void> {
+  await db.query({
+    name: 'intake-chunk-insert',
+    text: `insert into tokenmill.intake_chunk (intake_no, chunk, receipt_id, job_id, refusal_id, jws, block, lines, records)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+    values: [
+      chunk.intakeNo,
+      chunk.chunk,
+      chunk.receiptId,
+      chunk.jobId,
+      chunk.refusalId,
+      chunk.jws,
+      chunk.block,
+      chunk.lines,
+      chunk.records,
+    ],
+  })
+}
+
+/** A chunk as it is queued. */
+export interface Envelope {
+  intakeNo: number
+  chunk: number
+  jobId: string
+  jws: string
+  block: string
+}
+
+interface EnvelopeRow {
+  intake_no: number
+  chunk: number
+  job_id: string
+  jws: string
+  block: string
+}
+
+const ENVELOPE = 'c.intake_no, c.chunk, c.job_id, c.jws, c.block'
+
+function envelopeOf(row: EnvelopeRow): Envelope {
+  return { intakeNo: row.intake_no, chunk: row.chunk, jobId: row.job_id, jws: row.jws, block: row.block }
+}
+
+export interface InFlight {
+  /** Sent and unanswered: of one batch, of all. */
+  ofOneMax: number
+  max: number
+}
+
+// One feeder at a time, whichever process it is in: the bounds are of the installation.
+const ALONE = `select pg_try_advisory_xact_lock(hashtextextended('tokenmill feeder', 0)) as alone`
+
+/**
+ * Up to `limit` waiting chunks that may now be sent, low numbers first, so that a small batch needn't wait for a large one.
+ * Of updates and actions one at a time: those of one token follow each other only where one chunk follows the other.
+ */
+export async function take(
+  db: Db,
+  inFlight: InFlight,
+  times: { now: number; dueAt: number },
+  limit: number,
+): Promise<Envelope[]> {
+  const { rows: lock } = await db.query<{ alone: boolean }>({ text: ALONE })
+  if (!lock[0]?.alone) return []
+  const { rows } = await db.query<EnvelopeRow>({
+    text: `with room as (
+  select i.intake_no, case i.record_kind when 'token-create' then $1::int else 1 end - (select count(*) from tokenmill.intake_chunk as s where s.intake_no = i.intake_no and s.state = 'SENT') as free
+  from tokenmill.intake as i where i.state <> 'RECEIVING' and i.finished_at is null and i.expires_at > $3
+), next as (
+  select w.intake_no, w.chunk from room cross join lateral (
+    select intake_no, chunk from tokenmill.intake_chunk where intake_no = room.intake_no and state = 'WAITING'
+    order by chunk limit greatest(room.free, 0)) as w
+  order by w.chunk, w.intake_no
+  limit least($5, greatest($2 - (select count(*) from tokenmill.intake_chunk where state = 'SENT'), 0))
+)
+update tokenmill.intake_chunk as c set state = 'SENT', sent_at = now(), due_at = $4 from next
+where c.intake_no = next.intake_no and c.chunk = next.chunk and c.state = 'WAITING' returning ${ENVELOPE}`,
+    values: [inFlight.ofOneMax, inFlight.max, new Date(times.now), new Date(times.dueAt), limit],
+  })
+  return rows.map(envelopeOf)
+}
+
+/** Up to `limit` that were sent and are still unanswered at their time; due again at `dueAt` (ms). */
+export async function takeAgain(db: Db, times: { now: number; dueAt: number }, limit: number): Promise<Envelope[]> {
+  const { rows } = await db.query<EnvelopeRow>({
+    text: `with due as (
+  select intake_no, chunk from tokenmill.intake_chunk where state = 'SENT' and due_at <= $1 order by due_at limit $3 for update skip locked
+)
+update tokenmill.intake_chunk as c set due_at = $2 from due where c.intake_no = due.intake_no and c.chunk = due.chunk
+returning ${ENVELOPE}`,
+    values: [new Date(times.now), new Date(times.dueAt), limit],
+  })
+  return rows.map(envelopeOf)
+}
+
+/** It could not be queued: it is due again at `dueAt` (ms). */
+export async function postpone(db: Db, { intakeNo, chunk }: Envelope, dueAt: number): Promise<void> {
+  await db.query({
+    text: `update tokenmill.intake_chunk set due_at = $3 where intake_no = $1 and chunk = $2 and state = 'SENT'`,
+    values: [intakeNo, chunk, new Date(dueAt)],
+  })
+}
+
+const SUMS = OUTCOMES.map(o => `coalesce(sum((s.counts->>'${o}')::bigint), 0) as "${o}"`).join(', ')
+const ADDED = OUTCOMES.map(o => `'${o}', coalesce((i.counts->>'${o}')::bigint, 0) + sums."${o}"`).join(', ')
+/** Counts `settled (intake_no, counts)` into the batches; a batch whose last chunk it was is finished. */
+const COUNT = `update tokenmill.intake as i set chunks_done = i.chunks_done + sums.n, counts = jsonb_build_object(${ADDED}),
+  finished_at = case when i.chunks_done + sums.n = i.chunks then now() end
+from (select s.intake_no, count(*) as n, ${SUMS} from settled as s group by s.intake_no) as sums where i.intake_no = sums.intake_no`
+
+// The newest of what was told since the chunk was sent; what another envelope of that jti was told doesn't count.
+const TOLD = `cross join lateral (select body from tokenmill.outbox where receipt_id = c.receipt_id and created_at >= c.sent_at
+  and (body is null or revision > 0 or result_id = c.refusal_id) order by outbox_id desc limit 1) as told`
+
+/** Sent chunks that their receipt answers. Returns how many batches moved. */
+export async function settleByReceipt(db: Db): Promise<number> {
+  const { count } = await db.query({
+    text: `with answered as (
+  select c.intake_no, c.chunk, r.counts from tokenmill.intake_chunk as c ${TOLD}
+  cross join lateral (select counts from tokenmill.receipt where receipt_id = c.receipt_id and counts is not null limit 1) as r
+  where c.state = 'SENT' and told.body is null
+), settled as (
+  update tokenmill.intake_chunk as c set state = 'DONE', jws = null, block = null, lines = null from answered as a
+  where c.intake_no = a.intake_no and c.chunk = a.chunk and c.state = 'SENT' returning c.intake_no, a.counts
+)
+${COUNT}`,
+  })
+  return count
+}
+
+/** Sent chunks that were answered beside or without a receipt. */
+export async function findTold(
+  db: Db,
+  limit: number,
+): Promise<{ intakeNo: number; chunk: number; records: number; body: string }[]> {
+  const { rows } = await db.query<{ intake_no: number; chunk: number; records: number; body: string }>({
+    text: `select c.intake_no, c.chunk, c.records, told.body from tokenmill.intake_chunk as c ${TOLD}
+where c.state = 'SENT' and told.body is not null limit $1`,
+    values: [limit],
+  })
+  return rows.map(row => ({ intakeNo: row.intake_no, chunk: row.chunk, records: row.records, body: row.body }))
+}
+
+export interface Settled {
+  state: 'DONE' | 'REFUSED'
+  counts: Partial<Record<Outcome, number>>
+  code: number
+  /** Why the whole chunk was refused. */
+  reason: string | null
+}
+
+/** One sent chunk, by its told answer. */
+export async function settleTold(db: Db, intakeNo: number, chunk: number, settled: Settled): Promise<void> {
+  await db.query({
+    text: `with settled as (
+  update tokenmill.intake_chunk set state = $3, code = $4, reason = $5, jws = null, block = null
+  where intake_no = $1 and chunk = $2 and state = 'SENT' returning intake_no, $6::jsonb as counts
+)
+${COUNT}`,
+    values: [intakeNo, chunk, settled.state, settled.code, settled.reason, JSON.stringify(settled.counts)],
+  })
+}
+
+/** A batch's chunks that will not be started: those that wait, and with `EXPIRED` those that were sent, too. */
+export async function end(db: Db, intakeNo: number, state: 'CANCELLED' | 'EXPIRED'): Promise<void> {
+  const outcome: Outcome = state === 'CANCELLED' ? 'CANCELLED' : 'REJECTED'
+  await db.query({
+    text: `with settled as (
+  update tokenmill.intake_chunk set state = $2, code = 400, reason = $3, jws = null, block = null
+  where intake_no = $1 and (state = 'WAITING' or ($2 = 'EXPIRED' and state = 'SENT'))
+  returning intake_no, jsonb_build_object('${outcome}', records) as counts
+)
+${COUNT}`,
+    values: [intakeNo, state, state === 'CANCELLED' ? 'cancelled' : 'envelope_expired'],
+  })
+}
+
+/** Chunks that have no answer yet. `oldest`: since when their batch has been accepted. */
+export async function measure(db: Db): Promise<{ rows: number; oldest: number | null }> {
+  const { rows } = await db.query<{ rows: number; oldest: number | null }>({
+    text: `select sum(open.rows)::bigint as rows, min(i.accepted_at) as oldest from (
+  select intake_no, count(*) as rows from tokenmill.intake_chunk where state = 'WAITING' group by intake_no
+  union all select intake_no, count(*) from tokenmill.intake_chunk where state = 'SENT' group by intake_no
+) as open join tokenmill.intake as i using (intake_no)`,
+  })
+  return { rows: rows[0]?.rows ?? 0, oldest: rows[0]?.oldest ?? null }
+}
+
+export async function isAnySent(db: Db): Promise<boolean> {
+  const { count } = await db.query({ text: `select from tokenmill.intake_chunk where state = 'SENT' limit 1` })
+  return count === 1
+}

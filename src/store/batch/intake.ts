@@ -1,0 +1,191 @@
+// Batches that came over HTTP: what was asked, and how far they have come. A row is RECEIVING while its body streams in
+// and only a complete body makes it ACCEPTED. Its chunks are intake-chunks.ts.
+import { Fault } from '../../errors.ts'
+import type { RecordKind } from '../../job/catalogue.ts'
+import { type Counts, noCounts } from '../../job/outcome.ts'
+import type { Db } from '../pool.ts'
+
+export interface Intake {
+  intakeNo: number
+  clientId: string
+  entityId: string
+  batchId: string
+  recordKind: RecordKind
+  tokenScope: string | null
+  dryRun: boolean
+  state: 'RECEIVING' | 'ACCEPTED' | 'CANCELLED'
+  /** Keyed hash of query and body; null while it is being received. */
+  bodyMac: Buffer | null
+  records: number
+  chunks: number
+  chunksDone: number
+  counts: Counts
+  /** ms since the epoch: cards are judged by it. */
+  acceptedAt: number
+  /** No chunk starts after it. */
+  expiresAt: number
+  finishedAt: number | null
+}
+
+interface Row {
+  intake_no: number
+  client_id: string
+  entity_id: string
+  batch_id: string
+  record_kind: RecordKind
+  token_scope: string | null
+  dry_run: boolean
+  state: Intake['state']
+  body_mac: Buffer | null
+  records: number
+  chunks: number
+  chunks_done: number
+  counts: Partial<Counts>
+  accepted_at: number
+  expires_at: number
+  finished_at: number | null
+}
+
+const COLUMNS = `intake_no, client_id, entity_id, batch_id, record_kind, token_scope, dry_run, state, body_mac, records, chunks,
+chunks_done, counts, accepted_at, expires_at, finished_at`
+
+function intakeOf(row: Row): Intake {
+  return {
+    intakeNo: row.intake_no,
+    clientId: row.client_id,
+    entityId: row.entity_id,
+    batchId: row.batch_id,
+    recordKind: row.record_kind,
+    tokenScope: row.token_scope,
+    dryRun: row.dry_run,
+    state: row.state,
+    bodyMac: row.body_mac,
+    records: row.records,
+    chunks: row.chunks,
+    chunksDone: row.chunks_done,
+    counts: { ...noCounts(), ...row.counts },
+    acceptedAt: row.accepted_at,
+    expiresAt: row.expires_at,
+    finishedAt: row.finished_at,
+  }
+}
+
+export type NewIntake = Pick<
+  Intake,
+  'clientId' | 'entityId' | 'batchId' | 'recordKind' | 'tokenScope' | 'dryRun' | 'acceptedAt' | 'expiresAt'
+>
+
+/** A row that is being received. Returns its number. */
+export async function begin(db: Db, intake: NewIntake): Promise<number> {
+  const { rows } = await db.query<{ intake_no: number }>({
+    text: `insert into tokenmill.intake (client_id, entity_id, batch_id, record_kind, token_scope, dry_run, accepted_at, expires_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8) returning intake_no`,
+    values: [
+      intake.clientId,
+      intake.entityId,
+      intake.batchId,
+      intake.recordKind,
+      intake.tokenScope,
+      intake.dryRun,
+      new Date(intake.acceptedAt),
+      new Date(intake.expiresAt),
+    ],
+  })
+  return rows[0]?.intake_no ?? 0
+}
+
+/** Its body still comes: it isn't swept. False where it was. */
+export async function touch(db: Db, intakeNo: number): Promise<boolean> {
+  const { count } = await db.query({
+    text: `update tokenmill.intake set touched_at = now() where intake_no = $1 and state = 'RECEIVING'`,
+    values: [intakeNo],
+  })
+  return count === 1
+}
+
+/** The body is complete. False where it was swept meanwhile, or another batch of this id was accepted first. */
+export async function accept(
+  db: Db,
+  intakeNo: number,
+  read: { bodyMac: Buffer; records: number; chunks: number },
+): Promise<boolean> {
+  try {
+    const { count } = await db.query({
+      text: `update tokenmill.intake set state = 'ACCEPTED', body_mac = $2, records = $3, chunks = $4
+where intake_no = $1 and state = 'RECEIVING'`,
+      values: [intakeNo, read.bodyMac, read.records, read.chunks],
+    })
+    return count === 1
+  } catch (error) {
+    const { constraint } = (error instanceof Fault ? error.cause : error) as { constraint?: string }
+    if (constraint === 'one_accepted_intake_per_batch_id') return false
+    throw error
+  }
+}
+
+/** With its chunks; only while it is being received. */
+export async function discard(db: Db, intakeNo: number): Promise<void> {
+  await db.query({
+    text: `delete from tokenmill.intake where intake_no = $1 and state = 'RECEIVING'`,
+    values: [intakeNo],
+  })
+}
+
+/** Bodies of which nothing came since `before` (ms): whoever received them is gone. Returns how many. */
+export async function discardStale(db: Db, before: number): Promise<number> {
+  const { count } = await db.query({
+    text: `delete from tokenmill.intake where intake_no in (select intake_no from tokenmill.intake
+where state = 'RECEIVING' and touched_at < $1 order by touched_at limit 10 for update skip locked)`,
+    values: [new Date(before)],
+  })
+  return count
+}
+
+/** One that was accepted. */
+export async function find(db: Db, clientId: string, batchId: string): Promise<Intake | undefined> {
+  const { rows } = await db.query<Row>({
+    name: 'intake-find',
+    text: `select ${COLUMNS} from tokenmill.intake where client_id = $1 and batch_id = $2 and state <> 'RECEIVING'`,
+    values: [clientId, batchId],
+  })
+  const row = rows[0]
+  return row && intakeOf(row)
+}
+
+export async function findByNumbers(db: Db, intakeNos: readonly number[]): Promise<Intake[]> {
+  const { rows } = await db.query<Row>({
+    name: 'intake-by-number',
+    text: `select found.* from unnest($1::bigint[]) as wanted(no)
+cross join lateral (select ${COLUMNS} from tokenmill.intake where intake_no = wanted.no limit 1) as found`,
+    values: [`{${intakeNos.join(',')}}`],
+  })
+  return rows.map(intakeOf)
+}
+
+/** False where it was cancelled before, or is finished. */
+export async function cancel(db: Db, intakeNo: number): Promise<boolean> {
+  const { count } = await db.query({
+    text: `update tokenmill.intake set state = 'CANCELLED' where intake_no = $1 and state = 'ACCEPTED' and finished_at is null`,
+    values: [intakeNo],
+  })
+  return count === 1
+}
+
+/** Unfinished ones that nothing may start for any more, since before `before` (ms). */
+export async function findExpired(db: Db, before: number): Promise<number[]> {
+  const { rows } = await db.query<{ intake_no: number }>({
+    text: `select intake_no from tokenmill.intake where state <> 'RECEIVING' and finished_at is null and expires_at < $1 limit 100`,
+    values: [new Date(before)],
+  })
+  return rows.map(row => row.intake_no)
+}
+
+/** What their results were read from is gone by then. Returns how many. */
+export async function removeOld(db: Db, before: { batches: number; dryRuns: number }): Promise<number> {
+  const { count } = await db.query({
+    text: `delete from tokenmill.intake where intake_no in (select intake_no from tokenmill.intake
+where finished_at < case when dry_run then $2::timestamptz else $1::timestamptz end limit 10)`,
+    values: [new Date(before.batches), new Date(before.dryRuns)],
+  })
+  return count
+}

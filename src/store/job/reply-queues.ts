@@ -1,0 +1,58 @@
+// The reply queues a client has asked to be answered on, of which it may have a bounded number. The queues themselves
+// are the queue room's.
+import type { Db, Store } from '../pool.ts'
+
+export const REPLY_QUEUES_MAX = 64
+
+export interface ReplyQueue {
+  clientId: string
+  replyTo: string
+  /** ms since the epoch. */
+  createdAt: number
+}
+
+/** False where the client has as many as are allowed. Exact under concurrency: counted while its row is held. */
+export async function register(store: Store, clientId: string, replyTo: string): Promise<boolean> {
+  if (await isRegistered(store, clientId, replyTo)) return true
+  return store.transaction(async db => {
+    await db.query({ text: 'select from tokenmill.client where client_id = $1 for update', values: [clientId] })
+    return (await insert(db, clientId, replyTo)) || isRegistered(db, clientId, replyTo)
+  })
+}
+
+async function isRegistered(db: Db, clientId: string, replyTo: string): Promise<boolean> {
+  const { count } = await db.query({
+    name: 'reply-queue-find',
+    text: 'select from tokenmill.reply_queue where client_id = $1 and reply_to = $2',
+    values: [clientId, replyTo],
+  })
+  return count === 1
+}
+
+async function insert(db: Db, clientId: string, replyTo: string): Promise<boolean> {
+  const { count } = await db.query({
+    text: `insert into tokenmill.reply_queue (client_id, reply_to) select $1, $2
+where (select count(*) from tokenmill.reply_queue where client_id = $1) < $3 on conflict (client_id, reply_to) do nothing`,
+    values: [clientId, replyTo, REPLY_QUEUES_MAX],
+  })
+  return count === 1
+}
+
+/** Oldest first; of one client where it is named. */
+export async function list(db: Db, clientId: string | null = null): Promise<ReplyQueue[]> {
+  const { rows } = await db.query<{ client_id: string; reply_to: string; created_at: number }>({
+    text: `select client_id, reply_to, created_at from tokenmill.reply_queue where $1::text is null or client_id = $1
+order by created_at, client_id, reply_to`,
+    values: [clientId],
+  })
+  return rows.map(row => ({ clientId: row.client_id, replyTo: row.reply_to, createdAt: row.created_at }))
+}
+
+/** False where there was none. */
+export async function remove(db: Db, clientId: string, replyTo: string): Promise<boolean> {
+  const { count } = await db.query({
+    text: 'delete from tokenmill.reply_queue where client_id = $1 and reply_to = $2',
+    values: [clientId, replyTo],
+  })
+  return count === 1
+}

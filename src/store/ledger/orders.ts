@@ -1,0 +1,187 @@
+// Orders: taken in as sets, the later modification winning, and searched within one entity, which no parameter widens.
+import type { IngestedOrder, Order } from '../../orders/order.ts'
+import type { OrderFilter, OrderQuery } from '../../orders/query.ts'
+import { type Column, plains, rowSet } from '../columns.ts'
+import type { Db, Statement, Store } from '../pool.ts'
+
+const column = (name: string, type: string, text: Column<IngestedOrder>['text'], plain: boolean) => ({
+  ...{ name, type, text, plain },
+})
+const at = (moment: string) => new Date(moment).toISOString()
+
+const WRITTEN: readonly Column<IngestedOrder>[] = [
+  column('order_id', 'text', o => o.orderId, false),
+  column('order_reference', 'text', o => o.orderReference, false),
+  column('status', 'text', o => o.status, true),
+  column('order_type', 'text', o => o.orderType, true),
+  column('created_user_uid', 'uuid', o => o.createdUserUid, true),
+  column('created_by', 'text', o => o.createdBy, false),
+  column('created_date', 'timestamptz', o => at(o.createdDate), true),
+  column('modified_user_uid', 'uuid', o => o.modifiedUserUid, true),
+  column('modified_by', 'text', o => o.modifiedBy, false),
+  column('modified_date', 'timestamptz', o => at(o.modifiedDate), true),
+  column('entity_uid', 'uuid', o => o.entityUid, true),
+  column('merchant_company', 'text', o => o.merchantCompany ?? null, false),
+  column('merchant_company_entity_uid', 'uuid', o => o.merchantCompanyEntityUid ?? null, true),
+  column('customer_entity_uid', 'uuid', o => o.customerEntityUid ?? null, true),
+]
+const NAMES = WRITTEN.map(({ name }) => name).join(', ')
+const SET = WRITTEN.filter(({ name }) => name !== 'order_id')
+  .map(({ name }) => `${name} = excluded.${name}`)
+  .join(', ')
+
+export interface Saved {
+  created: number
+  updated: number
+}
+
+/**
+ * Orders of different ids. One that is there already takes the new data only if they were modified later. Sorted, so
+ * that two who save the same ones wait for each other in one order.
+ */
+export async function saveAll(db: Db, orders: readonly IngestedOrder[]): Promise<Saved> {
+  if (orders.length === 0) return { created: 0, updated: 0 }
+  const sorted = orders.toSorted((a, b) => (a.orderId < b.orderId ? -1 : 1))
+  const { source, values } = rowSet(WRITTEN, sorted)
+  const { rows } = await db.query<{ created: boolean }>({
+    text: `insert into tokenmill.order as o (${NAMES}) select ${NAMES} from ${source}
+on conflict on constraint order_pkey do update set ${SET}, ingested_at = now() where o.modified_date < excluded.modified_date
+returning o.xmax = 0 as created`,
+    values,
+  })
+  const created = rows.filter(row => row.created).length
+  return { created, updated: rows.length - created }
+}
+
+interface Row {
+  order_id: string
+  order_reference: string
+  status: Order['status']
+  order_type: Order['orderType']
+  created_user_uid: string
+  created_by: string
+  created_date: number
+  modified_user_uid: string
+  modified_by: string
+  modified_date: number
+  entity_uid: string
+  merchant_company_entity_uid: string | null
+  customer_entity_uid: string | null
+}
+
+const SHOWN = `order_id, order_reference, status, order_type, created_user_uid, created_by, created_date, modified_user_uid,
+modified_by, modified_date, entity_uid, merchant_company_entity_uid, customer_entity_uid`
+
+function orderOf(row: Row): Order {
+  return {
+    orderId: row.order_id,
+    orderReference: row.order_reference,
+    status: row.status,
+    orderType: row.order_type,
+    createdUserUid: row.created_user_uid,
+    createdBy: row.created_by,
+    createdDate: new Date(row.created_date).toISOString(),
+    modifiedUserUid: row.modified_user_uid,
+    modifiedBy: row.modified_by,
+    modifiedDate: new Date(row.modified_date).toISOString(),
+    entityUid: row.entity_uid,
+    ...(row.merchant_company_entity_uid !== null && { merchantCompanyEntityUid: row.merchant_company_entity_uid }),
+    ...(row.customer_entity_uid !== null && { customerEntityUid: row.customer_entity_uid }),
+  }
+}
+
+export interface OrderPage {
+  /** On all pages. */
+  totalItems: number
+  orders: Order[]
+}
+
+/** How long a search may take. */
+const SEARCH_MS_MAX = 2_000
+
+/** The page of the entity's orders that `query` asks for. Throws a Fault `deadline` where the store takes too long. */
+export function search(store: Store, entityUid: string, query: OrderQuery): Promise<OrderPage> {
+  return store.transaction(async db => {
+    // One snapshot, so that page and total agree.
+    await db.query({ text: 'set transaction isolation level repeatable read, read only' })
+    await db.query({ text: `set local statement_timeout = ${SEARCH_MS_MAX}` })
+    const counted = await db.query<{ total: number }>(countStatement(entityUid, query))
+    const totalItems = counted.rows[0]?.total ?? 0
+    // However far beyond the end a page lies, it is empty.
+    if ((query.pageNumber - 1) * query.pageSize >= totalItems) return { totalItems, orders: [] }
+    const { rows } = await db.query<Row>(pageStatement(entityUid, query))
+    return { totalItems, orders: rows.map(orderOf) }
+  })
+}
+
+export function countStatement(entityUid: string, filter: OrderFilter): Statement {
+  const { where, values } = conditionsOf(entityUid, filter)
+  return { text: `select count(*) as total from tokenmill.order where ${where}`, values }
+}
+
+export function pageStatement(entityUid: string, query: OrderQuery): Statement {
+  const { where, values } = conditionsOf(entityUid, query)
+  const direction = query.orderBy === 'ASC' ? 'asc' : 'desc'
+  const limit = values.push(query.pageSize)
+  const offset = values.push((query.pageNumber - 1) * query.pageSize)
+  return {
+    text: `select ${SHOWN} from tokenmill.order where ${where}
+order by ${DATES[query.filterDateType]} ${direction}, order_id ${direction} limit $${limit}::int offset $${offset}::bigint`,
+    values,
+  }
+}
+
+export interface Creator {
+  createdUserUid: string
+  createdBy: string
+}
+
+/** More than any entity has users; the list has no pages. */
+const CREATORS_MAX = 10_000
+
+/** Who made the entity's orders that `filter` finds, by name. */
+export async function findCreators(db: Db, entityUid: string, filter: OrderFilter): Promise<Creator[]> {
+  const { where, values } = conditionsOf(entityUid, filter)
+  const { rows } = await db.query<{ created_user_uid: string; created_by: string }>({
+    text: `select distinct created_by, created_user_uid from tokenmill.order where ${where}
+order by created_by, created_user_uid limit ${CREATORS_MAX}`,
+    values,
+  })
+  return rows.map(row => ({ createdUserUid: row.created_user_uid, createdBy: row.created_by }))
+}
+
+const DATES = { createdDate: 'created_date', modifiedDate: 'modified_date' } as const
+
+function conditionsOf(entityUid: string, filter: OrderFilter): { where: string; values: unknown[] } {
+  const values: unknown[] = [entityUid, filter.orderType]
+  const conditions = ['entity_uid = $1::uuid', 'order_type = $2']
+  const date = DATES[filter.filterDateType]
+  const given = <T>(value: T | undefined, bound: unknown, clause: (parameter: string) => string) => {
+    if (value !== undefined) conditions.push(clause(`$${values.push(bound)}`))
+  }
+  const { orderReference, status, userUids, startTime, endTime, merchantCompany } = filter
+  const { merchantCompanyEntityUid, merchantCompanyEntityUids, customerEntityUid, customerEntityUids } = filter
+  const list = (uids: readonly string[] | undefined) => uids && plains(uids)
+  given(orderReference, orderReference, p => `(order_reference = ${p} or order_id = ${p})`)
+  given(status, status, p => `status = ${p}`)
+  given(
+    userUids,
+    list(userUids),
+    p => `(created_user_uid = any(${p}::uuid[]) or modified_user_uid = any(${p}::uuid[]))`,
+  )
+  given(startTime, startTime && at(startTime), p => `${date} >= ${p}::timestamptz`)
+  given(endTime, endTime && at(endTime), p => `${date} <= ${p}::timestamptz`)
+  // The database's own locale may know no letters beyond ASCII.
+  given(merchantCompany, merchantCompany, p => `strpos(${folded('merchant_company')}, ${folded(p)}) > 0`)
+  given(merchantCompanyEntityUid, merchantCompanyEntityUid, p => `merchant_company_entity_uid = ${p}::uuid`)
+  given(
+    merchantCompanyEntityUids,
+    list(merchantCompanyEntityUids),
+    p => `merchant_company_entity_uid = any(${p}::uuid[])`,
+  )
+  given(customerEntityUid, customerEntityUid, p => `customer_entity_uid = ${p}::uuid`)
+  given(customerEntityUids, list(customerEntityUids), p => `customer_entity_uid = any(${p}::uuid[])`)
+  return { where: conditions.join(' and '), values }
+}
+
+const folded = (text: string) => `lower(${text} collate "und-x-icu")`

@@ -1,0 +1,160 @@
+// What jobs asked of scheme token networks, and whether it is to be undone: recorded steps. What a provisioning came to
+// is scheme-tokens.ts, which also settles an intent with the network's answer.
+import type { SchemeCall } from '../../token/scheme.ts'
+import { plains, texts } from '../columns.ts'
+import type { Db } from '../pool.ts'
+
+export interface SchemeIntent {
+  intentId: string
+  receiptId: string
+  tokenId: string
+  provisionId: string
+  /** `DELETE`: recorded, and asked for later. */
+  action: SchemeCall | 'DELETE'
+  state: 'INTENDED' | 'DONE' | 'REFUSED' | 'ABANDONED'
+  refusal: string | null
+  reversal: 'REQUIRED' | 'COMPLETED' | null
+}
+
+interface Row {
+  intent_id: string
+  receipt_id: string
+  token_id: string
+  provision_id: string
+  action: SchemeIntent['action']
+  state: SchemeIntent['state']
+  refusal: string | null
+  reversal: SchemeIntent['reversal']
+}
+
+const COLUMNS = 'intent_id, receipt_id, token_id, provision_id, action, state, refusal, reversal'
+
+function intentOf(row: Row): SchemeIntent {
+  return {
+    intentId: row.intent_id,
+    receiptId: row.receipt_id,
+    tokenId: row.token_id,
+    provisionId: row.provision_id,
+    action: row.action,
+    state: row.state,
+    refusal: row.refusal,
+    reversal: row.reversal,
+  }
+}
+
+export async function findByIds(db: Db, intentIds: readonly string[]): Promise<SchemeIntent[]> {
+  const { rows } = await db.query<Row>({
+    name: 'scheme-intents-by-id',
+    text: `select ${COLUMNS} from tokenmill.scheme_intent where intent_id = any($1::uuid[])`,
+    values: [plains(intentIds)],
+  })
+  return rows.map(intentOf)
+}
+
+export async function findByReceipt(db: Db, receiptId: string): Promise<SchemeIntent[]> {
+  const { rows } = await db.query<Row>({
+    name: 'scheme-intents-by-receipt',
+    text: `select ${COLUMNS} from tokenmill.scheme_intent where receipt_id = $1 order by intent_id`,
+    values: [receiptId],
+  })
+  return rows.map(intentOf)
+}
+
+export type NewIntent = Pick<SchemeIntent, 'intentId' | 'receiptId' | 'tokenId' | 'provisionId' | 'action'>
+
+/** Records them, or what they are about by now. */
+export async function intendAll(db: Db, intents: readonly NewIntent[], now: number): Promise<void> {
+  if (intents.length === 0) return
+  await db.query({
+    name: 'scheme-intend',
+    text: `insert into tokenmill.scheme_intent (intent_id, receipt_id, token_id, provision_id, action, state, created_at, updated_at)
+select v.intent_id, v.receipt_id, v.token_id, v.provision_id, v.action, 'INTENDED', $6, $6
+from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[])
+  as v(intent_id, receipt_id, token_id, provision_id, action)
+on conflict (intent_id) do update
+set provision_id = excluded.provision_id, action = excluded.action, state = 'INTENDED', updated_at = excluded.updated_at`,
+    values: [
+      plains(intents.map(one => one.intentId)),
+      plains(intents.map(one => one.receiptId)),
+      plains(intents.map(one => one.tokenId)),
+      plains(intents.map(one => one.provisionId)),
+      texts(intents.map(one => one.action)),
+      new Date(now),
+    ],
+  })
+}
+
+/** They had their effect: the row says so. */
+export async function confirmAll(db: Db, intentIds: readonly string[], now: number): Promise<void> {
+  if (intentIds.length === 0) return
+  await db.query({
+    name: 'scheme-confirm',
+    text: `update tokenmill.scheme_intent set state = 'DONE', updated_at = $2 where intent_id = any($1::uuid[]) and state = 'INTENDED'`,
+    values: [plains(intentIds), new Date(now)],
+  })
+}
+
+/** Nothing came of them and nothing will. */
+export async function abandon(db: Db, intentIds: readonly string[], now: number): Promise<void> {
+  if (intentIds.length === 0) return
+  await db.query({
+    text: `update tokenmill.scheme_intent set state = 'ABANDONED', updated_at = $2 where intent_id = any($1::uuid[]) and state = 'INTENDED'`,
+    values: [plains(intentIds), new Date(now)],
+  })
+}
+
+/** What a job still intends when it is settled has come to nothing, or to somebody else's. */
+export async function abandonOf(db: Db, receiptId: string, now: number): Promise<void> {
+  await db.query({
+    name: 'scheme-abandon-of',
+    text: `update tokenmill.scheme_intent set state = 'ABANDONED', updated_at = $2 where receipt_id = $1 and state = 'INTENDED'`,
+    values: [receiptId, new Date(now)],
+  })
+}
+
+/** What they did is to be undone. */
+export async function owe(db: Db, intentIds: readonly string[], now: number): Promise<void> {
+  if (intentIds.length === 0) return
+  await db.query({
+    text: `update tokenmill.scheme_intent set reversal = 'REQUIRED', updated_at = $2
+where intent_id = any($1::uuid[]) and reversal is null and state in ('INTENDED', 'DONE')`,
+    values: [plains(intentIds), new Date(now)],
+  })
+}
+
+export async function complete(db: Db, intentId: string, now: number): Promise<void> {
+  await db.query({
+    text: `update tokenmill.scheme_intent set reversal = 'COMPLETED', updated_at = $2,
+  state = case when state = 'INTENDED' then 'ABANDONED' else state end
+where intent_id = $1 and reversal = 'REQUIRED'`,
+    values: [intentId, new Date(now)],
+  })
+}
+
+/** Receipts whose undoing is owed since before `before`, and was not touched since; each is touched by being listed. */
+export async function takeOwed(db: Db, before: number, now: number, limit: number): Promise<string[]> {
+  const { rows } = await db.query<{ receipt_id: string }>({
+    text: `update tokenmill.scheme_intent set updated_at = $2 where intent_id in (
+  select intent_id from tokenmill.scheme_intent where reversal = 'REQUIRED' and updated_at < $1
+  order by updated_at limit $3 for update skip locked
+) returning receipt_id`,
+    values: [new Date(before), new Date(now), limit],
+  })
+  return [...new Set(rows.map(row => row.receipt_id))]
+}
+
+export async function countOwed(db: Db): Promise<{ rows: number; oldest: number | null }> {
+  const { rows } = await db.query<{ rows: number; oldest: number | null }>({
+    text: `select count(*) as rows, min(created_at) as oldest from tokenmill.scheme_intent where reversal = 'REQUIRED'`,
+  })
+  return rows[0] ?? { rows: 0, oldest: null }
+}
+
+/** As old as receipts may be. Returns how many. */
+export async function eraseOld(db: Db, before: number): Promise<number> {
+  const { count } = await db.query({
+    text: `delete from tokenmill.scheme_intent where updated_at < $1 and state <> 'INTENDED' and reversal is distinct from 'REQUIRED'`,
+    values: [new Date(before)],
+  })
+  return count
+}

@@ -1,0 +1,47 @@
+// Tokens of which a network said that something happened to them. What happened isn't kept: whoever works a notice asks
+// the network, which makes duplicates and disorder harmless.
+import { texts } from '../columns.ts'
+import type { Db } from '../pool.ts'
+
+export interface SchemeNotice {
+  provider: string
+  reference: string
+  /** ms since the epoch. */
+  noticedAt: number
+}
+
+export async function insertAll(db: Db, provider: string, references: readonly string[], now: number): Promise<void> {
+  await db.query({
+    text: `insert into tokenmill.scheme_notice (provider, reference, noticed_at, due_at)
+select $1, reference, $3, $3 from unnest($2::text[]) as v(reference) group by reference
+on conflict (provider, reference) do update set noticed_at = excluded.noticed_at, due_at = excluded.due_at`,
+    values: [provider, texts(references), new Date(now)],
+  })
+}
+
+/** Up to `limit` that are due, put off until `until` meanwhile. */
+export async function takeDue(db: Db, now: number, until: number, limit: number): Promise<SchemeNotice[]> {
+  const { rows } = await db.query<{ provider: string; reference: string; noticed_at: number }>({
+    text: `update tokenmill.scheme_notice as n set due_at = $2 from (
+  select provider, reference from tokenmill.scheme_notice where due_at <= $1 order by due_at limit $3 for update skip locked
+) as due where n.provider = due.provider and n.reference = due.reference returning n.provider, n.reference, n.noticed_at`,
+    values: [new Date(now), new Date(until), limit],
+  })
+  return rows.map(row => ({ provider: row.provider, reference: row.reference, noticedAt: row.noticed_at }))
+}
+
+/** Done with it, unless another one has come meanwhile. */
+export async function remove(db: Db, { provider, reference, noticedAt }: SchemeNotice): Promise<void> {
+  await db.query({
+    text: 'delete from tokenmill.scheme_notice where provider = $1 and reference = $2 and noticed_at = $3',
+    values: [provider, reference, new Date(noticedAt)],
+  })
+}
+
+/** Looked at again at `dueAt`. */
+export async function putOff(db: Db, { provider, reference, noticedAt }: SchemeNotice, dueAt: number): Promise<void> {
+  await db.query({
+    text: 'update tokenmill.scheme_notice set due_at = $4 where provider = $1 and reference = $2 and noticed_at = $3',
+    values: [provider, reference, new Date(noticedAt), new Date(dueAt)],
+  })
+}

@@ -1,0 +1,101 @@
+// A provisioning's row as the store keeps it, and its columns: what scheme-tokens.ts and scheme-leases.ts share. No
+// statement is sent from here.
+import type { SchemeCall, SchemeRow } from '../../token/scheme.ts'
+
+/** A provisioning as it lies in the store. */
+export interface StoredScheme extends SchemeRow {
+  /** The network token. */
+  sealed: Buffer | null
+  sealVersion: number | null
+  /** The card, while it isn't known what became of it. */
+  card: Buffer | null
+  cardVersion: number | null
+  /** A call that may have had its effect. */
+  asked: SchemeCall | null
+  lastIntent: string | null
+  lease: string | null
+  /** ms since the epoch, as all moments. */
+  dueAt: number | null
+  attempts: number
+  checkedAt: number | null
+  /** Makes a reuse token of a third party's, which no token shows as its scheme token. */
+  thirdParty: boolean
+  /** Of the card under its contract, while it may come to a token. */
+  fingerprint: Buffer | null
+  createdAt: number
+  updatedAt: number
+}
+
+export interface Row {
+  provision_id: string
+  token_id: string
+  token_scope: string
+  client_id: string
+  provider: string
+  current: boolean
+  background: boolean
+  state: SchemeRow['state']
+  reference: string | null
+  suspended_by: string[]
+  sealed: Buffer | null
+  seal_version: number | null
+  last_four: string | null
+  expiry_month: number | null
+  expiry_year: number | null
+  par: string | null
+  card: Buffer | null
+  card_version: number | null
+  refusal: string | null
+  retired_at: number | null
+  asked: SchemeCall | null
+  last_intent: string | null
+  lease: string | null
+  due_at: number | null
+  attempts: number
+  checked_at: number | null
+  third_party: boolean
+  fingerprint: Buffer | null
+  version: number
+  created_at: number
+  updated_at: number
+}
+
+export const COLUMNS = `provision_id, token_id, token_scope, client_id, provider, current, background, state, reference, suspended_by,
+sealed, seal_version, last_four, expiry_month, expiry_year, par, card, card_version, refusal, retired_at, asked, last_intent,
+lease, due_at, attempts, checked_at, third_party, fingerprint, version, created_at, updated_at`
+
+export function schemeOf(row: Row): StoredScheme {
+  return {
+    provisionId: row.provision_id,
+    tokenId: row.token_id,
+    tokenScope: row.token_scope,
+    clientId: row.client_id,
+    provider: row.provider,
+    current: row.current,
+    background: row.background,
+    state: row.state,
+    reference: row.reference,
+    suspendedBy: row.suspended_by,
+    sealed: row.sealed,
+    sealVersion: row.seal_version,
+    lastFour: row.last_four,
+    expiryMonth: row.expiry_month,
+    expiryYear: row.expiry_year,
+    par: row.par,
+    card: row.card,
+    cardVersion: row.card_version,
+    refusal: row.refusal,
+    retiredAt: row.retired_at,
+    asked: row.asked,
+    lastIntent: row.last_intent,
+    lease: row.lease,
+    dueAt: row.due_at,
+    attempts: row.attempts,
+    checkedAt: row.checked_at,
+    thirdParty: row.third_party,
+    fingerprint: row.fingerprint,
+    version: row.version,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  }
+}

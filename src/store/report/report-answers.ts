@@ -1,0 +1,34 @@
+// What there is already for a request for a report, whoever asked for it. Who makes it is decided where it is made
+// (reports.ts).
+import type { Db } from '../pool.ts'
+import { COLUMNS, type ReportRow, reportOf, type StoredReport } from './reports.ts'
+
+export interface Answers {
+  /** Made, and of a period that had ended: asked for again, it is the answer. */
+  made: StoredReport | undefined
+  /** Has not ended; `heardOf`: whoever makes it said so within `silentMs`. */
+  underWay: { report: StoredReport; heardOf: boolean } | undefined
+  /** Of all there ever were the last, however it ended. */
+  lastUid: string | undefined
+}
+
+/** Of `requestKey` (request-key.ts). */
+export async function findAnswers(db: Db, requestKey: Buffer, silentMs: number): Promise<Answers> {
+  const part = (name: string, where: string) => `(select '${name}' as part, ${COLUMNS},
+  modified_on >= now() - $2 * interval '1 millisecond' as heard_of from tokenmill.report
+where request_key = $1 ${where} order by created_on desc, report_uid limit 1)`
+  const { rows } = await db.query<ReportRow & { part: 'made' | 'open' | 'last'; heard_of: boolean }>({
+    text: [
+      part('made', `and status = 'SUCCESSFUL' and period_closed`),
+      part('open', `and status in ('INITIATED', 'PROCESSING_STARTED')`),
+      part('last', ''),
+    ].join(' union all '),
+    values: [requestKey, silentMs],
+  })
+  const [made, open, last] = (['made', 'open', 'last'] as const).map(name => rows.find(row => row.part === name))
+  return {
+    made: made && reportOf(made),
+    underWay: open && { report: reportOf(open), heardOf: open.heard_of },
+    lastUid: last?.report_uid,
+  }
+}

@@ -1,0 +1,76 @@
+// The rows of reports, read through server-side cursors in one snapshot: memory doesn't grow with their number. Each
+// query answers three ways over the same rows: the lines, the sums of groups and the totals; the sums are the server's
+// own, so that lines can be held against them. Everything comes as text.
+import type { Filter, QueryName, Row } from '../../report/definition.ts'
+import type { Db, Store } from '../pool.ts'
+import { BATCH } from '../report-queries/batch.ts'
+import { COMMISSION, INVOICE, SETTLEMENT, TRANSACTIONS } from '../report-queries/ledger.ts'
+import { SCHEME_TOKEN } from '../report-queries/scheme-token.ts'
+import { TOKEN_ACTIVITY } from '../report-queries/token-activity.ts'
+
+/** Parameters: $1 entity, then as `values` lists them. Lines and groups come in the same order. */
+export interface RowsQuery {
+  values: readonly (keyof Filter)[]
+  lines: string
+  groups: string
+  totals: string
+}
+
+const QUERIES = {
+  settlement: SETTLEMENT,
+  transactions: TRANSACTIONS,
+  commission: COMMISSION,
+  invoice: INVOICE,
+  'token-activity': TOKEN_ACTIVITY,
+  'scheme-token': SCHEME_TOKEN,
+  batch: BATCH,
+} as const satisfies Record<QueryName, RowsQuery>
+
+export interface Snapshot {
+  /** Its moment, ms since the epoch. */
+  asOf: number
+  /** `YYYY-MM-DD`, UTC. */
+  today: string
+  totals: Row[]
+  groups: AsyncIterable<Row[]>
+  lines: AsyncIterable<Row[]>
+}
+
+const PAGE_ROWS = 500
+
+/** Runs `work` in one read-only snapshot. The two streams may be read side by side, by one reader. */
+export function withRows<T>(
+  store: Store,
+  name: QueryName,
+  entityId: string,
+  filter: Filter,
+  work: (snapshot: Snapshot) => Promise<T>,
+): Promise<T> {
+  const { values: names, ...query } = QUERIES[name]
+  const values = [entityId, ...names.map(each => filter[each])]
+  return store.transaction(async db => {
+    await db.query({ text: 'set transaction isolation level repeatable read, read only' })
+    await db.query({ text: `set local work_mem = '64MB'` })
+    const { rows } = await db.query<{ as_of: number; today: string }>({
+      text: 'select now() as as_of, current_date as today',
+    })
+    const totals = await db.query<Row>({ text: query.totals, values })
+    await db.query({ text: `declare report_groups no scroll cursor for ${query.groups}`, values })
+    await db.query({ text: `declare report_lines no scroll cursor for ${query.lines}`, values })
+    return work({
+      asOf: rows[0]?.as_of ?? 0,
+      today: rows[0]?.today ?? '',
+      totals: totals.rows,
+      groups: pages(db, 'report_groups'),
+      lines: pages(db, 'report_lines'),
+    })
+  })
+}
+
+async function* pages(db: Db, cursor: 'report_groups' | 'report_lines'): AsyncGenerator<Row[], void, void> {
+  for (;;) {
+    const { rows } = await db.query<Row>({ text: `fetch ${PAGE_ROWS} from ${cursor}` })
+    if (rows.length > 0) yield rows
+    if (rows.length < PAGE_ROWS) return
+  }
+}

@@ -1,0 +1,135 @@
+// `GET /reports`: records of reports by a search expression, page by page. Which entities a caller may see is an AND of
+// its own, which no expression reaches. Reports are made and changed elsewhere (reports.ts).
+import { Fault } from '../../errors.ts'
+import { MIME_TYPES, REPORT_TYPES } from '../../job/report.ts'
+import { STATUSES } from '../../report/record.ts'
+import { compile, type Fields } from '../../rsql/compile.ts'
+import { isMisread, type Misread, misread } from '../../rsql/misread.ts'
+import { type Operator, parse } from '../../rsql/parse.ts'
+import type { Db, Store } from '../pool.ts'
+import { COLUMNS, type ReportRow, reportOf, type StoredReport } from './reports.ts'
+
+const EQUAL: readonly Operator[] = ['==', '=in=']
+const CHOICE: readonly Operator[] = ['==', '=in=', '=out=']
+const TEXT: readonly Operator[] = ['==', '=regex=', '=in=', '=out=']
+const DATES: readonly Operator[] = ['==', '!=', '<', '<=', '>', '>=', '=in=', '=out=']
+
+const day = (name: string) => ({ type: 'day', sql: `report_parameter->>'${name}'`, operators: DATES }) as const
+const parameterText = (name: string) =>
+  ({ type: 'text', sql: `report_parameter->>'${name}'`, operators: TEXT }) as const
+
+/** What can be searched, and how. */
+export const REPORT_FIELDS = {
+  createdOn: { type: 'moment', sql: 'created_on', operators: DATES },
+  modifiedOn: { type: 'moment', sql: 'modified_on', operators: DATES },
+  'reportParameter.clearingDate': day('clearingDate'),
+  'reportParameter.invoicePeriodFrom': day('invoicePeriodFrom'),
+  'reportParameter.invoicePeriodTo': day('invoicePeriodTo'),
+  'reportParameter.reportableDay': day('reportableDay'),
+  'reportParameter.reportableDayTo': day('reportableDayTo'),
+  'reportParameter.batchId': parameterText('batchId'),
+  status: { type: 'text', sql: 'status', operators: CHOICE, words: STATUSES },
+  mimeType: { type: 'text', sql: 'mime_type', operators: CHOICE, words: MIME_TYPES },
+  reportType: { type: 'text', sql: 'report_type', operators: CHOICE, words: REPORT_TYPES },
+  reportUid: { type: 'uuid', sql: 'report_uid', operators: TEXT },
+  reportEntityUid: { type: 'uuid', sql: 'report_entity_uid', operators: EQUAL },
+  fileName: { type: 'text', sql: 'file_name', operators: TEXT },
+} as const satisfies Fields
+
+export const ORDER_CRITERIA = {
+  createdOn: 'created_on',
+  modifiedOn: 'modified_on',
+  status: 'status',
+  mimeType: 'mime_type',
+  reportType: 'report_type',
+  reportUid: 'report_uid',
+} as const satisfies Record<string, string>
+export type OrderCriterion = keyof typeof ORDER_CRITERIA
+
+export interface ReportQuery {
+  /** The entities that the caller may see, its own first. */
+  entities: readonly string[]
+  /** RSQL; absent or empty: everything. */
+  search?: string | undefined
+  /** From 1. */
+  pageNumber: number
+  pageSize: number
+  orderBy: 'ASC' | 'DESC'
+  orderCriteria: OrderCriterion
+}
+
+export interface ReportPage {
+  /** How many there are on all pages. */
+  totals: number
+  reports: StoredReport[]
+}
+
+/** How long a search may take: patterns are bounded, and this bounds what they meet. */
+const SEARCH_MS_MAX = 2_000
+
+/**
+ * Without `reportEntityUid` in the expression only the caller's own entity is searched. Throws a Fault `deadline` where
+ * the store takes too long.
+ */
+export async function search(store: Store, query: ReportQuery): Promise<ReportPage | Misread> {
+  const condition = conditionOf(query)
+  if (isMisread(condition)) return condition
+  const { text: where, values } = condition
+  return store
+    .transaction(async db => {
+      // One snapshot, so that page and totals agree.
+      await db.query({ text: 'set transaction isolation level repeatable read, read only' })
+      await db.query({ text: `set local statement_timeout = ${SEARCH_MS_MAX}` })
+      const counted = await db.query<{ totals: number }>({
+        text: `select count(*) as totals from tokenmill.report where ${where}`,
+        values,
+      })
+      const totals = counted.rows[0]?.totals ?? 0
+      return { totals, reports: await pageOf(db, query, condition, totals) }
+    })
+    .catch(error => {
+      if (isBadPattern(error)) return misread('a pattern is not taken by the store', 0)
+      throw error
+    })
+}
+
+interface Where {
+  text: string
+  values: unknown[]
+}
+
+function conditionOf({ entities, search: text = '' }: ReportQuery): Where | Misread {
+  const expression = text === '' ? undefined : parse(text)
+  if (isMisread(expression)) return expression
+  const filter = expression && compile(expression, REPORT_FIELDS, 2)
+  if (isMisread(filter)) return filter
+  const visible = filter?.fields.has('reportEntityUid') ? entities : entities.slice(0, 1)
+  // A client of one entity is the rule, and an index answers `=` in the order that is asked for.
+  const whose = visible.length === 1 ? { is: '= $1::uuid', of: visible[0] } : { is: '= any($1::uuid[])', of: visible }
+  return {
+    text: `report_entity_uid ${whose.is}${filter ? ` and (${filter.text})` : ''}`,
+    values: [whose.of, ...(filter?.values ?? [])],
+  }
+}
+
+async function pageOf(db: Db, query: ReportQuery, where: Where, totals: number): Promise<StoredReport[]> {
+  const { pageNumber, pageSize, orderBy, orderCriteria } = query
+  const offset = (pageNumber - 1) * pageSize
+  // However far beyond the end a page lies, it is empty.
+  if (offset >= totals) return []
+  const direction = orderBy === 'ASC' ? 'asc' : 'desc'
+  const column = ORDER_CRITERIA[orderCriteria]
+  // Equals stand in the order of their uids, so that no page repeats or misses one.
+  const order = column === 'report_uid' ? `report_uid ${direction}` : `${column} ${direction}, report_uid ${direction}`
+  const { rows } = await db.query<ReportRow>({
+    text: `select ${COLUMNS}
+from tokenmill.report where ${where.text} order by ${order} limit ${Math.trunc(pageSize)} offset ${Math.trunc(offset)}`,
+    values: where.values,
+  })
+  return rows.map(reportOf)
+}
+
+/** SQLSTATE 2201B: a pattern that passed our own check and not PostgreSQL's. */
+function isBadPattern(error: unknown): boolean {
+  return error instanceof Fault && (error.cause as { code?: unknown } | undefined)?.code === '2201B'
+}

@@ -1,0 +1,265 @@
+// Reports: what was asked for, how far it is, where its file lies. One row a report; the one that makes it holds its
+// request, the others wait or are answered with what it made. It reads no report's rows (report-rows.ts).
+import type { MimeType, ReportType } from '../../job/report.ts'
+import type { ReportStatus } from '../../report/record.ts'
+import { type Db, LostRace, type Store } from '../pool.ts'
+
+export interface StoredReport {
+  reportUid: string
+  reportType: ReportType
+  reportParameter: Record<string, string | number | boolean>
+  mimeType: MimeType
+  reportEntityUid: string
+  fileName: string | null
+  /** ms since the epoch, as are all moments here. */
+  createdOn: number
+  modifiedOn: number
+  status: ReportStatus
+  clientId: string
+  periodClosed: boolean | null
+  asOf: number | null
+  lines: number | null
+  totals: unknown
+  bytes: number | null
+  /** Hexadecimal. */
+  sha256: string | null
+  storageKey: string | null
+  failureReason: string | null
+}
+
+interface Row {
+  report_uid: string
+  report_type: ReportType
+  report_parameter: StoredReport['reportParameter']
+  mime_type: MimeType
+  report_entity_uid: string
+  file_name: string | null
+  created_on: number
+  modified_on: number
+  status: ReportStatus
+  client_id: string
+  period_closed: boolean | null
+  as_of: number | null
+  lines: number | null
+  totals: unknown
+  bytes: number | null
+  sha256: Buffer | null
+  storage_key: string | null
+  failure_reason: string | null
+}
+
+/** For whoever selects reports by other means (report-search.ts). */
+export const COLUMNS = `report_uid, report_type, report_parameter, mime_type, report_entity_uid, file_name, created_on, modified_on,
+status, client_id, period_closed, as_of, lines, totals, bytes, sha256, storage_key, failure_reason`
+export type ReportRow = Row
+
+export function reportOf(row: Row): StoredReport {
+  return {
+    reportUid: row.report_uid,
+    reportType: row.report_type,
+    reportParameter: row.report_parameter,
+    mimeType: row.mime_type,
+    reportEntityUid: row.report_entity_uid,
+    fileName: row.file_name,
+    createdOn: row.created_on,
+    modifiedOn: row.modified_on,
+    status: row.status,
+    clientId: row.client_id,
+    periodClosed: row.period_closed,
+    asOf: row.as_of,
+    lines: row.lines,
+    totals: row.totals,
+    bytes: row.bytes,
+    sha256: row.sha256?.toString('hex') ?? null,
+    storageKey: row.storage_key,
+    failureReason: row.failure_reason,
+  }
+}
+
+/** `reportUid` is a UUID. */
+export async function find(db: Db, reportUid: string): Promise<StoredReport | undefined> {
+  const { rows } = await db.query<Row>({
+    text: `select ${COLUMNS} from tokenmill.report where report_uid = $1`,
+    values: [reportUid],
+  })
+  return rows[0] && reportOf(rows[0])
+}
+
+/** Newest first, of all entities. */
+export async function list(db: Db, limit: number): Promise<StoredReport[]> {
+  const { rows } = await db.query<Row>({
+    text: `select ${COLUMNS} from tokenmill.report order by created_on desc, report_uid limit $1`,
+    values: [limit],
+  })
+  return rows.map(reportOf)
+}
+
+export interface Asked {
+  reportUid: string
+  reportType: ReportType
+  reportParameter: StoredReport['reportParameter']
+  mimeType: MimeType
+  reportEntityUid: string
+  clientId: string
+  requestKey: Buffer
+  period: { from: string; to: string } | undefined
+}
+
+/** `mine`: to be made now. `stored`: made already. `busy`: another job is making it. */
+export interface Claim {
+  claim: 'mine' | 'stored' | 'busy'
+  report: StoredReport
+}
+
+/**
+ * Who makes this report. Of several that ask for the same one at a time gets it; one that hasn't been heard of for
+ * `staleMs` loses it. `refresh`: what is stored doesn't count.
+ */
+export function claim(
+  store: Store,
+  asked: Asked,
+  { refresh, staleMs }: { refresh: boolean; staleMs: number },
+): Promise<Claim> {
+  return store.transaction(
+    async db => {
+      const own = await find(db, asked.reportUid)
+      if (own?.status === 'SUCCESSFUL') return { claim: 'stored', report: own }
+      const stored = refresh ? undefined : await findAnswer(db, asked.requestKey)
+      if (stored) {
+        if (own) await fail(db, own.reportUid, `report ${stored.reportUid} of the same request was made meanwhile`)
+        return { claim: 'stored', report: stored }
+      }
+      const other = await findUnderWay(db, asked.requestKey, asked.reportUid, staleMs)
+      if (other && !other.stale) return { claim: 'busy', report: other.report }
+      if (other) await fail(db, other.report.reportUid, 'abandoned: whoever made it was not heard of any more')
+      return { claim: 'mine', report: await (own ? begin(db, asked) : insert(db, asked, 'INITIATED', null)) }
+    },
+    { lock: lockOf(asked.requestKey) },
+  )
+}
+
+const lockOf = (requestKey: Buffer): string => requestKey.toString('hex', 0, 16)
+
+/** The report that answers this request without being made again. */
+async function findAnswer(db: Db, requestKey: Buffer): Promise<StoredReport | undefined> {
+  const { rows } = await db.query<Row>({
+    text: `select ${COLUMNS} from tokenmill.report where request_key = $1 and status = 'SUCCESSFUL' and period_closed
+order by created_on desc limit 1`,
+    values: [requestKey],
+  })
+  return rows[0] && reportOf(rows[0])
+}
+
+async function findUnderWay(
+  db: Db,
+  requestKey: Buffer,
+  otherThan: string,
+  staleMs: number,
+): Promise<{ report: StoredReport; stale: boolean } | undefined> {
+  const { rows } = await db.query<Row & { stale: boolean }>({
+    text: `select ${COLUMNS}, modified_on < now() - $3 * interval '1 millisecond' as stale from tokenmill.report
+where request_key = $1 and report_uid <> $2 and status in ('INITIATED', 'PROCESSING_STARTED') limit 1`,
+    values: [requestKey, otherThan, staleMs],
+  })
+  const row = rows[0]
+  return row && { report: reportOf(row), stale: row.stale }
+}
+
+async function insert(
+  db: Db,
+  asked: Asked,
+  status: 'INITIATED' | 'INVALID_INPUT_PARAMETERS',
+  failureReason: string | null,
+): Promise<StoredReport> {
+  const { rows } = await db.query<Row>({
+    text: `insert into tokenmill.report (report_uid, report_type, report_parameter, mime_type, report_entity_uid, client_id, request_key,
+  period_from, period_to, status, failure_reason)
+values ($1, $2, $3::jsonb, $4, $5, $6, $7, $8, $9, $10, $11)
+on conflict (report_uid) do update set status = excluded.status, failure_reason = excluded.failure_reason, modified_on = now()
+  where tokenmill.report.status <> 'SUCCESSFUL'
+returning ${COLUMNS}`,
+    values: [
+      asked.reportUid,
+      asked.reportType,
+      JSON.stringify(asked.reportParameter),
+      asked.mimeType,
+      asked.reportEntityUid,
+      asked.clientId,
+      asked.requestKey,
+      asked.period?.from ?? null,
+      asked.period?.to ?? null,
+      status,
+      failureReason,
+    ],
+  })
+  if (!rows[0]) throw new LostRace('the report was made meanwhile')
+  return reportOf(rows[0])
+}
+
+/** A report that can't be made: `reason` names what of its parameters is wrong. */
+export async function refuseParameters(db: Db, asked: Asked, reason: string): Promise<StoredReport> {
+  return insert(db, asked, 'INVALID_INPUT_PARAMETERS', reason)
+}
+
+/** It was begun before, and is begun anew. */
+async function begin(db: Db, asked: Asked): Promise<StoredReport> {
+  const { rows } = await db.query<Row>({
+    text: `update tokenmill.report set status = 'INITIATED', failure_reason = null, lines = null, modified_on = now()
+where report_uid = $1 and status <> 'SUCCESSFUL' returning ${COLUMNS}`,
+    values: [asked.reportUid],
+  })
+  if (!rows[0]) throw new LostRace('the report was made meanwhile')
+  return reportOf(rows[0])
+}
+
+/** Its rows are being read, `lines` of them so far; also the sign of life that keeps it from being taken over. */
+export async function progress(db: Db, reportUid: string, lines: number | null): Promise<void> {
+  await db.query({
+    text: `update tokenmill.report set modified_on = now(), status = case when $2::bigint is null then status else 'PROCESSING_STARTED' end,
+  lines = coalesce($2::bigint, lines)
+where report_uid = $1 and status in ('INITIATED', 'PROCESSING_STARTED')`,
+    values: [reportUid, lines],
+  })
+}
+
+export interface Made {
+  fileName: string
+  storageKey: string
+  bytes: number
+  /** Hexadecimal. */
+  sha256: string
+  lines: number
+  totals: unknown
+  periodClosed: boolean
+  asOf: number
+}
+
+/** LostRace where another attempt ended it meanwhile. */
+export async function succeed(db: Db, reportUid: string, made: Made): Promise<StoredReport> {
+  const { rows } = await db.query<Row>({
+    text: `update tokenmill.report set status = 'SUCCESSFUL', modified_on = now(), file_name = $2, storage_key = $3, bytes = $4, sha256 = $5,
+  lines = $6, totals = $7::jsonb, period_closed = $8, as_of = $9
+where report_uid = $1 and status = 'PROCESSING_STARTED' returning ${COLUMNS}`,
+    values: [
+      reportUid,
+      made.fileName,
+      made.storageKey,
+      made.bytes,
+      Buffer.from(made.sha256, 'hex'),
+      made.lines,
+      JSON.stringify(made.totals),
+      made.periodClosed,
+      new Date(made.asOf),
+    ],
+  })
+  if (!rows[0]) throw new LostRace('the report was ended meanwhile')
+  return reportOf(rows[0])
+}
+
+export async function fail(db: Db, reportUid: string, reason: string): Promise<void> {
+  await db.query({
+    text: `update tokenmill.report set status = 'FAILED', failure_reason = $2, modified_on = now()
+where report_uid = $1 and status in ('INITIATED', 'PROCESSING_STARTED')`,
+    values: [reportUid, reason],
+  })
+}

@@ -1,0 +1,232 @@
+// Runs of schedules: one row for each date (and entity) of a schedule, from the moment it is due. A run is claimed by
+// saying when it is to be looked at again: whoever claims it and dies leaves it to the next who looks then.
+import { plains } from '../columns.ts'
+import type { Db } from '../pool.ts'
+
+export const RUN_STATES = ['DUE', 'QUEUED', 'FAULTED', 'SUCCEEDED', 'FAILED'] as const
+/** FAULTED: failed by a fault, and tried again. SUCCEEDED and FAILED are the end. */
+export type RunState = (typeof RUN_STATES)[number]
+
+/** Stands for the entity of a run that isn't an entity's. */
+export const NO_ENTITY = '00000000-0000-0000-0000-000000000000'
+
+export interface RunKey {
+  scheduleId: string
+  /** `YYYY-MM-DD`. */
+  businessDate: string
+  entityId: string
+}
+
+export interface Run extends RunKey {
+  receiptId: string | null
+  state: RunState
+  /** ms since the epoch, as are all moments here. */
+  dueAt: number
+  attempts: number
+  faults: number
+  reportUid: string | null
+  tokens: number | null
+  reason: string | null
+  lateAt: number | null
+  endedAt: number | null
+}
+
+interface Row {
+  schedule_id: string
+  business_date: string
+  entity_id: string
+  receipt_id: string | null
+  state: RunState
+  due_at: number
+  attempts: number
+  faults: number
+  report_uid: string | null
+  tokens: number | null
+  reason: string | null
+  late_at: number | null
+  ended_at: number | null
+}
+
+const COLUMNS =
+  'schedule_id, business_date, entity_id, receipt_id, state, due_at, attempts, faults, report_uid, tokens, reason, late_at, ended_at'
+const OF_R = COLUMNS.replaceAll(/\b(?=[a-z])/g, 'r.')
+
+function runOf(row: Row): Run {
+  return {
+    scheduleId: row.schedule_id,
+    businessDate: row.business_date,
+    entityId: row.entity_id,
+    receiptId: row.receipt_id,
+    state: row.state,
+    dueAt: row.due_at,
+    attempts: row.attempts,
+    faults: row.faults,
+    reportUid: row.report_uid,
+    tokens: row.tokens,
+    reason: row.reason,
+    lateAt: row.late_at,
+    endedAt: row.ended_at,
+  }
+}
+
+/** Those that aren't there yet; answers how many. */
+export async function insert(
+  db: Db,
+  runs: readonly (RunKey & { receiptId: string | null; dueAt: number })[],
+): Promise<number> {
+  if (runs.length === 0) return 0
+  const { count } = await db.query({
+    text: `insert into tokenmill.schedule_run (schedule_id, business_date, entity_id, receipt_id, due_at, next_at)
+select v.*, v.due_at from unnest($1::uuid[], $2::date[], $3::uuid[], $4::uuid[], $5::timestamptz[])
+  as v(schedule_id, business_date, entity_id, receipt_id, due_at)
+on conflict on constraint schedule_run_pkey do nothing`,
+    values: [
+      plains(runs.map(run => run.scheduleId)),
+      plains(runs.map(run => run.businessDate)),
+      plains(runs.map(run => run.entityId)),
+      plains(runs.map(run => run.receiptId)),
+      plains(runs.map(run => new Date(run.dueAt).toISOString())),
+    ],
+  })
+  return count
+}
+
+export interface Claiming {
+  /** ms since the epoch. */
+  now: number
+  leaseMs: number
+  limit: number
+  /** Those that were never asked for, else those that were. */
+  fresh: boolean
+}
+
+/** Runs that are to be looked at by `now` are the caller's until `now` + `leaseMs`. */
+export async function claim(db: Db, { now, leaseMs, limit, fresh }: Claiming): Promise<Run[]> {
+  const { rows } = await db.query<Row>({
+    text: `update tokenmill.schedule_run as r set next_at = $2, attempts = r.attempts + 1 from (
+  select schedule_id, business_date, entity_id from tokenmill.schedule_run
+  where next_at <= $1 and (state = 'DUE') = $4 order by next_at limit $3 for update skip locked
+) as due where r.schedule_id = due.schedule_id and r.business_date = due.business_date and r.entity_id = due.entity_id
+returning ${OF_R}`,
+    values: [new Date(now), new Date(now + leaseMs), limit, fresh],
+  })
+  return rows.map(runOf)
+}
+
+/** Runs whose job was asked for and isn't answered. */
+export async function countQueued(db: Db): Promise<number> {
+  const { rows } = await db.query<{ n: number }>({
+    text: `select count(*) as n from tokenmill.schedule_run where next_at is not null and state = 'QUEUED'`,
+  })
+  return rows[0]?.n ?? 0
+}
+
+const OPEN = `next_at is not null`
+const THIS = 'schedule_id = $1 and business_date = $2 and entity_id = $3'
+const keyOf = ({ scheduleId, businessDate, entityId }: RunKey) => [scheduleId, businessDate, entityId]
+
+/** Asked for; looked at again at `nextAt` if it isn't answered until then. */
+export async function markQueued(db: Db, run: RunKey, nextAt: number): Promise<void> {
+  await db.query({
+    text: `update tokenmill.schedule_run set state = 'QUEUED', next_at = $4 where ${THIS} and ${OPEN}`,
+    values: [...keyOf(run), new Date(nextAt)],
+  })
+}
+
+/** The end of a run, unless it has one. Answers the run if this was its end. */
+export async function fail(db: Db, run: RunKey, reason: string): Promise<Run | undefined> {
+  const { rows } = await db.query<Row>({
+    text: `update tokenmill.schedule_run set state = 'FAILED', reason = $4, next_at = null, ended_at = now()
+where ${THIS} and ${OPEN} returning ${COLUMNS}`,
+    values: [...keyOf(run), reason],
+  })
+  return rows[0] && runOf(rows[0])
+}
+
+export async function finishSweep(db: Db, run: RunKey, tokens: number): Promise<Run | undefined> {
+  const { rows } = await db.query<Row>({
+    text: `update tokenmill.schedule_run set state = 'SUCCEEDED', reason = null, tokens = $4, next_at = null, ended_at = now()
+where ${THIS} and ${OPEN} returning ${COLUMNS}`,
+    values: [...keyOf(run), tokens],
+  })
+  return rows[0] && runOf(rows[0])
+}
+
+export type Answered =
+  | { state: 'SUCCEEDED'; reportUid: string | null }
+  | { state: 'FAULTED'; reason: string; nextAt: number; faultsMax: number }
+  | { state: 'FAILED'; reason: string }
+
+/**
+ * What the job of this receipt came to. Success is for good, and the end of a run isn't undone by an older answer.
+ * Answers the run if its row changed.
+ */
+export async function settle(db: Db, receiptId: string, answered: Answered): Promise<Run | undefined> {
+  const { rows } =
+    answered.state === 'FAULTED'
+      ? await db.query<Row>({
+          text: `update tokenmill.schedule_run set reason = $2, faults = faults + 1,
+  state = case when faults + 1 < $4 then 'FAULTED' else 'FAILED' end,
+  next_at = case when faults + 1 < $4 then $3::timestamptz end,
+  ended_at = case when faults + 1 < $4 then null else now() end
+where receipt_id = $1 and ${OPEN} returning ${COLUMNS}`,
+          values: [receiptId, answered.reason, new Date(answered.nextAt), Math.min(answered.faultsMax, 2_147_483_647)],
+        })
+      : await db.query<Row>({
+          text: `update tokenmill.schedule_run set state = $2, reason = $3, report_uid = $4, next_at = null, ended_at = now()
+where receipt_id = $1 and (${OPEN} or ($2 = 'SUCCEEDED' and state = 'FAILED')) returning ${COLUMNS}`,
+          values:
+            answered.state === 'SUCCEEDED'
+              ? [receiptId, 'SUCCEEDED', null, answered.reportUid]
+              : [receiptId, 'FAILED', answered.reason, null],
+        })
+  return rows[0] && runOf(rows[0])
+}
+
+/** Open runs that were due by `before` and weren't said to be late: they are now. */
+export async function markLate(db: Db, before: number, now: number): Promise<Run[]> {
+  const { rows } = await db.query<Row>({
+    text: `update tokenmill.schedule_run set late_at = $2 where ${OPEN} and late_at is null and due_at <= $1 returning ${COLUMNS}`,
+    values: [new Date(before), new Date(now)],
+  })
+  return rows.map(runOf)
+}
+
+/** Open runs of schedules that were removed, or that were due by `before`: given up. */
+export async function giveUp(db: Db, before: number): Promise<Run[]> {
+  const { rows } = await db.query<Row>({
+    text: `update tokenmill.schedule_run as r set state = 'FAILED', next_at = null, ended_at = now(),
+  reason = case when s.removed_at is null then coalesce(r.reason, 'unanswered') else 'schedule_removed' end
+from tokenmill.schedule as s where s.schedule_id = r.schedule_id and r.${OPEN} and (s.removed_at is not null or r.due_at <= $1)
+returning ${OF_R}`,
+    values: [new Date(before)],
+  })
+  return rows.map(runOf)
+}
+
+/** When the oldest open run was due. */
+export async function oldestOpen(db: Db): Promise<number | undefined> {
+  const { rows } = await db.query<{ due_at: number | null }>({
+    text: `select min(due_at) as due_at from tokenmill.schedule_run where ${OPEN}`,
+  })
+  return rows[0]?.due_at ?? undefined
+}
+
+/** The latest first. */
+export async function listOf(db: Db, scheduleId: string, limit: number): Promise<Run[]> {
+  const { rows } = await db.query<Row>({
+    text: `select ${COLUMNS} from tokenmill.schedule_run where schedule_id = $1
+order by business_date desc, entity_id limit $2`,
+    values: [scheduleId, limit],
+  })
+  return rows.map(runOf)
+}
+
+/** Ended runs of dates before `businessDate`; answers how many. */
+export async function forget(db: Db, businessDate: string): Promise<number> {
+  const { count } = await db.query({
+    text: 'delete from tokenmill.schedule_run where business_date < $1 and next_at is null',
+    values: [businessDate],
+  })
+  return count
+}

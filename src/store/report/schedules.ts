@@ -1,0 +1,113 @@
+// What is done every night: schedules. Which of their dates are due is worked out elsewhere; what came of each date is a
+// run (schedule-runs.ts).
+import type { MimeType, ReportType } from '../../job/report.ts'
+import type { Db } from '../pool.ts'
+
+interface Common {
+  scheduleId: string
+  /** `HH:MM` on the zone's clock. */
+  time: string
+  zone: string
+  /** ms since the epoch, as are all moments here. */
+  createdAt: number
+  removedAt: number | null
+  /** The latest date that has a run, `YYYY-MM-DD`. */
+  newest: string | null
+}
+
+export interface ReportSchedule extends Common {
+  kind: 'report'
+  clientId: string
+  reportType: ReportType
+  /** Null: every entity of the client. */
+  entityId: string | null
+  mimeType: MimeType
+  parameters: Record<string, string | number | boolean>
+}
+
+export interface ExpirySchedule extends Common {
+  kind: 'token-expiry'
+}
+
+export type Schedule = ReportSchedule | ExpirySchedule
+
+interface Row {
+  schedule_id: string
+  kind: Schedule['kind']
+  client_id: string | null
+  report_type: ReportType | null
+  entity_id: string | null
+  mime_type: MimeType | null
+  parameters: ReportSchedule['parameters']
+  time: string
+  zone: string
+  created_at: number
+  removed_at: number | null
+  newest: string | null
+}
+
+function scheduleOf(row: Row): Schedule {
+  const { client_id: clientId, report_type: reportType, mime_type: mimeType } = row
+  const common = {
+    scheduleId: row.schedule_id,
+    time: row.time,
+    zone: row.zone,
+    createdAt: row.created_at,
+    removedAt: row.removed_at,
+    newest: row.newest,
+  }
+  if (clientId === null || reportType === null || mimeType === null) return { ...common, kind: 'token-expiry' }
+  return {
+    ...common,
+    kind: 'report',
+    clientId,
+    reportType,
+    mimeType,
+    entityId: row.entity_id,
+    parameters: row.parameters,
+  }
+}
+
+const SELECT = `select s.schedule_id, s.kind, s.client_id, s.report_type, s.entity_id, s.mime_type, s.parameters, s.time, s.zone,
+s.created_at, s.removed_at, (select r.business_date from tokenmill.schedule_run as r where r.schedule_id = s.schedule_id
+  order by r.business_date desc limit 1) as newest from tokenmill.schedule as s`
+
+/** Those that weren't removed, oldest first. */
+export async function list(db: Db): Promise<Schedule[]> {
+  const { rows } = await db.query<Row>({
+    text: `${SELECT} where s.removed_at is null order by s.created_at, s.schedule_id`,
+  })
+  return rows.map(scheduleOf)
+}
+
+/** Removed ones too. `scheduleId` is a UUID. */
+export async function find(db: Db, scheduleId: string): Promise<Schedule | undefined> {
+  const { rows } = await db.query<Row>({ text: `${SELECT} where s.schedule_id = $1`, values: [scheduleId] })
+  return rows[0] && scheduleOf(rows[0])
+}
+
+export type NewSchedule = Omit<ReportSchedule, 'kind' | 'createdAt' | 'removedAt' | 'newest'> & {
+  /** From when on nights are made up for, ms since the epoch; now. */
+  since?: number
+}
+
+export async function insert(db: Db, schedule: NewSchedule): Promise<void> {
+  const { scheduleId, clientId, reportType, entityId, mimeType, parameters, time, zone, since } = schedule
+  await db.query({
+    text: `insert into tokenmill.schedule (schedule_id, kind, client_id, report_type, entity_id, mime_type, parameters, time, zone, created_at)
+values ($1, 'report', $2, $3, $4, $5, $6::jsonb, $7, $8, coalesce($9, now()))`,
+    values: [
+      ...[scheduleId, clientId, reportType, entityId, mimeType, JSON.stringify(parameters), time, zone],
+      since === undefined ? null : new Date(since),
+    ],
+  })
+}
+
+/** False where there is no such schedule of reports any more. */
+export async function remove(db: Db, scheduleId: string): Promise<boolean> {
+  const { count } = await db.query({
+    text: `update tokenmill.schedule set removed_at = now() where schedule_id = $1 and removed_at is null and kind = 'report'`,
+    values: [scheduleId],
+  })
+  return count === 1
+}

@@ -1,0 +1,145 @@
+// The row of an authentication and its record, one into the other. The secrets are sealed on the way in and opened on the
+// way out, by whoever holds the key; this room doesn't.
+import { Secret } from '../../secret.ts'
+import type { Network } from '../../three-ds/outcome.ts'
+import { type Authentication, FINDINGS, type Finding, type Secrets } from '../../three-ds/record.ts'
+import type { State } from '../../three-ds/transition.ts'
+
+/** Of the vault's key ring, what is needed here. `row` names what the bytes lie in. */
+export interface Sealer {
+  sealThreeDs(plain: Buffer, row: string): { sealed: Buffer; keyVersion: number }
+  openThreeDs(sealed: Buffer, keyVersion: number, row: string): Buffer
+}
+
+export type Row = { [name in Finding]: string | null } & {
+  authentication_id: string
+  transaction_id: string
+  entity_id: string
+  contract_id: string
+  client_id: string
+  idempotency_key: string | null
+  request_digest: Buffer | null
+  jti: string | null
+  token_id: string | null
+  fingerprint: Buffer | null
+  public_key_alias: string | null
+  amount: number
+  currency_code: string
+  message_category: '01' | '02'
+  network: Network
+  state: State
+  sealed: Buffer | null
+  seal_version: number | null
+  asked_until: number
+  pending_until: number
+  created_at: number
+  updated_at: number
+  version: number
+}
+
+/** Set once. */
+const LASTING = [
+  'authentication_id',
+  'transaction_id',
+  'entity_id',
+  'contract_id',
+  'client_id',
+  'idempotency_key',
+  'request_digest',
+  'jti',
+  'token_id',
+  'fingerprint',
+  'public_key_alias',
+  'amount',
+  'currency_code',
+  'message_category',
+  'network',
+  'created_at',
+] as const
+export const CHANGING = [
+  'state',
+  'sealed',
+  'seal_version',
+  'asked_until',
+  'pending_until',
+  'updated_at',
+  'version',
+  ...FINDINGS,
+] as const
+export const NAMES = [...LASTING, ...CHANGING] as const
+export const COLUMNS = NAMES.join(', ')
+
+const rowName = (authenticationId: string) => `authentication/${authenticationId}`
+
+export function recordOf(row: Row, sealer: Sealer): Authentication {
+  const findings = Object.fromEntries(FINDINGS.flatMap(name => (row[name] === null ? [] : [[name, row[name]]])))
+  return {
+    authenticationId: row.authentication_id,
+    transactionId: row.transaction_id,
+    entityId: row.entity_id,
+    contractId: row.contract_id,
+    clientId: row.client_id,
+    idempotencyKey: row.idempotency_key,
+    requestDigest: row.request_digest,
+    jti: row.jti,
+    tokenId: row.token_id,
+    fingerprint: row.fingerprint,
+    publicKeyAlias: row.public_key_alias,
+    amount: row.amount,
+    currencyCode: row.currency_code,
+    messageCategory: row.message_category,
+    network: row.network,
+    state: row.state,
+    findings,
+    secrets: new Secret(openSecrets(row, sealer)),
+    askedUntil: row.asked_until,
+    pendingUntil: row.pending_until,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    version: row.version,
+  }
+}
+
+function openSecrets({ sealed, seal_version, authentication_id }: Row, sealer: Sealer): Secrets {
+  if (sealed === null || seal_version === null) return {}
+  return JSON.parse(sealer.openThreeDs(sealed, seal_version, rowName(authentication_id)).toString('utf8')) as Secrets
+}
+
+/** Column → value, as the driver takes it. */
+export function valuesOf(record: Authentication, sealer: Sealer): Record<(typeof NAMES)[number], unknown> {
+  const secrets = record.secrets.reveal()
+  const sealed =
+    Object.keys(secrets).length === 0
+      ? undefined
+      : sealer.sealThreeDs(Buffer.from(JSON.stringify(secrets)), rowName(record.authenticationId))
+  const findings = Object.fromEntries(FINDINGS.map(name => [name, record.findings[name] ?? null])) as Record<
+    Finding,
+    string | null
+  >
+  return {
+    authentication_id: record.authenticationId,
+    transaction_id: record.transactionId,
+    entity_id: record.entityId,
+    contract_id: record.contractId,
+    client_id: record.clientId,
+    idempotency_key: record.idempotencyKey,
+    request_digest: record.requestDigest,
+    jti: record.jti,
+    token_id: record.tokenId,
+    fingerprint: record.fingerprint,
+    public_key_alias: record.publicKeyAlias,
+    amount: record.amount,
+    currency_code: record.currencyCode,
+    message_category: record.messageCategory,
+    network: record.network,
+    created_at: new Date(record.createdAt),
+    state: record.state,
+    sealed: sealed?.sealed ?? null,
+    seal_version: sealed?.keyVersion ?? null,
+    asked_until: new Date(record.askedUntil),
+    pending_until: new Date(record.pendingUntil),
+    updated_at: new Date(record.updatedAt),
+    version: record.version,
+    ...findings,
+  }
+}

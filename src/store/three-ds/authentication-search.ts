@@ -1,0 +1,117 @@
+// Lists and counts of authentications: a search as one parameterised statement. Of each entity a page is read off an
+// index, and the pages are merged, so that a client of many entities costs no sort of everything.
+import { setImmediate } from 'node:timers/promises'
+import { type FieldKind, fieldOf } from '../../three-ds/fields.ts'
+import { type Condition, likePattern, type Search } from '../../three-ds/filter.ts'
+import type { Authentication } from '../../three-ds/record.ts'
+import { plains } from '../columns.ts'
+import type { Db, Statement } from '../pool.ts'
+import { COLUMNS, type Row, recordOf, type Sealer } from './authentication-row.ts'
+
+const TYPES = {
+  uuid: 'uuid',
+  token: 'uuid',
+  amount: 'bigint',
+  moment: 'timestamptz',
+  text: 'text',
+} as const satisfies Record<FieldKind, string>
+
+/** The page of `search` within these entities. */
+export async function find(
+  db: Db,
+  sealer: Sealer,
+  entities: readonly string[],
+  search: Search,
+): Promise<Authentication[]> {
+  const { rows } = await db.query<Row>(listStatement(entities, search))
+  const found: Authentication[] = []
+  for (const row of rows) {
+    // Lookups of others wait for this event loop, and a page may hold ten thousand proofs to open.
+    if (found.length % OPENED_AT_ONCE === OPENED_AT_ONCE - 1) await setImmediate()
+    found.push(recordOf(row, sealer))
+  }
+  return found
+}
+const OPENED_AT_ONCE = 100
+
+/** One, if it is of these entities. */
+export async function findOne(
+  db: Db,
+  sealer: Sealer,
+  entities: readonly string[],
+  authenticationId: string,
+): Promise<Authentication | undefined> {
+  const { rows } = await db.query<Row>({
+    name: 'authentication-of-entities',
+    text: `select ${COLUMNS} from tokenmill.authentication where authentication_id = $1 and entity_id = any($2::uuid[])`,
+    values: [authenticationId, plains(entities)],
+  })
+  return rows[0] && recordOf(rows[0], sealer)
+}
+
+/** How many there are, whatever the page. */
+export async function count(db: Db, entities: readonly string[], search: Search): Promise<number> {
+  const { where, values } = conditionsOf(entities, search.conditions)
+  const { rows } = await db.query<{ count: number }>({
+    text: `select count(*) as count from unnest($1::uuid[]) as caller(entity)
+join tokenmill.authentication as a on a.entity_id = caller.entity where ${where}`,
+    values,
+  })
+  return rows[0]?.count ?? 0
+}
+
+export function listStatement(entities: readonly string[], search: Search): Statement {
+  const { where, values } = conditionsOf(entities, search.conditions)
+  const limit = `$${values.push(search.limit)}::int`
+  const skip = `$${values.push(search.skip)}::int`
+  const order = orderOf(search)
+  // The outer order may be by the status, which follows from the state and is no column of the record's.
+  const page = (entity: string, range: string) =>
+    `select ${COLUMNS}, pares_status from tokenmill.authentication as a where a.entity_id = ${entity} and ${where}
+order by ${order} ${range}`
+  // One entity needs no merging.
+  if (new Set(entities).size === 1) return { text: page('($1::uuid[])[1]', `limit ${limit} offset ${skip}`), values }
+  return {
+    text: `select ${COLUMNS} from unnest($1::uuid[]) as caller(entity)
+cross join lateral (${page('caller.entity', `limit ${limit} + ${skip}`)}) as page
+order by ${order} limit ${limit} offset ${skip}`,
+    values,
+  }
+}
+
+// The id last, so that pages neither repeat nor leave out what else is equal.
+function orderOf({ sort }: Search): string {
+  const columns = new Set([fieldOf(sort.field).column, 'created_at', 'authentication_id'])
+  return [...columns].map(column => `${column} ${sort.descending ? 'desc' : 'asc'}`).join(', ')
+}
+
+function conditionsOf(
+  entities: readonly string[],
+  conditions: readonly Condition[],
+): { where: string; values: unknown[] } {
+  const values: unknown[] = [plains([...new Set(entities)])]
+  const bind = (value: unknown) => `$${values.push(value)}`
+  return { where: ['true', ...conditions.map(condition => clauseOf(condition, bind))].join(' and '), values }
+}
+
+function clauseOf({ field, operator, values }: Condition, bind: (value: unknown) => string): string {
+  const { column, kind } = fieldOf(field)
+  const name = `a.${column}`
+  const type = TYPES[kind]
+  const bound = (value: string | number) => `${bind(kind === 'moment' ? new Date(value) : value)}::${type}`
+  const list = () => `array[${values.map(bound).join(', ')}]`
+  const [first] = values
+  switch (operator) {
+    case '=':
+      return values.length === 1 && first !== undefined ? `${name} = ${bound(first)}` : `${name} = any(${list()})`
+    // What has no value isn't equal either.
+    case '!=':
+      return `(${name} is null or ${name} <> all(${list()}))`
+    case '>=':
+      return `${name} >= ${bound(Math.min(...values.map(Number)))}`
+    case '<=':
+      return `${name} <= ${bound(Math.max(...values.map(Number)))}`
+    case '~=':
+      return `(${values.map(value => `${name} like ${bind(likePattern(String(value)))}`).join(' or ')})`
+  }
+}

@@ -1,0 +1,70 @@
+// JWTs that browsers began with: each is good for one authentication and used once, which a conditional update sees to.
+// The JWT itself isn't kept.
+import type { IssuedJwt } from '../../three-ds/ports.ts'
+import type { Db } from '../pool.ts'
+
+interface Row {
+  jti: string
+  contract_id: string
+  authentication_id: string | null
+  issued_at: number
+  used_at: number | null
+}
+
+export async function insert(
+  db: Db,
+  { jti, contractId, issuedAt }: Pick<IssuedJwt, 'jti' | 'contractId' | 'issuedAt'>,
+): Promise<void> {
+  await db.query({
+    name: 'threeds-jwt-insert',
+    text: 'insert into tokenmill.threeds_jwt (jti, contract_id, issued_at) values ($1, $2, $3)',
+    values: [jti, contractId, new Date(issuedAt)],
+  })
+}
+
+export async function find(db: Db, jti: string): Promise<IssuedJwt | undefined> {
+  const { rows } = await db.query<Row>({
+    name: 'threeds-jwt-find',
+    text: 'select jti, contract_id, authentication_id, issued_at, used_at from tokenmill.threeds_jwt where jti = $1',
+    values: [jti],
+  })
+  const row = rows[0]
+  return (
+    row && {
+      jti: row.jti,
+      contractId: row.contract_id,
+      authenticationId: row.authentication_id,
+      issuedAt: row.issued_at,
+      usedAt: row.used_at,
+    }
+  )
+}
+
+/** Names the authentication that this JWT is for: the last lookup that gave it, as long as it wasn't used. */
+export async function bind(
+  db: Db,
+  {
+    jti,
+    contractId,
+    authenticationId,
+    since,
+  }: { jti: string; contractId: string; authenticationId: string; since: number },
+): Promise<boolean> {
+  const { count } = await db.query({
+    name: 'threeds-jwt-bind',
+    text: `update tokenmill.threeds_jwt set authentication_id = $3
+where jti = $1 and contract_id = $2 and used_at is null and issued_at > $4`,
+    values: [jti, contractId, authenticationId, new Date(since)],
+  })
+  return count === 1
+}
+
+/** False where it was used before, or never issued. */
+export async function use(db: Db, jti: string, usedAt: number): Promise<boolean> {
+  const { count } = await db.query({
+    name: 'threeds-jwt-use',
+    text: 'update tokenmill.threeds_jwt set used_at = $2 where jti = $1 and used_at is null',
+    values: [jti, new Date(usedAt)],
+  })
+  return count === 1
+}

@@ -1,0 +1,22 @@
+// The end of an authentication as an outbox row, written in the transaction that ends it: whoever dies afterwards, the
+// workers' sweep tells it. When one has ended is the rules' (src/three-ds).
+import { notificationOf } from '../../three-ds/notification.ts'
+import type { Authentication } from '../../three-ds/record.ts'
+import * as clients from '../access/clients.ts'
+import * as outbox from '../job/outbox.ts'
+import type { Db } from '../pool.ts'
+
+/** Nothing is written where there is nobody to be told. */
+export async function insert(db: Db, record: Authentication): Promise<void> {
+  const client = await clients.find(db, record.clientId)
+  if (!client || client.revokedAt !== null) return
+  const event = notificationOf(record)
+  await outbox.insert(db, {
+    clientId: record.clientId,
+    replyTo: null,
+    resultId: event.result_id,
+    receiptId: event.result_id,
+    revision: 0,
+    body: JSON.stringify(event),
+  })
+}

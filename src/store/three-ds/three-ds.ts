@@ -1,0 +1,79 @@
+// The store as the flows of 3-D Secure know it: their ports, over one pool, with the secrets sealed and opened by the
+// vault's ring. Whoever saves an end saves what is told of it, too. Nothing is decided here.
+import type { Authentications, Contracts, Jwts } from '../../three-ds/ports.ts'
+import type { Authentication } from '../../three-ds/record.ts'
+import { isFinal } from '../../three-ds/transition.ts'
+import { type Db, LostRace, type Store } from '../pool.ts'
+import type { Sealer } from './authentication-row.ts'
+import * as authentications from './authentications.ts'
+import * as contracts from './three-ds-contracts.ts'
+import * as jwts from './three-ds-jwts.ts'
+import * as notices from './three-ds-notices.ts'
+
+export interface ThreeDsStore {
+  authentications: Authentications
+  jwts: Jwts
+  contracts: Contracts
+}
+
+export function openThreeDsStore(store: Store, sealer: Sealer): ThreeDsStore {
+  return {
+    authentications: {
+      find: id => authentications.find(store, sealer, id),
+      findByTransaction: id => authentications.findByTransaction(store, sealer, id),
+      findByKey: (clientId, key) => authentications.findByKey(store, sealer, clientId, key),
+      findOverdue: (now, limit) => authentications.findOverdue(store, sealer, now, limit),
+      insert: record => authentications.insert(store, sealer, record),
+      save: record => save(store, sealer, record),
+      saveWithJwt: (record, jti, usedAt) => saveWithJwt(store, sealer, { record, jti, usedAt }),
+    },
+    jwts: {
+      insert: jwt => jwts.insert(store, jwt),
+      find: jti => jwts.find(store, jti),
+      bind: (jti, contractId, authenticationId, since) =>
+        jwts.bind(store, { jti, contractId, authenticationId, since }),
+    },
+    contracts: { find: id => contracts.find(store, sealer, id) },
+  }
+}
+
+interface Saving {
+  record: Authentication | undefined
+  jti: string
+  usedAt: number
+}
+
+async function save(store: Store, sealer: Sealer, record: Authentication): Promise<boolean> {
+  if (!isFinal(record.state)) return authentications.save(store, sealer, record)
+  try {
+    await store.transaction(db => saveAndTell(db, sealer, record))
+    return true
+  } catch (error) {
+    if (error instanceof LostRace) return false
+    throw error
+  }
+}
+
+/** An end is never written over, so that a record that is saved with one has just ended. */
+async function saveAndTell(db: Db, sealer: Sealer, record: Authentication): Promise<void> {
+  const [saved] = await Promise.all([
+    authentications.save(db, sealer, record),
+    isFinal(record.state) ? notices.insert(db, record) : undefined,
+  ])
+  if (!saved) throw new LostRace('changed meanwhile')
+}
+
+/** Both or neither. */
+async function saveWithJwt(store: Store, sealer: Sealer, { record, jti, usedAt }: Saving) {
+  try {
+    return await store.transaction(async db => {
+      // The JWT's row first: of two at once, the second waits here and finds it used.
+      if (!(await jwts.use(db, jti, usedAt))) return 'used'
+      if (record) await saveAndTell(db, sealer, record)
+      return 'saved'
+    })
+  } catch (error) {
+    if (error instanceof LostRace) return 'lost'
+    throw error
+  }
+}

@@ -1,0 +1,51 @@
+// Rows as they were before an interactive job changed them, sealed: what a reversal puts back. What they hold isn't
+// known here.
+import { plains } from '../columns.ts'
+import type { Db } from '../pool.ts'
+
+export interface BeforeImage {
+  /** Of the job that changed the row. */
+  receiptId: string
+  tokenId: string
+  sealed: Buffer
+  keyVersion: number
+}
+
+/** No reversal reaches back further. */
+export const BEFORE_IMAGE_HOURS = 24
+
+export async function insert(db: Db, { receiptId, tokenId, sealed, keyVersion }: BeforeImage): Promise<void> {
+  await db.query({
+    name: 'before-image-insert',
+    text: 'insert into tokenmill.before_image (receipt_id, token_id, sealed, key_version) values ($1, $2, $3, $4)',
+    values: [receiptId, tokenId, sealed, keyVersion],
+  })
+}
+
+export async function find(db: Db, receiptId: string): Promise<BeforeImage | undefined> {
+  const { rows } = await db.query<{ token_id: string; sealed: Buffer; key_version: number }>({
+    text: 'select token_id, sealed, key_version from tokenmill.before_image where receipt_id = $1',
+    values: [receiptId],
+  })
+  const row = rows[0]
+  return row && { receiptId, tokenId: row.token_id, sealed: row.sealed, keyVersion: row.key_version }
+}
+
+/** A deleted card goes from here, too. */
+export async function eraseOf(db: Db, tokenIds: readonly string[]): Promise<void> {
+  if (tokenIds.length === 0) return
+  await db.query({
+    name: 'before-image-erase',
+    text: `delete from tokenmill.before_image as b using unnest($1::uuid[]) as gone(id) where b.token_id = gone.id`,
+    values: [plains(tokenIds)],
+  })
+}
+
+/** Those older than a reversal may be. Returns how many. */
+export async function eraseOld(db: Db, now: number): Promise<number> {
+  const { count } = await db.query({
+    text: 'delete from tokenmill.before_image where created_at < $1',
+    values: [new Date(now - BEFORE_IMAGE_HOURS * 3_600_000)],
+  })
+  return count
+}

@@ -1,0 +1,67 @@
+// The BIN table that the operator imported. A range keeps its id for good, because tokens point to it; what it says of
+// its issuer may change.
+import type { BinRange } from '../../token/bin.ts'
+import { type Column, rowSet } from '../columns.ts'
+import type { Db } from '../pool.ts'
+
+type NewBinRange = Omit<BinRange, 'id'>
+
+interface Row {
+  id: number
+  prefix: string
+  brand: string
+  issuer_name: string | null
+  issuer_country: string | null
+  type: 'DEBIT' | 'CREDIT' | null
+  variant: string | null
+  currency: string | null
+}
+
+const column = (name: keyof Row, text: Column<NewBinRange>['text'], plain = false): Column<NewBinRange> => ({
+  name,
+  type: 'text',
+  text,
+  plain,
+})
+
+const COLUMNS: readonly Column<NewBinRange>[] = [
+  column('prefix', range => range.prefix, true),
+  column('brand', range => range.brand),
+  column('issuer_name', range => range.issuerName ?? null),
+  column('issuer_country', range => range.issuerCountry ?? null, true),
+  column('type', range => range.type ?? null, true),
+  column('variant', range => range.variant ?? null),
+  column('currency', range => range.currency ?? null, true),
+]
+const NAMES = COLUMNS.map(({ name }) => name).join(', ')
+
+function rangeOf(row: Row): BinRange {
+  return {
+    id: row.id,
+    prefix: row.prefix,
+    brand: row.brand,
+    ...(row.issuer_name === null ? {} : { issuerName: row.issuer_name }),
+    ...(row.issuer_country === null ? {} : { issuerCountry: row.issuer_country }),
+    ...(row.type === null ? {} : { type: row.type }),
+    ...(row.variant === null ? {} : { variant: row.variant }),
+    ...(row.currency === null ? {} : { currency: row.currency }),
+  }
+}
+
+export async function findAll(db: Db): Promise<BinRange[]> {
+  const { rows } = await db.query<Row>({ text: `select id, ${NAMES} from tokenmill.bin_range order by prefix` })
+  return rows.map(rangeOf)
+}
+
+const CHANGED = COLUMNS.filter(({ name }) => name !== 'prefix').map(({ name }) => name)
+const ON_CONFLICT = `on conflict on constraint bin_prefix_stands_once do update set ${CHANGED.map(name => `${name} = excluded.${name}`).join(', ')}
+where (${CHANGED.map(name => `old.${name}`).join(', ')}) is distinct from (${CHANGED.map(name => `excluded.${name}`).join(', ')})`
+
+/** New prefixes are added, known ones take what is given. No prefix twice. Returns how many rows were written. */
+export async function saveAll(db: Db, ranges: readonly NewBinRange[]): Promise<number> {
+  if (ranges.length === 0) return 0
+  const { source, values } = rowSet(COLUMNS, ranges)
+  const text = `insert into tokenmill.bin_range as old (${NAMES}) select ${NAMES} from ${source} ${ON_CONFLICT}`
+  const { count } = await db.query({ text, values })
+  return count
+}

@@ -1,0 +1,53 @@
+// Tokens whose expiry date has passed, in pages that follow an index: however many there are, a page costs the same. It
+// changes none of them; that is a job's to do.
+import { plains } from '../columns.ts'
+import type { Db } from '../pool.ts'
+
+export interface ExpiredToken {
+  tokenId: string
+  /** `YYYY-MM-DD`, the last day it was good for. */
+  tokenExpiryDate: string
+  /** Whose scope it is in. */
+  entityId: string
+}
+
+/** Where the page before ended. */
+export type Place = Pick<ExpiredToken, 'tokenExpiryDate' | 'tokenId'>
+
+/** Active tokens whose date is `lastDay` or earlier, in the order of date and id, beyond `after`. */
+export async function findExpired(
+  db: Db,
+  lastDay: string,
+  after: Place | undefined,
+  limit: number,
+): Promise<ExpiredToken[]> {
+  const { rows } = await db.query<{ token_id: string; token_expiry_date: string; entity_id: string }>({
+    name: 'tokens-expired',
+    text: `select t.token_id, t.token_expiry_date, s.entity_id from (
+  select token_id, token_expiry_date, token_scope from tokenmill.token
+  where token_expiry_date is not null and status = 'ACTIVE' and token_expiry_date <= $1::date
+    and (token_expiry_date, token_id) > ($2::date, $3::uuid)
+  order by token_expiry_date, token_id limit $4
+) as t cross join lateral (select entity_id from tokenmill.scope where token_scope = t.token_scope) as s
+order by t.token_expiry_date, t.token_id`,
+    values: [lastDay, after?.tokenExpiryDate ?? '-infinity', after?.tokenId ?? NOTHING, limit],
+  })
+  return rows.map(row => ({
+    tokenId: row.token_id,
+    tokenExpiryDate: row.token_expiry_date,
+    entityId: row.entity_id,
+  }))
+}
+const NOTHING = '00000000-0000-0000-0000-000000000000'
+
+/** Those among `tokenIds` that still are active and past their date. */
+export async function stillExpired(db: Db, lastDay: string, tokenIds: readonly string[]): Promise<Set<string>> {
+  const { rows } = await db.query<{ token_id: string }>({
+    name: 'tokens-still-expired',
+    text: `select found.token_id from unnest($2::uuid[]) as wanted(id)
+cross join lateral (select token_id from tokenmill.token
+  where token_id = wanted.id and status = 'ACTIVE' and token_expiry_date <= $1::date limit 1) as found`,
+    values: [lastDay, plains(tokenIds)],
+  })
+  return new Set(rows.map(row => row.token_id))
+}

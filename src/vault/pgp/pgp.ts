@@ -1,0 +1,71 @@
+// OpenPGP messages that hold one card, opened in memory and bounded. Whole files are decrypted elsewhere, as streams.
+import { type Config, config, decrypt, type PrivateKey, readMessage } from 'openpgp'
+import type { Reason } from '../../errors.ts'
+import type { Secret } from '../../secret.ts'
+
+export const PGP_PLAIN_BYTES_MAX = 8 * 1024
+
+/** Every option that decides what is accepted, said here rather than left to the library's defaults. */
+export const OPENPGP: Config = {
+  ...config,
+  allowUnauthenticatedMessages: false,
+  allowUnauthenticatedStream: false,
+  allowInsecureDecryptionWithSigningKeys: false,
+  ignoreMalformedPackets: false,
+  enforceGrammar: true,
+  maxDecompressedMessageSize: PGP_PLAIN_BYTES_MAX,
+  minRSABits: 2047,
+  // The library's constant-time way is a BigInt exponentiation per cipher, 50 ms an RSA message, and isn't constant in
+  // time. Node's own PKCS #1 decryption is: OpenSSL 3.2 and later answers bad padding with random bytes.
+  constantTimePKCS1Decryption: false,
+}
+
+/** For decryption alone: keys of old clients lie on secp256k1, which nothing new is encrypted to. */
+export const OPENPGP_DECRYPTION: Config = { ...OPENPGP, rejectCurves: new Set() }
+
+const ARMOR = '-----BEGIN PGP MESSAGE-----'
+
+/** Whether this is a message in bare armor. */
+export function isArmored(text: string): boolean {
+  return text.trimStart().startsWith(ARMOR)
+}
+
+/** `text`: bare armor, or base64 of an armored or a binary message. The plaintext, or the reason why there is none. */
+export async function openPgp(
+  text: string,
+  privateKey: Secret<PrivateKey>,
+): Promise<Uint8Array | Extract<Reason, 'card_undecryptable' | 'cipher_unsupported'>> {
+  try {
+    const message = await readForm(text)
+    const { data } = await decrypt({
+      message,
+      decryptionKeys: privateKey.reveal(),
+      format: 'binary',
+      config: OPENPGP_DECRYPTION,
+    })
+    return data.length > PGP_PLAIN_BYTES_MAX ? 'card_undecryptable' : data
+  } catch (error) {
+    // A session key that opened but is for IDEA, which the library doesn't have.
+    return error instanceof Error && error.message.endsWith(': Unsupported cipher')
+      ? 'cipher_unsupported'
+      : 'card_undecryptable'
+  }
+}
+
+async function readForm(text: string) {
+  if (isArmored(text)) return readMessage({ armoredMessage: text.trim(), config: OPENPGP })
+  const bytes = decodeBase64(text)
+  const inner = bytes.toString('latin1', 0, 256)
+  return isArmored(inner)
+    ? readMessage({ armoredMessage: bytes.toString('latin1').trim(), config: OPENPGP })
+    : readMessage({ binaryMessage: new Uint8Array(bytes), config: OPENPGP })
+}
+
+/** Some encoders break lines or leave the padding out; nothing else is forgiven. */
+function decodeBase64(text: string): Buffer {
+  const joined = text.replace(/\r?\n/g, '')
+  const bytes = Buffer.from(joined, 'base64')
+  const bare = (encoded: string) => encoded.replace(/={1,2}$/, '')
+  if (bytes.length === 0 || bare(bytes.toString('base64')) !== bare(joined)) throw new Error('not base64')
+  return bytes
+}

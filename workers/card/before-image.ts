@@ -1,0 +1,31 @@
+// Keeps a token's row as it was before an interactive job changes it, sealed, so that a reversal can put it back.
+
+import type { Db } from '../../src/store/pool.ts'
+import * as beforeImages from '../../src/store/token/before-images.ts'
+import type { StoredToken } from '../../src/store/token/tokens.ts'
+import type { KeyRing } from '../../src/vault/ring.ts'
+
+/** Inside the transaction that changes the row. */
+export async function keepBefore(db: Db, row: StoredToken, receiptId: string, ring: KeyRing): Promise<void> {
+  const json = JSON.stringify({ ...row, fingerprint: encode(row.fingerprint), sealed: encode(row.sealed) })
+  const image = ring.sealBeforeImage(Buffer.from(json), row.tokenId)
+  await beforeImages.insert(db, { receiptId, tokenId: row.tokenId, ...image })
+}
+
+/** The row as the job of that receipt found it; undefined where it changed none, or too long ago. */
+export async function findBefore(db: Db, receiptId: string, ring: KeyRing): Promise<StoredToken | undefined> {
+  const image = await beforeImages.find(db, receiptId)
+  if (!image) return undefined
+  const json = ring.openBeforeImage(image.sealed, image.keyVersion, image.tokenId)
+  const row = JSON.parse(json.toString('utf8')) as StoredToken & { fingerprint: string | null; sealed: string | null }
+  // An image of a release that knew no third parties is one of the vault's own tokens.
+  return {
+    ...row,
+    thirdParty: row.thirdParty ?? null,
+    fingerprint: decode(row.fingerprint),
+    sealed: decode(row.sealed),
+  }
+}
+
+const encode = (bytes: Buffer | null) => bytes?.toString('base64') ?? null
+const decode = (text: string | null) => (text === null ? null : Buffer.from(text, 'base64'))

@@ -1,0 +1,48 @@
+// From the row that the rules decided to the row that is stored: with its PAN sealed where the token keeps one.
+import { assert } from '../../src/errors.ts'
+import type { Secret } from '../../src/secret.ts'
+import type { StoredToken } from '../../src/store/token/tokens.ts'
+import type { TokenRow } from '../../src/token/token.ts'
+import type { KeyRing } from '../../src/vault/ring.ts'
+
+/**
+ * `verdict.row` is a copy of the rules' making; it becomes the stored row in place. `nonce`: 12 random bytes, where the
+ * caller drew those of a whole chunk at once.
+ */
+export function sealRow(
+  verdict: { row: TokenRow; needsSeal: boolean },
+  stored: StoredToken | undefined,
+  pan: Secret | undefined,
+  ring: KeyRing,
+  nonce?: Buffer,
+): StoredToken {
+  const row = verdict.row as StoredToken
+  if (!verdict.needsSeal) {
+    row.sealVersion = row.sealed === null ? null : (stored?.sealVersion ?? null)
+    return row
+  }
+  assert(pan !== undefined, 'a row that keeps a PAN is decided with that PAN at hand')
+  const { sealed, keyVersion } = ring.seal(pan, row.tokenId, row.tokenScope, nonce)
+  row.sealed = sealed
+  row.sealVersion = keyVersion
+  return row
+}
+
+/** Time, 12 hex digits, for the ids of one moment. */
+export function timeOf(ms: number): string {
+  const hex = ms.toString(16).padStart(12, '0')
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-7`
+}
+
+/** Hex digits of randomness that an id takes. */
+export const ID_DIGITS = 19
+const VARIANT = '89ab'
+
+/**
+ * A UUID version 7 (RFC 9562): `time` is of `timeOf`, `random` at least 19 hex digits from `at` on. Ids in order of
+ * time keep the index dense.
+ */
+export function tokenIdAt(time: string, random: string, at = 0): string {
+  const variant = VARIANT[random.charCodeAt(at + 3) & 0x3] ?? '8'
+  return `${time}${random.slice(at, at + 3)}-${variant}${random.slice(at + 4, at + 7)}-${random.slice(at + 7, at + ID_DIGITS)}`
+}

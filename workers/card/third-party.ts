@@ -1,0 +1,103 @@
+// Whose token a create asks for (INTERFACE 2.1, 2.3): the vault's own, or one that a third party makes under a contract.
+// How the third party is asked is scheme/third-party.ts.
+import { type Refusal, refuse } from '../../src/errors.ts'
+import { contractPlace } from '../../src/job/envelope/ids.ts'
+import type { TokenCreate } from '../../src/job/token-create.ts'
+import type { Secret } from '../../src/secret.ts'
+import type { Client } from '../../src/store/access/clients.ts'
+import type { Scope } from '../../src/store/access/scopes.ts'
+import type { Db } from '../../src/store/pool.ts'
+import { LostRace } from '../../src/store/pool.ts'
+import * as intents from '../../src/store/provider/scheme-intents.ts'
+import * as thirdParties from '../../src/store/provider/third-party-tokens.ts'
+import type { CardFacts, Given } from '../../src/token/decide.ts'
+import type { ThirdPartyName, TokenRow } from '../../src/token/token.ts'
+import type { Deps } from '../deps.ts'
+import type { CardWish, Provisioned } from '../provider/begin-third-party.ts'
+
+/** The contract under which a third party makes the token. */
+export interface Contract {
+  type: string
+  /** The third party's name. */
+  provider: string
+  /** Where a card has but one token of it. */
+  place: string
+  /** `reuse_token_details`. */
+  expiryMonth: number
+  expiryYear: number
+}
+
+type Asked = Pick<TokenCreate, 'reuse_token_type' | 'reuse_token_details' | 'token_context' | 'token_type'>
+
+/** What is wrong with the request's own words. */
+export function contextRefusal(
+  { reuse_token_type: type = 'INTERNAL', reuse_token_details: details, token_context: context, token_type }: Asked,
+  client: Client,
+  { settings }: Pick<Deps, 'settings'>,
+): Refusal | undefined {
+  const entity = context?.entity_id
+  if (type !== 'INTERNAL') {
+    if (!settings.thirdPartyTypes.includes(type)) return refuse('field_value', 'body.reuse_token_type')
+    if (!details) return refuse('field_required', 'body.reuse_token_details')
+    if (!entity && !context?.payment_provider_contract) return refuse('third_party_context', 'body.token_context')
+    if (token_type === 'ANALYTICS') return refuse('third_party_analytics', 'body.token_type')
+  }
+  return entity === undefined || client.entities.includes(entity)
+    ? undefined
+    : refuse('entity_forbidden', 'body.token_context.entity_id')
+}
+
+/** Undefined for the vault's own token. The request's words have been looked at. */
+export function contractFor(
+  { reuse_token_type: type = 'INTERNAL', reuse_token_details: details, token_context: context }: Asked,
+  scope: Scope,
+  { outside }: Pick<Deps, 'outside'>,
+): Contract | undefined | Refusal {
+  if (type === 'INTERNAL' || !details) return undefined
+  const { entityId } = scope
+  // The token is the scope's entity's, and so is the contract.
+  const isTheirs = (context?.entity_id ?? entityId) === entityId
+  const contract = context?.payment_provider_contract
+  const found = isTheirs ? outside?.schemes.thirdParty({ type, contract, entityId }) : undefined
+  if (!found) return refuse('third_party_unavailable', 'body.token_context')
+  return {
+    ...{ type, provider: found.provider.name, place: contractPlace(scope.tokenScope, found.contract) },
+    ...{ expiryMonth: details.expiry_month, expiryYear: details.expiry_year },
+  }
+}
+
+/** What is given beside the card overrides the card's own. */
+export function givenUnder(contract: Contract | undefined, given: Given): Given {
+  return contract ? { ...given, expiryMonth: contract.expiryMonth, expiryYear: contract.expiryYear } : given
+}
+
+/** `row`: as it would be made. */
+export function wishOf(
+  { provider, expiryMonth, expiryYear }: Contract,
+  about: Pick<CardWish, 'line' | 'field'>,
+  { fingerprint, bin }: CardFacts,
+  pan: Secret,
+  row: TokenRow,
+): CardWish {
+  const dates = { expiryMonth: row.expiryMonth ?? expiryMonth, expiryYear: row.expiryYear ?? expiryYear }
+  const card = { pan, ...dates, cardHolderName: row.cardHolderName ?? undefined }
+  return { ...about, tokenId: row.tokenId, tokenScope: row.tokenScope, fingerprint, bin, card, provider }
+}
+
+/** What a fresh row says of it. */
+export function nameOf({ type }: Contract, { token }: Provisioned): ThirdPartyName {
+  return { type, token }
+}
+
+/** In the transaction that settles a job which named a contract, and before the rows of its tokens are made. */
+export async function takeUpAll(
+  db: Db,
+  receiptId: string,
+  provisioned: readonly Provisioned[],
+  { clock }: Pick<Deps, 'clock'>,
+): Promise<void> {
+  const ids = provisioned.map(({ provisionId }) => provisionId)
+  if ((await thirdParties.takeUp(db, ids, clock())) !== ids.length)
+    throw new LostRace('a token of a third party was given up meanwhile')
+  await intents.abandonOf(db, receiptId, clock())
+}

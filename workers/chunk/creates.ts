@@ -1,0 +1,212 @@
+// The `token-create` records of a chunk: cryptography first, a hundred records at a time so that the event loop
+// breathes; then one look-up for all cards, the rules folded in file order (chunk-fold.ts), one insert and one update.
+import { randomBytes } from 'node:crypto'
+import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
+import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
+import type { CreateRecord } from '../../src/job/token-batch.ts'
+import type { Scope } from '../../src/store/access/scopes.ts'
+import { type Db, LostRace } from '../../src/store/pool.ts'
+import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
+import type { StoredToken } from '../../src/store/token/tokens.ts'
+import * as tokens from '../../src/store/token/tokens.ts'
+import { type CardInput, checkCard } from '../../src/token/card.ts'
+import { factsOf, scopeFor } from '../card/card-facts.ts'
+import { noteMisses } from '../card/guessing.ts'
+import { openCapture } from '../card/open-capture.ts'
+import { sealRow } from '../card/seal-row.ts'
+import { contextRefusal, contractFor, givenUnder, takeUpAll } from '../card/third-party.ts'
+import type { Deps } from '../deps.ts'
+import type { Provisioned } from '../provider/begin-third-party.ts'
+import { firstSchemes } from '../provider/follow.ts'
+import type { ChunkContext, Decided } from '../token-batch.ts'
+import { fieldsOf, givenOf } from '../token-create.ts'
+import type { ChunkRecord } from './chunk.ts'
+import { type Folded, fold, type PreparedCreate, type ProvisionedCards, rejected } from './fold.ts'
+
+const BREATH = 100
+const NONCE_BYTES = 12
+
+export async function prepareCreates(
+  records: readonly ChunkRecord[],
+  context: ChunkContext,
+  deps: Deps,
+): Promise<{ refused: RecordOutcome[]; prepared: PreparedCreate[] }> {
+  const refused: RecordOutcome[] = []
+  const prepared: PreparedCreate[] = []
+  const scopes = await scopesOf(context, records, deps)
+  for (let start = 0; start < records.length; start += BREATH) {
+    if (start > 0) await new Promise(setImmediate)
+    const done = records.slice(start, start + BREATH).map(record => prepareCreate(record, scopes, context, deps))
+    for (const one of done) {
+      const result = one instanceof Promise ? await one : one
+      if ('outcome' in result) refused.push(result)
+      else prepared.push(result)
+    }
+  }
+  // Rules are applied in file order, whatever order the lines of a block stand in.
+  return { refused, prepared: prepared.sort((a, b) => a.line - b.line) }
+}
+
+/** Synchronous where the card is clear: a promise per record would cost more than its hash. */
+function prepareCreate(
+  record: ChunkRecord,
+  scopes: ReadonlyMap<string, Scope | Refusal>,
+  context: ChunkContext,
+  deps: Deps,
+): PreparedCreate | RecordOutcome | Promise<PreparedCreate | RecordOutcome> {
+  if (!('request' in record)) throw new Error('broken law: records without a request are settled before')
+  const request = record.request as CreateRecord
+  const { line, reference } = record
+  const scope = scopes.get(request.token_scope ?? context.work.request.token_scope ?? '')
+  if (scope === undefined) return rejected(record, refuse('field_required', 'body.token_scope'))
+  if (isRefusal(scope)) return rejected(record, scope)
+  const contract = contextRefusal(request, context.work.client, deps) ?? contractFor(request, scope, deps)
+  if (isRefusal(contract)) return rejected(record, contract)
+  const finish = (card: CardInput | Refusal, field: string): PreparedCreate | RecordOutcome => {
+    if (isRefusal(card)) return rejected(record, card)
+    const facts = factsOf(
+      card,
+      scope,
+      request.card_brand,
+      request.token_type !== undefined && request.token_type !== 'REUSE',
+      deps,
+      field,
+      contract?.place,
+    )
+    if (isRefusal(facts)) return rejected(record, facts)
+    const given = givenUnder(contract, { ...givenOf(card), ...fieldsOf(request) })
+    const key = facts.fingerprint.toString('latin1')
+    return { line, reference, field, scope, pan: card.pan, facts, given, key, contract }
+  }
+  const { card, encrypted_card: encrypted, public_key_alias: alias } = request
+  if (card !== undefined && encrypted !== undefined) return rejected(record, refuse('field_conflict', 'body.card'))
+  if (card !== undefined) return finish(checkCard(card, 'body.card'), 'body.card')
+  if (encrypted === undefined) return rejected(record, refuse('field_required', 'body.encrypted_card'))
+  if (alias === undefined) return rejected(record, refuse('field_required', 'body.public_key_alias'))
+  return openCapture(encrypted, alias, context.work.client, context.acceptedAt, { reference }, deps).then(opened =>
+    finish(opened, 'body.encrypted_card'),
+  )
+}
+
+/** Scopes named in the chunk, each looked up once. */
+async function scopesOf(
+  context: ChunkContext,
+  records: readonly ChunkRecord[],
+  deps: Deps,
+): Promise<Map<string, Scope | Refusal>> {
+  const { client, request } = context.work
+  const named = new Set(
+    records.flatMap(record => ('request' in record ? ((record.request as CreateRecord).token_scope ?? []) : [])),
+  )
+  if (request.token_scope !== undefined) named.add(request.token_scope)
+  const scopes = new Map<string, Scope | Refusal>()
+  for (const name of named) scopes.set(name, await scopeFor(client, name, deps.directory, 'body.token_scope'))
+  return scopes
+}
+
+export async function decideCreates(
+  prepared: readonly PreparedCreate[],
+  provisioned: ProvisionedCards | undefined,
+  context: ChunkContext,
+  deps: Deps,
+): Promise<Decided> {
+  if (prepared.length === 0) return { save: async () => [] }
+  const stored = byCard(await tokens.findByFingerprints(deps.store, fingerprintsOf(prepared)))
+  const first = settle(prepared, stored, context, deps, provisioned)
+  noteMisses(context.work.client.clientId, first.created, deps)
+  return {
+    save: async db => {
+      if (provisioned && prepared.some(({ contract }) => contract))
+        await takeUpAll(db, context.work.receiptId, takenUp(first.created, provisioned), deps)
+      const lost = await tokens.insertMissing(db, first.created)
+      await tokens.updateAll(db, first.updated)
+      await schemeTokens.insertAll(db, firstSchemesOf(first.made, lost, context, deps))
+      return lost.length === 0
+        ? first.outcomes
+        : [
+            ...first.outcomes.filter(({ key }) => !lost.includes(key)),
+            ...(await settleLost(lost, prepared, context, db, deps)),
+          ]
+    },
+  }
+}
+
+function takenUp(created: readonly StoredToken[], provisioned: ProvisionedCards = new Map()): Provisioned[] {
+  return created.flatMap(row => {
+    const end = row.thirdParty ? provisioned.get(keyOf(row)) : undefined
+    return end === undefined || end === 'known' || isRefusal(end) ? [] : [end]
+  })
+}
+
+/** The cards that another chunk made a token for in the meantime: decided once more, on what that chunk left. */
+async function settleLost(
+  lost: readonly string[],
+  prepared: readonly PreparedCreate[],
+  context: ChunkContext,
+  db: Db,
+  deps: Deps,
+): Promise<RecordOutcome[]> {
+  const again = prepared.filter(({ key }) => lost.includes(key))
+  const stored = byCard(await tokens.findByFingerprints(db, fingerprintsOf(again)))
+  const { outcomes, created, updated } = settle(again, stored, context, deps)
+  if (created.length > 0) throw new LostRace('a token came and went meanwhile')
+  await tokens.updateAll(db, updated)
+  return outcomes
+}
+
+export const fingerprintsOf = (prepared: readonly PreparedCreate[]) => [
+  ...new Map(prepared.map(({ key, facts }) => [key, facts.fingerprint])).values(),
+]
+
+export function byCard(rows: readonly StoredToken[]): Map<string, StoredToken> {
+  return new Map(rows.flatMap(row => (row.fingerprint ? [[row.fingerprint.toString('latin1'), row]] : [])))
+}
+
+/** Decides and seals; what is to be inserted, what to be updated, and what each record came to. */
+function settle(
+  prepared: readonly PreparedCreate[],
+  stored: ReadonlyMap<string, StoredToken>,
+  context: ChunkContext,
+  deps: Deps,
+  provisioned?: ProvisionedCards | undefined,
+) {
+  const { outcomes, folded } = fold(prepared, stored, context, provisioned)
+  sealAll(folded, deps)
+  // Records of one card all answer with the card's row as it ended.
+  for (const outcome of outcomes)
+    outcome.token = outcome.key === '' ? undefined : (folded.get(outcome.key)?.row ?? stored.get(outcome.key))
+  const rows = [...folded.values()]
+  const made = rows.filter(({ base }) => !base)
+  const created = made.map(({ row }) => row)
+  const updated = rows.filter(({ base }) => base).map(({ row }) => row)
+  return { outcomes, made, created, updated }
+}
+
+/** Of the tokens that were made here; those that others were faster with aren't. */
+function firstSchemesOf(
+  made: readonly Folded[],
+  lost: readonly string[],
+  { work }: ChunkContext,
+  deps: Deps,
+): schemeTokens.NewScheme[] {
+  const doer = { receiptId: work.receiptId, clientId: work.client.clientId }
+  const ours = made.filter(({ row, scope }) => scope.autoProvision && !lost.includes(keyOf(row)))
+  return firstSchemes(
+    ours.map(({ row, pan, scope }) => ({ token: row, pan, scope })),
+    doer,
+    deps,
+  )
+}
+
+const keyOf = ({ fingerprint }: StoredToken) => fingerprint?.toString('latin1') ?? ''
+
+/** Seals what is to be written, with nonces drawn at once. */
+function sealAll(folded: ReadonlyMap<string, Folded>, deps: Deps): void {
+  const nonces = randomBytes(folded.size * NONCE_BYTES)
+  let index = 0
+  for (const entry of folded.values()) {
+    const nonce = nonces.subarray(index * NONCE_BYTES, (index + 1) * NONCE_BYTES)
+    if (entry.needsSeal) entry.row = sealRow(entry, entry.base, entry.pan, deps.ring, nonce)
+    index += 1
+  }
+}

@@ -1,0 +1,125 @@
+// The rules applied to the `token-create` records of a chunk, in file order, over the rows as earlier records left them.
+// Nothing is looked up, sealed or saved here.
+import { randomBytes } from 'node:crypto'
+import { isRefusal, type Refusal } from '../../src/errors.ts'
+import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
+import type { Secret } from '../../src/secret.ts'
+import type { Scope } from '../../src/store/access/scopes.ts'
+import { LostRace } from '../../src/store/pool.ts'
+import type { StoredToken } from '../../src/store/token/tokens.ts'
+import { type CardFacts, create, type Given } from '../../src/token/decide.ts'
+import { timeOf, tokenIdAt } from '../card/seal-row.ts'
+import { type Contract, nameOf } from '../card/third-party.ts'
+import type { CardEnd } from '../provider/begin-third-party.ts'
+import type { ChunkContext } from '../token-batch.ts'
+import { reasonOf } from './chunk.ts'
+
+const ID_BYTES = 10
+
+export interface PreparedCreate {
+  line: number
+  reference: string | undefined
+  field: string
+  scope: Scope
+  pan: Secret
+  facts: CardFacts
+  given: Given
+  key: string
+  /** Under which a third party makes the token. */
+  contract: Contract | undefined
+}
+
+export interface Folded {
+  row: StoredToken
+  base: StoredToken | undefined
+  pan: Secret
+  scope: Scope
+  needsSeal: boolean
+}
+
+/** What third parties made for the chunk's cards, by card. */
+export type ProvisionedCards = ReadonlyMap<string, CardEnd>
+
+export function rejected(
+  { line, reference }: { line: number; reference: string | undefined },
+  refusal: Refusal,
+): RecordOutcome {
+  const kept = refusal.reason === 'reference_pan' ? undefined : reference
+  return { line, reference: kept, outcome: 'REJECTED', ...reasonOf(refusal), token: undefined }
+}
+
+export interface KeyedOutcome extends RecordOutcome {
+  /** The card it stands for; empty for a record that stands for none. */
+  key: string
+}
+
+/**
+ * The rules, record by record in file order, over the rows as earlier records of the chunk left them. Without `provisioned`
+ * nothing of it is to be saved.
+ */
+export function fold(
+  prepared: readonly PreparedCreate[],
+  stored: ReadonlyMap<string, StoredToken>,
+  context: ChunkContext,
+  provisioned?: ProvisionedCards | undefined,
+): { outcomes: KeyedOutcome[]; folded: Map<string, Folded> } {
+  const { work } = context
+  const random = randomBytes(prepared.length * ID_BYTES).toString('hex')
+  const time = timeOf(work.now)
+  const policy = policyOf(context)
+  const folded = new Map<string, Folded>()
+  const outcomes: KeyedOutcome[] = []
+  for (const [index, { line, reference, field, scope, pan, facts, given, key, contract }] of prepared.entries()) {
+    const before = folded.get(key)
+    const base = before ? before.base : stored.get(key)
+    const current = before?.row ?? base
+    const end = contract && !current ? provisioned?.get(key) : undefined
+    const theirs = end === 'known' || isRefusal(end) ? undefined : end
+    const verdict = create(current, given, facts, {
+      now: work.now,
+      tokenId: current?.tokenId ?? theirs?.tokenId ?? tokenIdAt(time, random, index * 2 * ID_BYTES),
+      tokenScope: scope.tokenScope,
+      thirdParty: contract && theirs && nameOf(contract, theirs),
+      receiptId: work.receiptId,
+      field,
+      batch: { ...policy, line },
+    })
+    if (isRefusal(verdict)) {
+      outcomes.push({ ...rejected({ line, reference }, verdict), key: '' })
+      continue
+    }
+    if (isRefusal(end)) {
+      outcomes.push({ ...rejected({ line, reference }, end), key: '' })
+      continue
+    }
+    if (contract && !current && provisioned && !theirs)
+      throw new LostRace('the token of a third party was deleted meanwhile')
+    // A mark alone is saved too: without it an earlier line, coming later, would overwrite what this one confirmed.
+    if (verdict.changed || verdict.marked) {
+      const row = verdict.row as StoredToken
+      row.sealVersion = row.sealed === null ? null : (current?.sealVersion ?? null)
+      row.version = base ? base.version + 1 : 1
+      folded.set(key, { row, base, pan, scope, needsSeal: verdict.needsSeal || before?.needsSeal === true })
+    }
+    outcomes.push({
+      line,
+      reference,
+      outcome: verdict.outcome,
+      reason: undefined,
+      field: undefined,
+      token: undefined,
+      key,
+    })
+  }
+  return { outcomes, folded }
+}
+
+function policyOf({ work, batch, acceptedAt }: ChunkContext) {
+  const policy = work.request.policy
+  return {
+    batchNo: batch?.batchNo ?? 0,
+    onConflict: policy?.on_conflict ?? 'update',
+    onExpired: policy?.on_expired ?? 'import',
+    acceptedAt,
+  } as const
+}

@@ -1,0 +1,132 @@
+// What the records of a chunk ask of scheme tokens: `scheme-token` records, and `scheme_token_action` beside an update.
+// The networks are asked before anything else of the chunk is decided, each record by recorded steps of its own; an
+// interrupted chunk goes on where it was left.
+import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
+import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
+import type { SchemeToken } from '../../src/job/scheme-token.ts'
+import type { Scope } from '../../src/store/access/scopes.ts'
+import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
+import type { StoredToken } from '../../src/store/token/tokens.ts'
+import * as tokens from '../../src/store/token/tokens.ts'
+import { type SchemeAction, stepOf } from '../../src/token/scheme.ts'
+import { tokensFor } from '../card/find-token.ts'
+import type { Deps } from '../deps.ts'
+import { actAll } from '../provider/act.ts'
+import type { Acted, Wish } from '../provider/begin.ts'
+import { FIELD, supportRefusal } from '../provider/wish.ts'
+import type { ChunkContext, Decided } from '../token-batch.ts'
+import type { PreparedChange } from './changes.ts'
+import { judgeChange } from './changes.ts'
+import type { ChunkRecord } from './chunk.ts'
+import { rejected } from './fold.ts'
+
+export interface PreparedScheme {
+  line: number
+  reference: string | undefined
+  id: string
+  action: SchemeAction
+}
+
+/** What came of each record's wish, by line. */
+export type ActedRecords = ReadonlyMap<number, Acted>
+
+export function prepareSchemes(records: readonly ChunkRecord[]): PreparedScheme[] {
+  return records
+    .flatMap(record => {
+      if (!('request' in record)) return []
+      const { line, reference } = record
+      const { id, action } = record.request as SchemeToken
+      return [{ line, reference, id, action }]
+    })
+    .sort((a, b) => a.line - b.line)
+}
+
+/** Throws `NotYet` where a network is to be waited for. */
+export async function actForRecords(
+  schemes: readonly PreparedScheme[],
+  changes: readonly PreparedChange[],
+  { work }: ChunkContext,
+  mayHaveReceipt: boolean,
+  deps: Deps,
+): Promise<ActedRecords> {
+  const asking = changes.filter(change => 'given' in change && change.schemeAction !== undefined)
+  const ids = [...schemes, ...asking].map(({ id }) => id)
+  if (ids.length === 0) return new Map()
+  const visible = await tokensFor(work.client, [...new Set(ids)], deps)
+  const acted = new Map<number, Acted>()
+  const wishes: Wish[] = []
+  const wishFor = async (line: number, id: string, action: SchemeAction): Promise<Wish | Refusal> => {
+    const token = visible.get(id)
+    const scope = token && (await deps.directory.scope(token.tokenScope))
+    if (!token || !scope) return refuse('token_not_found', 'body.id')
+    return supportRefusal(scope) ?? { line, token, scope, action, field: FIELD }
+  }
+  const take = (line: number, wish: Wish | Refusal) => {
+    if (isRefusal(wish)) acted.set(line, wish)
+    else wishes.push(wish)
+  }
+  for (const { line, id, action } of schemes) take(line, await wishFor(line, id, action))
+  for (const change of asking) {
+    if (!('given' in change) || change.schemeAction === undefined) continue
+    const wish = await wishFor(change.line, change.id, change.schemeAction)
+    // A card that replaces another brings its scheme token's end, or its own, with it.
+    const refusal = isRefusal(wish) || change.card ? undefined : judgeChange(change, wish.token, work)
+    if (!change.card) take(change.line, refusal ?? wish)
+    else if (isRefusal(wish)) take(change.line, wish)
+  }
+  const wisher = { receiptId: work.receiptId, clientId: work.client.clientId, mayHaveReceipt }
+  for (const [line, one] of await actAll(wisher, wishes, 'bulk', deps)) acted.set(line, one)
+  return acted
+}
+
+export async function decideSchemes(
+  prepared: readonly PreparedScheme[],
+  acted: ActedRecords,
+  { work }: ChunkContext,
+  deps: Deps,
+): Promise<Decided> {
+  if (prepared.length === 0) return { save: async () => [] }
+  const visible = await tokensFor(work.client, [...new Set(prepared.map(({ id }) => id))], deps)
+  const named = new Set<string>()
+  const foretold = work.request.dry_run ? await foretell(visible, deps) : undefined
+  const outcomes: RecordOutcome[] = []
+  for (const record of prepared) {
+    const { line, reference, id, action } = record
+    const token = visible.get(id)
+    const end = token ? (foretold ? foretold(token, action) : acted.get(line)) : refuse('token_not_found', 'body.id')
+    if (end === undefined || isRefusal(end) || !token) {
+      outcomes.push(rejected(record, isRefusal(end) ? end : refuse('token_not_found', 'body.id')))
+      continue
+    }
+    named.add(token.tokenId)
+    const outcome = end === 'changed' ? 'UPDATED' : 'UNCHANGED'
+    const shown = foretold ? undefined : token
+    outcomes.push({ line, reference, outcome, reason: undefined, field: undefined, token: shown })
+  }
+  return {
+    save: async db => {
+      if (!foretold) await tokens.nameReceipt(db, [...named], work.receiptId)
+      return outcomes
+    },
+  }
+}
+
+/** What would come of a wish, by what is known of the tokens now. */
+async function foretell(visible: ReadonlyMap<string, StoredToken>, deps: Deps) {
+  const rows = await schemeTokens.findCurrent(
+    deps.store,
+    [...visible.values()].map(({ tokenId }) => tokenId),
+  )
+  const byToken = new Map(rows.map(row => [row.tokenId, row]))
+  const scopes = new Map<string, Scope | undefined>()
+  for (const { tokenScope } of visible.values())
+    if (!scopes.has(tokenScope)) scopes.set(tokenScope, await deps.directory.scope(tokenScope))
+  return (token: StoredToken, action: SchemeAction): Acted => {
+    const scope = scopes.get(token.tokenScope)
+    const refusal = scope && supportRefusal(scope)
+    if (refusal) return refusal
+    const step = stepOf(byToken.get(token.tokenId), action)
+    if (step === 'absent') return refuse('scheme_token_absent', FIELD)
+    return step === 'stays' ? 'same' : 'changed'
+  }
+}

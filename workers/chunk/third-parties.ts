@@ -1,0 +1,40 @@
+// The cards of a chunk whose tokens third parties make: asked for before anything of the chunk is decided, each by
+// recorded steps of its own; an interrupted chunk goes on where it was left.
+import * as tokens from '../../src/store/token/tokens.ts'
+import { wishOf } from '../card/third-party.ts'
+import type { Deps } from '../deps.ts'
+import type { CardEnd, CardWish } from '../provider/begin-third-party.ts'
+import { provisionAll } from '../provider/third-party.ts'
+import type { ChunkContext } from '../token-batch.ts'
+import { byCard, fingerprintsOf } from './creates.ts'
+import { fold, type PreparedCreate, type ProvisionedCards } from './fold.ts'
+
+/** Throws `NotYet` where a third party is to be waited for. */
+export async function provisionCards(
+  prepared: readonly PreparedCreate[],
+  context: ChunkContext,
+  mayHaveReceipt: boolean,
+  deps: Deps,
+): Promise<ProvisionedCards> {
+  const theirs = prepared.filter(({ contract }) => contract)
+  if (theirs.length === 0) return new Map()
+  const { work } = context
+  const stored = byCard(await tokens.findByFingerprints(deps.store, fingerprintsOf(theirs)))
+  // What would be refused inside isn't asked for; of one card the record that makes its token stands for all.
+  const { folded, outcomes } = fold(theirs, stored, context)
+  const making = new Set(outcomes.filter(({ outcome }) => outcome === 'CREATED').map(({ line }) => line))
+  const wishes = new Map<string, CardWish>()
+  for (const { key, contract, line, field, facts, pan } of theirs) {
+    const made = folded.get(key)
+    if (contract && made && making.has(line) && !wishes.has(key))
+      wishes.set(key, wishOf(contract, { line, field }, facts, pan, made.row))
+  }
+  const wisher = { receiptId: work.receiptId, clientId: work.client.clientId, mayHaveReceipt }
+  const ends = await provisionAll(wisher, [...wishes.values()], 'bulk', deps)
+  const provisioned = new Map<string, CardEnd>()
+  for (const [key, { line }] of wishes) {
+    const end = ends.get(line)
+    if (end !== undefined) provisioned.set(key, end)
+  }
+  return provisioned
+}

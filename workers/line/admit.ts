@@ -1,0 +1,54 @@
+// May this be done now, by this client, for this entity? The answers here leave no receipt: the sender corrects the
+// envelope and sends the same jti again.
+import { type Refusal, refuse } from '../../src/errors.ts'
+import { CATALOGUE, isSystemClient, type Kind, type Role, SYSTEM_CLIENTS } from '../../src/job/catalogue.ts'
+import { type Claims, ENVELOPE, lifetimeOf } from '../../src/job/envelope/envelope.ts'
+import type { Client } from '../../src/store/access/clients.ts'
+
+const BATCH_ROLES = {
+  'token-create': 'TOKEN_WRITE',
+  'token-update': 'TOKEN_WRITE',
+  'token-lifecycle': 'TOKEN_LIFECYCLE',
+  'scheme-token': 'SCHEME_TOKEN',
+} as const satisfies Record<string, Role>
+
+export function admit(claims: Claims, client: Client, holdsCard: boolean, now: number): Refusal | undefined {
+  return timely(claims, holdsCard, now) ?? sequenced(claims) ?? permitted(claims, client)
+}
+
+function timely(claims: Claims, holdsCard: boolean, now: number): Refusal | undefined {
+  const { iat, exp, lifetimeMsMax } = lifetimeOf(claims, holdsCard)
+  if (iat > now + ENVELOPE.aheadMsMax) return refuse('envelope_future', 'body.iat')
+  if (exp <= iat || exp - iat > lifetimeMsMax) return refuse('envelope_lifetime', 'body.exp')
+  if (now >= exp) return refuse('envelope_expired', 'body.exp')
+  return undefined
+}
+
+function sequenced(claims: Claims): Refusal | undefined {
+  if (claims.sequence !== undefined && !CATALOGUE[claims.kind].sequenced)
+    return refuse('sequence_not_allowed', 'body.sequence')
+  return undefined
+}
+
+function permitted(claims: Claims, client: Client): Refusal | undefined {
+  const { iss, kind } = claims
+  if (isSystemClient(iss)) {
+    if (!(SYSTEM_CLIENTS[iss] as readonly Kind[]).includes(kind)) return refuse('role_missing', 'body.kind')
+    if (claims.client_id === undefined) return undefined
+  } else if (CATALOGUE[kind].systemOnly) return refuse('role_missing', 'body.kind')
+  if (!client.entities.includes(claims.entity_id)) return refuse('entity_forbidden', 'body.entity_id')
+  const missing = rolesNeeded(claims).some(role => !claims.roles.includes(role) || !client.roles.includes(role))
+  return missing ? refuse('role_missing', 'body.roles') : undefined
+}
+
+function rolesNeeded(claims: Claims): Role[] {
+  const { kind, request } = claims
+  if (kind === 'token-batch') {
+    const role = BATCH_ROLES[request['record_kind'] as keyof typeof BATCH_ROLES]
+    return request['dry_run'] === true ? [role, 'TOKEN_READ'] : [role]
+  }
+  const role = CATALOGUE[kind].role
+  const roles: Role[] = role === null ? [] : [role]
+  if (kind === 'token-update' && request['scheme_token_action'] !== undefined) roles.push('SCHEME_TOKEN')
+  return roles
+}

@@ -1,0 +1,201 @@
+// Outbox → results queue. What was just committed is published at once from memory; a sweep publishes what a crash or
+// a full queue left, from the store. Publishing never fails a job: what can't be told now waits in the outbox.
+import type { Clock } from '../../src/clock.ts'
+import { resultsQueue } from '../../src/job/catalogue.ts'
+import { type InstallationKey, sealResult } from '../../src/job/result.ts'
+import { describeError, type Logger } from '../../src/log.ts'
+import type { Metrics } from '../../src/metrics.ts'
+import type { Queues } from '../../src/queue/engine.ts'
+import * as outbox from '../../src/store/job/outbox.ts'
+import type { Store } from '../../src/store/pool.ts'
+
+/** Bounds of one results queue; what is beyond waits in the store. */
+export const RESULTS = { unreadMax: 1000, unreadBytesMax: 64 * 1024 * 1024, heldBackMax: 10_000 } as const
+
+export interface Message {
+  outboxId: number
+  clientId: string
+  replyTo: string | null
+  resultId: string
+  revision: number
+  body: string
+}
+
+export interface Announcer {
+  /** Publishes if there is room; resolves either way. */
+  publish(message: Message): Promise<void>
+  /** Publishes what the outbox still holds and is older than `olderThanMs`. Returns how many. */
+  sweep(olderThanMs: number): Promise<number>
+  /** Whether so many answers wait for this client to read that queue that its batches must wait too. */
+  isHeldBack(clientId: string, replyTo: string | null): Promise<boolean>
+  close(): Promise<void>
+}
+
+export interface AnnouncerOptions {
+  store: Store
+  queues: Queues
+  key: InstallationKey
+  clock: Clock
+  metrics: Metrics
+  log: Logger
+  /** The text of a row that has none of its own. */
+  bodyOf: (row: outbox.OutboxRow) => Promise<string | undefined>
+}
+
+/** What this process knows of the room in one results queue. */
+interface Room {
+  /** Results that it may still publish before it looks again. */
+  left: number
+  isFull: boolean
+  lookedAt: number
+  looking: Promise<void> | undefined
+  /** Published, and perhaps not yet there. */
+  underway: number
+  bytesOfOne: number
+}
+
+const ROOM_MS = 500
+/** A look grants this part of what is free: so many processes may look at once without publishing too much. */
+const SHARE = 1 / 16
+const ROOMS_MAX = 1_000
+const SENT_FLUSH_MS = 25
+const HELD_BACK_MS = 2_000
+const SWEEP_ROWS = 200
+
+export function openAnnouncer({ store, queues, key, clock, metrics, log, bodyOf }: AnnouncerOptions): Announcer {
+  const rooms = new Map<string, Room>()
+  const heldBack = new Map<string, { held: boolean; checkedAt: number }>()
+  const sent: number[] = []
+  let flushing: Promise<void> | undefined
+  let timer: NodeJS.Timeout | undefined
+
+  function roomOf(queue: string): Room {
+    const known = rooms.get(queue)
+    if (known) return known
+    if (rooms.size >= ROOMS_MAX) rooms.clear()
+    const room: Room = { left: 0, isFull: false, lookedAt: 0, looking: undefined, underway: 0, bytesOfOne: 1 }
+    rooms.set(queue, room)
+    return room
+  }
+
+  async function look(queue: string, room: Room): Promise<void> {
+    // One that a failing consumer put off is unread, too.
+    const { waiting, active, delayed } = await queues.depth(queue)
+    const most = Math.min(RESULTS.unreadMax, Math.floor(RESULTS.unreadBytesMax / room.bytesOfOne))
+    room.left = Math.max(0, Math.floor((most - waiting - active - delayed - room.underway) * SHARE))
+    room.isFull = room.left === 0
+    room.lookedAt = clock()
+  }
+
+  /** Takes the place of one more result, if there is one. */
+  async function takePlace(queue: string, room: Room, bytes: number): Promise<boolean> {
+    room.bytesOfOne = Math.max(bytes, room.bytesOfOne * 0.99)
+    for (;;) {
+      if (clock() - room.lookedAt <= ROOM_MS) {
+        if (room.isFull) return false
+        if (room.left > 0) {
+          room.left -= 1
+          room.underway += 1
+          return true
+        }
+      }
+      room.looking ??= look(queue, room).finally(() => {
+        room.looking = undefined
+      })
+      await room.looking
+    }
+  }
+
+  async function send(message: Message): Promise<boolean> {
+    const queue = resultsQueue(message.clientId, message.replyTo)
+    const room = roomOf(queue)
+    if (!(await takePlace(queue, room, message.body.length))) return false
+    try {
+      const { clientId, resultId, revision, outboxId } = message
+      const data = sealResult(message.body, { clientId, resultId, revision }, key)
+      // Named by its row: a result asked for again isn't swallowed by its last delivery, which may still be leaving.
+      await queues.add(queue, { id: `r_${resultId}_${outboxId}`, data, redeliver: true })
+    } finally {
+      room.underway -= 1
+    }
+    metrics.published.inc()
+    return true
+  }
+
+  async function flush(): Promise<void> {
+    clearTimeout(timer)
+    timer = undefined
+    const ids = sent.splice(0)
+    // Rows that stay NEW are told again, which the result's id makes harmless.
+    await outbox.markSent(store, ids).catch(error => log.warn({ err: error }, 'outbox rows were told but not marked'))
+  }
+
+  function noteSent(outboxId: number): void {
+    sent.push(outboxId)
+    timer ??= setTimeout(() => {
+      flushing = flush()
+    }, SENT_FLUSH_MS)
+  }
+
+  async function publish(message: Message): Promise<void> {
+    try {
+      if (await send(message)) noteSent(message.outboxId)
+    } catch (error) {
+      log.warn(
+        { result: message.resultId, error: describeError(error) },
+        'a result could not be published; it waits in the outbox',
+      )
+    }
+  }
+
+  async function sweepQueue(clientId: string, replyTo: string | null, before: number): Promise<number> {
+    return store.transaction(async db => {
+      const rows = await outbox.take(db, clientId, replyTo, before, SWEEP_ROWS)
+      const told: number[] = []
+      for (const row of rows) {
+        const body = row.body ?? (await bodyOf(row))
+        if (body !== undefined && !(await send({ ...row, body }))) break
+        told.push(row.outboxId)
+      }
+      await outbox.markSent(db, told)
+      return told.length
+    })
+  }
+
+  return {
+    publish,
+    async sweep(olderThanMs) {
+      const before = clock() - olderThanMs
+      const pending = await outbox.pendingQueues(store)
+      const oldest = Math.min(...pending.map(queue => queue.oldest))
+      metrics.outboxOldest.set(pending.length === 0 ? 0 : (clock() - oldest) / 1000)
+      metrics.outboxRows.set(pending.reduce((sum, queue) => sum + queue.rows, 0))
+      let told = 0
+      for (const queue of pending) {
+        if (queue.oldest >= before) continue
+        // What can't be told to one client is no reason to leave the others untold.
+        told += await sweepQueue(queue.clientId, queue.replyTo, before).catch(error => {
+          log.warn(
+            { client: queue.clientId, error: describeError(error) },
+            'results that waited could not be published',
+          )
+          return 0
+        })
+      }
+      return told
+    },
+    async isHeldBack(clientId, replyTo) {
+      const queue = resultsQueue(clientId, replyTo)
+      const known = heldBack.get(queue)
+      if (known && clock() - known.checkedAt < HELD_BACK_MS) return known.held
+      const held = (await outbox.pendingOf(store, clientId, replyTo, RESULTS.heldBackMax)) >= RESULTS.heldBackMax
+      if (heldBack.size > 1000) heldBack.clear()
+      heldBack.set(queue, { held, checkedAt: clock() })
+      return held
+    },
+    async close() {
+      await flushing
+      await flush()
+    },
+  }
+}

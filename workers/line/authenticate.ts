@@ -1,0 +1,76 @@
+// The first step of the line: is this a job of a client we know, signed by a live key, meant for us? What isn't is
+// dropped: no row, no result, one counter. It grants nothing; roles and time are judged later, with an answer.
+import { createHash } from 'node:crypto'
+import { isSystemClient } from '../../src/job/catalogue.ts'
+import { type Drop, ENVELOPE, Identity, JobData, peek, verify } from '../../src/job/envelope/envelope.ts'
+import { BlockDigest } from '../../src/job/token-batch.ts'
+import type { ReceivedJob } from '../../src/queue/engine.ts'
+import type { Client } from '../../src/store/access/clients.ts'
+import type { Directory } from '../directory.ts'
+
+export interface Authentic {
+  jws: string
+  block: string | undefined
+  /** Verified, but not yet of the claims' shape. */
+  payload: Record<string, unknown>
+  iss: string
+  jti: string
+  client: Client
+}
+
+export async function authenticate(
+  job: ReceivedJob,
+  audience: string,
+  directory: Directory,
+): Promise<Authentic | Drop> {
+  if (job.tied) return 'tied'
+  const data = JobData.safeParse(job.data)
+  if (!data.success) return 'malformed'
+  const { jws, block } = data.data
+  if (block !== undefined && block.length > ENVELOPE.blockBytesMax) return 'oversized'
+  const peeked = peek(jws)
+  if (typeof peeked === 'string') return peeked
+  const sender = await directory.client(peeked.iss)
+  if (!sender) return 'unknown_client'
+  const key = sender.keys.find(({ kid }) => kid === peeked.kid)
+  if (!key) return 'unknown_key'
+  if (sender.client.revokedAt !== null || !key.live) return 'revoked'
+  if (key.alg !== peeked.alg || !verify(jws, key)) return 'signature'
+  if (peeked.payload['aud'] !== audience) return 'audience'
+  const identity = Identity.safeParse(peeked.payload)
+  if (!identity.success) return 'claims'
+  const { iss, jti, client_id: onBehalf } = identity.data
+  if (onBehalf !== undefined && !isSystemClient(iss)) return 'claims'
+  const client = onBehalf === undefined ? sender.client : (await directory.client(onBehalf))?.client
+  // What a client did before it was revoked can still be taken back.
+  const isUndoing = onBehalf !== undefined && peeked.payload['kind'] === 'reversal'
+  if (!client || (client.revokedAt !== null && !isUndoing)) return 'unknown_client'
+  if (!blockBelongs(block, peeked.payload)) return 'block'
+  return { jws, block, payload: peeked.payload, iss, jti, client }
+}
+
+/**
+ * A block is named by its digest and bound to its envelope; a kind that takes none has none. A request that names none
+ * as it should is its signer's mistake, and is answered.
+ */
+function blockBelongs(block: string | undefined, payload: Record<string, unknown>): boolean {
+  if (payload['kind'] !== 'token-batch') return block === undefined
+  const named = (payload['request'] as { block?: { sha256?: unknown } } | null)?.block?.sha256
+  if (!BlockDigest.safeParse(named).success) return true
+  if (block === undefined) return false
+  const digest = createHash('sha256').update(block).digest()
+  if (digest.toString('hex') !== named && digest.toString('base64url') !== named) return false
+  const header = headerOf(block)
+  return header?.['iss'] === payload['iss'] && header?.['jti'] === payload['jti']
+}
+
+function headerOf(jwe: string): Record<string, unknown> | null | undefined {
+  try {
+    return JSON.parse(Buffer.from(jwe.slice(0, jwe.indexOf('.')), 'base64url').toString('utf8')) as Record<
+      string,
+      unknown
+    >
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,128 @@
+// The value that walks the line: a job that was authenticated and has its shape, and what a handler makes of it.
+import type { Refusal } from '../../src/errors.ts'
+import type { Claims } from '../../src/job/envelope/envelope.ts'
+import type { Counts, RecordResult } from '../../src/job/outcome.ts'
+import type { ReceivedJob } from '../../src/queue/engine.ts'
+import type { Client } from '../../src/store/access/clients.ts'
+import type { Receipt } from '../../src/store/job/receipts.ts'
+import type { Db } from '../../src/store/pool.ts'
+import type { Deps } from '../deps.ts'
+
+export interface Work<Request> {
+  claims: Claims
+  request: Request
+  /** For whom: `client_id` of a system client's envelope, else `iss`. */
+  client: Client
+  /** Whose results queue the answer goes to. */
+  addressee: string
+  receiptId: string
+  envelopeDigest: Buffer
+  block: string | undefined
+  /** ms since the epoch: when the sender accepted the work; freshness and expiry of cards are judged by it. */
+  acceptedAt: number
+  /** ms since the epoch: this attempt's now. */
+  now: number
+  attempt: number
+  /** Shows at the job how far it is. */
+  progress?: ReceivedJob['progress']
+}
+
+export type Settled = Refusal | Success | ChunkAnswer
+
+/**
+ * What one attempt decided. `save` writes the effect inside the line's transaction and says what came of it: for a
+ * chunk, records that lost a race for their card are decided there once more.
+ */
+export interface Decision {
+  save(db: Db): Promise<Settled>
+  /** What `save` will say, where that is known already: the receipt is then sent along with the effect. */
+  settled?: Settled
+  /** Something was done outside that isn't to stand: the receipt says so, and a reversal is queued. */
+  reversal?: 'REQUIRED' | undefined
+  /** Done after the commit and before the answer, whose record it may bring up to date. Never throws. */
+  after?(settled: Settled): Promise<Settled>
+}
+
+/** The same attempt once more, later: somebody else is at it, or the outside isn't ready. No attempt is used up. */
+export class NotYet extends Error {
+  override name = 'NotYet'
+  readonly ms: number
+
+  constructor(ms: number) {
+    super('not yet')
+    this.ms = ms
+  }
+}
+
+/** A decision that writes nothing. */
+export function noEffect(settled: Settled): Decision {
+  return { settled, save: async () => settled }
+}
+
+/** A decision that is made, and only to be written. */
+export function settledBy(settled: Settled, write: (db: Db) => Promise<unknown>): Decision {
+  return {
+    settled,
+    save: async db => {
+      await write(db)
+      return settled
+    },
+  }
+}
+
+export interface Success {
+  code: 200 | 204
+  outcome: string
+  tokenId: string | null
+  record: Record<string, unknown>
+}
+
+export interface ChunkAnswer {
+  /** `null` for a dry run, which belongs to no batch. */
+  batchNo: number | null
+  chunk: number
+  counts: Counts
+  records: RecordResult[]
+  /** The outcomes as the receipt keeps them. */
+  packed: string
+  /** A dry run leaves no receipt. */
+  dryRun: boolean
+}
+
+/** Which records of a chunk to leave out, by index: those that crash us. */
+export interface Selection {
+  poison: ReadonlySet<number>
+  /** Only these are tried, and nothing is kept: a probe. */
+  probe?: { from: number; to: number }
+}
+
+/**
+ * A kind's own part of the line. `open` reads what the request's digest needs (only a chunk has that), `prepare` does
+ * all cryptography and form, `decide` reads rows and applies pure rules; it is called again after a lost race.
+ */
+export interface Handler<Request, Opened, Prepared> {
+  open(work: Work<Request>, deps: Deps): Promise<Opened | Refusal>
+  digestText(work: Work<Request>, opened: Opened): string
+  prepare(
+    work: Work<Request>,
+    opened: Opened,
+    deps: Deps,
+    previous: Receipt | undefined,
+    selection: Selection,
+  ): Promise<Prepared | Refusal>
+  /**
+   * Speaks to the outside, in recorded steps, for a job that has no receipt yet: done again it goes on where it was left.
+   * Throws `NotYet`.
+   */
+  reach?(
+    work: Work<Request>,
+    prepared: Prepared,
+    deps: Deps,
+    previous: Receipt | undefined,
+  ): Promise<Prepared | Refusal>
+  decide(work: Work<Request>, prepared: Prepared, deps: Deps): Promise<Decision>
+}
+
+export function isChunk(settled: Settled): settled is ChunkAnswer {
+  return 'records' in settled
+}

@@ -1,0 +1,43 @@
+// Compares this clock with the store's. Times of envelopes and cards are judged by it, so a worker whose clock is off
+// takes no jobs until it is mended.
+import type { Worker } from '../../src/queue/engine.ts'
+import type { Deps } from '../deps.ts'
+import { every } from './every.ts'
+
+const SKEW_MS_MAX = 5_000
+const CHECK_MS = 30_000
+
+/** Milliseconds that this clock is ahead of the store's; half the round trip is allowed for. */
+export async function measureSkew({ store, clock }: Pick<Deps, 'store' | 'clock'>): Promise<number> {
+  const before = clock()
+  const { rows } = await store.query<{ now: number }>({ text: 'select clock_timestamp() as now' })
+  return (before + clock()) / 2 - (rows[0]?.now ?? before)
+}
+
+/** Checks once before it answers, so that a wrong clock judges no job at all. */
+export async function watchClock(
+  deps: Deps,
+  workers: readonly Worker[],
+): Promise<{ tooFar: () => string[]; stop: () => Promise<void> }> {
+  let skewMs = 0
+  let paused = false
+  const check = async () => {
+    skewMs = await measureSkew(deps)
+    deps.metrics.clockSkew.set(skewMs / 1000)
+    const off = Math.abs(skewMs) > SKEW_MS_MAX
+    if (off !== paused) {
+      deps.log[off ? 'error' : 'info'](
+        { skewMs: Math.round(skewMs) },
+        off ? 'this clock is off; no jobs are taken until it is right' : 'the clock is right again',
+      )
+      await Promise.all(workers.map(worker => (off ? worker.pause() : worker.resume())))
+      paused = off
+    }
+  }
+  await check()
+  return {
+    tooFar: () =>
+      Math.abs(skewMs) > SKEW_MS_MAX ? [`the clock is ${Math.round(skewMs / 1000)} s off the store's`] : [],
+    stop: every(CHECK_MS, check, deps),
+  }
+}

@@ -1,0 +1,65 @@
+// What has to be done by the clock in the store and the queues: retention, the failed set's scrubbing, reply queues
+// that nobody reads. The scheduler's process does it; several at once do no harm.
+import type { Config } from '../../src/config.ts'
+import { KINDS } from '../../src/job/catalogue.ts'
+import { peek } from '../../src/job/envelope/envelope.ts'
+import { clearNumbersOf } from '../../src/job/own-card.ts'
+import type { FailedCopy } from '../../src/queue/failed.ts'
+import { scrubFailed, trimFailed } from '../../src/queue/failed.ts'
+import type { ReportFiles } from '../../src/report/files/files.ts'
+import * as retention from '../../src/store/retention.ts'
+import { sweepThreeDs } from '../../src/store/three-ds/three-ds-retention.ts'
+import type { Deps } from '../deps.ts'
+import { sweepReports } from '../report/sweep.ts'
+import { every } from './every.ts'
+import { removeUnread } from './reply-queues.ts'
+
+type HousekeepingDeps = Pick<Deps, 'store' | 'queues' | 'clock' | 'log'>
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+const CARD_DATA_MS = 15 * MINUTE_MS
+
+export function startHousekeeping(
+  deps: HousekeepingDeps & { files: ReportFiles },
+  { receiptDays, reportDays }: Pick<Config, 'receiptDays' | 'reportDays'>,
+): () => Promise<void> {
+  const stops = [
+    every(MINUTE_MS, () => tidyFailed(deps), deps),
+    every(HOUR_MS, () => retention.sweep(deps.store, receiptDays, deps.clock()), deps),
+    every(HOUR_MS, () => sweepThreeDs(deps.store, deps.clock()), deps),
+    every(HOUR_MS, () => tidyReplyQueues(deps), deps),
+    every(HOUR_MS, () => sweepReports(deps, deps.files, reportDays, deps.clock()), deps),
+  ]
+  return async () => {
+    await Promise.all(stops.map(stop => stop()))
+  }
+}
+
+/** Card data of failed jobs go after 15 minutes, ciphertext though they are; copies after seven days. */
+export async function tidyFailed({ queues }: Pick<HousekeepingDeps, 'queues'>): Promise<void> {
+  for (const kind of KINDS) {
+    await scrubFailed(queues, kind, CARD_DATA_MS, withoutCard)
+    await trimFailed(queues, kind)
+  }
+}
+
+/** A copy that held card data can't be retried any more; it still says whose job it was. */
+export function withoutCard(copy: FailedCopy): FailedCopy {
+  const peeked = peek(copy.jws)
+  const request = typeof peeked === 'string' ? undefined : peeked.payload['request']
+  const { encrypted_card: encrypted } = (request ?? {}) as { encrypted_card?: unknown }
+  const holdsCard =
+    copy.block !== undefined ||
+    typeof peeked === 'string' ||
+    encrypted !== undefined ||
+    clearNumbersOf(request).length > 0
+  if (!holdsCard) return copy
+  const { block: _, ...rest } = copy
+  return { ...rest, jws: '' }
+}
+
+async function tidyReplyQueues(deps: HousekeepingDeps): Promise<void> {
+  for (const queue of await removeUnread(deps))
+    deps.log.warn({ queue }, 'a reply queue that nobody reads any more is removed')
+}

@@ -1,0 +1,46 @@
+// Reply queues that nobody uses any more: they are removed, so that a client's places don't run out. What lay in one is
+// still in the store; nothing is told anew from here.
+import { isSystemClient, resultsQueue } from '../../src/job/catalogue.ts'
+import type { Queues } from '../../src/queue/engine.ts'
+import * as replyQueues from '../../src/store/job/reply-queues.ts'
+import type { Deps } from '../deps.ts'
+
+type ReplyQueueDeps = Pick<Deps, 'store' | 'queues'>
+
+const MINUTE_MS = 60_000
+const UNREAD_MS_MAX = 7 * 24 * 60 * MINUTE_MS
+
+/** Of one client whose places are all taken: those that are empty, or whose process is gone. */
+export async function removeEmpty({ store, queues }: ReplyQueueDeps, clientId: string, now: number): Promise<void> {
+  for (const { replyTo, createdAt } of await replyQueues.list(store, clientId)) {
+    // A younger one may be about to get its first result.
+    if (createdAt > now - MINUTE_MS) continue
+    const queue = resultsQueue(clientId, replyTo)
+    const { waiting, active, delayed } = await queues.depth(queue)
+    const isEmpty = waiting + active + delayed === 0
+    if (!isEmpty && !(await isOrphaned(queues, clientId, queue))) continue
+    if (!isEmpty) await queues.obliterate(queue)
+    await replyQueues.remove(store, clientId, replyTo)
+  }
+}
+
+/** Without an acknowledgement for seven days, or left behind by a process. Returns the queues that it removed. */
+export async function removeUnread({ store, queues }: ReplyQueueDeps): Promise<string[]> {
+  const removed: string[] = []
+  for (const { clientId, replyTo } of await replyQueues.list(store)) {
+    const queue = resultsQueue(clientId, replyTo)
+    const isUnread = ((await queues.oldestMs(queue)) ?? 0) >= UNREAD_MS_MAX
+    if (!isUnread && !(await isOrphaned(queues, clientId, queue))) continue
+    await queues.obliterate(queue)
+    await replyQueues.remove(store, clientId, replyTo)
+    removed.push(queue)
+  }
+  return removed
+}
+
+/** A system client's reply queue is one process's, which reads it at once: what nobody listens to and lies there is left. */
+async function isOrphaned(queues: Queues, clientId: string, queue: string): Promise<boolean> {
+  if (!isSystemClient(clientId)) return false
+  const oldest = await queues.oldestMs(queue)
+  return oldest !== undefined && oldest >= MINUTE_MS && (await queues.workersOf(queue)) === 0
+}

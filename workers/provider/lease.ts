@@ -1,0 +1,33 @@
+// A lease on rows that a network is being asked about: renewed while its holder lives, so that a dead one's end soon.
+import { randomUUID } from 'node:crypto'
+import * as leases from '../../src/store/provider/scheme-leases.ts'
+import type { Deps } from '../deps.ts'
+
+/** How long a lease holds unless it is renewed. */
+export const LEASE_MS = 10_000
+const RENEW_MS = 2_500
+
+export interface Lease {
+  id: string
+  /** ms since the epoch, as of now. */
+  until(): number
+  /** Ends the renewal; rows give the lease back one by one. */
+  end(): void
+}
+
+export function openLease({ store, clock, log }: Pick<Deps, 'store' | 'clock' | 'log'>): Lease {
+  const id = randomUUID()
+  const timer = setInterval(() => {
+    leases
+      .renew(store, id, clock() + LEASE_MS)
+      .catch(error => log.warn({ err: error }, 'a lease on scheme tokens could not be renewed'))
+  }, RENEW_MS)
+  timer.unref()
+  return { id, until: () => clock() + LEASE_MS, end: () => clearInterval(timer) }
+}
+
+/** As `Promise.all`, but through only when all are: what still goes on needs its lease, though another has failed. */
+export async function allThrough<T>(works: readonly Promise<T>[]): Promise<T[]> {
+  await Promise.allSettled(works)
+  return Promise.all(works)
+}

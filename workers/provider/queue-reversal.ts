@@ -1,0 +1,38 @@
+// Queues the reversal of what a job did outside in vain: a job of its own, signed by the system client `worker`. It is
+// queued again by the loop for as long as it is owed, under the same name, so that once too often is no harm.
+import { isSystemClient } from '../../src/job/catalogue.ts'
+import { type Claims, sign } from '../../src/job/envelope/envelope.ts'
+import { jobId } from '../../src/job/envelope/ids.ts'
+import { describeError } from '../../src/log.ts'
+import * as clients from '../../src/store/access/clients.ts'
+import type { Receipt } from '../../src/store/job/receipts.ts'
+import type { Deps } from '../deps.ts'
+
+/** An outage of the network may last. */
+const LIFETIME_S = 7 * 86_400
+
+/** Never throws: what can't be queued now is queued by the loop. */
+export async function queueReversal(
+  { receiptId, clientId, envelopeDigest }: Pick<Receipt, 'receiptId' | 'clientId' | 'envelopeDigest'>,
+  deps: Pick<Deps, 'outside' | 'queues' | 'store' | 'clock' | 'log' | 'settings'>,
+): Promise<void> {
+  const { outside, queues, store, clock, log, settings } = deps
+  if (!outside) return
+  try {
+    const client = await clients.find(store, clientId)
+    const entityId = client?.entities[0]
+    if (!client || entityId === undefined || isSystemClient(clientId)) return
+    const now = clock() / 1000
+    // Of a reversal that was given up a later one is another job.
+    const jti = `undo-${receiptId}-${Math.floor(now / LIFETIME_S)}`
+    const claims: Claims = {
+      ...{ iss: outside.signingKey.clientId, client_id: clientId, aud: settings.audience, sub: client.userId },
+      ...{ entity_id: entityId, roles: [], iat: now, exp: now + LIFETIME_S, jti, kind: 'reversal' },
+      request: { receipt_id: receiptId, envelope: envelopeDigest.toString('base64url') },
+    }
+    const data = { jws: sign(claims, outside.signingKey) }
+    await queues.add('reversal', { id: jobId(clientId, jti), data, priority: 0 })
+  } catch (error) {
+    log.warn({ receipt: receiptId, error: describeError(error) }, 'a reversal could not be queued; it will be')
+  }
+}

@@ -1,0 +1,153 @@
+// What is due of scheme tokens without a job: provisionings and deletions that are owed to their networks, calls whose
+// makers are gone, news that networks announced, reversals that got lost. Several processes may do it at once.
+import { setTimeout as pause } from 'node:timers/promises'
+import { describeError } from '../../../src/log.ts'
+import * as receipts from '../../../src/store/job/receipts.ts'
+import * as intents from '../../../src/store/provider/scheme-intents.ts'
+import * as leases from '../../../src/store/provider/scheme-leases.ts'
+import * as notices from '../../../src/store/provider/scheme-notices.ts'
+import * as schemeTokens from '../../../src/store/provider/scheme-tokens.ts'
+import type { Deps } from '../../deps.ts'
+import { every } from '../../process/every.ts'
+import { LEASE_MS, openLease } from '../lease.ts'
+import { queueReversal } from '../queue-reversal.ts'
+import { noteDrift } from './drift.ts'
+import { drive } from './drive.ts'
+import { sweep } from './sweep.ts'
+
+const TICK_MS = 250
+const OWED_MS = 15_000
+const SWEEP_MS = 60_000
+const GAUGES_MS = 10_000
+/** Rows that one process works at once: what a network of a few hundred calls a second needs. */
+const ROWS_MAX = 64
+const NOTICES_MAX = 64
+/** The row of a token that was just provisioned may not be written yet. */
+const UNKNOWN_MS_MAX = 3_600_000
+const UNKNOWN_AGAIN_MS = 2_000
+const LEASED_AGAIN_MS = 500
+/** Until a row is looked at again whose work failed here. */
+const LEFT_MS = 2_000
+const GIVE_BACK_MS = 1_000
+
+/** Returns how to stop. */
+export function startSchemeLoop(deps: Deps): () => Promise<void> {
+  const stops = [
+    openDueWorker(deps),
+    every(TICK_MS, () => workNotices(deps), deps),
+    every(OWED_MS, () => queueOwed(deps), deps),
+    every(SWEEP_MS, () => sweep(deps), deps),
+    every(GAUGES_MS, () => measure(deps), deps),
+  ]
+  return async () => {
+    await Promise.all(stops.map(stop => stop()))
+  }
+}
+
+/** Keeps up to `ROWS_MAX` rows under way: a slow one doesn't hold up the others. */
+function openDueWorker(deps: Deps): () => Promise<void> {
+  const underway = new Set<Promise<void>>()
+  const lease = openLease(deps)
+  let isOver = false
+  const stop = every(
+    TICK_MS,
+    async () => {
+      for (let free = ROWS_MAX - underway.size; free > 0; free = ROWS_MAX - underway.size) {
+        const rows = await leases.takeDue(deps.store, lease.id, deps.clock(), lease.until(), free)
+        for (const row of rows) {
+          const done = workRow(row, lease.id, deps, () => isOver).finally(() => underway.delete(done))
+          underway.add(done)
+        }
+        if (rows.length < free) return
+        await Promise.race(underway)
+      }
+    },
+    deps,
+  )
+  return async () => {
+    isOver = true
+    await stop()
+    await Promise.all(underway)
+    lease.end()
+  }
+}
+
+async function workRow(row: schemeTokens.StoredScheme, lease: string, deps: Deps, isOver = () => true): Promise<void> {
+  try {
+    await drive(row, lease, 'bulk', deps)
+  } catch (error) {
+    deps.log.warn({ provision: row.provisionId, error: describeError(error) }, 'a scheme token is left for later')
+    // A lease that lives as long as its process would keep the row from everybody.
+    while (!(await giveBack(row.provisionId, lease, deps)) && !isOver()) await pause(GIVE_BACK_MS)
+  }
+}
+
+function giveBack(provisionId: string, lease: string, { store, clock }: Deps): Promise<boolean> {
+  return leases.giveBack(store, provisionId, lease, clock() + LEFT_MS).then(
+    () => true,
+    () => false,
+  )
+}
+
+/** Works what is due once; how many rows. For tests, and for those who don't want to wait for the loop. */
+export async function workDue(deps: Deps): Promise<number> {
+  const lease = openLease(deps)
+  try {
+    const rows = await leases.takeDue(deps.store, lease.id, deps.clock(), lease.until(), ROWS_MAX)
+    await Promise.all(rows.map(row => workRow(row, lease.id, deps)))
+    return rows.length
+  } finally {
+    lease.end()
+  }
+}
+
+/** What a network announced is looked at, not believed: it is asked how the token stands. Returns how many. */
+export async function workNotices(deps: Deps): Promise<number> {
+  const now = deps.clock()
+  const due = await notices.takeDue(deps.store, now, now + LEASE_MS, NOTICES_MAX)
+  await Promise.all(due.map(notice => workNotice(notice, deps)))
+  return due.length
+}
+
+async function workNotice(notice: notices.SchemeNotice, deps: Deps): Promise<void> {
+  const { store, clock } = deps
+  const [row] = await schemeTokens.findByReferences(store, notice.provider, [notice.reference])
+  if (!row) {
+    if (clock() - notice.noticedAt < UNKNOWN_MS_MAX) return notices.putOff(store, notice, clock() + UNKNOWN_AGAIN_MS)
+    await noteDrift(store, { what: 'unknown', provider: notice.provider, reference: notice.reference }, deps)
+    return notices.remove(store, notice)
+  }
+  if (row.state === 'DELETED' || row.state === 'VOID') return notices.remove(store, notice)
+  const lease = openLease(deps)
+  try {
+    const [leased] = await leases.take(store, [row.provisionId], lease.id, clock(), lease.until())
+    // What is under way may have asked before this happened.
+    if (!leased) return await notices.putOff(store, notice, clock() + LEASED_AGAIN_MS)
+    // Where the network can't be asked now, the row stays due.
+    const after = await drive(leased, lease.id, 'bulk', deps)
+    if (after) await notices.remove(store, notice)
+  } finally {
+    lease.end()
+  }
+}
+
+/** Reversals that are owed for some time are queued again: the first may have been lost with its queue. */
+export async function queueOwed(deps: Deps): Promise<void> {
+  const now = deps.clock()
+  for (const receiptId of await intents.takeOwed(deps.store, now - 2 * OWED_MS, now, 100)) {
+    const receipt = await receipts.find(deps.store, receiptId)
+    if (receipt) await queueReversal(receipt, deps)
+  }
+}
+
+async function measure({ store, metrics, clock }: Deps): Promise<void> {
+  const open = await schemeTokens.countOpen(store)
+  const owed = await intents.countOwed(store)
+  for (const what of ['provision', 'delete', 'ask'] as const) {
+    const one = open.find(count => count.what === what)
+    metrics.schemeOpen.set({ what }, one?.rows ?? 0)
+    metrics.schemeOpenOldest.set({ what }, one ? (clock() - one.oldest) / 1000 : 0)
+  }
+  metrics.schemeOpen.set({ what: 'reversal' }, owed.rows)
+  metrics.schemeOpenOldest.set({ what: 'reversal' }, owed.oldest === null ? 0 : (clock() - owed.oldest) / 1000)
+}

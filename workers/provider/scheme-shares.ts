@@ -1,0 +1,154 @@
+// This process's shares of the rates that networks grant to the whole installation: renewed with the store about once a
+// second, sooner where more is due, given up when they weren't renewed for too long, given back at the end. How much is
+// due is src/scheme/share.ts.
+import { randomInt, randomUUID } from 'node:crypto'
+import type { Logger } from '../../src/log.ts'
+import type { Metrics } from '../../src/metrics.ts'
+import type { SchemeRate } from '../../src/scheme/open.ts'
+import {
+  type Demand,
+  demandOf,
+  HOLD_MS,
+  type Line,
+  NO_DEMAND,
+  renew,
+  type Seen,
+  shareOf,
+} from '../../src/scheme/share.ts'
+import type { Store } from '../../src/store/pool.ts'
+import * as schemeRates from '../../src/store/provider/scheme-rates.ts'
+import { every } from '../process/every.ts'
+
+export interface SharesOptions {
+  /** A UUID. Whoever had it before is known to be dead, and what he held is ours. */
+  place?: string | undefined
+  /** Of a process that serves interactive kinds. */
+  interactive: boolean
+  log: Logger
+  metrics: Pick<Metrics, 'schemeShare' | 'schemeRate'>
+}
+
+export interface Shares {
+  /** Gives them back; nothing may be called any more. */
+  close(): Promise<void>
+}
+
+const LOOK_MS = 100
+const RENEW_MS = 1_000
+/** Whoever wants more looks so often whether there is some, and whether some is wanted of it. */
+const READ_MS = 200
+/** Demand over less says little. */
+const DEMAND_MS = 100
+/** Of a granted rate: for less nobody is asked sooner. */
+const WORTH = 0.02
+
+/** Once it resolves, every provider has its first share; before, none. */
+export async function openShares(
+  rates: readonly SchemeRate[],
+  store: Store,
+  { place, interactive, log, metrics }: SharesOptions,
+): Promise<Shares> {
+  const process = place ?? randomUUID()
+  // Not the wall clock, which may be set.
+  const clock = () => performance.now()
+  const granted = new Map(rates.map(({ name, granted: rate }) => [name, rate]))
+  const shares = new Map<string, number>()
+  const demands = new Map<string, Demand>()
+  let others: readonly Line[] = []
+  let seen: Seen = new Map()
+  // Not where a predecessor may have stopped: that would look like its silence.
+  let beat = randomInt(2 ** 40)
+  let measuredAt = Number.NEGATIVE_INFINITY
+  let renewedAt = Number.NEGATIVE_INFINITY
+  let readAt = Number.NEGATIVE_INFINITY
+  let end: NodeJS.Timeout | undefined
+
+  function use(given: ReadonlyMap<string, number>): void {
+    for (const rate of rates) {
+      shares.set(rate.name, given.get(rate.name) ?? 0)
+      rate.limit(given.get(rate.name) ?? 0)
+    }
+  }
+
+  function measure(): void {
+    const seconds = Math.min(10, (clock() - measuredAt) / 1_000)
+    if (seconds * 1_000 < DEMAND_MS) return
+    measuredAt = clock()
+    for (const { name, load } of rates) demands.set(name, demandOf(demands.get(name) ?? NO_DEMAND, load(), seconds))
+  }
+
+  const lineOf = ({ name }: SchemeRate): Line => ({
+    ...{ provider: name, process, interactive, wants: (demands.get(name) ?? NO_DEMAND).wants },
+    ...{ holds: shares.get(name) ?? 0, beat },
+  })
+
+  const isUnmet = (rate: SchemeRate) => {
+    const { wants, holds } = lineOf(rate)
+    return wants.interactive + wants.bulk > holds + rate.granted * WORTH
+  }
+
+  /** Whether by what is known of the others we would get, or are to give, what is worth it. */
+  function isShifting(rate: SchemeRate): boolean {
+    const ours = lineOf(rate)
+    const theirs = others.filter(({ provider }) => provider === rate.name)
+    return Math.abs(shareOf(rate.granted, ours, theirs) - ours.holds) > rate.granted * WORTH
+  }
+
+  async function exchange(): Promise<boolean> {
+    beat += 1
+    const sentAt = clock()
+    renewedAt = sentAt
+    const ours = rates.map(lineOf)
+    const renewal = await store.transaction(async db => {
+      await schemeRates.hold(db)
+      const lines = await schemeRates.findAll(db)
+      const next = renew(granted, ours, { lines, seen, now: clock() })
+      await schemeRates.removeOf(db, next.silent)
+      await schemeRates.writeAll(db, next.ours)
+      return next
+    })
+    seen = renewal.seen
+    others = renewal.others
+    const left = sentAt + HOLD_MS - clock()
+    if (left <= 0) return false
+    use(renewal.shares)
+    clearTimeout(end)
+    end = setTimeout(() => {
+      log.warn('no share of a scheme rate could be renewed; nothing is called until it can')
+      use(new Map())
+    }, left)
+    return ours.some(({ provider, holds }) => (renewal.shares.get(provider) ?? 0) < holds)
+  }
+
+  async function renewAll(): Promise<void> {
+    // What we have just ceased to use is others' at once.
+    if (await exchange()) await exchange()
+  }
+
+  async function look(): Promise<void> {
+    measure()
+    if (clock() - readAt >= READ_MS && rates.some(isUnmet)) {
+      // Without the lock: what is taken is taken in an exchange.
+      readAt = clock()
+      others = (await schemeRates.findAll(store)).filter(line => line.process !== process)
+    }
+    if (clock() - renewedAt >= RENEW_MS || (clock() - renewedAt >= READ_MS && rates.some(isShifting))) await renewAll()
+    for (const { name, rate } of rates) {
+      metrics.schemeShare.set({ provider: name }, shares.get(name) ?? 0)
+      metrics.schemeRate.set({ provider: name }, rate())
+    }
+  }
+
+  use(new Map())
+  measure()
+  await renewAll()
+  const stop = every(LOOK_MS, look, { log })
+  return {
+    close: async () => {
+      await stop()
+      clearTimeout(end)
+      use(new Map())
+      await schemeRates.removeOf(store, [process])
+    },
+  }
+}

@@ -1,0 +1,16 @@
+// The scheme token that a token's record shows.
+import type { Scope } from '../../src/store/access/scopes.ts'
+import * as shownSchemes from '../../src/store/provider/shown-schemes.ts'
+import { isSupported, type ShownScheme } from '../../src/token/scheme.ts'
+import type { Deps } from '../deps.ts'
+
+/** Undefined where the token has none, or its scope knows none: then the store isn't asked. */
+export async function shownScheme(
+  tokenId: string,
+  scope: Scope | undefined,
+  { store }: Pick<Deps, 'store'>,
+): Promise<ShownScheme | undefined> {
+  if (!scope || !isSupported(scope)) return undefined
+  const row = (await shownSchemes.findByTokens(store, [tokenId])).get(tokenId)
+  return row && { row, support: scope }
+}

@@ -1,0 +1,58 @@
+// Tells the client that had a scheme token made what has become of it: an event on its results queue, through the
+// outbox like any answer, written in the transaction of the change.
+import { schemeEventId } from '../../src/job/envelope/ids.ts'
+import type { ResultEvent } from '../../src/job/result.ts'
+import * as clients from '../../src/store/access/clients.ts'
+import type { Scope } from '../../src/store/access/scopes.ts'
+import * as outbox from '../../src/store/job/outbox.ts'
+import type { Db } from '../../src/store/pool.ts'
+import type { StoredScheme } from '../../src/store/provider/scheme-tokens.ts'
+import { renderScheme } from '../../src/token/scheme.ts'
+import { formatReuseToken } from '../../src/token/token.ts'
+import type { Deps } from '../deps.ts'
+import type { Message } from '../line/announce.ts'
+
+/** Undefined where there is nobody to be told. */
+export async function insertEvent(
+  db: Db,
+  before: StoredScheme,
+  after: StoredScheme,
+  scope: Scope | undefined,
+  now: number,
+): Promise<Message | undefined> {
+  const client = await clients.find(db, after.clientId)
+  if (!scope || !client || client.revokedAt !== null) return undefined
+  const resultId = schemeEventId(after.provisionId, after.version)
+  const shown = renderScheme({ row: after, support: scope }, 'VALID')
+  const event: ResultEvent = {
+    v: 1,
+    type: 'event',
+    result_id: resultId,
+    event: 'scheme-token.updated',
+    subject: { reuse_token: formatReuseToken(after.tokenId), token_scope: after.tokenScope },
+    occurred_at: new Date(now).toISOString(),
+    data: {
+      ...(shown ? { scheme_token: shown } : {}),
+      ...(after.refusal === null ? {} : { reason: `scheme_${after.refusal}` }),
+      changed: changesOf(before, after),
+    },
+  }
+  const body = JSON.stringify(event)
+  const told = { clientId: after.clientId, replyTo: null, resultId, revision: 0, body }
+  const outboxId = await outbox.insert(db, { ...told, receiptId: resultId })
+  return { ...told, outboxId }
+}
+
+export async function publishEvent(message: Message, { announcer }: Pick<Deps, 'announcer'>): Promise<void> {
+  await announcer.publish(message)
+}
+
+/** Which of a scheme token's fields are others now. */
+function changesOf(before: StoredScheme, after: StoredScheme): string[] {
+  const changed: string[] = []
+  if (before.state !== after.state) changed.push('status')
+  if (before.lastFour !== after.lastFour) changed.push('network_token')
+  if (before.expiryMonth !== after.expiryMonth || before.expiryYear !== after.expiryYear) changed.push('expiry')
+  if (before.par !== after.par) changed.push('payment_account_reference')
+  return changed
+}

@@ -1,0 +1,49 @@
+// The process that makes a report, from the worker's side: forked for one report, killed with the worker, at most one at
+// a time. A long report so never holds up this process's other work, and what it eats goes with it.
+import { fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { FAULTS, Fault, type FaultCode } from '../../src/errors.ts'
+import type { Made } from '../../src/store/report/reports.ts'
+import type { ReportTask } from './make.ts'
+
+/** What the process says: how far it is; then how it ended. */
+export type Said = { lines: number } | { made: Made } | { mismatch: string } | { fault: string }
+
+export type Ended = { made: Made } | { mismatch: string }
+
+const SCRIPT = fileURLToPath(new URL('../../cli/process/report-process.ts', import.meta.url))
+/** A heap that is left alone grows with the number of rows that went through it. */
+const HEAP = ['--max-semi-space-size=16', '--max-old-space-size=160']
+let turn: Promise<unknown> = Promise.resolve()
+
+/** Throws a Fault: what the process met, or `report_died`. */
+export function makeInChild(task: ReportTask, onLines: (lines: number) => void): Promise<Ended> {
+  const mine = turn.then(() => run(task, onLines))
+  turn = mine.catch(() => {})
+  return mine
+}
+
+function run(task: ReportTask, onLines: (lines: number) => void): Promise<Ended> {
+  const child = fork(SCRIPT, {
+    execArgv: [...process.execArgv, ...HEAP],
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  })
+  const told = Promise.withResolvers<Ended>()
+  child.on('message', (said: Said) => {
+    if ('lines' in said) onLines(said.lines)
+    else if ('fault' in said) told.reject(new Fault(codeOf(said.fault)))
+    else told.resolve(said)
+  })
+  child.once('error', error => told.reject(new Fault('report_died', error)))
+  child.once('exit', () => told.reject(new Fault('report_died')))
+  child.send(task, error => {
+    if (error) told.reject(new Fault('report_died', error))
+  })
+  return told.promise.finally(() => {
+    child.kill('SIGKILL')
+  })
+}
+
+function codeOf(word: string): FaultCode {
+  return Object.hasOwn(FAULTS, word) ? (word as FaultCode) : 'defect'
+}

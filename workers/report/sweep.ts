@@ -1,0 +1,59 @@
+// What of reports has to be done by the clock: old ones go with their files, those that nobody makes any more are said to
+// have failed, and files that crashed attempts left behind are removed.
+import { isOurs } from '../../src/report/files/file-name.ts'
+import type { ReportFiles } from '../../src/report/files/files.ts'
+import * as retention from '../../src/store/report/report-retention.ts'
+import type { Deps } from '../deps.ts'
+
+const DAY_MS = 86_400_000
+/** Longer than any attempt: what is being written is nobody's orphan. */
+const ORPHAN_MS = 2 * DAY_MS
+/** Well above the longest pause between two attempts of a job. One that comes back all the same begins anew. */
+const ABANDONED_MS = DAY_MS / 24
+const PAGE = 500
+
+export interface SweptReports {
+  removed: number
+  abandoned: number
+  orphans: number
+}
+
+export async function sweepReports(
+  { store }: Pick<Deps, 'store'>,
+  files: ReportFiles,
+  reportDays: number,
+  now: number,
+): Promise<SweptReports> {
+  const abandoned = await retention.failAbandoned(store, now - ABANDONED_MS)
+  let removed = 0
+  for (;;) {
+    const old = await retention.findOld(store, now - reportDays * DAY_MS, PAGE)
+    for (const { reportUid, storageKey } of old) {
+      // The file first: a row without a file can be swept again, a file without a row only as an orphan.
+      if (storageKey !== null) await files.remove(storageKey)
+      await retention.remove(store, reportUid)
+      removed += 1
+    }
+    if (old.length < PAGE) break
+  }
+  return { removed, abandoned, orphans: await removeOrphans({ store }, files, now) }
+}
+
+async function removeOrphans({ store }: Pick<Deps, 'store'>, files: ReportFiles, now: number): Promise<number> {
+  let removed = 0
+  let page: string[] = []
+  const flush = async () => {
+    for (const key of page.length === 0 ? [] : await retention.findOrphans(store, page)) {
+      await files.remove(key)
+      removed += 1
+    }
+    page = []
+  }
+  for await (const { key, modifiedAt } of files.list()) {
+    if (now - modifiedAt < ORPHAN_MS || !isOurs(key)) continue
+    page.push(key)
+    if (page.length === PAGE) await flush()
+  }
+  await flush()
+  return removed
+}
