@@ -5,7 +5,7 @@ import { FINDINGS, type Finding } from './record.ts'
 /** uuid, token (a card's), amount (minor units), moment, text. */
 export type FieldKind = 'uuid' | 'token' | 'amount' | 'moment' | 'text'
 
-export const RECORD_FIELDS = {
+const RECORD_FIELDS = {
   _id: { column: 'authentication_id', kind: 'uuid' },
   amount: { column: 'amount', kind: 'amount' },
   card: { column: 'token_id', kind: 'token' },
@@ -38,7 +38,7 @@ export function fieldOf(name: FieldName): Field {
 }
 
 /** `>=` and `<=` are for what grows, `~=` for texts. */
-export const OPERATORS = ['=', '!=', '>=', '<=', '~='] as const
+const OPERATORS = ['=', '!=', '>=', '<=', '~='] as const
 export type Operator = (typeof OPERATORS)[number]
 
 const ALL = ['=', '!='] as const

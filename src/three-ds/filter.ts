@@ -12,7 +12,7 @@ export const SKIP_MAX = 1_000_000
 export const PARAMETERS_MAX = 64
 export const VALUE_LENGTH_MAX = 256
 /** `*`s of one pattern. */
-export const STARS_MAX = 4
+const STARS_MAX = 4
 
 export interface Condition {
   field: FieldName

@@ -1,11 +1,21 @@
 // What a lookup may ask, with every limit. Fields that callers of this interface send and that nothing is made of here
 // are taken and passed over. Whether the card is one isn't asked here.
 import { z } from 'zod'
-import { encryptedCard, isPrintable, alias as keyAlias, text, tokenId, uuid } from '../job/envelope/text.ts'
+import {
+  emailAddress,
+  encryptedCard,
+  isPrintable,
+  alias as keyAlias,
+  text,
+  tokenId,
+  uuid,
+} from '../job/envelope/text.ts'
 import { countryNumber } from '../token/country.ts'
 import { isCurrency, minorUnit } from '../token/currency.ts'
+import { isGiven, lackingIn } from './areq/admission.ts'
+import { isAscii } from './areq/ascii.ts'
 
-export const LIMITS = { name: 22, address: 50, postalCode: 16, phone: 20, amount: 999_999_999_999 } as const
+const LIMITS = { name: 22, address: 50, postalCode: 16, phone: 20, amount: 999_999_999_999 } as const
 
 const oneOf = <const T extends readonly [string, ...string[]]>(...values: T) => z.enum(values)
 const digits = (from: number, to: number) =>
@@ -34,15 +44,24 @@ function isDay(value: string): boolean {
   return !Number.isNaN(Date.parse(iso)) && new Date(iso).toISOString().startsWith(iso)
 }
 
+/** YYYYMMDDHHMM, UTC, of that, of the same with seconds, or of an RFC 3339 time. */
+export function minuteOf(text: string): string | undefined {
+  const [, day, hour, minute] = /^(\d{8})(\d\d)(\d\d)(?:\d\d)?$/.exec(text) ?? []
+  if (day !== undefined)
+    return isDay(day) && Number(hour) < 24 && Number(minute) < 60 ? `${day}${hour}${minute}` : undefined
+  const read = z.iso.datetime({ offset: true }).safeParse(text)
+  return read.success ? new Date(read.data).toISOString().replace(/\D/g, '').slice(0, 12) : undefined
+}
+
 const flag = () => z.union([z.boolean(), oneOf('true', 'false').transform(value => value === 'true')])
 const pixels = () => z.union([z.int().min(0).max(999_999).transform(String), z.string().regex(/^\d{1,6}$/)])
 /** Minutes between UTC and the browser's time. */
 const zone = () => z.union([z.int().min(-840).max(840).transform(String), z.string().regex(/^[+-]?\d{1,3}$/)])
+/** Whatever a browser reports: EMV's list is for the AReq. */
 const colors = () =>
-  z.union([z.int().transform(String), z.string()]).refine(value => COLOR_DEPTHS.has(value), {
+  z.union([z.int().transform(String), z.string()]).refine(value => /^[1-9]\d{0,2}$/.test(value), {
     params: { reason: 'field_value' },
   })
-const COLOR_DEPTHS = new Set(['1', '4', '8', '15', '16', '24', '32', '48'])
 
 export const DeviceDataInfo = z.strictObject({
   browser_java_enabled: flag().optional(),
@@ -105,7 +124,7 @@ const account = {
   transaction_count_year: count(999).optional(),
 }
 const order = {
-  delivery_email: z.email().max(254).optional(),
+  delivery_email: emailAddress().optional(),
   delivery_time_frame: digits(1, 4).optional(),
   gift_card_amount: count(999_999_999_999_999).optional(),
   gift_card_count: count(99).optional(),
@@ -152,7 +171,7 @@ const unused = Object.fromEntries(PASSED_OVER.map(field => [field, passedOver()]
 >
 
 /** Exactly one of these names the card. */
-export const CARD_SOURCES = ['card', 'encrypted_card', 'reuse_token'] as const
+const CARD_SOURCES = ['card', 'encrypted_card', 'reuse_token'] as const
 
 const Fields = z.strictObject({
   ...unused,
@@ -162,7 +181,7 @@ const Fields = z.strictObject({
   merchant_reference: text(1, 50),
   threeds_contract_id: uuid(),
   device_info_id: text(1, 128),
-  email: z.email().max(254),
+  email: emailAddress(),
   ...billing,
   card: tokenId().optional(),
   encrypted_card: encryptedCard().optional(),
@@ -183,6 +202,14 @@ const Fields = z.strictObject({
   ...order,
 })
 
+/** Forms of the fields that become threeDSRequestorPriorAuthenticationInfo. */
+const PRIOR = {
+  prior_authentication_data: { holds: isAscii, reason: 'field_format' },
+  prior_authentication_method: { holds: text => /^(0?[1-9]|[89]\d)$/.test(text), reason: 'field_format' },
+  prior_authentication_ref: { holds: text => text.length === 36 && isAscii(text), reason: 'field_length' },
+  prior_authentication_time: { holds: text => minuteOf(text) !== undefined, reason: 'field_format' },
+} as const satisfies Record<string, { holds: (text: string) => boolean; reason: string }>
+
 export const LookupRequest = Fields.superRefine((request, context) => {
   const say = (field: string, reason: string) =>
     context.addIssue({ code: 'custom', path: [field], params: { reason }, input: undefined })
@@ -193,14 +220,11 @@ export const LookupRequest = Fields.superRefine((request, context) => {
     say('public_key_alias', 'field_required')
   if (request.encrypted_card === undefined && request.public_key_alias !== undefined)
     say('public_key_alias', 'field_conflict')
-  if (request.device_channel === '3RI' && request.three_ri_indicator === undefined)
-    say('three_ri_indicator', 'field_required')
-  // EMV: 02 is a series of payments, 03 an agreed number of instalments.
-  if (request.authentication_indicator === '02' || request.authentication_indicator === '03')
-    for (const field of ['recurring_end', 'recurring_frequency'] as const)
-      if (request[field] === undefined) say(field, 'field_required')
-  if (request.authentication_indicator === '03' && request.installment === undefined)
-    say('installment', 'field_required')
+  for (const field of lackingIn(request)) say(field, 'field_required')
+  for (const [field, { holds, reason }] of Object.entries(PRIOR)) {
+    const value = request[field as keyof typeof PRIOR]
+    if (isGiven(value) && !holds(String(value))) say(field, reason)
+  }
 })
 export type LookupRequest = z.infer<typeof LookupRequest>
 

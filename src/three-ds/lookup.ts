@@ -6,11 +6,12 @@ import { isRefusal } from '../errors.ts'
 import { parse } from '../job/refusal.ts'
 import { Secret } from '../secret.ts'
 import { holdsPan } from '../token/pan.ts'
+import { lackingIn } from './areq/admission.ts'
 import { areqOf, WINDOW_SIZE } from './areq/areq.ts'
 import { type Contract, mayUse } from './contract.ts'
 import { JWT_MS } from './jwt.ts'
 import { canonicalText, LookupRequest } from './lookup-request.ts'
-import { networkOf } from './outcome.ts'
+import { type Network, networkOf } from './outcome.ts'
 import type { CardSource, FoundCard, Ports } from './ports.ts'
 import { isProblem, type Problem, problem, problemOf } from './problem.ts'
 import { type Authentication, type Caller, type ShownLookup, shownBrand, shownLookup } from './record.ts'
@@ -45,9 +46,11 @@ export async function lookup(
   if (known && known.state !== 'OPEN') return { answer: shownLookup(known), record: known, ended: false }
   const card = await ports.findCard(caller, contract.entityId, sourceOf(request))
   if (isProblem(card)) return card
+  const network = admit(request, card)
+  if (isProblem(network)) return network
   const record = known
     ? await takeUp(ports, known)
-    : await begin({ ports, caller, request, contract, card, digest, idempotencyKey })
+    : await begin({ ports, caller, request, contract, card, network, digest, idempotencyKey })
   if (isProblem(record)) return record
   return ask(ports, { record, request, contract, card })
 }
@@ -66,12 +69,27 @@ function sourceOf(request: LookupRequest): CardSource {
   return { kind: 'token', token: reuse_token ?? '', field: 'body.reuse_token' }
 }
 
+/** EMV takes 13 to 19 digits; a few Maestro cards have 12. */
+const ACCOUNT_DIGITS_MIN = 13
+
+/** The network whose directory server takes this lookup with this card. */
+function admit(request: LookupRequest, card: FoundCard): Network | Problem {
+  const network = networkOf(card.detected)
+  if (network === undefined) return problem(302)
+  if (card.pan.reveal().length < ACCOUNT_DIGITS_MIN)
+    return problem(301, { field: sourceOf(request).field, reason: 'three_ds_pan_length' })
+  const lacking = lackingIn(request, network)
+  if (lacking.length === 0) return network
+  return problem(101, ...lacking.map(field => ({ field: `body.${field}`, reason: 'field_required' as const })))
+}
+
 interface Beginning {
   ports: Ports
   caller: Caller
   request: LookupRequest
   contract: Contract
   card: FoundCard
+  network: Network
   digest: Buffer
   idempotencyKey: string | undefined
 }
@@ -83,11 +101,10 @@ async function begin({
   request,
   contract,
   card,
+  network,
   digest,
   idempotencyKey,
 }: Beginning): Promise<Authentication | Problem> {
-  const network = networkOf(card.detected)
-  if (network === undefined) return problem(302)
   if (holdsPan(request.merchant_reference, card.pan.reveal()))
     return problem(101, { field: 'body.merchant_reference', reason: 'reference_pan' })
   if (holdsPan(idempotencyKey ?? '', card.pan.reveal()))
@@ -110,6 +127,7 @@ async function begin({
     amount: request.amount,
     currencyCode: request.currency_code,
     messageCategory: request.message_category,
+    challengeIndicator: request.challenge_indicator ?? null,
     network,
     state: 'OPEN',
     findings: { order_id: request.merchant_reference, card_brand: shownBrand(card.cardBrand, network) },
@@ -146,6 +164,9 @@ async function takeUp(ports: Ports, known: Authentication): Promise<Authenticati
   return (await ports.authentications.save(taken)) ? taken : problem(503)
 }
 
+/** Of the 3RI indicators: the next payment of a series. */
+const RECURRING = '01'
+
 interface Asked {
   record: Authentication
   request: LookupRequest
@@ -156,7 +177,15 @@ interface Asked {
 async function ask(ports: Ports, { record, request, contract, card }: Asked): Promise<LookedUp | Problem> {
   const { transactionId } = record
   const server = { ...ports.server, url: `${ports.server.url}/${resultKeyOf(ports, transactionId)}` }
-  const areq = areqOf({ transactionId, request, contract, card, server, now: record.createdAt })
+  const areq = areqOf({
+    transactionId,
+    request,
+    contract,
+    card,
+    network: record.network,
+    server,
+    now: record.createdAt,
+  })
   const answer = await ports.directory(contract).authenticate(areq)
   if (answer.kind === 'unreachable' || answer.kind === 'unknown') {
     // Free for a repeat at once. Where this isn't saved, the repeat waits for askedUntil.
@@ -169,9 +198,11 @@ async function ask(ports: Ports, { record, request, contract, card }: Asked): Pr
     return problem(answer.kind === 'unknown' ? 502 : 501)
   }
   const windowSize = request.acs_window_size ?? WINDOW_SIZE
+  const isRecurring = request.device_channel === '3RI' && request.three_ri_indicator === RECURRING
   const settled = await write(ports, record, current => {
     const now = ports.clock()
-    if (answer.kind === 'answered') return settleAnswer(current, answer.ares, { now, windowSize, pan: card.pan })
+    if (answer.kind === 'answered')
+      return settleAnswer(current, answer.ares, { now, windowSize, pan: card.pan, isRecurring })
     if (answer.kind === 'refused') return settleFailure(current, { error: 512, erro: answer.erro }, now)
     return settleFailure(current, { error: 511 }, now)
   })

@@ -10,9 +10,15 @@ export const VERSIONS = ['2.1.0', '2.2.0', '2.3.1'] as const
 const id = () => z.guid().toLowerCase()
 const version = () => z.enum(VERSIONS)
 const printable = (most: number) => z.string().min(1).max(most).refine(isPrintable)
-// Only recorded: another edition's word is no reason to lose the outcome.
-const cancel = () => z.enum(['01', '03', '04', '05', '06', '07', '08']).optional().catch(undefined)
-const kind = () => z.enum(['01', '02', '03']).optional().catch(undefined)
+// What follows is only recorded and passed on. Nothing of it is a reason to lose the outcome: a form that can't be kept
+// counts as absent.
+const recorded = <T extends z.ZodType>(form: T) => form.optional().catch(undefined)
+/** A code of the network's or of another edition, kept as sent. Ten characters hold no card number. */
+const word = () => recorded(printable(10))
+export const eci = () => recorded(z.string().length(2).refine(isPrintable))
+/** CAVV, AAV, AEVV: whatever its length and alphabet. 2.3.1 has the longest. */
+export const authenticationValue = () => recorded(z.string().min(1).max(4_000))
+const rendering = () => recorded(z.object({ acsInterface: printable(2), acsUiTemplate: printable(2) }))
 
 /** I (2.2, 2.3) and D are read and mapped; S is none of ours. */
 export const ARes = z.object({
@@ -22,22 +28,14 @@ export const ARes = z.object({
   dsTransID: id(),
   acsTransID: id(),
   transStatus: z.enum(['Y', 'A', 'N', 'U', 'R', 'C', 'D', 'I']),
-  transStatusReason: z
-    .string()
-    .regex(/^\d\d$/)
-    .optional(),
-  authenticationValue: z.string().max(64).optional(),
-  acsURL: z
-    .url({ protocol: /^https?$/ })
-    .max(2048)
-    .optional(),
-  acsRenderingType: z
-    .object({ acsInterface: z.string().regex(/^\d\d$/), acsUiTemplate: z.string().regex(/^\d\d$/) })
-    .optional(),
-  acsChallengeMandated: z.enum(['Y', 'N']).optional(),
-  authenticationType: kind(),
-  // A text for the cardholder; one that can't be shown safely is no reason to lose the outcome.
-  cardholderInfo: printable(128).optional().catch(undefined),
+  transStatusReason: word(),
+  eci: eci(),
+  authenticationValue: authenticationValue(),
+  // Only a challenge needs it; one without it can't be used.
+  acsURL: recorded(z.url({ protocol: /^https?$/ }).max(2048)),
+  acsRenderingType: rendering(),
+  authenticationType: word(),
+  cardholderInfo: recorded(printable(128)),
 })
 export type ARes = z.infer<typeof ARes>
 
@@ -58,16 +56,11 @@ export const RReq = z.object({
   dsTransID: id(),
   acsTransID: id(),
   transStatus: z.enum(['Y', 'A', 'N', 'U', 'R']),
-  transStatusReason: z
-    .string()
-    .regex(/^\d\d$/)
-    .optional(),
-  authenticationValue: z.string().max(64).optional(),
-  authenticationType: kind(),
-  challengeCancel: cancel(),
-  acsRenderingType: z
-    .object({ acsInterface: z.string().regex(/^\d\d$/), acsUiTemplate: z.string().regex(/^\d\d$/) })
-    .optional(),
+  transStatusReason: word(),
+  eci: eci(),
+  authenticationValue: authenticationValue(),
+  authenticationType: word(),
+  challengeCancel: word(),
 })
 export type RReq = z.infer<typeof RReq>
 

@@ -1,13 +1,13 @@
-// What a client is told on its results queue when an authentication has ended: the outcome, and by which authentication.
-// The proof isn't in it; who needs it retrieves the record.
+// What a client is told on its results queue when an authentication has ended: the outcome, and who bears
+// a fraud. The authentication value isn't in it; who needs it retrieves the record.
 import { threeDsEventId } from '../job/envelope/ids.ts'
 import type { ResultEvent } from '../job/result.ts'
 import { formatReuseToken } from '../token/token.ts'
-import { type Authentication, shownAuthentication } from './record.ts'
+import { type Authentication, clearAuthentication, liabilityOfRecord } from './record.ts'
 
 /** Of an authentication that has ended: the same on every telling. */
 export function notificationOf(record: Authentication): ResultEvent {
-  const { cavv: _cavv, payload: _payload, ...authentication } = shownAuthentication(record)
+  const liability = liabilityOfRecord(record)
   return {
     v: 1,
     type: 'event',
@@ -21,6 +21,11 @@ export function notificationOf(record: Authentication): ResultEvent {
       ...(record.tokenId === null ? {} : { reuse_token: formatReuseToken(record.tokenId) }),
     },
     occurred_at: new Date(record.updatedAt).toISOString(),
-    data: { amount: record.amount, currency_code: record.currencyCode, authentication },
+    data: {
+      amount: record.amount,
+      currency_code: record.currencyCode,
+      authentication: clearAuthentication(record),
+      ...(liability === undefined ? {} : { liability }),
+    },
   }
 }

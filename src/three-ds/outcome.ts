@@ -1,81 +1,120 @@
-// What an authentication's outcome means for the payment: which ECI goes with it, whether there is a CAVV, who bears the
-// loss. One total table of card network and outcome; how an outcome comes about is transition.ts.
+// What an authentication's outcome means for the payment: its ECI where the directory server named none, and who bears a
+// fraud. The tables are total over card network and outcome; how an outcome comes about is transition.ts.
 import type { Brand } from '../token/brand.ts'
 
 /** EMV transStatus, as far as this service shows it. C is no end: a challenge is under way. */
-export const OUTCOMES = ['Y', 'A', 'N', 'U', 'R', 'C'] as const
+const OUTCOMES = ['Y', 'A', 'N', 'U', 'R', 'C'] as const
 export type Outcome = (typeof OUTCOMES)[number]
 export type FinalOutcome = Exclude<Outcome, 'C'>
 
 /** Who runs the directory server of a card: CB rides on another brand's. */
 export type Network = Exclude<Brand, 'CB'>
 
-export interface Meaning {
-  /** None while the challenge is under way. */
-  eci: string | undefined
-  /** A proof (CAVV, AAV) goes with the outcome. */
-  cavv: boolean
-  /** On which the network's signature was checked. */
-  signature: 'Y' | undefined
-  /** Who bears a fraud: the issuer once liability has shifted. */
-  liability: 'ISSUER' | 'MERCHANT' | undefined
-  /** R: the issuer says that no authorisation may be tried. */
-  advice: 'AUTHORISE' | 'WAIT' | 'NEVER'
-}
+/** 01 a payment, 02 none: a card is added, a cardholder is verified. */
+export type Category = '01' | '02'
 
-const PROVEN = { cavv: true, signature: 'Y', liability: 'ISSUER', advice: 'AUTHORISE' } as const
-const UNPROVEN = { cavv: false, signature: 'Y', liability: 'MERCHANT', advice: 'AUTHORISE' } as const
-const REJECTED = { ...UNPROVEN, advice: 'NEVER' } as const
-const PENDING = {
-  eci: undefined,
-  cavv: false,
-  signature: undefined,
-  liability: undefined,
-  advice: 'WAIT',
-} as const
+/** An outcome, or one of the three that Mastercard names by an ECI of their own. */
+export const ECI_CASES = ['Y', 'A', 'N', 'U', 'R', 'data-only', 'exempt', 'recurring'] as const
+export type EciCase = (typeof ECI_CASES)[number]
 
-const meanings = (full: string, attempt: string, none: string): Record<Outcome, Meaning> => ({
-  Y: { eci: full, ...PROVEN },
-  A: { eci: attempt, ...PROVEN },
-  N: { eci: none, ...UNPROVEN },
-  U: { eci: none, ...UNPROVEN },
-  R: { eci: none, ...REJECTED },
-  C: PENDING,
-})
-const most = meanings('05', '06', '07')
-const mastercard = meanings('02', '01', '00')
+const most = {
+  Y: '05',
+  A: '06',
+  N: '07',
+  U: '07',
+  R: '07',
+  'data-only': '07',
+  exempt: '07',
+  recurring: '05',
+} as const satisfies Record<EciCase, string>
+const payment = {
+  Y: '02',
+  A: '01',
+  N: '00',
+  U: '00',
+  R: '00',
+  'data-only': '04',
+  exempt: '06',
+  recurring: '07',
+} as const satisfies Record<EciCase, string>
+const nonPayment = {
+  Y: 'N2',
+  A: 'N0',
+  N: 'N0',
+  U: 'N0',
+  R: 'N0',
+  'data-only': 'N0',
+  exempt: 'N0',
+  recurring: 'N2',
+} as const satisfies Record<EciCase, string>
+const mostly = { '01': most, '02': most } as const
+const mastercard = { '01': payment, '02': nonPayment } as const
 
-export const MEANINGS = {
-  VISA: most,
-  AMEX: most,
-  JCB: most,
-  DINERS: most,
-  DISCOVER: most,
-  UPI: most,
+/** Only for an answer without an `eci`: the one that the directory server sends always wins. */
+export const ECIS = {
+  VISA: mostly,
+  AMEX: mostly,
+  JCB: mostly,
+  DINERS: mostly,
+  DISCOVER: mostly,
+  UPI: mostly,
   MASTERCARD: mastercard,
   MAESTRO: mastercard,
-} as const satisfies Record<Network, Record<Outcome, Meaning>>
+} as const satisfies Record<Network, Record<Category, Record<EciCase, string>>>
+
+type Pair = `${'Y' | 'A'}/${string}`
+const ISSUER_MOST: readonly Pair[] = ['Y/05', 'A/06']
+const ISSUER_MASTERCARD: readonly Pair[] = ['Y/02', 'Y/07', 'A/01']
+
+/** Outcome and ECI for which the issuer bears a fraud; for any other pair it is the merchant. */
+const ISSUER_PAIRS = {
+  VISA: ISSUER_MOST,
+  AMEX: ISSUER_MOST,
+  JCB: ISSUER_MOST,
+  DINERS: ISSUER_MOST,
+  DISCOVER: ISSUER_MOST,
+  UPI: ISSUER_MOST,
+  MASTERCARD: ISSUER_MASTERCARD,
+  MAESTRO: ISSUER_MASTERCARD,
+} as const satisfies Record<Network, readonly Pair[]>
+
+/** ECIs of an authentication that was for no payment: nobody bears the fraud of a payment that there isn't. */
+const NO_PAYMENT: ReadonlySet<string> = new Set(['N2', 'N0'])
+
+export interface LiabilityFacts {
+  network: Network
+  outcome: Outcome
+  eci: string | undefined
+  /** An authentication value came with the outcome. */
+  hasValue: boolean
+  /** Held as Cartes Bancaires. */
+  isCb: boolean
+  /** The merchant asked for no challenge (challenge indicator 02). */
+  askedForNone: boolean
+  /** There was a challenge. */
+  challenged: boolean
+}
+
+/** Undefined while nothing is decided, and for an authentication that was for no payment. */
+export function liabilityOf(facts: LiabilityFacts): 'ISSUER' | 'MERCHANT' | undefined {
+  const { network, outcome, eci } = facts
+  if (outcome === 'C' || (eci !== undefined && NO_PAYMENT.has(eci))) return undefined
+  if (facts.isCb && facts.askedForNone && !facts.challenged) return 'MERCHANT'
+  const isIssuers = ISSUER_PAIRS[network].some(pair => pair === `${outcome}/${eci}`)
+  // Without its value nobody can prove the authentication later.
+  return isIssuers && facts.hasValue ? 'ISSUER' : 'MERCHANT'
+}
 
 /** CB has no ranges of its own: it follows the brand that the number belongs to. Undefined: no network is known. */
 export function networkOf(detected: Brand | undefined): Network | undefined {
   return detected === 'CB' ? undefined : detected
 }
 
-/** What kind of value the CAVV is, as authorisations name it: 3 is Mastercard's, 2 is everybody else's. */
+export function isMastercards(network: Network): boolean {
+  return network === 'MASTERCARD' || network === 'MAESTRO'
+}
+
+/** What kind of value the authentication value is, as authorisations name it: 3 is Mastercard's, 2 everybody else's. */
 export function cavvAlgorithm(network: Network): '2' | '3' {
-  return network === 'MASTERCARD' || network === 'MAESTRO' ? '3' : '2'
-}
-
-const BASE64_20 = /^[A-Za-z0-9+/]{27}=$/
-const BASE64_24 = /^[A-Za-z0-9+/]{32}$/
-const HEX = /^([0-9a-fA-F]{40}|[0-9a-fA-F]{48})$/
-
-/** 20 bytes as base64 or hex; 24 where a network adds four of its own. */
-export function isCavv(text: string): boolean {
-  return BASE64_20.test(text) || BASE64_24.test(text) || HEX.test(text)
-}
-
-/** Liability shifts only where all three say so. */
-export function shiftsLiability(facts: { enrolled?: string; signature?: string; outcome?: string }): boolean {
-  return facts.enrolled === 'Y' && facts.signature === 'Y' && (facts.outcome === 'Y' || facts.outcome === 'A')
+  return isMastercards(network) ? '3' : '2'
 }

@@ -2,7 +2,8 @@
 // clock. Whoever wires them (producers/gateway) hands them in; tests hand in what they like.
 import type { Secret } from '../secret.ts'
 import type { Brand } from '../token/brand.ts'
-import type { AReq, PlainCard, ServerIdentity } from './areq/areq.ts'
+import type { AReq } from './areq/areq.ts'
+import type { PlainCard, ServerIdentity } from './areq/members.ts'
 import type { Contract } from './contract.ts'
 import type { ARes, Erro } from './messages.ts'
 import type { Problem } from './problem.ts'

@@ -1,6 +1,6 @@
 // Every way in which this service says no: a three-digit error number of its own (not the HTTP status), the status that
 // goes with it, and a text. The same numbers stand in `error_no` of records. Texts never quote a value.
-import { REASONS, type Reason, type Refusal } from '../errors.ts'
+import { meaningOf, type Refusal } from '../errors.ts'
 
 /** No error, where `error_no` is always given. */
 export const NO_ERROR = '0'
@@ -47,7 +47,7 @@ export type ErrorNo = keyof typeof ERRORS
 /** The service says no. */
 export interface Problem {
   problem: ErrorNo
-  details: { field: string; reason: Reason }[]
+  details: { field: string; reason: string }[]
 }
 
 export function problem(no: ErrorNo, ...details: Problem['details']): Problem {
@@ -67,13 +67,13 @@ export function problemOf(no: ErrorNo, refusal: Refusal): Problem {
 export interface ProblemBody {
   code: string
   message: string
-  details: Record<string, { message: string; code: Reason }>
+  details: Record<string, { message: string; code: string }>
   timestamp: number
 }
 
 /** The service's own error body: it has no `reversal_status`. `timestamp`: ms since the epoch. */
 export function bodyOf({ problem: no, details }: Problem, timestamp: number): { status: number; body: ProblemBody } {
   const { status, text } = ERRORS[no]
-  const shown = details.map(({ field, reason }) => [field, { message: REASONS[reason].text, code: reason }] as const)
+  const shown = details.map(({ field, reason }) => [field, { message: meaningOf(reason).text, code: reason }] as const)
   return { status, body: { code: String(no), message: text, details: Object.fromEntries(shown), timestamp } }
 }

@@ -3,7 +3,7 @@
 import type { Secret } from '../secret.ts'
 import type { Brand } from '../token/brand.ts'
 import { formatReuseToken } from '../token/token.ts'
-import { cavvAlgorithm, type Network } from './outcome.ts'
+import { type Category, cavvAlgorithm, liabilityOf, type Network } from './outcome.ts'
 import { NO_ERROR } from './problem.ts'
 import type { State } from './transition.ts'
 
@@ -42,7 +42,7 @@ export type Finding = (typeof FINDINGS)[number]
 export type Findings = { [name in Finding]?: string }
 
 export interface Secrets {
-  /** Proof of the outcome: with Y and A only. */
+  /** The authentication value, as it came: with any outcome that has ended. */
   cavv?: string
   /** The CReq for the browser: while the challenge is under way only. */
   payload?: string
@@ -67,8 +67,9 @@ export interface Authentication {
   /** Minor units. */
   amount: number
   currencyCode: string
-  /** 01 a payment, 02 none. */
-  messageCategory: '01' | '02'
+  messageCategory: Category
+  /** What the merchant wished for (EMV's challenge indicator); null where nothing, or where it wasn't kept yet. */
+  challengeIndicator: string | null
   network: Network
   state: State
   findings: Findings
@@ -84,15 +85,51 @@ export interface Authentication {
 }
 
 /** `authentication` of a record. */
-export function shownAuthentication({ state, findings, secrets }: Authentication): Record<string, string> {
+export function shownAuthentication(record: Authentication): Record<string, string> {
+  const { state, findings, secrets, network } = record
   const { cavv, payload } = secrets.reveal()
   const shown: Record<string, string | undefined> = {
     ...findings,
     pares_status: state === 'OPEN' ? undefined : state,
     cavv,
+    ...(cavv === undefined
+      ? {}
+      : { cavv_algorithm: cavvAlgorithm(network), authorization_payload: authorizationPayload(record) }),
     payload,
   }
   return Object.fromEntries(Object.entries(shown).filter((entry): entry is [string, string] => entry[1] !== undefined))
+}
+
+/** What an authorisation needs, in one text: base64 of JSON. */
+function authorizationPayload({ findings, secrets }: Authentication): string {
+  const { eci_flag, ds_transaction_id, threeds_version } = findings
+  const members = { eci_flag, cavv: secrets.reveal().cavv, ds_transaction_id, threeds_version }
+  return Buffer.from(JSON.stringify(members)).toString('base64')
+}
+
+/** Fields of `authentication` that only who asked for it is shown. */
+const SECRET_FIELDS: ReadonlySet<string> = new Set(['cavv', 'authorization_payload', 'payload'])
+
+/** `authentication` without what proves an outcome or leads to a challenge. */
+export function clearAuthentication(record: Authentication): Record<string, string> {
+  return Object.fromEntries(Object.entries(shownAuthentication(record)).filter(([name]) => !SECRET_FIELDS.has(name)))
+}
+
+const NO_CHALLENGE = '02'
+
+/** Who bears a fraud of the payment; undefined while nothing is decided, and where there is no payment. */
+export function liabilityOfRecord(record: Authentication): 'ISSUER' | 'MERCHANT' | undefined {
+  const { state, network, findings, secrets, challengeIndicator } = record
+  if (state === 'OPEN') return undefined
+  return liabilityOf({
+    network,
+    outcome: state,
+    eci: findings.eci_flag,
+    hasValue: secrets.reveal().cavv !== undefined,
+    isCb: findings.card_brand === 'CB',
+    askedForNone: challengeIndicator === NO_CHALLENGE,
+    challenged: findings.challenge_required === 'Y',
+  })
 }
 
 export interface ShownRecord {
@@ -135,7 +172,6 @@ export function shownLookup(record: Authentication): ShownLookup {
   return {
     error_no: NO_ERROR,
     ...shown,
-    ...(shown['cavv'] ? { cavv_algorithm: cavvAlgorithm(record.network) } : {}),
     authentication_id: record.authenticationId,
     transaction_id: record.transactionId,
     ...(record.tokenId === null ? {} : { token: formatReuseToken(record.tokenId) }),

@@ -7,7 +7,7 @@ import type { Ports } from './ports.ts'
 import { type Problem, problem } from './problem.ts'
 import type { Authentication } from './record.ts'
 import { isResultKey } from './result-key.ts'
-import { provesEnough, type Result, settleResult } from './settle.ts'
+import { type Result, settleResult } from './settle.ts'
 import { isFinal } from './transition.ts'
 import { upToDate, write } from './write.ts'
 
@@ -36,8 +36,6 @@ export async function receiveResult(ports: Ports, body: unknown, key: string): P
   const isOurs =
     found?.findings.acs_transaction_id === rreq.acsTransID && found.findings.ds_transaction_id === rreq.dsTransID
   if (!found || !isOurs || !isResultKey(ports, id, key)) return { message: erro('301', 'RReq', id), ended: false }
-  if (!provesEnough(found, rreq.transStatus, rreq.authenticationValue))
-    return { message: erro('203', 'RReq', id), record: found, ended: false }
   const current = await upToDate(ports, found)
   const { record, moved, unmoved } = await write(ports, current.record, stored =>
     settleResult(stored, resultOf(rreq), ports.clock()),
@@ -52,6 +50,7 @@ export async function receiveResult(ports: Ports, body: unknown, key: string): P
 function resultOf(rreq: RReq): Result {
   return {
     outcome: rreq.transStatus,
+    eci: rreq.eci,
     cavv: rreq.authenticationValue,
     statusReason: rreq.transStatusReason,
     challengeCancel: rreq.challengeCancel,

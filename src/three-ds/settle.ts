@@ -2,8 +2,8 @@
 // nothing changes. Pure; who writes it down, and what is answered, are lookup.ts, result.ts and validate.ts.
 import { Secret } from '../secret.ts'
 import { holdsPan } from '../token/pan.ts'
-import { type ARes, creqText, type Erro, type RReq } from './messages.ts'
-import { type FinalOutcome, isCavv, MEANINGS } from './outcome.ts'
+import { type ARes, creqText, type Erro } from './messages.ts'
+import { ECIS, type EciCase, type FinalOutcome, type Outcome } from './outcome.ts'
 import { ERRORS, NO_ERROR } from './problem.ts'
 import type { Authentication, Findings, Secrets } from './record.ts'
 import { type Event, follow, type State, type Unmoved } from './transition.ts'
@@ -17,6 +17,10 @@ export type Settled = { record: Authentication; unmoved?: undefined } | { record
 
 interface Change {
   findings: Findings
+  /** As the directory server sent it: it wins over the table. */
+  eci?: string | undefined
+  /** What the table is asked for otherwise. */
+  eciCase: EciCase | 'C'
   secrets?: Secrets
   pendingUntil?: number
 }
@@ -24,8 +28,9 @@ interface Change {
 function settle(record: Authentication, event: Event, now: number, change: (next: State) => Change): Settled {
   const verdict = follow(record.state, event)
   if (verdict.next === undefined) return { unmoved: verdict.unmoved }
-  const { findings, secrets = {}, pendingUntil = record.pendingUntil } = change(verdict.next)
-  const eci = verdict.next === 'OPEN' ? undefined : MEANINGS[record.network][verdict.next].eci
+  const { findings, secrets = {}, pendingUntil = record.pendingUntil, ...sent } = change(verdict.next)
+  const eci =
+    sent.eciCase === 'C' ? undefined : (sent.eci ?? ECIS[record.network][record.messageCategory][sent.eciCase])
   return {
     record: {
       ...record,
@@ -40,58 +45,66 @@ function settle(record: Authentication, event: Event, now: number, change: (next
   }
 }
 
-/** I (no challenge was wanted, and none was made) proves nothing: it ends as U does. D is only for those who ask for it. */
+/** I (for information: no challenge was wanted) is shown as U. D is only for those who ask for it. */
 const ANSWERS = { Y: 'Y', A: 'A', N: 'N', U: 'U', R: 'R', C: 'C', I: 'U' } as const
 
+interface AnswerFacts {
+  now: number
+  windowSize: string
+  pan: Secret
+  /** The merchant's next payment of a series (3RI indicator 01). */
+  isRecurring?: boolean
+}
+
 /** The directory server's answer. One that can't be used ends the authentication as U with error 511. */
-export function settleAnswer(
-  record: Authentication,
-  ares: ARes,
-  { now, windowSize, pan }: { now: number; windowSize: string; pan: Secret },
-): Settled {
-  if (!isUsable(record, ares, pan)) return settleFailure(record, { error: 511 }, now)
+export function settleAnswer(record: Authentication, ares: ARes, facts: AnswerFacts): Settled {
+  if (!isUsable(record, ares, facts.pan)) return settleFailure(record, { error: 511 }, facts.now)
   const outcome = ANSWERS[ares.transStatus as keyof typeof ANSWERS]
-  return settle(record, `answer-${outcome}`, now, () => ({
-    findings: {
-      threeds_version: ares.messageVersion,
-      enrolled: 'Y',
-      ds_transaction_id: ares.dsTransID,
-      acs_transaction_id: ares.acsTransID,
-      challenge_required: outcome === 'C' ? 'Y' : 'N',
-      error_no: NO_ERROR,
-      ...(outcome === 'C' ? {} : { signature_verification: 'Y' }),
-      ...given('acs_url', ares.acsURL),
-      ...given('status_reason', ares.transStatusReason),
-      ...given('authentication_type', ares.authenticationType),
-      ...given('cardholder_info', ares.cardholderInfo),
-      ...given('acs_rendering_type', rendering(ares.acsRenderingType)),
-    },
+  return settle(record, `answer-${outcome}`, facts.now, () => ({
+    findings: findingsOf(ares, outcome),
+    eci: ares.eci,
     ...(outcome === 'C'
-      ? { secrets: { payload: challengeOf(record, ares, windowSize) }, pendingUntil: now + CHALLENGE_MS }
-      : { secrets: proofOf(record, outcome, ares.authenticationValue) }),
+      ? {
+          eciCase: outcome,
+          secrets: { payload: challengeOf(record, ares, facts.windowSize) },
+          pendingUntil: facts.now + CHALLENGE_MS,
+        }
+      : { eciCase: eciCaseOf(ares, outcome, facts), secrets: given('cavv', ares.authenticationValue) }),
   }))
 }
 
+function findingsOf(ares: ARes, outcome: Outcome): Findings {
+  return {
+    threeds_version: ares.messageVersion,
+    enrolled: 'Y',
+    ds_transaction_id: ares.dsTransID,
+    acs_transaction_id: ares.acsTransID,
+    challenge_required: outcome === 'C' ? 'Y' : 'N',
+    error_no: NO_ERROR,
+    ...(outcome === 'C' ? {} : { signature_verification: 'Y' }),
+    ...given('acs_url', ares.acsURL),
+    ...given('status_reason', ares.transStatusReason),
+    ...given('authentication_type', ares.authenticationType),
+    ...given('cardholder_info', ares.cardholderInfo),
+    ...given('acs_rendering_type', renderingOf(ares)),
+  }
+}
+
+/** Reason 80 with U: Mastercard took the data, and made no authentication of it. */
+const DATA_ONLY = '80'
+
+function eciCaseOf(ares: ARes, outcome: FinalOutcome, { isRecurring }: AnswerFacts): EciCase {
+  if (ares.transStatus === 'I') return 'exempt'
+  if (outcome === 'U' && ares.transStatusReason === DATA_ONLY) return 'data-only'
+  return outcome === 'Y' && isRecurring ? 'recurring' : outcome
+}
+
+/** Neither the presence nor the form of an authentication value is asked for: the outcome is what was sent. */
 function isUsable(record: Authentication, ares: ARes, pan: Secret): boolean {
   if (ares.threeDSServerTransID !== record.transactionId || ares.transStatus === 'D') return false
   // Nobody has a reason to send the number back, and it would be kept in clear.
   if ([ares.cardholderInfo, ares.acsURL].some(text => text !== undefined && holdsPan(text, pan.reveal()))) return false
-  if (ares.transStatus === 'C') return ares.acsURL !== undefined
-  return provesEnough(record, ares.transStatus, ares.authenticationValue)
-}
-
-/** Y and A of a payment come with a CAVV of its form; without a payment it may be absent. */
-export function provesEnough(
-  record: Pick<Authentication, 'network' | 'messageCategory'>,
-  outcome: ARes['transStatus'],
-  cavv: string | undefined,
-): boolean {
-  if (outcome === 'D' || outcome === 'I' || !MEANINGS[record.network][outcome].cavv) return true
-  return cavv === undefined ? record.messageCategory === '02' : isCavv(cavv)
-}
-
-function proofOf(record: Authentication, outcome: FinalOutcome, cavv: string | undefined): Secrets {
-  return cavv !== undefined && MEANINGS[record.network][outcome].cavv ? { cavv } : {}
+  return ares.transStatus !== 'C' || ares.acsURL !== undefined
 }
 
 function challengeOf(record: Authentication, ares: ARes, challengeWindowSize: string): string {
@@ -99,7 +112,7 @@ function challengeOf(record: Authentication, ares: ARes, challengeWindowSize: st
   return creqText({ messageVersion, threeDSServerTransID: record.transactionId, acsTransID, challengeWindowSize })
 }
 
-function rendering(type: RReq['acsRenderingType']): string | undefined {
+function renderingOf({ acsRenderingType: type }: ARes): string | undefined {
   return type && `${type.acsInterface}${type.acsUiTemplate}`
 }
 
@@ -114,6 +127,7 @@ export function settleFailure(
   now: number,
 ): Settled {
   return settle(record, 'failed', now, () => ({
+    eciCase: 'U',
     findings: {
       // 305 is said of numbers that no issuer has enrolled.
       enrolled: erro?.errorCode === '305' ? 'N' : 'U',
@@ -127,6 +141,7 @@ export function settleFailure(
 /** The end of a challenge, from whomever we learn it. */
 export interface Result {
   outcome: FinalOutcome
+  eci?: string | undefined
   cavv?: string | undefined
   statusReason?: string | undefined
   challengeCancel?: string | undefined
@@ -134,9 +149,11 @@ export interface Result {
   xid?: string | undefined
 }
 
-/** The caller has seen to it that the result `provesEnough`. */
+/** Y, N, U, A or R, as it was sent. */
 export function settleResult(record: Authentication, result: Result, now: number): Settled {
   return settle(record, `result-${result.outcome}`, now, () => ({
+    eci: result.eci,
+    eciCase: result.outcome,
     findings: {
       signature_verification: 'Y',
       ...given('status_reason', result.statusReason),
@@ -144,7 +161,7 @@ export function settleResult(record: Authentication, result: Result, now: number
       ...given('authentication_type', result.authenticationType),
       ...given('xid', result.xid),
     },
-    secrets: proofOf(record, result.outcome, result.cavv),
+    secrets: given('cavv', result.cavv),
   }))
 }
 
@@ -153,6 +170,7 @@ export function settleExpiry(record: Authentication, now: number): Settled {
   if (now < record.pendingUntil) return { unmoved: 'early' }
   const error = record.state === 'C' ? 513 : 502
   return settle(record, 'expired', now, () => ({
+    eciCase: 'U',
     findings: {
       error_no: String(error),
       error_desc: ERRORS[error].text,
@@ -183,6 +201,6 @@ const REASON_TEXTS: Readonly<Record<string, string>> = {
 }
 
 /** EMV's own names: a foreign text may hold anything. */
-export function reasonText(errorCode: string): string {
+function reasonText(errorCode: string): string {
   return REASON_TEXTS[errorCode] ?? 'Unknown error code'
 }

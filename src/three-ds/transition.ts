@@ -53,7 +53,7 @@ const final = (end: FinalOutcome): Record<Event, Cell> => ({
   [`result-${end}`]: 'same',
 })
 
-export const TRANSITIONS = {
+const TRANSITIONS = {
   OPEN: {
     'answer-Y': 'Y',
     'answer-A': 'A',

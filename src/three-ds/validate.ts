@@ -6,11 +6,11 @@ import { parse } from '../job/refusal.ts'
 import { type Contract, mayUse } from './contract.ts'
 import { type ActionCode, actionOf, errorText, JWT_MS } from './jwt.ts'
 import { JwtValidateRequest } from './lookup-request.ts'
-import { cavvAlgorithm, isCavv } from './outcome.ts'
+import { authenticationValue, eci } from './messages.ts'
 import type { IssuedJwt, Ports } from './ports.ts'
 import { isProblem, NO_ERROR, type Problem, problem, problemOf } from './problem.ts'
 import { type Authentication, type Caller, shownAuthentication } from './record.ts'
-import { provesEnough, settleResult } from './settle.ts'
+import { settleResult } from './settle.ts'
 import { upToDate } from './write.ts'
 
 /** Of the network's JWT, what is used here. */
@@ -18,9 +18,10 @@ const Payload = z.object({
   Payment: z.object({
     ProcessorTransactionId: z.guid().toLowerCase(),
     ExtendedData: z.object({
-      // What a challenge can come to; an attempt is none.
-      PAResStatus: z.enum(['Y', 'N', 'U', 'R']),
-      CAVV: z.string().refine(isCavv).optional(),
+      PAResStatus: z.enum(['Y', 'A', 'N', 'U', 'R']),
+      // As in the messages of directory servers, neither decides anything.
+      CAVV: authenticationValue(),
+      ECIFlag: eci(),
       XID: z
         .string()
         .regex(/^[A-Za-z0-9+/=_-]{1,64}$/)
@@ -82,8 +83,6 @@ async function believe(
   const payload = Payload.safeParse(verified.claims['Payload'])
   if (!payload.success) return problem(401)
   if (payload.data.Payment.ProcessorTransactionId !== record.transactionId) return problem(407)
-  const { PAResStatus, CAVV } = payload.data.Payment.ExtendedData
-  if (!provesEnough(record, PAResStatus, CAVV)) return problem(401)
   return { jti: verified.aud, payload: payload.data }
 }
 
@@ -106,12 +105,12 @@ const WRITES_MAX = 5
 
 /** The JWT is used up and the record written in one, so that of two at once one finds it used. */
 async function apply(ports: Ports, found: Authentication, { jti, payload }: Believed): Promise<Validated | Problem> {
-  const { PAResStatus: outcome, CAVV: cavv, XID: xid } = payload.Payment.ExtendedData
+  const { PAResStatus: outcome, CAVV: cavv, ECIFlag: sentEci, XID: xid } = payload.Payment.ExtendedData
   let current: Authentication | undefined = found
   for (let attempt = 0; attempt < WRITES_MAX && current; attempt++) {
     const { record, ended } = await upToDate(ports, current)
     const now = ports.clock()
-    const settled = settleResult(record, { outcome, cavv, xid }, now)
+    const settled = settleResult(record, { outcome, eci: sentEci, cavv, xid }, now)
     if (settled.unmoved === 'early') return problem(409)
     if (settled.unmoved === 'late') return problem(408)
     const saved = await ports.authentications.saveWithJwt(settled.record, jti, now)
@@ -126,6 +125,8 @@ async function apply(ports: Ports, found: Authentication, { jti, payload }: Beli
 
 const RESULT_FIELDS = [
   'cavv',
+  'cavv_algorithm',
+  'authorization_payload',
   'eci_flag',
   'enrolled',
   'pares_status',
@@ -148,18 +149,6 @@ function answerOf(record: Authentication): Validated['answer'] {
     action_code: actionOf(record),
     error_no: error,
     error_desc: errorText(error),
-    validation_result: {
-      ...result,
-      ...(shown['cavv']
-        ? { cavv_algorithm: cavvAlgorithm(record.network), authorization_payload: authorizationPayload(record) }
-        : {}),
-    },
+    validation_result: result,
   }
-}
-
-/** What an authorisation needs, in one text: base64 of JSON. */
-function authorizationPayload(record: Authentication): string {
-  const { eci_flag, ds_transaction_id, threeds_version } = record.findings
-  const members = { eci_flag, cavv: record.secrets.reveal().cavv, ds_transaction_id, threeds_version }
-  return Buffer.from(JSON.stringify(members)).toString('base64')
 }

@@ -83,6 +83,6 @@ describe('simulate three-ds', () => {
 
   it('knows only cards that are card numbers', () => {
     for (const pan of CARDS.keys()) expect(panFault(pan), pan).toBeUndefined()
-    expect(scriptOf('4111111111111111')).toEqual({ kind: 'answer', status: 'Y' })
+    expect(scriptOf('4111111111111111', 'Ada Tester')).toEqual({ kind: 'answer', status: 'Y' })
   })
 })

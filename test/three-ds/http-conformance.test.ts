@@ -33,7 +33,9 @@ describe.each(OPERATIONS)('%s %s', (method, path, body) => {
       const answer = await call({ authorization, ...(body ? { body: '{' } : {}) })
       expect(answer).toMatchObject({ status: 401, body: { code: '201', details: {}, timestamp: expect.any(Number) } })
       expect(Object.keys(answer.body).sort()).toEqual(['code', 'details', 'message', 'timestamp'])
-      expect(answer.headers.get('www-authenticate')).toContain('Basic')
+      const challenges = answer.headers.get('www-authenticate') ?? ''
+      expect(challenges).toContain('Basic')
+      expect(challenges.includes('error="invalid_token"')).toBe(authorization?.startsWith('Bearer') ?? false)
     }
   })
 
@@ -140,6 +142,10 @@ describe('the face of the service', () => {
     expect(Object.keys(paths['/oidc/3ds-service/v2/lookup']?.['post']?.responses ?? {})).toContain('504')
     expect((await fetch(`${bundle.url}/readyz`)).status).toBe(200)
     expect((await fetch(`${bundle.url}/docs/`)).status).toBe(200)
+    for (const path of ['/', '/oidc', '/oidc/3ds-service'])
+      expect((await bundle.call('GET', path, { authorization: null })).body).toEqual({
+        ...{ documentation: '/docs', openapi: '/openapi.json' },
+      })
   })
 })
 

@@ -155,6 +155,12 @@ describe('the card of a lookup', () => {
     })
     const keyed = await bundle.lookup(CARD.Y, {}, { headers: { 'idempotency-key': `x-${CARD.Y}` } })
     expect(keyed.body).toMatchObject({ code: '101', details: { 'params.idempotency-key': { code: 'jti_pan' } } })
+    // Whichever card it is of.
+    const other = await bundle.lookup(CARD.Y, {}, { headers: { 'x-vfi-api-idempotencykey': '5555555555554444' } })
+    expect(other.body).toMatchObject({
+      code: '101',
+      details: { 'params.x-vfi-api-idempotencykey': { code: 'jti_pan' } },
+    })
   })
 })
 

@@ -21,12 +21,16 @@ const start = (env: Record<string, string> = {}) =>
   })
 
 describe('tokenmill three-ds', () => {
+  it('says in one line that its port is in use, and exits 1', async () => {
+    const child = start({ TOKENMILL_THREE_DS_PORT: new URL(bundle.url).port, TOKENMILL_LOG_LEVEL: 'error' })
+    expect(await child.exit, child.stderr()).toMatchObject({ code: 1 })
+    expect(child.stderr()).toMatch(
+      /^tokenmill: TOKENMILL_THREE_DS_PORT: something listens on .* already; end that process, or set another port\n$/,
+    )
+  }, 30_000)
+
   it('says in one line what is wrong, and exits 78', async () => {
     const wrong = [
-      [
-        { TOKENMILL_THREE_DS_PORT: new URL(bundle.url).port },
-        /^tokenmill: TOKENMILL_THREE_DS_PORT: something listens on .* already\n$/m,
-      ],
       [{ TOKENMILL_KEK_FILE: join(bundle.installation.dataDir, 'nowhere') }, /^tokenmill: .*nowhere/m],
       [{ TOKENMILL_TLS_CERT: '/nowhere', TOKENMILL_TLS_KEY: '/nowhere' }, /^tokenmill: TOKENMILL_TLS_CERT: /m],
     ] as const

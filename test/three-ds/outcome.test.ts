@@ -1,114 +1,102 @@
 import { describe, expect, it } from 'vitest'
 import {
-  isCavv,
-  MEANINGS,
+  ECI_CASES,
+  ECIS,
+  type EciCase,
+  type LiabilityFacts,
+  liabilityOf,
   type Network,
   networkOf,
-  OUTCOMES,
-  type Outcome,
-  shiftsLiability,
 } from '../../src/three-ds/outcome.ts'
-import { provesEnough } from '../../src/three-ds/settle.ts'
 import { detectBrand } from '../../src/token/brand.ts'
-import { makeRecord } from './samples.ts'
 
-// Written down from the facts, cell by cell: brand → ECI of Y, A, N, U, R.
-const ECI: Record<Network, Record<Exclude<Outcome, 'C'>, string>> = {
-  VISA: { Y: '05', A: '06', N: '07', U: '07', R: '07' },
-  AMEX: { Y: '05', A: '06', N: '07', U: '07', R: '07' },
-  JCB: { Y: '05', A: '06', N: '07', U: '07', R: '07' },
-  DINERS: { Y: '05', A: '06', N: '07', U: '07', R: '07' },
-  DISCOVER: { Y: '05', A: '06', N: '07', U: '07', R: '07' },
-  UPI: { Y: '05', A: '06', N: '07', U: '07', R: '07' },
-  MASTERCARD: { Y: '02', A: '01', N: '00', U: '00', R: '00' },
-  MAESTRO: { Y: '02', A: '01', N: '00', U: '00', R: '00' },
+// Written down from the facts, cell by cell: network → ECI of each case, of a payment and without one.
+const MOST = ['05', '06', '07', '07', '07', '07', '07', '05']
+const MASTERCARD = ['02', '01', '00', '00', '00', '04', '06', '07']
+const MASTERCARD_OTHER = ['N2', 'N0', 'N0', 'N0', 'N0', 'N0', 'N0', 'N2']
+const ECI: Record<Network, Record<'01' | '02', string[]>> = {
+  VISA: { '01': MOST, '02': MOST },
+  AMEX: { '01': MOST, '02': MOST },
+  JCB: { '01': MOST, '02': MOST },
+  DINERS: { '01': MOST, '02': MOST },
+  DISCOVER: { '01': MOST, '02': MOST },
+  UPI: { '01': MOST, '02': MOST },
+  MASTERCARD: { '01': MASTERCARD, '02': MASTERCARD_OTHER },
+  MAESTRO: { '01': MASTERCARD, '02': MASTERCARD_OTHER },
 }
-const CELLS = Object.entries(ECI).flatMap(([network, by]) =>
-  Object.entries(by).map(
-    ([outcome, eci]) => ({ network, outcome, eci }) as { network: Network; outcome: 'Y'; eci: string },
-  ),
-)
+const NETWORKS = Object.keys(ECI) as Network[]
 
-describe('the meaning of an outcome', () => {
-  it('is there for every network and outcome', () => {
-    expect(Object.keys(MEANINGS).sort()).toEqual(Object.keys(ECI).sort())
-    for (const meanings of Object.values(MEANINGS)) expect(Object.keys(meanings).sort()).toEqual([...OUTCOMES].sort())
+describe('the ECI where the directory server named none', () => {
+  it('is there for every network, category and case', () => {
+    for (const network of NETWORKS)
+      for (const category of ['01', '02'] as const)
+        expect(
+          ECI_CASES.map((one: EciCase) => ECIS[network][category][one]),
+          `${network} ${category}`,
+        ).toEqual(ECI[network][category])
+    expect(Object.keys(ECIS).sort()).toEqual(NETWORKS.sort())
+  })
+})
+
+const facts = (more: Partial<LiabilityFacts> = {}): LiabilityFacts => ({
+  network: 'VISA',
+  outcome: 'Y',
+  eci: '05',
+  hasValue: true,
+  isCb: false,
+  askedForNone: false,
+  challenged: false,
+  ...more,
+})
+const OUTCOMES = ['Y', 'A', 'N', 'U', 'R'] as const
+const CODES = ['00', '01', '02', '04', '05', '06', '07', '80', undefined]
+
+describe('liability', () => {
+  it.each(NETWORKS)(
+    'with %s is the issuer’s for the pairs of outcome and ECI that its network names alone',
+    network => {
+      const isMastercards = network === 'MASTERCARD' || network === 'MAESTRO'
+      const issuers = isMastercards ? ['Y/02', 'Y/07', 'A/01'] : ['Y/05', 'A/06']
+      for (const outcome of OUTCOMES)
+        for (const eci of CODES)
+          expect(liabilityOf(facts({ network, outcome, eci })), `${outcome}/${eci}`).toBe(
+            issuers.includes(`${outcome}/${eci}`) ? 'ISSUER' : 'MERCHANT',
+          )
+    },
+  )
+
+  it.each(NETWORKS)('with %s is the merchant’s for every pair without a value', network => {
+    for (const outcome of OUTCOMES)
+      for (const eci of CODES) expect(liabilityOf(facts({ network, outcome, eci, hasValue: false }))).toBe('MERCHANT')
   })
 
-  it.each(CELLS)('of $outcome with $network has ECI $eci', ({ network, outcome, eci }) => {
-    expect(MEANINGS[network][outcome].eci).toBe(eci)
+  it('is nobody’s while a challenge is under way, and where the authentication was for no payment', () => {
+    expect(liabilityOf(facts({ outcome: 'C', eci: undefined }))).toBeUndefined()
+    for (const eci of ['N2', 'N0'])
+      for (const outcome of OUTCOMES)
+        expect(liabilityOf(facts({ network: 'MASTERCARD', outcome, eci }))).toBeUndefined()
   })
 
-  it.each(CELLS)('of $outcome with $network has a CAVV and shifts liability only with Y and A', cell => {
-    const isProven = ['Y', 'A'].includes(cell.outcome)
-    const meaning = MEANINGS[cell.network][cell.outcome]
-    expect(meaning.cavv).toBe(isProven)
-    expect(meaning.liability).toBe(isProven ? 'ISSUER' : 'MERCHANT')
-    expect(shiftsLiability({ enrolled: 'Y', signature: 'Y', outcome: cell.outcome })).toBe(isProven)
-    expect(meaning.advice).toBe((cell.outcome as string) === 'R' ? 'NEVER' : 'AUTHORISE')
-  })
-
-  it('of a challenge under way is nothing yet', () => {
-    for (const network of Object.keys(ECI) as Network[])
-      expect(MEANINGS[network].C).toMatchObject({ eci: undefined, cavv: false, liability: undefined, advice: 'WAIT' })
-  })
-
-  it('shifts no liability without enrolment and signature', () => {
-    for (const outcome of ['Y', 'A'])
-      for (const [enrolled, signature] of [
-        ['N', 'Y'],
-        ['U', 'Y'],
-        ['B', 'Y'],
-        ['Y', 'N'],
-      ] as const)
-        expect(shiftsLiability({ enrolled, signature, outcome })).toBe(false)
-    expect(shiftsLiability({ enrolled: 'Y', outcome: 'Y' })).toBe(false)
+  it('with Cartes Bancaires is the merchant’s where he asked for no challenge and there was none', () => {
+    const cb = { isCb: true, askedForNone: true, challenged: false }
+    for (const card of [facts(), facts({ network: 'MASTERCARD', eci: '02' })]) {
+      expect(liabilityOf({ ...card, ...cb })).toBe('MERCHANT')
+      for (const more of [{ isCb: false }, { askedForNone: false }, { challenged: true }])
+        expect(liabilityOf({ ...card, ...cb, ...more })).toBe('ISSUER')
+    }
   })
 })
 
 describe('Cartes Bancaires', () => {
   it.each([
-    ['4000000000003006', 'VISA', '05'],
-    ['5200000000003001', 'MASTERCARD', '02'],
-  ] as const)('follows its co-badge: %s has the ECI of %s', (pan, network, eci) => {
-    const found = networkOf(detectBrand(pan))
-    expect(found).toBe(network)
-    expect(MEANINGS[network].Y.eci).toBe(eci)
+    ['4000000000003006', 'VISA'],
+    ['5200000000003001', 'MASTERCARD'],
+  ] as const)('follows its co-badge: %s is of %s', (pan, network) => {
+    expect(networkOf(detectBrand(pan))).toBe(network)
   })
 
   it('without a co-badge is on no network', () => {
     expect(networkOf(undefined)).toBeUndefined()
     expect(networkOf('CB')).toBeUndefined()
-  })
-})
-
-describe('a CAVV', () => {
-  it('is 20 bytes (or 24) in base64 or hex, and nothing else', () => {
-    for (const bytes of [20, 24]) {
-      expect(isCavv(Buffer.alloc(bytes, 1).toString('base64'))).toBe(true)
-      expect(isCavv(Buffer.alloc(bytes, 1).toString('hex'))).toBe(true)
-    }
-    for (const wrong of [
-      '',
-      'AA==',
-      Buffer.alloc(21).toString('base64'),
-      `${'A'.repeat(27)}\n`,
-      'g'.repeat(40),
-      'a'.repeat(39),
-    ])
-      expect(isCavv(wrong), wrong).toBe(false)
-  })
-
-  it('must come with Y and A of a payment, may come with them otherwise, and is asked of no other outcome', () => {
-    const payment = makeRecord()
-    const other = makeRecord({ messageCategory: '02' })
-    for (const outcome of ['Y', 'A'] as const) {
-      expect(provesEnough(payment, outcome, undefined)).toBe(false)
-      expect(provesEnough(payment, outcome, 'short')).toBe(false)
-      expect(provesEnough(other, outcome, undefined)).toBe(true)
-      expect(provesEnough(other, outcome, 'short')).toBe(false)
-    }
-    for (const outcome of ['N', 'U', 'R', 'C', 'I'] as const)
-      expect(provesEnough(payment, outcome, undefined)).toBe(true)
   })
 })

@@ -33,6 +33,15 @@ const REQUIRED = [
   'threeds_contract_id',
 ]
 
+/** By the HTML standard. */
+const EMAILS = {
+  valid: [
+    ...['a@example.com', 'sales&info@example.com', 'user=x@example.com', 'first/last@example.com'],
+    ...['user@example.xn--p1ai', 'a@b', '.a..b.@example.com', `${'a'.repeat(248)}@b.com`],
+  ],
+  invalid: ['a', 'a@', '@b', 'a b@example.com', 'a@-b', 'ü@example.com', `${'a'.repeat(249)}@b.com`],
+}
+
 describe('a lookup', () => {
   it('with all that is required and one card is taken', () => {
     expect(wrong({})).toEqual({})
@@ -86,7 +95,8 @@ describe('a lookup', () => {
     ['amount', [0, 999_999_999_999], [-1, 1.5, '10', 1e12]],
     ['currency_code', ['EUR', 'JPY', 'XCG'], ['eur', 'XAU', 'FRF', '978']],
     ['billing_country_code', ['GB', 'GBR'], ['UK', 'gb', '826']],
-    ['email', ['a@example.com'], ['a', 'a@']],
+    ['email', EMAILS.valid, EMAILS.invalid],
+    ['delivery_email', EMAILS.valid, EMAILS.invalid],
     ['recurring_end', ['2030-01-31', '20300131'], ['2030-02-30', '310130']],
     ['purchase_date', ['2026-01-02T03:04:05Z', '20260102030405', '2026-01-02'], ['yesterday']],
     ['merchant_reference', ['x'.repeat(50)], ['x'.repeat(51), '', 'a\nb']],
@@ -95,15 +105,50 @@ describe('a lookup', () => {
     for (const value of bad) expect(Object.keys(wrong({ [field]: value })), String(value)).toEqual([field])
   })
 
-  it('of 3RI says why, and a series of payments says until when', () => {
+  it('of 3RI says why', () => {
     expect(wrong({ device_channel: '3RI' })).toEqual({ three_ri_indicator: 'field_required' })
-    expect(wrong({ device_channel: '3RI', three_ri_indicator: '01' })).toEqual({})
-    expect(wrong({ authentication_indicator: '02' })).toEqual({
-      recurring_end: 'field_required',
-      recurring_frequency: 'field_required',
-    })
-    const series = { authentication_indicator: '03', recurring_end: '20300131', recurring_frequency: 30 }
-    expect(wrong(series)).toEqual({ installment: 'field_required' })
+    expect(wrong({ device_channel: '3RI', three_ri_indicator: '11' })).toEqual({})
+  })
+
+  it('of a series says how often, and of instalments how many', () => {
+    const often = { recurring_frequency: 'field_required' }
+    const many = { installment: 'field_required' }
+    const merchant = (three_ri_indicator: string) => ({ device_channel: '3RI', three_ri_indicator })
+    expect(wrong({ authentication_indicator: '02' })).toEqual(often)
+    expect(wrong({ authentication_indicator: '03' })).toEqual({ ...often, ...many })
+    expect(wrong(merchant('01'))).toEqual(often)
+    expect(wrong(merchant('02'))).toEqual({ ...often, ...many })
+    // In 3RI the indicator of a cardholder's request says nothing.
+    expect(wrong({ ...merchant('11'), authentication_indicator: '03' })).toEqual({})
+    expect(wrong({ ...merchant('02'), recurring_frequency: 30, installment: 6 })).toEqual({})
+  })
+
+  it('holds what it says of an earlier authentication to its form, and takes empty texts as nothing', () => {
+    const prior = {
+      prior_authentication_data: 'MDB1234',
+      prior_authentication_method: '02',
+      prior_authentication_ref: CONTRACT,
+      prior_authentication_time: '202601020304',
+    }
+    expect(wrong(prior)).toEqual({})
+    expect(wrong(Object.fromEntries(Object.keys(prior).map(field => [field, ''])))).toEqual({})
+    for (const time of ['20260102030405', '2026-01-02T03:04:05Z', 202601020304])
+      expect(wrong({ ...prior, prior_authentication_time: time }), String(time)).toEqual({})
+    for (const [field, value, reason] of [
+      ['prior_authentication_data', 'é', 'field_format'],
+      ['prior_authentication_method', 'x', 'field_format'],
+      ['prior_authentication_ref', 'short', 'field_length'],
+      ['prior_authentication_time', 'yesterday', 'field_format'],
+      ['prior_authentication_time', '202602300000', 'field_format'],
+    ] as const)
+      expect(wrong({ ...prior, [field]: value })).toEqual({ [field]: reason })
+  })
+
+  it('takes whatever color depth a browser reports', () => {
+    for (const depth of [1, 24, 30, '30', 64])
+      expect(wrong({ device_data_info: { browser_color_depth: depth } }), String(depth)).toEqual({})
+    for (const depth of [0, -1, 1.5, 'many', 1000])
+      expect(Object.keys(wrong({ device_data_info: { browser_color_depth: depth } })), String(depth)).toHaveLength(1)
   })
 
   it('refuses what it does not know, and passes over what others make something of', () => {
@@ -122,6 +167,7 @@ describe('an AReq', () => {
       request: parsed.value,
       contract: makeContract('https://ds.example'),
       card: { pan: new Secret('4000000000001000'), expiryMonth: 1, expiryYear: 2031 },
+      network: 'VISA',
       server: { url: 'https://tokens.example/rreq', refNumber: 'ref', operatorId: 'operator' },
       now: Date.UTC(2026, 0, 2, 3, 4, 5),
     })
@@ -144,10 +190,9 @@ describe('an AReq', () => {
   })
 
   it('has the code of a state, without its country, and no name of one', () => {
-    expect(areq({ billing_state: 'US-CA', shipping_state: 'tx' }).reveal()).toMatchObject({
-      billAddrState: 'CA',
-      shipAddrState: 'TX',
-    })
+    const address = { billing_state: 'US-CA', shipping_state: 'tx', shipping_country_code: 'US' }
+    expect(areq(address).reveal()).toMatchObject({ billAddrState: 'CA', shipAddrState: 'TX', shipAddrCountry: '840' })
+    expect(areq({ shipping_state: 'tx' }).reveal()).not.toHaveProperty('shipAddrState')
     const named = areq({ billing_state: 'California', shipping_state: 'US-CALI' }).reveal()
     expect(named).not.toHaveProperty('billAddrState')
     expect(named).not.toHaveProperty('shipAddrState')
@@ -168,6 +213,98 @@ describe('an AReq', () => {
       browserJavaEnabled: false,
       browserColorDepth: '24',
       browserTZ: '-60',
+    })
+  })
+
+  it.each([
+    [30, '24'],
+    [31, '24'],
+    [64, '48'],
+    [2, '1'],
+    [47, '32'],
+    [15, '15'],
+  ])('says for a color depth of %i the next lower of the list, %s', (browser_color_depth, sent) => {
+    const device_data_info = {
+      browser_java_enabled: false,
+      browser_color_depth,
+      browser_screen_height: 1,
+      browser_screen_width: 1,
+      browser_time_zone: 0,
+    }
+    expect(areq({ device_data_info }).reveal()).toMatchObject({ browserColorDepth: sent })
+  })
+
+  it('leaves an address out that is no dot-atom, and sends every other one', () => {
+    for (const email of ['.a@example.com', 'a.@example.com', 'a..b@example.com']) {
+      const sent = areq({ email, delivery_email: email }).reveal()
+      expect(sent).not.toHaveProperty('email')
+      expect(sent).not.toHaveProperty('merchantRiskIndicator')
+    }
+    for (const email of ['sales&info@example.com', 'a.b@c', 'user=x@example.xn--p1ai', '^`@example.com'])
+      expect(areq({ email }).reveal()).toMatchObject({ email })
+  })
+
+  it('writes what is no ASCII as a bank would', () => {
+    const sent = areq({
+      billing_first_name: 'Jürgen',
+      billing_last_name: 'O’Åß',
+      billing_address_1: 'Łódźer Straße 5`',
+      billing_city: 'Ελλάδα',
+    }).reveal()
+    expect(sent).toMatchObject({
+      cardholderName: "Juergen O'Ass",
+      billAddrLine1: 'Lodzer Strasse 5`',
+      billAddrCity: 'Ellada',
+    })
+  })
+
+  it('leaves a name out that can not be written in ASCII, or would be too short', () => {
+    expect(areq({ billing_last_name: '東京', billing_address_1: '東京' }).reveal()).not.toHaveProperty('cardholderName')
+    expect(areq({ billing_address_1: '東京' }).reveal()).not.toHaveProperty('billAddrLine1')
+    expect(areq({ billing_first_name: ' ', billing_last_name: 'A' }).reveal()).not.toHaveProperty('cardholderName')
+    expect(areq({ device_data_info: { user_agent: 'a 東 b' } }).reveal()).toMatchObject({ browserUserAgent: 'a ? b' })
+  })
+
+  it('is no longer after it was transliterated than the standard has it', () => {
+    const sent = areq({ billing_first_name: 'ü'.repeat(22), billing_last_name: 'ö'.repeat(22) }).reveal()
+    expect(sent).toMatchObject({ cardholderName: 'ue'.repeat(22) })
+  })
+
+  it.each([
+    ['PHY', '01'],
+    ['CHA', '03'],
+    ['ACF', '10'],
+    ['QCT', '11'],
+    ['PAL', '28'],
+    [undefined, '01'],
+    ['DIG', '01'],
+  ])('of product code %s has transType %s, and none without a payment', (product_code, transType) => {
+    expect(areq({ product_code }).reveal()).toMatchObject({ transType })
+    expect(areq({ product_code, message_category: '02' }).reveal()).not.toHaveProperty('transType')
+  })
+
+  it('of a series has its end, or the standard’s word for none', () => {
+    const series = { authentication_indicator: '02', recurring_frequency: 30, installment: 6 }
+    expect(areq(series).reveal()).toMatchObject({ recurringExpiry: '99991231', recurringFrequency: '30' })
+    // Instalments are another kind of series.
+    expect(areq(series).reveal()).not.toHaveProperty('purchaseInstalData')
+    const agreed = areq({ ...series, authentication_indicator: '03', recurring_end: '2030-01-31' }).reveal()
+    expect(agreed).toMatchObject({ recurringExpiry: '20300131', purchaseInstalData: '6' })
+    expect(areq({ recurring_frequency: 30, recurring_end: '20300131' }).reveal()).not.toHaveProperty('recurringExpiry')
+  })
+
+  it('names the authentication before it', () => {
+    const sent = areq({
+      device_channel: '3RI',
+      three_ri_indicator: '11',
+      prior_authentication_data: 'MDB1234',
+      prior_authentication_method: 2,
+      prior_authentication_time: '2026-01-02T04:04:05+01:00',
+    }).reveal()
+    expect(sent['threeDSRequestorPriorAuthenticationInfo']).toEqual({
+      threeDSReqPriorAuthData: 'MDB1234',
+      threeDSReqPriorAuthMethod: '02',
+      threeDSReqPriorAuthTimestamp: '202601020304',
     })
   })
 })

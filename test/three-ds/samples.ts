@@ -88,6 +88,7 @@ export function makeRecord(more: Partial<Authentication> = {}): Authentication {
     amount: 1_000,
     currencyCode: 'EUR',
     messageCategory: '01',
+    challengeIndicator: null,
     network: 'VISA',
     state: 'OPEN',
     findings: { order_id: 'order-1', card_brand: 'VISA' },

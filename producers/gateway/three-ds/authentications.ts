@@ -1,6 +1,6 @@
 // Authentications that were: list, count and retrieve, within the caller's entities. How a search is compiled is the
 // store's affair.
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { Fault } from '../../../src/errors.ts'
 import { uuid } from '../../../src/job/envelope/text.ts'
@@ -9,7 +9,7 @@ import { FIELDS, TAKES } from '../../../src/three-ds/fields.ts'
 import { PAGE, parseSearch, type Search, SKIP_MAX } from '../../../src/three-ds/filter.ts'
 import { isProblem, type Problem, problem } from '../../../src/three-ds/problem.ts'
 import { shownRecord } from '../../../src/three-ds/record.ts'
-import type { GatewayApp } from '../deps.ts'
+import type { GatewayApp } from '../app.ts'
 import { answerProblem } from './answer.ts'
 import { callerOf, SERVICE, type ThreeDsDeps } from './deps.ts'
 import { AuthenticationRecord, Count, ERRORS } from './records.ts'
@@ -45,7 +45,7 @@ export function authenticationRoutes(app: GatewayApp, deps: ThreeDsDeps): void {
   const { store, sealer, clock } = deps
   const access = ['THREEDS'] as const
   // Before roles are asked for, as any other form is.
-  const preValidation = async (request: FastifyRequest, reply: object) => {
+  const preValidation = async (request: FastifyRequest, reply: FastifyReply) => {
     const search = searchOf(request)
     return isProblem(search) ? answerProblem(reply, search, clock()) : undefined
   }

@@ -1,5 +1,6 @@
 // The card that a lookup names: a token of the caller's entities, or what was encrypted to one of their capture keys. It
 // is opened here, in this process and for this request, and goes on as a Secret.
+import { believe } from '../../../src/cache.ts'
 import type { Clock } from '../../../src/clock.ts'
 import { isRefusal } from '../../../src/errors.ts'
 import * as captureKeys from '../../../src/store/access/capture-keys.ts'
@@ -15,7 +16,7 @@ import { openCaptureKey } from '../../../src/vault/capture.ts'
 import type { KeyProvider } from '../../../src/vault/kek.ts'
 import { openCard } from '../../../src/vault/open-card.ts'
 import type { KeyRing } from '../../../src/vault/ring.ts'
-import { type Directory, remember } from '../directory.ts'
+import type { Directory } from '../directory.ts'
 
 export interface CardVault {
   store: Store
@@ -27,9 +28,11 @@ export interface CardVault {
 
 /** A key that was destroyed is forgotten so soon. */
 const BELIEVED_MS = 4_000
+const KEYS_MAX = 10_000
 
 export function openCards(vault: CardVault): Ports['findCard'] {
-  const keyOf = remember(alias => findKey(vault, alias), BELIEVED_MS, vault.clock)
+  const lifetime = { ms: BELIEVED_MS, clock: vault.clock }
+  const keyOf = believe((alias: string) => findKey(vault, alias), { max: KEYS_MAX, lifetime })
   return (caller, entityId, source) =>
     source.kind === 'token'
       ? cardOfToken(vault, caller, source)

@@ -5,7 +5,8 @@ import type { Store } from '../../../src/store/pool.ts'
 import type { Sealer } from '../../../src/store/three-ds/authentication-row.ts'
 import type { Ports } from '../../../src/three-ds/ports.ts'
 import type { Caller as ThreeDsCaller } from '../../../src/three-ds/record.ts'
-import type { Caller, GatewaySettings, ServerDeps } from '../deps.ts'
+import type { Caller } from '../app.ts'
+import type { GatewaySettings, ServerDeps } from '../deps.ts'
 
 export interface ThreeDsDeps extends ServerDeps {
   settings: Pick<GatewaySettings, 'rateLimit' | 'inFlightMax'>

@@ -4,7 +4,7 @@
 import { lookup } from '../../../src/three-ds/lookup.ts'
 import { LookupRequest } from '../../../src/three-ds/lookup-request.ts'
 import { isProblem } from '../../../src/three-ds/problem.ts'
-import type { GatewayApp } from '../deps.ts'
+import type { GatewayApp } from '../app.ts'
 import { busy } from '../server/faces.ts'
 import { idempotencyKeyOf, WriteHeaders } from '../server/headers.ts'
 import { decline } from '../server/replies.ts'

@@ -16,6 +16,7 @@ import { openBearerFor } from '../server/issuers.ts'
 import { listen } from '../server/listen.ts'
 import { openServer, type Tls } from '../server/server.ts'
 import { RESULTS, SERVICE, type ThreeDsDeps } from './deps.ts'
+import { THREE_DS_NOTES } from './document/operation-notes.ts'
 import { startExpiry } from './expiry.ts'
 import { openPorts } from './ports.ts'
 import { THREE_DS_ROUTES } from './routes.ts'
@@ -53,6 +54,7 @@ export interface ThreeDs {
 const DOCUMENT = {
   title: 'tokenmill: 3-D Secure',
   description: 'Authenticates cardholders, and lists how authentications ended.',
+  notes: THREE_DS_NOTES,
 }
 
 /** Listens. Throws `ConfigError` for a port that is taken. */
@@ -65,12 +67,14 @@ export async function openThreeDs(opened: Opened): Promise<ThreeDs> {
   const { threeDsRefNumber: refNumber, threeDsOperatorId: operatorId } = config
   const server = { url: urlAt(config.threeDsPort), refNumber, operatorId }
   const vault = { store, ring, kek, directory, outbound, metrics, clock }
+  const ports = openPorts(vault, server, config.threeDsTimeoutMs)
   const deps: ThreeDsDeps = {
     settings: { rateLimit: config.rateLimit, inFlightMax: config.gatewayInFlightMax },
     store,
     sealer: ring,
-    ports: openPorts(vault, server, config.threeDsTimeoutMs),
+    ports,
     authenticate: openAuthenticate({ directory, apiKeyKey, bearer }),
+    isKnownKey: async (clientId, key) => (await ports.authentications.findByKey(clientId, key)) !== undefined,
     clock,
     metrics,
     log,

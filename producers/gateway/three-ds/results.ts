@@ -1,13 +1,12 @@
 // How a challenge comes back, from callers without credentials: the result from the directory server, and the browser.
 // The first comes to an address that only the directory server was given; the browser's word is only that it is back.
 import { randomBytes } from 'node:crypto'
-import type { FastifyReply } from 'fastify'
 import { erro } from '../../../src/three-ds/messages.ts'
 import { isProblem } from '../../../src/three-ds/problem.ts'
 import { receiveResult, receiveReturn } from '../../../src/three-ds/result.ts'
-import type { GatewayApp } from '../deps.ts'
+import type { GatewayApp } from '../app.ts'
 import { Declined } from '../server/faces.ts'
-import { handleError } from '../server/replies.ts'
+import { handleError, type Reply, sendAny } from '../server/replies.ts'
 import { RESULTS, RETURN, type ThreeDsDeps } from './deps.ts'
 import { backPage, type Page, pagePolicy, strandedPage, waitingPage } from './return-page.ts'
 
@@ -68,11 +67,10 @@ export function resultRoutes(app: GatewayApp, { ports, metrics, log }: ThreeDsDe
   })
 }
 
-function show(reply: unknown, status: number, page: Page): FastifyReply {
+function show<R extends Reply>(reply: R, status: number, page: Page): R {
   const nonce = randomBytes(16).toString('base64')
-  return (reply as FastifyReply)
-    .code(status)
-    .type('text/html; charset=utf-8')
-    .header('content-security-policy', pagePolicy(nonce, page.shop))
-    .send(page.html(nonce))
+  reply.code(status)
+  reply.type('text/html; charset=utf-8')
+  reply.header('content-security-policy', pagePolicy(nonce, page.shop))
+  return sendAny(reply, page.html(nonce))
 }

@@ -1,5 +1,7 @@
 // The routes of the 3-D Secure service, one line each, in the order of its OpenAPI document.
-import type { GatewayApp, RoutePlugin } from '../deps.ts'
+
+import type { GatewayApp } from '../app.ts'
+import type { RoutePlugin } from '../deps.ts'
 import { opsPages } from '../server/ops.ts'
 import { authenticationRoutes } from './authentications.ts'
 import type { ThreeDsDeps } from './deps.ts'
@@ -12,5 +14,5 @@ export const THREE_DS_ROUTES: readonly RoutePlugin<ThreeDsDeps>[] = [
   lookupRoutes,
   jwtRoutes,
   resultRoutes,
-  (app: GatewayApp, { store, metrics }) => opsPages(app, { store, metrics }),
+  (app: GatewayApp, { store, metrics }) => opsPages(app, { store, metrics, homes: ['/oidc/3ds-service'] }),
 ]

@@ -1,11 +1,29 @@
 // What the simulated directory server makes of a card: by its whole number, from published test cards and a few of our
-// own. Any other card is authenticated without a challenge.
+// own. Any other card is authenticated without a challenge. A cardholder whose name begins with SIMULATE says instead
+// what is to happen, with any card.
+import { VALUE_FORMS, type ValueForm } from './values.ts'
+
+export type Status = 'Y' | 'A' | 'N' | 'U' | 'R' | 'I' | 'D'
+export type End = 'Y' | 'A' | 'N' | 'U' | 'R'
+
+/** What goes with an outcome, where it isn't what the network sends. */
+export interface Odd {
+  /** `none`: it isn't sent. */
+  eci?: string
+  value?: ValueForm
+  /** transStatusReason. */
+  reason?: string
+  /** authenticationType. */
+  type?: string
+  /** challengeCancel. */
+  cancel?: string
+}
 
 export type Script =
   /** Answered at once with this transStatus. */
-  | { kind: 'answer'; status: 'Y' | 'A' | 'N' | 'U' | 'R' }
-  /** The right code (or, of N and U, any) ends the challenge so. */
-  | { kind: 'challenge'; end: 'Y' | 'N' | 'U' }
+  | { kind: 'answer'; status: Status; odd?: Odd }
+  /** The right code (with any end but Y: whatever code) ends the challenge so. */
+  | { kind: 'challenge'; end: End; odd?: Odd }
   /** The first request isn't answered; the same one again is, with Y. */
   | { kind: 'silence' }
   /** An answer that is none: other members than the standard's. */
@@ -13,8 +31,8 @@ export type Script =
   /** An error message with this code. */
   | { kind: 'error'; code: string; description: string }
 
-const answer = (status: 'Y' | 'A' | 'N' | 'U' | 'R', cards: string) => entries({ kind: 'answer', status }, cards)
-const challenge = (end: 'Y' | 'N' | 'U', cards: string) => entries({ kind: 'challenge', end }, cards)
+const answer = (status: Status, cards: string) => entries({ kind: 'answer', status }, cards)
+const challenge = (end: End, cards: string) => entries({ kind: 'challenge', end }, cards)
 
 function entries(script: Script, cards: string): (readonly [string, Script])[] {
   return cards.split(' ').map(card => [card, script])
@@ -38,8 +56,25 @@ export const CARDS: ReadonlyMap<string, Script> = new Map([
   ...entries({ kind: 'error', code: '403', description: 'Transient system failure' }, '4000000000009029'),
 ])
 
-export function scriptOf(card: string): Script {
-  return CARDS.get(card) ?? { kind: 'answer', status: 'Y' }
+export function scriptOf(card: string, cardholderName: string): Script {
+  return wished(cardholderName) ?? CARDS.get(card) ?? { kind: 'answer', status: 'Y' }
+}
+
+const WISH = 'SIMULATE'
+
+/** `SIMULATE U reason=80 value=hex`, or `SIMULATE C-A eci=07` of a challenge that ends as A. */
+function wished(cardholderName: string): Script | undefined {
+  const [first, outcome = '', ...words] = cardholderName.split(/\s+/)
+  if (first !== WISH) return undefined
+  const said = Object.fromEntries(words.map(word => word.split('=')))
+  const { value, ...others } = said as Odd
+  const form = VALUE_FORMS.find(one => one === value)
+  const odd = { ...others, ...(form === undefined ? {} : { value: form }) }
+  const [, kind, status] = /^(C-)?([YANURID])$/.exec(outcome) ?? []
+  if (status === undefined) return undefined
+  return kind === undefined
+    ? { kind: 'answer', status: status as Status, odd }
+    : { kind: 'challenge', end: status as End, odd }
 }
 
 /** The one-time code of every challenge. */

@@ -1,5 +1,6 @@
-// What the simulated directory server reads of an AReq: the members that EMV 2.2 requires of each device channel, and an
-// error message for one that lacks them. It judges form, not content.
+// What the simulated directory server reads of an AReq, and its error message for one that it refuses. Which members a
+// request must and must not hold is members.ts.
+import { faultOf, VERSIONS } from './members.ts'
 
 export interface SimulatedAreq {
   messageVersion: string
@@ -8,71 +9,19 @@ export interface SimulatedAreq {
   threeDSServerURL: string
   notificationURL: string
   acctNumber: string
+  cardholderName: string
   merchantName: string
   /** Amount and currency, as a cardholder reads them. */
   shownAmount: string
 }
 
-const ALWAYS = [
-  'messageType',
-  'messageVersion',
-  'messageCategory',
-  'deviceChannel',
-  'threeDSServerTransID',
-  'threeDSServerURL',
-  'threeDSServerRefNumber',
-  'threeDSRequestorID',
-  'threeDSRequestorName',
-  'threeDSRequestorURL',
-  'acctNumber',
-]
-const BY_CHANNEL: Record<string, string[]> = {
-  '01': ['threeDSRequestorAuthenticationInd', 'sdkMaxTimeout'],
-  '02': [
-    'threeDSRequestorAuthenticationInd',
-    'browserAcceptHeader',
-    'browserJavascriptEnabled',
-    'browserLanguage',
-    'browserUserAgent',
-    'notificationURL',
-    'threeDSCompInd',
-  ],
-  '03': ['threeRIInd'],
-}
-const OF_PAYMENTS = [
-  'acquirerBIN',
-  'acquirerMerchantID',
-  'mcc',
-  'merchantCountryCode',
-  'merchantName',
-  'purchaseAmount',
-  'purchaseCurrency',
-  'purchaseExponent',
-  'purchaseDate',
-]
-const WITH_SCRIPTS = [
-  'browserColorDepth',
-  'browserJavaEnabled',
-  'browserScreenHeight',
-  'browserScreenWidth',
-  'browserTZ',
-]
-
 export function readAreq(body: unknown): SimulatedAreq | { error: string; detail: string } {
   const areq = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>
   if (areq['messageType'] !== 'AReq') return { error: '101', detail: 'messageType' }
-  if (!['2.1.0', '2.2.0', '2.3.1'].includes(String(areq['messageVersion'])))
-    return { error: '102', detail: 'messageVersion' }
-  const required = [
-    ...ALWAYS,
-    ...(BY_CHANNEL[String(areq['deviceChannel'])] ?? ['deviceChannel']),
-    ...(areq['messageCategory'] === '01' ? OF_PAYMENTS : []),
-    ...(areq['browserJavascriptEnabled'] === true ? WITH_SCRIPTS : []),
-  ]
-  const missing = required.filter(name => areq[name] === undefined || areq[name] === '')
-  if (missing.length > 0) return { error: '201', detail: missing.join(',') }
+  if (!VERSIONS.includes(String(areq['messageVersion']))) return { error: '102', detail: 'messageVersion' }
+  const fault = faultOf(areq)
+  if (fault) return fault
   const text = (name: string) => String(areq[name] ?? '')
-  if (!/^\d{12,19}$/.test(text('acctNumber'))) return { error: '203', detail: 'acctNumber' }
   return {
     messageVersion: text('messageVersion'),
     messageCategory: text('messageCategory'),
@@ -80,6 +29,7 @@ export function readAreq(body: unknown): SimulatedAreq | { error: string; detail
     threeDSServerURL: text('threeDSServerURL'),
     notificationURL: text('notificationURL'),
     acctNumber: text('acctNumber'),
+    cardholderName: text('cardholderName'),
     merchantName: text('merchantName') || 'A merchant',
     shownAmount: shownAmount(text('purchaseAmount'), Number(areq['purchaseExponent'] ?? 0), text('purchaseCurrency')),
   }

@@ -1,10 +1,11 @@
 // A directory server and the access control servers behind it, to rehearse 3-D Secure against: EMV 2.2 messages over
 // HTTP, with the outcome decided by the test card. One transaction id is one authentication, however often it is asked.
 // It keeps everything in memory and is nobody's product.
-import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
-import { CODE, type Script, scriptOf, TRIES } from './cards.ts'
+import { CODE, type End, scriptOf, TRIES } from './cards.ts'
+import { aresOf, malformedAres, rreqOf, type Transaction } from './messages.ts'
 import { challengePage, messagePage, pagePolicy, returnPage } from './page.ts'
 import { errorFor, readAreq, type SimulatedAreq } from './request.ts'
 
@@ -23,18 +24,6 @@ export interface ThreeDsSimulatorOptions {
   port: number
   /** As browsers reach it; default: by host and port. */
   publicUrl?: string
-}
-
-interface Transaction {
-  areq: SimulatedAreq
-  script: Script
-  acsTransID: string
-  dsTransID: string
-  requests: number
-  results: number
-  wrongCodes: number
-  ended: 'Y' | 'N' | 'U' | undefined
-  sessionData: string | undefined
 }
 
 const TRANSACTIONS_MAX = 10_000
@@ -91,7 +80,7 @@ function addDirectory(app: FastifyInstance, transactions: Map<string, Transactio
         reply.hijack()
         return reply
       case 'malformed':
-        return { messageType: 'ARes', messageVersion: '2.2.0', transStatus: 'maybe' }
+        return malformedAres(transaction)
       case 'error':
         return errorFor(areq, script.code, script.description)
     }
@@ -101,7 +90,7 @@ function addDirectory(app: FastifyInstance, transactions: Map<string, Transactio
 function begin(areq: SimulatedAreq): Transaction {
   return {
     areq,
-    script: scriptOf(areq.acctNumber),
+    script: scriptOf(areq.acctNumber, areq.cardholderName),
     acsTransID: randomUUID(),
     dsTransID: randomUUID(),
     requests: 0,
@@ -111,43 +100,6 @@ function begin(areq: SimulatedAreq): Transaction {
     sessionData: undefined,
   }
 }
-
-/** 20 bytes, the same for the same transaction. */
-function cavvOf({ acsTransID }: Transaction): string {
-  return createHash('sha1').update(`cavv ${acsTransID}`).digest('base64')
-}
-
-const isProven = (status: string) => status === 'Y' || status === 'A'
-
-function aresOf(transaction: Transaction, transStatus: string, base: string): Record<string, unknown> {
-  const { areq, acsTransID, dsTransID } = transaction
-  return {
-    messageType: 'ARes',
-    messageVersion: areq.messageVersion,
-    threeDSServerTransID: areq.threeDSServerTransID,
-    dsTransID,
-    dsReferenceNumber: 'SIMULATED-DS',
-    acsTransID,
-    acsReferenceNumber: 'SIMULATED-ACS',
-    acsOperatorID: 'SIMULATED',
-    transStatus,
-    ...(isProven(transStatus) ? { authenticationValue: cavvOf(transaction) } : {}),
-    ...(transStatus === 'N' || transStatus === 'U' || transStatus === 'R'
-      ? { transStatusReason: REASONS[transStatus] }
-      : {}),
-    ...(transStatus === 'N' ? { cardholderInfo: 'Please contact your bank about this payment.' } : {}),
-    ...(transStatus === 'C'
-      ? {
-          acsURL: `${base}/acs`,
-          acsChallengeMandated: 'N',
-          authenticationType: '02',
-          acsRenderingType: { acsInterface: '02', acsUiTemplate: '01' },
-        }
-      : {}),
-  }
-}
-/** Card authentication failed; ACS technical issue; suspected fraud. */
-const REASONS = { N: '01', U: '14', R: '11' } as const
 
 function addChallenge(
   app: FastifyInstance,
@@ -176,8 +128,8 @@ function addChallenge(
     const { code = '', do: wanted } = (request.body ?? {}) as Record<string, string>
     const { end } = transaction.script
     if (wanted === 'cancel') return finish(reply, transaction, { status: 'N', cancel: '01' }, closing)
-    if (end === 'U') return finish(reply, transaction, { status: 'U', cancel: '04' }, closing)
-    if (end === 'N') return finish(reply, transaction, { status: 'N' }, closing)
+    if (end !== 'Y')
+      return finish(reply, transaction, { status: end, ...(end === 'U' ? { cancel: '04' } : {}) }, closing)
     if (code.trim() === CODE) return finish(reply, transaction, { status: 'Y' }, closing)
     transaction.wrongCodes += 1
     if (transaction.wrongCodes >= TRIES) return finish(reply, transaction, { status: 'N' }, closing)
@@ -211,24 +163,12 @@ function pageOf({ areq, acsTransID }: Transaction, base: string) {
 async function finish(
   reply: FastifyReply,
   transaction: Transaction,
-  { status, cancel }: { status: 'Y' | 'N' | 'U'; cancel?: string },
+  end: { status: End; cancel?: string },
   closing: AbortSignal,
 ): Promise<FastifyReply> {
-  const { areq, acsTransID, dsTransID } = transaction
-  transaction.ended = status
-  const rreq = {
-    messageType: 'RReq',
-    messageVersion: areq.messageVersion,
-    threeDSServerTransID: areq.threeDSServerTransID,
-    dsTransID,
-    acsTransID,
-    messageCategory: areq.messageCategory,
-    authenticationType: '02',
-    interactionCounter: String(transaction.wrongCodes + 1).padStart(2, '0'),
-    transStatus: status,
-    ...(status === 'Y' ? { authenticationValue: cavvOf(transaction) } : { transStatusReason: REASONS[status] }),
-    ...(cancel === undefined ? {} : { challengeCancel: cancel }),
-  }
+  const { areq } = transaction
+  transaction.ended = end.status
+  const rreq = rreqOf(transaction, end)
   await fetch(areq.threeDSServerURL, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },

@@ -1,7 +1,7 @@
 // The row of an authentication and its record, one into the other. The secrets are sealed on the way in and opened on the
 // way out, by whoever holds the key; this room doesn't.
 import { Secret } from '../../secret.ts'
-import type { Network } from '../../three-ds/outcome.ts'
+import type { Category, Network } from '../../three-ds/outcome.ts'
 import { type Authentication, FINDINGS, type Finding, type Secrets } from '../../three-ds/record.ts'
 import type { State } from '../../three-ds/transition.ts'
 
@@ -25,7 +25,8 @@ export type Row = { [name in Finding]: string | null } & {
   public_key_alias: string | null
   amount: number
   currency_code: string
-  message_category: '01' | '02'
+  message_category: Category
+  challenge_indicator: string | null
   network: Network
   state: State
   sealed: Buffer | null
@@ -53,6 +54,7 @@ const LASTING = [
   'amount',
   'currency_code',
   'message_category',
+  'challenge_indicator',
   'network',
   'created_at',
 ] as const
@@ -88,6 +90,7 @@ export function recordOf(row: Row, sealer: Sealer): Authentication {
     amount: row.amount,
     currencyCode: row.currency_code,
     messageCategory: row.message_category,
+    challengeIndicator: row.challenge_indicator,
     network: row.network,
     state: row.state,
     findings,
@@ -131,6 +134,7 @@ export function valuesOf(record: Authentication, sealer: Sealer): Record<(typeof
     amount: record.amount,
     currency_code: record.currencyCode,
     message_category: record.messageCategory,
+    challenge_indicator: record.challengeIndicator,
     network: record.network,
     created_at: new Date(record.createdAt),
     state: record.state,

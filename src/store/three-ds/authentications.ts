@@ -86,3 +86,13 @@ export async function save(db: Db, sealer: Sealer, record: Authentication): Prom
   })
   return count === 1
 }
+
+/** Up to `limit` that were made before `before` (ms). Returns how many. */
+export async function eraseOld(db: Db, before: number, limit: number): Promise<number> {
+  const { count } = await db.query({
+    text: `delete from tokenmill.authentication where authentication_id = any(array(
+  select authentication_id from tokenmill.authentication where created_at < $1 order by created_at limit $2))`,
+    values: [new Date(before), limit],
+  })
+  return count
+}

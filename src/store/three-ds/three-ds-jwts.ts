@@ -68,3 +68,13 @@ export async function use(db: Db, jti: string, usedAt: number): Promise<boolean>
   })
   return count === 1
 }
+
+/** Up to `limit` that were issued before `before` (ms). Returns how many. */
+export async function eraseOld(db: Db, before: number, limit: number): Promise<number> {
+  const { count } = await db.query({
+    text: `delete from tokenmill.threeds_jwt where jti = any(array(
+  select jti from tokenmill.threeds_jwt where issued_at < $1 order by issued_at limit $2))`,
+    values: [new Date(before), limit],
+  })
+  return count
+}

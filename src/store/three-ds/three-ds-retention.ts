@@ -1,6 +1,9 @@
 // How long 3-D Secure keeps what it knows: JWTs no longer than they could be used, authentications as long as a payment can
-// be disputed over. It runs once in a while, in one worker.
+// be disputed over. The scheduler runs it every hour.
+
 import type { Db } from '../pool.ts'
+import * as authentications from './authentications.ts'
+import * as jwts from './three-ds-jwts.ts'
 
 const DAY_MS = 86_400_000
 export const THREE_DS_RETENTION = { jwtDays: 1, authenticationDays: 750, rowsMax: 10_000 } as const
@@ -12,9 +15,10 @@ export interface SweptThreeDs {
 
 /** `rowsMax` at a time, until nothing is left. `now`: ms since the epoch. */
 export async function sweepThreeDs(db: Db, now: number): Promise<SweptThreeDs> {
+  const { jwtDays, authenticationDays, rowsMax } = THREE_DS_RETENTION
   return {
-    jwts: await untilDone(() => deleteJwts(db, now)),
-    authentications: await untilDone(() => deleteAuthentications(db, now)),
+    jwts: await untilDone(() => jwts.eraseOld(db, now - jwtDays * DAY_MS, rowsMax)),
+    authentications: await untilDone(() => authentications.eraseOld(db, now - authenticationDays * DAY_MS, rowsMax)),
   }
 }
 
@@ -24,22 +28,4 @@ async function untilDone(some: () => Promise<number>): Promise<number> {
     all += deleted
     if (deleted < THREE_DS_RETENTION.rowsMax) return all
   }
-}
-
-export async function deleteJwts(db: Db, now: number): Promise<number> {
-  const { count } = await db.query({
-    text: `delete from tokenmill.threeds_jwt where jti = any(array(
-  select jti from tokenmill.threeds_jwt where issued_at < $1 order by issued_at limit $2))`,
-    values: [new Date(now - THREE_DS_RETENTION.jwtDays * DAY_MS), THREE_DS_RETENTION.rowsMax],
-  })
-  return count
-}
-
-export async function deleteAuthentications(db: Db, now: number): Promise<number> {
-  const { count } = await db.query({
-    text: `delete from tokenmill.authentication where authentication_id = any(array(
-  select authentication_id from tokenmill.authentication where created_at < $1 order by created_at limit $2))`,
-    values: [new Date(now - THREE_DS_RETENTION.authenticationDays * DAY_MS), THREE_DS_RETENTION.rowsMax],
-  })
-  return count
 }

@@ -12,8 +12,6 @@ export interface DirectoryOptions {
   timeoutMs: number
 }
 
-/** EMV lets a directory server and the issuer behind it take so long. */
-export const ASK_TIMEOUT_MS = 15_000
 const TRIES = 2
 const BYTES_MAX = 64 * 1024
 

@@ -1,0 +1,64 @@
+// What card networks send with an outcome: the authentication value in the form of each network, and the ECI. The bytes
+// are nobody's: they follow from the transaction, so that one asked twice is answered the same.
+import { createHash } from 'node:crypto'
+
+/** By the number's first digits; a co-badged card is its co-badge's. */
+const NETWORKS = [
+  ['mastercard', /^(5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720)/],
+  ['maestro', /^(50|5[6-8]|6304|6390|67)/],
+  ['amex', /^3[47]/],
+  ['jcb', /^(35|2131|1800|333[78])/],
+  ['diners', /^3(0[0-5]|[689])/],
+  ['discover', /^6(011|4[4-9]|5)/],
+  ['upi', /^(62|81)/],
+  ['visa', /^4/],
+] as const
+export type SimulatedNetwork = (typeof NETWORKS)[number][0]
+
+export function networkOf(number: string): SimulatedNetwork {
+  return NETWORKS.find(([, range]) => range.test(number))?.[0] ?? 'visa'
+}
+
+export function isMastercards(network: SimulatedNetwork): boolean {
+  return network === 'mastercard' || network === 'maestro'
+}
+
+/** What can be had in place of the network's own value. */
+export const VALUE_FORMS = ['network', 'none', 'spa1', 'hex', 'long', 'odd'] as const
+export type ValueForm = (typeof VALUE_FORMS)[number]
+
+/** `seed`: of the transaction. */
+export function authenticationValueOf(network: SimulatedNetwork, form: ValueForm, seed: string): string | undefined {
+  const bytes = (length: number) => createHash('sha256').update(`value ${seed}`).digest().subarray(0, length)
+  switch (form) {
+    case 'network':
+      // Mastercard: SPA2, 21 bytes, 28 characters without padding, `k` in front. Everybody else: 20 bytes, padded.
+      return isMastercards(network) ? withFirst(0x90, bytes(21)) : bytes(20).toString('base64')
+    case 'spa1':
+      // Mastercard's old form: 20 bytes, padded, `j` in front.
+      return withFirst(0x8c, bytes(20))
+    case 'hex':
+      return bytes(20).toString('hex')
+    case 'long':
+      return bytes(32).toString('hex').repeat(63).slice(0, 4_000)
+    case 'odd':
+      return '!'
+    case 'none':
+      return undefined
+  }
+}
+
+function withFirst(byte: number, bytes: Buffer): string {
+  return Buffer.concat([Buffer.of(byte), bytes.subarray(1)]).toString('base64')
+}
+
+/** `dataOnly`: U because the network took the data alone. */
+export function eciOf(
+  network: SimulatedNetwork,
+  { status, category, dataOnly }: { status: string; category: string; dataOnly: boolean },
+): string {
+  if (!isMastercards(network)) return status === 'Y' ? '05' : status === 'A' ? '06' : '07'
+  if (category === '02') return status === 'Y' ? 'N2' : 'N0'
+  if (dataOnly) return '04'
+  return { Y: '02', A: '01', I: '06' }[status] ?? '00'
+}

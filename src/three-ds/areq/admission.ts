@@ -1,0 +1,92 @@
+// Can an AReq be made of this lookup that its directory server takes? What the table requires and only the caller can
+// give is asked for here, before anything is written down or sent.
+
+import { MESSAGE_VERSION } from '../messages.ts'
+import type { Category, Network } from '../outcome.ts'
+import { inclusionOf, type Member, type Situation, type Version } from './table.ts'
+
+const SCRIPTED = [
+  'browser_java_enabled',
+  'browser_color_depth',
+  'browser_screen_height',
+  'browser_screen_width',
+  'browser_time_zone',
+] as const
+
+/** Of a lookup, what the table asks about. */
+export interface Admitted {
+  device_channel: 'Browser' | '3RI'
+  message_category: Category
+  authentication_indicator?: string | undefined
+  three_ri_indicator?: string | undefined
+  billing_country_code?: string | undefined
+  shipping_country_code?: string | undefined
+  recurring_frequency?: number | undefined
+  installment?: number | undefined
+  prior_authentication_data?: string | number | undefined
+  prior_authentication_time?: string | number | undefined
+  device_data_info?:
+    | ({ [name in (typeof SCRIPTED)[number]]?: unknown } & { browser_javascript_enabled?: boolean | undefined })
+    | undefined
+}
+
+const CHANNELS = { Browser: 'BRW', '3RI': '3RI' } as const
+/** EMV's word for a payment. */
+const PAYMENT = '01'
+
+/** `network`: undefined while the card isn't known. */
+export function situationOf(
+  request: Admitted,
+  network: Network | undefined,
+  version: Version = MESSAGE_VERSION,
+): Situation {
+  const channel = CHANNELS[request.device_channel]
+  const device = request.device_data_info ?? {}
+  return {
+    version,
+    channel,
+    category: request.message_category,
+    network,
+    ...(channel === '3RI'
+      ? { threeRIInd: request.three_ri_indicator }
+      : { authenticationInd: request.authentication_indicator ?? PAYMENT }),
+    // With scripts EMV requires all of these; a browser whose caller left one out counts as without.
+    hasScripts: device.browser_javascript_enabled !== false && SCRIPTED.every(name => isGiven(device[name])),
+    hasBillingCountry: isGiven(request.billing_country_code),
+    hasShippingCountry: isGiven(request.shipping_country_code),
+  }
+}
+
+type Source = Exclude<keyof Admitted, 'device_data_info'> | `device_data_info.${(typeof SCRIPTED)[number]}`
+
+/** Members that nothing but these fields can fill. */
+const SOURCES: { readonly [M in Member]?: readonly Source[] } = {
+  threeRIInd: ['three_ri_indicator'],
+  recurringFrequency: ['recurring_frequency'],
+  purchaseInstalData: ['installment'],
+  threeDSRequestorPriorAuthenticationInfo: ['prior_authentication_data', 'prior_authentication_time'],
+  browserJavaEnabled: ['device_data_info.browser_java_enabled'],
+  browserColorDepth: ['device_data_info.browser_color_depth'],
+  browserScreenHeight: ['device_data_info.browser_screen_height'],
+  browserScreenWidth: ['device_data_info.browser_screen_width'],
+  browserTZ: ['device_data_info.browser_time_zone'],
+}
+
+/** Fields without which the directory server would refuse the request, as the body names them. */
+export function lackingIn(request: Admitted, network?: Network, version?: Version): Source[] {
+  const situation = situationOf(request, network, version)
+  return Object.entries(SOURCES)
+    .filter(([member]) => inclusionOf(member as Member, situation) === 'required')
+    .flatMap(([, fields]) => fields)
+    .filter(field => !isGiven(valueAt(request, field)))
+}
+
+function valueAt(request: Admitted, field: Source): unknown {
+  const [name, inner] = field.split('.') as [keyof Admitted, (typeof SCRIPTED)[number] | undefined]
+  return inner === undefined ? request[name] : request.device_data_info?.[inner]
+}
+
+/** Callers send fields that they don't use as empty texts. */
+export function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== ''
+}
