@@ -5,7 +5,11 @@ import { isPrintable, text, uuid } from '../job/envelope/text.ts'
 import { moment, ORDER_STATUSES, ORDER_TYPES } from './order.ts'
 
 const LIST_MAX = 100
-export const PAGE_SIZE_MAX = 100
+const PAGE_SIZE_MAX = 100
+export const PAGE_SIZE_DEFAULT = 50
+
+/** What documents show: the list that the texts of a query stand for. */
+const LIST = { type: 'array', items: { type: 'string', format: 'uuid' }, minItems: 1, maxItems: LIST_MAX } as const
 
 /** Repeated, or with commas. */
 const uuids = () =>
@@ -13,18 +17,21 @@ const uuids = () =>
     .union([z.string(), z.array(z.string())])
     .transform(given => [given].flat().flatMap(part => part.split(',')))
     .pipe(z.array(uuid()).min(1).max(LIST_MAX))
+    .meta({ ...LIST, anyOf: undefined })
+
+const REPEATED = `1 to ${LIST_MAX}; the parameter repeated, or one text with commas.`
 
 const filters = {
-  orderReference: text(1, 128).optional().describe('The id of an order, or its reference.'),
-  status: z.enum(ORDER_STATUSES).optional(),
-  orderType: z.enum(ORDER_TYPES).default('MerchantOrder'),
+  orderReference: text(1, 128).optional().describe('Id or reference of the order.'),
+  status: z.enum(ORDER_STATUSES).optional().describe('Status of the order.'),
+  orderType: z.enum(ORDER_TYPES).default('MerchantOrder').describe('Type of the order.'),
   filterDateType: z
     .enum(['createdDate', 'modifiedDate'])
     .default('createdDate')
-    .describe('The date that startTime and endTime are about.'),
-  userUids: uuids().optional().describe('Users who created or modified the order.'),
-  startTime: moment().optional().describe('From this moment on.'),
-  endTime: moment().optional().describe('Up to this moment.'),
+    .describe('The date that `startTime` and `endTime` bound.'),
+  userUids: uuids().optional().describe(`UUIDs of users who created or modified the order. ${REPEATED}`),
+  startTime: moment().optional().describe('Orders from this time on, inclusive. RFC 3339 with an offset.'),
+  endTime: moment().optional().describe('Orders up to this time, inclusive. RFC 3339 with an offset.'),
   merchantCompany: z
     .string()
     .min(1)
@@ -32,11 +39,11 @@ const filters = {
     .regex(/^(?!\s*$).+/)
     .refine(isPrintable, { params: { reason: 'field_characters' } })
     .optional()
-    .describe('A part of the name of the merchant company.'),
-  merchantCompanyEntityUid: uuid().optional(),
-  merchantCompanyEntityUids: uuids().optional(),
-  customerEntityUids: uuids().optional(),
-  customerEntityUid: uuid().optional(),
+    .describe('Part of the name of the merchant company; upper and lower case count as the same.'),
+  merchantCompanyEntityUid: uuid().optional().describe('UUID of the merchant company.'),
+  merchantCompanyEntityUids: uuids().optional().describe(`UUIDs of merchant companies. ${REPEATED}`),
+  customerEntityUids: uuids().optional().describe(`UUIDs of customer entities of the portfolio. ${REPEATED}`),
+  customerEntityUid: uuid().optional().describe('UUID of the site (customer entity).'),
 }
 
 const inOrder = ({ startTime, endTime }: { startTime?: string | undefined; endTime?: string | undefined }) =>
@@ -46,20 +53,24 @@ const OUT_OF_ORDER = { path: ['endTime'], params: { reason: 'field_range' } }
 export const OrderFilter = z.strictObject(filters).refine(inOrder, OUT_OF_ORDER)
 export type OrderFilter = z.infer<typeof OrderFilter>
 
-/** A whole number as a query has it. */
+/** A whole number as a query has it; documents show the number that the text stands for. */
 const count = (most: number) =>
   z
     .string()
     .regex(/^\d{1,9}$/)
     .transform(Number)
     .pipe(z.int().min(1).max(most))
+    .meta({ type: 'integer', minimum: 1, maximum: most, pattern: undefined })
 
 export const OrderQuery = z
   .strictObject({
     ...filters,
-    pageNumber: count(999_999_999).default(1),
-    pageSize: count(PAGE_SIZE_MAX).default(50),
-    orderBy: z.enum(['ASC', 'DESC']).default('DESC').describe('By the date of filterDateType.'),
+    pageNumber: count(999_999_999).default(1).describe('Page of the list, from 1.'),
+    pageSize: count(PAGE_SIZE_MAX).default(PAGE_SIZE_DEFAULT).describe('Orders per page.'),
+    orderBy: z
+      .enum(['ASC', 'DESC'])
+      .default('DESC')
+      .describe('Order of the list, by the date that `filterDateType` names.'),
   })
   .refine(inOrder, OUT_OF_ORDER)
 export type OrderQuery = z.infer<typeof OrderQuery>

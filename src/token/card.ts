@@ -1,7 +1,8 @@
-// A card as it comes in: the plaintext of `encrypted_card` (INTERFACE 2.2), or the clear `card` of a batch record.
+// A card as it comes in: the plaintext of `encrypted_card`, or the clear `card` of a batch record.
 // Only its form is judged; whether it is known, expired or of the stated brand is asked elsewhere. No refusal holds a
 // value.
 import { type Reason, type Refusal, refuse } from '../errors.ts'
+import { countKeys } from '../json-keys.ts'
 import { Secret } from '../secret.ts'
 import { isFresh, parseUtc } from './capture-time.ts'
 import { holdsPan, PAN_LENGTH, panFault } from './pan.ts'
@@ -55,38 +56,10 @@ function parseTags(plaintext: string | Uint8Array): (RawCard & { captureTime?: u
     const text = typeof plaintext === 'string' ? plaintext : strictUtf8.decode(plaintext)
     const value: unknown = JSON.parse(text)
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
-    return countTags(text) === Object.keys(value).length ? value : undefined
+    return countKeys(text) === Object.keys(value).length ? value : undefined
   } catch {
     return undefined
   }
-}
-
-// JSON.parse keeps the last of two equal tags and says nothing. In a text that it has accepted, each tag of the
-// outermost object is followed by one colon outside strings, so that counting those counts the tags as written.
-function countTags(json: string): number {
-  let count = 0
-  let depth = 0
-  for (let index = 0; index < json.length; index++) {
-    const code = json.charCodeAt(index)
-    if (code === QUOTE) index = endOfString(json, index)
-    else if (code === COLON && depth === 1) count += 1
-    else if (code === BRACE_OPEN || code === BRACKET_OPEN) depth += 1
-    else if (code === BRACE_CLOSE || code === BRACKET_CLOSE) depth -= 1
-  }
-  return count
-}
-const QUOTE = 0x22
-const COLON = 0x3a
-const BACKSLASH = 0x5c
-const BRACKET_OPEN = 0x5b
-const BRACKET_CLOSE = 0x5d
-const BRACE_OPEN = 0x7b
-const BRACE_CLOSE = 0x7d
-
-function endOfString(json: string, start: number): number {
-  let index = start + 1
-  while (json.charCodeAt(index) !== QUOTE) index += json.charCodeAt(index) === BACKSLASH ? 2 : 1
-  return index
 }
 
 /**
@@ -100,18 +73,16 @@ export function checkCard(raw: RawCard, field: string): CardInput | Refusal {
   const card: CardInput = { pan: new Secret(pan) }
   const { expiryMonth, expiryYear, startMonth, startYear, cardholderName, sequenceNumber } = raw
   if (expiryMonth !== undefined || expiryYear !== undefined) {
-    const month = monthOf(expiryMonth)
-    const year = yearOf(expiryYear)
-    if (month === undefined || year === undefined) return refuse('expiry_format', field)
-    card.expiryMonth = month
-    card.expiryYear = year
+    const expiry = monthAndYearOf(expiryMonth, expiryYear)
+    if (expiry === undefined) return refuse('expiry_format', field)
+    card.expiryMonth = expiry.month
+    card.expiryYear = expiry.year
   }
   if (!isBlank(startMonth) || !isBlank(startYear)) {
-    const month = monthOf(startMonth)
-    const year = yearOf(startYear)
-    if (month === undefined || year === undefined) return refuse('card_malformed', field)
-    card.startMonth = month
-    card.startYear = year
+    const start = monthAndYearOf(startMonth, startYear)
+    if (start === undefined) return refuse('card_malformed', field)
+    card.startMonth = start.month
+    card.startYear = start.year
   }
   if (!isBlank(cardholderName)) {
     const wrong = nameFault(cardholderName, pan)
@@ -139,6 +110,12 @@ function panOf(value: unknown): string | undefined {
 function digitsOf(value: unknown): string | undefined {
   if (typeof value === 'number') return Number.isSafeInteger(value) && value >= 0 ? String(value) : undefined
   return typeof value === 'string' && DIGITS.test(value) ? value : undefined
+}
+
+function monthAndYearOf(givenMonth: unknown, givenYear: unknown): { month: number; year: number } | undefined {
+  const month = monthOf(givenMonth)
+  const year = yearOf(givenYear)
+  return month === undefined || year === undefined ? undefined : { month, year }
 }
 
 function monthOf(value: unknown): number | undefined {

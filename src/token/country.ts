@@ -1,7 +1,8 @@
 // Countries as the interface writes them: ISO 3166-1 alpha-3, and ZZZ for none known. Names aren't needed here.
 import { iso31661 } from 'iso-3166'
 
-export const COUNTRIES: ReadonlySet<string> = new Set([...iso31661.map(({ alpha3 }) => alpha3), 'ZZZ'])
+export const UNKNOWN_COUNTRY = 'ZZZ'
+const COUNTRIES: ReadonlySet<string> = new Set([...iso31661.map(({ alpha3 }) => alpha3), UNKNOWN_COUNTRY])
 
 export function isCountry(alpha3: string): boolean {
   return COUNTRIES.has(alpha3)

@@ -2,10 +2,10 @@
 // from ISO for 16 currencies that are in use.
 import currencyCodes from 'currency-codes'
 
-// The package is of June 2024. Since then: the Caribbean guilder took the place of the Antillean one, the Arab
-// accounting dinar came, the lev went into the euro.
+// The package is of June 2024, and still has Cuba's convertible peso, withdrawn in June 2021. Since then: the Caribbean
+// guilder took the place of the Antillean one, the Arab accounting dinar came, the lev went into the euro.
 const ADDED: Readonly<Record<string, number>> = { XCG: 2, XAD: 2 }
-const WITHDRAWN: ReadonlySet<string> = new Set(['ANG', 'BGN'])
+const WITHDRAWN: ReadonlySet<string> = new Set(['ANG', 'BGN', 'CUC'])
 
 /** Metals, bond units, drawing rights and codes for no currency have no minor unit; the package says 0. */
 const UNITLESS: ReadonlySet<string> = new Set(['XDR', 'XSU', 'XUA'])
@@ -40,7 +40,9 @@ function minorUnits(digits: number, codes: string): Record<string, number> {
 }
 
 /** `current`: what PUT and PATCH may hold; `with-legacy`: what GET may. */
-export function isCurrency(code: string, list: 'current' | 'with-legacy'): boolean {
+export type CurrencyList = 'current' | 'with-legacy'
+
+export function isCurrency(code: string, list: CurrencyList): boolean {
   return CURRENT.has(code) || (list === 'with-legacy' && Object.hasOwn(LEGACY, code))
 }
 
@@ -49,9 +51,9 @@ export function minorUnit(code: string): number | undefined {
   return CURRENT.has(code) ? CURRENT.get(code) : Object.hasOwn(LEGACY, code) ? LEGACY[code] : undefined
 }
 
-/** The codes of the current list. */
-export function currencies(): string[] {
-  return [...CURRENT.keys()].sort()
+/** The codes of a list, sorted. */
+export function currencies(list: CurrencyList = 'current'): string[] {
+  return [...new Set([...CURRENT.keys(), ...(list === 'with-legacy' ? Object.keys(LEGACY) : [])])].sort()
 }
 
 const ADDED_NUMBERS: Readonly<Record<string, string>> = { XCG: '532', XAD: '396' }

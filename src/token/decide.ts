@@ -1,4 +1,4 @@
-// The rules of CONTRACT 6 and 8: a row and a request become a verdict. The same functions serve one job over HTTP and
+// The rules of tokens: a row and a request become a verdict. The same functions serve one job over HTTP and
 // the records of a chunk, folded in line order. They look nothing up, and neither save nor seal.
 import { dateOf } from '../clock.ts'
 import { assert, type Refusal, refuse } from '../errors.ts'

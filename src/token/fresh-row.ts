@@ -31,8 +31,8 @@ export interface CreateContext extends Moment {
   batch?: BatchLine
 }
 
-/** INTERFACE 2.1. */
-export function typeOf(given: Given): TokenType {
+/** What a create is taken for where it doesn't say. */
+function typeOf(given: Given): TokenType {
   return given.tokenType ?? 'REUSE'
 }
 

@@ -14,7 +14,7 @@ export type Transition =
   | { to: 'SUSPENDED'; reason: SuspendedReason }
   | { to: 'DELETED' }
 
-export const TRANSITIONS = {
+const TRANSITIONS = {
   ACTIVE: {
     SUSPEND: { to: 'SUSPENDED', reason: 'REQUEST' },
     ACTIVATE: 'stays',

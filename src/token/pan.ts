@@ -6,27 +6,33 @@ const ZERO = 48
 
 /** Why this is no card number; undefined where it is one. */
 export function panFault(pan: string): Extract<Reason, 'pan_format' | 'pan_luhn'> | undefined {
-  const { length } = pan
-  if (length < PAN_LENGTH.least || length > PAN_LENGTH.most) return 'pan_format'
+  if (pan.length < PAN_LENGTH.least || pan.length > PAN_LENGTH.most) return 'pan_format'
+  const sum = luhnSum(pan)
+  if (Number.isNaN(sum)) return 'pan_format'
+  return sum % 10 === 0 || isWithoutLuhn(pan) ? undefined : 'pan_luhn'
+}
+
+export function passesLuhn(digits: string): boolean {
+  return luhnSum(digits) % 10 === 0
+}
+
+/** NaN where the text holds anything but digits. */
+function luhnSum(digits: string): number {
+  const { length } = digits
   let sum = 0
   for (let index = 0; index < length; index++) {
-    const digit = pan.charCodeAt(index) - ZERO
-    if (digit < 0 || digit > 9) return 'pan_format'
+    const digit = digits.charCodeAt(index) - ZERO
+    if (digit < 0 || digit > 9) return Number.NaN
     // Every second digit counts twice, starting beside the last one.
     if (((length - index) & 1) === 1) sum += digit
     else sum += digit < 5 ? digit * 2 : digit * 2 - 9
   }
-  return sum % 10 === 0 || isWithoutLuhn(pan) ? undefined : 'pan_luhn'
+  return sum
 }
 
 /** UnionPay issues numbers without a valid check digit. */
 function isWithoutLuhn(pan: string): boolean {
   return pan.startsWith('62') || pan.startsWith('81')
-}
-
-/** Stars and the last four. */
-export function maskPan(pan: string): string {
-  return pan.slice(-4).padStart(pan.length, '*')
 }
 
 /** Does the text hold this card number, whatever stands between its digits? */
@@ -71,7 +77,11 @@ export function numbersIn(text: string): string[] {
 
 const FOREIGN = /[^\0-\x7f]/
 
-// Full-width digits and their like count as what they look like.
-function digitsOf(text: string): string {
-  return (FOREIGN.test(text) ? text.normalize('NFKC') : text).replace(/\D+/g, '')
+/** Full-width digits and their like count as what they look like. */
+export function plainOf(text: string): string {
+  return FOREIGN.test(text) ? text.normalize('NFKC') : text
+}
+
+export function digitsOf(text: string): string {
+  return plainOf(text).replace(/\D+/g, '')
 }

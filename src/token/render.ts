@@ -1,6 +1,8 @@
-// Rows as the interface shows them (INTERFACE 2.4, 4). What a row doesn't hold is left out; a PAN is never in one.
+// Rows as the interface shows them. What a row doesn't hold is left out, but for a card's issuing
+// country, which is told as unknown; a PAN is never in one.
 import { dateOf } from '../clock.ts'
 import type { BinRange } from './bin.ts'
+import { UNKNOWN_COUNTRY } from './country.ts'
 import { isCurrency } from './currency.ts'
 import { isAnalytic, isReusable } from './facet.ts'
 import { renderScheme, type SchemeRecord, type ShownScheme } from './scheme.ts'
@@ -111,20 +113,21 @@ function namesOf(row: TokenRow) {
 function cardOf(row: TokenRow, range: BinRange | undefined) {
   const bin = row.bin ?? undefined
   const lastFour = row.lastFour ?? undefined
+  const issuerCountry = bin === undefined ? undefined : (range?.issuerCountry ?? UNKNOWN_COUNTRY)
   return {
     bin,
     expiry_month: row.expiryMonth ?? undefined,
     expiry_year: row.expiryYear ?? undefined,
     last_four: lastFour,
     card_holder_name: row.cardHolderName ?? undefined,
-    issuer_country: range?.issuerCountry,
+    issuer_country: issuerCountry,
     bin_details:
       bin === undefined
         ? undefined
         : compact({
             bin,
             brand: row.brand ?? undefined,
-            issuer_country: range?.issuerCountry,
+            issuer_country: issuerCountry,
             issuer_name: range?.issuerName,
             last_four: lastFour,
             type: range?.type,

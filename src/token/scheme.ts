@@ -46,7 +46,7 @@ type Standing = 'NONE' | 'PENDING' | 'INACTIVE' | 'ACTIVE' | 'SUSPENDED_BY_US' |
 /** `stays`: granted, and nothing changes. `retire`: to be deleted at the network. `absent`: there is nothing to do it to. */
 export type Step = SchemeCall | 'stays' | 'retire' | 'absent'
 
-export const STEPS = {
+const STEPS = {
   NONE: { ACTIVATE: 'PROVISION', SUSPEND: 'absent', DELETE: 'absent' },
   PENDING: { ACTIVATE: 'PROVISION', SUSPEND: 'absent', DELETE: 'retire' },
   // The network waits for its cardholder's consent; that isn't ours to give.
@@ -93,7 +93,7 @@ export function isSupported({ par, networkTokens }: Pick<SchemeSupport, 'par' | 
   return par || networkTokens
 }
 
-/** INTERFACE 2.6. */
+/** As the interface shows it. */
 export interface SchemeRecord {
   network_token?: string
   status: 'VALID' | 'ACTIVE' | 'SUSPENDED' | 'DELETED'
@@ -114,7 +114,7 @@ const SHOWN = {
 
 const MASK = '*'.repeat(12)
 
-/** A scheme token and its scope's support, as a record shows it; `number`: the network token whole, for GET over HTTP. */
+/** A scheme token and its scope's support, as a record shows it; `number`: the whole network token, over HTTP. */
 export interface ShownScheme {
   row: SchemeRow
   support: SchemeSupport

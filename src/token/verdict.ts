@@ -28,7 +28,7 @@ export interface Moment {
   receiptId: string
 }
 
-export function needsSeal(row: TokenRow): boolean {
+function needsSeal(row: TokenRow): boolean {
   return row.status !== 'DELETED' && isReusable(row.tokenType) && row.thirdParty === null && row.sealed === null
 }
 

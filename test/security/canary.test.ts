@@ -7,8 +7,9 @@ import { afterAll, beforeAll, expect, inject, it } from 'vitest'
 import type { Client } from '../../producers/client.ts'
 import { cutRecords, tokenBatch } from '../../producers/token-batch.ts'
 import { encryptCard, type PublicCaptureKey } from '../../src/vault/encrypt.ts'
+import { BATCHES, CARD, openGatewayFor } from '../gateway/bundle.ts'
 import { describeEngines } from '../support/engines.ts'
-import { type Installation, openInstallation } from '../support/installation.ts'
+import { ENTITY, type Installation, openInstallation } from '../support/installation.ts'
 import { type Child, startCommand, startScript } from '../support/process.ts'
 import { freePort } from '../support/redis.ts'
 import { until } from '../support/until.ts'
@@ -230,6 +231,61 @@ create trigger fail before insert on tokenmill.token for each row when (new.card
     await until(() => desk.all().filter(({ code }) => code === 500).length > before, { ms: 10_000 })
   }, 40_000)
 
+  it('is no name: neither of a job, nor of a batch, nor of what a report tells', async () => {
+    const name = (of: string) => `x-${card(of).pan}`
+    const lifecycle = { id: `t${'0'.repeat(26)}`, action: 'SUSPEND' }
+    const batchReport = { report_type: 'BATCH_REPORT', entity_id: ENTITY, mime_type: 'text/csv' }
+    const reporting = (of: string) => ({ ...batchReport, parameters: { batchId: name(of) } })
+    const ledger = { batch_id: name('ledger batch'), chunk: 0, transactions: [{ line: 1, transaction: {} }] }
+    const jobs: Json[] = [
+      { kind: 'token-lifecycle', request: lifecycle, jti: name('jti') },
+      { kind: 'token-lifecycle', request: lifecycle, jti: name('late'), iat: 1, exp: 2 },
+      { kind: 'token-lifecycle', request: { ...lifecycle, surprise: 1 }, jti: name('unshaped') },
+      { kind: 'report', request: reporting('parameter') },
+      { kind: 'transaction-batch', request: ledger },
+    ]
+    for (const claims of jobs) {
+      const jti = await send(installation.queues, installation.credentials, { claims })
+      expect(await desk.answer(jti)).toMatchObject({ code: 400 })
+    }
+    await expect(client.submit('token-lifecycle', lifecycle, { jti: name('library') })).rejects.toThrow('jti_pan')
+    await expect(client.submit('report', reporting('library parameter'))).rejects.toThrow('parameter_pan')
+
+    const gateway = await openGatewayFor(installation, { TOKENMILL_LOG_LEVEL: 'error' })
+    try {
+      const ask = async (method: string, path: string, headers: Record<string, string>, body?: unknown) => {
+        const answer = await gateway.call(method, path, { headers, body })
+        said.push({ name: `${method} ${path.split('?')[0]}`, text: answer.text })
+        expect(answer.status).toBe(400)
+      }
+      const asked = { reportType: 'BATCH_REPORT', reportEntityUid: ENTITY, mimeType: 'text/csv' }
+      const batches = `${BATCHES}?kind=token-lifecycle`
+      const csv = { 'content-type': 'text/csv' }
+      const rows = `id,action\n${lifecycle.id},SUSPEND\n`
+      await ask('PATCH', `${CARD}/${lifecycle.id}/suspend`, { 'idempotency-key': name('key') })
+      await ask('DELETE', `${CARD}/${lifecycle.id}`, { 'idempotency-key': name('later'), prefer: 'respond-async' })
+      await ask('DELETE', `${CARD}/${lifecycle.id}`, { 'x-vfi-api-idempotencykey': name('alias') })
+      await ask('POST', batches, { ...csv, 'idempotency-key': name('batch key') }, rows)
+      await ask('POST', `${batches}&batch_id=${name('batch')}`, csv, rows)
+      const parameters = { ...asked, reportParameter: { batchId: name('report') } }
+      await ask('POST', '/oidc/report-engine/api/v1/reports', {}, parameters)
+    } finally {
+      await gateway.close()
+    }
+    const file = join(inputs, 'named.csv')
+    await writeFile(file, `reference,card_number,expiry\nr1,${card('of a named batch').pan},12/31\n`)
+    expect(await migrate(file, '--batch-id', name('file'))).toMatchObject({ code: 64, stdout: '' })
+    const mine = ['--client', installation.clientFile]
+    expect(await run(['ingest', 'transactions', file, '--batch-id', name('ledger'), ...mine])).toMatchObject({
+      code: 64,
+    })
+    const nightly = ['schedule', 'add', '--type', 'INVOICE', '--time', '03:00', ...mine]
+    const parameter = (of: string) => ['--parameter', `invoiceNumber=${name(of)}`]
+    expect(await run([...nightly, ...parameter('nightly')])).toMatchObject({ code: 64 })
+    const report = ['report', 'request', '--type', 'BATCH_REPORT', ...mine]
+    expect(await run([...report, '--parameter', `batchId=${name('asked')}`])).toMatchObject({ code: 64 })
+  }, 120_000)
+
   it('comes in files, beside rows that are refused, fail and crash', async () => {
     const row = (reference: string, pan: string, expiry = '12/31', name = 'ANNA') =>
       [reference, pan, expiry, name].join(',')
@@ -246,6 +302,7 @@ create trigger fail before insert on tokenmill.token for each row when (new.card
       row('DEFECT r7', card('row 7').pan),
       row('r8', card('row 8').pan, '13/31'),
       row('r9', card('row 9').pan, '12/31', card('row 9').pan),
+      row(`of ${twice.pan}`, card('row of another').pan),
       `r10,${card('row 10').pan},12/31,ANNA,one too many`,
       `r11,"${card('row 11').pan}"x,12/31,ANNA`,
     ]
@@ -253,7 +310,7 @@ create trigger fail before insert on tokenmill.token for each row when (new.card
     await writeFile(file, rows.join('\n'))
     const first = await migrate(file)
     expect(first, first.stderr).toMatchObject({ code: 3 })
-    expect(JSON.parse(first.stdout)).toMatchObject({ rows: 11, created: 2, duplicate: 1, rejected: 7, failed: 1 })
+    expect(JSON.parse(first.stdout)).toMatchObject({ rows: 12, created: 2, duplicate: 1, rejected: 8, failed: 1 })
     const replayed = await migrate(file)
     expect(JSON.parse(replayed.stdout)).toMatchObject({ variant: 'replay', created: 2, failed: 1 })
     const rehearsed = await migrate(file, '--dry-run')
@@ -352,13 +409,14 @@ create trigger fail before insert on tokenmill.token for each row when (new.card
       { kind: 'token-update', request: { id: pan, cvv: CVV }, jti: pan },
       { kind: pan, request: {} },
       { kind: 'token-lifecycle', request: { id: pan, action: 'SUSPEND' }, reference: pan },
+      { kind: 'token-lifecycle', request: { id: 'x', action: 'SUSPEND' }, jti: `line-${card('line jti').pan}` },
       { kind: 'token-create', request: { ...good, ...(await seal({ cardNumber: pan })) }, reference: pan },
     ].map(line => JSON.stringify(line))
     const file = join(inputs, 'jobs.ndjson')
     await writeFile(file, [...lines, `{"kind":"token-create",${pan}`, pan].join('\n'))
     const submitted = await run(['submit', file, '--client', installation.clientFile])
     expect(submitted, submitted.stderr).toMatchObject({ code: 3 })
-    expect(submitted.stdout.trim().split('\n')).toHaveLength(8)
+    expect(submitted.stdout.trim().split('\n')).toHaveLength(9)
     expect(
       await run(['results', 'replay', '--since', '2020-01-01', '--client', installation.clientFile]),
     ).toMatchObject({ code: 0 })
@@ -376,7 +434,9 @@ create trigger fail before insert on tokenmill.token for each row when (new.card
     if (engine.redisUrls?.[0]) places.push(...(await readRedis(engine.redisUrls[0], engine.prefix)))
     places.push(...(await readDatabase(engine.databaseUrl)))
     places.push(...(await readFiles(installation.dataDir)))
-    places.push(...(await readFiles(inputs, path => !/\/(cards|abort|header-\d|keys|jobs)\.(csv|ndjson)$/.test(path))))
+    places.push(
+      ...(await readFiles(inputs, path => !/\/(cards|abort|named|header-\d|keys|jobs)\.(csv|ndjson)$/.test(path))),
+    )
     const logs = await readFiles(inject('runDir'), path => path.endsWith('/server.log'))
     expect(logs).toHaveLength(1)
     places.push(...logs)

@@ -24,8 +24,11 @@ describe('a name', () => {
       field: 'body.reference',
     })
     expect(nameRefusal({ jti: name, reference: 'r' }, [pan])).toMatchObject({ reason: 'jti_pan', field: 'body.jti' })
-    expect(tellableNames({ jti: 'j', reference: name }, [pan])).toEqual({ jti: 'j' })
-    expect(tellableNames({ jti: pan, reference: 'r' }, [pan])).toEqual({ jti: '*'.repeat(pan.length), reference: 'r' })
+    expect(tellableNames({ jti: 'j', reference: name }, [pan], 'numeric')).toEqual({ jti: 'j' })
+    expect(tellableNames({ jti: pan, reference: 'r' }, [pan], 'numeric')).toEqual({
+      jti: '*'.repeat(pan.length),
+      reference: 'r',
+    })
   })
 
   it('is judged by what is shown of the card alone: of all candidates none is told apart', () => {
@@ -44,7 +47,7 @@ describe('a name', () => {
     canary('another').pan,
   ])('that holds something else may be: %s', name => {
     expect(nameRefusal({ jti: name, reference: name }, [pan])).toBeUndefined()
-    expect(tellableNames({ jti: name, reference: name }, [pan])).toEqual({ jti: name, reference: name })
+    expect(tellableNames({ jti: name, reference: name }, [pan], 'numeric')).toEqual({ jti: name, reference: name })
   })
 
   it('is held against every number that a request has in clear, and no other text of it', () => {

@@ -2,7 +2,7 @@
 // later is closed to both roles until it stands here. DESIGN 4.
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { upgradePostgres } from '../../src/queue/engine.ts'
+import { upgradePostgres } from '../../src/queue/postgres.ts'
 import { withQueueOwner } from '../../src/store/queue-pool.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 

@@ -98,15 +98,29 @@ describe('a token record', () => {
     expect(named('ANALYTICS')).toEqual([undefined, NAMES.analytics_token])
   })
 
-  it('leaves out what isn’t known', () => {
+  it('leaves out what isn’t known, but for the issuer’s country, which is ZZZ then', () => {
     const bare = rowOf({}, { brand: null, binRange: null })
     expect(renderPatch(bare, undefined)).toStrictEqual({
       bin: '41111111',
       last_four: '1111',
-      bin_details: { bin: '41111111', last_four: '1111' },
+      issuer_country: 'ZZZ',
+      bin_details: { bin: '41111111', issuer_country: 'ZZZ', last_four: '1111' },
       updated_at: '2026-11-21',
       created_at: '2026-11-21',
       token_status: 'ACTIVE',
     })
+  })
+
+  it('has issuer_country ZZZ where the BIN table has a range without a country', () => {
+    const { issuerCountry: _, ...range } = RANGE
+    for (const render of [renderPut, renderPatch, renderGet])
+      expect(render(row, range)).toMatchObject({
+        ...{ issuer_country: 'ZZZ', bin_details: { issuer_country: 'ZZZ', issuer_name: 'A Bank' } },
+      })
+  })
+
+  it('of a token that has no card any more names no country', () => {
+    const gone = rowOf({}, { status: 'DELETED', bin: null, lastFour: null, brand: null, binRange: null })
+    expect(renderGet(gone, undefined)).not.toHaveProperty('issuer_country')
   })
 })
