@@ -6,6 +6,7 @@ import { lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import { Agent, buildConnector, type Dispatcher } from 'undici'
 import { isPrivateAddress } from './private-address.ts'
+import { TLS_POLICY } from './tls.ts'
 
 export type OutboundKind = 'forbidden' | 'unreachable' | 'timeout' | 'too_large' | 'protocol'
 
@@ -109,7 +110,12 @@ function readTarget(url: string | URL, isExempt: IsExempt): URL {
 }
 
 function guardedConnector(isExempt: IsExempt, options: OutboundOptions): buildConnector.connector {
-  const settings = { timeout: CONNECT_MS_MAX, allowH2: false, ...(options.ca === undefined ? {} : { ca: options.ca }) }
+  const settings = {
+    timeout: CONNECT_MS_MAX,
+    allowH2: false,
+    ...TLS_POLICY,
+    ...(options.ca === undefined ? {} : { ca: options.ca }),
+  }
   const lookup = options.lookup ?? (systemLookup as LookupFunction)
   const open = buildConnector({ ...settings, lookup })
   const guarded = buildConnector({ ...settings, lookup: guardedLookup(lookup) })

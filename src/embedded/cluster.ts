@@ -43,7 +43,9 @@ const SETTINGS = {
   unix_socket_directories: '',
   max_connections: '200',
   shared_buffers: '256MB',
-  max_wal_size: '2GB',
+  // After each checkpoint every page that a migration touches goes into the WAL whole once more, so checkpoints are
+  // forced seldom (docs/performance.md).
+  max_wal_size: '8GB',
   min_wal_size: '256MB',
   checkpoint_timeout: '15min',
   fsync: 'on',

@@ -1,7 +1,12 @@
 // Runs one of PostgreSQL's programs to its end, in a session of its own (a Ctrl-C in our terminal isn't theirs) and,
 // where we are root, as the unprivileged account that owns the cluster. It isn't a way to keep a process.
 import { spawn } from 'node:child_process'
-import type { Account } from './place.ts'
+
+/** Whom a program runs as. */
+export interface Account {
+  uid: number
+  gid: number
+}
 
 export interface Ended {
   code: number

@@ -20,12 +20,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ConfigError } from '../config.ts'
 import { Secret } from '../secret.ts'
-import { run } from './command.ts'
-
-export interface Account {
-  uid: number
-  gid: number
-}
+import { type Account, run } from './command.ts'
 
 export interface Place {
   /** Holds `data` (the cluster), `server.log`, and a copy of the binaries where one is needed. */

@@ -1,4 +1,5 @@
-// Which installation this store belongs to, and by which key-encryption key its keys are wrapped. One row, once.
+// Which installation this store belongs to, by which key-encryption key its keys are wrapped, and whether anybody makes
+// reports for it. One row.
 import type { Db } from './pool.ts'
 
 export interface Installation {
@@ -23,4 +24,21 @@ export async function insert(db: Db, installation: Omit<Installation, 'createdAt
     values: [installation.installationId, installation.kekId],
   })
   return count === 1
+}
+
+/** Says that this process makes reports. Each that does repeats it; who said so within the last half minute is enough. */
+export async function sayReportsAreMade(db: Db): Promise<void> {
+  await db.query({
+    text: `update tokenmill.installation set reports_made_at = now()
+      where reports_made_at is null or reports_made_at < now() - interval '30 seconds'`,
+  })
+}
+
+/** Whether some process said so within the last `withinMs`. */
+export async function areReportsMade(db: Db, withinMs: number): Promise<boolean> {
+  const { rows } = await db.query<{ made: boolean }>({
+    text: `select coalesce(reports_made_at > now() - make_interval(secs => $1), false) as made from tokenmill.installation`,
+    values: [withinMs / 1000],
+  })
+  return rows[0]?.made === true
 }

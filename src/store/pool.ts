@@ -1,8 +1,12 @@
-// Connections to PostgreSQL, and what its errors mean to us. The only file that knows SQLSTATEs.
+// The store: statements and transactions on PostgreSQL, and what its errors mean to us. How a connection is opened is
+// connection.ts.
 import { readFileSync } from 'node:fs'
 import pg from 'pg'
+import { ConfigError } from '../config.ts'
 import { Fault } from '../errors.ts'
 import type { Logger } from '../log.ts'
+import { openPool } from './connection/connection.ts'
+import type { Finder } from './connection/finder.ts'
 
 /** Something a statement can be sent to: the pool, or one transaction. */
 export interface Db {
@@ -21,6 +25,8 @@ export interface Store extends Db {
   transaction<T>(work: (db: Db) => Promise<T>, options?: { lock?: string }): Promise<T>
   pool: pg.Pool
   connections(): { total: number; idle: number; waiting: number }
+  /** Servers of DATABASE_URL that took writes when last asked; more than one is an alarm. */
+  writableServers(): number
   close(): Promise<void>
 }
 
@@ -53,41 +59,46 @@ const ourTypes = {
 
 // A worker only ever looks rows up by key. A plan made while the tables are empty must not turn into a scan of
 // millions: the alternatives are switched off for it.
-const LOOKUPS_ONLY =
-  '-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c enable_bitmapscan=off -c jit=off'
+const LOOKUPS_ONLY = {
+  enable_seqscan: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+  enable_bitmapscan: 'off',
+  jit: 'off',
+}
 
 export function openStore(url: string, options: StoreOptions): Store {
   const { log, connectionsMax, role, statementMsMax = 60_000, application = 'tokenmill' } = options
-  const pool = new pg.Pool({
-    connectionString: url,
+  const { pool, finder } = openPool(url, {
     max: connectionsMax,
-    connectionTimeoutMillis: 10_000,
-    idleTimeoutMillis: 60_000,
-    keepAlive: true,
+    application,
+    settings: {
+      search_path: 'tokenmill',
+      timezone: 'UTC',
+      statement_timeout: `${statementMsMax}`,
+      ...(role ? { role } : LOOKUPS_ONLY),
+    },
+    log,
     // Statements of one transaction that don't need one another's answers go out together.
-    pipeline: true,
-    statement_timeout: statementMsMax,
-    application_name: application,
-    types: ourTypes,
-    options: `-c search_path=tokenmill -c timezone=UTC${role ? ` -c role=${role}` : ` ${LOOKUPS_ONLY}`}`,
+    driver: { pipeline: true, types: ourTypes },
   })
   pool.on('error', error => log.warn({ err: error }, 'an idle store connection was lost'))
-  pool.on('connect', survive)
-  return storeOf(pool)
+  return storeOf(pool, finder)
 }
 
-/**
- * A connection that dies between two statements of a transaction has nobody to tell: its error would end the process.
- * The next statement on it fails, and that is where it is dealt with.
- */
-export function survive(client: pg.PoolClient): void {
-  client.on('error', () => undefined)
-}
-
-function storeOf(pool: pg.Pool): Store {
+function storeOf(pool: pg.Pool, finder: Finder): Store {
+  /** A server that is away, or has become read-only, isn't the one any more. */
+  const noticed = (meaning: unknown) => {
+    if (meaning instanceof Fault && meaning.code === 'store_away') finder.forget()
+    return meaning
+  }
   return {
     pool,
-    query: statement => run(pool, statement),
+    writableServers: finder.writable,
+    query: <R>(statement: Statement) =>
+      run<R>(pool, statement).catch(error => {
+        throw noticed(error)
+      }),
     connections: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
     close: () => pool.end(),
     async transaction(work, { lock } = {}) {
@@ -113,13 +124,16 @@ function storeOf(pool: pg.Pool): Store {
         return result
       } catch (error) {
         ended = true
-        const meaning = meaningOf(
-          await begun.then(
-            () => error,
-            (first: unknown) => first,
+        const meaning = noticed(
+          meaningOf(
+            await begun.then(
+              () => error,
+              (first: unknown) => first,
+            ),
           ),
         )
-        // A connection whose rollback fails isn't handed to the next one.
+        // A connection to a server that became read-only, or whose rollback fails, isn't handed to the next one.
+        if (meaning instanceof Fault && meaning.code === 'store_away') broken = meaning
         await client.query('rollback').catch((failure: Error) => {
           broken = failure
         })
@@ -170,6 +184,8 @@ const AWAY = new Set([
   '25P03',
   // Read-only: a server that was demoted, or a standby.
   '25006',
+  // None of the servers may be worked on.
+  'UNFIT',
 ])
 
 /** Rules that two who don't know of each other may break together. */
@@ -181,14 +197,17 @@ const RACES = new Set([
 
 /** A Fault or LostRace for an error of the driver or the server; anything that isn't theirs stays as it is. */
 export function meaningOf(error: unknown): unknown {
-  if (error instanceof Fault || error instanceof LostRace || !(error instanceof Error)) return error
-  const { code, constraint } = error as Error & { code?: string; constraint?: string }
+  if (error instanceof Fault || error instanceof LostRace || error instanceof ConfigError) return error
+  if (!(error instanceof Error)) return error
+  const { code, constraint, severity } = error as Error & { code?: string; constraint?: string; severity?: string }
   if (code === undefined) {
     return /terminated|timeout exceeded|Connection ended|not queryable|closed/i.test(error.message)
       ? new Fault('store_away', error)
       : error
   }
-  if (AWAY.has(code) || code.startsWith('08')) return new Fault('store_away', error)
+  // A pooler ends a connection by 08P01, whatever the reason; as the answer to a statement it is a defect of ours.
+  const isBrokenStatement = code === '08P01' && severity === 'ERROR'
+  if (AWAY.has(code) || (code.startsWith('08') && !isBrokenStatement)) return new Fault('store_away', error)
   if (code === '40001' || code === '40P01' || code === '55P03') return new LostRace(code)
   if (code === '23505' && constraint !== undefined && RACES.has(constraint)) return new LostRace(constraint)
   if (code.startsWith('53')) return new Fault('store_busy', error)

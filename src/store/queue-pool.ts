@@ -1,36 +1,20 @@
 // The connections of BullMQ's PostgreSQL engine: one pool per process, acting as the role that owns the schema `bullmq`
 // and has no rights on ours. What travels on them is the queue room's affair.
-import pg from 'pg'
-import { meaningOf, survive } from './pool.ts'
+import type pg from 'pg'
+import { openClient, openPool } from './connection/connection.ts'
+import { meaningOf } from './pool.ts'
 
 const ROLE = 'tokenmill_queue'
-const OPTIONS = `-c search_path=bullmq -c role=${ROLE}`
 
 /** The caller ends it, after the queues that use it. */
 export function openQueuePool(url: string, max: number): pg.Pool {
-  const pool = new pg.Pool({
-    connectionString: url,
-    max,
-    connectionTimeoutMillis: 10_000,
-    idleTimeoutMillis: 60_000,
-    keepAlive: true,
-    application_name: 'tokenmill queues',
-    options: OPTIONS,
-  })
-  pool.on('connect', survive)
-  return pool
+  const settings = { search_path: 'bullmq', role: ROLE }
+  return openPool(url, { max, application: 'tokenmill queues', settings }).pool
 }
 
 /** Runs `work` on one connection of that role, with the right to make its schema. */
 export async function withQueueOwner<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({
-    connectionString: url,
-    connectionTimeoutMillis: 10_000,
-    keepAlive: true,
-    application_name: 'tokenmill queue schema',
-  })
-  // A lost connection shows in the statement that was running on it.
-  client.on('error', () => undefined)
+  const client = openClient(url, 'tokenmill queue schema')
   try {
     await client.connect()
     // A restored or copied database comes without the rights that its migration gave on the database itself.

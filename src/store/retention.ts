@@ -1,13 +1,18 @@
 // What is kept how long, and its end: weeks of receipts and of the outbox as whole partitions, counters and scratch rows
-// by age, private halves of retired capture keys. It runs once in a while, in one worker; running it twice does no harm.
+// by age, private halves of retired capture keys. Each table's own file says how its rows go; when is said here.
+// The scheduler runs it every hour; running it twice does no harm.
 
+import * as captureKeys from './access/capture-keys.ts'
+import * as dryRuns from './batch/dry-runs.ts'
 import { type Db, LostRace, type Store } from './pool.ts'
 import * as schemeIntents from './provider/scheme-intents.ts'
 import * as schemeTokens from './provider/scheme-tokens.ts'
 import { PARTITION_LOCK, PARTITIONED, partitionStatements } from './schema.ts'
 import * as beforeImages from './token/before-images.ts'
+import * as guesses from './token/guesses.ts'
 
 const DAY_MS = 86_400_000
+const HOUR_MS = 3_600_000
 export const RETENTION = { outboxDays: 7, captureKeyDays: 8, hours: 24, dryRunDays: 8, lockMsMax: 2_000 } as const
 
 export interface Swept {
@@ -33,10 +38,10 @@ export async function sweep(store: Store, receiptDays: number, now: number): Pro
   }
   return {
     partitions,
-    guesses: await deleteGuesses(store, now),
-    scratch: await deleteScratch(store, now),
-    dryRuns: await deleteDryRuns(store, now),
-    captureKeys: await destroyCaptureKeys(store, now),
+    guesses: await guesses.eraseOld(store, now - RETENTION.hours * HOUR_MS),
+    scratch: await dryRuns.eraseOldScratch(store, now - RETENTION.hours * HOUR_MS),
+    dryRuns: await dryRuns.eraseOldUse(store, now - RETENTION.dryRunDays * DAY_MS),
+    captureKeys: await captureKeys.destroyRetired(store, now - RETENTION.captureKeyDays * DAY_MS),
     beforeImages: await beforeImages.eraseOld(store, now),
     schemes: await eraseSchemes(store, receiptDays, now),
   }
@@ -102,42 +107,4 @@ export async function dropPartition(store: Store, { name }: Partition): Promise<
     if (error instanceof LostRace) return false
     throw error
   }
-}
-
-export async function deleteGuesses(db: Db, now: number): Promise<number> {
-  const { count } = await db.query({
-    text: 'delete from tokenmill.guess where since < $1',
-    values: [new Date(now - RETENTION.hours * 3_600_000)],
-  })
-  return count
-}
-
-/** Of dry runs that ended without dropping theirs. */
-export async function deleteScratch(db: Db, now: number): Promise<number> {
-  const { count } = await db.query({
-    text: 'delete from tokenmill.scratch where created_at < $1',
-    values: [new Date(now - RETENTION.hours * 3_600_000)],
-  })
-  return count
-}
-
-export async function deleteDryRuns(db: Db, now: number): Promise<number> {
-  const { count } = await db.query({
-    text: 'delete from tokenmill.dry_run where day < $1',
-    values: [new Date(now - RETENTION.dryRunDays * DAY_MS)],
-  })
-  return count
-}
-
-/** Private halves of keys retired 8 days ago: whatever was encrypted to them, wherever a copy lies, is shredded. */
-export async function destroyCaptureKeys(db: Db, now: number): Promise<number> {
-  const { count } = await db.query({
-    text: `with destroyed as (
-  update tokenmill.capture_key set state = 'DESTROYED', wrapped_private = null, destroyed_at = now()
-  where state = 'RETIRED' and retired_at < $1 returning alias
-)
-insert into tokenmill.audit (actor, action, subject) select 'retention', 'capture-key.destroy', alias from destroyed`,
-    values: [new Date(now - RETENTION.captureKeyDays * DAY_MS)],
-  })
-  return count
 }

@@ -2,8 +2,11 @@
 // (keys, clients) is made by the `schema upgrade` command.
 import { Kysely, PostgresDialect, sql } from 'kysely'
 import { type Migration, Migrator } from 'kysely/migration'
-import pg from 'pg'
+import type pg from 'pg'
 import { ConfigError } from '../config.ts'
+import * as clusterRecord from './connection/cluster-record.ts'
+import { openPool } from './connection/connection.ts'
+import { askStandingIfAllowed } from './connection/standing.ts'
 import { type Db, readSql } from './pool.ts'
 
 export const MIGRATIONS = [
@@ -18,6 +21,11 @@ export const MIGRATIONS = [
   '0009-orders',
   '0010-scheme-rates',
   '0011-third-party',
+  '0012-authentication-values',
+  '0013-client-names',
+  '0014-live-keys',
+  '0015-cluster',
+  '0016-report-makers',
 ] as const
 
 const migrationOf = (name: string): Migration => ({
@@ -28,12 +36,7 @@ const migrationOf = (name: string): Migration => ({
 
 /** Runs what is missing, in one transaction; several at once wait for each other. Returns the names of those that ran. */
 export async function upgradeSchema(url: string): Promise<string[]> {
-  const pool = new pg.Pool({
-    connectionString: url,
-    max: 2,
-    connectionTimeoutMillis: 10_000,
-    application_name: 'tokenmill schema',
-  })
+  const { pool } = openPool(url, { max: 2, application: 'tokenmill schema' })
   // A lost connection shows in the statement that was running on it.
   pool.on('error', () => undefined)
   const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) })
@@ -49,10 +52,17 @@ export async function upgradeSchema(url: string): Promise<string[]> {
     const { error, results } = await migrator.migrateToLatest()
     if (error) throw error
     await ensurePartitions(db)
+    await adoptCluster(pool)
     return (results ?? []).filter(result => result.status === 'Success').map(result => result.migrationName)
   } finally {
     await db.destroy()
   }
+}
+
+/** Left out where the user may not ask: then a later list of hosts can't tell this store from a copy. */
+async function adoptCluster(pool: pg.Pool): Promise<void> {
+  const standing = await askStandingIfAllowed(pool)
+  if (standing) await clusterRecord.adopt(pool, standing)
 }
 
 /** Refuses a store that this code doesn't know: exit 78 with what to do. */

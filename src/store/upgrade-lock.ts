@@ -1,19 +1,13 @@
 // One upgrade of a database at a time: an advisory lock on a connection of its own, held around everything that
 // `schema upgrade` makes, files included. It isn't the lock of the migrations, which they take themselves.
-import pg from 'pg'
+import { openClient } from './connection/connection.ts'
 import { meaningOf } from './pool.ts'
 
 const LOCK = `hashtextextended('tokenmill upgrade', 0)`
 
 /** Waits for whoever upgrades this database now, then runs `work`. */
 export async function withUpgradeLock<T>(url: string, work: () => Promise<T>): Promise<T> {
-  const client = new pg.Client({
-    connectionString: url,
-    connectionTimeoutMillis: 10_000,
-    keepAlive: true,
-    application_name: 'tokenmill upgrade',
-  })
-  client.on('error', () => undefined)
+  const client = openClient(url, 'tokenmill upgrade')
   try {
     await client.connect()
     await client.query(`select pg_advisory_lock(${LOCK})`)

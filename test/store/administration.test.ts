@@ -152,10 +152,11 @@ select $1, $2, n::text, 1, now() - n * interval '10 hours' from generate_series(
     expect(await captureKeys.insert(store, { ...key, alias: 'active' })).toBe(false)
     expect(await captureKeys.retire(store, 'retired')).toBe(true)
     expect(await captureKeys.retire(store, 'retired')).toBe(false)
-    const in7Days = Date.now() + 7.9 * DAY_MS
-    expect(await retention.destroyCaptureKeys(store, in7Days)).toBe(0)
+    const retiredBefore = Date.now() - retention.RETENTION.captureKeyDays * DAY_MS
+    const in7Days = retiredBefore + 7.9 * DAY_MS
+    expect(await captureKeys.destroyRetired(store, in7Days)).toBe(0)
     expect(await captureKeys.find(store, 'retired')).toMatchObject({ wrappedPrivate: key.wrappedPrivate })
-    expect(await retention.destroyCaptureKeys(store, in7Days + DAY_MS)).toBe(1)
+    expect(await captureKeys.destroyRetired(store, in7Days + DAY_MS)).toBe(1)
     expect(await captureKeys.find(store, 'retired')).toMatchObject({ state: 'DESTROYED', wrappedPrivate: null })
     expect(await captureKeys.find(store, 'active')).toMatchObject({
       state: 'ACTIVE',

@@ -13,6 +13,9 @@ export interface Audit {
   detail?: Record<string, unknown>
 }
 
+/** For a statement that does an act and records it: followed by a `select` of these three. */
+export const RECORD = 'insert into tokenmill.audit (actor, action, subject)'
+
 export async function insert(db: Db, audit: Audit): Promise<void> {
   await db.query({
     text: 'insert into tokenmill.audit (actor, action, subject, detail) values ($1, $2, $3, $4::jsonb)',

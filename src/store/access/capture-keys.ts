@@ -1,6 +1,8 @@
 // Capture keys: the public half that callers encrypt cards with, and the private half as the key-encryption key wrapped
 // it. Opening one is the vault's affair.
+
 import type { Db } from '../pool.ts'
+import * as audits from './audits.ts'
 
 export const CAPTURE_KEY_TYPES = ['jwe-rsa', 'jwe-ec', 'pgp'] as const
 export type CaptureKeyType = (typeof CAPTURE_KEY_TYPES)[number]
@@ -90,4 +92,20 @@ export async function retire(db: Db, alias: string): Promise<boolean> {
     values: [alias],
   })
   return count === 1
+}
+
+/**
+ * Private halves of keys that were retired before `before` (ms): whatever was encrypted to them, wherever a copy lies,
+ * is shredded. Returns how many.
+ */
+export async function destroyRetired(db: Db, before: number): Promise<number> {
+  const { count } = await db.query({
+    text: `with destroyed as (
+  update tokenmill.capture_key set state = 'DESTROYED', wrapped_private = null, destroyed_at = now()
+  where state = 'RETIRED' and retired_at < $1 returning alias
+)
+${audits.RECORD} select 'retention', 'capture-key.destroy', alias from destroyed`,
+    values: [new Date(before)],
+  })
+  return count
 }

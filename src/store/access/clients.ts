@@ -1,6 +1,7 @@
 // Clients and the keys they sign with: who may send work, for whom, and by which signature. It doesn't judge an
 // envelope; whether a key is live at a moment is told by its state and its end.
 import type { Role } from '../../job/catalogue.ts'
+import type { NameRule } from '../../job/envelope/names.ts'
 import type { Algorithm } from '../../job/envelope/signature.ts'
 import type { Db } from '../pool.ts'
 
@@ -14,6 +15,8 @@ export interface Client {
   /** Fixed by its first key. */
   alg: Algorithm | null
   system: boolean
+  /** What it may name its work by. */
+  names: NameRule
   /** ms since the epoch. */
   createdAt: number
   revokedAt: number | null
@@ -41,11 +44,12 @@ interface Row {
   roles: Role[]
   alg: Algorithm | null
   system: boolean
+  names: NameRule
   created_at: number
   revoked_at: number | null
 }
 
-const COLUMNS = 'client_id, name, user_id, entities, roles, alg, system, created_at, revoked_at'
+const COLUMNS = 'client_id, name, user_id, entities, roles, alg, system, names, created_at, revoked_at'
 
 function clientOf(row: Row): Client {
   return {
@@ -56,6 +60,7 @@ function clientOf(row: Row): Client {
     roles: row.roles,
     alg: row.alg,
     system: row.system,
+    names: row.names,
     createdAt: row.created_at,
     revokedAt: row.revoked_at,
   }
@@ -136,13 +141,17 @@ export async function list(db: Db): Promise<Client[]> {
   return rows.map(clientOf)
 }
 
-export type NewClient = Omit<Client, 'createdAt' | 'revokedAt'> & { apiKeyHash: Buffer | null }
+export type NewClient = Omit<Client, 'createdAt' | 'revokedAt' | 'names'> & {
+  /** `checked` */
+  names?: NameRule
+  apiKeyHash: Buffer | null
+}
 
 /** False where a client of this id is there already; it stays as it is. */
 export async function insert(db: Db, client: NewClient): Promise<boolean> {
   const { count } = await db.query({
-    text: `insert into tokenmill.client (client_id, name, user_id, api_key_hash, entities, roles, alg, system)
-values ($1, $2, $3, $4, $5::uuid[], $6::text[], $7, $8) on conflict (client_id) do nothing`,
+    text: `insert into tokenmill.client (client_id, name, user_id, api_key_hash, entities, roles, alg, system, names)
+values ($1, $2, $3, $4, $5::uuid[], $6::text[], $7, $8, $9) on conflict (client_id) do nothing`,
     values: [
       client.clientId,
       client.name,
@@ -152,6 +161,7 @@ values ($1, $2, $3, $4, $5::uuid[], $6::text[], $7, $8) on conflict (client_id) 
       client.roles,
       client.alg,
       client.system,
+      client.names ?? 'checked',
     ],
   })
   return count === 1
@@ -162,6 +172,15 @@ export async function revoke(db: Db, clientId: string): Promise<boolean> {
   const { count } = await db.query({
     text: 'update tokenmill.client set revoked_at = now() where client_id = $1 and revoked_at is null',
     values: [clientId],
+  })
+  return count === 1
+}
+
+/** False where it is revoked, or isn't there. */
+export async function setNames(db: Db, clientId: string, names: NameRule): Promise<boolean> {
+  const { count } = await db.query({
+    text: 'update tokenmill.client set names = $2 where client_id = $1 and revoked_at is null',
+    values: [clientId, names],
   })
   return count === 1
 }
@@ -214,4 +233,29 @@ export async function revokeKey(db: Db, clientId: string, kid: string): Promise<
     values: [clientId, kid],
   })
   return count === 1
+}
+
+/** As workers judge it (workers/directory.ts), now by the database's clock. */
+const LIVE = `c.revoked_at is null and (k.state = 'ACTIVE' or (k.state = 'RETIRED' and k.valid_until > now()))`
+
+/** Keys by which jobs are taken now, at most `limit`. */
+export async function listLiveKeys(db: Db, limit: number): Promise<Pick<ClientKey, 'clientId' | 'kid'>[]> {
+  const { rows } = await db.query<{ client_id: string; kid: string }>({
+    name: 'live-keys',
+    text: `select k.client_id, k.kid from tokenmill.client_key k join tokenmill.client c using (client_id)
+where ${LIVE} order by k.client_id, k.kid limit $1`,
+    values: [limit],
+  })
+  return rows.map(row => ({ clientId: row.client_id, kid: row.kid }))
+}
+
+/** Whether jobs under this key are taken now. */
+export async function isLive(db: Db, { clientId, kid }: Pick<ClientKey, 'clientId' | 'kid'>): Promise<boolean> {
+  const { rows } = await db.query({
+    name: 'key-is-live',
+    text: `select 1 from tokenmill.client_key k join tokenmill.client c using (client_id)
+where k.client_id = $1 and k.kid = $2 and ${LIVE}`,
+    values: [clientId, kid],
+  })
+  return rows.length > 0
 }

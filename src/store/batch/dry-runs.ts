@@ -54,3 +54,21 @@ where scratch.chunk = excluded.chunk or scratch.fingerprint = any($5::bytea[])`,
   })
   if (count !== sorted.length) throw new LostRace('another chunk of the dry run left the same card meanwhile')
 }
+
+/** What dry runs that ended without dropping theirs left before `before` (ms). Returns how many rows. */
+export async function eraseOldScratch(db: Db, before: number): Promise<number> {
+  const { count } = await db.query({
+    text: 'delete from tokenmill.scratch where created_at < $1',
+    values: [new Date(before)],
+  })
+  return count
+}
+
+/** Days of use before `before` (ms). Returns how many. */
+export async function eraseOldUse(db: Db, before: number): Promise<number> {
+  const { count } = await db.query({
+    text: 'delete from tokenmill.dry_run where day < $1',
+    values: [new Date(before)],
+  })
+  return count
+}

@@ -1,7 +1,8 @@
 // Chunks of batches that came over HTTP: envelope and block from before the 202 until the chunk is answered, when both
 // are erased. Each step is one statement that counts into the batch what it settles, so that nothing is counted twice.
-import { OUTCOMES, type Outcome } from '../../job/outcome.ts'
+import type { Outcome } from '../../job/outcome.ts'
 import type { Db } from '../pool.ts'
+import { COUNT_SETTLED } from './intake.ts'
 
 export interface NewChunk {
   intakeNo: number
@@ -119,13 +120,6 @@ export async function postpone(db: Db, { intakeNo, chunk }: Envelope, dueAt: num
   })
 }
 
-const SUMS = OUTCOMES.map(o => `coalesce(sum((s.counts->>'${o}')::bigint), 0) as "${o}"`).join(', ')
-const ADDED = OUTCOMES.map(o => `'${o}', coalesce((i.counts->>'${o}')::bigint, 0) + sums."${o}"`).join(', ')
-/** Counts `settled (intake_no, counts)` into the batches; a batch whose last chunk it was is finished. */
-const COUNT = `update tokenmill.intake as i set chunks_done = i.chunks_done + sums.n, counts = jsonb_build_object(${ADDED}),
-  finished_at = case when i.chunks_done + sums.n = i.chunks then now() end
-from (select s.intake_no, count(*) as n, ${SUMS} from settled as s group by s.intake_no) as sums where i.intake_no = sums.intake_no`
-
 // The newest of what was told since the chunk was sent; what another envelope of that jti was told doesn't count.
 const TOLD = `cross join lateral (select body from tokenmill.outbox where receipt_id = c.receipt_id and created_at >= c.sent_at
   and (body is null or revision > 0 or result_id = c.refusal_id) order by outbox_id desc limit 1) as told`
@@ -141,7 +135,7 @@ export async function settleByReceipt(db: Db): Promise<number> {
   update tokenmill.intake_chunk as c set state = 'DONE', jws = null, block = null, lines = null from answered as a
   where c.intake_no = a.intake_no and c.chunk = a.chunk and c.state = 'SENT' returning c.intake_no, a.counts
 )
-${COUNT}`,
+${COUNT_SETTLED}`,
   })
   return count
 }
@@ -174,7 +168,7 @@ export async function settleTold(db: Db, intakeNo: number, chunk: number, settle
   update tokenmill.intake_chunk set state = $3, code = $4, reason = $5, jws = null, block = null
   where intake_no = $1 and chunk = $2 and state = 'SENT' returning intake_no, $6::jsonb as counts
 )
-${COUNT}`,
+${COUNT_SETTLED}`,
     values: [intakeNo, chunk, settled.state, settled.code, settled.reason, JSON.stringify(settled.counts)],
   })
 }
@@ -188,7 +182,7 @@ export async function end(db: Db, intakeNo: number, state: 'CANCELLED' | 'EXPIRE
   where intake_no = $1 and (state = 'WAITING' or ($2 = 'EXPIRED' and state = 'SENT'))
   returning intake_no, jsonb_build_object('${outcome}', records) as counts
 )
-${COUNT}`,
+${COUNT_SETTLED}`,
     values: [intakeNo, state, state === 'CANCELLED' ? 'cancelled' : 'envelope_expired'],
   })
 }

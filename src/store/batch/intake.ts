@@ -2,7 +2,7 @@
 // and only a complete body makes it ACCEPTED. Its chunks are intake-chunks.ts.
 import { Fault } from '../../errors.ts'
 import type { RecordKind } from '../../job/catalogue.ts'
-import { type Counts, noCounts } from '../../job/outcome.ts'
+import { type Counts, noCounts, OUTCOMES } from '../../job/outcome.ts'
 import type { Db } from '../pool.ts'
 
 export interface Intake {
@@ -189,3 +189,13 @@ where finished_at < case when dry_run then $2::timestamptz else $1::timestamptz 
   })
   return count
 }
+
+const SUMS = OUTCOMES.map(o => `coalesce(sum((s.counts->>'${o}')::bigint), 0) as "${o}"`).join(', ')
+const ADDED = OUTCOMES.map(o => `'${o}', coalesce((i.counts->>'${o}')::bigint, 0) + sums."${o}"`).join(', ')
+/**
+ * For a statement that settles chunks: counts its `settled (intake_no, counts)` into the batches. A batch whose last chunk it
+ * was is finished.
+ */
+export const COUNT_SETTLED = `update tokenmill.intake as i set chunks_done = i.chunks_done + sums.n, counts = jsonb_build_object(${ADDED}),
+  finished_at = case when i.chunks_done + sums.n = i.chunks then now() end
+from (select s.intake_no, count(*) as n, ${SUMS} from settled as s group by s.intake_no) as sums where i.intake_no = sums.intake_no`

@@ -55,6 +55,21 @@ values (current_date, $1, $2, $3, $4, $5, $6) returning outbox_id`,
   return rows[0]?.outbox_id ?? 0
 }
 
+/**
+ * For a statement that writes a receipt: tells it in the same go. `written` is the subquery that holds its revision, the
+ * others are parameters of the statement (`$1`).
+ */
+export function tellReceipt(columns: {
+  clientId: string
+  replyTo: string
+  receiptId: string
+  written: string
+}): string {
+  return `insert into tokenmill.outbox (day, client_id, reply_to, receipt_id, revision)
+select current_date, ${columns.clientId}, ${columns.replyTo}, ${columns.receiptId}, revision from ${columns.written}
+returning outbox_id, revision`
+}
+
 /** The revision that the next thing told of this receipt has. */
 export async function nextRevision(db: Db, receiptId: string): Promise<number> {
   const { rows } = await db.query<{ revision: number }>({

@@ -5,6 +5,7 @@ import { addresseeOf, type Kind } from '../../job/catalogue.ts'
 import type { Counts } from '../../job/outcome.ts'
 import type { FieldReason } from '../../job/problem.ts'
 import { type Db, LostRace } from '../pool.ts'
+import { tellReceipt } from './outbox.ts'
 
 export interface Receipt {
   receiptId: string
@@ -146,8 +147,7 @@ const INSERT = `with told as (
   where not exists (select from tokenmill.receipt where receipt_id = $1)
   returning revision
 )
-insert into tokenmill.outbox (day, client_id, reply_to, receipt_id, revision)
-select current_date, $23, $8, $1, revision from written returning outbox_id, revision`
+${tellReceipt({ clientId: '$23', replyTo: '$8', receiptId: '$1', written: 'written' })}`
 
 /** A receipt that was just written, and the outbox row that will tell it. */
 export interface Written {
@@ -177,8 +177,7 @@ const REVISE = `with revised as (
     revision = greatest(revision, (select max(o.revision) from tokenmill.outbox as o where o.receipt_id = $1)) + 1
   where receipt_id = $1 and revision = $10 returning revision
 )
-insert into tokenmill.outbox (day, client_id, reply_to, receipt_id, revision)
-select current_date, $12, $11, $1, revision from revised returning outbox_id, revision`
+${tellReceipt({ clientId: '$12', replyTo: '$11', receiptId: '$1', written: 'revised' })}`
 
 /** A receipt whose outcome is another now: one revision higher, and the outbox row that will tell it. */
 export async function revise(db: Db, receipt: Receipt): Promise<Written> {

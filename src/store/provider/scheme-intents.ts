@@ -158,3 +158,12 @@ export async function eraseOld(db: Db, before: number): Promise<number> {
   })
   return count
 }
+
+/**
+ * For a statement that writes a network's answer: ends the intent that it answers, where the answer was written. `told` is
+ * the subquery that wrote it, the others are parameters of the statement (`$1`).
+ */
+export function endIntent(by: { intentId: string; state: string; refusal: string; now: string; told: string }): string {
+  return `update tokenmill.scheme_intent as i set state = ${by.state}, refusal = ${by.refusal}, updated_at = ${by.now}
+  from ${by.told} where i.intent_id = ${by.intentId} and i.state = 'INTENDED'`
+}

@@ -1,6 +1,7 @@
-// A provisioning's row as the store keeps it, and its columns: what scheme-tokens.ts and scheme-leases.ts share. No
+// A provisioning's row as the store keeps it, and its columns: what scheme-tokens.ts and stored-schemes.ts share. No
 // statement is sent from here.
 import type { SchemeCall, SchemeRow } from '../../token/scheme.ts'
+import { type Column, texts } from '../columns.ts'
 
 /** A provisioning as it lies in the store. */
 export interface StoredScheme extends SchemeRow {
@@ -24,6 +25,50 @@ export interface StoredScheme extends SchemeRow {
   fingerprint: Buffer | null
   createdAt: number
   updatedAt: number
+}
+
+/** What may be written by whoever holds the lease. `dueAt`: when it is to be looked at again. */
+export type Told = Pick<
+  StoredScheme,
+  | 'provisionId'
+  | 'state'
+  | 'reference'
+  | 'suspendedBy'
+  | 'sealed'
+  | 'sealVersion'
+  | 'lastFour'
+  | 'expiryMonth'
+  | 'expiryYear'
+  | 'par'
+  | 'card'
+  | 'cardVersion'
+  | 'refusal'
+  | 'asked'
+  | 'dueAt'
+  | 'attempts'
+  | 'checkedAt'
+>
+
+export type NewScheme = Pick<
+  StoredScheme,
+  | 'provisionId'
+  | 'tokenId'
+  | 'tokenScope'
+  | 'clientId'
+  | 'provider'
+  | 'background'
+  | 'card'
+  | 'cardVersion'
+  | 'dueAt'
+  | 'createdAt'
+> &
+  Partial<Pick<StoredScheme, 'thirdParty' | 'fingerprint'>>
+
+/** A row whose lease is taken for a call. */
+export interface Leased {
+  provisionId: string
+  asked: SchemeCall
+  intentId: string
 }
 
 export interface Row {
@@ -98,4 +143,45 @@ export function schemeOf(row: Row): StoredScheme {
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   }
+}
+
+const moment = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString())
+const binary = (bytes: Buffer | null | undefined) => (bytes ? `\\x${bytes.toString('hex')}` : null)
+/** What an insert names. */
+export const NEW_COLUMNS: readonly Column<NewScheme>[] = [
+  { name: 'provision_id', type: 'uuid', text: row => row.provisionId, plain: true },
+  { name: 'token_id', type: 'uuid', text: row => row.tokenId, plain: true },
+  { name: 'token_scope', type: 'uuid', text: row => row.tokenScope, plain: true },
+  { name: 'client_id', type: 'text', text: row => row.clientId, plain: true },
+  { name: 'provider', type: 'text', text: row => row.provider, plain: false },
+  { name: 'background', type: 'boolean', text: row => (row.background ? 't' : 'f'), plain: true },
+  { name: 'card', type: 'bytea', text: row => binary(row.card), plain: false },
+  { name: 'card_version', type: 'smallint', text: row => row.cardVersion, plain: true },
+  { name: 'third_party', type: 'boolean', text: row => (row.thirdParty ? 't' : 'f'), plain: true },
+  { name: 'fingerprint', type: 'bytea', text: row => binary(row.fingerprint), plain: false },
+  { name: 'due_at', type: 'timestamptz', text: row => moment(row.dueAt), plain: false },
+  { name: 'created_at', type: 'timestamptz', text: row => moment(row.createdAt), plain: false },
+]
+export const NEW_NAMES = NEW_COLUMNS.map(({ name }) => name).join(', ')
+
+/** As the statement that writes them numbers them: from $4 to $19. */
+export function toldValues(told: Told): unknown[] {
+  return [
+    told.state,
+    told.reference,
+    texts(told.suspendedBy),
+    told.sealed,
+    told.sealVersion,
+    told.lastFour,
+    told.expiryMonth,
+    told.expiryYear,
+    told.par,
+    told.card,
+    told.cardVersion,
+    told.refusal,
+    told.asked,
+    told.dueAt === null ? null : new Date(told.dueAt),
+    told.attempts,
+    told.checkedAt === null ? null : new Date(told.checkedAt),
+  ]
 }

@@ -1,98 +1,12 @@
-// Scheme tokens: one row a provisioning, made before the network is asked and kept until nothing is left of it there.
-// That a row is to go may be said at any time, by anybody; what the network says is written by scheme-leases.ts.
-import { type Column, plains, rowSet, texts } from '../columns.ts'
+// Every write to the table of scheme tokens. A row is a provisioning: it is made before the network is asked and kept
+// until nothing is left of it there. Any job may say that a row is to go. What the network says is written by the holder
+// of the row's lease alone; a lease that isn't renewed ends, and then the row is due for others. Reading is
+// stored-schemes.ts.
+import { plains, rowSet, texts } from '../columns.ts'
 import type { Db } from '../pool.ts'
-import { COLUMNS, type Row, type StoredScheme, schemeOf } from './scheme-row.ts'
-
-export type { StoredScheme } from './scheme-row.ts'
-
-/** The current ones of these tokens, held until the transaction ends. */
-export async function holdCurrent(db: Db, tokenIds: readonly string[]): Promise<StoredScheme[]> {
-  const { rows } = await db.query<Row>({
-    name: 'scheme-hold-current',
-    text: `select ${COLUMNS} from tokenmill.scheme_token where token_id = any($1::uuid[]) and current
-order by provision_id for update`,
-    values: [plains(tokenIds)],
-  })
-  return rows.map(schemeOf)
-}
-
-/** The current ones of these tokens. */
-export async function findCurrent(db: Db, tokenIds: readonly string[]): Promise<StoredScheme[]> {
-  const { rows } = await db.query<Row>({
-    name: 'scheme-find-current',
-    text: `select ${COLUMNS} from tokenmill.scheme_token where token_id = any($1::uuid[]) and current`,
-    values: [plains(tokenIds)],
-  })
-  return rows.map(schemeOf)
-}
-
-export async function find(db: Db, provisionId: string): Promise<StoredScheme | undefined> {
-  const { rows } = await db.query<Row>({
-    name: 'scheme-find',
-    text: `select ${COLUMNS} from tokenmill.scheme_token where provision_id = $1`,
-    values: [provisionId],
-  })
-  const row = rows[0]
-  return row && schemeOf(row)
-}
-
-/** Those that these references of one network belong to. */
-export async function findByReferences(
-  db: Db,
-  provider: string,
-  references: readonly string[],
-): Promise<StoredScheme[]> {
-  const { rows } = await db.query<Row>({
-    name: 'scheme-by-reference',
-    text: `select ${COLUMNS} from tokenmill.scheme_token where provider = $1 and reference = any($2::text[])`,
-    values: [provider, texts(references)],
-  })
-  return rows.map(schemeOf)
-}
-
-/** How many provisionings each of these tokens has had. */
-export async function countOf(db: Db, tokenIds: readonly string[]): Promise<Map<string, number>> {
-  const { rows } = await db.query<{ token_id: string; rows: number }>({
-    name: 'scheme-count',
-    text: 'select token_id, count(*) as rows from tokenmill.scheme_token where token_id = any($1::uuid[]) group by token_id',
-    values: [plains(tokenIds)],
-  })
-  return new Map(rows.map(row => [row.token_id, row.rows]))
-}
-
-export type NewScheme = Pick<
-  StoredScheme,
-  | 'provisionId'
-  | 'tokenId'
-  | 'tokenScope'
-  | 'clientId'
-  | 'provider'
-  | 'background'
-  | 'card'
-  | 'cardVersion'
-  | 'dueAt'
-  | 'createdAt'
-> &
-  Partial<Pick<StoredScheme, 'thirdParty' | 'fingerprint'>>
-
-const moment = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString())
-const binary = (bytes: Buffer | null | undefined) => (bytes ? `\\x${bytes.toString('hex')}` : null)
-const NEW: readonly Column<NewScheme>[] = [
-  { name: 'provision_id', type: 'uuid', text: row => row.provisionId, plain: true },
-  { name: 'token_id', type: 'uuid', text: row => row.tokenId, plain: true },
-  { name: 'token_scope', type: 'uuid', text: row => row.tokenScope, plain: true },
-  { name: 'client_id', type: 'text', text: row => row.clientId, plain: true },
-  { name: 'provider', type: 'text', text: row => row.provider, plain: false },
-  { name: 'background', type: 'boolean', text: row => (row.background ? 't' : 'f'), plain: true },
-  { name: 'card', type: 'bytea', text: row => binary(row.card), plain: false },
-  { name: 'card_version', type: 'smallint', text: row => row.cardVersion, plain: true },
-  { name: 'third_party', type: 'boolean', text: row => (row.thirdParty ? 't' : 'f'), plain: true },
-  { name: 'fingerprint', type: 'bytea', text: row => binary(row.fingerprint), plain: false },
-  { name: 'due_at', type: 'timestamptz', text: row => moment(row.dueAt), plain: false },
-  { name: 'created_at', type: 'timestamptz', text: row => moment(row.createdAt), plain: false },
-]
-const NEW_NAMES = NEW.map(({ name }) => name).join(', ')
+import { endIntent } from './scheme-intents.ts'
+import type { Leased, NewScheme, Row, StoredScheme, Told } from './scheme-row.ts'
+import { COLUMNS, NEW_COLUMNS, NEW_NAMES, schemeOf, toldValues } from './scheme-row.ts'
 
 /**
  * Makes these, PENDING, the current ones of their tokens; what was current before must have been displaced. A third
@@ -100,7 +14,7 @@ const NEW_NAMES = NEW.map(({ name }) => name).join(', ')
  */
 export async function insertAll(db: Db, schemes: readonly NewScheme[]): Promise<number> {
   if (schemes.length === 0) return 0
-  const { shape, source, values } = rowSet(NEW, schemes)
+  const { shape, source, values } = rowSet(NEW_COLUMNS, schemes)
   const { count } = await db.query({
     name: `scheme-insert-${shape}`,
     text: `insert into tokenmill.scheme_token (${NEW_NAMES}, current, state, version, updated_at)
@@ -123,7 +37,7 @@ and (retired_at is not null or state in ('DELETED', 'VOID'))`,
 }
 
 // A third party is asked by our id alone: nothing of a card that is to go stays.
-export const FORGOTTEN = `fingerprint = null, card = case when third_party then null else card end,
+const FORGOTTEN = `fingerprint = null, card = case when third_party then null else card end,
   card_version = case when third_party then null else card_version end`
 
 /**
@@ -141,14 +55,32 @@ where token_id = any($1::uuid[]) and retired_at is null and state not in ('DELET
   })
 }
 
-/** Somebody relies on them as they are: whoever made them so can't take it back any more. */
-export async function buildOn(db: Db, provisionIds: readonly string[]): Promise<void> {
-  if (provisionIds.length === 0) return
+const UNTAKEN_GOES = `retired_at = $2, due_at = coalesce(due_at, $2), attempts = 0, version = version + 1,
+  updated_at = $2, ${FORGOTTEN}`
+
+/** What this job asked a third party for and no token has taken up is to go. */
+export async function retireUntakenOf(db: Db, receiptId: string, now: number): Promise<void> {
   await db.query({
-    name: 'scheme-build-on',
-    text: 'update tokenmill.scheme_token set last_intent = null where provision_id = any($1::uuid[]) and last_intent is not null',
-    values: [plains(provisionIds)],
+    name: 'third-party-retire-untaken-of',
+    text: `update tokenmill.scheme_token set ${UNTAKEN_GOES}
+where third_party and taken_at is null and retired_at is null and state in ('PENDING', 'ACTIVE')
+and provision_id in (select provision_id from tokenmill.scheme_intent where receipt_id = $1 and action = 'PROVISION')`,
+    values: [receiptId, new Date(now)],
   })
+}
+
+/** Third parties' that no token has taken up since `before` are to go: their jobs were given up. Returns how many. */
+export async function retireUntaken(db: Db, before: number, now: number, limit: number): Promise<number> {
+  const { count } = await db.query({
+    text: `update tokenmill.scheme_token set ${UNTAKEN_GOES}
+where provision_id in (
+  select provision_id from tokenmill.scheme_token
+  where third_party and taken_at is null and retired_at is null and state in ('PENDING', 'ACTIVE') and created_at < $1
+  order by created_at limit $3 for update skip locked
+)`,
+    values: [new Date(before), new Date(now), limit],
+  })
+  return count
 }
 
 /**
@@ -171,39 +103,185 @@ where provision_id = $1 and ($3::uuid is null or last_intent = $3)`,
   return count === 1
 }
 
-/** Those of which the network has yet to be asked or told something, oldest first. */
-export async function listOpen(db: Db, limit: number): Promise<StoredScheme[]> {
+/** Somebody relies on them as they are: whoever made them so can't take it back any more. */
+export async function buildOn(db: Db, provisionIds: readonly string[]): Promise<void> {
+  if (provisionIds.length === 0) return
+  await db.query({
+    name: 'scheme-build-on',
+    text: 'update tokenmill.scheme_token set last_intent = null where provision_id = any($1::uuid[]) and last_intent is not null',
+    values: [plains(provisionIds)],
+  })
+}
+
+/** Says that tokens, which are inserted in the same transaction, take these up. Returns how many nobody else has. */
+export async function takeUp(db: Db, provisionIds: readonly string[], now: number): Promise<number> {
+  if (provisionIds.length === 0) return 0
+  const { count } = await db.query({
+    name: 'third-party-take-up',
+    text: `with held as (
+  select provision_id from tokenmill.scheme_token
+  where provision_id = any($1::uuid[]) and third_party and state = 'ACTIVE' and retired_at is null and taken_at is null
+  order by provision_id for update
+) update tokenmill.scheme_token as t set taken_at = $2 from held where t.provision_id = held.provision_id`,
+    values: [plains(provisionIds), new Date(now)],
+  })
+  return count
+}
+
+/** Takes the lease of rows that this transaction holds. `until`: when it ends. */
+export async function leaseAll(db: Db, rows: readonly Leased[], lease: string, until: number): Promise<void> {
+  if (rows.length === 0) return
+  await db.query({
+    name: 'scheme-lease',
+    text: `update tokenmill.scheme_token as t set lease = $4, due_at = $5, asked = v.asked, last_intent = v.intent,
+  attempts = attempts + 1
+from unnest($1::uuid[], $2::text[], $3::uuid[]) as v(id, asked, intent) where t.provision_id = v.id`,
+    values: [
+      plains(rows.map(row => row.provisionId)),
+      texts(rows.map(row => row.asked)),
+      plains(rows.map(row => row.intentId)),
+      lease,
+      new Date(until),
+    ],
+  })
+}
+
+// What the loop provisions may be asked for from the moment that it takes it.
+const TO_BE_ASKED = `asked = case when state = 'PENDING' and background and retired_at is null then 'PROVISION' else asked end`
+
+/** Takes the lease of these, whatever is due of them, unless somebody has it. */
+export async function take(
+  db: Db,
+  provisionIds: readonly string[],
+  lease: string,
+  now: number,
+  until: number,
+): Promise<StoredScheme[]> {
   const { rows } = await db.query<Row>({
-    text: `select ${COLUMNS} from tokenmill.scheme_token where due_at is not null or state = 'PENDING'
-order by updated_at limit $1`,
-    values: [limit],
+    name: 'scheme-take',
+    text: `update tokenmill.scheme_token set lease = $2, due_at = $4, attempts = attempts + 1, ${TO_BE_ASKED}
+where provision_id = any($1::uuid[]) and (lease is null or due_at <= $3) and state not in ('DELETED', 'VOID') returning ${COLUMNS}`,
+    values: [plains(provisionIds), lease, new Date(now), new Date(until)],
   })
   return rows.map(schemeOf)
 }
 
-/** The last changed first. */
-export async function listLatest(db: Db, limit: number): Promise<StoredScheme[]> {
+/** Takes the lease of up to `limit` that are due, also of those whose lease has ended. */
+export async function takeDue(
+  db: Db,
+  lease: string,
+  now: number,
+  until: number,
+  limit: number,
+): Promise<StoredScheme[]> {
   const { rows } = await db.query<Row>({
-    text: `select ${COLUMNS} from tokenmill.scheme_token order by updated_at desc limit $1`,
-    values: [limit],
+    name: 'scheme-take-due',
+    text: `update tokenmill.scheme_token set lease = $1, due_at = $3, attempts = attempts + 1, ${TO_BE_ASKED}
+where provision_id in (
+  select provision_id from tokenmill.scheme_token where due_at <= $2 order by due_at limit $4 for update skip locked
+) returning ${COLUMNS}`,
+    values: [lease, new Date(now), new Date(until), limit],
   })
   return rows.map(schemeOf)
 }
 
-export interface OpenCount {
-  what: 'provision' | 'delete' | 'ask'
-  rows: number
-  /** ms since the epoch. */
-  oldest: number
+/** Takes the lease of up to `limit` that were last held against their network before `before`. */
+export async function takeUnchecked(
+  db: Db,
+  lease: string,
+  { until, before, limit }: { until: number; before: number; limit: number },
+): Promise<StoredScheme[]> {
+  const { rows } = await db.query<Row>({
+    text: `update tokenmill.scheme_token set lease = $1, due_at = $3
+where provision_id in (
+  select provision_id from tokenmill.scheme_token
+  where retired_at is null and state in ('INACTIVE', 'ACTIVE', 'SUSPENDED') and due_at is null
+  and coalesce(checked_at, created_at) < $2 order by coalesce(checked_at, created_at) limit $4 for update skip locked
+) returning ${COLUMNS}`,
+    values: [lease, new Date(before), new Date(until), limit],
+  })
+  return rows.map(schemeOf)
 }
 
-export async function countOpen(db: Db): Promise<OpenCount[]> {
-  const { rows } = await db.query<OpenCount>({
-    text: `select case when retired_at is not null then 'delete' when state = 'PENDING' then 'provision' else 'ask' end as what,
-  count(*) as rows, min(coalesce(retired_at, updated_at)) as oldest
-from tokenmill.scheme_token where due_at is not null group by 1`,
+export async function renew(db: Db, lease: string, until: number): Promise<void> {
+  await db.query({
+    name: 'scheme-renew',
+    text: 'update tokenmill.scheme_token set due_at = $2 where lease = $1',
+    values: [lease, new Date(until)],
   })
-  return rows
+}
+
+/**
+ * The network has made what was written off meanwhile, by whoever had the lease by then: it is to go from there. Nothing
+ * changes where somebody still looks for it.
+ */
+export async function reclaim(
+  db: Db,
+  { provisionId, reference }: Pick<StoredScheme, 'provisionId' | 'reference'>,
+  now: number,
+): Promise<void> {
+  await db.query({
+    text: `update tokenmill.scheme_token as t set state = 'ACTIVE', reference = $2, retired_at = coalesce(retired_at, $3), due_at = $3,
+  current = false, attempts = 0, refusal = null, version = version + 1, updated_at = $3
+where provision_id = $1 and state = 'VOID' and not exists (
+  select from tokenmill.scheme_token as other where other.provider = t.provider and other.reference = $2)`,
+    values: [provisionId, reference, new Date(now)],
+  })
+}
+
+/** Gives the lease of one row back: it is due at `dueAt`. */
+export async function giveBack(db: Db, provisionId: string, lease: string, dueAt: number): Promise<void> {
+  await db.query({
+    name: 'scheme-give-back',
+    text: 'update tokenmill.scheme_token set lease = null, due_at = $3 where provision_id = $1 and lease = $2',
+    values: [provisionId, lease, new Date(dueAt)],
+  })
+}
+
+// Of a third party's that is to go no card is kept, whatever was known of it before.
+const IS_TO_GO = 't.third_party and t.retired_at is not null'
+
+/**
+ * Writes what the network said and gives the lease back; with it an intent is settled. Answers the row as it is then;
+ * undefined where the lease was lost, or the reference is another provisioning's.
+ */
+export async function tell(
+  db: Db,
+  told: Told,
+  lease: string,
+  now: number,
+  intent?: { intentId: string; state: 'INTENDED' | 'DONE' | 'REFUSED'; refusal: string | null },
+): Promise<StoredScheme | undefined> {
+  const { rows } = await db.query<Row>({
+    name: 'scheme-tell',
+    text: `with told as (
+  update tokenmill.scheme_token as t set state = $4, reference = $5, suspended_by = $6::text[], sealed = $7, seal_version = $8,
+    last_four = $9, expiry_month = $10, expiry_year = $11, par = $12,
+    card = case when ${IS_TO_GO} then null else $13::bytea end, card_version = case when ${IS_TO_GO} then null else $14::smallint end, refusal = $15, asked = $16,
+    due_at = case when t.retired_at is null or $4 in ('DELETED', 'VOID') then $17::timestamptz
+      else coalesce($17::timestamptz, $3::timestamptz) end,
+    attempts = $18, checked_at = $19, current = t.current and $4 <> 'VOID', lease = null, version = t.version + 1, updated_at = $3,
+    fingerprint = case when $4 in ('DELETED', 'VOID') then null else t.fingerprint end
+  where t.provision_id = $1 and t.lease = $2 and not exists (
+    select from tokenmill.scheme_token as other
+    where other.provider = t.provider and other.reference = $5 and other.provision_id <> $1
+  ) returning *
+), settled as (
+  ${endIntent({ intentId: '$20', state: '$21', refusal: '$22', now: '$3', told: 'told' })}
+)
+select ${COLUMNS} from told`,
+    values: [
+      told.provisionId,
+      lease,
+      new Date(now),
+      ...toldValues(told),
+      intent?.intentId ?? null,
+      intent?.state ?? 'DONE',
+      intent?.refusal ?? null,
+    ],
+  })
+  const row = rows[0]
+  return row && schemeOf(row)
 }
 
 /** What nothing is left of, and no token shows. Returns how many. */

@@ -1,5 +1,5 @@
-// The scheme tokens that tokens show, as any role may read them; the gateway's also reads the sealed number. Rows that
-// are to be written are scheme-tokens.ts.
+// The scheme tokens that tokens show, as any role may read them; the gateway's also reads the sealed number. Rows as
+// workers read them are stored-schemes.ts.
 import type { SchemeRow } from '../../token/scheme.ts'
 import { plains } from '../columns.ts'
 import type { Db } from '../pool.ts'

@@ -2,7 +2,7 @@
 // was written. The batch is the entity's if its scope is, or, where records name their scopes themselves, if its client
 // acts for that entity and no other.
 import { OUTCOMES } from '../../job/outcome.ts'
-import type { RowsQuery } from '../report/report-rows.ts'
+import type { RowsQuery } from './query.ts'
 
 const RECEIPTS = `tokenmill.receipt as r join tokenmill.batch as b on b.batch_no = r.batch_no
 join tokenmill.client as c on c.client_id = b.client_id left join tokenmill.scope as s on s.token_scope = b.token_scope

@@ -1,5 +1,5 @@
 // Reports over the ledger. Amounts leave as minor units in text; sums are numeric, so that nothing overflows.
-import type { RowsQuery } from '../report/report-rows.ts'
+import type { RowsQuery } from './query.ts'
 
 const SECOND = `'YYYY-MM-DD"T"HH24:MI:SS"Z"'`
 

@@ -1,6 +1,6 @@
 // Scheme tokens of an entity as they stand now. Lines come from tokens joined with their current provisioning; the total of
 // tokens is counted on the tokens alone, so that a join which lost or doubled one would show.
-import type { RowsQuery } from '../report/report-rows.ts'
+import type { RowsQuery } from './query.ts'
 
 const STANDING = `with mine as (
   select token_scope from tokenmill.scope where entity_id = $1

@@ -1,6 +1,6 @@
 // Activity of an entity's tokens by scope and day (UTC), from the token rows and the receipts. Lines count one day of
 // one scope each; the sums of groups and totals are taken from the tables again, not from the lines.
-import type { RowsQuery } from '../report/report-rows.ts'
+import type { RowsQuery } from './query.ts'
 
 // Every event of the period as one row: scope, day, and which column it counts under.
 const EVENTS = `event as (

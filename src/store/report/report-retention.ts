@@ -1,5 +1,5 @@
-// The end of reports: those that are old, those that nobody makes any more, and files that belong to none. What lies in
-// the file store itself is the asker's to remove.
+// Which reports are to go: those that are old, and files that belong to none. Rows go by reports.ts; what lies in the file
+// store itself is the caller's to remove.
 import { texts } from '../columns.ts'
 import type { Db } from '../pool.ts'
 
@@ -17,10 +17,6 @@ export async function findOld(db: Db, before: number, limit: number): Promise<Ol
   return rows.map(row => ({ reportUid: row.report_uid, storageKey: row.storage_key }))
 }
 
-export async function remove(db: Db, reportUid: string): Promise<void> {
-  await db.query({ text: 'delete from tokenmill.report where report_uid = $1', values: [reportUid] })
-}
-
 /** Of these keys those that no report has. */
 export async function findOrphans(db: Db, keys: readonly string[]): Promise<string[]> {
   const { rows } = await db.query<{ key: string }>({
@@ -29,14 +25,4 @@ where not exists (select from tokenmill.report where storage_key = wanted.key)`,
     values: [texts(keys)],
   })
   return rows.map(row => row.key)
-}
-
-/** Reports whose maker wasn't heard of since `before` (ms): FAILED. Returns how many. */
-export async function failAbandoned(db: Db, before: number): Promise<number> {
-  const { count } = await db.query({
-    text: `update tokenmill.report set status = 'FAILED', failure_reason = 'abandoned: whoever made it was not heard of any more', modified_on = now()
-where status in ('INITIATED', 'PROCESSING_STARTED') and modified_on < $1`,
-    values: [new Date(before)],
-  })
-  return count
 }

@@ -5,16 +5,9 @@ import type { Filter, QueryName, Row } from '../../report/definition.ts'
 import type { Db, Store } from '../pool.ts'
 import { BATCH } from '../report-queries/batch.ts'
 import { COMMISSION, INVOICE, SETTLEMENT, TRANSACTIONS } from '../report-queries/ledger.ts'
+import type { RowsQuery } from '../report-queries/query.ts'
 import { SCHEME_TOKEN } from '../report-queries/scheme-token.ts'
 import { TOKEN_ACTIVITY } from '../report-queries/token-activity.ts'
-
-/** Parameters: $1 entity, then as `values` lists them. Lines and groups come in the same order. */
-export interface RowsQuery {
-  values: readonly (keyof Filter)[]
-  lines: string
-  groups: string
-  totals: string
-}
 
 const QUERIES = {
   settlement: SETTLEMENT,

@@ -18,7 +18,17 @@ const day = (name: string) => ({ type: 'day', sql: `report_parameter->>'${name}'
 const parameterText = (name: string) =>
   ({ type: 'text', sql: `report_parameter->>'${name}'`, operators: TEXT }) as const
 
-/** What can be searched, and how. */
+/** Any text may stand in a report that couldn't be made: what is no UUID is left out before it is read as one. */
+const parameterUid = (name: string) => {
+  const value = `report_parameter->>'${name}'`
+  const sql = `case when ${value} ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then (${value})::uuid end`
+  return { type: 'uuid', sql: `(${sql})`, operators: EQUAL } as const
+}
+
+/**
+ * What can be searched, and how. `batchUUID` and `clearingReference` are no parameters of our own reports: today's
+ * clients of this interface search by them, and find nothing rather than an error.
+ */
 export const REPORT_FIELDS = {
   createdOn: { type: 'moment', sql: 'created_on', operators: DATES },
   modifiedOn: { type: 'moment', sql: 'modified_on', operators: DATES },
@@ -28,6 +38,8 @@ export const REPORT_FIELDS = {
   'reportParameter.reportableDay': day('reportableDay'),
   'reportParameter.reportableDayTo': day('reportableDayTo'),
   'reportParameter.batchId': parameterText('batchId'),
+  'reportParameter.batchUUID': parameterUid('batchUUID'),
+  'reportParameter.clearingReference': parameterText('clearingReference'),
   status: { type: 'text', sql: 'status', operators: CHOICE, words: STATUSES },
   mimeType: { type: 'text', sql: 'mime_type', operators: CHOICE, words: MIME_TYPES },
   reportType: { type: 'text', sql: 'report_type', operators: CHOICE, words: REPORT_TYPES },

@@ -263,3 +263,17 @@ where report_uid = $1 and status in ('INITIATED', 'PROCESSING_STARTED')`,
     values: [reportUid, reason],
   })
 }
+
+/** Reports whose maker wasn't heard of since `before` (ms): FAILED. Returns how many. */
+export async function failAbandoned(db: Db, before: number): Promise<number> {
+  const { count } = await db.query({
+    text: `update tokenmill.report set status = 'FAILED', failure_reason = 'abandoned: whoever made it was not heard of any more', modified_on = now()
+where status in ('INITIATED', 'PROCESSING_STARTED') and modified_on < $1`,
+    values: [new Date(before)],
+  })
+  return count
+}
+
+export async function remove(db: Db, reportUid: string): Promise<void> {
+  await db.query({ text: 'delete from tokenmill.report where report_uid = $1', values: [reportUid] })
+}

@@ -54,3 +54,12 @@ cross join lateral (select digits from tokenmill.guess where client_id = $1 and 
   })
   return new Set(rows.map(row => row.digits))
 }
+
+/** Misses whose window began before `before` (ms). Returns how many. */
+export async function eraseOld(db: Db, before: number): Promise<number> {
+  const { count } = await db.query({
+    text: 'delete from tokenmill.guess where since < $1',
+    values: [new Date(before)],
+  })
+  return count
+}

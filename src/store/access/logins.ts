@@ -1,0 +1,80 @@
+// Database users that log in, for one role and this database alone. The roles themselves belong to the whole server and
+// have no password: one of them with a login would open every installation of that server.
+import { createHash } from 'node:crypto'
+import pg from 'pg'
+import { assert } from '../../errors.ts'
+import { urlOf } from '../connection/hosts.ts'
+import type { Db } from '../pool.ts'
+
+export const LOGIN_ROLES = { gateway: 'tokenmill_gateway', reader: 'tokenmill_reader' } as const
+export type LoginPurpose = keyof typeof LOGIN_ROLES
+
+/** What a login may act as beside its own role: that of the queues, where they lie in this database. */
+export type MoreRoles = readonly 'tokenmill_queue'[]
+
+export interface Login {
+  /** Of this database and installation, so that two databases on one server, or a copy of one, have two. */
+  name: string
+  database: string
+  /** It is there already. */
+  exists: boolean
+}
+
+export async function find(db: Db, purpose: LoginPurpose, installationId: string): Promise<Login> {
+  const { rows } = await db.query<{ database: string; names: string[] }>({
+    text: `select current_database()::text as database,
+      array(select rolname::text from pg_roles where starts_with(rolname, 'tokenmill_')) as names`,
+  })
+  const { database = '', names = [] } = rows[0] ?? {}
+  const digest = createHash('sha256').update(`${installationId}\n${database}`).digest('hex')
+  const name = `${LOGIN_ROLES[purpose]}_${digest.slice(0, 10)}`
+  return { name, database, exists: names.includes(name) }
+}
+
+/** What makes the login, or gives the one that is there another password; without a semicolon at their ends. */
+export function statementsFor(
+  { name, database, exists }: Login,
+  purpose: LoginPurpose,
+  { verifier, more }: { verifier: string; more: MoreRoles },
+): string[] {
+  const [login, place] = [pg.escapeIdentifier(name), pg.escapeIdentifier(database)]
+  return [
+    `${exists ? 'alter' : 'create'} role ${login} login password ${pg.escapeLiteral(verifier)}`,
+    `grant ${[LOGIN_ROLES[purpose], ...more].join(', ')} to ${login}`,
+    `grant connect on database ${place} to ${login}`,
+    `revoke connect, temporary on database ${place} from public`,
+  ]
+}
+
+/** Whether everybody who may log in on this server may connect to this database. */
+export async function isOpenToAll(db: Db): Promise<boolean> {
+  const { rows } = await db.query<{ open: boolean }>({
+    text: `select has_database_privilege('public', current_database(), 'CONNECT') as open`,
+  })
+  return rows[0]?.open === true
+}
+
+/** Whether the user that logged in could select sealed cards: by itself, or by a role that it may take on. */
+export async function seesCards(db: Db): Promise<boolean> {
+  const { rows } = await db.query<{ sees: boolean }>({
+    text: `select exists (
+      select from pg_roles where pg_has_role(session_user, oid, 'MEMBER')
+        and has_column_privilege(oid, 'tokenmill.token', 'sealed', 'SELECT')) as sees`,
+  })
+  return rows[0]?.sees === true
+}
+
+export async function sessionUser(db: Db): Promise<string> {
+  const { rows } = await db.query<{ name: string }>({ text: 'select session_user::text as name' })
+  return rows[0]?.name ?? ''
+}
+
+/** A URL like `setting` with another user. Only that part of it is read: the rest may name several hosts. */
+export function urlAs(setting: string, user: string, password: string): string {
+  // Up to the last @, as connections read it: a password may hold one.
+  const found = /^(postgres(?:ql)?:\/\/)(?:[^/?#]*@)?([^?#]*)\??([^#]*)/i.exec(urlOf(setting))
+  assert(found, 'what a connection was opened by can be read')
+  const [, scheme = '', place = '', query = ''] = found
+  const parameters = query.split('&').filter(part => part !== '' && !/^(user|password)=/i.test(part))
+  return `${scheme}${user}:${password}@${place}${parameters.length > 0 ? `?${parameters.join('&')}` : ''}`
+}

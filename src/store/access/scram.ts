@@ -1,0 +1,14 @@
+// What PostgreSQL stores of a password (RFC 5803): made here, so that the password itself never stands in a statement,
+// in the server's log, or in what a database administrator is handed.
+import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto'
+import type { Secret } from '../../secret.ts'
+
+const ITERATIONS = 4096
+
+/** `password` is ASCII, so that SASLprep leaves it as it is. */
+export function scramVerifier(password: Secret, salt: Buffer = randomBytes(16)): string {
+  const salted = pbkdf2Sync(password.reveal(), salt, ITERATIONS, 32, 'sha256')
+  const keyOf = (name: string) => createHmac('sha256', salted).update(name).digest()
+  const stored = createHash('sha256').update(keyOf('Client Key')).digest('base64')
+  return `SCRAM-SHA-256$${ITERATIONS}:${salt.toString('base64')}$${stored}:${keyOf('Server Key').toString('base64')}`
+}

@@ -1,0 +1,42 @@
+// The row that says which PostgreSQL this store lies on and the highest timeline that was seen. Written by `schema
+// upgrade` and whenever a later timeline is found; it goes with the store into every copy of it.
+import type pg from 'pg'
+import type { Recorded, Standing } from './standing.ts'
+
+type Asking = Pick<pg.Client, 'query'>
+
+/** Undefined where there is no row, no table yet, or no right to read it. */
+export async function read(client: Asking): Promise<Recorded | undefined> {
+  try {
+    const { rows } = await client.query<{ system: string; timeline: string }>(
+      'select system_identifier as system, timeline from tokenmill.cluster',
+    )
+    return rows[0] && { system: rows[0].system, timeline: Number(rows[0].timeline) }
+  } catch (error) {
+    const { code } = error as { code?: string }
+    if (code === '42P01' || code === '42501' || code === '3F000') return undefined
+    throw error
+  }
+}
+
+/** Says that this store is the installation's, on this server. */
+export async function adopt(client: Asking, { system, timeline }: Standing): Promise<void> {
+  await client.query(
+    `insert into tokenmill.cluster as known (system_identifier, timeline) values ($1, $2)
+     on conflict (singleton) do update set system_identifier = excluded.system_identifier, seen_at = now(),
+       timeline = case when known.system_identifier = excluded.system_identifier
+         then greatest(known.timeline, excluded.timeline) else excluded.timeline end`,
+    [system, timeline],
+  )
+}
+
+/** Whoever may not write it leaves it to others. It doesn't wait for a standby: after a promotion there may be none. */
+export async function advance(client: Asking, { timeline }: Standing): Promise<void> {
+  await client
+    .query(
+      `begin; set local synchronous_commit = local;
+       update tokenmill.cluster set timeline = ${Number(timeline)}, seen_at = now() where timeline < ${Number(timeline)};
+       commit`,
+    )
+    .catch(() => undefined)
+}

@@ -1,0 +1,115 @@
+// Every connection to the store's PostgreSQL is opened here: to the host that takes writes, settled and proven before
+// anybody uses it. What travels on it is its owner's affair.
+import pg from 'pg'
+import { ConfigError } from '../../config.ts'
+import type { Logger } from '../../log.ts'
+import { type Finder, finderOf, type Watched } from './finder.ts'
+import { PlacedClient } from './placed-client.ts'
+import { refusalOf, type Settings, settle } from './session.ts'
+import { askStandingIfAllowed, type Standing, Unfit } from './standing.ts'
+
+interface Opening {
+  finder: Finder
+  settings: Settings
+}
+
+export interface PoolOptions {
+  max: number
+  /** As `pg_stat_activity` names it. */
+  application: string
+  settings?: Settings
+  /** Where it is said that two servers take writes. */
+  log?: Logger
+  driver?: Pick<pg.PoolConfig, 'types' | 'pipeline'>
+}
+
+const CONNECT_MS = 10_000
+const IDLE_MS = 60_000
+
+export interface OpenedPool {
+  pool: pg.Pool
+  finder: Finder
+}
+
+/** Throws `ConfigError` for a URL that can't be read. */
+export function openPool(url: string, options: PoolOptions): OpenedPool {
+  const { max, application, settings = {}, log, driver = {} } = options
+  const finder = finderOf(url)
+  if (log) finder.log = log
+  const pool = new pg.Pool({
+    ...configOf(finder, { ...settings, application_name: application }),
+    ...driver,
+    max,
+    idleTimeoutMillis: IDLE_MS,
+    // pg-pool hands it these options; its types don't say so.
+    Client: StoreClient as unknown as new () => pg.Client,
+  })
+  return { pool, finder }
+}
+
+/** One connection, for what must stay on one. The caller ends it. */
+export function openClient(url: string, application: string): pg.Client {
+  return new StoreClient(configOf(finderOf(url), { application_name: application }))
+}
+
+function configOf(finder: Finder, settings: Settings): pg.ClientConfig & { opening: Opening } {
+  return {
+    connectionString: finder.address.url,
+    connectionTimeoutMillis: CONNECT_MS,
+    keepAlive: true,
+    opening: { finder, settings },
+  }
+}
+
+class StoreClient extends PlacedClient implements Watched {
+  standing: Standing | undefined
+  readonly #opening: Opening
+
+  constructor(config: pg.ClientConfig & { opening: Opening }) {
+    super(config, undefined)
+    this.#opening = config.opening
+  }
+
+  override connect(): Promise<this>
+  override connect(callback: (error: Error) => void): void
+  override connect(callback?: (error: Error) => void): Promise<this> | undefined {
+    const opened = this.#open()
+    if (!callback) return opened
+    opened.then(() => callback(undefined as unknown as Error), callback)
+    return undefined
+  }
+
+  async #open(): Promise<this> {
+    const { finder, settings } = this.#opening
+    let late: NodeJS.Timeout | undefined
+    try {
+      this.place(await finder.find())
+      late = setTimeout(() => this.cut(), CONNECT_MS)
+      await super.connect()
+      this.once('error', finder.forget)
+      this.once('end', () => finder.unwatch(this))
+      await settle(this, settings, finder)
+      await this.#stand(finder)
+    } catch (error) {
+      finder.forget()
+      this.cut()
+      const line = error instanceof ConfigError ? error.message : refusalOf(error)
+      if (line === undefined) throw error
+      // Once this process has worked on the store, the trouble is the world's and may pass.
+      throw finder.proven ? new Unfit(line) : new ConfigError(line)
+    } finally {
+      clearTimeout(late)
+    }
+    finder.proven = true
+    return this
+  }
+
+  /** Several hosts were asked before; this is the one that was reached. One alone is held against what was seen of it. */
+  async #stand(finder: Finder): Promise<void> {
+    const standing = await askStandingIfAllowed(this)
+    if (!standing) return
+    finder.admit(standing)
+    this.standing = standing
+    finder.watch(this)
+  }
+}

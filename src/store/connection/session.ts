@@ -1,0 +1,106 @@
+// What every connection is told when it is new, and the proof that it was heard. Nothing of it rides on start-up
+// parameters: a pooler may refuse or drop them, and a gateway would then act as the database's owner.
+import { ConfigError } from '../../config.ts'
+import type { Finder } from './finder.ts'
+import type { Host } from './hosts.ts'
+import { PlacedClient } from './placed-client.ts'
+
+/** Names of PostgreSQL's settings; `role` is one of them. */
+export type Settings = Readonly<Record<string, string>>
+
+const ROUNDS = 3
+const SECOND_MS_MAX = 5_000
+const STAY_MS = 60_000
+/** invalid_parameter_value: so PostgreSQL answers to a role that isn't there. */
+const UNKNOWN_VALUE = '22023'
+const NO_ROLE = 'DATABASE_URL: this server lacks a role or setting of tokenmill; run `tokenmill schema upgrade` first'
+const TRANSACTION_MODE =
+  'DATABASE_URL: a pooler stands before PostgreSQL that hands a session on after each transaction or statement; tokenmill needs sessions that stay (pgbouncer: pool_mode = session)'
+
+const SET = `select session_user as login, array_agg(set_config(name, value, false) order by n) as values
+  from unnest($1::text[], $2::text[]) with ordinality as given(name, value, n)`
+const READ = `select current_user as "user", session_user as login, pg_backend_pid() as pid,
+  array(select current_setting(name) from unnest($1::text[]) with ordinality as given(name, n) order by n) as values`
+const PID = 'select pg_backend_pid() as pid'
+
+interface Told {
+  user: string
+  login: string
+  pid: number
+  values: string[]
+}
+
+/** Sets and reads back. Throws `ConfigError` where what was set doesn't stay. */
+export async function settle(client: PlacedClient, settings: Settings, finder: Finder): Promise<void> {
+  const names = Object.keys(settings)
+  const set = await client.query<Told>(SET, [names, Object.values(settings)]).catch(error => {
+    throw (error as { code?: string }).code === UNKNOWN_VALUE ? new ConfigError(NO_ROLE) : error
+  })
+  const read = await client.query<Told>(READ, [names])
+  const before = set.rows[0]
+  const after = read.rows[0]
+  const { processID } = client as unknown as { processID: number | null }
+  // PostgreSQL names its own process when a connection starts; a pooler names a number of its own.
+  if (after?.pid !== processID) await assertSessionsStay(client, finder)
+  // PostgreSQL writes values in its own way (`1min` for 60000), but always in the same.
+  const lost = names.filter((_, index) => after?.values[index] !== before?.values[index])
+  if (settings['role'] !== undefined && after?.user !== settings['role']) lost.push('current_user')
+  if (after?.login !== before?.login) lost.push('session_user')
+  if (lost.length > 0)
+    throw new ConfigError(`DATABASE_URL: the server, or a pooler before it, does not keep ${lost.join(', ')}`)
+}
+
+/** Asked once a minute, for it takes a connection more; a lost connection makes it be asked again. */
+async function assertSessionsStay(client: PlacedClient, finder: Finder): Promise<void> {
+  if (performance.now() < finder.sessionsStayUntil) return
+  if (!(await sessionsStay(client, finder))) throw new ConfigError(TRANSACTION_MODE)
+  finder.sessionsStayUntil = performance.now() + STAY_MS
+}
+
+/** `first` idles while a second connection begins a transaction: whoever shares sessions gives it the first one's. */
+async function sessionsStay(first: PlacedClient, { address }: Finder): Promise<boolean> {
+  const host: Host | undefined = address.hosts.length > 0 ? { host: first.host, port: first.port } : undefined
+  const second = new PlacedClient({ connectionString: address.url, keepAlive: true }, host)
+  const late = setTimeout(() => second.cut(), SECOND_MS_MAX)
+  try {
+    await second.connect()
+    const own = await pidOf(first)
+    for (let round = 0; round < ROUNDS; round += 1) {
+      await second.query('begin')
+      const other = await pidOf(second)
+      const during = await pidOf(first)
+      await second.query('rollback')
+      if (other === own || during !== own || (await pidOf(first)) !== own) return false
+    }
+    return true
+  } catch (error) {
+    // A pooler in statement mode allows no transaction at all.
+    if (/statement pooling/i.test((error as Error).message)) return false
+    throw error
+  } finally {
+    second
+      .end()
+      .catch(() => undefined)
+      .finally(() => clearTimeout(late))
+  }
+}
+
+async function pidOf(client: PlacedClient): Promise<number | undefined> {
+  return (await client.query<{ pid: number }>(PID)).rows[0]?.pid
+}
+
+/**
+ * What a pooler says by 08P01, the code of a broken protocol, which it uses for everything: the line for what stays
+ * wrong until the configuration is changed, undefined for what passes.
+ */
+export function refusalOf(error: unknown): string | undefined {
+  const { code, message } = error as { code?: unknown; message?: unknown }
+  if (code !== '08P01' || typeof message !== 'string') return undefined
+  const parameter = /unsupported startup parameter(?: in options)?:\s*"?(\w+)/i.exec(message)?.[1]
+  if (parameter)
+    return `DATABASE_URL: a pooler stands before PostgreSQL and refuses the start-up parameter ${parameter}`
+  if (/no such database/i.test(message)) return 'DATABASE_URL: the pooler before PostgreSQL has no such database'
+  if (/no such user|auth(entication)? failed/i.test(message))
+    return 'DATABASE_URL: the pooler before PostgreSQL does not accept this user and password'
+  return undefined
+}

@@ -1,0 +1,114 @@
+// What a PostgreSQL server says of itself, and which of several is the one to work on. Asked and judged here; who asks,
+// and how often, is finder.ts.
+import type pg from 'pg'
+import type { Host } from './hosts.ts'
+
+/** A server that must not be worked on, or none that may be. Our own words, so they may be shown. */
+export class Unfit extends Error {
+  override name = 'Unfit'
+  /** Read by `meaningOf`: the store is away as long as this holds. */
+  readonly code = 'UNFIT'
+}
+
+export interface Standing {
+  /** It takes writes: no standby, and not switched to read-only. */
+  writable: boolean
+  /** The same for a primary and everything that was ever copied from it as files. */
+  system: string
+  /** Grows by each promotion. */
+  timeline: number
+  /** When this very server was started: two addresses of one server have it in common. */
+  started: string
+}
+
+export interface Recorded {
+  system: string
+  timeline: number
+}
+
+/** What a host answered. */
+export interface Answer {
+  host: Host
+  standing: Standing
+  /** The row `tokenmill.cluster` in its store; undefined: none, or not for this user to see. */
+  record: Recorded | undefined
+}
+
+export interface Choice {
+  chosen: Answer
+  /** Different servers that take writes; more than one is an alarm. */
+  writable: Answer[]
+}
+
+type Asking = Pick<pg.Client, 'query'>
+
+// A promoted server writes its new timeline into the WAL at once, into the control file at its next checkpoint; a standby
+// knows the timeline that it follows before its next restart point.
+const STANDING = `select not (pg_is_in_recovery() or current_setting('transaction_read_only') = 'on') as writable,
+  control.system_identifier::text as system,
+  greatest(last.timeline_id, recovery.min_recovery_end_timeline, case when not pg_is_in_recovery()
+    then ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int end) as timeline,
+  pg_postmaster_start_time()::text as started
+  from pg_control_system() as control, pg_control_checkpoint() as last, pg_control_recovery() as recovery`
+
+/** Throws as the driver does: 42501 where the user may not call these functions. */
+export async function askStanding(client: Asking): Promise<Standing> {
+  const { rows } = await client.query<Standing>(STANDING)
+  const standing = rows[0]
+  if (!standing) throw new Unfit('the server says nothing of itself')
+  return standing
+}
+
+/** No right, no such function, not supported: not every provider lets its users ask. */
+const MUTE = new Set(['42501', '42883', '0A000'])
+
+/** Undefined where the server doesn't say. */
+export function askStandingIfAllowed(client: Asking): Promise<Standing | undefined> {
+  return askStanding(client).catch(error => {
+    if (MUTE.has((error as { code?: string }).code ?? '')) return undefined
+    throw error
+  })
+}
+
+/**
+ * The server to work on: of those that take writes and are this installation's, the one of the highest timeline.
+ * `seen` is the system that this process works on, if it knows, and the highest timeline it saw. Throws `Unfit`.
+ */
+export function choose(answers: readonly Answer[], seen: Recorded | undefined): Choice {
+  const writable = answers.filter(({ standing }, index) => {
+    const first = answers.findIndex(other => isOneServer(other.standing, standing))
+    return standing.writable && first === index
+  })
+  if (writable.length === 0) throw new Unfit('no host of DATABASE_URL takes writes')
+  const own = ownOf(writable, seen)
+  const timeline = Math.max(...own.map(({ standing }) => standing.timeline))
+  const [chosen, other] = own.filter(({ standing }) => standing.timeline === timeline)
+  if (!chosen) throw new Unfit("no host of DATABASE_URL that takes writes is this installation's")
+  if (other) throw new Unfit(`two hosts of DATABASE_URL take writes on the same timeline (${timeline}); stop one`)
+  const highest = highestSeen(chosen.standing.system, answers, seen)
+  if (timeline < highest)
+    throw new Unfit(`the host that takes writes was left behind: its timeline is ${timeline}, ${highest} was seen`)
+  return { chosen, writable }
+}
+
+function isOneServer(a: Standing, b: Standing): boolean {
+  return a.system === b.system && a.started === b.started
+}
+
+/** A store restored from a dump names the server that it was dumped from: a copy, until `schema upgrade` says otherwise. */
+function ownOf(writable: readonly Answer[], seen: Recorded | undefined): Answer[] {
+  const known = writable.filter(({ standing, record }) => record?.system === standing.system)
+  const unknown = writable.filter(({ record }) => record === undefined)
+  const own = (known.length > 0 ? known : unknown).filter(({ standing }) =>
+    seen === undefined ? true : standing.system === seen.system,
+  )
+  if (new Set(own.map(({ standing }) => standing.system)).size > 1)
+    throw new Unfit('two hosts of DATABASE_URL take writes and are no copies of one another')
+  return own
+}
+
+function highestSeen(system: string, answers: readonly Answer[], seen: Recorded | undefined): number {
+  const told = answers.flatMap(({ standing, record }) => [standing, ...(record ? [record] : [])])
+  const own = [...told, ...(seen ? [seen] : [])].filter(one => one.system === system)
+  return Math.max(...own.map(one => one.timeline))
+}

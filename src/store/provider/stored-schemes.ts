@@ -1,0 +1,117 @@
+// Scheme tokens as the store keeps them, read by workers; a row may be held until its transaction ends. Nothing is
+// written here: that is scheme-tokens.ts.
+import { byteas, plains, texts } from '../columns.ts'
+import type { Db } from '../pool.ts'
+import { COLUMNS, type Row, type StoredScheme, schemeOf } from './scheme-row.ts'
+
+/** The current ones of these tokens, held until the transaction ends. */
+export async function holdCurrent(db: Db, tokenIds: readonly string[]): Promise<StoredScheme[]> {
+  const { rows } = await db.query<Row>({
+    name: 'scheme-hold-current',
+    text: `select ${COLUMNS} from tokenmill.scheme_token where token_id = any($1::uuid[]) and current
+order by provision_id for update`,
+    values: [plains(tokenIds)],
+  })
+  return rows.map(schemeOf)
+}
+
+/** The current ones of these tokens. */
+export async function findCurrent(db: Db, tokenIds: readonly string[]): Promise<StoredScheme[]> {
+  const { rows } = await db.query<Row>({
+    name: 'scheme-find-current',
+    text: `select ${COLUMNS} from tokenmill.scheme_token where token_id = any($1::uuid[]) and current`,
+    values: [plains(tokenIds)],
+  })
+  return rows.map(schemeOf)
+}
+
+export async function find(db: Db, provisionId: string): Promise<StoredScheme | undefined> {
+  const { rows } = await db.query<Row>({
+    name: 'scheme-find',
+    text: `select ${COLUMNS} from tokenmill.scheme_token where provision_id = $1`,
+    values: [provisionId],
+  })
+  const row = rows[0]
+  return row && schemeOf(row)
+}
+
+/** Those that these references of one network belong to. */
+export async function findByReferences(
+  db: Db,
+  provider: string,
+  references: readonly string[],
+): Promise<StoredScheme[]> {
+  const { rows } = await db.query<Row>({
+    name: 'scheme-by-reference',
+    text: `select ${COLUMNS} from tokenmill.scheme_token where provider = $1 and reference = any($2::text[])`,
+    values: [provider, texts(references)],
+  })
+  return rows.map(schemeOf)
+}
+
+/** How many provisionings each of these tokens has had. */
+export async function countOf(db: Db, tokenIds: readonly string[]): Promise<Map<string, number>> {
+  const { rows } = await db.query<{ token_id: string; rows: number }>({
+    name: 'scheme-count',
+    text: 'select token_id, count(*) as rows from tokenmill.scheme_token where token_id = any($1::uuid[]) group by token_id',
+    values: [plains(tokenIds)],
+  })
+  return new Map(rows.map(row => [row.token_id, row.rows]))
+}
+
+/** Third parties' for these cards that may come, or have come, to a token, held until the transaction ends. */
+export async function holdByFingerprints(db: Db, fingerprints: readonly Buffer[]): Promise<StoredScheme[]> {
+  const { rows } = await db.query<Row>({
+    name: 'third-party-hold-by-card',
+    text: `select ${COLUMNS} from tokenmill.scheme_token where fingerprint = any($1::bytea[])
+order by provision_id for update`,
+    values: [byteas(fingerprints)],
+  })
+  return rows.map(schemeOf)
+}
+
+/** Holds one; undefined: it isn't there. */
+export async function hold(db: Db, provisionId: string): Promise<StoredScheme | undefined> {
+  const { rows } = await db.query<Row>({
+    name: 'third-party-hold',
+    text: `select ${COLUMNS} from tokenmill.scheme_token where provision_id = $1 for update`,
+    values: [provisionId],
+  })
+  const row = rows[0]
+  return row && schemeOf(row)
+}
+
+/** Those of which the network has yet to be asked or told something, oldest first. */
+export async function listOpen(db: Db, limit: number): Promise<StoredScheme[]> {
+  const { rows } = await db.query<Row>({
+    text: `select ${COLUMNS} from tokenmill.scheme_token where due_at is not null or state = 'PENDING'
+order by updated_at limit $1`,
+    values: [limit],
+  })
+  return rows.map(schemeOf)
+}
+
+/** The last changed first. */
+export async function listLatest(db: Db, limit: number): Promise<StoredScheme[]> {
+  const { rows } = await db.query<Row>({
+    text: `select ${COLUMNS} from tokenmill.scheme_token order by updated_at desc limit $1`,
+    values: [limit],
+  })
+  return rows.map(schemeOf)
+}
+
+export interface OpenCount {
+  what: 'provision' | 'delete' | 'ask'
+  rows: number
+  /** ms since the epoch. */
+  oldest: number
+}
+
+export async function countOpen(db: Db): Promise<OpenCount[]> {
+  const { rows } = await db.query<OpenCount>({
+    text: `select case when retired_at is not null then 'delete' when state = 'PENDING' then 'provision' else 'ask' end as what,
+  count(*) as rows, min(coalesce(retired_at, updated_at)) as oldest
+from tokenmill.scheme_token where due_at is not null group by 1`,
+  })
+  return rows
+}

@@ -1,0 +1,25 @@
+// What is asked of the store's server itself: whether it answers, whether it takes writes, and what its clock says. None
+// of our tables is read.
+import { assert } from '../errors.ts'
+import type { Db } from './pool.ts'
+
+/** Resolves once the server has answered; throws what the pool throws. */
+export async function ping(db: Db): Promise<void> {
+  await db.query({ text: 'select 1' })
+}
+
+/** The server's clock, ms since the epoch. */
+export async function readClock(db: Db): Promise<number> {
+  const { rows } = await db.query<{ now: number }>({ text: 'select clock_timestamp() as now' })
+  const [row] = rows
+  assert(row, 'a server has a clock')
+  return row.now
+}
+
+/** False for a server that was demoted: it answers, and takes nothing. */
+export async function isWritable(db: Db): Promise<boolean> {
+  const { rows } = await db.query<{ readonly: string }>({
+    text: `select current_setting('transaction_read_only') as readonly`,
+  })
+  return rows[0]?.readonly === 'off'
+}
