@@ -2,6 +2,7 @@
 // they are replaced before anything reads them. It doesn't judge the data.
 import { type IQueueBackend, type Job, type JobJson, type JobsOptions, Worker } from 'bullmq'
 import { undeadlocked } from './call.ts'
+import { isDamage } from './damage.ts'
 
 /** Every job's options, whatever was stored with it. `attempts` only has to be out of reach: the handler decides. */
 const OPTIONS: JobsOptions = {
@@ -26,6 +27,8 @@ type Failed = Parameters<Base['handleFailed']>
 
 export class Consumer extends Worker<unknown, { ok: 1 }, string, IQueueBackend> {
   readonly #marks = new WeakMap<Job, Marks>()
+  /** Takes a job off that can't be finished. */
+  onUnfinishable: (id: string) => Promise<void> = async () => {}
 
   marksOf(job: Job): Marks {
     return this.#marks.get(job) ?? { tied: true, exhausted: true, readable: false }
@@ -59,8 +62,8 @@ export class Consumer extends Worker<unknown, { ok: 1 }, string, IQueueBackend> 
     try {
       return await undeadlocked(() => super.moveToActive(token, name))
     } catch (error) {
-      const unreadable = error instanceof SyntaxError // One job's fault, not the server's.
-      if (!unreadable && !this.closing) await this.delay(FETCH_RETRY_MS)
+      // One job's fault, not the server's.
+      if (!isDamage(error) && !this.closing) await this.delay(FETCH_RETRY_MS)
       throw error
     }
   }
@@ -70,11 +73,28 @@ export class Consumer extends Worker<unknown, { ok: 1 }, string, IQueueBackend> 
    * is over. The victim is a finished job that would be run again: it is finished once more, alone.
    */
   protected override handleCompleted(...[result, job, token, fetchNext, span]: Completed): Promise<Job> {
-    return undeadlocked(time => super.handleCompleted(result, job, token, time === 1 ? fetchNext : FETCH_NOTHING, span))
+    return this.#finish(job, mayFetch =>
+      super.handleCompleted(result, job, token, mayFetch ? fetchNext : FETCH_NOTHING, span),
+    )
   }
 
   protected override handleFailed(...[error, job, token, , span]: Failed): Promise<Job> {
-    return undeadlocked(() => super.handleFailed(error, job, token, FETCH_NOTHING, span))
+    return this.#finish(job, () => super.handleFailed(error, job, token, FETCH_NOTHING, span))
+  }
+
+  /**
+   * What is damaged may be the next job: this one is finished alone then. One whose own attempts can't be counted can't be
+   * finished at all: it was worked, and would come again or keep its id for ever.
+   */
+  async #finish(job: Job, finish: (mayFetch: boolean) => Promise<Job>): Promise<Job> {
+    try {
+      return await undeadlocked(time => finish(time === 1))
+    } catch (error) {
+      if (!isDamage(error)) throw error
+      this.emit('error', error as Error)
+      const finished = undeadlocked(() => finish(false))
+      return finished.catch(() => this.onUnfinishable(job.id ?? '')) as Promise<Job>
+    }
   }
 
   /** Stops renewing locks of jobs that are given up, and lets go of the server. */

@@ -1,9 +1,6 @@
 // The queues, as the rest of the product sees them: one interface over two engines (Redis, PostgreSQL). It promises
 // at-least-once and nothing more; that a job has its effect once is the receipt's affair.
 import type { Logger } from '../log.ts'
-import { connectPostgres, type PgPoolLike } from './postgres.ts'
-import { openQueues } from './queues.ts'
-import { connectRedis } from './redis.ts'
 
 export interface QueueOptions {
   /** Prefix of every Redis key; a hash tag (`{tokenmill}`) for a cluster. PostgreSQL keeps its queues in the schema `bullmq`. */
@@ -54,6 +51,8 @@ export interface WorkOptions {
   onError?: (error: unknown) => void
   /** The handler threw: the job was taken off as failed with the code `defect`. */
   onDefect?: (error: unknown, job: ReceivedJob) => void
+  /** Jobs whose own fields were damaged were taken off: nobody could have worked them, and nobody is answered. */
+  onDamaged?: (jobs: number) => void
   /** How often jobs of vanished workers are looked for, ms. At most `lockMs`. */
   stalledMs?: number
 }
@@ -69,6 +68,15 @@ export interface Worker {
   resume(): Promise<void>
   /** Takes no further jobs, waits for those being handled, aborts their signals after `deadlineMs`, and gives up 2 s later. */
   close(deadlineMs: number): Promise<void>
+}
+
+/** What is said to whoever may read it, beside the queues; each has one key. */
+export type NoticeName = 'live-keys'
+
+/** `permitted` is false where this user may not read it. */
+export interface Notice {
+  text: string | undefined
+  permitted: boolean
 }
 
 export type JobState = 'waiting' | 'active' | 'delayed' | 'failed'
@@ -114,20 +122,11 @@ export interface Queues {
   workersOf(queue: string): Promise<number | undefined>
   /** Sets the installation's id if there is none yet; answers the one that holds. */
   claimInstallation(id: string): Promise<string>
+  /** Says `text` for `lifeMs`, in place of what was said before. On PostgreSQL nothing: who reaches its queues asks the store. */
+  setNotice(name: NoticeName, text: string, lifeMs: number): Promise<void>
+  notice(name: NoticeName): Promise<Notice>
   ping(): Promise<void>
   on(event: 'away' | 'back', listener: () => void): void
   /** Closes what is still open, workers without waiting for their jobs. Leaves a PostgreSQL pool to its owner. */
   close(): Promise<void>
 }
-
-/** One URL, or several of a Redis Cluster. Throws `ConfigError` for a server that isn't fit, `Fault('queue_away')` for none. */
-export async function openRedis(urls: string[], options: QueueOptions): Promise<Queues> {
-  return openQueues(await connectRedis(urls, options), options)
-}
-
-/** `pool` is for queues alone, with `options: '-c search_path=bullmq'`, keepAlive, and three connections per worker and two more. */
-export async function openPostgres(pool: PgPoolLike, options: QueueOptions): Promise<Queues> {
-  return openQueues(await connectPostgres(pool, options), options)
-}
-
-export { upgradePostgres } from './postgres.ts'

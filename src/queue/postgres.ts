@@ -98,8 +98,21 @@ export async function connectPostgres(pool: PgPoolLike, options: QueueOptions): 
     },
     // A parent lives in the same schema, open to the same user: nothing is gained by cutting it off.
     sever: async () => {},
+    // Columns have types, so counters at their end are all that can be damaged. One stands in the way of the whole
+    // queue, for the statement that takes the next job fails on it: no stall could be waited for.
+    async discardDamaged(queue) {
+      const sql = `delete from bullmq.job where queue = $1 and finished_at_ms is null
+        and greatest(attempts_made, attempts_started, stalled_count) >= 2147483647 returning 1 as n`
+      return (await ask<{ n: number }>(pool, sql, [queue])).length
+    },
+    async discard(queue, id) {
+      const sql = 'delete from bullmq.job where queue = $1 and id = $2 returning 1 as n'
+      return (await ask<{ n: number }>(pool, sql, [queue, id])).length > 0
+    },
     // The store beside it says which installation this is.
     claim: async id => id,
+    setNotice: async () => {},
+    notice: async () => ({ text: undefined, permitted: true }),
     ping: async () => {
       await within(CALL_MS, pool.query('select 1'))
     },
@@ -126,7 +139,7 @@ async function assertSchema(pool: PgPoolLike): Promise<void> {
     `select current_setting('search_path') as path, to_regclass('bullmq.migration') is not null as there`,
   )
   if (!/^"?bullmq"?(,|$)/.test(state[0]?.path ?? '')) {
-    throw new ConfigError(`the queue pool needs options: '-c search_path=bullmq'`)
+    throw new ConfigError('the queue pool needs connections with search_path=bullmq')
   }
   const versions = state[0]?.there
     ? await ask<{ version: number }>(pool, 'select coalesce(max(version), 0)::int as version from bullmq.migration')

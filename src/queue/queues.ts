@@ -148,6 +148,8 @@ export function openQueues(server: Server, options: QueueOptions): Queues {
       }),
     workersOf: queue => call(CALL_MS, () => server.workersOf(queue)),
     claimInstallation: id => call(CALL_MS, () => server.claim(id)),
+    setNotice: (name, text, lifeMs) => call(CALL_MS, () => server.setNotice(name, text, lifeMs)),
+    notice: name => call(CALL_MS, () => server.notice(name)),
     ping: () => call(CALL_MS, () => server.ping()),
     on: presence.on,
     async close() {

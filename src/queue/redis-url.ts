@@ -1,6 +1,7 @@
 // A Redis URL as connection options. What isn't in the URL (timeouts, retries) is decided where connections are opened.
 import { isIP } from 'node:net'
 import type { RedisOptions } from 'ioredis'
+import { TLS_POLICY } from '../tls.ts'
 
 export interface Node {
   host: string
@@ -22,6 +23,6 @@ export function credentialsOf(url: string): RedisOptions {
     ...(username && { username: decodeURIComponent(username) }),
     ...(password && { password: decodeURIComponent(password) }),
     ...(Number.isSafeInteger(db) && db > 0 && { db }),
-    ...(protocol === 'rediss:' && { tls: { minVersion: 'TLSv1.2', ...(isIP(host) === 0 && { servername: host }) } }),
+    ...(protocol === 'rediss:' && { tls: { ...TLS_POLICY, ...(isIP(host) === 0 && { servername: host }) } }),
   }
 }

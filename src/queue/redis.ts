@@ -5,6 +5,7 @@ import { ConfigError } from '../config.ts'
 import { Fault } from '../errors.ts'
 import { meaningOf, within } from './call.ts'
 import type { QueueOptions } from './engine.ts'
+import { discard, discardDamaged } from './redis-damage.ts'
 import { credentialsOf, nodeOf } from './redis-url.ts'
 import type { Server } from './server.ts'
 
@@ -43,7 +44,7 @@ const CONSUMER: RedisOptions = {
 export async function connectRedis(urls: string[], options: QueueOptions): Promise<Server> {
   const { log, prefix } = options
   const cluster = await survey(urls)
-  if (cluster && !/\{[^}]+\}/.test(prefix)) {
+  if (cluster && !hasHashTag(prefix)) {
     throw new ConfigError('TOKENMILL_PREFIX: a Redis Cluster needs a hash tag in it, such as {tokenmill}')
   }
   const open = (role: RedisOptions) => connect(urls, role, cluster)
@@ -81,7 +82,7 @@ export async function connectRedis(urls: string[], options: QueueOptions): Promi
         const lists = await Promise.all(nodes.map(node => node.client('LIST') as Promise<string>))
         return lists.flatMap(list => list.split(/\s/)).filter(word => word === name).length
       } catch (error) {
-        if (error instanceof Error && error.message.startsWith('NOPERM')) return undefined
+        if (isForbidden(error)) return undefined
         throw error
       }
     },
@@ -89,9 +90,22 @@ export async function connectRedis(urls: string[], options: QueueOptions): Promi
     async sever(queue, id) {
       await producer.hdel(keyOf(queue, id), 'parent', 'parentKey', 'rjk', 'deid')
     },
+    discardDamaged: queue => discardDamaged(producer, name => keyOf(queue, name)),
+    discard: (queue, id) => discard(producer, name => keyOf(queue, name), id),
     async claim(id) {
       await producer.set(`${prefix}:installation`, id, 'NX')
       return (await producer.get(`${prefix}:installation`)) ?? id
+    },
+    async setNotice(name, text, lifeMs) {
+      await producer.set(`${prefix}:${name}`, text, 'PX', lifeMs)
+    },
+    async notice(name) {
+      try {
+        return { text: (await producer.get(`${prefix}:${name}`)) ?? undefined, permitted: true }
+      } catch (error) {
+        if (isForbidden(error)) return { text: undefined, permitted: false }
+        throw error
+      }
     },
     ping: async () => {
       await within(CALL_MS, producer.ping())
@@ -102,6 +116,15 @@ export async function connectRedis(urls: string[], options: QueueOptions): Promi
       consumer?.disconnect()
     },
   }
+}
+
+function isForbidden(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('NOPERM')
+}
+
+/** Only the first braces of a key count, and empty ones leave it without a tag: Redis hashes it whole. */
+function hasHashTag(prefix: string): boolean {
+  return /^[^{]*\{[^}]+\}/.test(prefix)
 }
 
 /** Asks the first node that answers whether it belongs to a cluster. A cluster may be named by one node, too. */

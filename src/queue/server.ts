@@ -1,7 +1,7 @@
 // What differs between the two engines, and nothing else: how to reach the server, and the few questions that
 // BullMQ has no portable word for. It isn't an abstraction of queues; that is BullMQ's.
 import type { BackendFactory, IQueueBackend } from 'bullmq'
-import type { JobState, ListedJob } from './engine.ts'
+import type { JobState, ListedJob, Notice, NoticeName } from './engine.ts'
 
 /** BullMQ's connection option and its backend, of either engine. */
 export interface Access {
@@ -27,7 +27,13 @@ export interface Server {
   workersOf(queue: string): Promise<number | undefined>
   /** Cuts a job off from a parent, so that finishing it touches nothing but itself. */
   sever(queue: string, id: string): Promise<void>
+  /** Takes jobs off that can be worked by nobody (damage.ts); answers how many. */
+  discardDamaged(queue: string): Promise<number>
+  /** Takes this job off, whatever state it is in; false if it isn't there. */
+  discard(queue: string, id: string): Promise<boolean>
   claim(installation: string): Promise<string>
+  setNotice(name: NoticeName, text: string, lifeMs: number): Promise<void>
+  notice(name: NoticeName): Promise<Notice>
   ping(): Promise<void>
   /** Called at each sign that a connection was lost. */
   onTrouble(listener: () => void): void

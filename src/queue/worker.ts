@@ -4,10 +4,10 @@ import { DelayedError, type Job, UnrecoverableError } from 'bullmq'
 import { assert, Fault } from '../errors.ts'
 import { settles, undeadlocked } from './call.ts'
 import { Consumer } from './consumer.ts'
+import { STALLED_MAX, watchDamage } from './damage.ts'
 import type { Disposition, Handler, ReceivedJob, Worker, WorkOptions } from './engine.ts'
 import type { Server } from './server.ts'
 
-const STALLED_MAX = 5
 const RESTART_MS = 500
 const ABORTED_MS_MAX = 2_000
 /** What a job waits that could not be disposed of as its handler said. */
@@ -30,12 +30,14 @@ export interface WorkerOptions extends WorkOptions {
 }
 
 export function openWorker(server: Server, queue: string, handler: Handler, options: WorkerOptions): Worker {
-  const { concurrency, lockMs, stalledMs = Math.min(30_000, lockMs), onError = () => {}, onDefect = () => {} } = options
+  const { concurrency, lockMs, stalledMs = Math.min(30_000, lockMs), onDefect = () => {} } = options
+  const { onError = () => {}, onDamaged = () => {} } = options
   let consumer: Consumer | undefined
   let closing: Promise<void> | undefined
   let paused = false
   let listens = false
   let active = 0
+  const damage = watchDamage(() => server.discardDamaged(queue), onDamaged)
   const listening = Promise.withResolvers<void>()
   const stopped = new AbortController()
 
@@ -82,7 +84,13 @@ export function openWorker(server: Server, queue: string, handler: Handler, opti
       },
       backend as never,
     )
-    opened.on('error', onError)
+    opened.on('error', error => {
+      damage.note(error)
+      onError(error)
+    })
+    opened.onUnfinishable = async id => {
+      if (await server.discard(queue, id)) onDamaged(1)
+    }
     opened.on('lockRenewalFailed', ids => {
       for (const id of ids) opened.cancelJob(id, 'lock lost')
     })

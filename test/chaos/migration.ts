@@ -19,6 +19,8 @@ export interface CardFile {
   path: string
   scope: string
   rows: number
+  /** Rows of a chunk, where they aren't `CHUNK`. */
+  chunk?: number
   /** What its rows come to, by the names of the command's summary. */
   created: number
   duplicate: number
@@ -46,8 +48,8 @@ export interface Run {
 
 export function startMigrate(
   { env, clientFile }: Omit<Place, 'ask'>,
-  { path, scope }: Pick<CardFile, 'path' | 'scope'>,
-  chunk = CHUNK,
+  { path, scope, chunk: usual = CHUNK }: Pick<CardFile, 'path' | 'scope' | 'chunk'>,
+  chunk = usual,
   more: string[] = [],
 ): Run {
   const given = ['--scope', scope, '--client', clientFile, '--chunk', `${chunk}`, '--json']
@@ -63,8 +65,8 @@ export function startMigrate(
 }
 
 /** Once a quarter of the chunks was answered; fails where the run was over before anybody could disturb it. */
-export async function untilMiddle({ path, rows }: CardFile): Promise<void> {
-  const chunks = Math.ceil(rows / CHUNK)
+export async function untilMiddle({ path, rows, chunk = CHUNK }: CardFile): Promise<void> {
+  const chunks = Math.ceil(rows / chunk)
   const answered = async () => (await readCheckpoint(`${path}.results.csv`).catch(() => undefined))?.next_chunk ?? 0
   const seen = await until(async () => ((await answered()) >= chunks / 4 ? answered() : 0), {
     ms: 60_000,

@@ -2,15 +2,9 @@
 import { Writable } from 'node:stream'
 import pg from 'pg'
 import { pino } from 'pino'
-import {
-  type Disposition,
-  openPostgres,
-  openRedis,
-  type QueueOptions,
-  type Queues,
-  type ReceivedJob,
-  upgradePostgres,
-} from '../../src/queue/engine.ts'
+import type { Disposition, QueueOptions, Queues, ReceivedJob } from '../../src/queue/engine.ts'
+import { openPostgres, openRedis } from '../../src/queue/open.ts'
+import { upgradePostgres } from '../../src/queue/postgres.ts'
 import type { Engine } from '../support/engines.ts'
 
 export interface Opened {

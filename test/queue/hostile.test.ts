@@ -139,6 +139,47 @@ describeEngines('a hostile producer', engine => {
     await worker.close(1_000)
   })
 
+  // What BullMQ can't read or count, it hands out again and again, and on PostgreSQL nothing else any more.
+  const damages = engine.redisUrls
+    ? [
+        ['opts', '{"broken'],
+        ['opts', 'null'],
+        ['progress', '{"broken'],
+        ['parent', '{"broken'],
+        ['ats', 'many'],
+        ['atm', 'many'],
+      ]
+    : [
+        ['attempts_made', '2147483647'],
+        ['attempts_started', '2147483647'],
+      ]
+  it.each(damages)(
+    'cannot have a job handed out for ever by a damaged field: it is taken off and counted (%s %s)',
+    async (field = '', value = '') => {
+      const own = await openEngine(engine, { lockMs: 300 })
+      const queue = `h-damaged-${field.replaceAll('_', '-')}-${value.length}`
+      let damaged = 0
+      const onDamaged = (jobs: number) => {
+        damaged += jobs
+      }
+      const { seen, handler } = recorder()
+      await own.queues.add(queue, { id: 'j_1', data: {} })
+      await own.queues.add(queue, { id: 'j_2', data: {} })
+      await tamper(queue, 'j_1', { redis: field, postgres: field }, value)
+      const worker = own.queues.work(queue, handler, { concurrency: 1, stalledMs: 100, onDamaged })
+      await until(async () => !(await own.queues.has(queue, 'j_1')) && damaged === 1, { ms: 30_000, what: 'its end' })
+      await own.queues.add(queue, { id: 'j_1', data: { good: true } })
+      await until(async () => Object.values(await own.queues.depth(queue)).every(n => n === 0))
+      await until(async () => !(await own.queues.has(queue, 'j_1')))
+      expect(seen.filter(({ id }) => id === 'j_2')).toHaveLength(1)
+      expect(seen.at(-1)).toMatchObject({ id: 'j_1', data: { good: true } })
+      expect(damaged).toBe(1)
+      await worker.close(1_000)
+      await own.close()
+    },
+    60_000,
+  )
+
   if (engine.name === 'redis')
     it('cannot wedge a worker by data that are not JSON', async () => {
       const { seen, handler } = recorder()

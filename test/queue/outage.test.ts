@@ -1,6 +1,7 @@
 // A queue server that goes away: producers are told within seconds, workers go on when it is back, no job is lost.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { openPostgres, openRedis, type Queues } from '../../src/queue/engine.ts'
+import type { Queues } from '../../src/queue/engine.ts'
+import { openPostgres, openRedis } from '../../src/queue/open.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 import { findRedis, type RedisServer, startRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'

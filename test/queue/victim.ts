@@ -1,6 +1,6 @@
 // A worker process to be killed: takes a job and never ends it. Run by the tests, with its queue as the argument.
 import { pino } from 'pino'
-import { openPostgres, openRedis } from '../../src/queue/engine.ts'
+import { openPostgres, openRedis } from '../../src/queue/open.ts'
 import { openPool } from './bundle.ts'
 
 const [url = '', prefix = '', queue = '', lockMs = ''] = process.argv.slice(2)

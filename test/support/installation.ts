@@ -11,7 +11,9 @@ import { registerClient } from '../../cli/open/register-client.ts'
 import { upgrade } from '../../cli/open/upgrade.ts'
 import { type Client, connect } from '../../producers/client.ts'
 import { type Credentials, readCredentials } from '../../producers/client-file.ts'
+import { ownReportsUrl } from '../../src/config.ts'
 import type { Role } from '../../src/job/catalogue.ts'
+import type { NameRule } from '../../src/job/envelope/names.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import { type Supervised, supervise } from '../../workers/process/supervise.ts'
 import type { Engine } from './engines.ts'
@@ -40,7 +42,7 @@ export interface Installation {
   /** A further client, for `entity` or the same one. */
   addClient(
     name: string,
-    options?: { entity?: string; roles?: Role[] },
+    options?: { entity?: string; roles?: Role[]; names?: NameRule },
   ): Promise<{ clientFile: string; credentials: Credentials; scope: string }>
   startWorkers(options?: WorkerOptions): Promise<Supervised>
   connect(options?: Partial<Parameters<typeof connect>[0]>): Promise<Client>
@@ -66,6 +68,7 @@ export async function openInstallation(engine: Engine, settings: Record<string, 
     TOKENMILL_LOG_LEVEL: process.env['TEST_LOG'] ?? 'error',
     TOKENMILL_METRICS_PORT: '0',
     TOKENMILL_LOCK_SECONDS: '4',
+    REPORTS_URL: ownReportsUrl(dataDir),
     ...settings,
   }
   const terminal = { env, stdin: process.stdin, stdout: process.stdout, stderr: process.stderr }
@@ -78,7 +81,7 @@ export async function openInstallation(engine: Engine, settings: Record<string, 
   const vault = await openVault(session)
   const queues = await openQueues(session, vault.database, 8)
   const connections: Client[] = []
-  const addClient: Installation['addClient'] = async (name, { entity = ENTITY, roles = ROLES } = {}) => {
+  const addClient: Installation['addClient'] = async (name, { entity = ENTITY, roles = ROLES, names } = {}) => {
     const outDir = join(dataDir, 'clients', name)
     const scope = await makeScope(vault.store, {
       entityId: entity,
@@ -93,6 +96,7 @@ export async function openInstallation(engine: Engine, settings: Record<string, 
       entities: [entity],
       roles,
       publicJwk: undefined,
+      names,
       outDir,
       audience: session.config.audience,
       baseUrl: 'http://127.0.0.1:8080/oidc',

@@ -15,6 +15,8 @@ export interface StartOptions {
   /** In a process group of its own, so that `signalGroup` reaches the child and not us. */
   group?: boolean
   nodeArgs?: string[]
+  /** The Node that runs it; this process's own. */
+  node?: string
 }
 
 export interface Exit {
@@ -41,10 +43,10 @@ process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL')
 })
 
-/** Runs a `.ts` file, given relative to the root of the project. */
+/** Runs a script, given relative to the root of the project. */
 export function startScript(script: string, args: string[] = [], options: StartOptions = {}): Child {
-  const { env = {}, cwd = root, group = false, nodeArgs = [] } = options
-  const child = spawn(process.execPath, [...nodeArgs, resolve(root, script), ...args], {
+  const { env = {}, cwd = root, group = false, nodeArgs = [], node = process.execPath } = options
+  const child = spawn(node, [...nodeArgs, resolve(root, script), ...args], {
     cwd,
     detached: group,
     env: childEnvironment(env),
@@ -56,6 +58,12 @@ export function startScript(script: string, args: string[] = [], options: StartO
 /** Runs the tokenmill command. */
 export function startCommand(args: string[], options: StartOptions = {}): Child {
   return startScript(join(root, 'cli/main.ts'), args, { nodeArgs: HEAP_FLAGS, ...options })
+}
+
+/** Runs lines of a shell as one types them; it ends at the first that fails. */
+export function startShell(lines: string, options: Pick<StartOptions, 'env' | 'cwd'> = {}): Child {
+  const { env = {}, cwd = root } = options
+  return watch(spawn('bash', ['-ec', lines], { cwd, env: childEnvironment(env), stdio: ['pipe', 'pipe', 'pipe'] }))
 }
 
 /** Vitest's own variables would make the child believe that it is a test. */

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { attach } from '../../src/embedded/server.ts'
+import { missingTools } from './postgres-tools.ts'
 import { findRedis, type RedisServer, startRedis } from './redis.ts'
 
 declare module 'vitest' {
@@ -21,6 +22,7 @@ const RUN = 'tokenmill-test-'
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   sweep()
+  askForTools()
   const dir = mkdtempSync(join(tmpdir(), `${RUN}${process.pid}-`))
   // As root, the server's account has to get through.
   chmodSync(dir, 0o711)
@@ -41,6 +43,13 @@ async function openRedis(dir: string): Promise<RedisServer | undefined> {
   if (process.env['REQUIRE_REDIS'] === '1') throw new Error(`REQUIRE_REDIS=1: ${missing}`)
   process.stderr.write(`\n*** EVERY REDIS TEST IS SKIPPED: ${missing} ***\n\n`)
   return undefined
+}
+
+function askForTools(): void {
+  const missing = missingTools().join(', ')
+  if (missing === '') return
+  if (process.env['REQUIRE_POSTGRES_TOOLS'] === '1') throw new Error(`REQUIRE_POSTGRES_TOOLS=1: ${missing}`)
+  process.stderr.write(`\n*** TESTS OF FAIL-OVER AND POOLERS ARE SKIPPED: ${missing} ***\n\n`)
 }
 
 /** What runs that were killed left behind: their servers (known by their working directory) and their files. */

@@ -1,0 +1,53 @@
+// Damaged jobs on Redis: fields that aren't JSON, counters that aren't numbers. One that can't be read is handed out again
+// until it has stalled as often as any job may; one whose stalls can't be counted either is taken off at once.
+import type { Cluster, Redis } from 'ioredis'
+import { STALLED_MAX } from './damage.ts'
+
+type Client = Redis | Cluster
+
+/** In the order in which they are asked for. */
+const FIELDS = ['opts', 'progress', 'parent', 'ats', 'atm', 'stc'] as const
+
+/** `keyOf` names the queue's own keys: lists by their word, jobs by their id. Answers how many jobs were taken off. */
+export async function discardDamaged(client: Client, keyOf: (name: string) => string): Promise<number> {
+  const active = await client.lrange(keyOf('active'), 0, -1)
+  const fields = await Promise.all(active.map(id => client.hmget(keyOf(id), ...FIELDS)))
+  const damaged = active.filter((_, index) => isOver(fields[index] ?? []))
+  for (const id of damaged) await discard(client, keyOf, id)
+  return damaged.length
+}
+
+/** Whatever list it is in, and if it is in none: the id is free again. False if there was no such job. */
+export async function discard(client: Client, keyOf: (name: string) => string, id: string): Promise<boolean> {
+  const lists = ['active', 'wait', 'paused'].map(list => client.lrem(keyOf(list), 0, id))
+  const sets = ['delayed', 'prioritized'].map(set => client.zrem(keyOf(set), id))
+  await Promise.all([...lists, ...sets, client.srem(keyOf('stalled'), id)])
+  await client.del(`${keyOf(id)}:lock`, `${keyOf(id)}:logs`)
+  return (await client.del(keyOf(id))) > 0
+}
+
+function isOver([opts, progress, parent, started, made, stalled]: (string | null)[]): boolean {
+  if (!isCount(stalled) || !isCount(made)) return true
+  const isReadable = isObject(opts) && isJson(progress) && isJson(parent) && isCount(started)
+  return !isReadable && Number(stalled ?? 0) > STALLED_MAX
+}
+
+function isCount(field: string | null | undefined): boolean {
+  return field === null || field === undefined || /^-?\d{1,15}$/.test(field)
+}
+
+function isJson(field: string | null | undefined): boolean {
+  return !field || parse(field) !== undefined
+}
+
+function isObject(field: string | null | undefined): boolean {
+  return !field || (parse(field) ?? null) !== null
+}
+
+function parse(field: string): unknown {
+  try {
+    return JSON.parse(field)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,94 @@
+// The store fails over in mid-migration: its primary dies, its standby is promoted, and the old primary comes back and
+// takes writes. DATABASE_URL names both hosts throughout.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Fault } from '../../src/errors.ts'
+import { openLog } from '../../src/log.ts'
+import { openStore } from '../../src/store/pool.ts'
+import { openInstallation } from '../support/installation.ts'
+import { type PostgresPair, startPair } from '../support/postgres-pair.ts'
+import { findServer } from '../support/postgres-tools.ts'
+import { startScript } from '../support/process.ts'
+import { until } from '../support/until.ts'
+import { type Chaos, childrenRunning, newScope, QUICK } from './bundle.ts'
+import { disturb, expectExactlyOnce, newFile, startMigrate } from './migration.ts'
+
+const ROWS = 50_000
+const COUNTS = `select (select count(*)::int from tokenmill.token) as tokens,
+  (select count(*)::int from tokenmill.receipt) as receipts, (select count(*)::int from bullmq.job) as jobs`
+
+describe.skipIf(!findServer())('a store of two hosts', () => {
+  const chaos = { engine: 'postgres' } as Chaos
+  let pair: PostgresPair
+  const file = async (rows: number, chunk: number) => ({
+    ...(await newFile(chaos.installation.dataDir, await newScope(chaos), rows)),
+    chunk,
+  })
+
+  beforeAll(async () => {
+    pair = await startPair()
+    const servers = { name: 'postgres', prefix: '{pair}', redisUrls: undefined, databaseUrl: pair.url } as const
+    const installation = await openInstallation(servers, QUICK)
+    const { env, clientFile, vault } = installation
+    const ask = async <R>(text: string, values: unknown[] = []) => (await vault.store.query<R>({ text, values })).rows
+    Object.assign(chaos, { installation, env, clientFile, ask })
+    await installation.startWorkers({ roles: ['bulk'], processes: 2 })
+  }, 120_000)
+
+  afterAll(async () => {
+    await chaos.installation?.close()
+    await pair?.remove()
+  }, 60_000)
+
+  it('loses and doubles no row of a migration though the primary is killed and the standby promoted', async () => {
+    const workers = childrenRunning('worker-process')
+    const runs = await disturb(chaos, await file(ROWS, 500), async () => {
+      await pair.primary.kill9()
+      await pair.promote()
+    })
+    expect(runs).toBe(1)
+    expect(childrenRunning('worker-process')).toEqual(workers)
+    expect(await chaos.ask('select timeline from tokenmill.cluster')).toEqual([{ timeline: 2 }])
+  }, 120_000)
+
+  it('gives nothing to the old primary that comes back and takes writes, and raises an alarm', async () => {
+    await pair.primary.start()
+    await pair.primary.ask('alter system reset synchronous_standby_names')
+    await pair.primary.ask('select pg_reload_conf()')
+    const isAlone = async () =>
+      (await pair.primary.ask(`select 1 where current_setting('synchronous_standby_names') = ''`)).length === 1
+    await until(isAlone)
+    await pair.primary.ask('create table public.written_to ()')
+    const before = await pair.primary.ask(COUNTS)
+    const cards = await file(1_000, 100)
+    const ended = await startMigrate(chaos, cards).end()
+    expect(ended, ended.stderr).toMatchObject({ code: 3 })
+    await expectExactlyOnce(chaos, cards, ended.json)
+    expect(await pair.primary.ask(COUNTS)).toEqual(before)
+    await until(() => chaos.installation.vault.store.writableServers() === 2, { ms: 20_000 })
+  }, 120_000)
+
+  it('is away while only the old primary answers, though that takes writes', async () => {
+    const { store } = chaos.installation.vault
+    await pair.standby.stop()
+    const refused = await store.query({ text: 'select 1' }).catch(error => error)
+    expect(refused).toBeInstanceOf(Fault)
+    expect(refused).toMatchObject({ code: 'store_away' })
+    // By its own address, as behind a name that moves with the primary.
+    const alone = openStore(pair.primary.url, { log: openLog('silent'), connectionsMax: 1 })
+    const left = await alone.query({ text: 'select 1' }).catch(error => error.cause?.message)
+    expect(left).toBe('this server was left behind: its timeline is 1, 2 was seen')
+    await alone.close()
+  }, 60_000)
+
+  it('leaves the old primary, though every connection to it is well, once the later timeline is seen', async () => {
+    // A process that knows of no later timeline.
+    const witness = startScript('test/chaos/witness.ts', [pair.url])
+    await witness.line(new RegExp(`on ${pair.primary.port}\n`))
+    await pair.standby.start()
+    await witness.line(new RegExp(`on ${pair.standby.port}\n`))
+    await witness.line(/two PostgreSQL servers take writes/, { stream: 'stderr' })
+    witness.write()
+    expect(await witness.exit).toMatchObject({ code: 0 })
+    expect(await chaos.ask('select pg_is_in_recovery() as standby')).toEqual([{ standby: false }])
+  }, 60_000)
+})
