@@ -1,6 +1,6 @@
 // A chunk's outcomes as its receipt keeps them: line, reference, outcome, reason, field and token id, packed as one
 // JSON text. No card details: those are joined when an answer is told again, by whoever tells it.
-import { REASONS, type Reason } from '../errors.ts'
+import { meaningOf } from '../errors.ts'
 import { reuseTokenOf, type TokenRow } from '../token/token.ts'
 import { type Counts, noCounts, OUTCOMES, type Outcome, type RecordResult, tookEffect } from './outcome.ts'
 
@@ -24,7 +24,8 @@ export interface RecordOutcome {
   line: number
   reference: string | undefined
   outcome: Outcome
-  reason: Reason | undefined
+  /** A word of REASONS, or of a newer release's. */
+  reason: string | undefined
   field: string | undefined
   /** The token's row, where the record stands for one. */
   token: ShownToken | undefined
@@ -35,7 +36,7 @@ type Packed = [
   outcome: number,
   tokenId: string | 0,
   reference?: string | 0,
-  reason?: Reason | 0,
+  reason?: string | 0,
   field?: string,
 ]
 
@@ -83,9 +84,9 @@ export function toResult(record: RecordOutcome): RecordResult {
   return result
 }
 
-function codeOf(outcome: Outcome, reason: Reason | undefined): number {
+function codeOf(outcome: Outcome, reason: string | undefined): number {
   if (tookEffect(outcome)) return 200
-  return outcome === 'FAILED' ? 500 : REASONS[reason ?? 'internal'].code
+  return outcome === 'FAILED' ? 500 : meaningOf(reason ?? 'internal').code
 }
 
 export function count(records: readonly { outcome: Outcome }[]): Counts {

@@ -10,6 +10,11 @@ export function noCounts(): Counts {
   return { CREATED: 0, UPDATED: 0, UNCHANGED: 0, DUPLICATE: 0, REJECTED: 0, FAILED: 0, CANCELLED: 0 }
 }
 
+/** How many records ended, in whatever way. */
+export function sumOf(counts: Counts): number {
+  return OUTCOMES.reduce((sum, outcome) => sum + counts[outcome], 0)
+}
+
 /** Outcomes after which the token stands as the record wished, or as the policy did. */
 export function tookEffect(outcome: Outcome): boolean {
   return outcome === 'CREATED' || outcome === 'UPDATED' || outcome === 'UNCHANGED' || outcome === 'DUPLICATE'

@@ -2,6 +2,8 @@
 // that the job is about. Which numbers those are is found out here for a request in clear; an encrypted card's are told.
 import { type Refusal, refuse } from '../errors.ts'
 import { holdsLike, numbersIn, PAN_LENGTH, shownOf } from '../token/pan.ts'
+import { holdsPossiblePan } from '../token/possible-pan.ts'
+import { maskDigits, type NameRule } from './envelope/names.ts'
 
 export interface Names {
   jti?: string | undefined
@@ -43,9 +45,11 @@ export function nameRefusal({ jti, reference }: Names, numbers: readonly string[
 }
 
 /** The names as they may be told: a `jti` without its digits (the receipt's id still names the job), no `reference`. */
-export function tellableNames<N extends Names>(names: N, numbers: readonly string[]): N {
+export function tellableNames<N extends Names>(names: N, numbers: readonly string[], rule: NameRule): N {
   const told = { ...names }
-  if (told.jti !== undefined && givesAway(told.jti, numbers)) told.jti = told.jti.replace(/\d/g, '*')
+  const { jti } = told
+  if (jti !== undefined && (givesAway(jti, numbers) || (rule === 'checked' && holdsPossiblePan(jti))))
+    told.jti = maskDigits(jti)
   if (givesAway(told.reference, numbers)) delete told.reference
   return told
 }

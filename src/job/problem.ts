@@ -1,6 +1,7 @@
-// The error body of INTERFACE 2.8: a fixed message per code, details by field, and never a value.
+// The error body of the token service: a fixed message per code, details by field, and never a value. One that a worker of a
+// newer release made is read here, too: what this release doesn't know of it is passed on within bounds.
 import { z } from 'zod'
-import { REASONS, type Reason, type Refusal } from '../errors.ts'
+import { meaningOf, type Reason, type Refusal } from '../errors.ts'
 
 export const MESSAGES = {
   400: 'At least one parameter is invalid; see details.',
@@ -26,18 +27,30 @@ export type Problem = z.infer<typeof Problem>
 
 export interface FieldReason {
   field: string
-  reason: Reason
+  /** A word of REASONS, or of a newer release's. */
+  reason: string
+  /** What a worker said of it; else the text of this release. */
+  text?: string
 }
 
 /** Every field a refusal names. */
-export function fieldsOf(refusal: Refusal): FieldReason[] {
+export function fieldsOf(refusal: Refusal): { field: string; reason: Reason }[] {
   return [{ field: refusal.field, reason: refusal.reason }, ...(refusal.also ?? [])]
 }
 
-export function problemOf(fields: FieldReason[], timestamp: number, reversalStatus: ReversalStatus = 'NONE'): Problem {
-  const code = REASONS[fields[0]?.reason ?? 'internal'].code
+export function textOf({ reason, text }: FieldReason): string {
+  return text ?? meaningOf(reason).text
+}
+
+export function problemOf(
+  fields: FieldReason[],
+  timestamp: number,
+  reversalStatus: ReversalStatus = 'NONE',
+  status: number = meaningOf(fields[0]?.reason ?? 'internal').code,
+): Problem {
+  const code = problemCodeOf(status)
   const details = Object.fromEntries(
-    fields.map(({ field, reason }) => [field, { message: REASONS[reason].text, code: reason }]),
+    fields.map(field => [field.field, { message: textOf(field), code: field.reason }] as const),
   )
   return {
     code,
@@ -46,4 +59,27 @@ export function problemOf(fields: FieldReason[], timestamp: number, reversalStat
     timestamp,
     reversal_status: reversalStatus,
   }
+}
+
+/** A status of any release: one that isn't known is taken for the first of its class (RFC 9110 15). */
+export function problemCodeOf(status: number): ProblemCode {
+  if (Object.hasOwn(MESSAGES, status)) return status as ProblemCode
+  return status >= 400 && status < 500 ? 400 : 500
+}
+
+const FIELDS_MAX = 50
+const FIELD = /^(body|query|params)(\.[A-Za-z0-9_.()-]{1,200})?$/
+/** A word and a sentence: no line breaks, and no run of digits that could be a value. */
+const Detail = z.object({
+  message: z.string().regex(/^(?!.*\d{6})\P{Cc}{1,300}$/u),
+  code: z.string().regex(/^[a-z][a-z0-9_]{0,63}$/),
+})
+
+/** What the problem of a result names; what isn't a field, a word and a sentence is left out. */
+export function toldFields({ details = {} }: Pick<Problem, 'details'>): FieldReason[] {
+  const told = Object.entries(details).flatMap(([field, detail]) => {
+    const { success, data } = Detail.safeParse(detail)
+    return success && FIELD.test(field) ? [{ field, reason: data.code, text: data.message }] : []
+  })
+  return told.slice(0, FIELDS_MAX)
 }

@@ -3,10 +3,9 @@
 
 import { assert } from '../errors.ts'
 import type { BinRange } from '../token/bin.ts'
-import { renderPatch, renderPut } from '../token/render.ts'
 import type { ShownScheme } from '../token/scheme.ts'
-import { reuseTokenOf, type TokenRow } from '../token/token.ts'
-import type { Kind } from './catalogue.ts'
+import type { TokenRow } from '../token/token.ts'
+import { CATALOGUE, type Kind, type KindEntry } from './catalogue.ts'
 import type { FieldReason, ReversalStatus } from './problem.ts'
 
 /** The parts of a receipt that count. */
@@ -21,7 +20,7 @@ export interface Remembered {
 }
 
 export type Recalled =
-  | { fields: FieldReason[]; reversalStatus?: ReversalStatus }
+  | { fields: FieldReason[]; code?: number; reversalStatus?: ReversalStatus }
   | { success: { code: 200 | 204; record: Record<string, unknown> } }
 
 /** `token`: the row that the receipt names, if it is still there; `range`: its BIN range; `scheme`: its scheme token. */
@@ -34,20 +33,15 @@ export function recall(
   if (receipt.status === 'CANCELLED')
     return { fields: [{ field: 'body', reason: 'reversed' }], reversalStatus: receipt.reversal ?? 'COMPLETED' }
   if (receipt.refusal !== null)
-    return { fields: receipt.refusal, ...(receipt.reversal ? { reversalStatus: receipt.reversal } : {}) }
-  if (receipt.kind === 'reversal') return { success: { code: 200, record: { reversal_status: receipt.outcome } } }
+    return {
+      fields: receipt.refusal,
+      code: receipt.code,
+      ...(receipt.reversal ? { reversalStatus: receipt.reversal } : {}),
+    }
+  const { retell }: KindEntry = CATALOGUE[receipt.kind]
+  if (retell.from === 'receipt') return { success: { code: 200, record: retell.record(receipt.outcome) } }
+  assert(retell.from === 'token', 'outcomes and what a handler keeps are told by whoever reads them')
   assert(token, 'a token leaves its row behind')
-  return { success: { code: receipt.code === 204 ? 204 : 200, record: recordOf(receipt, token, range, scheme) } }
-}
-
-function recordOf(
-  receipt: Remembered,
-  token: TokenRow,
-  range: BinRange | undefined,
-  scheme: ShownScheme | undefined,
-): Record<string, unknown> {
-  const id = reuseTokenOf(token)
-  if (receipt.kind === 'token-lifecycle') return { id, token_status: receipt.outcome ?? token.status }
-  if (token.status === 'DELETED') return { reuse_token: id, token_status: 'DELETED' }
-  return receipt.kind === 'token-create' ? renderPut(token, range, scheme) : renderPatch(token, range, scheme)
+  const record = retell.record(token, { outcome: receipt.outcome, range, scheme })
+  return { success: { code: receipt.code === 204 ? 204 : 200, record } }
 }

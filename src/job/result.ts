@@ -4,7 +4,8 @@ import { createHash, type KeyObject } from 'node:crypto'
 import { z } from 'zod'
 import { KINDS } from './catalogue.ts'
 import { signText } from './envelope/envelope.ts'
-import { type Algorithm, verifyCompact } from './envelope/signature.ts'
+import { type InstallationKeys, openSigned } from './envelope/installation-jws.ts'
+import type { Algorithm } from './envelope/signature.ts'
 import { OUTCOMES, RecordResult } from './outcome.ts'
 import { Problem } from './problem.ts'
 
@@ -78,33 +79,17 @@ export function sealResult(
   return { body, jws: signText(payload, key, RESULT_TYP) }
 }
 
-const HEADER_KEYS = new Set(['alg', 'kid', 'typ'])
-
 /** The result inside, if one of `keys` (by `kid`) signed it for `clientId`; else undefined. */
-export function openResult(
-  data: unknown,
-  clientId: string,
-  keys: ReadonlyMap<string, { alg: Algorithm; publicKey: KeyObject }>,
-): Result | ResultEvent | undefined {
+export function openResult(data: unknown, clientId: string, keys: InstallationKeys): Result | ResultEvent | undefined {
   const parsed = ResultData.safeParse(data)
   if (!parsed.success) return undefined
   const { body, jws } = parsed.data
   try {
-    const [head = '', payload = '', ...rest] = jws.split('.')
-    if (rest.length !== 1) return undefined
-    const header = partOf(head)
-    const key = keys.get(String(header['kid']))
-    if (!key || header['alg'] !== key.alg || header['typ'] !== RESULT_TYP) return undefined
-    if (!Object.keys(header).every(name => HEADER_KEYS.has(name)) || !verifyCompact(jws, key)) return undefined
-    const claims = partOf(payload)
-    if (claims['aud'] !== clientId || claims['sha256'] !== digestOf(body)) return undefined
+    const claims = openSigned(jws, RESULT_TYP, keys)
+    if (claims?.['aud'] !== clientId || claims['sha256'] !== digestOf(body)) return undefined
     const result = JSON.parse(body) as Result | ResultEvent
     return result.result_id === claims['result_id'] ? result : undefined
   } catch {
     return undefined
   }
-}
-
-function partOf(base64url: string): Record<string, unknown> {
-  return JSON.parse(Buffer.from(base64url, 'base64url').toString('utf8')) as Record<string, unknown>
 }

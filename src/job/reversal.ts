@@ -8,3 +8,8 @@ export const Reversal = z.strictObject({
   envelope: z.string().regex(/^[A-Za-z0-9_-]{43}$/),
 })
 export type Reversal = z.infer<typeof Reversal>
+
+export const retellReversal = {
+  from: 'receipt',
+  record: (outcome: string | null) => ({ reversal_status: outcome }),
+} as const

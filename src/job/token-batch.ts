@@ -39,6 +39,11 @@ export const TokenBatch = z.strictObject({
 })
 export type TokenBatch = z.infer<typeof TokenBatch>
 
+/** How many records a request states, be it of its form or not. */
+export function recordsInBlock({ block }: { block?: unknown }): unknown {
+  return (block as { records?: unknown } | null | undefined)?.records
+}
+
 /** What every chunk of a batch must say alike. */
 export function batchLayout(
   request: Pick<TokenBatch, 'record_kind' | 'token_scope' | 'chunk_records' | 'policy'>,

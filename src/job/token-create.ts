@@ -1,8 +1,8 @@
-// `token-create`: the body of PUT /api/v2/card (INTERFACE 2.1).
+// `token-create`: the body of PUT /api/v2/card.
 import { z } from 'zod'
 import { alias, brandName, date, encryptedCard, month, uuid, year } from './envelope/text.ts'
 
-export const TOKEN_TYPES = ['REUSE', 'ANALYTICS', 'REUSE_AND_ANALYTICS'] as const
+const TOKEN_TYPES = ['REUSE', 'ANALYTICS', 'REUSE_AND_ANALYTICS'] as const
 
 /** The fields that a create takes beside the card and its scope. */
 export const createFields = {
@@ -26,3 +26,8 @@ export const TokenCreate = z.strictObject({
   ...createFields,
 })
 export type TokenCreate = z.infer<typeof TokenCreate>
+
+/** The reuse token is to be made by somebody else. */
+export function asksThirdParty(request: { reuse_token_type?: unknown }): boolean {
+  return (request.reuse_token_type ?? 'INTERNAL') !== 'INTERNAL'
+}

@@ -1,12 +1,12 @@
-// `token-update`: the body of PATCH /api/v2/card/{id} (INTERFACE 2.7) and the token's id. A plain `cvv` is no field
+// `token-update`: the body of PATCH /api/v2/card/{id} and the token's id. A plain `cvv` is no field
 // here: a queue job that holds one is refused.
 import { z } from 'zod'
-import { alias, date, encryptedCard, month, text, tokenId, year } from './envelope/text.ts'
+import { alias, date, emailAddress, encryptedCard, month, text, tokenId, year } from './envelope/text.ts'
 
 /** The fields of a PATCH that don't name a card. */
 export const updateFields = {
   card_holder_name: text(1, 30).optional(),
-  card_holder_email: z.email().min(3).max(254).optional(),
+  card_holder_email: emailAddress().optional(),
   expiry_month: month().optional(),
   expiry_year: year().optional(),
   token_expiry_date: date().optional(),
@@ -20,3 +20,7 @@ export const TokenUpdate = z.strictObject({
   ...updateFields,
 })
 export type TokenUpdate = z.infer<typeof TokenUpdate>
+
+export function hasSchemeAction(request: { scheme_token_action?: unknown }): boolean {
+  return request.scheme_token_action !== undefined
+}

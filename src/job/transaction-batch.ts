@@ -1,10 +1,8 @@
 // `transaction-batch`: a chunk of ledger transactions. Amounts are integers in minor units of their currency. A chunk's
 // form is judged as a whole, each transaction alone, so that a bad one spoils nothing but itself.
-import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { minorUnit } from '../token/currency.ts'
 import { holdsLike } from '../token/pan.ts'
-import { requestText } from './envelope/digest.ts'
 import { brandName, date, text, uuid } from './envelope/text.ts'
 import { couldHoldNumber } from './own-card.ts'
 
@@ -26,7 +24,7 @@ export const AMOUNT_SIGNS = {
 } as const satisfies Record<TransactionType, { least: -1 | 0 | 1; most: -1 | 0 | 1 }>
 
 /** No transaction is older; it bounds the months that a ledger can have. */
-export const OLDEST_MS = Date.UTC(2000, 0, 1)
+const OLDEST_MS = Date.UTC(2000, 0, 1)
 /** How far ahead of the worker's clock `created_at` may lie: another clock, another day. */
 export const AHEAD_MS_MAX = 86_400_000
 const NEWEST_MS = Date.UTC(2100, 0, 1)
@@ -147,17 +145,12 @@ export const TransactionBatch = z.strictObject({
 })
 export type TransactionBatch = z.infer<typeof TransactionBatch>
 
+/** How many lines a request holds, be it of its form or not. */
+export function linesIn({ transactions }: { transactions?: unknown }): number | undefined {
+  return Array.isArray(transactions) ? transactions.length : undefined
+}
+
 /** The lines of a request that has its form. */
 export function linesOf(request: TransactionBatch): readonly TransactionLine[] {
   return request.transactions as TransactionLine[]
-}
-
-/**
- * What makes two chunks the same. The lines count as they were written, by their digest: putting a thousand records
- * into canonical form takes longer than storing them.
- */
-export function ledgerText(request: Record<string, unknown>): string {
-  const { transactions, ...rest } = request
-  const written = createHash('sha256').update(JSON.stringify(transactions)).digest('base64url')
-  return requestText('transaction-batch', { ...rest, transactions: written })
 }

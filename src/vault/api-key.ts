@@ -4,6 +4,7 @@ import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'no
 import { readFile } from 'node:fs/promises'
 import { ConfigError } from '../config.ts'
 import { Secret } from '../secret.ts'
+import { Jwk } from './client-key.ts'
 
 const KEY_BYTES = 32
 const NO_HASH = Buffer.alloc(KEY_BYTES)
@@ -40,7 +41,7 @@ export async function readApiKeyFile(path: string): Promise<KeyObject> {
 
 function rawOf(text: string): Buffer | undefined {
   try {
-    const { kty, k } = JSON.parse(text) as { kty?: unknown; k?: unknown }
+    const { kty, k } = Jwk.parse(JSON.parse(text))
     return kty === 'oct' && typeof k === 'string' ? Buffer.from(k, 'base64url') : undefined
   } catch {
     return undefined

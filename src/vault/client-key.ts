@@ -1,12 +1,15 @@
 // What clients prove themselves with: signing keys, and API keys for those who speak HTTP. The algorithm is fixed when a
 // key is registered. Signing and verifying are the job room's.
 import { createPublicKey, generateKeyPairSync, hash, type JsonWebKey, type KeyObject, randomBytes } from 'node:crypto'
+import { z } from 'zod'
 import { ConfigError } from '../config.ts'
 import { ALGORITHMS, type Algorithm } from '../job/envelope/signature.ts'
 import { Secret } from '../secret.ts'
 import { PRIVATE_MEMBERS, RSA_BITS } from './jwe-key.ts'
 
-export type Jwk = Record<string, unknown>
+/** RFC 7517 section 4, its members unread. */
+export const Jwk = z.record(z.string(), z.unknown())
+export type Jwk = z.infer<typeof Jwk>
 
 export interface SigningKeyPair {
   alg: 'EdDSA'
@@ -43,6 +46,22 @@ export function importPublicJwk(jwk: Jwk): VerifyingKey {
   if (typeof kid !== 'string' || !/^[!-~]{1,256}$/.test(kid))
     throw new ConfigError('kid is not 1 to 256 printable characters')
   return { alg, kid, key }
+}
+
+/**
+ * Whether a public key may verify signatures by its `key_ops` (RFC 7517 section 4.3). A private key's `key_ops` says
+ * `sign`: its public half is this key without that member.
+ */
+export function mayVerify({ key_ops: operations }: Jwk): boolean {
+  if (operations === undefined) return true
+  if (!Array.isArray(operations) || new Set(operations).size !== operations.length) return false
+  return operations.includes('verify') && operations.every(operation => typeof operation === 'string')
+}
+
+/** A key that a client registers: `importPublicJwk`, and it may verify. Throws `ConfigError`. */
+export function importRegisteredJwk(jwk: Jwk): VerifyingKey {
+  if (!mayVerify(jwk)) throw new ConfigError('the JWK is not for verifying signatures (key_ops)')
+  return importPublicJwk(jwk)
 }
 
 /** 32 random bytes, base64url. */

@@ -1,10 +1,16 @@
 // The public keys of one issuer of JWTs, from the JWKS that the operator named: fetched when a key is asked for that
 // isn't known, at most once in thirty seconds. Fetching itself is handed in.
+import type { KeyObject } from 'node:crypto'
+import { z } from 'zod'
 import type { Clock } from '../clock.ts'
 import { ConfigError } from '../config.ts'
 import type { Algorithm } from '../job/envelope/signature.ts'
-import type { VerifyingKey } from './bearer.ts'
-import { importPublicJwk, type Jwk } from './client-key.ts'
+import { importRegisteredJwk, type Jwk } from './client-key.ts'
+
+export interface VerifyingKey {
+  alg: Algorithm
+  publicKey: KeyObject
+}
 
 /** The text at `url`, or a throw. */
 export type FetchJwks = (url: string) => Promise<string>
@@ -18,6 +24,10 @@ const REFETCH_MS = 30_000
 /** A key that was taken back is believed for at most so long. */
 const BELIEVED_MS = 10 * 60_000
 const KEYS_MAX = 64
+
+/** RFC 7517 section 5. A key that is none, or has no name, is passed over. */
+const Jwks = z.object({ keys: z.array(z.unknown()) })
+const NamedJwk = z.looseObject({ kid: z.string() })
 
 export function openIssuerKeys(url: string, fetchJwks: FetchJwks, clock: Clock): IssuerKeys {
   let keys = new Map<string, Jwk>()
@@ -50,16 +60,15 @@ export function openIssuerKeys(url: string, fetchJwks: FetchJwks, clock: Clock):
 }
 
 function readJwks(text: string): Map<string, Jwk> {
-  const { keys } = JSON.parse(text) as { keys?: unknown }
-  if (!Array.isArray(keys)) throw new TypeError('not a JWKS')
-  const named = (keys.slice(0, KEYS_MAX) as Jwk[]).filter(jwk => typeof jwk?.['kid'] === 'string')
-  return new Map(named.map(jwk => [String(jwk['kid']), jwk]))
+  const { keys } = Jwks.parse(JSON.parse(text))
+  const named = keys.slice(0, KEYS_MAX).flatMap(key => NamedJwk.safeParse(key).data ?? [])
+  return new Map(named.map(jwk => [jwk.kid, jwk]))
 }
 
 /** Issuers often leave `alg` out of an RSA key: it then serves either of the two. */
 function importFor(jwk: Jwk, alg: Algorithm): VerifyingKey | undefined {
   try {
-    const imported = importPublicJwk({ ...jwk, alg: jwk['alg'] ?? alg })
+    const imported = importRegisteredJwk({ ...jwk, alg: jwk['alg'] ?? alg })
     return imported.alg === alg ? { alg, publicKey: imported.key } : undefined
   } catch (error) {
     if (error instanceof ConfigError) return undefined

@@ -1,4 +1,4 @@
-// The numbers of scheme tokens, sealed under a data key of their own, so that the process that shows them (GET over
+// The numbers of scheme tokens, sealed under a data key of their own, so that the process that shows them (answers over
 // HTTP) can be handed that key alone, in a file. No card can be opened with it.
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
@@ -6,6 +6,7 @@ import { ConfigError } from '../config.ts'
 import { Fault } from '../errors.ts'
 import { Secret } from '../secret.ts'
 import { NONCE_BYTES, openWith, sealWith } from './aead.ts'
+import { Jwk } from './client-key.ts'
 
 const KEY_BYTES = 32
 const USE = 'tokenmill-network-token'
@@ -52,7 +53,7 @@ export async function readNetworkTokenFile(path: string): Promise<NetworkTokenKe
 
 function keyOf(text: string): NetworkTokenKey | undefined {
   try {
-    const { kty, k, kid, use } = JSON.parse(text) as Record<string, unknown>
+    const { kty, k, kid, use } = Jwk.parse(JSON.parse(text))
     const raw = kty === 'oct' && use === USE && typeof k === 'string' ? Buffer.from(k, 'base64url') : undefined
     const version = Number(kid)
     if (raw?.length !== KEY_BYTES || !Number.isSafeInteger(version)) return undefined

@@ -37,12 +37,10 @@ export interface Sealed {
 }
 
 export interface KeyRing {
-  /** `nonce`: one of `nonces`, never used twice; without it one is drawn. */
+  /** `nonce`: 12 random bytes, never used twice; without it they are drawn. */
   seal(pan: Secret, tokenId: string, tokenScope: string, nonce?: Buffer): Sealed
   /** Throws `Fault('key_unavailable')` for a version not on the ring, `Fault('defect')` for bytes of another row. */
   open(sealed: Buffer, keyVersion: number, tokenId: string, tokenScope: string): Secret
-  /** Nonces for a whole chunk from one draw. */
-  nonces(count: number): Buffer[]
   /** 32 bytes, equal for the same card in the same scope only (PCI DSS 3.5.1.1: keyed, over the whole PAN). */
   fingerprint(pan: Secret, tokenScope: string): Buffer
   /** The same for cards that a dry run has seen, under a key of its own. */
@@ -146,10 +144,6 @@ function ringOf(slots: Record<Purpose, Slot>): KeyRing {
     },
     open: (sealed, keyVersion, tokenId, tokenScope) =>
       new Secret(openSlotWith(slots.seal, sealed, keyVersion, rowAad(tokenId, tokenScope)).toString('latin1')),
-    nonces: count => {
-      const drawn = randomBytes(count * NONCE_BYTES)
-      return Array.from({ length: count }, (_, i) => drawn.subarray(i * NONCE_BYTES, (i + 1) * NONCE_BYTES))
-    },
     fingerprint: (pan, tokenScope) => digestOf(panMac('fingerprint', pan.reveal(), tokenScope)),
     scratchFingerprint: (pan, tokenScope) => digestOf(panMac('scratch', pan.reveal(), tokenScope)),
     analyticsToken: (pan, tokenScope) => `a${panMac('analytics', pan.reveal(), tokenScope).digest('base64url')}`,

@@ -3,7 +3,13 @@ import { inspect } from 'node:util'
 import { CompactSign, calculateJwkThumbprint, compactVerify } from 'jose'
 import { describe, expect, it } from 'vitest'
 import { ConfigError } from '../../src/config.ts'
-import { importPublicJwk, type Jwk, makeApiKey, makeSigningKey } from '../../src/vault/client-key.ts'
+import {
+  importPublicJwk,
+  importRegisteredJwk,
+  type Jwk,
+  makeApiKey,
+  makeSigningKey,
+} from '../../src/vault/client-key.ts'
 
 const jwkOf = (key: { export(options: { format: 'jwk' }): Jwk }): Jwk => key.export({ format: 'jwk' })
 const ed = () => jwkOf(generateKeyPairSync('ed25519').publicKey)
@@ -43,6 +49,7 @@ describe('a client’s public key', () => {
       expect(importPublicJwk(jwk).kid).toBe(await calculateJwkThumbprint(jwk as never))
     }
     expect(importPublicJwk({ ...ed(), kid: 'theirs' }).kid).toBe('theirs')
+    expect(importRegisteredJwk({ ...ed(), key_ops: ['verify'] }).alg).toBe('EdDSA')
   })
 
   it.each<[string, () => Jwk]>([
@@ -62,12 +69,17 @@ describe('a client’s public key', () => {
     ['a private half', () => jwkOf(generateKeyPairSync('ed25519').privateKey)],
     ['a private half of RSA', () => ({ ...rsa(), alg: 'PS256', p: 'AQAB' })],
     ['a key for encryption', () => ({ ...p256(), use: 'enc' })],
+    ['a key for signing alone', () => ({ ...ed(), key_ops: ['sign'] })],
+    ['a key for nothing', () => ({ ...ed(), key_ops: [] })],
+    ['key_ops with a repeat', () => ({ ...ed(), key_ops: ['verify', 'verify'] })],
+    ['key_ops that is no list', () => ({ ...ed(), key_ops: 'verify' })],
+    ['key_ops that holds no words', () => ({ ...ed(), key_ops: ['verify', 7] })],
     ['a kid with a line break', () => ({ ...ed(), kid: 'a\nb' })],
     ['a kid that is no text', () => ({ ...ed(), kid: 7 })],
     ['nothing', () => ({})],
   ])('is refused: %s', (_, make) => {
     const jwk = make()
-    expect(() => importPublicJwk(jwk)).toThrow(ConfigError)
+    expect(() => importRegisteredJwk(jwk)).toThrow(ConfigError)
   })
 })
 

@@ -1,6 +1,8 @@
 import { inspect } from 'node:util'
 import { deflateRawSync } from 'node:zlib'
 import {
+  type AnyPacket,
+  CompressedDataPacket,
   config,
   createMessage,
   decrypt,
@@ -9,6 +11,8 @@ import {
   enums,
   generateKey,
   type KeyOptions,
+  Message,
+  PacketList,
   type PartialConfig,
   type PublicKey,
   readKey,
@@ -98,6 +102,21 @@ describe('an encrypted card as OpenPGP message', () => {
     const key = await openCaptureKey(record, kek)
     expect(revealed(await openCard(OLD_MESSAGE, key))).toBe(OLD_CARD)
     expect(revealed(await openCard(base64(OLD_MESSAGE), key))).toBe(OLD_CARD)
+  })
+
+  it('is opened with padding behind its compressed data, as sq writes it, within the same bounds', async () => {
+    const padded = async (text: string, padding: number) => {
+      const literal = (await createMessage({ binary: new Uint8Array(Buffer.from(text)) })).write()
+      const compressed = Buffer.concat([deflateRawSync(literal), Buffer.alloc(padding)])
+      const packets = new PacketList<AnyPacket>()
+      packets.push(Object.assign(new CompressedDataPacket(), { algorithm: enums.compression.zip, compressed }))
+      const message = new Message(packets)
+      return base64(
+        (await encrypt({ message, encryptionKeys: publicKey(), format: 'binary' })) as unknown as Uint8Array,
+      )
+    }
+    for (const padding of [0, 1, 500]) expect(await open(await padded(CARD_TEXT, padding))).toBe(CARD_TEXT)
+    expect(await open(await padded('0'.repeat(20_000_000), 10))).toEqual(REFUSED)
   })
 
   it('under IDEA is refused by a reason of its own', async () => {

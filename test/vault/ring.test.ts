@@ -65,10 +65,10 @@ describe('a sealed card', () => {
   })
 
   it('uses the nonce handed in, and another for each card without one', () => {
-    const [nonce] = ring.nonces(1)
+    const nonce = Buffer.alloc(12, 7)
     expect(ring.seal(pan, tokenId, scope, nonce).sealed.subarray(0, 12)).toEqual(nonce)
     const drawn = Array.from({ length: 100 }, () => ring.seal(pan, tokenId, scope).sealed.toString('hex', 0, 12))
-    expect(new Set([...drawn, ...ring.nonces(500).map(each => each.toString('hex'))]).size).toBe(600)
+    expect(new Set(drawn).size).toBe(100)
   })
 
   it('is refused a malformed id and a nonce of another length: the caller is wrong', () => {

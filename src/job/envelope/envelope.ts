@@ -1,4 +1,4 @@
-// The signed envelope that every job travels in: CONTRACT's claims, their compact JWS, and the strict reading of it.
+// The signed envelope that every job travels in: its claims, their compact JWS, and the strict reading of it.
 // Nothing here knows who the clients are: the caller finds the key between `peek` and `verify`.
 import type { KeyObject } from 'node:crypto'
 import { z } from 'zod'
@@ -48,7 +48,7 @@ export const JobData = z.strictObject({ jws: z.string(), block: z.string().optio
 export type JobData = z.infer<typeof JobData>
 
 /** Why a job is dropped without a trace; the fixed labels of one counter. */
-export const DROPS = [
+const DROPS = [
   'malformed',
   'oversized',
   'header',
@@ -60,6 +60,7 @@ export const DROPS = [
   'claims',
   'block',
   'tied',
+  'damaged',
 ] as const
 export type Drop = (typeof DROPS)[number]
 
@@ -77,11 +78,9 @@ const HEADER_KEYS = new Set(['alg', 'kid', 'typ'])
 /** Reads a JWS without believing it: enough to look its key up. */
 export function peek(jws: string): Peeked | Drop {
   if (jws.length > ENVELOPE.jwsBytesMax) return 'oversized'
-  if (!COMPACT.test(jws)) return 'malformed'
-  const [head = '', body = ''] = jws.split('.', 2)
-  const header = readPart(head)
-  const payload = readPart(body)
-  if (!header || !payload) return 'malformed'
+  const parts = readCompact(jws)
+  if (!parts) return 'malformed'
+  const { header, payload } = parts
   const { alg, kid, typ } = header
   const plain = Object.keys(header).every(key => HEADER_KEYS.has(key))
   if (!plain || typ !== JOB_TYP || !isAlgorithm(alg) || typeof kid !== 'string' || kid.length > 256) return 'header'
@@ -90,7 +89,18 @@ export function peek(jws: string): Peeked | Drop {
   return { alg, kid, iss: iss as string, payload }
 }
 
-function isAlgorithm(value: unknown): value is Algorithm {
+/** Header and payload of a compact JWS, not yet verified; undefined for anything but canonical base64url and strict JSON. */
+export function readCompact(
+  jws: string,
+): { header: Record<string, unknown>; payload: Record<string, unknown> } | undefined {
+  if (!COMPACT.test(jws)) return undefined
+  const [head = '', body = ''] = jws.split('.', 2)
+  const header = readPart(head)
+  const payload = readPart(body)
+  return header && payload && { header, payload }
+}
+
+export function isAlgorithm(value: unknown): value is Algorithm {
   return ALGORITHMS.includes(value as Algorithm)
 }
 

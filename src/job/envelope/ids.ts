@@ -15,9 +15,7 @@ function uuidV5(namespace: Buffer, name: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
 }
 
-/** The namespace of receipt ids, for callers who work theirs out: UUIDv5(namespace, client id LF jti). */
-export const RECEIPT_NAMESPACE_UUID = '9b1c6f0e-5a4d-5f7e-8c3b-2a1d0e9f8c7b'
-
+/** UUIDv5(namespace, client id LF jti). */
 export function receiptId(clientId: string, jti: string): string {
   return uuidV5(RECEIPT_NAMESPACE, `${clientId}\n${jti}`)
 }

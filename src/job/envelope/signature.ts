@@ -45,11 +45,17 @@ export function signCompact(
   return `${input}.${signature.toString('base64url')}`
 }
 
+/** Whether the signature stands in canonical base64url: bytes that can be spelt in two ways would have two digests. */
+export function hasCanonicalSignature(jws: string): boolean {
+  const text = jws.slice(jws.lastIndexOf('.') + 1)
+  return Buffer.from(text, 'base64url').toString('base64url') === text
+}
+
 /** Whether `key`, of the algorithm fixed at its registration, signed this. */
 export function verifyCompact(jws: string, key: { alg: Algorithm; publicKey: KeyObject }): boolean {
   const { digest, options, fits } = SCHEMES[key.alg]
   const cut = jws.lastIndexOf('.')
   const signature = Buffer.from(jws.slice(cut + 1), 'base64url')
-  if (cut < 0 || !fits(key.publicKey) || signature.toString('base64url') !== jws.slice(cut + 1)) return false
+  if (cut < 0 || !fits(key.publicKey) || !hasCanonicalSignature(jws)) return false
   return verify(digest, Buffer.from(jws.slice(0, cut), 'latin1'), { key: key.publicKey, ...options }, signature)
 }

@@ -26,6 +26,9 @@ export const date = () => z.iso.date()
 export const month = () => z.int().min(1).max(12)
 export const year = () => z.int().min(1900).max(9999)
 
+/** An address by the HTML standard's definition of a valid e-mail address. */
+export const emailAddress = () => z.email({ pattern: z.regexes.html5Email }).min(3).max(254)
+
 /** A reuse token as a request names it. No token looks like a card number, and none that was mistaken for one goes on. */
 export const tokenId = () => text(14, 255).refine(isNoCard, { params: { reason: 'token_not_found' } })
 

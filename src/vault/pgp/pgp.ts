@@ -2,6 +2,7 @@
 import { type Config, config, decrypt, type PrivateKey, readMessage } from 'openpgp'
 import type { Reason } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
+import './pgp-library.ts'
 
 export const PGP_PLAIN_BYTES_MAX = 8 * 1024
 

@@ -1,0 +1,24 @@
+// Reads a JWS that the installation signed: by a key that the reader was given beforehand, under a header that says so.
+// What the payload means is its reader's affair.
+import type { KeyObject } from 'node:crypto'
+import { type Algorithm, verifyCompact } from './signature.ts'
+
+/** The installation's public keys by `kid`. */
+export type InstallationKeys = ReadonlyMap<string, { alg: Algorithm; publicKey: KeyObject }>
+
+const HEADER_KEYS = new Set(['alg', 'kid', 'typ'])
+
+/** The payload, if one of `keys` signed it as this `typ`. Throws for what isn't JSON. */
+export function openSigned(jws: string, typ: string, keys: InstallationKeys): Record<string, unknown> | undefined {
+  const [head = '', payload = '', ...rest] = jws.split('.')
+  if (rest.length !== 1) return undefined
+  const header = partOf(head)
+  const key = keys.get(String(header['kid']))
+  if (!key || header['alg'] !== key.alg || header['typ'] !== typ) return undefined
+  if (!Object.keys(header).every(name => HEADER_KEYS.has(name)) || !verifyCompact(jws, key)) return undefined
+  return partOf(payload)
+}
+
+function partOf(base64url: string): Record<string, unknown> {
+  return JSON.parse(Buffer.from(base64url, 'base64url').toString('utf8')) as Record<string, unknown>
+}
