@@ -9,6 +9,7 @@ import type { Store } from '../src/store/pool.ts'
 import type { KeyRing } from '../src/vault/ring.ts'
 import type { Directory } from './directory.ts'
 import type { Announcer } from './line/announce.ts'
+import type { MakeReport } from './report/child.ts'
 
 export interface Deps {
   settings: Settings
@@ -20,6 +21,7 @@ export interface Deps {
   clock: Clock
   metrics: Metrics
   log: Logger
+  makeReport: MakeReport
   /** Undefined where no scheme token network is set up. */
   outside?: Outside | undefined
   /** Sees each record before it is decided, be it of a chunk or a job of its own. Tests make it misbehave; production has none. */
@@ -38,4 +40,6 @@ export interface Settings {
   localSchemes: readonly string[]
   guessesMax: number
   dryRunRowsMax: number
+  /** This process has a place for report files. */
+  makesReports: boolean
 }

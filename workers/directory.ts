@@ -1,6 +1,7 @@
 // What a worker process knows of clients, scopes, capture keys and BIN ranges: read from the store and believed for a
 // few seconds, so that a revocation holds everywhere within ten.
 import type { KeyObject } from 'node:crypto'
+import { believe } from '../src/cache.ts'
 import type { Clock } from '../src/clock.ts'
 import type { Algorithm } from '../src/job/envelope/signature.ts'
 import type { Queues } from '../src/queue/engine.ts'
@@ -44,7 +45,8 @@ const ENTRIES_MAX = 10_000
 
 /** Opens the directory; the BIN table is read once before it is used. */
 export async function openDirectory(store: Store, queues: Queues, kek: KeyProvider, clock: Clock): Promise<Directory> {
-  const remembered = <T>(load: (key: string) => Promise<T>) => remember(load, clock)
+  const options = { max: ENTRIES_MAX, lifetime: { ms: BELIEVED_MS, clock } }
+  const remembered = <T>(load: (key: string) => Promise<T>) => believe(load, options)
   const opened = new Map<string, CaptureKey>()
   const clientOf = remembered(async clientId => {
     const client = await clients.find(store, clientId)
@@ -104,18 +106,4 @@ export async function openDirectory(store: Store, queues: Queues, kek: KeyProvid
 
 function isLive(key: clients.ClientKey, now: number): boolean {
   return key.state === 'ACTIVE' || (key.state === 'RETIRED' && key.validUntil !== null && now < key.validUntil)
-}
-
-/** `load`, asked at most once every few seconds per key; callers at the same moment share one question. */
-function remember<T>(load: (key: string) => Promise<T>, clock: Clock): (key: string) => Promise<T> {
-  const known = new Map<string, { value: Promise<T>; at: number }>()
-  return key => {
-    const entry = known.get(key)
-    if (entry && clock() - entry.at < BELIEVED_MS) return entry.value
-    if (known.size >= ENTRIES_MAX) known.clear()
-    const value = load(key)
-    known.set(key, { value, at: clock() })
-    value.catch(() => known.delete(key))
-    return value
-  }
 }

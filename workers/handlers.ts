@@ -1,6 +1,6 @@
 // The table of handlers: every kind stands in it, or it doesn't compile. `null` is a kind that this release refuses.
-import type { Kind } from '../src/job/catalogue.ts'
-import type { Handler } from './line/work.ts'
+import type { CATALOGUE, Kind } from '../src/job/catalogue.ts'
+import { type Complete, complete, type Handler, type Retells } from './line/work.ts'
 import { report } from './report.ts'
 import { reversal } from './reversal.ts'
 import { schemeToken } from './scheme-token.ts'
@@ -10,7 +10,14 @@ import { tokenLifecycle } from './token-lifecycle.ts'
 import { tokenUpdate } from './token-update.ts'
 import { transactionBatch } from './transaction-batch.ts'
 
-const HANDLERS = {
+type AnyHandler = Handler<unknown, unknown, unknown>
+
+/** Where the catalogue says that the handler tells an answer again, it can. */
+type HandlerFor<K extends Kind> = (typeof CATALOGUE)[K]['retell'] extends { from: 'handler' }
+  ? AnyHandler & Retells
+  : AnyHandler
+
+const HANDLERS: { [K in Kind]: HandlerFor<K> | null } = {
   'token-create': tokenCreate,
   'token-update': tokenUpdate,
   'token-lifecycle': tokenLifecycle,
@@ -19,8 +26,9 @@ const HANDLERS = {
   'transaction-batch': transactionBatch,
   report,
   reversal,
-} as const satisfies Record<Kind, unknown>
+}
 
-export function handlerOf(kind: Kind): Handler<unknown, unknown, unknown> | null {
-  return HANDLERS[kind] as Handler<unknown, unknown, unknown> | null
+export function handlerOf(kind: Kind): Complete<unknown, unknown, unknown> | null {
+  const handler = HANDLERS[kind]
+  return handler && complete(handler)
 }

@@ -1,11 +1,12 @@
 // One worker process: the handlers' kinds on their queues, the sweep, the clock watch, the ops port. Bulk kinds and
-// interactive kinds never share one. It forks nothing but a cell for jobs whose worker vanished.
+// interactive kinds never share one. It forks cells for jobs whose worker vanished, and the processes that make reports;
+// nothing else.
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { systemClock } from '../src/clock.ts'
 import type { Config } from '../src/config.ts'
 import { Fault } from '../src/errors.ts'
 import { giveWay } from '../src/give-way.ts'
-import { CATALOGUE, KINDS, type Kind, resultsQueue } from '../src/job/catalogue.ts'
+import { KINDS, resultsQueue } from '../src/job/catalogue.ts'
 import type { InstallationKey } from '../src/job/result.ts'
 import { type Lifetime, untilSignal } from '../src/lifetime.ts'
 import { describeError, type Logger } from '../src/log.ts'
@@ -14,18 +15,24 @@ import { openOps } from '../src/ops.ts'
 import type { Disposition, Queues, ReceivedJob, Worker } from '../src/queue/engine.ts'
 import * as signingKeys from '../src/store/access/signing-keys.ts'
 import type { Store } from '../src/store/pool.ts'
+import * as storeServer from '../src/store/server.ts'
 import type { KeyProvider } from '../src/vault/kek.ts'
 import type { KeyRing } from '../src/vault/ring.ts'
 import type { Deps, Outside } from './deps.ts'
 import { openDirectory } from './directory.ts'
 import { type AnnouncerOptions, openAnnouncer } from './line/announce.ts'
+import { noteDrop } from './line/drops.ts'
 import { bodyOfRow } from './line/replay.ts'
 import { giveUp, runJob, works } from './line/run-job.ts'
 import { type Asked, openCell, type Told } from './process/alone.ts'
 import { watchClock } from './process/clock-skew.ts'
 import { every } from './process/every.ts'
 import { measureQueues } from './process/gauges.ts'
+import { joinLiveWorkers, tellLiveKeys } from './process/live-keys.ts'
+import type { WorkerSettings } from './process/worker-settings.ts'
 import { startSchemeLoop } from './provider/reconcile/loop.ts'
+import type { MakeReport } from './report/child.ts'
+import { watchReportMakers } from './report/makers.ts'
 
 /** What the process's main file opened and will close. */
 export interface Opened {
@@ -39,17 +46,16 @@ export interface Opened {
   ring: KeyRing
   installationKey: InstallationKey
   outside: Outside | undefined
+  makeReport: MakeReport
 }
 
 export interface RunOptions {
-  /** The supervisor sets role, kinds and concurrency in it. */
-  env: NodeJS.ProcessEnv
+  worker: WorkerSettings
+  /** What is forked as a cell: it opens what this process opened, and runs `runWorkers`. */
+  cellScript: string
   inspect?: Deps['inspect']
 }
 
-export type WorkerRole = 'interactive' | 'bulk'
-
-const CONCURRENCY = { interactive: 16, bulk: 2 } as const
 const SWEEP_MS = 1_000
 /** An imported BIN table is known to every worker after at most this. */
 const REFRESH_MS = 60_000
@@ -57,24 +63,21 @@ const REFRESH_MS = 60_000
 const SWEEP_AGE_MS = 3_000
 const CLOSE_MS = 20_000
 
-export function kindsOf(role: WorkerRole, named: readonly string[] | undefined): Kind[] {
-  return KINDS.filter(
-    kind => CATALOGUE[kind].bulk === (role === 'bulk') && (named === undefined || named.includes(kind)),
-  )
-}
-
-/** Works until it is told to stop or its supervisor is gone. What was `opened` is closed by `lifetime`, after what is opened here. */
-export async function runWorkers(opened: Opened, { env, inspect }: RunOptions): Promise<void> {
+/** Works until it is told to stop. What was `opened` is closed by `lifetime`, after what is opened here. */
+export async function runWorkers(opened: Opened, { worker, cellScript, inspect }: RunOptions): Promise<void> {
   const { config, log, metrics, lifetime, queues } = opened
-  const role = roleOf(env)
+  const { role, kinds, concurrency } = worker
   if (role === 'bulk') giveWay()
   const deps = await openDeps(opened, inspect)
-  if (env['TOKENMILL_CELL'] === '1') return answerAsked(deps)
-  const kinds = kindsOf(role, env['TOKENMILL_KINDS']?.split(','))
-  const concurrency = Number(env['TOKENMILL_CONCURRENCY'] ?? CONCURRENCY[role])
-  const workers = startWorkers(kinds, concurrency, deps)
+  if (worker.cell) return answerAsked(deps)
+  lifetime.onClose('live workers', await joinLiveWorkers(deps, kinds))
+  lifetime.onClose('live keys', tellLiveKeys(deps, config.audience, opened.installationKey))
+  const workers = startWorkers(worker, cellScript, deps)
   lifetime.onClose('workers', () => Promise.all(workers.map(worker => worker.close(CLOSE_MS))))
-  const skew = await watchClock(deps, workers)
+  const onReports = workers.find(worker => worker.queue === 'report')
+  if (onReports) lifetime.onClose('report makers', await watchReportMakers(onReports, deps))
+  // The worker that only refuses reports has its own pauses, and judges nothing by the clock.
+  const skew = await watchClock(deps, deps.settings.makesReports ? workers : workers.filter(one => one !== onReports))
   lifetime.onClose('clock watch', skew.stop)
   lifetime.onClose('BIN table', every(REFRESH_MS, deps.directory.refresh, deps))
   lifetime.onClose(
@@ -95,16 +98,14 @@ export async function runWorkers(opened: Opened, { env, inspect }: RunOptions): 
   lifetime.onClose('ops', ops.close)
   await Promise.all(workers.map(worker => worker.ready))
   process.send?.({ ready: true })
-  log.info({ kinds, concurrency, opsPort: ops.port }, 'working')
-  await Promise.race([untilSignal(), new Promise(resolve => process.once('disconnect', resolve))])
-}
-
-export function roleOf(env: NodeJS.ProcessEnv): WorkerRole {
-  return env['TOKENMILL_WORKER_ROLE'] === 'bulk' ? 'bulk' : 'interactive'
+  const worked = kinds.filter(kind => kind !== 'report' || deps.settings.makesReports)
+  const ended = untilSignal()
+  log.info({ kinds: worked, concurrency, opsPort: ops.port }, 'working')
+  await ended
 }
 
 async function openDeps(
-  { config, log, metrics, lifetime, store, queues, kek, ring, installationKey, outside }: Opened,
+  { config, log, metrics, lifetime, store, queues, kek, ring, installationKey, outside, makeReport }: Opened,
   inspect: Deps['inspect'],
 ): Promise<Deps> {
   const directory = await openDirectory(store, queues, kek, systemClock)
@@ -112,7 +113,8 @@ async function openDeps(
   const announcer = openAnnouncer({ store, queues, key: installationKey, clock: systemClock, metrics, log, bodyOf })
   lifetime.onClose('announcer', announcer.close)
   const { audience, thirdPartyTypes, localSchemes, guessesMax, dryRunRowsMax } = config
-  const settings = { audience, thirdPartyTypes, localSchemes, guessesMax, dryRunRowsMax }
+  const makesReports = config.reportsUrl !== undefined
+  const settings = { audience, thirdPartyTypes, localSchemes, guessesMax, dryRunRowsMax, makesReports }
   return {
     settings,
     store,
@@ -124,12 +126,13 @@ async function openDeps(
     metrics,
     log,
     outside,
+    makeReport,
     ...(inspect ? { inspect } : {}),
   }
 }
 
-function startWorkers(kinds: readonly Kind[], concurrency: number, deps: Deps): Worker[] {
-  const cell = openCell(process.argv[1] ?? '', process.env)
+function startWorkers({ kinds, concurrency }: WorkerSettings, cellScript: string, deps: Deps): Worker[] {
+  const cell = openCell(cellScript, process.env)
   const handle = async (job: ReceivedJob, signal: AbortSignal): Promise<Disposition> => {
     if (job.exhausted) return giveUp(job, undefined, new Fault('crashed'), deps, signal)
     return job.stalled > 0 ? cell.run(job, signal, deps) : runJob(job, signal, deps)
@@ -139,6 +142,7 @@ function startWorkers(kinds: readonly Kind[], concurrency: number, deps: Deps): 
       concurrency,
       onError: error =>
         deps.log.warn({ kind, error: describeError(error) }, 'the queue worker had trouble and goes on'),
+      onDamaged: jobs => noteDrop('damaged', deps, jobs),
       onDefect: error => deps.log.error({ kind, error: describeError(error) }, 'a handler threw'),
     }),
   )
@@ -155,7 +159,6 @@ function answerAsked(deps: Deps): Promise<void> {
   })
   process.send?.({ ready: true })
   return new Promise(resolve => {
-    process.once('disconnect', () => resolve())
     process.once('SIGTERM', () => resolve())
   })
 }
@@ -170,7 +173,7 @@ async function openWorkerOps(config: Config, deps: Deps, tooFar: () => string[])
     metrics: deps.metrics,
     notReady: async () => [
       ...tooFar(),
-      ...(await deps.store.query({ text: 'select 1' }).then(
+      ...(await storeServer.ping(deps.store).then(
         () => [],
         () => ['the store does not answer'],
       )),
@@ -184,6 +187,7 @@ async function openWorkerOps(config: Config, deps: Deps, tooFar: () => string[])
         deps.metrics.eventLoopDelay.set({ quantile: String(quantile / 100) }, delay.percentile(quantile) / 1e9)
       delay.reset()
       for (const [state, n] of Object.entries(deps.store.connections())) deps.metrics.pool.set({ state }, n)
+      deps.metrics.writableServers.set(deps.store.writableServers())
       await measure()
     },
     jwks: async () => ({ keys: (await signingKeys.findPublic(deps.store)).map(key => key.publicJwk) }),

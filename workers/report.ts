@@ -2,7 +2,6 @@
 // the line's transaction, under a name that nothing points to; the transaction makes it the report's. A crash in between
 // leaves a file that no row names, and the attempt after it begins anew.
 import { assert, FAULTS, Fault, isRefusal, type Refusal, refuse, toFault } from '../src/errors.ts'
-import { requestText } from '../src/job/envelope/digest.ts'
 import { fieldsOf } from '../src/job/problem.ts'
 import type { Report } from '../src/job/report.ts'
 import { definitionOf } from '../src/report/definitions.ts'
@@ -10,9 +9,9 @@ import { recordOf } from '../src/report/record.ts'
 import { requestKey } from '../src/report/request-key.ts'
 import * as reports from '../src/store/report/reports.ts'
 import type { Deps } from './deps.ts'
-import { type Decision, type Handler, NotYet, type Work } from './line/work.ts'
-import { makeInChild } from './report/child.ts'
+import { type Decision, type Handler, NotYet, type Retells, type Work } from './line/work.ts'
 import type { ReportTask } from './report/make.ts'
+import { areReportsMade } from './report/makers.ts'
 
 type Prepared = { invalid: Refusal; asked: reports.Asked } | { task: ReportTask; asked: reports.Asked } | Reached
 
@@ -22,14 +21,14 @@ type Reached = { stored: reports.StoredReport } | { made: reports.Made; asked: r
 const ALIVE_MS = 10_000
 const STALE_MS = 120_000
 const ASK_AGAIN_MS = 1_000
+/** For a host that makes reports to take the job. */
+const ELSEWHERE_MS = 2_000
 /** That of run-job.ts, which knows the handlers and so can't be known by one; a test holds them equal. */
 export const LAST_ATTEMPT = 8
 
-export const report: Handler<Report, undefined, Prepared> = {
-  open: async () => undefined,
-  digestText: work => requestText('report', work.claims.request),
-
-  async prepare({ request, client, receiptId }) {
+export const report: Handler<Report, undefined, Prepared> & Retells = {
+  async prepare({ request, client, receiptId }, _opened, deps) {
+    if (!deps.settings.makesReports && !(await areReportsMade(deps))) return refuse('reports_unavailable', 'body.kind')
     const definition = definitionOf(request.report_type)
     if (!definition) return refuse('report_unavailable', 'body.report_type')
     if (!client.entities.includes(request.entity_id)) return refuse('entity_forbidden', 'body.entity_id')
@@ -55,6 +54,7 @@ export const report: Handler<Report, undefined, Prepared> = {
 
   async reach(work, prepared, deps) {
     if (!('task' in prepared)) return prepared
+    if (!deps.settings.makesReports) throw new NotYet(ELSEWHERE_MS)
     const { task, asked } = prepared
     const refresh = work.request.refresh === true
     const { claim, report: found } = await reports.claim(deps.store, asked, { refresh, staleMs: STALE_MS })
@@ -64,6 +64,12 @@ export const report: Handler<Report, undefined, Prepared> = {
   },
 
   decide: async (_work, prepared) => decisionOf(prepared),
+
+  // Its receipt names the report by uid, as its outcome; reports are kept longer than receipts.
+  async retell({ outcome }, { store }) {
+    const found = await reports.find(store, outcome ?? '')
+    return found ? recordOf(found) : { reportUid: outcome }
+  },
 }
 
 function decisionOf(prepared: Prepared): Decision {
@@ -89,7 +95,7 @@ function decisionOf(prepared: Prepared): Decision {
 async function make(
   { attempt, receiptId: reportUid, progress }: Work<Report>,
   task: ReportTask,
-  { store, log }: Deps,
+  { store, log, makeReport }: Deps,
 ): Promise<reports.Made> {
   let lines: number | null = null
   let telling: Promise<void> = Promise.resolve()
@@ -99,7 +105,7 @@ async function make(
   // Waiting for the process's turn is a sign of life, too.
   const alive = setInterval(tell, ALIVE_MS)
   try {
-    const ended = await makeInChild(task, count => {
+    const ended = await makeReport(task, count => {
       const begins = lines === null
       lines = count
       progress?.({ lines: count })

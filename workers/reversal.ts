@@ -2,7 +2,6 @@
 // built on it since. A job that hasn't been started loses its place, so that it never will be. What was done outside is
 // undone by recorded steps, between two moments of the receipt: REQUIRED and COMPLETED.
 import { type Refusal, refuse } from '../src/errors.ts'
-import { requestText } from '../src/job/envelope/digest.ts'
 import type { ReversalStatus } from '../src/job/problem.ts'
 import type { Reversal } from '../src/job/reversal.ts'
 import * as receipts from '../src/store/job/receipts.ts'
@@ -17,11 +16,7 @@ import { replaceBack, retire } from './provider/follow.ts'
 import { owedOf } from './provider/owed.ts'
 import { undoAll } from './provider/undo.ts'
 
-export const reversal: Handler<Reversal, undefined, Reversal> = {
-  open: async () => undefined,
-  digestText: work => requestText('reversal', work.claims.request),
-  prepare: async work => work.request,
-
+export const reversal: Handler<Reversal> = {
   async reach(work, request, deps) {
     if ((await intents.findByReceipt(deps.store, request.receipt_id)).length === 0) return request
     const refusal = await deps.store.transaction(db => beginUndoing(db, work, request, deps))

@@ -1,6 +1,5 @@
 // `scheme-token`: provisions or resumes, suspends, deletes the scheme token of one token.
 import { isRefusal, refuse } from '../src/errors.ts'
-import { requestText } from '../src/job/envelope/digest.ts'
 import type { SchemeToken } from '../src/job/scheme-token.ts'
 import * as tokens from '../src/store/token/tokens.ts'
 import { renderPatch } from '../src/token/render.ts'
@@ -15,17 +14,13 @@ import { owing } from './provider/owed.ts'
 import { shownScheme } from './provider/shown.ts'
 import { actFor, deletionOf, staleRefusal, supportRefusal } from './provider/wish.ts'
 
-interface Prepared {
+interface Prepared extends SchemeToken {
   acted?: Acted
 }
 
 export const schemeToken: Handler<SchemeToken, undefined, Prepared> = {
-  open: async () => undefined,
-  digestText: work => requestText('scheme-token', work.claims.request),
-  prepare: async () => ({}),
-
-  async reach(work, _prepared, deps) {
-    const { id, action } = work.request
+  async reach(work, asked, deps) {
+    const { id, action } = asked
     const token = await tokenFor(work.client, id, deps, 'body.id')
     if (isRefusal(token)) return token
     const scope = await deps.directory.scope(token.tokenScope)
@@ -34,7 +29,7 @@ export const schemeToken: Handler<SchemeToken, undefined, Prepared> = {
     if (refusal) return refusal
     const acted =
       action === 'DELETE' ? await deletionOf(token.tokenId, deps) : await actFor(work, token, scope, action, deps)
-    return isRefusal(acted) ? acted : { acted }
+    return isRefusal(acted) ? acted : { ...asked, acted }
   },
 
   async decide(work, { acted = 'same' }, deps) {

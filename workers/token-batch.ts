@@ -5,35 +5,20 @@ import { count, pack, type RecordOutcome, toResult, unpack } from '../src/job/ch
 import { chunkText } from '../src/job/envelope/digest.ts'
 import { batchLayout, type TokenBatch } from '../src/job/token-batch.ts'
 import * as audits from '../src/store/access/audits.ts'
-import type { Batch } from '../src/store/batch/batches.ts'
 import * as batches from '../src/store/batch/batches.ts'
 import * as dryRuns from '../src/store/batch/dry-runs.ts'
-import type { Db } from '../src/store/pool.ts'
-import * as thirdParties from '../src/store/provider/third-party-tokens.ts'
+import * as schemeTokens from '../src/store/provider/scheme-tokens.ts'
 import * as tokens from '../src/store/token/tokens.ts'
 import { decideChanges, type PreparedChange, prepareChanges } from './chunk/changes.ts'
-import { type ChunkRecord, openChunk, readRecords } from './chunk/chunk.ts'
+import { type ActedRecords, type ChunkContext, type ChunkRecord, openChunk, readRecords } from './chunk/chunk.ts'
 import { decideCreates, prepareCreates } from './chunk/creates.ts'
 import { decideDryRun } from './chunk/dry-run.ts'
 import type { PreparedCreate, ProvisionedCards } from './chunk/fold.ts'
-import {
-  type ActedRecords,
-  actForRecords,
-  decideSchemes,
-  type PreparedScheme,
-  prepareSchemes,
-} from './chunk/schemes.ts'
+import { refuseLikeCards } from './chunk/references.ts'
+import { actForRecords, decideSchemes, type PreparedScheme, prepareSchemes } from './chunk/schemes.ts'
 import { provisionCards } from './chunk/third-parties.ts'
 import type { Deps } from './deps.ts'
 import type { Decision, Handler, Selection, Work } from './line/work.ts'
-
-/** Where the chunk stands: in a batch, or in a dry run that leaves nothing. */
-export interface ChunkContext {
-  work: Work<TokenBatch>
-  batch: Batch | undefined
-  /** ms since the epoch: what freshness and expiry of every record of the batch are judged by. */
-  acceptedAt: number
-}
 
 interface Prepared {
   context: ChunkContext
@@ -48,11 +33,6 @@ interface Prepared {
   provisioned: ProvisionedCards | undefined
 }
 
-/** Records decided against the store: writes them and says what each came to. */
-export interface Decided {
-  save(db: Db): Promise<RecordOutcome[]>
-}
-
 const CARD_AGE_MS_MAX = 86_400_000
 const BATCH_AGE_MS_MAX = 7 * 86_400_000
 const SKEW_MS = 60_000
@@ -65,19 +45,28 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
     const { request } = work
     const misnamed = jtiRefusal(work)
     if (misnamed) return misnamed
-    const records = readRecords(plaintext, request)
-    if (isRefusal(records)) return records
-    const context = await contextOf(work, records, deps, selection)
-    if (isRefusal(context)) return context
+    const read = readRecords(plaintext, request)
+    if (isRefusal(read)) return read
+    const { records, cards } = read
+    const batched = await contextOf(work, records, deps, selection)
+    if (isRefusal(batched)) return batched
+    const context: ChunkContext = { ...batched, cards }
     const before = previous?.outcomes ? await decidedBefore(previous.outcomes, deps) : undefined
     const { settled, open } = settle(records, context, before, selection)
     for (const record of open) deps.inspect?.(record)
-    const none = { context, settled, creates: [], changes: [], schemes: [], acted: new Map(), provisioned: undefined }
-    if (request.record_kind === 'scheme-token') return { ...none, schemes: prepareSchemes(open) }
-    const prepare = request.record_kind === 'token-create' ? prepareCreates : prepareChanges
-    const { refused, prepared } = await prepare(open, context, deps)
-    const part = request.record_kind === 'token-create' ? { creates: prepared } : { changes: prepared }
-    return { ...none, settled: [...settled, ...refused], ...part } as Prepared
+    const none = { context, creates: [], changes: [], schemes: [], acted: new Map(), provisioned: undefined }
+    if (request.record_kind === 'scheme-token') {
+      const { settled: told, prepared } = refuseLikeCards({ settled, prepared: prepareSchemes(open) }, cards)
+      return { ...none, settled: told, schemes: prepared }
+    }
+    if (request.record_kind === 'token-create') {
+      const { refused, prepared } = await prepareCreates(open, context, deps)
+      const told = refuseLikeCards({ settled: [...settled, ...refused], prepared }, cards)
+      return { ...none, settled: told.settled, creates: told.prepared }
+    }
+    const { refused, prepared } = await prepareChanges(open, context, deps)
+    const told = refuseLikeCards({ settled: [...settled, ...refused], prepared }, cards)
+    return { ...none, settled: told.settled, changes: told.prepared }
   },
 
   async reach(work, prepared, deps, previous) {
@@ -99,9 +88,10 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
         const saved = [...(await made.save(db)), ...(await changed.save(db)), ...(await asked.save(db))]
         // Of records that ended otherwise than they began nothing is left outside.
         if (deps.outside && work.request.record_kind === 'token-create' && context.batch)
-          await thirdParties.retireUntakenOf(db, work.receiptId, deps.clock())
+          await schemeTokens.retireUntakenOf(db, work.receiptId, deps.clock())
         const records = [...settled, ...saved].sort((a, b) => a.line - b.line)
         return {
+          recordKind: work.request.record_kind,
           batchNo: context.batch?.batchNo ?? null,
           chunk: work.request.chunk,
           counts: count(records),
@@ -111,6 +101,11 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
         }
       },
     }
+  },
+
+  // A chunk that ends without a receipt leaves nothing at third parties either.
+  async abandon(work, { outside, store, clock }) {
+    if (outside) await schemeTokens.retireUntakenOf(store, work.receiptId, clock())
   },
 }
 
@@ -127,7 +122,7 @@ async function contextOf(
   records: ChunkRecord[],
   deps: Deps,
   { probe }: Selection,
-): Promise<ChunkContext | Refusal> {
+): Promise<Omit<ChunkContext, 'cards'> | Refusal> {
   const { request, client, acceptedAt: iat, claims } = work
   const given = request.accepted_at * 1000
   if (given > iat + SKEW_MS) return refuse('envelope_future', 'body.request.accepted_at')

@@ -1,7 +1,6 @@
 // `token-create`: a card and a scope become a token, or bring the token that already stands for them up to date.
 import { randomBytes } from 'node:crypto'
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
-import { requestText } from '../src/job/envelope/digest.ts'
 import type { TokenCreate } from '../src/job/token-create.ts'
 import type { Secret } from '../src/secret.ts'
 import type { Scope } from '../src/store/access/scopes.ts'
@@ -46,9 +45,6 @@ interface Prepared {
 }
 
 export const tokenCreate: Handler<TokenCreate, undefined, Prepared> = {
-  open: async () => undefined,
-  digestText: work => requestText('token-create', work.claims.request),
-
   async prepare({ request, claims, client, acceptedAt }, _opened, deps) {
     const refusal = contextRefusal(request, client, deps)
     if (refusal) return refusal

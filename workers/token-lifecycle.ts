@@ -1,6 +1,5 @@
 // `token-lifecycle`: suspend, activate or delete one token; for the scheduler, suspend one whose expiry date has passed.
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
-import { requestText } from '../src/job/envelope/digest.ts'
 import type { TokenExpiry, TokenLifecycle } from '../src/job/token-lifecycle.ts'
 import type { Db } from '../src/store/pool.ts'
 import * as beforeImages from '../src/store/token/before-images.ts'
@@ -17,11 +16,7 @@ import { retire } from './provider/follow.ts'
 
 type Asked = TokenLifecycle | TokenExpiry
 
-export const tokenLifecycle: Handler<Asked, undefined, Asked> = {
-  open: async () => undefined,
-  digestText: work => requestText('token-lifecycle', work.claims.request),
-  prepare: async work => work.request,
-
+export const tokenLifecycle: Handler<Asked> = {
   async decide(work, { id, action }, deps) {
     // Dates are looked after for everybody's tokens; all else is asked by a client of the token's entity.
     const stored = action === 'EXPIRE' ? await anyToken(id, deps) : await tokenFor(work.client, id, deps, 'body.id')

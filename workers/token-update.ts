@@ -1,6 +1,5 @@
 // `token-update`: a partial update of one card on file, or, with `encrypted_card`, its link to a new PAN.
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
-import { requestText } from '../src/job/envelope/digest.ts'
 import type { TokenUpdate } from '../src/job/token-update.ts'
 import type { Scope } from '../src/store/access/scopes.ts'
 import { type Db, LostRace } from '../src/store/pool.ts'
@@ -34,9 +33,6 @@ interface Prepared {
 }
 
 export const tokenUpdate: Handler<TokenUpdate, undefined, Prepared> = {
-  open: async () => undefined,
-  digestText: work => requestText('token-update', work.claims.request),
-
   async prepare({ request, claims, client, acceptedAt }, _opened, deps) {
     if (request.encrypted_card === undefined) return { card: undefined, given: plainFieldsOf(request) }
     if (request.public_key_alias === undefined) return refuse('field_required', 'body.public_key_alias')

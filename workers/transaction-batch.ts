@@ -3,10 +3,10 @@
 // the same data again is UNCHANGED, other data under its uid are refused.
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import { count, pack, type RecordOutcome, toResult, unpack } from '../src/job/chunk-outcomes.ts'
+import { ledgerText } from '../src/job/envelope/digest.ts'
 import { parse } from '../src/job/refusal.ts'
 import {
   AHEAD_MS_MAX,
-  ledgerText,
   linesOf,
   Transaction,
   type TransactionBatch,
@@ -30,7 +30,6 @@ interface Prepared {
 }
 
 export const transactionBatch: Handler<TransactionBatch, undefined, Prepared> = {
-  open: async () => undefined,
   digestText: work => ledgerText(work.claims.request),
 
   async prepare(work, _opened, deps, previous, selection) {
@@ -61,6 +60,7 @@ export const transactionBatch: Handler<TransactionBatch, undefined, Prepared> = 
       save: async db => {
         const records = [...settled, ...(await write(db, candidates))].sort((a, b) => a.line - b.line)
         return {
+          recordKind: work.claims.kind,
           batchNo: batch.batchNo,
           chunk: work.request.chunk,
           counts: count(records),

@@ -17,7 +17,7 @@ export interface Claim {
 /** A share that isn't renewed for so long is used no more. Without the store no call could be recorded anyway. */
 export const HOLD_MS = 5_000
 /** And is others' to take so long after its process was last seen to have renewed it: later, as steady clocks drift. */
-export const SILENT_MS = 6_000
+const SILENT_MS = 6_000
 
 /** Of a granted rate, for all processes of a sort together: what they keep though they want nothing, to begin with at once. */
 const FLOORS = { interactive: 0.03, bulk: 0.005 } as const

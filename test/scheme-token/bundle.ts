@@ -13,7 +13,7 @@ import type { ReceivedJob } from '../../src/queue/engine.ts'
 import type { SchemeProvider } from '../../src/scheme/provider.ts'
 import * as outbox from '../../src/store/job/outbox.ts'
 import type { Db, Statement, Store } from '../../src/store/pool.ts'
-import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
+import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import { encryptCard } from '../../src/vault/encrypt.ts'
 import type { Deps } from '../../workers/deps.ts'
 import { openDirectory } from '../../workers/directory.ts'
@@ -124,7 +124,7 @@ export async function openWorld(
   }
   const signingKey = await readSystemKey(installation.dataDir, 'worker')
   const gatewayKey = await readSystemKey(installation.dataDir, 'gateway')
-  const settings = { audience, thirdPartyTypes, localSchemes, guessesMax: 1_000_000, dryRunRowsMax }
+  const settings = { audience, thirdPartyTypes, localSchemes, guessesMax: 1_000_000, dryRunRowsMax, makesReports: true }
 
   function begin(): Process {
     const begun = { left: Number.POSITIVE_INFINITY } as Process
@@ -136,6 +136,7 @@ export async function openWorld(
     const theirs = mortalNetwork(thirdParty.provider, live)
     begun.deps = {
       ...{ settings, queues, ring: vault.ring, directory, clock, metrics, log, announcer },
+      makeReport: () => Promise.reject(new Error('no job of these tests is a report')),
       store: mortalStore(vault.store, live),
       outside: {
         schemes: {
@@ -156,7 +157,7 @@ export async function openWorld(
       .sort((a, b) => b.revision - a.revision)[0]
   const never = new AbortController().signal
 
-  const openRows = async () => JSON.stringify(await schemeTokens.listOpen(vault.store, 10))
+  const openRows = async () => JSON.stringify(await storedSchemes.listOpen(vault.store, 10))
 
   /** What was written to be told, and isn't told by whoever wrote it. */
   async function sweepOutbox(): Promise<void> {

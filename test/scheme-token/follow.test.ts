@@ -2,8 +2,11 @@
 // operations that had an effect there.
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { provisionId } from '../../src/job/envelope/ids.ts'
+import { settles } from '../../src/queue/call.ts'
 import * as audits from '../../src/store/access/audits.ts'
+import type { Store } from '../../src/store/pool.ts'
 import * as schemeNotices from '../../src/store/provider/scheme-notices.ts'
+import { workNow } from '../../workers/provider/follow.ts'
 import { workNotices } from '../../workers/provider/reconcile/loop.ts'
 import { sweep } from '../../workers/provider/reconcile/sweep.ts'
 import { describeStore } from '../support/engines.ts'
@@ -72,6 +75,38 @@ describeStore('a scheme token', engine => {
     })
     expect(world.network.calls).not.toContain('resume')
   })
+
+  it('changed while an answer waits for it is told by that answer, however long the change takes to commit', async () => {
+    const { id, reference } = await active()
+    const { store } = installation.vault
+    const { rows } = await store.query<{ provision_id: string }>({
+      text: 'select provision_id from tokenmill.scheme_token where reference = $1',
+      values: [reference],
+    })
+    world.network.befall(reference, 'suspend')
+    const written = Promise.withResolvers<void>()
+    const commit = Promise.withResolvers<void>()
+    const slow: Store['transaction'] = (work, options) =>
+      store.transaction(async db => {
+        const done = await work(db)
+        written.resolve()
+        await commit.promise
+        return done
+      }, options)
+    const deps = { ...world.deps, store: { ...store, transaction: slow } }
+    const answerable = workNow(
+      rows.map(row => row.provision_id),
+      deps,
+    )
+    await written.promise
+    // Longer than an answer waits for a network.
+    expect(await settles(3_000, answerable)).toBe(false)
+    commit.resolve()
+    await answerable
+    expect(await shown(id)).toMatchObject({ status: 'SUSPENDED' })
+    await world.calm()
+    expect(eventsOf().filter(event => JSON.stringify(event).includes(id))).toEqual([])
+  }, 30_000)
 
   it('is told of once per change, however often and in whatever order its network announces', async () => {
     const { reference } = await active()

@@ -266,8 +266,45 @@ describeStore('a scheme token', engine => {
     expect(world.told.filter(one => one.type === 'event')).toMatchObject([
       { event: 'scheme-token.updated', subject: { reuse_token: id }, data: { scheme_token: { status: 'VALID' } } },
     ])
+  })
+
+  it('that its network declines leaves a new token of an --auto scope without one, and can be asked for later', async () => {
+    const scope = await scopeOf({ autoProvision: true })
     world.network.script.push({ refused: 'card_declined' })
-    expect((await make(scope)).result).toMatchObject({ code: 200 })
+    const { id, result } = await make(scope)
+    expect(result).toMatchObject({ code: 200, record: { token_status: 'ACTIVE' } })
+    expect(result.record).not.toHaveProperty('scheme_token')
+    expect(world.network.calls).toEqual(['provision'])
+    world.network.script.push({ refused: 'card_declined' })
+    expect(await act(id, 'ACTIVATE')).toMatchObject({
+      code: 400,
+      error: { details: { 'body.scheme_token_action': { code: 'scheme_card_declined' } } },
+    })
+    expect((await act(id, 'ACTIVATE')).record?.['scheme_token']).toMatchObject({ status: 'ACTIVE' })
+  })
+
+  it('that its network declines later is told as an event with the reason', async () => {
+    world.network.otherwise = () => 'again'
+    const { id } = await make(await scopeOf({ autoProvision: true }))
+    world.network.otherwise = () => ({ refused: 'card_declined' })
+    await world.calm()
+    expect(world.told.filter(one => one.type === 'event')).toMatchObject([
+      { event: 'scheme-token.updated', subject: { reuse_token: id }, data: { reason: 'scheme_card_declined' } },
+    ])
+  })
+
+  it('stays as it is while its reuse token is suspended, until it is suspended itself', async () => {
+    const { id, pan } = await make()
+    await act(id, 'ACTIVATE')
+    expect(await world.ask('token-lifecycle', { id, action: 'SUSPEND' })).toMatchObject({ code: 204 })
+    const put = await world.ask('token-create', { token_scope: installation.scope, ...(await world.cardOf(pan)) })
+    expect(put.record).toMatchObject({ token_status: 'SUSPENDED', scheme_token: { status: 'VALID' } })
+    expect((await act(id, 'SUSPEND')).record?.['scheme_token']).toMatchObject({ status: 'SUSPENDED' })
+    expect(await world.ask('token-lifecycle', { id, action: 'ACTIVATE' })).toMatchObject({ code: 204 })
+    expect((await world.ask('token-update', { id })).record).toMatchObject({
+      ...{ token_status: 'ACTIVE', scheme_token: { status: 'SUSPENDED' } },
+    })
+    expect(world.network.calls).toEqual(['provision', 'suspend'])
   })
 
   it('is asked for together with other changes of its token, or not at all', async () => {

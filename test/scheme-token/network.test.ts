@@ -1,12 +1,14 @@
 // Scheme tokens end to end, over HTTP on both sides: the gateway before the product and the simulated network behind it.
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { makeScope } from '../../cli/commands/scope.ts'
 import { openInbox } from '../../producers/results.ts'
 import type { ResultEvent } from '../../src/job/result.ts'
 import { openLog } from '../../src/log.ts'
 import { CONTRACT } from '../../src/simulate/scheme/keys.ts'
-import { CARD, type Caller, openGatewayFor } from '../gateway/bundle.ts'
+import { CARD, type Caller, encrypted, openGatewayFor } from '../gateway/bundle.ts'
 import { numberedPan, outcomePan } from '../scheme/bundle.ts'
 import { describeStore } from '../support/engines.ts'
+import { ENTITY } from '../support/installation.ts'
 import { until } from '../support/until.ts'
 import { type Networked, openNetworked } from './bundle-network.ts'
 
@@ -58,12 +60,13 @@ describeStore('scheme tokens over HTTP', engine => {
     gateway.call('PATCH', path, { body: { scheme_token_action: action, ...fields } })
   const get = async (path: string) => (await gateway.call('GET', path)).body['scheme_token']
 
-  it('are activated by PATCH, and shown whole by GET alone', async () => {
+  const numberIn = (body: Record<string, unknown>) =>
+    (body['scheme_token'] as Record<string, unknown> | undefined)?.['network_token']
+
+  it('are activated by PATCH, and shown as their network says', async () => {
     const path = await put(nextPan())
     expect(await get(path)).toBeUndefined()
-    const { status, body } = await patch(path, 'ACTIVATE')
-    expect(status).toBe(200)
-    expect(body['scheme_token']).toMatchObject({ status: 'ACTIVE', network_token: expect.stringMatching(/^\*+\d{4}$/) })
+    expect(await patch(path, 'ACTIVATE')).toMatchObject({ status: 200, body: { scheme_token: { status: 'ACTIVE' } } })
     const [token] = await networked.simulator.tokens()
     expect(await get(path)).toEqual({
       network_token: expect.stringMatching(new RegExp(`^\\d{12}${token?.numberLastFour}$`)),
@@ -167,5 +170,61 @@ describeStore('scheme tokens over HTTP', engine => {
     expect(await gateway.call('DELETE', path)).toMatchObject({ status: 204 })
     expect(await gateway.call('GET', path)).toMatchObject({ status: 404 })
     await until(async () => (await networked.simulator.stats()).thirdParty.live === thirdParty.live - 1)
+  })
+
+  it('have their whole number in PUT, PATCH and GET, in repeats and in what is answered later (INTERFACE 2.6)', async () => {
+    const { installation } = networked
+    const card = { cardNumber: nextPan(), expiryMonth: 12, expiryYear: 2031 }
+    const made = await gateway.put(card)
+    const path = `${CARD}/${made.body['reuse_token']}`
+    const ask = { body: { scheme_token_action: 'ACTIVATE' }, headers: { 'idempotency-key': 'whole-patch' } }
+    const activated = await gateway.call('PATCH', path, ask)
+    const number = String(numberIn(activated.body))
+    expect(number).toMatch(/^\d{16}$/)
+    const body = { token_scope: installation.scope, ...(await encrypted(card, installation.credentials)) }
+    const again = { body, headers: { 'idempotency-key': 'whole-put' } }
+    const answers = [
+      await gateway.call('PATCH', path, ask),
+      await gateway.call('PUT', CARD, again),
+      await gateway.call('PUT', CARD, again),
+      await gateway.call('PATCH', path, { body: { card_holder_name: 'ANNA MEYER' } }),
+      await gateway.call('GET', path),
+    ]
+    expect(answers.map(answer => numberIn(answer.body))).toEqual(answers.map(() => number))
+    const later = await gateway.put(card, {}, { headers: { prefer: 'respond-async' } })
+    const told = await until(async () => {
+      const { body } = await gateway.call('GET', later.headers.get('location') ?? '')
+      return body['status'] === 'SUCCEEDED' && body
+    })
+    expect(numberIn(told['record'] as Record<string, unknown>)).toBe(number)
+  })
+
+  it('are masked to their last four on results queues, and whole in no stored answer', async () => {
+    const { installation } = networked
+    const path = await put(nextPan())
+    const number = String(numberIn((await patch(path, 'ACTIVATE')).body))
+    const client = await installation.connect({ replyTo: 'masked' })
+    const id = path.split('/').at(-1) ?? ''
+    const result = await client.call('scheme-token', { id, action: 'ACTIVATE' })
+    expect(numberIn(result.record ?? {})).toBe(`************${number.slice(-4)}`)
+    const { rows } = await installation.vault.store.query<{ text: string }>({
+      text: 'select o::text as text from tokenmill.outbox o union all select r::text from tokenmill.receipt r',
+      values: [],
+    })
+    expect(rows.length).toBeGreaterThan(0)
+    expect(rows.filter(({ text }) => text.includes(number))).toEqual([])
+  })
+
+  it('are nothing but a status where the token requestor is not the merchant', async () => {
+    const { installation } = networked
+    const { tokenScope } = await makeScope(installation.vault.store, {
+      ...{ entityId: ENTITY, par: true, networkTokens: true, requestor: 'PSP', binDigits: 8 },
+    })
+    const card = { cardNumber: nextPan(), expiryMonth: 12, expiryYear: 2031 }
+    const made = await gateway.put(card, { token_scope: tokenScope })
+    const path = `${CARD}/${made.body['reuse_token']}`
+    expect((await patch(path, 'ACTIVATE')).body['scheme_token']).toEqual({ status: 'ACTIVE' })
+    expect((await gateway.put(card, { token_scope: tokenScope })).body['scheme_token']).toEqual({ status: 'VALID' })
+    expect(await get(path)).toEqual({ status: 'VALID' })
   })
 })

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { makeScope } from '../../cli/commands/scope.ts'
-import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
+import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { workDue } from '../../workers/provider/reconcile/loop.ts'
 import { sweep } from '../../workers/provider/reconcile/sweep.ts'
@@ -61,7 +61,7 @@ describeStore('a third-party token', engine => {
     expect(world.thirdParty.live()).toMatchObject([{ pan, reference: id }])
     const row = await stored(id)
     expect(row).toMatchObject({ sealed: null, sealVersion: null, thirdParty: { type: 'THIRD_PARTY_1', token: id } })
-    const [latest] = await schemeTokens.listLatest(installation.vault.store, 1)
+    const [latest] = await storedSchemes.listLatest(installation.vault.store, 1)
     expect(latest).toMatchObject({ tokenId: row?.tokenId, card: null, reference: id, current: false, dueAt: null })
   })
 
@@ -174,7 +174,7 @@ describeStore('a third-party token', engine => {
     world.thirdParty.script.push({ refused: 'card_declined' })
     const { result, pan } = await make()
     expect(result).toMatchObject(refusedFor('body.encrypted_card', 'third_party_card_declined'))
-    const latest = await schemeTokens.listLatest(installation.vault.store, 100)
+    const latest = await storedSchemes.listLatest(installation.vault.store, 100)
     expect(latest.find(({ refusal }) => refusal === 'card_declined')).toMatchObject({
       ...{ thirdParty: true, state: 'VOID', card: null, fingerprint: null },
     })
@@ -187,7 +187,7 @@ describeStore('a third-party token', engine => {
     expect(result).toMatchObject({ code: 500, error: { reversal_status: 'NONE' } })
     world.thirdParty.otherwise = () => 'none'
     await world.calm()
-    expect(await schemeTokens.listOpen(installation.vault.store, 10)).toEqual([])
+    expect(await storedSchemes.listOpen(installation.vault.store, 10)).toEqual([])
     expect((await make(pan)).result).toMatchObject({ code: 200 })
     expect(world.thirdParty.live()).toHaveLength(1)
   })
@@ -239,7 +239,7 @@ describeStore('a third-party token', engine => {
       expect(await stored(String(result.record?.['reuse_token']))).toMatchObject({ status: 'ACTIVE' })
     }
     await world.calm()
-    expect(await schemeTokens.listOpen(installation.vault.store, 10)).toEqual([])
+    expect(await storedSchemes.listOpen(installation.vault.store, 10)).toEqual([])
   })
 
   it('that no job took up goes again, when none can come any more', async () => {
@@ -307,7 +307,7 @@ describeStore('a third-party token', engine => {
     world.thirdParty.script.push('lost-before', 'none')
     world.thirdParty.otherwise = () => 'again'
     await world.attempt(job)
-    const [card] = (await schemeTokens.listOpen(installation.vault.store, 10)).filter(
+    const [card] = (await storedSchemes.listOpen(installation.vault.store, 10)).filter(
       ({ state }) => state === 'PENDING',
     )
     expect(card).toMatchObject({ asked: 'PROVISION' })
@@ -317,7 +317,7 @@ describeStore('a third-party token', engine => {
     world.thirdParty.otherwise = () => 'none'
     await world.calm()
     expect(world.thirdParty.live()).toEqual([])
-    expect(await schemeTokens.listOpen(installation.vault.store, 10)).toEqual([])
+    expect(await storedSchemes.listOpen(installation.vault.store, 10)).toEqual([])
   })
 
   it('counts as a guess where the third party declines it', async () => {
@@ -335,7 +335,7 @@ describeStore('a third-party token', engine => {
     const job = world.job('token-create', await bodyFor(nextPan()))
     expect(await world.run(job)).toMatchObject({ error: { reversal_status: 'REQUIRED' } })
     for (const reversal of world.queued.splice(0)) await world.attempt(reversal)
-    const open = await schemeTokens.listOpen(installation.vault.store, 10)
+    const open = await storedSchemes.listOpen(installation.vault.store, 10)
     expect(open).toMatchObject([{ state: 'PENDING', card: null, fingerprint: null }])
     expect(open[0]?.retiredAt).not.toBeNull()
     world.thirdParty.otherwise = () => 'none'

@@ -1,5 +1,6 @@
 // Who creates token after token for the same BIN and last four may be guessing PANs. In a batch that only raises a
 // metric, so it is counted in this process, in a small sketch per client, and not in the store.
+import { openCache } from '../../src/cache.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import type { Deps } from '../deps.ts'
 
@@ -7,7 +8,7 @@ const CELLS = 1 << 18
 const CLIENTS_MAX = 16
 const DAY_MS = 86_400_000
 
-const sketches = new Map<string, { cells: Uint16Array; since: number }>()
+const sketches = openCache<{ cells: Uint16Array; since: number }>({ max: CLIENTS_MAX })
 
 /** Counts the cards that got a new token, and those beyond the limit in the metric. */
 export function noteMisses(
@@ -17,7 +18,6 @@ export function noteMisses(
 ): void {
   let sketch = sketches.get(clientId)
   if (!sketch || clock() - sketch.since > DAY_MS) {
-    if (sketches.size >= CLIENTS_MAX) sketches.clear()
     sketch = { cells: new Uint16Array(CELLS), since: clock() }
     sketches.set(clientId, sketch)
   }

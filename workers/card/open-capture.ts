@@ -3,10 +3,16 @@ import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
 import { type Names, nameRefusal } from '../../src/job/own-card.ts'
 import type { Client } from '../../src/store/access/clients.ts'
 import { type CardInput, parseCapture } from '../../src/token/card.ts'
+import type { Likenesses } from '../../src/token/likeness.ts'
 import { numbersIn } from '../../src/token/pan.ts'
 import type { CaptureKey } from '../../src/vault/capture.ts'
 import { openCard } from '../../src/vault/open-card.ts'
 import type { Deps } from '../deps.ts'
+
+/** `cards`: of the chunk, to which this one is added. */
+export interface CardNames extends Names {
+  cards?: Likenesses | undefined
+}
 
 /** `acceptedAt` (ms) is what `captureTime` is judged by; `names` may not give the card away, a bad one neither. */
 export async function openCapture(
@@ -14,14 +20,16 @@ export async function openCapture(
   alias: string,
   client: Client,
   acceptedAt: number,
-  names: Names,
+  { cards, ...names }: CardNames,
   { directory }: Pick<Deps, 'directory'>,
 ): Promise<CardInput | Refusal> {
   const key = await captureKeyFor(alias, client, directory)
   if (isRefusal(key)) return key
   const plaintext = await openCard(encryptedCard, key)
   if (isRefusal(plaintext)) return plaintext
-  return nameRefusal(names, numbersIn(plaintext.reveal())) ?? parseCapture(plaintext.reveal(), { acceptedAt })
+  const numbers = numbersIn(plaintext.reveal())
+  for (const number of numbers) cards?.add(number)
+  return nameRefusal(names, numbers) ?? parseCapture(plaintext.reveal(), { acceptedAt })
 }
 
 /** The capture key of this alias, if it belongs to an entity that the client acts for. */

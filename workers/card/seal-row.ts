@@ -16,16 +16,12 @@ export function sealRow(
   ring: KeyRing,
   nonce?: Buffer,
 ): StoredToken {
-  const row = verdict.row as StoredToken
-  if (!verdict.needsSeal) {
-    row.sealVersion = row.sealed === null ? null : (stored?.sealVersion ?? null)
-    return row
-  }
+  const { row } = verdict
+  if (!verdict.needsSeal)
+    return Object.assign(row, { sealVersion: row.sealed === null ? null : (stored?.sealVersion ?? null) })
   assert(pan !== undefined, 'a row that keeps a PAN is decided with that PAN at hand')
   const { sealed, keyVersion } = ring.seal(pan, row.tokenId, row.tokenScope, nonce)
-  row.sealed = sealed
-  row.sealVersion = keyVersion
-  return row
+  return Object.assign(row, { sealed, sealVersion: keyVersion })
 }
 
 /** Time, 12 hex digits, for the ids of one moment. */
@@ -35,7 +31,7 @@ export function timeOf(ms: number): string {
 }
 
 /** Hex digits of randomness that an id takes. */
-export const ID_DIGITS = 19
+const ID_DIGITS = 19
 const VARIANT = '89ab'
 
 /**

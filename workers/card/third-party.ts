@@ -1,4 +1,4 @@
-// Whose token a create asks for (INTERFACE 2.1, 2.3): the vault's own, or one that a third party makes under a contract.
+// Whose token a create asks for: the vault's own, or one that a third party makes under a contract.
 // How the third party is asked is scheme/third-party.ts.
 import { type Refusal, refuse } from '../../src/errors.ts'
 import { contractPlace } from '../../src/job/envelope/ids.ts'
@@ -9,7 +9,7 @@ import type { Scope } from '../../src/store/access/scopes.ts'
 import type { Db } from '../../src/store/pool.ts'
 import { LostRace } from '../../src/store/pool.ts'
 import * as intents from '../../src/store/provider/scheme-intents.ts'
-import * as thirdParties from '../../src/store/provider/third-party-tokens.ts'
+import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
 import type { CardFacts, Given } from '../../src/token/decide.ts'
 import type { ThirdPartyName, TokenRow } from '../../src/token/token.ts'
 import type { Deps } from '../deps.ts'
@@ -97,7 +97,7 @@ export async function takeUpAll(
   { clock }: Pick<Deps, 'clock'>,
 ): Promise<void> {
   const ids = provisioned.map(({ provisionId }) => provisionId)
-  if ((await thirdParties.takeUp(db, ids, clock())) !== ids.length)
+  if ((await schemeTokens.takeUp(db, ids, clock())) !== ids.length)
     throw new LostRace('a token of a third party was given up meanwhile')
   await intents.abandonOf(db, receiptId, clock())
 }

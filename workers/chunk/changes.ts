@@ -19,17 +19,23 @@ import { openCapture } from '../card/open-capture.ts'
 import { sealRow } from '../card/seal-row.ts'
 import type { Deps } from '../deps.ts'
 import { type Doer, replace, retire } from '../provider/follow.ts'
-import type { ChunkContext, Decided } from '../token-batch.ts'
 import { givenOf } from '../token-create.ts'
 import { plainFieldsOf } from '../token-update.ts'
-import type { ChunkRecord } from './chunk.ts'
+import type { ActedRecords, ChunkContext, ChunkRecord, Decided } from './chunk.ts'
 import { rejected } from './fold.ts'
 import { digitsOf, openRehearsedGuesses, type RehearsedGuesses } from './rehearsed-guesses.ts'
-import type { ActedRecords } from './schemes.ts'
+
+interface GivenChange {
+  given: Given
+  card: CardInput | undefined
+  /** The field that a refusal of the card names. */
+  field: string
+  schemeAction: SchemeAction | undefined
+}
 
 export type PreparedChange = { line: number; reference: string | undefined; id: string } & (
   | { action: TokenLifecycle['action'] }
-  | { given: Given; card: CardInput | undefined; field: string; schemeAction: SchemeAction | undefined }
+  | GivenChange
 )
 
 export async function prepareChanges(
@@ -80,7 +86,14 @@ async function cardOf(
   if (request.encrypted_card === undefined) return undefined
   if (request.public_key_alias === undefined) return refuse('field_required', 'body.public_key_alias')
   const { encrypted_card: encrypted, public_key_alias: alias } = request
-  return openCapture(encrypted, alias, context.work.client, context.acceptedAt, { reference }, deps)
+  return openCapture(
+    encrypted,
+    alias,
+    context.work.client,
+    context.acceptedAt,
+    { reference, cards: context.cards },
+    deps,
+  )
 }
 
 export async function decideChanges(
@@ -93,63 +106,72 @@ export async function decideChanges(
   const { work } = context
   const visible = await tokensFor(work.client, [...new Set(prepared.map(({ id }) => id))], deps)
   const bases = new Map([...visible.values()].map(row => [row.tokenId, row]))
-  const rows = new Map(bases)
-  const outcomes: RecordOutcome[] = []
-  /** Of tokens that stand for another card now, by id. */
-  const wishes = new Map<string, SchemeAction | undefined>()
   const tries = work.request.dry_run ? openRehearsedGuesses(work.client.clientId, deps) : undefined
-  const linked: StoredToken[] = []
+  const changes: Changes = { rows: new Map(bases), outcomes: [], linked: [], wishes: new Map() }
   for (const change of prepared) {
     const tokenId = visible.get(change.id)?.tokenId
-    const row = tokenId === undefined ? undefined : rows.get(tokenId)
+    const row = tokenId === undefined ? undefined : changes.rows.get(tokenId)
     const scheme = acted.get(change.line)
-    const refused = isRefusal(scheme) ? scheme : undefined
-    const next =
-      refused ?? (row ? await apply(change, row, rows, context, deps, tries) : refuse('token_not_found', 'body.id'))
-    if (isRefusal(next)) outcomes.push(rejected(change, next))
-    else {
-      if (scheme === 'changed') next.outcome = 'UPDATED'
-      if (row && !isSameCard(row, next.row)) {
-        linked.push(next.row)
-        if ('given' in change) wishes.set(next.row.tokenId, change.schemeAction)
-      }
-      rows.set(next.row.tokenId, next.row)
-      const { line, reference } = change
-      outcomes.push({ line, reference, outcome: next.outcome, reason: undefined, field: undefined, token: next.row })
-    }
+    const next = isRefusal(scheme) ? scheme : await apply(change, row, changes.rows, { context, deps, tries })
+    if (isRefusal(next)) changes.outcomes.push(rejected(change, next))
+    else note(changes, change, row, scheme === 'changed' ? { ...next, outcome: 'UPDATED' } : next)
   }
+  const { outcomes, rows, linked } = changes
   for (const outcome of outcomes) if (outcome.token) outcome.token = rows.get(outcome.token.tokenId)
-  const changed = [...rows.values()].filter(row => row !== bases.get(row.tokenId))
-  if (tries) {
-    return {
-      save: async db => {
-        await tries.save(db)
-        return outcomes.map(outcome => ({ ...outcome, token: undefined }))
-      },
-    }
-  }
+  if (tries) return { save: db => saveRehearsal(db, outcomes, tries) }
   noteMisses(work.client.clientId, linked, deps)
-  return {
-    save: async db => {
-      await tokens.updateAll(
-        db,
-        changed.map(row => ({ ...row, version: (bases.get(row.tokenId)?.version ?? 0) + 1 })),
-      )
-      const deleted = changed.filter(row => row.status === 'DELETED')
-      await beforeImages.eraseOf(
-        db,
-        deleted.map(row => row.tokenId),
-      )
-      await retire(
-        db,
-        deleted.map(row => row.tokenId),
-        deps,
-      )
-      const doer = { receiptId: work.receiptId, clientId: work.client.clientId }
-      for (const [tokenId, wish] of wishes) await replaceCard(db, rows.get(tokenId), wish, doer, deps)
-      return outcomes
-    },
+  return { save: db => saveChanges(db, changes, bases, work, deps) }
+}
+
+/** What the records of a chunk have come to so far. */
+interface Changes {
+  /** The tokens as earlier records left them, by id. */
+  rows: Map<string, StoredToken>
+  outcomes: RecordOutcome[]
+  /** Tokens that stand for another card now. */
+  linked: StoredToken[]
+  /** What is wanted of the scheme tokens of those, by id. */
+  wishes: Map<string, SchemeAction | undefined>
+}
+
+interface Applied {
+  outcome: 'UPDATED' | 'UNCHANGED'
+  row: StoredToken
+}
+
+function note(changes: Changes, change: PreparedChange, before: StoredToken | undefined, { outcome, row }: Applied) {
+  if (before && !isSameCard(before, row)) {
+    changes.linked.push(row)
+    if ('given' in change) changes.wishes.set(row.tokenId, change.schemeAction)
   }
+  changes.rows.set(row.tokenId, row)
+  const { line, reference } = change
+  changes.outcomes.push({ line, reference, outcome, reason: undefined, field: undefined, token: row })
+}
+
+async function saveRehearsal(db: Db, outcomes: RecordOutcome[], tries: RehearsedGuesses): Promise<RecordOutcome[]> {
+  await tries.save(db)
+  return outcomes.map(outcome => ({ ...outcome, token: undefined }))
+}
+
+async function saveChanges(
+  db: Db,
+  { rows, outcomes, wishes }: Changes,
+  bases: ReadonlyMap<string, StoredToken>,
+  work: ChunkContext['work'],
+  deps: Deps,
+): Promise<RecordOutcome[]> {
+  const changed = [...rows.values()].filter(row => row !== bases.get(row.tokenId))
+  await tokens.updateAll(
+    db,
+    changed.map(row => ({ ...row, version: (bases.get(row.tokenId)?.version ?? 0) + 1 })),
+  )
+  const deleted = changed.filter(row => row.status === 'DELETED').map(row => row.tokenId)
+  await beforeImages.eraseOf(db, deleted)
+  await retire(db, deleted, deps)
+  const doer = { receiptId: work.receiptId, clientId: work.client.clientId }
+  for (const [tokenId, wish] of wishes) await replaceCard(db, rows.get(tokenId), wish, doer, deps)
+  return outcomes
 }
 
 async function replaceCard(
@@ -180,45 +202,73 @@ function isSameCard(one: StoredToken, other: StoredToken): boolean {
   )
 }
 
+interface Applying {
+  context: ChunkContext
+  deps: Deps
+  tries: RehearsedGuesses | undefined
+}
+
 /** One record's verdict over the rows as earlier records left them. */
 async function apply(
   change: PreparedChange,
+  row: StoredToken | undefined,
+  rows: ReadonlyMap<string, StoredToken>,
+  applying: Applying,
+): Promise<Applied | Refusal> {
+  if (!row) return refuse('token_not_found', 'body.id')
+  return 'action' in change
+    ? applyAction(change.action, row, applying.context.work)
+    : applyUpdate(change, row, rows, applying)
+}
+
+function applyAction(
+  action: TokenLifecycle['action'],
+  row: StoredToken,
+  work: ChunkContext['work'],
+): Applied | Refusal {
+  const verdict = lifecycle(row, action, { now: work.now, receiptId: work.receiptId }, 'body.id')
+  if (isRefusal(verdict)) return verdict
+  if (!verdict.changed) return { outcome: 'UNCHANGED', row: confirmed(row, work) }
+  const sealVersion = verdict.row.sealed === null ? null : row.sealVersion
+  return { outcome: 'UPDATED', row: { ...verdict.row, sealVersion } }
+}
+
+async function applyUpdate(
+  change: GivenChange,
   row: StoredToken,
   rows: ReadonlyMap<string, StoredToken>,
-  { work }: ChunkContext,
-  deps: Deps,
-  tries: RehearsedGuesses | undefined,
-): Promise<{ outcome: 'UPDATED' | 'UNCHANGED'; row: StoredToken } | Refusal> {
-  const at = { now: work.now, receiptId: work.receiptId }
-  if ('action' in change) {
-    const verdict = lifecycle(row, change.action, at, 'body.id')
-    if (isRefusal(verdict)) return verdict
-    if (!verdict.changed) return { outcome: 'UNCHANGED', row: confirmed(row, work) }
-    return {
-      outcome: 'UPDATED',
-      row: { ...verdict.row, sealVersion: verdict.row.sealed === null ? null : row.sealVersion },
-    }
-  }
-  const scope = change.card && (await deps.directory.scope(row.tokenScope))
-  const facts = change.card && scope && factsOf(change.card, scope, undefined, true, deps, change.field)
+  { context: { work }, deps, tries }: Applying,
+): Promise<Applied | Refusal> {
+  const { card, field } = change
+  const scope = card && (await deps.directory.scope(row.tokenScope))
+  const facts = card && scope && factsOf(card, scope, undefined, true, deps, field)
   if (isRefusal(facts)) return facts
   // What can be refused without asking about other cards is: an answer about those is counted, or leaves its trace.
-  const verdict = update(row, { ...change.given, ...(facts ? { card: facts } : {}) }, at)
+  const given = { ...change.given, ...(facts ? { card: facts } : {}) }
+  const verdict = update(row, given, { now: work.now, receiptId: work.receiptId })
   if (isRefusal(verdict)) return verdict
   if (facts && tries) {
     await tries.load(row.tokenScope, [digitsOf(facts)])
-    if (tries.isSpent(row.tokenScope, digitsOf(facts))) return refuse('guesses', change.field)
+    if (tries.isSpent(row.tokenScope, digitsOf(facts))) return refuse('guesses', field)
   }
   if (facts && !row.fingerprint?.equals(facts.fingerprint)) {
-    const inChunk = [...rows.values()].some(
-      other => other.tokenId !== row.tokenId && other.fingerprint?.equals(facts.fingerprint),
-    )
-    const [other] = await tokens.findByFingerprints(deps.store, [facts.fingerprint])
-    if (inChunk || (other && other.tokenId !== row.tokenId)) return refuse('pan_taken', change.field)
+    if (await isTaken(facts.fingerprint, row, rows, deps)) return refuse('pan_taken', field)
     tries?.miss(row.tokenScope, digitsOf(facts))
   }
   if (!verdict.changed) return { outcome: 'UNCHANGED', row: confirmed(row, work) }
-  return { outcome: 'UPDATED', row: sealRow(verdict, row, change.card?.pan, deps.ring) }
+  return { outcome: 'UPDATED', row: sealRow(verdict, row, card?.pan, deps.ring) }
+}
+
+/** Whether another token of the chunk or of the store stands for the card. */
+async function isTaken(
+  fingerprint: Buffer,
+  row: StoredToken,
+  rows: ReadonlyMap<string, StoredToken>,
+  deps: Deps,
+): Promise<boolean> {
+  const [stored] = await tokens.findByFingerprints(deps.store, [fingerprint])
+  if (stored && stored.tokenId !== row.tokenId) return true
+  return [...rows.values()].some(other => other.tokenId !== row.tokenId && other.fingerprint?.equals(fingerprint))
 }
 
 /** A row that a reversal could still put back is told that this batch has built on it. */

@@ -3,6 +3,7 @@
 import { isUtf8 } from 'node:buffer'
 import { isRefusal, type Reason, type Refusal, refuse } from '../../src/errors.ts'
 import type { RecordKind } from '../../src/job/catalogue.ts'
+import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
 import { clearNumbersOf, couldHoldNumber, nameRefusal } from '../../src/job/own-card.ts'
 import { fieldsOf } from '../../src/job/problem.ts'
 import { parse } from '../../src/job/refusal.ts'
@@ -15,10 +16,14 @@ import {
   type UpdateRecord,
 } from '../../src/job/token-batch.ts'
 import type { TokenLifecycle } from '../../src/job/token-lifecycle.ts'
+import type { Batch } from '../../src/store/batch/batches.ts'
+import type { Db } from '../../src/store/pool.ts'
+import { couldLookLikeCard, type Likenesses, openLikenesses } from '../../src/token/likeness.ts'
 import { openBlock } from '../../src/vault/block.ts'
 import { captureKeyFor } from '../card/open-capture.ts'
 import type { Deps } from '../deps.ts'
 import type { Work } from '../line/work.ts'
+import type { Acted } from '../provider/begin.ts'
 
 export type RecordRequest = CreateRecord | UpdateRecord | TokenLifecycle
 
@@ -26,6 +31,24 @@ export type ChunkRecord = { line: number; reference: string | undefined } & (
   | { request: RecordRequest }
   | { reason: Reason; field: string | undefined }
 )
+
+/** Where the chunk stands: in a batch, or in a dry run that leaves nothing. */
+export interface ChunkContext {
+  work: Work<TokenBatch>
+  batch: Batch | undefined
+  /** ms since the epoch: what freshness and expiry of every record of the batch are judged by. */
+  acceptedAt: number
+  /** What the chunk's cards look like, where a reference could be one: those that are opened yet are added. */
+  cards: Likenesses | undefined
+}
+
+/** Records decided against the store: writes them and says what each came to. */
+export interface Decided {
+  save(db: Db): Promise<RecordOutcome[]>
+}
+
+/** What came of what each record asked of a network, by line. */
+export type ActedRecords = ReadonlyMap<number, Acted>
 
 /** The block's plaintext: NDJSON, one record a line. */
 export async function openChunk(work: Work<TokenBatch>, deps: Pick<Deps, 'directory'>): Promise<Buffer | Refusal> {
@@ -38,39 +61,78 @@ export async function openChunk(work: Work<TokenBatch>, deps: Pick<Deps, 'direct
 
 const NEWLINE = 0x0a
 
-/** One entry per line of the block; a refusal where their number isn't the one stated. */
-export function readRecords(plaintext: Buffer, { record_kind, block }: TokenBatch): ChunkRecord[] | Refusal {
+export interface ReadChunk {
+  /** One entry per line of the block. */
+  records: ChunkRecord[]
+  /** What the cards in clear look like; undefined where no reference could be one. */
+  cards: Likenesses | undefined
+}
+
+/** A refusal where the number of lines isn't the one stated. */
+export function readRecords(plaintext: Buffer, { record_kind, block }: TokenBatch): ReadChunk | Refusal {
   if (plaintext.length > CHUNK.bytesMax) return refuse('block_records', 'body.request.block')
   const records: ChunkRecord[] = []
+  const requests: unknown[] = []
   for (let start = 0; start < plaintext.length; ) {
     let end = plaintext.indexOf(NEWLINE, start)
     if (end === -1) end = plaintext.length
     if (end > start) {
       if (records.length === block.records) return refuse('block_records', 'body.request.block')
-      records.push(readRecord(plaintext, start, end, record_kind, records.length))
+      const { record, request } = readRecord(plaintext, start, end, record_kind, records.length)
+      records.push(record)
+      requests.push(request)
     }
     start = end + 1
   }
-  return records.length === block.records ? records : refuse('block_records', 'body.request.block')
+  if (records.length !== block.records) return refuse('block_records', 'body.request.block')
+  return { records, cards: likenessesOf(requests, records) }
 }
 
-function readRecord(plaintext: Buffer, start: number, end: number, kind: RecordKind, index: number): ChunkRecord {
+function likenessesOf(requests: readonly unknown[], records: readonly ChunkRecord[]): Likenesses | undefined {
+  if (!records.some(({ reference }) => couldLookLikeCard(reference))) return undefined
+  const cards = openLikenesses()
+  for (const request of requests) for (const number of clearNumbersOf(request)) cards.add(number)
+  return cards
+}
+
+/** A record, and its request as it was sent. */
+function readRecord(
+  plaintext: Buffer,
+  start: number,
+  end: number,
+  kind: RecordKind,
+  index: number,
+): { record: ChunkRecord; request?: unknown } {
   // A record whose line can't be read is named by its place in the chunk.
   const nameless = { line: index + 1, reference: undefined }
-  if (end - start > CHUNK.lineBytesMax) return { ...nameless, reason: 'record_too_large', field: undefined }
+  if (end - start > CHUNK.lineBytesMax) return { record: { ...nameless, reason: 'record_too_large', field: undefined } }
   const text = plaintext.subarray(start, end)
-  if (!isUtf8(text)) return { ...nameless, reason: 'row_utf8', field: undefined }
-  let value: unknown
+  if (!isUtf8(text)) return { record: { ...nameless, reason: 'row_utf8', field: undefined } }
+  const value = parseLine(text)
+  if (value === undefined) return { record: { ...nameless, reason: 'row_json', field: undefined } }
+  // A schema's copy has lost what can't be copied.
+  const request = (value as { request?: unknown } | null)?.request
+  return { record: recordOf(value, request, kind, nameless), request }
+}
+
+/** Undefined for what isn't JSON. */
+function parseLine(text: Buffer): unknown {
   try {
-    value = JSON.parse(text.toString('utf8'))
+    return JSON.parse(text.toString('utf8'))
   } catch {
-    return { ...nameless, reason: 'row_json', field: undefined }
+    return undefined
   }
+}
+
+function recordOf(
+  value: unknown,
+  request: unknown,
+  kind: RecordKind,
+  nameless: { line: number; reference: undefined },
+): ChunkRecord {
   const head = parse(RecordHead, value, 'body')
   if (isRefusal(head)) return { ...nameless, ...lineOf(value), ...reasonOf(head) }
   const { line, reference, rejected } = head.value
-  // As it was sent: a schema's copy has lost what can't be copied.
-  const { request } = value as { request?: unknown }
   const named = couldHoldNumber(reference) && nameRefusal({ reference }, clearNumbersOf(request))
   if (named) return { line, reference: undefined, ...reasonOf(named) }
   if (rejected) return { line, reference, reason: rejected.reason as Reason, field: undefined }

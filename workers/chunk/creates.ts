@@ -1,11 +1,12 @@
 // The `token-create` records of a chunk: cryptography first, a hundred records at a time so that the event loop
-// breathes; then one look-up for all cards, the rules folded in file order (chunk-fold.ts), one insert and one update.
+// breathes; then one look-up for all cards, the rules folded in file order (fold.ts), one insert and one update.
 import { randomBytes } from 'node:crypto'
 import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
 import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
 import type { CreateRecord } from '../../src/job/token-batch.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
 import { type Db, LostRace } from '../../src/store/pool.ts'
+import type { NewScheme } from '../../src/store/provider/scheme-row.ts'
 import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
@@ -18,9 +19,8 @@ import { contextRefusal, contractFor, givenUnder, takeUpAll } from '../card/thir
 import type { Deps } from '../deps.ts'
 import type { Provisioned } from '../provider/begin-third-party.ts'
 import { firstSchemes } from '../provider/follow.ts'
-import type { ChunkContext, Decided } from '../token-batch.ts'
 import { fieldsOf, givenOf } from '../token-create.ts'
-import type { ChunkRecord } from './chunk.ts'
+import type { ChunkContext, ChunkRecord, Decided } from './chunk.ts'
 import { type Folded, fold, type PreparedCreate, type ProvisionedCards, rejected } from './fold.ts'
 
 const BREATH = 100
@@ -83,9 +83,14 @@ function prepareCreate(
   if (card !== undefined) return finish(checkCard(card, 'body.card'), 'body.card')
   if (encrypted === undefined) return rejected(record, refuse('field_required', 'body.encrypted_card'))
   if (alias === undefined) return rejected(record, refuse('field_required', 'body.public_key_alias'))
-  return openCapture(encrypted, alias, context.work.client, context.acceptedAt, { reference }, deps).then(opened =>
-    finish(opened, 'body.encrypted_card'),
-  )
+  return openCapture(
+    encrypted,
+    alias,
+    context.work.client,
+    context.acceptedAt,
+    { reference, cards: context.cards },
+    deps,
+  ).then(opened => finish(opened, 'body.encrypted_card'))
 }
 
 /** Scopes named in the chunk, each looked up once. */
@@ -188,7 +193,7 @@ function firstSchemesOf(
   lost: readonly string[],
   { work }: ChunkContext,
   deps: Deps,
-): schemeTokens.NewScheme[] {
+): NewScheme[] {
   const doer = { receiptId: work.receiptId, clientId: work.client.clientId }
   const ours = made.filter(({ row, scope }) => scope.autoProvision && !lost.includes(keyOf(row)))
   return firstSchemes(

@@ -7,11 +7,11 @@ import type { Secret } from '../../src/secret.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
 import { LostRace } from '../../src/store/pool.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
-import { type CardFacts, create, type Given } from '../../src/token/decide.ts'
+import { type CardFacts, create, type Decided as Decision, type Given } from '../../src/token/decide.ts'
 import { timeOf, tokenIdAt } from '../card/seal-row.ts'
 import { type Contract, nameOf } from '../card/third-party.ts'
 import type { CardEnd } from '../provider/begin-third-party.ts'
-import type { ChunkContext } from '../token-batch.ts'
+import type { ChunkContext } from './chunk.ts'
 import { reasonOf } from './chunk.ts'
 
 const ID_BYTES = 10
@@ -69,49 +69,65 @@ export function fold(
   const policy = policyOf(context)
   const folded = new Map<string, Folded>()
   const outcomes: KeyedOutcome[] = []
-  for (const [index, { line, reference, field, scope, pan, facts, given, key, contract }] of prepared.entries()) {
-    const before = folded.get(key)
-    const base = before ? before.base : stored.get(key)
-    const current = before?.row ?? base
-    const end = contract && !current ? provisioned?.get(key) : undefined
-    const theirs = end === 'known' || isRefusal(end) ? undefined : end
-    const verdict = create(current, given, facts, {
+  for (const [index, record] of prepared.entries()) {
+    const { line, key, contract } = record
+    const { before, base, current, end, made } = standingOf(record, stored, folded, provisioned)
+    const verdict = create(current, record.given, record.facts, {
       now: work.now,
-      tokenId: current?.tokenId ?? theirs?.tokenId ?? tokenIdAt(time, random, index * 2 * ID_BYTES),
-      tokenScope: scope.tokenScope,
-      thirdParty: contract && theirs && nameOf(contract, theirs),
+      tokenId: current?.tokenId ?? made?.tokenId ?? tokenIdAt(time, random, index * 2 * ID_BYTES),
+      tokenScope: record.scope.tokenScope,
+      thirdParty: contract && made && nameOf(contract, made),
       receiptId: work.receiptId,
-      field,
+      field: record.field,
       batch: { ...policy, line },
     })
     if (isRefusal(verdict)) {
-      outcomes.push({ ...rejected({ line, reference }, verdict), key: '' })
+      outcomes.push({ ...rejected(record, verdict), key: '' })
       continue
     }
     if (isRefusal(end)) {
-      outcomes.push({ ...rejected({ line, reference }, end), key: '' })
+      outcomes.push({ ...rejected(record, end), key: '' })
       continue
     }
-    if (contract && !current && provisioned && !theirs)
+    if (contract && !current && provisioned && !made)
       throw new LostRace('the token of a third party was deleted meanwhile')
     // A mark alone is saved too: without it an earlier line, coming later, would overwrite what this one confirmed.
-    if (verdict.changed || verdict.marked) {
-      const row = verdict.row as StoredToken
-      row.sealVersion = row.sealed === null ? null : (current?.sealVersion ?? null)
-      row.version = base ? base.version + 1 : 1
-      folded.set(key, { row, base, pan, scope, needsSeal: verdict.needsSeal || before?.needsSeal === true })
-    }
-    outcomes.push({
-      line,
-      reference,
-      outcome: verdict.outcome,
-      reason: undefined,
-      field: undefined,
-      token: undefined,
-      key,
-    })
+    if (verdict.changed || verdict.marked) folded.set(key, foldedBy(verdict, record, before, base))
+    outcomes.push(outcomeOf(record, verdict.outcome))
   }
   return { outcomes, folded }
+}
+
+/** What stands for a record's card when its turn comes. */
+function standingOf(
+  { key, contract }: PreparedCreate,
+  stored: ReadonlyMap<string, StoredToken>,
+  folded: ReadonlyMap<string, Folded>,
+  provisioned: ProvisionedCards | undefined,
+) {
+  const before = folded.get(key)
+  const base = before ? before.base : stored.get(key)
+  const current = before?.row ?? base
+  const end = contract && !current ? provisioned?.get(key) : undefined
+  const made = end === 'known' || isRefusal(end) ? undefined : end
+  return { before, base, current, end, made }
+}
+
+/** A card's row after one more record. Its version grows once, however many records of the chunk changed it. */
+function foldedBy(
+  verdict: Decision,
+  { pan, scope }: PreparedCreate,
+  before: Folded | undefined,
+  base: StoredToken | undefined,
+): Folded {
+  const row = verdict.row as StoredToken
+  row.sealVersion = row.sealed === null ? null : ((before?.row ?? base)?.sealVersion ?? null)
+  row.version = base ? base.version + 1 : 1
+  return { row, base, pan, scope, needsSeal: verdict.needsSeal || before?.needsSeal === true }
+}
+
+function outcomeOf({ line, reference, key }: PreparedCreate, outcome: Decision['outcome']): KeyedOutcome {
+  return { line, reference, outcome, reason: undefined, field: undefined, token: undefined, key }
 }
 
 function policyOf({ work, batch, acceptedAt }: ChunkContext) {

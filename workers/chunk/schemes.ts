@@ -5,7 +5,7 @@ import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
 import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
 import type { SchemeToken } from '../../src/job/scheme-token.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
-import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
+import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { type SchemeAction, stepOf } from '../../src/token/scheme.ts'
@@ -14,10 +14,8 @@ import type { Deps } from '../deps.ts'
 import { actAll } from '../provider/act.ts'
 import type { Acted, Wish } from '../provider/begin.ts'
 import { FIELD, supportRefusal } from '../provider/wish.ts'
-import type { ChunkContext, Decided } from '../token-batch.ts'
-import type { PreparedChange } from './changes.ts'
-import { judgeChange } from './changes.ts'
-import type { ChunkRecord } from './chunk.ts'
+import { judgeChange, type PreparedChange } from './changes.ts'
+import type { ActedRecords, ChunkContext, ChunkRecord, Decided } from './chunk.ts'
 import { rejected } from './fold.ts'
 
 export interface PreparedScheme {
@@ -26,9 +24,6 @@ export interface PreparedScheme {
   id: string
   action: SchemeAction
 }
-
-/** What came of each record's wish, by line. */
-export type ActedRecords = ReadonlyMap<number, Acted>
 
 export function prepareSchemes(records: readonly ChunkRecord[]): PreparedScheme[] {
   return records
@@ -113,7 +108,7 @@ export async function decideSchemes(
 
 /** What would come of a wish, by what is known of the tokens now. */
 async function foretell(visible: ReadonlyMap<string, StoredToken>, deps: Deps) {
-  const rows = await schemeTokens.findCurrent(
+  const rows = await storedSchemes.findCurrent(
     deps.store,
     [...visible.values()].map(({ tokenId }) => tokenId),
   )

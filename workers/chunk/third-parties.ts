@@ -5,7 +5,7 @@ import { wishOf } from '../card/third-party.ts'
 import type { Deps } from '../deps.ts'
 import type { CardEnd, CardWish } from '../provider/begin-third-party.ts'
 import { provisionAll } from '../provider/third-party.ts'
-import type { ChunkContext } from '../token-batch.ts'
+import type { ChunkContext } from './chunk.ts'
 import { byCard, fingerprintsOf } from './creates.ts'
 import { fold, type PreparedCreate, type ProvisionedCards } from './fold.ts'
 

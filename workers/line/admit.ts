@@ -1,16 +1,16 @@
 // May this be done now, by this client, for this entity? The answers here leave no receipt: the sender corrects the
 // envelope and sends the same jti again.
 import { type Refusal, refuse } from '../../src/errors.ts'
-import { CATALOGUE, isSystemClient, type Kind, type Role, SYSTEM_CLIENTS } from '../../src/job/catalogue.ts'
+import {
+  CATALOGUE,
+  isSystemClient,
+  type Kind,
+  type KindEntry,
+  type Role,
+  SYSTEM_CLIENTS,
+} from '../../src/job/catalogue.ts'
 import { type Claims, ENVELOPE, lifetimeOf } from '../../src/job/envelope/envelope.ts'
 import type { Client } from '../../src/store/access/clients.ts'
-
-const BATCH_ROLES = {
-  'token-create': 'TOKEN_WRITE',
-  'token-update': 'TOKEN_WRITE',
-  'token-lifecycle': 'TOKEN_LIFECYCLE',
-  'scheme-token': 'SCHEME_TOKEN',
-} as const satisfies Record<string, Role>
 
 export function admit(claims: Claims, client: Client, holdsCard: boolean, now: number): Refusal | undefined {
   return timely(claims, holdsCard, now) ?? sequenced(claims) ?? permitted(claims, client)
@@ -41,14 +41,7 @@ function permitted(claims: Claims, client: Client): Refusal | undefined {
   return missing ? refuse('role_missing', 'body.roles') : undefined
 }
 
-function rolesNeeded(claims: Claims): Role[] {
-  const { kind, request } = claims
-  if (kind === 'token-batch') {
-    const role = BATCH_ROLES[request['record_kind'] as keyof typeof BATCH_ROLES]
-    return request['dry_run'] === true ? [role, 'TOKEN_READ'] : [role]
-  }
-  const role = CATALOGUE[kind].role
-  const roles: Role[] = role === null ? [] : [role]
-  if (kind === 'token-update' && request['scheme_token_action'] !== undefined) roles.push('SCHEME_TOKEN')
-  return roles
+function rolesNeeded({ kind, request }: Claims): Role[] {
+  const { role, moreRoles }: KindEntry = CATALOGUE[kind]
+  return [...(role === null ? [] : [role]), ...moreRoles(request)]
 }

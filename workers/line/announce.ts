@@ -1,5 +1,6 @@
 // Outbox → results queue. What was just committed is published at once from memory; a sweep publishes what a crash or
 // a full queue left, from the store. Publishing never fails a job: what can't be told now waits in the outbox.
+import { openCache } from '../../src/cache.ts'
 import type { Clock } from '../../src/clock.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
 import { type InstallationKey, sealResult } from '../../src/job/result.ts'
@@ -63,8 +64,8 @@ const HELD_BACK_MS = 2_000
 const SWEEP_ROWS = 200
 
 export function openAnnouncer({ store, queues, key, clock, metrics, log, bodyOf }: AnnouncerOptions): Announcer {
-  const rooms = new Map<string, Room>()
-  const heldBack = new Map<string, { held: boolean; checkedAt: number }>()
+  const rooms = openCache<Room>({ max: ROOMS_MAX })
+  const heldBack = openCache<boolean>({ max: ROOMS_MAX, lifetime: { ms: HELD_BACK_MS, clock } })
   const sent: number[] = []
   let flushing: Promise<void> | undefined
   let timer: NodeJS.Timeout | undefined
@@ -72,7 +73,6 @@ export function openAnnouncer({ store, queues, key, clock, metrics, log, bodyOf 
   function roomOf(queue: string): Room {
     const known = rooms.get(queue)
     if (known) return known
-    if (rooms.size >= ROOMS_MAX) rooms.clear()
     const room: Room = { left: 0, isFull: false, lookedAt: 0, looking: undefined, underway: 0, bytesOfOne: 1 }
     rooms.set(queue, room)
     return room
@@ -187,10 +187,9 @@ export function openAnnouncer({ store, queues, key, clock, metrics, log, bodyOf 
     async isHeldBack(clientId, replyTo) {
       const queue = resultsQueue(clientId, replyTo)
       const known = heldBack.get(queue)
-      if (known && clock() - known.checkedAt < HELD_BACK_MS) return known.held
+      if (known !== undefined) return known
       const held = (await outbox.pendingOf(store, clientId, replyTo, RESULTS.heldBackMax)) >= RESULTS.heldBackMax
-      if (heldBack.size > 1000) heldBack.clear()
-      heldBack.set(queue, { held, checkedAt: clock() })
+      heldBack.set(queue, held)
       return held
     },
     async close() {

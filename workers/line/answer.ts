@@ -1,7 +1,6 @@
 // The text of a result, from what was just decided or from what a receipt remembers. It never holds a card.
 
-import { REASONS } from '../../src/errors.ts'
-import type { Kind } from '../../src/job/catalogue.ts'
+import { CATALOGUE, type Kind, type KindEntry } from '../../src/job/catalogue.ts'
 import { count } from '../../src/job/chunk-outcomes.ts'
 import { refusalResultId, resultId } from '../../src/job/envelope/ids.ts'
 import { type Counts, type RecordResult, tookEffect } from '../../src/job/outcome.ts'
@@ -23,6 +22,8 @@ export interface Answer {
   fields?: FieldReason[]
   success?: { code: 200 | 204; record: Record<string, unknown> }
   records?: RecordResult[]
+  /** Beside `fields`: the status, as a receipt has it; else that of the first reason. */
+  code?: number
   /** Beside `fields`. */
   reversalStatus?: ReversalStatus
 }
@@ -39,8 +40,7 @@ export function tell(answer: Answer): Told {
     revision === 0 && answer.envelopeDigest
       ? refusalResultId(receiptId, answer.envelopeDigest)
       : resultId(receiptId, revision)
-  const failed = fields !== undefined
-  const code = failed ? REASONS[fields[0]?.reason ?? 'internal'].code : (success?.code ?? 200)
+  const error = fields && problemOf(fields, completedAt, answer.reversalStatus, answer.code)
   const body = JSON.stringify({
     v: 1,
     type: 'result',
@@ -50,10 +50,10 @@ export function tell(answer: Answer): Told {
     kind,
     jti,
     ...(reference === null ? {} : { reference }),
-    status: failed ? 'FAILED' : 'SUCCEEDED',
-    code,
+    status: error ? 'FAILED' : 'SUCCEEDED',
+    code: error ? error.code : (success?.code ?? 200),
     ...(success ? { record: success.record } : {}),
-    ...(failed ? { error: problemOf(fields, completedAt, answer.reversalStatus) } : {}),
+    ...(error ? { error } : {}),
     ...(records ? recordsOf(kind, records) : {}),
     attempt,
     accepted_at: new Date(acceptedAt).toISOString(),
@@ -62,8 +62,9 @@ export function tell(answer: Answer): Told {
   return { resultId: id, body }
 }
 
-/** Of the ledger's lines only those that aren't in it are told one by one: nothing came of the others but that. */
+/** Where only records without effect are told one by one, the counts tell of the others. */
 function recordsOf(kind: Kind, records: RecordResult[]): { counts?: Counts; records: RecordResult[] } {
-  if (kind !== 'transaction-batch') return { records }
+  const { retell }: KindEntry = CATALOGUE[kind]
+  if (retell.from !== 'outcomes' || retell.tells === 'all') return { records }
   return { counts: count(records), records: records.filter(({ outcome }) => !tookEffect(outcome)) }
 }

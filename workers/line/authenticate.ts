@@ -1,7 +1,7 @@
 // The first step of the line: is this a job of a client we know, signed by a live key, meant for us? What isn't is
 // dropped: no row, no result, one counter. It grants nothing; roles and time are judged later, with an answer.
 import { createHash } from 'node:crypto'
-import { isSystemClient } from '../../src/job/catalogue.ts'
+import { CATALOGUE, isKind, isSystemClient } from '../../src/job/catalogue.ts'
 import { type Drop, ENVELOPE, Identity, JobData, peek, verify } from '../../src/job/envelope/envelope.ts'
 import { BlockDigest } from '../../src/job/token-batch.ts'
 import type { ReceivedJob } from '../../src/queue/engine.ts'
@@ -28,6 +28,27 @@ export async function authenticate(
   if (!data.success) return 'malformed'
   const { jws, block } = data.data
   if (block !== undefined && block.length > ENVELOPE.blockBytesMax) return 'oversized'
+  const signed = await verified(jws, directory)
+  if (typeof signed === 'string') return signed
+  const { payload, sender } = signed
+  if (payload['aud'] !== audience) return 'audience'
+  const identity = Identity.safeParse(payload)
+  if (!identity.success) return 'claims'
+  const { iss, jti, client_id: onBehalf } = identity.data
+  if (onBehalf !== undefined && !isSystemClient(iss)) return 'claims'
+  const client = onBehalf === undefined ? sender : (await directory.client(onBehalf))?.client
+  const { kind } = payload
+  const servesRevoked = onBehalf !== undefined && isKind(kind) && CATALOGUE[kind].servesRevoked
+  if (!client || (client.revokedAt !== null && !servesRevoked)) return 'unknown_client'
+  if (!blockBelongs(block, payload)) return 'block'
+  return { jws, block, payload, iss, jti, client }
+}
+
+/** The payload and the client that signed it by a live key. */
+async function verified(
+  jws: string,
+  directory: Directory,
+): Promise<{ payload: Record<string, unknown>; sender: Client } | Drop> {
   const peeked = peek(jws)
   if (typeof peeked === 'string') return peeked
   const sender = await directory.client(peeked.iss)
@@ -36,17 +57,7 @@ export async function authenticate(
   if (!key) return 'unknown_key'
   if (sender.client.revokedAt !== null || !key.live) return 'revoked'
   if (key.alg !== peeked.alg || !verify(jws, key)) return 'signature'
-  if (peeked.payload['aud'] !== audience) return 'audience'
-  const identity = Identity.safeParse(peeked.payload)
-  if (!identity.success) return 'claims'
-  const { iss, jti, client_id: onBehalf } = identity.data
-  if (onBehalf !== undefined && !isSystemClient(iss)) return 'claims'
-  const client = onBehalf === undefined ? sender.client : (await directory.client(onBehalf))?.client
-  // What a client did before it was revoked can still be taken back.
-  const isUndoing = onBehalf !== undefined && peeked.payload['kind'] === 'reversal'
-  if (!client || (client.revokedAt !== null && !isUndoing)) return 'unknown_client'
-  if (!blockBelongs(block, peeked.payload)) return 'block'
-  return { jws, block, payload: peeked.payload, iss, jti, client }
+  return { payload: peeked.payload, sender: sender.client }
 }
 
 /**
@@ -54,7 +65,8 @@ export async function authenticate(
  * as it should is its signer's mistake, and is answered.
  */
 function blockBelongs(block: string | undefined, payload: Record<string, unknown>): boolean {
-  if (payload['kind'] !== 'token-batch') return block === undefined
+  const { kind } = payload
+  if (!isKind(kind) || !CATALOGUE[kind].hasBlock) return block === undefined
   const named = (payload['request'] as { block?: { sha256?: unknown } } | null)?.block?.sha256
   if (!BlockDigest.safeParse(named).success) return true
   if (block === undefined) return false

@@ -6,8 +6,12 @@ const SAMPLE_MS = 10_000
 
 const saidAt = new Map<Drop, number>()
 
-export function noteDrop(reason: Drop, { metrics, log, clock }: Pick<Deps, 'metrics' | 'log' | 'clock'>): void {
-  metrics.refusedEnvelopes.inc({ reason })
+export function noteDrop(
+  reason: Drop,
+  { metrics, log, clock }: Pick<Deps, 'metrics' | 'log' | 'clock'>,
+  count = 1,
+): void {
+  metrics.refusedEnvelopes.inc({ reason }, count)
   if (clock() - (saidAt.get(reason) ?? 0) < SAMPLE_MS) return
   saidAt.set(reason, clock())
   log.warn({ reason }, 'envelopes are dropped; the counter tells how many')

@@ -10,7 +10,7 @@ import type { Work } from './work.ts'
 
 /** The same work, its jti and reference as they may be kept and told. */
 export async function withoutOwnCard<R>(work: Work<R>, deps: Pick<Deps, 'directory'>): Promise<Work<R>> {
-  return { ...work, claims: tellableNames(work.claims, await numbersOf(work, deps)) }
+  return { ...work, claims: tellableNames(work.claims, await numbersOf(work, deps), work.client.names) }
 }
 
 export async function isNamedAfterItsCard(work: Work<unknown>, deps: Pick<Deps, 'directory'>): Promise<boolean> {

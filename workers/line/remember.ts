@@ -1,17 +1,15 @@
 // The end of the line: the effect, the receipt and the outbox row in one transaction; then the answer, told at once.
 import { isRefusal, REASONS } from '../../src/errors.ts'
-import { type Counts, OUTCOMES, tookEffect } from '../../src/job/outcome.ts'
+import { OUTCOMES, tookEffect } from '../../src/job/outcome.ts'
 import { fieldsOf } from '../../src/job/problem.ts'
-import type { TokenBatch } from '../../src/job/token-batch.ts'
 import * as outbox from '../../src/store/job/outbox.ts'
 import type { Receipt } from '../../src/store/job/receipts.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import type { Deps } from '../deps.ts'
 import { queueReversal } from '../provider/queue-reversal.ts'
 import { type Answer, tell } from './answer.ts'
-import type { End } from './attempt.ts'
 import { answerOfReceipt } from './replay.ts'
-import { type Decision, isChunk, type Settled, type Work } from './work.ts'
+import { type ChunkAnswer, type Decision, type End, isChunk, type Settled, type Work } from './work.ts'
 
 /** Thrown to roll a probe back: nothing of it is kept. */
 class ProbeDone extends Error {
@@ -65,7 +63,7 @@ export async function remember(
   }
   const { receipt, outboxId, revision } = told
   deps.metrics.receipts.inc({ kind: work.claims.kind, status: receipt.status })
-  if (receipt.counts) noteRecords(work, receipt.counts, deps)
+  if (!isRefusal(settled) && isChunk(settled)) noteRecords(settled, deps)
   const reversalStatus = receipt.reversal ?? undefined
   const message = tell({
     ...partsOf(settled),
@@ -78,8 +76,7 @@ export async function remember(
   return { end: 'done', outcome: receipt.status === 'FAILED' ? 'FAILED' : 'SUCCEEDED' }
 }
 
-function noteRecords({ request, claims }: Work<unknown>, counts: Counts, { metrics }: Deps): void {
-  const kind = (request as Partial<TokenBatch>).record_kind ?? claims.kind
+function noteRecords({ recordKind: kind, counts }: ChunkAnswer, { metrics }: Deps): void {
   for (const outcome of OUTCOMES) if (counts[outcome] > 0) metrics.records.inc({ kind, outcome }, counts[outcome])
 }
 

@@ -3,14 +3,13 @@
 import { Fault } from '../../src/errors.ts'
 import { toResult, unpack } from '../../src/job/chunk-outcomes.ts'
 import { recall } from '../../src/job/recalled.ts'
-import { recordOf } from '../../src/report/record.ts'
 import type { OutboxRow } from '../../src/store/job/outbox.ts'
 import type { Receipt } from '../../src/store/job/receipts.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import type { Store } from '../../src/store/pool.ts'
-import * as reports from '../../src/store/report/reports.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import type { Directory } from '../directory.ts'
+import { handlerOf } from '../handlers.ts'
 import { shownScheme } from '../provider/shown.ts'
 import { type Answer, tell } from './answer.ts'
 
@@ -24,18 +23,13 @@ export async function answerOfReceipt(receipt: Receipt, { store, directory }: Re
     receipt
   const head = { receiptId, revision, kind, jti, reference, attempt, acceptedAt, completedAt }
   if (refusal === null && outcomes !== null) return { ...head, records: await recordsOf(outcomes, store) }
-  if (kind === 'report' && refusal === null)
-    return { ...head, success: { code: 200, record: await reportOf(receipt, store) } }
+  const handler = handlerOf(kind)
+  if (refusal === null && handler?.retell)
+    return { ...head, success: { code: 200, record: await handler.retell(receipt, { store }) } }
   const [token] = refusal !== null || tokenId === null ? [] : await tokens.findByIds(store, [tokenId])
   const range = await directory.binRange(token?.binRange ?? null)
   const scheme = token && (await shownScheme(token.tokenId, await directory.scope(token.tokenScope), { store }))
   return { ...head, ...recall(receipt, token, range, scheme) }
-}
-
-/** Its receipt names the report by uid, as its outcome; reports are kept longer than receipts. */
-async function reportOf({ outcome }: Receipt, store: Store): Promise<Record<string, unknown>> {
-  const report = await reports.find(store, outcome ?? '')
-  return report ? recordOf(report) : { reportUid: outcome }
 }
 
 async function recordsOf(outcomes: string, store: Store) {

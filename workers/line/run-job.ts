@@ -4,14 +4,16 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { FAULTS, Fault, toFault } from '../../src/errors.ts'
 import { CATALOGUE } from '../../src/job/catalogue.ts'
 import { chunkSizeOf } from '../../src/job/chunk-size.ts'
+import { panNameRefusal } from '../../src/job/envelope/names.ts'
 import { describeError } from '../../src/log.ts'
 import type { Disposition, ReceivedJob } from '../../src/queue/engine.ts'
 import { moveToFailed } from '../../src/queue/failed.ts'
-import type { Store } from '../../src/store/pool.ts'
+import * as storeServer from '../../src/store/server.ts'
 import type { Deps } from '../deps.ts'
-import { answerFault, attempt, type End, identify, type Known } from './attempt.ts'
+import { attempt, identify, type Known } from './attempt.ts'
 import { findPoison } from './poison.ts'
-import type { Selection } from './work.ts'
+import { answerFault } from './refuse.ts'
+import type { End, Selection } from './work.ts'
 
 export const RETRY = { attemptsMax: 8, firstMs: 500, mostMs: 300_000 } as const
 
@@ -23,6 +25,17 @@ export function backoffMs(attemptNo: number): number {
 const NONE: ReadonlySet<number> = new Set()
 const AWAY_MS = 500
 
+/** A job and what is known of it so far. */
+interface Tried {
+  job: ReceivedJob
+  signal: AbortSignal
+  /** Who it is from, as soon as that is known. */
+  known: Known | undefined
+  /** Records of a chunk, by index, that are left out. */
+  poison: ReadonlySet<number>
+  isBisected: boolean
+}
+
 /** Never throws. `poison`: records of a chunk, by index, that are known to crash us. */
 export async function runJob(
   job: ReceivedJob,
@@ -31,53 +44,65 @@ export async function runJob(
   poison: ReadonlySet<number> = NONE,
 ): Promise<Disposition> {
   const startedAt = performance.now()
-  let known: Known | undefined
-  let left = poison
+  const tried: Tried = { job, signal, known: undefined, poison, isBisected: false }
   for (;;) {
     try {
-      const end = await attempt(job, deps, { poison: left }, seen => {
-        known = seen
+      const end = await attempt(job, deps, { poison: tried.poison }, seen => {
+        tried.known = seen
       })
-      report(job, known, end, startedAt, deps)
+      report(job, tried.known, end, startedAt, deps)
       return end.end === 'later' ? { deferMs: end.ms } : { done: true }
     } catch (error) {
-      const fault = toFault(error)
-      const { verdict } = FAULTS[fault.code]
-      deps.log[fault.code === 'defect' ? 'error' : 'warn'](
-        {
-          kind: known?.kind,
-          receipt: known?.work.receiptId,
-          attempt: job.attempt,
-          fault: fault.code,
-          cause: describeError(fault.cause ?? error),
-        },
-        'attempt failed',
-      )
-      if (signal.aborted) return { deferMs: AWAY_MS }
-      if (verdict === 'pause') {
-        await untilStoreIsBack(deps, signal)
-        continue
-      }
-      if (verdict === 'retry' && job.attempt < RETRY.attemptsMax) {
-        deps.metrics.retries.inc({ kind: known?.kind ?? 'unknown', fault: fault.code })
-        return { retryInMs: backoffMs(job.attempt) }
-      }
-      const size = known && chunkSizeOf(known.kind, known.work.request)
-      if (size !== undefined && left === poison && (fault.code === 'defect' || fault.code === 'data')) {
-        const found = await bisect(job, size, deps).catch(toFault)
-        // The world failed in the midst of it: that says nothing of any record.
-        if (found instanceof Fault) {
-          await untilStoreIsBack(deps, signal)
-          return { retryInMs: backoffMs(job.attempt) }
-        }
-        if (found) {
-          left = new Set([...poison, ...found])
-          continue
-        }
-      }
-      return giveUp(job, known, fault, deps, signal)
+      const disposition = await afterFault(tried, toFault(error), deps)
+      if (disposition) return disposition
     }
   }
+}
+
+/** What becomes of a job whose attempt failed; undefined: it is tried once more, at once. */
+async function afterFault(tried: Tried, fault: Fault, deps: Deps): Promise<Disposition | undefined> {
+  const { job, signal, known } = tried
+  const { verdict } = FAULTS[fault.code]
+  deps.log[fault.code === 'defect' ? 'error' : 'warn'](
+    {
+      kind: known?.kind,
+      receipt: known?.work.receiptId,
+      attempt: job.attempt,
+      fault: fault.code,
+      cause: describeError(fault.cause ?? fault),
+    },
+    'attempt failed',
+  )
+  if (signal.aborted) return { deferMs: AWAY_MS }
+  if (verdict === 'pause') {
+    await untilStoreIsBack(deps, signal)
+    return undefined
+  }
+  if (verdict === 'retry' && job.attempt < RETRY.attemptsMax) {
+    deps.metrics.retries.inc({ kind: known?.kind ?? 'unknown', fault: fault.code })
+    return { retryInMs: backoffMs(job.attempt) }
+  }
+  const found = await findGuilty(tried, fault, deps)
+  // The world failed in the midst of it: that says nothing of any record.
+  if (found instanceof Fault) {
+    await untilStoreIsBack(deps, signal)
+    return { retryInMs: backoffMs(job.attempt) }
+  }
+  if (!found) return giveUp(job, known, fault, deps, signal)
+  tried.poison = new Set([...tried.poison, ...found])
+  tried.isBisected = true
+  return undefined
+}
+
+/** The records of a chunk that make it fail, where it does so by what it holds. Once: what fails without them is bad as a whole. */
+async function findGuilty(
+  { job, known, isBisected }: Tried,
+  fault: Fault,
+  deps: Deps,
+): Promise<number[] | Fault | undefined> {
+  const size = known && chunkSizeOf(known.kind, known.work.request)
+  if (size === undefined || isBisected || (fault.code !== 'defect' && fault.code !== 'data')) return undefined
+  return bisect(job, size, deps).catch(toFault)
 }
 
 /** A chunk that fails by a defect: which of its records do. Throws where the world fails meanwhile. */
@@ -126,9 +151,11 @@ export async function giveUp(
       if (!answered) await answerFault(work, deps)
       answered = true
       const { jws, block } = job.data as { jws: string; block?: string }
+      // A copy lies here for days: of a job that would be refused for its name only what is no name is kept.
+      const isKept = panNameRefusal(work.claims, work.client.names) === undefined
       const copy = {
-        jws,
-        ...(block === undefined ? {} : { block }),
+        jws: isKept ? jws : '',
+        ...(block === undefined || !isKept ? {} : { block }),
         kind,
         code: fault.code,
         attempt: job.attempt,
@@ -154,17 +181,11 @@ export async function giveUp(
 export async function untilStoreIsBack({ store, queues }: Deps, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     await pause(AWAY_MS, undefined, { signal }).catch(() => {})
-    const [writable] = await Promise.all([isWritable(store), queues.ping().then(() => true)]).catch(() => [false])
+    const [writable] = await Promise.all([storeServer.isWritable(store), queues.ping().then(() => true)]).catch(() => [
+      false,
+    ])
     if (writable) return
   }
-}
-
-/** A server that was demoted answers, and takes nothing. */
-async function isWritable(store: Store): Promise<boolean> {
-  const { rows } = await store.query<{ readonly: string }>({
-    text: `select current_setting('transaction_read_only') as readonly`,
-  })
-  return rows[0]?.readonly === 'off'
 }
 
 function report(

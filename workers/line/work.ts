@@ -1,5 +1,6 @@
 // The value that walks the line: a job that was authenticated and has its shape, and what a handler makes of it.
 import type { Refusal } from '../../src/errors.ts'
+import { requestText } from '../../src/job/envelope/digest.ts'
 import type { Claims } from '../../src/job/envelope/envelope.ts'
 import type { Counts, RecordResult } from '../../src/job/outcome.ts'
 import type { ReceivedJob } from '../../src/queue/engine.ts'
@@ -26,6 +27,11 @@ export interface Work<Request> {
   /** Shows at the job how far it is. */
   progress?: ReceivedJob['progress']
 }
+
+/** What becomes of the job after an attempt. */
+export type End =
+  | { end: 'done'; outcome: 'SUCCEEDED' | 'FAILED' | 'DROPPED' | 'REPEATED' }
+  | { end: 'later'; ms: number }
 
 export type Settled = Refusal | Success | ChunkAnswer
 
@@ -78,6 +84,8 @@ export interface Success {
 }
 
 export interface ChunkAnswer {
+  /** What the records are, as metrics name them. */
+  recordKind: string
   /** `null` for a dry run, which belongs to no batch. */
   batchNo: number | null
   chunk: number
@@ -97,12 +105,37 @@ export interface Selection {
 }
 
 /**
- * A kind's own part of the line. `open` reads what the request's digest needs (only a chunk has that), `prepare` does
- * all cryptography and form, `decide` reads rows and applies pure rules; it is called again after a lost race.
+ * A kind's own part of the line. `open` may be left out where it reads nothing, `prepare` where it prepares nothing:
+ * then the line does what is common to all. A kind that needs one of them doesn't compile without it.
  */
-export interface Handler<Request, Opened, Prepared> {
+export type Handler<Request, Opened = undefined, Prepared = Request> = Deciding<Request, Prepared> &
+  ([undefined] extends [Opened] ? Partial<Opening<Request, Opened>> : Opening<Request, Opened>) &
+  ([Request] extends [Prepared] ? Partial<Preparing<Request, Opened, Prepared>> : Preparing<Request, Opened, Prepared>)
+
+/** A handler with all that it left out. */
+export type Complete<Request, Opened, Prepared> = Deciding<Request, Prepared> &
+  Opening<Request, Opened> &
+  Preparing<Request, Opened, Prepared>
+
+const COMMON: Opening<unknown, unknown> & Preparing<unknown, unknown, unknown> = {
+  open: async () => undefined,
+  digestText: ({ claims }) => requestText(claims.kind, claims.request),
+  prepare: async ({ request }) => request,
+}
+
+export function complete(handler: Handler<unknown, unknown, unknown>): Complete<unknown, unknown, unknown> {
+  return { ...COMMON, ...handler }
+}
+
+interface Opening<Request, Opened> {
+  /** Reads what the request's digest needs; only a chunk with a block has that. */
   open(work: Work<Request>, deps: Deps): Promise<Opened | Refusal>
+  /** What makes two requests the same; left out: all that was sent. */
   digestText(work: Work<Request>, opened: Opened): string
+}
+
+interface Preparing<Request, Opened, Prepared> {
+  /** All cryptography and form; left out: the request as it is. */
   prepare(
     work: Work<Request>,
     opened: Opened,
@@ -110,6 +143,15 @@ export interface Handler<Request, Opened, Prepared> {
     previous: Receipt | undefined,
     selection: Selection,
   ): Promise<Prepared | Refusal>
+}
+
+/** A handler whose answer the catalogue tells again `from: 'handler'`. */
+export interface Retells {
+  /** The record of one that succeeded, from a table of the kind's own. */
+  retell(receipt: Receipt, deps: Pick<Deps, 'store'>): Promise<Record<string, unknown>>
+}
+
+interface Deciding<Request, Prepared> extends Partial<Retells> {
   /**
    * Speaks to the outside, in recorded steps, for a job that has no receipt yet: done again it goes on where it was left.
    * Throws `NotYet`.
@@ -120,7 +162,10 @@ export interface Handler<Request, Opened, Prepared> {
     deps: Deps,
     previous: Receipt | undefined,
   ): Promise<Prepared | Refusal>
+  /** Reads rows and applies pure rules; it is called again after a lost race. */
   decide(work: Work<Request>, prepared: Prepared, deps: Deps): Promise<Decision>
+  /** Takes back what was begun outside, where the job ends without a receipt. */
+  abandon?(work: Work<Request>, deps: Deps): Promise<void>
 }
 
 export function isChunk(settled: Settled): settled is ChunkAnswer {

@@ -2,7 +2,6 @@
 // nobody with it. A chunk is bisected the same way, probe by probe; what can't be done is answered.
 import { type ChildProcess, fork } from 'node:child_process'
 import { Fault } from '../../src/errors.ts'
-import type { Kind } from '../../src/job/catalogue.ts'
 import { chunkSizeOf } from '../../src/job/chunk-size.ts'
 import { peek } from '../../src/job/envelope/envelope.ts'
 import { describeError } from '../../src/log.ts'
@@ -10,6 +9,7 @@ import type { Disposition, ReceivedJob } from '../../src/queue/engine.ts'
 import type { Deps } from '../deps.ts'
 import { findPoison } from '../line/poison.ts'
 import { backoffMs, giveUp, RETRY, untilStoreIsBack } from '../line/run-job.ts'
+import { CELL_ENV } from './worker-settings.ts'
 
 /** What is asked of the child, one at a time. */
 export interface Asked {
@@ -49,7 +49,7 @@ export function openCell(script: string, env: NodeJS.ProcessEnv): Cell {
 
   function begin(): Promise<ChildProcess> {
     const started = fork(script, {
-      env: { ...env, TOKENMILL_CELL: '1' },
+      env: { ...env, ...CELL_ENV },
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       serialization: 'advanced',
     })
@@ -120,6 +120,6 @@ export function openCell(script: string, env: NodeJS.ProcessEnv): Cell {
 function chunkSize(job: ReceivedJob): number | undefined {
   const peeked = peek((job.data as { jws: string }).jws)
   if (typeof peeked === 'string') return undefined
-  const size = chunkSizeOf(peeked.payload['kind'] as Kind, peeked.payload['request'])
+  const size = chunkSizeOf(peeked.payload['kind'], peeked.payload['request'])
   return size === 1 ? undefined : size
 }

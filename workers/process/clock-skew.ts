@@ -1,6 +1,7 @@
 // Compares this clock with the store's. Times of envelopes and cards are judged by it, so a worker whose clock is off
 // takes no jobs until it is mended.
 import type { Worker } from '../../src/queue/engine.ts'
+import * as storeServer from '../../src/store/server.ts'
 import type { Deps } from '../deps.ts'
 import { every } from './every.ts'
 
@@ -8,10 +9,10 @@ const SKEW_MS_MAX = 5_000
 const CHECK_MS = 30_000
 
 /** Milliseconds that this clock is ahead of the store's; half the round trip is allowed for. */
-export async function measureSkew({ store, clock }: Pick<Deps, 'store' | 'clock'>): Promise<number> {
+async function measureSkew({ store, clock }: Pick<Deps, 'store' | 'clock'>): Promise<number> {
   const before = clock()
-  const { rows } = await store.query<{ now: number }>({ text: 'select clock_timestamp() as now' })
-  return (before + clock()) / 2 - (rows[0]?.now ?? before)
+  const now = await storeServer.readClock(store)
+  return (before + clock()) / 2 - now
 }
 
 /** Checks once before it answers, so that a wrong clock judges no job at all. */

@@ -1,11 +1,10 @@
 // A task that comes back: run, wait, run again. A failure is noted and the next turn comes all the same.
-import { describeError } from '../../src/log.ts'
-import type { Deps } from '../deps.ts'
+import { describeError, type Logger } from '../../src/log.ts'
 
 const QUIET_FAILURES = 100
 
 /** Runs `work` again and again, `ms` after it ended; returns how to stop. */
-export function every(ms: number, work: () => Promise<unknown>, { log }: Pick<Deps, 'log'>): () => Promise<void> {
+export function every(ms: number, work: () => Promise<unknown>, { log }: { log: Logger }): () => Promise<void> {
   let stopped = false
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> = Promise.resolve()

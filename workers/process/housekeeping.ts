@@ -21,7 +21,7 @@ const HOUR_MS = 60 * MINUTE_MS
 const CARD_DATA_MS = 15 * MINUTE_MS
 
 export function startHousekeeping(
-  deps: HousekeepingDeps & { files: ReportFiles },
+  deps: HousekeepingDeps & { files: ReportFiles | undefined },
   { receiptDays, reportDays }: Pick<Config, 'receiptDays' | 'reportDays'>,
 ): () => Promise<void> {
   const stops = [
@@ -37,7 +37,7 @@ export function startHousekeeping(
 }
 
 /** Card data of failed jobs go after 15 minutes, ciphertext though they are; copies after seven days. */
-export async function tidyFailed({ queues }: Pick<HousekeepingDeps, 'queues'>): Promise<void> {
+async function tidyFailed({ queues }: Pick<HousekeepingDeps, 'queues'>): Promise<void> {
   for (const kind of KINDS) {
     await scrubFailed(queues, kind, CARD_DATA_MS, withoutCard)
     await trimFailed(queues, kind)

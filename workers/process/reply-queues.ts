@@ -3,9 +3,12 @@
 import { isSystemClient, resultsQueue } from '../../src/job/catalogue.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import * as replyQueues from '../../src/store/job/reply-queues.ts'
-import type { Deps } from '../deps.ts'
+import type { Store } from '../../src/store/pool.ts'
 
-type ReplyQueueDeps = Pick<Deps, 'store' | 'queues'>
+interface ReplyQueueDeps {
+  store: Store
+  queues: Queues
+}
 
 const MINUTE_MS = 60_000
 const UNREAD_MS_MAX = 7 * 24 * 60 * MINUTE_MS

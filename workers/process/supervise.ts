@@ -4,7 +4,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import type { Logger } from '../../src/log.ts'
-import { kindsOf, type WorkerRole } from '../main.ts'
+import { kindsOf, type WorkerRole, workerEnv } from './worker-settings.ts'
 
 export interface SuperviseOptions {
   log: Logger
@@ -71,13 +71,7 @@ export function supervise(options: SuperviseOptions): Supervised {
         execArgv,
         // A Ctrl-C in the terminal is ours to pass on, in order.
         detached: true,
-        env: {
-          ...env,
-          TOKENMILL_WORKER_ROLE: role,
-          TOKENMILL_PLACE: place,
-          ...(kinds ? { TOKENMILL_KINDS: kinds.join(',') } : {}),
-          ...(concurrency ? { TOKENMILL_CONCURRENCY: String(concurrency) } : {}),
-        },
+        env: { ...env, ...workerEnv({ role, place, kinds, concurrency }) },
       })
       children.add(child)
       child.once('message', () => resolve())

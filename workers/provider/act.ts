@@ -3,8 +3,8 @@
 import { Fault, refuse } from '../../src/errors.ts'
 import type { Urgency } from '../../src/scheme/provider.ts'
 import { spread } from '../../src/scheme/spread.ts'
-import * as leases from '../../src/store/provider/scheme-leases.ts'
 import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
+import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import type { Deps } from '../deps.ts'
 import { NotYet } from '../line/work.ts'
 import { ask } from './ask.ts'
@@ -70,12 +70,12 @@ async function actRound(
       const leased = begun.filter(one => one.begun === 'leased')
       const ordered = spread(leased, ({ wish }) => wish.token.bin ?? '')
       const ends = await allThrough(ordered.map(one => actOne(one, lease, urgency, deps)))
-      for (const [index, end] of ends.entries()) {
-        const line = ordered[index]?.wish.line ?? 0
+      const came = ordered.map(({ wish }, index) => ({ wish, end: ends[index] ?? 'begin again' }))
+      for (const { wish, end } of came) {
         if (end instanceof Error) left.push(end)
-        else if (end !== 'begin again') acted.set(line, end)
+        else if (end !== 'begin again') acted.set(wish.line, end)
       }
-      open = ordered.filter((_, index) => ends[index] === 'begin again').map(({ wish }) => wish)
+      open = came.filter(({ end }) => end === 'begin again').map(({ wish }) => wish)
     } finally {
       lease.end()
     }
@@ -90,7 +90,7 @@ async function actOne(
   urgency: Urgency,
   deps: Deps,
 ): Promise<Acted | 'begin again' | Error> {
-  const row = await schemeTokens.find(deps.store, provision)
+  const row = await storedSchemes.find(deps.store, provision)
   if (row?.lease !== lease.id) return 'begin again'
   if (!call) {
     const known = await drive(row, lease.id, urgency, deps)
@@ -99,6 +99,6 @@ async function actOne(
   const came = await ask(row, call, urgency, deps)
   const { told, end, intent } = outcomeOf(row, call, came, reason => refuse(SCHEME_REASONS[reason], wish.field), deps)
   if (await settle(told, lease.id, deps, { intent: { intentId, ...intent } })) return end
-  if (call === 'PROVISION' && came.came === 'token') await leases.reclaim(deps.store, told, deps.clock())
+  if (call === 'PROVISION' && came.came === 'token') await schemeTokens.reclaim(deps.store, told, deps.clock())
   return 'begin again'
 }

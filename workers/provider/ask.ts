@@ -8,8 +8,8 @@ import type {
   SchemeProvider,
   Urgency,
 } from '../../src/scheme/provider.ts'
-import type { StoredScheme } from '../../src/store/provider/scheme-tokens.ts'
-import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
+import type { StoredScheme } from '../../src/store/provider/scheme-row.ts'
+import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import type { SchemeCall } from '../../src/token/scheme.ts'
 import type { Deps } from '../deps.ts'
 import { openSealedCard } from './pending-card.ts'
@@ -111,7 +111,7 @@ export async function findOut(row: StoredScheme, urgency: Urgency, deps: Deps): 
     if (row.thirdParty) return unlessTaken(row, { came: 'token', token: answer.value }, deps)
     // A network that knows provisionings by their card only may mean another one's of that card.
     const { reference } = answer.value
-    const [holder] = await schemeTokens.findByReferences(deps.store, row.provider, [reference])
+    const [holder] = await storedSchemes.findByReferences(deps.store, row.provider, [reference])
     if (!holder || holder.provisionId === row.provisionId) return { came: 'token', token: answer.value }
     taken.push(reference)
   }
@@ -121,7 +121,7 @@ export async function findOut(row: StoredScheme, urgency: Urgency, deps: Deps): 
 /** A third party that has but one token for a card names it under each of our ids. */
 async function unlessTaken(row: StoredScheme, came: Came, { store }: Pick<Deps, 'store'>): Promise<Came> {
   if (!row.thirdParty || came.came !== 'token') return came
-  const named = await schemeTokens.findByReferences(store, row.provider, [came.token.reference])
+  const named = await storedSchemes.findByReferences(store, row.provider, [came.token.reference])
   const holder = named.find(({ provisionId }) => provisionId !== row.provisionId)
   if (!holder) return came
   return { came: holder.retiredAt === null ? 'taken' : 'leaving' }

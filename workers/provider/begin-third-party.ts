@@ -6,10 +6,9 @@ import type { ProvisionCard } from '../../src/scheme/provider.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import { type Db, hold, LostRace } from '../../src/store/pool.ts'
 import * as intents from '../../src/store/provider/scheme-intents.ts'
-import * as leases from '../../src/store/provider/scheme-leases.ts'
-import type { StoredScheme } from '../../src/store/provider/scheme-tokens.ts'
+import type { NewScheme, StoredScheme } from '../../src/store/provider/scheme-row.ts'
 import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
-import * as thirdParties from '../../src/store/provider/third-party-tokens.ts'
+import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import type { Deps } from '../deps.ts'
 import { pendingRow, type Wisher } from './begin.ts'
@@ -68,7 +67,7 @@ export async function begin(
   const cards = wishes.map(({ fingerprint }) => fingerprint)
   const ids = wishes.map(({ line }) => schemeIntentId(receiptId, line))
   // Whoever makes a token takes its provisioning up first: the other way round one could be missed.
-  const held = byCard(await thirdParties.holdByFingerprints(db, cards))
+  const held = byCard(await storedSchemes.holdByFingerprints(db, cards))
   const known = new Set((await tokens.findByFingerprints(db, cards)).map(keyOf))
   const recorded = new Map((await intents.findByIds(db, ids)).map(intent => [intent.intentId, intent]))
   const now = deps.clock()
@@ -79,14 +78,14 @@ export async function begin(
   })
   if (await record(db, plans, wisher, lease, now)) return plans
   // Of two transactions that want one card the second waited for the first, and then made none.
-  const made = new Set((await thirdParties.holdByFingerprints(db, cards)).map(row => row.provisionId))
+  const made = new Set((await storedSchemes.holdByFingerprints(db, cards)).map(row => row.provisionId))
   return plans.map(({ wish, is }) => ({
     wish,
     is: is.as === 'leased' && !made.has(is.provisionId) ? { as: 'lost' } : is,
   }))
 }
 
-type Plan = Begun & { fresh?: schemeTokens.NewScheme; confirms?: { intentId: string; provisionId: string } }
+type Plan = Begun & { fresh?: NewScheme; confirms?: { intentId: string; provisionId: string } }
 
 function plan(
   wish: CardWish,
@@ -127,7 +126,7 @@ async function record(
   const made = await schemeTokens.insertAll(db, fresh.toSorted(byFingerprint))
   const deeds = plans.flatMap(({ wish, is }) => (is.as === 'leased' ? [{ wish, ...is }] : []))
   const asked = 'PROVISION' as const
-  await leases.leaseAll(
+  await schemeTokens.leaseAll(
     db,
     deeds.map(({ provisionId, intentId }) => ({ provisionId, asked, intentId })),
     lease.id,
@@ -159,6 +158,6 @@ function byCard(rows: readonly StoredScheme[]): Map<string, StoredScheme> {
 const NONE = Buffer.alloc(0)
 
 /** Two transactions that want the same cards wait for each other in one order. */
-function byFingerprint(a: schemeTokens.NewScheme, b: schemeTokens.NewScheme): number {
+function byFingerprint(a: NewScheme, b: NewScheme): number {
   return Buffer.compare(a.fingerprint ?? NONE, b.fingerprint ?? NONE)
 }

@@ -8,9 +8,9 @@ import * as receipts from '../../src/store/job/receipts.ts'
 import { type Db, hold, LostRace } from '../../src/store/pool.ts'
 import type { SchemeIntent } from '../../src/store/provider/scheme-intents.ts'
 import * as intents from '../../src/store/provider/scheme-intents.ts'
-import * as leases from '../../src/store/provider/scheme-leases.ts'
-import type { NewScheme, StoredScheme } from '../../src/store/provider/scheme-tokens.ts'
+import type { NewScheme, StoredScheme } from '../../src/store/provider/scheme-row.ts'
 import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
+import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { type SchemeAction, type SchemeCall, stepOf } from '../../src/token/scheme.ts'
@@ -65,12 +65,12 @@ export async function begin(
   // First, and alone: of two jobs that ask for the same token the second sees what the first has recorded.
   const standing = await tokens.holdAll(db, ids)
   const [held, known, counts] = await Promise.all([
-    schemeTokens.holdCurrent(db, ids),
+    storedSchemes.holdCurrent(db, ids),
     intents.findByIds(
       db,
       wishes.map(({ line }) => schemeIntentId(wisher.receiptId, line)),
     ),
-    schemeTokens.countOf(db, ids),
+    storedSchemes.countOf(db, ids),
   ])
   for (const { token } of wishes) {
     const now = standing.get(token.tokenId)
@@ -80,7 +80,12 @@ export async function begin(
   const rows = new Map(held.map(row => [row.tokenId, row]))
   const intended = new Map(known.map(intent => [intent.intentId, intent]))
   const plans = wishes.map(wish =>
-    plan(wish, rows.get(wish.token.tokenId), intended, counts.get(wish.token.tokenId) ?? 0, wisher, deps),
+    plan(
+      wish,
+      { row: rows.get(wish.token.tokenId), count: counts.get(wish.token.tokenId) ?? 0, intended },
+      wisher,
+      deps,
+    ),
   )
   await record(db, plans, wisher, lease, deps)
   return plans.map(({ begun }) => begun)
@@ -99,14 +104,16 @@ interface Plan {
   asked?: SchemeCall
 }
 
-function plan(
-  wish: Wish,
-  row: StoredScheme | undefined,
-  intended: ReadonlyMap<string, SchemeIntent>,
-  count: number,
-  wisher: Wisher,
-  deps: Deps,
-): Plan {
+/** What is stored about a wish's token. */
+interface Known {
+  row: StoredScheme | undefined
+  /** Provisionings of the token, past ones as well. */
+  count: number
+  /** The intents of the same job, by id. */
+  intended: ReadonlyMap<string, SchemeIntent>
+}
+
+function plan(wish: Wish, { row, count, intended }: Known, wisher: Wisher, deps: Deps): Plan {
   const intentId = schemeIntentId(wisher.receiptId, wish.line)
   const intent = intended.get(intentId)
   const begun = intent?.state === 'INTENDED' ? intentId : undefined
@@ -128,6 +135,28 @@ function plan(
     intentId,
   })
   if (row?.asked) return { begun: leased(undefined, row.provisionId), asked: row.asked }
+  return planStep(wish, row, { intentId, begun, count, settled, leased }, wisher, deps)
+}
+
+/** What a plan of this wish may be. */
+interface Choices {
+  intentId: string
+  /** The intent, where an earlier attempt recorded it and it is still open. */
+  begun: string | undefined
+  /** Provisionings of the token, past ones as well. */
+  count: number
+  settled(acted: Acted): Plan
+  leased(call: SchemeCall, provision: string): Begun
+}
+
+/** What the token's state says of a wish that nothing stands in the way of. */
+function planStep(
+  wish: Wish,
+  row: StoredScheme | undefined,
+  { intentId, begun, count, settled, leased }: Choices,
+  wisher: Wisher,
+  deps: Deps,
+): Plan {
   const step = stepOf(row, wish.action)
   switch (step) {
     case 'stays': {
@@ -193,13 +222,13 @@ async function record(
   await schemeTokens.insertAll(db, fresh)
   // A question about somebody else's call is no deed of ours.
   const [deeds, questions] = [leased.filter(({ call }) => call), leased.filter(({ call }) => !call)]
-  await leases.leaseAll(
+  await schemeTokens.leaseAll(
     db,
     deeds.map(({ provision, asked, intentId }) => ({ provisionId: provision, asked, intentId })),
     lease.id,
     lease.until(),
   )
-  await leases.take(
+  await schemeTokens.take(
     db,
     questions.map(({ provision }) => provision),
     lease.id,

@@ -6,9 +6,9 @@ import type { Secret } from '../../src/secret.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
 import * as scopes from '../../src/store/access/scopes.ts'
 import type { Db } from '../../src/store/pool.ts'
-import * as leases from '../../src/store/provider/scheme-leases.ts'
-import type { NewScheme, StoredScheme } from '../../src/store/provider/scheme-tokens.ts'
+import type { NewScheme, StoredScheme } from '../../src/store/provider/scheme-row.ts'
 import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
+import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import { isLive, isSupported, type ShownScheme } from '../../src/token/scheme.ts'
 import type { Deps } from '../deps.ts'
@@ -59,14 +59,14 @@ export async function replace(
   doer: Doer,
   deps: FollowDeps,
 ): Promise<string[]> {
-  const [old] = await schemeTokens.holdCurrent(db, [token.tokenId])
+  const [old] = await storedSchemes.holdCurrent(db, [token.tokenId])
   const isWanted = wish === 'ACTIVATE' || (wish === undefined && old !== undefined && isInUse(old))
   const going = old && isLive(old) ? [old.provisionId] : []
   await schemeTokens.retireOf(db, [token.tokenId], deps.clock())
   const card = isWanted && isSupported(scope) ? storedCard(token, deps.ring) : undefined
   const network = deps.outside?.schemes.network(token.brand ?? '')
   if (!card || !network) return going
-  const counts = await schemeTokens.countOf(db, [token.tokenId])
+  const counts = await storedSchemes.countOf(db, [token.tokenId])
   const id = provisionId(doer.receiptId, token.tokenId, counts.get(token.tokenId) ?? 0)
   const fresh = pendingRow(token, card, { ...doer, provisionId: id, provider: network.name, background: true }, deps)
   await schemeTokens.displace(db, [token.tokenId])
@@ -87,16 +87,20 @@ function isInUse(row: StoredScheme): boolean {
 
 /** How long an answer waits for a network; what takes longer is gone on with, and told by an event. */
 const PATIENCE_MS = 2_500
-const COMMIT_MS = 50
 
 /** Works what was just committed. Resolves when it is done, or patience ends; never throws. */
 export async function workNow(provisionIds: readonly string[], deps: Deps): Promise<void> {
   if (!deps.outside || provisionIds.length === 0) return
   let isOver = false
+  const quiet: Promise<void>[] = []
+  const isQuiet = (ended: Promise<void>) => {
+    if (!isOver) quiet.push(ended)
+    return !isOver
+  }
   const lease = openLease(deps)
-  const working = leases
+  const working = schemeTokens
     .take(deps.store, provisionIds, lease.id, deps.clock(), lease.until())
-    .then(rows => Promise.all(rows.map(row => drive(row, lease.id, 'interactive', deps, { isQuiet: () => !isOver }))))
+    .then(rows => Promise.all(rows.map(row => drive(row, lease.id, 'interactive', deps, { isQuiet }))))
     .catch(error => deps.log.warn({ err: error }, 'scheme tokens are left to the loop'))
     .finally(lease.end)
   const over = new AbortController()
@@ -104,8 +108,8 @@ export async function workNow(provisionIds: readonly string[], deps: Deps): Prom
   await Promise.race([working, late])
   over.abort()
   isOver = true
-  // Who found it quiet a moment ago has committed by the time at which the answer is made.
-  await Promise.race([working, pause(COMMIT_MS)])
+  // What found it quiet tells nobody by an event: the answer is made of what it has written.
+  await Promise.all(quiet)
 }
 
 /** As `workNow`, then the answer with the scheme token as it is by then. */

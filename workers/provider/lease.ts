@@ -1,6 +1,6 @@
 // A lease on rows that a network is being asked about: renewed while its holder lives, so that a dead one's end soon.
 import { randomUUID } from 'node:crypto'
-import * as leases from '../../src/store/provider/scheme-leases.ts'
+import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
 import type { Deps } from '../deps.ts'
 
 /** How long a lease holds unless it is renewed. */
@@ -18,7 +18,7 @@ export interface Lease {
 export function openLease({ store, clock, log }: Pick<Deps, 'store' | 'clock' | 'log'>): Lease {
   const id = randomUUID()
   const timer = setInterval(() => {
-    leases
+    schemeTokens
       .renew(store, id, clock() + LEASE_MS)
       .catch(error => log.warn({ err: error }, 'a lease on scheme tokens could not be renewed'))
   }, RENEW_MS)

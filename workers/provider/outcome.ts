@@ -2,8 +2,7 @@
 // told or comes again. Nothing is asked or written here.
 import { Fault, type Reason, type Refusal } from '../../src/errors.ts'
 import type { ProviderRefusal, Urgency } from '../../src/scheme/provider.ts'
-import type { Told } from '../../src/store/provider/scheme-leases.ts'
-import type { StoredScheme } from '../../src/store/provider/scheme-tokens.ts'
+import type { StoredScheme, Told } from '../../src/store/provider/scheme-row.ts'
 import type { SchemeCall } from '../../src/token/scheme.ts'
 import type { Deps } from '../deps.ts'
 import { NotYet } from '../line/work.ts'

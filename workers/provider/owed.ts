@@ -1,6 +1,7 @@
 // A job that ends badly although it may have done something outside: it leaves a receipt that says REQUIRED, and its
 // reversal is queued. One that did nothing outside leaves nothing, and its jti stays free.
 import { isRefusal, REASONS, type Refusal } from '../../src/errors.ts'
+import { CATALOGUE } from '../../src/job/catalogue.ts'
 import { requestText } from '../../src/job/envelope/digest.ts'
 import { fieldsOf } from '../../src/job/problem.ts'
 import type { Receipt } from '../../src/store/job/receipts.ts'
@@ -9,6 +10,7 @@ import type { Db } from '../../src/store/pool.ts'
 import { hold } from '../../src/store/pool.ts'
 import * as intents from '../../src/store/provider/scheme-intents.ts'
 import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
+import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import type { Deps } from '../deps.ts'
 import { tell } from '../line/answer.ts'
 import { withoutOwnCard } from '../line/own-card.ts'
@@ -41,9 +43,7 @@ export async function settleOwed(work: Work<unknown>, refusal: Refusal, deps: De
 }
 
 function speaksOutside({ claims }: Work<unknown>): boolean {
-  const { kind, request } = claims
-  if (kind === 'token-create') return (request['reuse_token_type'] ?? 'INTERNAL') !== 'INTERNAL'
-  return kind === 'scheme-token' || (kind === 'token-update' && request['scheme_token_action'] !== undefined)
+  return CATALOGUE[claims.kind].asksProvider(claims.request)
 }
 
 /** The same decision; where it refuses although this job, in whatever attempt, did something outside, that is to be undone. */
@@ -67,7 +67,7 @@ export async function owedOf(db: Db, receiptId: string, { clock }: Pick<Deps, 'c
   const owed: string[] = []
   for (const { intentId, provisionId, state, reversal } of await intents.findByReceipt(db, receiptId)) {
     if (reversal !== null || (state !== 'INTENDED' && state !== 'DONE')) continue
-    const row = await schemeTokens.find(db, provisionId)
+    const row = await storedSchemes.find(db, provisionId)
     const isOurs = row?.lastIntent === intentId
     if (state === 'DONE' || (isOurs && row.asked !== null)) owed.push(intentId)
     else {

@@ -4,8 +4,8 @@
 import { isRefusal, refuse } from '../../src/errors.ts'
 import type { Urgency } from '../../src/scheme/provider.ts'
 import { spread } from '../../src/scheme/spread.ts'
-import * as leases from '../../src/store/provider/scheme-leases.ts'
 import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
+import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import type { Deps } from '../deps.ts'
 import { NotYet } from '../line/work.ts'
 import { ask, findOut } from './ask.ts'
@@ -99,14 +99,14 @@ async function askFor(
   urgency: Urgency,
   deps: Deps,
 ): Promise<CardEnd | 'begin again' | Error> {
-  const row = await schemeTokens.find(deps.store, provisionId)
+  const row = await storedSchemes.find(deps.store, provisionId)
   if (row?.lease !== lease.id || row.retiredAt !== null) return 'begin again'
   const found = wasAsked ? await findOut(row, urgency, deps) : undefined
   const came = found === undefined || found.came === 'nothing' ? await ask(row, 'PROVISION', urgency, deps) : found
   const outcome = outcomeOf(row, 'PROVISION', came, denial => refuse(THIRD_PARTY_REASONS[denial], field), deps)
   const written = await settle(outcome.told, lease.id, deps, { intent: { intentId, ...outcome.intent } })
   if (!written) {
-    if (came.came === 'token') await leases.reclaim(deps.store, outcome.told, deps.clock())
+    if (came.came === 'token') await schemeTokens.reclaim(deps.store, outcome.told, deps.clock())
     return 'begin again'
   }
   if (outcome.end instanceof Error || isRefusal(outcome.end)) return outcome.end

@@ -3,10 +3,9 @@
 import type { Db } from '../../src/store/pool.ts'
 import type { SchemeIntent } from '../../src/store/provider/scheme-intents.ts'
 import * as intents from '../../src/store/provider/scheme-intents.ts'
-import * as leases from '../../src/store/provider/scheme-leases.ts'
-import type { StoredScheme } from '../../src/store/provider/scheme-tokens.ts'
+import type { StoredScheme } from '../../src/store/provider/scheme-row.ts'
 import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
-import * as thirdParties from '../../src/store/provider/third-party-tokens.ts'
+import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { stepOf, UNDO } from '../../src/token/scheme.ts'
 import type { Deps } from '../deps.ts'
@@ -32,7 +31,7 @@ export async function undoAll(receiptId: string, deps: Deps): Promise<number> {
 
 async function undoOne(intent: SchemeIntent, deps: Deps): Promise<number> {
   const { store, clock } = deps
-  const row = await schemeTokens.find(store, intent.provisionId)
+  const row = await storedSchemes.find(store, intent.provisionId)
   if (!row) return 0
   if (row.thirdParty)
     return (await store.transaction(db => giveUp(db, row, deps))) ? untilGone(row.provisionId, deps) : 0
@@ -49,7 +48,7 @@ async function undoOne(intent: SchemeIntent, deps: Deps): Promise<number> {
 
 /** A third party's token goes unless one of ours lives by it: then somebody has built on it. */
 async function giveUp(db: Db, { provisionId, tokenId }: StoredScheme, { clock }: Deps): Promise<boolean> {
-  await thirdParties.hold(db, provisionId)
+  await storedSchemes.hold(db, provisionId)
   const [token] = await tokens.findByIds(db, [tokenId])
   if (token && token.status !== 'DELETED') return false
   await schemeTokens.withdraw(db, provisionId, clock())
@@ -57,7 +56,7 @@ async function giveUp(db: Db, { provisionId, tokenId }: StoredScheme, { clock }:
 }
 
 async function untilGone(provisionId: string, deps: Deps): Promise<number> {
-  const row = await schemeTokens.find(deps.store, provisionId)
+  const row = await storedSchemes.find(deps.store, provisionId)
   if (!row || isGone(row)) return 0
   const after = await withLease(provisionId, deps, (leased, lease) => drive(leased, lease, 'interactive', deps))
   return after && isGone(after) ? 0 : waitFor(after, deps)
@@ -94,7 +93,7 @@ async function withLease(
 ): Promise<StoredScheme | undefined> {
   const lease = openLease(deps)
   try {
-    const [row] = await leases.take(deps.store, [provisionId], lease.id, deps.clock(), lease.until())
+    const [row] = await schemeTokens.take(deps.store, [provisionId], lease.id, deps.clock(), lease.until())
     return row && (await work(row, lease.id))
   } finally {
     lease.end()

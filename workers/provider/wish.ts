@@ -1,7 +1,7 @@
 // What a single job asks of a token's scheme token, checked against all that is known before a network is spoken to.
 import { type Refusal, refuse } from '../../src/errors.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
-import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
+import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import * as sequences from '../../src/store/token/sequences.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import { isSupported, type SchemeAction, stepOf } from '../../src/token/scheme.ts'
@@ -10,7 +10,7 @@ import type { Work } from '../line/work.ts'
 import { actAll } from './act.ts'
 import type { Acted } from './begin.ts'
 
-/** What is named where a scope knows no scheme tokens (CONTRACT 8), or a token has none. */
+/** What is named where a scope knows no scheme tokens, or a token has none. */
 export const FIELD = 'body.scheme_token_action'
 
 export function supportRefusal(scope: Scope): Refusal | undefined {
@@ -43,7 +43,7 @@ export async function actFor(
 
 /** Whether there is something to delete; a deletion is recorded with the job's receipt and asked for after it. */
 export async function deletionOf(tokenId: string, { store }: Pick<Deps, 'store'>): Promise<Acted> {
-  const [row] = await schemeTokens.findCurrent(store, [tokenId])
+  const [row] = await storedSchemes.findCurrent(store, [tokenId])
   const step = stepOf(row, 'DELETE' satisfies SchemeAction)
   if (step === 'absent') return refuse('scheme_token_absent', FIELD)
   return step === 'retire' ? 'changed' : 'same'

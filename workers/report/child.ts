@@ -1,7 +1,6 @@
 // The process that makes a report, from the worker's side: forked for one report, killed with the worker, at most one at
 // a time. A long report so never holds up this process's other work, and what it eats goes with it.
 import { fork } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
 import { FAULTS, Fault, type FaultCode } from '../../src/errors.ts'
 import type { Made } from '../../src/store/report/reports.ts'
 import type { ReportTask } from './make.ts'
@@ -11,20 +10,24 @@ export type Said = { lines: number } | { made: Made } | { mismatch: string } | {
 
 export type Ended = { made: Made } | { mismatch: string }
 
-const SCRIPT = fileURLToPath(new URL('../../cli/process/report-process.ts', import.meta.url))
+/** Throws a Fault: what the process met, or `report_died`. `onLines` is told how many lines were read so far. */
+export type MakeReport = (task: ReportTask, onLines: (lines: number) => void) => Promise<Ended>
+
 /** A heap that is left alone grows with the number of rows that went through it. */
 const HEAP = ['--max-semi-space-size=16', '--max-old-space-size=160']
-let turn: Promise<unknown> = Promise.resolve()
 
-/** Throws a Fault: what the process met, or `report_died`. */
-export function makeInChild(task: ReportTask, onLines: (lines: number) => void): Promise<Ended> {
-  const mine = turn.then(() => run(task, onLines))
-  turn = mine.catch(() => {})
-  return mine
+/** `script`: it is told one `ReportTask`, says what is `Said` and ends. */
+export function openReportMaker(script: string): MakeReport {
+  let turn: Promise<unknown> = Promise.resolve()
+  return (task, onLines) => {
+    const mine = turn.then(() => run(script, task, onLines))
+    turn = mine.catch(() => {})
+    return mine
+  }
 }
 
-function run(task: ReportTask, onLines: (lines: number) => void): Promise<Ended> {
-  const child = fork(SCRIPT, {
+function run(script: string, task: ReportTask, onLines: (lines: number) => void): Promise<Ended> {
+  const child = fork(script, {
     execArgv: [...process.execArgv, ...HEAP],
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })

@@ -3,6 +3,7 @@
 import { isOurs } from '../../src/report/files/file-name.ts'
 import type { ReportFiles } from '../../src/report/files/files.ts'
 import * as retention from '../../src/store/report/report-retention.ts'
+import * as reports from '../../src/store/report/reports.ts'
 import type { Deps } from '../deps.ts'
 
 const DAY_MS = 86_400_000
@@ -18,20 +19,22 @@ export interface SweptReports {
   orphans: number
 }
 
+/** Without a place for files only what concerns none is done: the rest is left to a host that reaches them. */
 export async function sweepReports(
   { store }: Pick<Deps, 'store'>,
-  files: ReportFiles,
+  files: ReportFiles | undefined,
   reportDays: number,
   now: number,
 ): Promise<SweptReports> {
-  const abandoned = await retention.failAbandoned(store, now - ABANDONED_MS)
+  const abandoned = await reports.failAbandoned(store, now - ABANDONED_MS)
+  if (!files) return { removed: 0, abandoned, orphans: 0 }
   let removed = 0
   for (;;) {
     const old = await retention.findOld(store, now - reportDays * DAY_MS, PAGE)
     for (const { reportUid, storageKey } of old) {
       // The file first: a row without a file can be swept again, a file without a row only as an orphan.
       if (storageKey !== null) await files.remove(storageKey)
-      await retention.remove(store, reportUid)
+      await reports.remove(store, reportUid)
       removed += 1
     }
     if (old.length < PAGE) break

@@ -96,11 +96,9 @@ export function registerMdes(server: FastifyInstance, desk: Desk): void {
       desk.count('repeats')
       throw new Refused('DUPLICATE_REQUEST')
     }
-    const way = outcome.way !== undefined && ONCE.has(outcome.way) && seen.has(taskId) ? undefined : outcome.way
-    seen.add(taskId)
-    if (way === 'hang_before_once') return hang(reply)
-    if (way === 'reset_before_once') return reset(reply)
-    if (way === 'busy_once') return reply.code(503).header('retry-after', '1').send(failure('SERVICE_UNAVAILABLE'))
+    const way = wayOf(taskId, outcome)
+    const refused = refuseAtFirst(way, reply)
+    if (refused) return refused
     const error = way === 'fail_once' ? 'INTERNAL_SERVICE_FAILURE' : outcome.error
     if (error !== undefined || outcome.decision === 'DECLINED') {
       await journal.record({ task: { id: taskId, state: 'FAILED' } })
@@ -117,6 +115,13 @@ export function registerMdes(server: FastifyInstance, desk: Desk): void {
     await journal.record({ task, token })
     if (outcome.suspendedAfterMs !== undefined) suspendLater(token.reference, outcome.suspendedAfterMs)
     return answerIn(way, tokenized(token, outcome), reply)
+  }
+
+  /** The outcome's way of answering; one that is for the first time only is gone the second time. */
+  function wayOf(taskId: string, { way }: Outcome): Way | undefined {
+    const isOver = way !== undefined && ONCE.has(way) && seen.has(taskId)
+    seen.add(taskId)
+    return isOver ? undefined : way
   }
 
   function tokenized(token: SimulatedToken, outcome: Outcome): Record<string, unknown> {
@@ -220,6 +225,14 @@ function failure(code: string): Record<string, unknown> {
     errorDescription: code,
     Errors: { source: 'MDES', errorCode: code, description: code, reasonCode: code, recoverable },
   }
+}
+
+/** Undefined where the way lets the request be worked. */
+function refuseAtFirst(way: Way | undefined, reply: FastifyReply): FastifyReply | undefined {
+  if (way === 'hang_before_once') return hang(reply)
+  if (way === 'reset_before_once') return reset(reply)
+  if (way === 'busy_once') return reply.code(503).header('retry-after', '1').send(failure('SERVICE_UNAVAILABLE'))
+  return undefined
 }
 
 async function answerIn(way: Way | undefined, body: Record<string, unknown>, reply: FastifyReply): Promise<unknown> {

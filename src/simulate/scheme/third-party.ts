@@ -4,7 +4,7 @@ import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { Desk } from './desk.ts'
-import { outcomeOf } from './outcomes.ts'
+import { type Outcome, outcomeOf } from './outcomes.ts'
 
 const Create = z.object({
   reference: z.string().min(1).max(128),
@@ -44,10 +44,10 @@ export function registerThirdParty(server: FastifyInstance, desk: Desk): void {
 
   server.post('/third-party/tokens', async (request, reply) => {
     desk.count('third-party create')
-    const parsed = Create.safeParse(parse(request.body))
-    if (!parsed.success) return reply.code(400).send(failure('request_invalid'))
-    const { reference, card } = parsed.data
-    if (request.headers['idempotency-key'] !== reference) return reply.code(400).send(failure('request_invalid'))
+    const asked = Create.safeParse(parse(request.body)).data
+    if (asked === undefined || request.headers['idempotency-key'] !== asked.reference)
+      return reply.code(400).send(failure('request_invalid'))
+    const { reference, card } = asked
     const fingerprint = security.fingerprint(card.number)
     const known = journal.externals.get(reference)
     if (known !== undefined) {
@@ -60,8 +60,8 @@ export function registerThirdParty(server: FastifyInstance, desk: Desk): void {
     seen.add(reference)
     if (first && outcome.way === 'hang_before_once') return reply.hijack()
     if (first && outcome.way === 'busy_once') return reply.code(503).send(failure('try_again'))
-    if (outcome.decision === 'DECLINED') return reply.code(402).send(failure('card_declined'))
-    if (outcome.error !== undefined) return reply.code(422).send(failure(CODES[outcome.error] ?? outcome.error))
+    const refused = refusalOf(outcome)
+    if (refused) return reply.code(refused.status).send(failure(refused.code))
     const token = `ext_${randomBytes(16).toString('hex')}`
     await journal.record({
       external: { token, reference, card: fingerprint, lastFour: card.number.slice(-4), deleted: false },
@@ -86,6 +86,11 @@ export function registerThirdParty(server: FastifyInstance, desk: Desk): void {
     await journal.record({ external: { ...known, deleted: true } })
     return reply.code(204).send()
   })
+}
+
+function refusalOf({ decision, error }: Outcome): { status: number; code: string } | undefined {
+  if (decision === 'DECLINED') return { status: 402, code: 'card_declined' }
+  return error === undefined ? undefined : { status: 422, code: CODES[error] ?? error }
 }
 
 function parse(body: unknown): unknown {

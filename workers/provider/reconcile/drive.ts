@@ -2,8 +2,7 @@
 // deletes what is to go, or asks how it stands. It goes by the row alone, so that whoever was at it before may be dead.
 import type { Urgency } from '../../../src/scheme/provider.ts'
 import type { Db } from '../../../src/store/pool.ts'
-import type { Told } from '../../../src/store/provider/scheme-leases.ts'
-import type { StoredScheme } from '../../../src/store/provider/scheme-tokens.ts'
+import type { StoredScheme, Told } from '../../../src/store/provider/scheme-row.ts'
 import type { Deps } from '../../deps.ts'
 import { ask, type Came, findOut } from '../ask.ts'
 import { VANISHED_MAX } from '../outcome.ts'
@@ -27,19 +26,22 @@ export async function drive(
   const told = await workOut(row, urgency, deps)
   // Before the transaction: what holds a connection mustn't wait for another one.
   const scope = await deps.directory.scope(row.tokenScope)
-  const event = await deps.store.transaction(async db => {
+  const ended = Promise.withResolvers<void>()
+  const writing = deps.store.transaction(async db => {
     const written = await settle(told, lease, deps, { db })
     const isNew = written !== undefined && isNews(row, written)
     if (isNew) await onChange?.(db, written)
-    return { written, told: isNew && !isQuiet() ? await insertEvent(db, row, written, scope, deps.clock()) : undefined }
+    const isTold = isNew && !isQuiet(ended.promise)
+    return { written, told: isTold ? await insertEvent(db, row, written, scope, deps.clock()) : undefined }
   })
+  const event = await writing.finally(ended.resolve)
   if (event.told) await publishEvent(event.told, deps)
   return event.written
 }
 
 export interface DriveOptions {
-  /** Whoever would be told by an event is told otherwise. */
-  isQuiet?: () => boolean
+  /** Whoever would be told by an event is told otherwise, by what is read once the transaction has `ended`. */
+  isQuiet?: (ended: Promise<void>) => boolean
   /** In the transaction that writes what the token shows otherwise now. */
   onChange?: (db: Db, after: StoredScheme) => Promise<unknown>
 }

@@ -4,9 +4,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { describeError } from '../../../src/log.ts'
 import * as receipts from '../../../src/store/job/receipts.ts'
 import * as intents from '../../../src/store/provider/scheme-intents.ts'
-import * as leases from '../../../src/store/provider/scheme-leases.ts'
 import * as notices from '../../../src/store/provider/scheme-notices.ts'
+import type { StoredScheme } from '../../../src/store/provider/scheme-row.ts'
 import * as schemeTokens from '../../../src/store/provider/scheme-tokens.ts'
+import * as storedSchemes from '../../../src/store/provider/stored-schemes.ts'
 import type { Deps } from '../../deps.ts'
 import { every } from '../../process/every.ts'
 import { LEASE_MS, openLease } from '../lease.ts'
@@ -53,7 +54,7 @@ function openDueWorker(deps: Deps): () => Promise<void> {
     TICK_MS,
     async () => {
       for (let free = ROWS_MAX - underway.size; free > 0; free = ROWS_MAX - underway.size) {
-        const rows = await leases.takeDue(deps.store, lease.id, deps.clock(), lease.until(), free)
+        const rows = await schemeTokens.takeDue(deps.store, lease.id, deps.clock(), lease.until(), free)
         for (const row of rows) {
           const done = workRow(row, lease.id, deps, () => isOver).finally(() => underway.delete(done))
           underway.add(done)
@@ -72,7 +73,7 @@ function openDueWorker(deps: Deps): () => Promise<void> {
   }
 }
 
-async function workRow(row: schemeTokens.StoredScheme, lease: string, deps: Deps, isOver = () => true): Promise<void> {
+async function workRow(row: StoredScheme, lease: string, deps: Deps, isOver = () => true): Promise<void> {
   try {
     await drive(row, lease, 'bulk', deps)
   } catch (error) {
@@ -83,7 +84,7 @@ async function workRow(row: schemeTokens.StoredScheme, lease: string, deps: Deps
 }
 
 function giveBack(provisionId: string, lease: string, { store, clock }: Deps): Promise<boolean> {
-  return leases.giveBack(store, provisionId, lease, clock() + LEFT_MS).then(
+  return schemeTokens.giveBack(store, provisionId, lease, clock() + LEFT_MS).then(
     () => true,
     () => false,
   )
@@ -93,7 +94,7 @@ function giveBack(provisionId: string, lease: string, { store, clock }: Deps): P
 export async function workDue(deps: Deps): Promise<number> {
   const lease = openLease(deps)
   try {
-    const rows = await leases.takeDue(deps.store, lease.id, deps.clock(), lease.until(), ROWS_MAX)
+    const rows = await schemeTokens.takeDue(deps.store, lease.id, deps.clock(), lease.until(), ROWS_MAX)
     await Promise.all(rows.map(row => workRow(row, lease.id, deps)))
     return rows.length
   } finally {
@@ -111,7 +112,7 @@ export async function workNotices(deps: Deps): Promise<number> {
 
 async function workNotice(notice: notices.SchemeNotice, deps: Deps): Promise<void> {
   const { store, clock } = deps
-  const [row] = await schemeTokens.findByReferences(store, notice.provider, [notice.reference])
+  const [row] = await storedSchemes.findByReferences(store, notice.provider, [notice.reference])
   if (!row) {
     if (clock() - notice.noticedAt < UNKNOWN_MS_MAX) return notices.putOff(store, notice, clock() + UNKNOWN_AGAIN_MS)
     await noteDrift(store, { what: 'unknown', provider: notice.provider, reference: notice.reference }, deps)
@@ -120,7 +121,7 @@ async function workNotice(notice: notices.SchemeNotice, deps: Deps): Promise<voi
   if (row.state === 'DELETED' || row.state === 'VOID') return notices.remove(store, notice)
   const lease = openLease(deps)
   try {
-    const [leased] = await leases.take(store, [row.provisionId], lease.id, clock(), lease.until())
+    const [leased] = await schemeTokens.take(store, [row.provisionId], lease.id, clock(), lease.until())
     // What is under way may have asked before this happened.
     if (!leased) return await notices.putOff(store, notice, clock() + LEASED_AGAIN_MS)
     // Where the network can't be asked now, the row stays due.
@@ -141,7 +142,7 @@ export async function queueOwed(deps: Deps): Promise<void> {
 }
 
 async function measure({ store, metrics, clock }: Deps): Promise<void> {
-  const open = await schemeTokens.countOpen(store)
+  const open = await storedSchemes.countOpen(store)
   const owed = await intents.countOwed(store)
   for (const what of ['provision', 'delete', 'ask'] as const) {
     const one = open.find(count => count.what === what)

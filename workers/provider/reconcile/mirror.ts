@@ -1,8 +1,7 @@
 // A network's word about a token, as it is to be written into its row. The row follows the network; whether that was to
 // be expected isn't asked here.
 import type { ProviderRefusal, ProviderToken } from '../../../src/scheme/provider.ts'
-import type { Told } from '../../../src/store/provider/scheme-leases.ts'
-import type { StoredScheme } from '../../../src/store/provider/scheme-tokens.ts'
+import type { StoredScheme, Told } from '../../../src/store/provider/scheme-row.ts'
 import type { KeyRing } from '../../../src/vault/ring.ts'
 
 /** What `token` makes of `row`, with nothing left to be done. */

@@ -2,10 +2,9 @@
 // whether its card has tokens there that nobody here knows of. The store follows the network; what differed is counted
 // and leaves an audit row.
 import type { Urgency } from '../../../src/scheme/provider.ts'
-import * as leases from '../../../src/store/provider/scheme-leases.ts'
-import type { StoredScheme } from '../../../src/store/provider/scheme-tokens.ts'
+import type { StoredScheme } from '../../../src/store/provider/scheme-row.ts'
 import * as schemeTokens from '../../../src/store/provider/scheme-tokens.ts'
-import * as thirdParties from '../../../src/store/provider/third-party-tokens.ts'
+import * as storedSchemes from '../../../src/store/provider/stored-schemes.ts'
 import * as tokens from '../../../src/store/token/tokens.ts'
 import type { Deps } from '../../deps.ts'
 import { providerOf } from '../ask.ts'
@@ -26,7 +25,7 @@ const UNTAKEN_MS = 8 * 86_400_000
 /** Once; returns how many were held against their network. `olderThanMs`: since they last were. */
 export async function sweep(deps: Deps, olderThanMs = HOUR_MS): Promise<number> {
   const { store, clock } = deps
-  await thirdParties.retireUntaken(store, clock() - UNTAKEN_MS, clock(), ROWS_MAX)
+  await schemeTokens.retireUntaken(store, clock() - UNTAKEN_MS, clock(), ROWS_MAX)
   const before = clock() - olderThanMs
   let checked = 0
   for (let some = AT_ONCE; some === AT_ONCE && checked < ROWS_MAX; checked += some) some = await checkSome(before, deps)
@@ -37,7 +36,11 @@ export async function sweep(deps: Deps, olderThanMs = HOUR_MS): Promise<number> 
 async function checkSome(before: number, deps: Deps): Promise<number> {
   const lease = openLease(deps)
   try {
-    const rows = await leases.takeUnchecked(deps.store, lease.id, { until: lease.until(), before, limit: AT_ONCE })
+    const rows = await schemeTokens.takeUnchecked(deps.store, lease.id, {
+      until: lease.until(),
+      before,
+      limit: AT_ONCE,
+    })
     await allThrough(rows.map(row => check(row, lease.id, deps)))
     return rows.length
   } finally {
@@ -67,7 +70,7 @@ async function searchOrphans(row: StoredScheme, deps: Deps): Promise<void> {
     if (answer.answer !== 'done' || !answer.value || taken.includes(answer.value.reference)) return
     const { reference } = answer.value
     taken.push(reference)
-    const [known] = await schemeTokens.findByReferences(deps.store, row.provider, [reference])
+    const [known] = await storedSchemes.findByReferences(deps.store, row.provider, [reference])
     if (!known) await noteDrift(deps.store, { what: 'orphan', provider: row.provider, reference }, deps)
   }
 }

@@ -1,0 +1,148 @@
+// Admission: what the envelope says of time, sequence, roles and entity against what the client may. Each refusal names
+// its reason and the claim; the order in which they are asked is part of the contract.
+import { describe, expect, it } from 'vitest'
+import { CATALOGUE, KINDS, type Kind, ROLES, type Role } from '../../../src/job/catalogue.ts'
+import { type Claims, ENVELOPE } from '../../../src/job/envelope/envelope.ts'
+import type { Client } from '../../../src/store/access/clients.ts'
+import { admit } from '../../../workers/line/admit.ts'
+
+const NOW = Date.UTC(2030, 0, 31, 12)
+const SECOND = NOW / 1_000
+const ENTITY = '8aca4f36-774f-42a6-8c50-7cb9c9667948'
+const OTHER_ENTITY = '0b1e7c52-91d4-4d4f-9a53-5f3a1d3c7e20'
+const CLIENT_ID = `c${'a'.repeat(25)}`
+
+const client: Client = {
+  clientId: CLIENT_ID,
+  name: 'shop',
+  userId: 'user',
+  entities: [ENTITY],
+  roles: [...ROLES],
+  alg: 'ES256',
+  system: false,
+  names: 'numeric',
+  createdAt: 0,
+  revokedAt: null,
+}
+
+function claims(over: Partial<Claims> = {}): Claims {
+  return {
+    iss: CLIENT_ID,
+    aud: 'tokenmill',
+    sub: ENTITY,
+    entity_id: ENTITY,
+    roles: [...ROLES],
+    iat: SECOND,
+    jti: 'job-1',
+    kind: 'token-create',
+    request: {},
+    ...over,
+  }
+}
+
+function judge(over: Partial<Claims>, { who = client, holdsCard = false, now = NOW } = {}): string | undefined {
+  const refusal = admit(claims(over), who, holdsCard, now)
+  return refusal && `${refusal.reason} ${refusal.field}`
+}
+
+const without = (role: Role): Role[] => ROLES.filter(each => each !== role)
+
+describe('an envelope’s time', () => {
+  it('may be ahead of the clock by what clocks differ, and not by a second more', () => {
+    const ahead = ENVELOPE.aheadMsMax / 1_000
+    expect(judge({ iat: SECOND + ahead })).toBeUndefined()
+    expect(judge({ iat: SECOND + ahead + 1 })).toBe('envelope_future body.iat')
+  })
+
+  it('ends at exp, which is the first moment that is too late', () => {
+    const exp = SECOND + 60
+    expect(judge({ exp }, { now: exp * 1_000 - 1 })).toBeUndefined()
+    expect(judge({ exp }, { now: exp * 1_000 })).toBe('envelope_expired body.exp')
+  })
+
+  it('is refused where it ends before it begins, or lasts longer than may be', () => {
+    const longest = ENVELOPE.lifetimeMsMax / 1_000
+    expect(judge({ exp: SECOND })).toBe('envelope_lifetime body.exp')
+    expect(judge({ exp: SECOND + longest })).toBeUndefined()
+    expect(judge({ exp: SECOND + longest + 1 })).toBe('envelope_lifetime body.exp')
+  })
+
+  it('is shorter where the job holds a card, also where no exp is given', () => {
+    const longest = ENVELOPE.cardLifetimeMsMax / 1_000
+    expect(judge({ exp: SECOND + longest }, { holdsCard: true })).toBeUndefined()
+    expect(judge({ exp: SECOND + longest + 1 }, { holdsCard: true })).toBe('envelope_lifetime body.exp')
+    const late = NOW + ENVELOPE.cardLifetimeMsDefault
+    expect(judge({}, { holdsCard: true, now: late })).toBe('envelope_expired body.exp')
+    expect(judge({}, { now: late })).toBeUndefined()
+  })
+})
+
+describe('a sequence', () => {
+  it('is taken by the kinds that change a token, and by no other', () => {
+    const taking = KINDS.filter(kind => judge({ kind, sequence: 1 }) !== 'sequence_not_allowed body.sequence')
+    expect(taking).toEqual(['token-update', 'token-lifecycle', 'scheme-token'])
+  })
+})
+
+describe('a client', () => {
+  it('needs the kind’s role, in the envelope and by its registration', () => {
+    for (const kind of KINDS.filter(each => CATALOGUE[each].role !== null)) {
+      const role = CATALOGUE[kind].role as Role
+      expect(judge({ kind })).toBeUndefined()
+      expect(judge({ kind, roles: without(role) })).toBe('role_missing body.roles')
+      expect(judge({ kind }, { who: { ...client, roles: without(role) } })).toBe('role_missing body.roles')
+    }
+  })
+
+  it('needs for a batch the role of its records, and for a dry run that of reading as well', () => {
+    const of = (record_kind: Kind, dry_run = false) => ({
+      kind: 'token-batch' as const,
+      request: { record_kind, dry_run },
+    })
+    expect(judge({ ...of('token-lifecycle'), roles: ['TOKEN_LIFECYCLE'] })).toBeUndefined()
+    expect(judge({ ...of('token-create'), roles: ['TOKEN_LIFECYCLE'] })).toBe('role_missing body.roles')
+    expect(judge({ ...of('token-update', true), roles: ['TOKEN_WRITE'] })).toBe('role_missing body.roles')
+    expect(judge({ ...of('token-update', true), roles: ['TOKEN_WRITE', 'TOKEN_READ'] })).toBeUndefined()
+  })
+
+  it('needs the role of scheme tokens for an update that asks something of one', () => {
+    const request = { scheme_token_action: 'SUSPEND' }
+    expect(judge({ kind: 'token-update', roles: ['TOKEN_WRITE'] })).toBeUndefined()
+    expect(judge({ kind: 'token-update', request, roles: ['TOKEN_WRITE'] })).toBe('role_missing body.roles')
+    expect(judge({ kind: 'token-update', request, roles: ['TOKEN_WRITE', 'SCHEME_TOKEN'] })).toBeUndefined()
+  })
+
+  it('acts for its own entities only', () => {
+    expect(judge({ entity_id: OTHER_ENTITY })).toBe('entity_forbidden body.entity_id')
+  })
+
+  it('may not send what only system clients may', () => {
+    expect(judge({ kind: 'reversal' })).toBe('role_missing body.kind')
+  })
+})
+
+describe('a system client', () => {
+  it('sends its own kinds and no other', () => {
+    const allowed = (iss: string) => KINDS.filter(kind => judge({ iss, kind, roles: [] }) === undefined)
+    expect(allowed('worker')).toEqual(['reversal'])
+    expect(allowed('scheduler')).toEqual(['token-lifecycle', 'report'])
+    expect(allowed('gateway')).toEqual(KINDS.filter(kind => kind !== 'transaction-batch'))
+  })
+
+  it('on a client’s behalf may no more than that client', () => {
+    const behalf = { iss: 'gateway', client_id: CLIENT_ID }
+    expect(judge(behalf)).toBeUndefined()
+    expect(judge({ ...behalf, entity_id: OTHER_ENTITY })).toBe('entity_forbidden body.entity_id')
+    expect(judge(behalf, { who: { ...client, roles: [] } })).toBe('role_missing body.roles')
+  })
+})
+
+describe('of several faults', () => {
+  it('time is told before the sequence, the sequence before the kind, the entity before the roles', () => {
+    const late = { exp: SECOND - 1, iat: SECOND - 60 }
+    expect(judge({ ...late, kind: 'reversal', sequence: 1 })).toBe('envelope_expired body.exp')
+    expect(judge({ kind: 'reversal', sequence: 1 })).toBe('sequence_not_allowed body.sequence')
+    expect(judge({ kind: 'reversal', entity_id: OTHER_ENTITY })).toBe('role_missing body.kind')
+    expect(judge({ entity_id: OTHER_ENTITY, roles: [] })).toBe('entity_forbidden body.entity_id')
+  })
+})

@@ -1,0 +1,29 @@
+// Which processes make reports: those that have a place for their files. They say so in the store. A process without one
+// leaves `report` jobs to them; where nobody said so lately it takes the jobs and refuses them, so that a request isn't
+// left to wait for its `exp`.
+import type { Worker } from '../../src/queue/engine.ts'
+import * as installation from '../../src/store/installation.ts'
+import type { Deps } from '../deps.ts'
+import { every } from '../process/every.ts'
+
+/** Hosts that make reports may be away for so long, for an upgrade or a failure, before requests are refused. */
+const AWAY_MS_MAX = 3_600_000
+const SAY_MS = 60_000
+const LOOK_MS = 5_000
+
+/** Whether some host makes reports. */
+export function areReportsMade({ store }: Pick<Deps, 'store'>): Promise<boolean> {
+  return installation.areReportsMade(store, AWAY_MS_MAX)
+}
+
+/** `worker` is the one on the queue of reports. Answers how to stop. */
+export async function watchReportMakers(
+  worker: Pick<Worker, 'pause' | 'resume'>,
+  deps: Pick<Deps, 'store' | 'settings' | 'log'>,
+): Promise<() => Promise<void>> {
+  const say = () => installation.sayReportsAreMade(deps.store)
+  const look = async () => ((await areReportsMade(deps)) ? worker.pause() : worker.resume())
+  const { makesReports } = deps.settings
+  await (makesReports ? say() : look())
+  return makesReports ? every(SAY_MS, say, deps) : every(LOOK_MS, look, deps)
+}
