@@ -1,46 +1,22 @@
 // What every route of the gateway is handed: all that its process opened, and nothing that it could open itself. There
 // is no key-encryption key here and no way to a card.
 import type { KeyObject } from 'node:crypto'
-import type {
-  FastifyBaseLogger,
-  FastifyInstance,
-  RawReplyDefaultExpression,
-  RawRequestDefaultExpression,
-  RawServerDefault,
-} from 'fastify'
-import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import type { Clock } from '../../src/clock.ts'
-import type { Role } from '../../src/job/catalogue.ts'
 import type { SigningKey } from '../../src/job/envelope/envelope.ts'
 import type { Logger } from '../../src/log.ts'
 import type { Metrics } from '../../src/metrics.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import type { ReportFiles } from '../../src/report/files/files.ts'
 import type { Notification } from '../../src/scheme/notification.ts'
-import type { Client } from '../../src/store/access/clients.ts'
 import type { Store } from '../../src/store/pool.ts'
 import type { NetworkTokenKey } from '../../src/vault/network-token.ts'
+import type { GatewayApp } from './app.ts'
 import type { Directory } from './directory.ts'
-import type { Desk } from './operations/desk.ts'
+import type { Desk, DeskSettings } from './operations/desk.ts'
 import type { Authenticate } from './server/authenticate.ts'
+import type { IsKnownKey } from './server/key-names.ts'
 
-/** Who a request is from, once its credentials were checked. */
-export interface Caller {
-  client: Client
-  /** UUID in lower case. */
-  userId: string
-  /** One of the client's, on whose behalf this request is. */
-  entityId: string
-  /** Those that the client was granted and the credentials claim. */
-  roles: readonly Role[]
-}
-
-export interface GatewaySettings {
-  audience: string
-  /** How long a write may take, ms. */
-  timeoutMs: number
-  /** Operations that wait for their answer at once. */
-  inFlightMax: number
+export interface GatewaySettings extends DeskSettings {
   /** Requests per client and minute; 0: no limit. */
   rateLimit: number
   /** Bytes of a batch's body. */
@@ -56,7 +32,8 @@ export interface GatewayDeps {
   /** Acts as the database role `tokenmill_gateway`. */
   store: Store
   queues: Queues
-  reportFiles: ReportFiles
+  /** Undefined where there is no place for them that every host reaches. */
+  reportFiles: ReportFiles | undefined
   /** The key of the system client `gateway`. */
   signingKey: SigningKey
   /** Secret, the same in every gateway: keyed hashes are made under keys derived from it. */
@@ -67,6 +44,7 @@ export interface GatewayDeps {
   notifications: Notifications | undefined
   directory: Directory
   authenticate: Authenticate
+  isKnownKey: IsKnownKey
   desk: Desk
   clock: Clock
   metrics: Metrics
@@ -80,34 +58,10 @@ export interface Notifications {
   read(authorization: string | undefined, body: unknown): Notification
 }
 
-/** The fastify instance that a route plugin adds its routes to. */
-export type GatewayApp = FastifyInstance<
-  RawServerDefault,
-  RawRequestDefaultExpression,
-  RawReplyDefaultExpression,
-  FastifyBaseLogger,
-  ZodTypeProvider
->
-
 /** What the server itself needs, whatever its routes do. */
-export interface ServerDeps extends Pick<GatewayDeps, 'authenticate' | 'metrics' | 'log'> {
+export interface ServerDeps extends Pick<GatewayDeps, 'authenticate' | 'isKnownKey' | 'metrics' | 'log'> {
   settings: Pick<GatewaySettings, 'rateLimit'>
 }
 
 /** `export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void`; it stands in routes.ts. */
 export type RoutePlugin<D = GatewayDeps> = (app: GatewayApp, deps: D) => void
-
-/** Who may call a route: anybody, or who has all of these roles (none: every client). Each route says it in its `config`. */
-export type Access = 'public' | readonly Role[]
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** Not there on public routes. */
-    caller: Caller
-  }
-  interface FastifyContextConfig {
-    access?: Access
-    /** A body of these types is a stream that may take its time: exempt from the limits of ordinary bodies. */
-    streams?: RegExp
-  }
-}

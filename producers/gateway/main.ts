@@ -20,8 +20,9 @@ import { openDesk } from './operations/desk.ts'
 import { ROUTES } from './routes.ts'
 import { openAuthenticate } from './server/authenticate.ts'
 import { openBearerFor } from './server/issuers.ts'
+import { knownIn } from './server/key-names.ts'
 import { listen } from './server/listen.ts'
-import { GATEWAY_DOCUMENT } from './server/openapi.ts'
+import { gatewayDocument } from './server/openapi.ts'
 import { openServer, type Tls } from './server/server.ts'
 
 export interface Opened {
@@ -35,6 +36,8 @@ export interface Opened {
     | 'resendMs'
     | 'receiptDays'
     | 'jwtIssuers'
+    | 'thirdPartyTypes'
+    | 'localSchemes'
     | 'httpHost'
     | 'httpPort'
   >
@@ -45,7 +48,7 @@ export interface Opened {
   store: Store
   queues: Queues
   outbound: Outbound
-  reportFiles: ReportFiles
+  reportFiles: ReportFiles | undefined
   signingKey: SigningKey
   apiKeyKey: KeyObject
   networkTokenKey: NetworkTokenKey
@@ -93,13 +96,14 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
       notifications: opened.notifications,
       directory,
       authenticate,
+      isKnownKey: knownIn(store),
       desk,
       clock,
       metrics,
       log,
     },
   }
-  const app = await openServer(deps, { routes: ROUTES, document: GATEWAY_DOCUMENT, prefix: '', tls })
+  const app = await openServer(deps, { routes: ROUTES, document: gatewayDocument(config), prefix: '', tls })
   metrics.collectProcess()
   const { httpHost: host, httpPort } = config
   const place = { host, port: httpPort, setting: 'TOKENMILL_HTTP_PORT', hurry: desk.hurry }

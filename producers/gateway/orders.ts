@@ -1,14 +1,15 @@
-// The listing of orders, and of those who made them, which is deprecated (INTERFACE 4). A caller sees the orders of its
+// The listing of orders, and of those who made them, which is deprecated. A caller sees the orders of its
 // own entity; they are taken in elsewhere (`tokenmill ingest orders`).
 import { z } from 'zod'
 import { Fault } from '../../src/errors.ts'
 import { Order } from '../../src/orders/order.ts'
 import { OrderFilter, OrderQuery } from '../../src/orders/query.ts'
 import { findCreators, search } from '../../src/store/ledger/orders.ts'
-import type { Caller, GatewayApp, GatewayDeps } from './deps.ts'
-import { ERRORS } from './reports/report-records.ts'
+import type { Caller, GatewayApp } from './app.ts'
+import type { GatewayDeps } from './deps.ts'
 import { type Decline, declineFor } from './server/faces.ts'
 import { decline } from './server/replies.ts'
+import { ERRORS } from './tokens/records.ts'
 
 const ORDERS = '/oidc/orders'
 const TAGS = ['Orders']

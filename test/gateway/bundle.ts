@@ -37,6 +37,7 @@ export interface Caller {
 }
 
 export const CARD = '/oidc/api/v2/card'
+export const BATCHES = '/oidc/api/v2/batches'
 
 /** `Basic …` of a client made by the installation. */
 export async function basicOf(clientFile: string): Promise<string> {

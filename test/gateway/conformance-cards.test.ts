@@ -89,6 +89,27 @@ describeEngines('the card token service', engine => {
         card_holder_name: 'ANNA',
       })
     })
+    it('takes reuse_token_details beside INTERNAL, judges their form, and leaves the expiry to the card', async () => {
+      const details = { expiry_month: 1, expiry_year: 2044 }
+      for (const internal of [{}, { reuse_token_type: 'INTERNAL' }])
+        expect(await caller.put(fresh(), { ...internal, reuse_token_details: details })).toMatchObject({
+          ...{ status: 200, body: { reuse_token_type: 'INTERNAL', expiry_month: 12, expiry_year: 2030 } },
+        })
+      expect(reasonOf(await caller.put(fresh(), { reuse_token_details: { expiry_month: 13 } }))).toEqual({
+        'body.reuse_token_details.expiry_month': 'field_range',
+        'body.reuse_token_details.expiry_year': 'field_required',
+      })
+    })
+    it('takes a UUID of any version in any case, with its dashes and nothing around it', async () => {
+      const scope = installation.scope
+      const flexible = { token_context: { entity_id: '0A1F6F0E-3A52-9C3B-0A57-0C1D2E3F4A5B' } }
+      const made = await caller.put(fresh(), { token_scope: scope.toUpperCase() })
+      expect([made.status, made.body['token_scope']]).toEqual([200, scope])
+      // Nobody's entity, but well-formed: it is refused for what it names.
+      expect((await caller.put(fresh(), flexible)).status).toBe(403)
+      for (const token_scope of [`{${scope}}`, `urn:uuid:${scope}`, scope.replaceAll('-', ''), ` ${scope}`])
+        expect(reasonOf(await caller.put(fresh(), { token_scope }))).toEqual({ 'body.token_scope': 'field_format' })
+    })
     it('takes a card encrypted with OpenPGP as well', async () => {
       const { pgp } = installation.credentials.captureKeys
       const card = { ...fresh(), captureTime: new Date().toISOString() }
@@ -250,6 +271,18 @@ describeEngines('the card token service', engine => {
         token_status: 'ACTIVE',
       })
     })
+    it('has issuer_country ZZZ for a BIN that no table knows, as PUT, PATCH and results on queues have', async () => {
+      // A published test number, of no built-in range.
+      const card = { cardNumber: '6011000990139424', expiryMonth: 12, expiryYear: 2030 }
+      const unknown = { issuer_country: 'ZZZ', bin_details: { issuer_country: 'ZZZ' } }
+      const made = await caller.put(card)
+      const id = String(made.body['reuse_token'])
+      const client = await installation.connect({ replyTo: 'zzz' })
+      const request = { token_scope: installation.scope, ...(await encrypted(card, installation.credentials)) }
+      const onQueues = [await client.call('token-create', request), await client.call('token-update', { id })]
+      const records = [made.body, (await get(id)).body, (await patch(id, {})).body, ...onQueues.map(one => one.record)]
+      for (const record of records) expect(record).toMatchObject(unknown)
+    })
     it('shows a BIN of six digits for a card that hasn’t sixteen', async () => {
       const id = await make({ ...VISA, cardNumber: '378282246310005' })
       expect((await get(id)).body).toMatchObject({ bin: '378282', last_four: '0005' })
@@ -340,6 +373,12 @@ describeEngines('the card token service', engine => {
       ['expiry_year', 9999, 10_000, 'field_range'],
       ['expiry_month', 2, '02', 'field_type'],
       ['card_holder_email', 'a@b.co', 'a.b', 'field_format'],
+      ['card_holder_email', 'sales&info@example.com', 'sales info@example.com', 'field_format'],
+      ['card_holder_email', 'user=x@example.com', 'ü@example.com', 'field_format'],
+      ['card_holder_email', 'first/last@example.com', 'a@-b', 'field_format'],
+      ['card_holder_email', 'user@example.xn--p1ai', 'user@', 'field_format'],
+      ['card_holder_email', 'a@b', '@bc', 'field_format'],
+      ['card_holder_email', 'a@b', '@b', 'field_length'],
       ['token_expiry_date', '2090-02-28', '2090-02-30', 'field_format'],
     ])('%s: takes what its limit allows and no more (case %#)', async (name, good, bad, reason) => {
       const id = await make()

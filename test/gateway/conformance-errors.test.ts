@@ -195,11 +195,52 @@ describeEngines('errors', engine => {
     })
   })
 
+  describe('a request that is wrong in several parts', () => {
+    const key = { 'idempotency-key': 'with blank' }
+    it('is told all of them at once: path, body, query and headers', async () => {
+      const body = { no: 1, expiry_month: 13 }
+      expectProblem(await caller.call('PATCH', `${CARD}/short`, { body, headers: key }), 400, {
+        'params.id': 'field_length',
+        'body.no': 'field_unknown',
+        'body.expiry_month': 'field_range',
+        'params.idempotency-key': 'field_format',
+      })
+      const rows = { body: 'a,b', headers: { ...key, 'content-type': 'text/csv' } }
+      expectProblem(await caller.call('POST', '/oidc/api/v2/batches?kind=x&dry_run=maybe', rows), 400, {
+        'query.kind': 'field_value',
+        'query.dry_run': 'field_value',
+        'params.idempotency-key': 'field_format',
+      })
+    })
+    it('is told the rest beside a body that cannot be read', async () => {
+      expectProblem(await caller.call('PATCH', `${CARD}/short`, { body: '{' }), 400, {
+        'params.id': 'field_length',
+        body: 'body_json',
+      })
+      const text = { body: 'x', headers: { 'content-type': 'text/plain' } }
+      expectProblem(await caller.call('POST', '/oidc/api/v2/batches?kind=x', text), 400, {
+        body: 'body_media_type',
+        'query.kind': 'field_value',
+      })
+    })
+    it('is told the rest beside a body where none is taken', async () => {
+      expectProblem(await caller.call('PATCH', `${CARD}/short/suspend`, { body: { now: true }, headers: key }), 400, {
+        'params.id': 'field_length',
+        body: 'field_unknown',
+        'params.idempotency-key': 'field_format',
+      })
+    })
+    it('is told nothing of them before its credentials are good', async () => {
+      expectProblem(await caller.call('PATCH', `${CARD}/short`, { body: '{', authorization: null }), 401, {})
+    })
+  })
+
   describe('paths and methods', () => {
     it('that are not there are 404 in the same body', async () => {
       for (const [method, path] of [
         ['GET', '/oidc/api/v2/cards'],
-        ['GET', '/'],
+        ['GET', '/oidc/api'],
+        ['POST', '/'],
         ['POST', CARD],
         ['GET', CARD],
         ['PUT', NOBODY],

@@ -73,6 +73,15 @@ describeEngines('an idempotency key', engine => {
     const kind = await caller.call('DELETE', `${CARD}/t${'0'.repeat(26)}`, { headers: key('twice') })
     expect([kind.status, detailsOf(kind)]).toEqual([400, { body: 'jti_reused' }])
   })
+  it('of a PUT whose token was deleted since is told that it is DELETED, and makes no other', async () => {
+    const body = await request({ ...VISA, cardNumber: '6011000990139424' })
+    const { reuse_token } = (await put(body, key('gone'))).body
+    expect((await caller.call('DELETE', `${CARD}/${reuse_token}`)).status).toBe(204)
+    const again = await put(body, key('gone'))
+    expect([again.status, again.body]).toEqual([200, { reuse_token, token_status: 'DELETED' }])
+    const fresh = await put(await request({ ...VISA, cardNumber: '6011000990139424' }), key('gone-fresh'))
+    expect(fresh.body['reuse_token']).not.toBe(reuse_token)
+  })
   it('repeats a refusal as well', async () => {
     const body = await request({ ...VISA, cardNumber: '4111111111111112' })
     for (let time = 0; time < 2; time += 1)

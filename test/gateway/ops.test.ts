@@ -39,6 +39,14 @@ describeEngines('a gateway', engine => {
     expect(text).not.toContain('4111111111111111')
   })
 
+  it('says at / and at the address that `start` prints where its documents are, to anybody', async () => {
+    for (const path of ['/', '/oidc', '/oidc/']) {
+      const { status, body } = await caller.call('GET', path, { authorization: null })
+      expect([status, body]).toEqual([200, { documentation: '/docs', openapi: '/openapi.json' }])
+      for (const place of Object.values(body)) expect((await fetch(`${caller.url}${place}`)).status).toBe(200)
+    }
+  })
+
   it('shows the keys that results are signed with', async () => {
     const { body } = await caller.call('GET', '/.well-known/jwks.json', { authorization: null })
     expect(body['keys']).toMatchObject([{ kid: expect.any(String), alg: 'EdDSA' }])

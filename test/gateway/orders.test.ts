@@ -34,34 +34,45 @@ describeEngines('orders over HTTP', engine => {
   const listed = (answer: Awaited<ReturnType<typeof get>>) =>
     answer.body['orders'] as { orderId: string; entityUid: string }[]
 
-  it('are declined in the reporting service’s words', async () => {
-    for (const path of [ORDERS, CREATORS]) {
-      const at = { timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT/) }
-      expect(await get(path, '', null)).toMatchObject({
-        status: 401,
-        body: { code: '401', type: 'AUTHENTICATION_ERROR', ...at },
-      })
-      expect(await get(path, '', unprivileged)).toMatchObject({
-        status: 403,
-        body: { code: '403', type: 'AUTHENTICATION_ERROR', ...at },
-      })
-      for (const [query, param] of [
-        ['?status=LOST', 'status'],
-        ['?userUids=x', 'userUids.0'],
-        ['?startTime=2026-01-02T00:00:00Z&endTime=2026-01-01T00:00:00Z', 'endTime'],
-        ['?merchantCompany=%20', 'merchantCompany'],
-        ['?merchantCompany=', 'merchantCompany'],
-        ['?entityUid=x', 'entityUid'],
-        ["?orderReference=a&orderReference=b'%20or%20true", 'orderReference'],
-      ])
-        expect(await get(path, query), query).toMatchObject({
-          status: 400,
-          body: { code: '400', type: 'INVALID_REQUEST_ERROR', param, ...at },
-        })
+  it('are declined in the error body of INTERFACE 2.8, with what is wrong under `query.`', async () => {
+    const expectNo = async (
+      status: number,
+      details: Record<string, string>,
+      path: string,
+      more: [string?, string?],
+    ) => {
+      const { body, ...answer } = await get(path, more[0], more[1])
+      expect(answer.status, `${path}${more[0]}`).toBe(status)
+      const { message, timestamp, details: given = {}, ...rest } = body
+      expect(rest).toEqual({ code: status, reversal_status: 'NONE' })
+      expect([typeof message, typeof timestamp]).toEqual(['string', 'number'])
+      const codes = Object.entries(given as Record<string, { code: string }>).map(([field, { code }]) => [field, code])
+      expect(Object.fromEntries(codes)).toEqual(details)
     }
-    expect(await get(ORDERS, '?pageSize=101')).toMatchObject({ status: 400, body: { param: 'pageSize' } })
-    expect(await get(CREATORS, '?pageSize=10')).toMatchObject({ status: 400, body: { param: 'pageSize' } })
-    expect((await get(`${ORDERS}/1`)).status).toBe(404)
+    for (const path of [ORDERS, CREATORS]) {
+      expect(await caller.call('GET', path, { authorization: null })).toMatchObject({
+        status: 401,
+        body: { code: 401, timestamp: expect.any(Number), reversal_status: 'NONE' },
+      })
+      await expectNo(403, { params: 'role_missing' }, path, ['', unprivileged])
+      for (const [query, details] of [
+        ['?status=LOST', { 'query.status': 'field_value' }],
+        ['?userUids=x', { 'query.userUids.0': 'field_format' }],
+        ['?startTime=2026-01-02T00:00:00Z&endTime=2026-01-01T00:00:00Z', { 'query.endTime': 'field_range' }],
+        [
+          '?status=LOST&merchantCompanyEntityUid=x',
+          { 'query.status': 'field_value', 'query.merchantCompanyEntityUid': 'field_format' },
+        ],
+        ['?merchantCompany=%20', { 'query.merchantCompany': 'field_format' }],
+        ['?merchantCompany=', { 'query.merchantCompany': 'field_format' }],
+        ['?entityUid=x', { 'query.entityUid': 'field_unknown' }],
+        ["?orderReference=a&orderReference=b'%20or%20true", { 'query.orderReference': 'field_type' }],
+      ] as const)
+        await expectNo(400, details, path, [query])
+    }
+    await expectNo(400, { 'query.pageSize': 'field_range' }, ORDERS, ['?pageSize=101'])
+    await expectNo(400, { 'query.pageSize': 'field_unknown' }, CREATORS, ['?pageSize=10'])
+    await expectNo(404, { params: 'path_unknown' }, `${ORDERS}/1`, [])
   })
 
   it('are listed page by page, the newest first, with what the pages amount to', async () => {

@@ -9,6 +9,8 @@ import type { Role } from '../../src/job/catalogue.ts'
 import type { MimeType, ReportType } from '../../src/job/report.ts'
 import type { ReportStatus } from '../../src/report/record.ts'
 import { requestKey } from '../../src/report/request-key.ts'
+import { patternTable } from '../../src/rsql/guide.ts'
+import { REPORT_FIELDS } from '../../src/store/report/report-search.ts'
 import { DAY, fillLedger } from '../report/ledger.ts'
 import { describeEngines } from '../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../support/installation.ts'
@@ -213,7 +215,11 @@ values ($1, $2, '{"clearingDate":"2026-01-01"}', $3, $4, $5, $6, $6, $7, 'c', $8
         ['status==', /character 9/],
         ['status==SUCCESSFUL;', /character 20/],
         ['(status==SUCCESSFUL', /character 20/],
-        ['secret==1', /^search, character 1: this field is not known\.$/],
+        [
+          'secret==1',
+          /^search, character 1: this field is not known; known are createdOn, modifiedOn, .*, fileName\.$/,
+        ],
+        ['status==FAILED&secret==1', /^search, character 16: /],
         ['clientId==1', /character 1/],
         ['status=gt=FAILED', /character 7/],
         ['status==MADE', /character 9/],
@@ -293,6 +299,48 @@ values ($1, $2, '{"clearingDate":"2026-01-01"}', $3, $4, $5, $6, $6, $7, 'c', $8
       )
       expect((await list({ search: '' })).body['totals']).toBe(3)
       expect((await list({ search: "fileName=regex='^INVOICE_'" })).body['totals']).toBe(1)
+    })
+
+    it('takes & as and, percent-encoded or not', async () => {
+      const failed = uids(own).slice(1, 2)
+      expect(uidsOf(await list({ search: 'status=in=(FAILED,SUCCESSFUL)&createdOn>=2026-01-02' }))).toEqual(failed)
+      for (const query of [
+        'search=status=in=(FAILED,SUCCESSFUL)&createdOn>=2026-01-02',
+        'search=status%3Din%3D(FAILED,SUCCESSFUL)&createdOn%3E=2026-01-02',
+        'pageSize=10&search=createdOn!=2026-01-01&status==FAILED&orderBy=ASC',
+        'search=(status==FAILED&createdOn=ge=2026-01-02)&pageNumber=1&(mimeType==text/plain,mimeType==text/csv)',
+        'search=createdOn>2026-01-01&+createdOn<2026-01-03',
+      ])
+        expect(uidsOf(await caller.call('GET', `${REPORTS}?${query}`)), query).toEqual(failed)
+      expectError(await caller.call('GET', `${REPORTS}?search=status==FAILED&secret==1`), 400, 'search', /character 16/)
+      expectError(await caller.call('GET', `${REPORTS}?search=status==FAILED&secret=1`), 400, 'secret')
+      expectError(await caller.call('GET', `${REPORTS}?search=status==FAILED&pageSize==5`), 400, 'pageSize')
+      expectError(await caller.call('GET', `${REPORTS}?status==FAILED`), 400, 'status')
+    })
+
+    it('takes the criteria that clients of this interface send, whatever parameters reports have', async () => {
+      const none = { totals: 0, reports: [] }
+      for (const search of [
+        'reportParameter.batchUUID==6a5fa9fe-eafe-4bea-8f95-c8f83dc8db48',
+        'reportParameter.batchUUID=in=(6a5fa9fe-eafe-4bea-8f95-c8f83dc8db48)',
+        'reportParameter.clearingReference==CLR-1',
+        "reportParameter.clearingReference=regex='^CLR'",
+        'reportParameter.invoicePeriodFrom>=2030-01-01&reportParameter.invoicePeriodTo<=2030-01-31',
+        'reportParameter.reportableDay==2030-01-31',
+      ])
+        expect((await list({ search })).body, search).toEqual(none)
+      expectError(await list({ search: 'reportParameter.batchUUID==1' }), 400, 'search', /not a UUID/)
+
+      const entity = randomUUID()
+      const searcher = await as('batches', [entity])
+      const uid = '6A5FA9FE-eafe-4bea-8f95-c8f83dc8db48'
+      const right = await plant({ entity })
+      const wrong = await plant({ entity })
+      const set = 'update tokenmill.report set report_parameter = $2 where report_uid = $1'
+      await query(set, [right.reportUid, JSON.stringify({ batchUUID: uid })])
+      await query(set, [wrong.reportUid, JSON.stringify({ batchUUID: 'no UUID' })])
+      const search = `reportParameter.batchUUID==${uid.toLowerCase()}`
+      expect(uidsOf(await list({ search }, searcher))).toEqual([right.reportUid])
     })
 
     it('with reportEntityUid finds those of entities that the user may see, and never another’s', async () => {
@@ -696,12 +744,19 @@ where report_uid = $1`,
   })
 
   it('stand in the document with their types', async () => {
+    interface Operation {
+      parameters: { name: string; description?: string }[]
+      responses: Record<string, { content: object }>
+    }
     const document = (await (await fetch(`${caller.url}/openapi.json`)).json()) as {
-      paths: Record<string, Record<string, { responses: Record<string, { content: object }> }>>
+      paths: Record<string, Record<string, Operation>>
     }
     const { get: searched, post } = document.paths[REPORTS] ?? {}
+    const described = searched?.parameters.find(({ name }) => name === 'search')?.description ?? ''
+    for (const field of Object.keys(REPORT_FIELDS)) expect(described).toContain(`| \`${field}\``)
+    expect(described).toContain(patternTable())
     expect(Object.keys(searched?.responses ?? {})).toEqual(['200', '400', '401', '403', '404', '429', '500'])
-    expect(Object.keys(post?.responses ?? {})).toEqual(['200', '202', '400', '401', '403', '404', '429', '500'])
+    expect(Object.keys(post?.responses ?? {})).toEqual(['200', '202', '400', '401', '403', '404', '429', '500', '503'])
     const { get: download } = document.paths[`${REPORTS}/{reportUid}`] ?? {}
     expect(Object.keys(download?.responses['200']?.content ?? {})).toEqual([
       'application/pdf',

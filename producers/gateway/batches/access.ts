@@ -1,7 +1,7 @@
 // Which roles a batch asks for: those of its records, as a worker will.
 import { assert } from '../../../src/errors.ts'
 import { CATALOGUE, type RecordKind, type Role } from '../../../src/job/catalogue.ts'
-import type { Caller } from '../deps.ts'
+import type { Caller } from '../app.ts'
 
 /** To start it, or to call it off. */
 export function rolesOf({ recordKind, dryRun }: { recordKind: RecordKind; dryRun: boolean }): Role[] {

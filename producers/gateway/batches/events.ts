@@ -12,7 +12,7 @@ export interface Events {
   close(): void
 }
 
-export const STREAMS_MAX = 200
+const STREAMS_MAX = 200
 const STREAMS_OF_ONE_MAX = 50
 const LOOK_MS = 1_000
 /** Proxies close what is silent for longer than half a minute or so. */

@@ -2,8 +2,9 @@
 // gateway runs one; the store lets one take at a time, so that the bounds hold however many there are. What a crash left
 // half done is due again: a chunk sent twice is worked once.
 import { setTimeout as pause } from 'node:timers/promises'
-import { Fault, type Reason } from '../../../src/errors.ts'
+import { Fault } from '../../../src/errors.ts'
 import { count } from '../../../src/job/chunk-outcomes.ts'
+import { problemCodeOf, toldFields } from '../../../src/job/problem.ts'
 import type { Result } from '../../../src/job/result.ts'
 import { describeError } from '../../../src/log.ts'
 import * as intake from '../../../src/store/batch/intake.ts'
@@ -102,8 +103,7 @@ export function openFeeder(
 /** A whole chunk's end by an answer that has no receipt: a dry run's outcomes, or why none of it was done. */
 function settledBy(result: Result, records: number): chunks.Settled {
   if (result.records) return { state: 'DONE', counts: count(result.records), code: result.code, reason: null }
-  const [detail] = Object.values(result.error?.details ?? {})
-  const reason = (detail?.code ?? 'internal') as Reason
-  const failed = result.code === 500
-  return { state: 'REFUSED', counts: failed ? { FAILED: records } : { REJECTED: records }, code: result.code, reason }
+  const code = problemCodeOf(result.code)
+  const reason = toldFields(result.error ?? {})[0]?.reason ?? 'internal'
+  return { state: 'REFUSED', counts: code === 500 ? { FAILED: records } : { REJECTED: records }, code, reason }
 }

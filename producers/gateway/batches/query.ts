@@ -1,11 +1,12 @@
 // What is asked with a batch, in the query of its request: which kind of records, where to, under which policies. The
 // records are its body.
-import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { type Refusal, refuse } from '../../../src/errors.ts'
 import { RECORD_KINDS } from '../../../src/job/catalogue.ts'
 import { uuid } from '../../../src/job/envelope/text.ts'
 import { batchLayout, CHUNK, ON_CONFLICT, ON_EXPIRED } from '../../../src/job/token-batch.ts'
+import { batchIdOf } from '../server/key-names.ts'
 
 export const BatchId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/)
 
@@ -50,8 +51,7 @@ export function askedOf(query: BatchQuery, idempotencyKey: string | undefined): 
 }
 
 function nameOf(idempotencyKey: string | undefined): string {
-  if (idempotencyKey === undefined) return `h-${randomUUID()}`
-  return `k-${createHash('sha256').update(idempotencyKey).digest('hex').slice(0, 32)}`
+  return idempotencyKey === undefined ? `h-${randomUUID()}` : batchIdOf(idempotencyKey)
 }
 
 /** What every chunk says alike, in one order. */

@@ -6,6 +6,7 @@ import { assert, isRefusal, type Refusal, refuse } from '../../../src/errors.ts'
 import { envelopeDigest } from '../../../src/job/envelope/digest.ts'
 import { ENVELOPE } from '../../../src/job/envelope/envelope.ts'
 import { receiptId, refusalResultId } from '../../../src/job/envelope/ids.ts'
+import { panNameRefusal } from '../../../src/job/envelope/names.ts'
 import { CHUNK } from '../../../src/job/token-batch.ts'
 import * as batches from '../../../src/store/batch/batches.ts'
 import * as intake from '../../../src/store/batch/intake.ts'
@@ -14,7 +15,8 @@ import type { PublicCaptureKey } from '../../../src/vault/encrypt.ts'
 import { cutRows, type RowChunk } from '../../rows/chunks.ts'
 import { readRows } from '../../rows/rows.ts'
 import { tokenBatch } from '../../token-batch.ts'
-import type { Caller, GatewayDeps } from '../deps.ts'
+import type { Caller } from '../app.ts'
+import type { GatewayDeps } from '../deps.ts'
 import type { Metered } from './body.ts'
 import { type Asked, layoutOf } from './query.ts'
 
@@ -42,6 +44,8 @@ export async function receive(
     for await (const _ of body.metered.bytes);
     return sameAs(known, body.metered.mac())
   }
+  if (panNameRefusal({ request: { batch_id: asked.batchId } }, caller.client.names))
+    return refuse('batch_id_pan', 'query.batch_id')
   const layout = layoutOf(asked)
   const begun = asked.dryRun ? undefined : await batches.find(store, clientId, asked.batchId)
   if (begun && !isLayout(begun, layout)) return refuse('batch_layout', 'query.batch_id')
@@ -106,7 +110,7 @@ async function storeChunks(
   const read = { records: 0, chunks: 0 }
   try {
     const rows = readRows(metered.bytes, { format, recordKind: asked.recordKind })
-    for await (const chunk of cutRows(rows, CHUNK.recordsDefault)) {
+    for await (const chunk of cutRows(rows, CHUNK.recordsDefault, { stored: true })) {
       await chunks.insert(deps.store, { intakeNo, ...(await sealChunk(caller, asked, chunk, place, deps)) })
       read.records += chunk.rows.length
       read.chunks += 1

@@ -1,13 +1,13 @@
 // The results of a finished batch, in the order of its rows: CSV with the columns of `migrate`, or NDJSON. It is read
 // page by page as the caller takes it, and no connection is held meanwhile.
-import type { Reason } from '../../../src/errors.ts'
+import { z } from 'zod'
 import { toResult, unpack } from '../../../src/job/chunk-outcomes.ts'
 import type { RecordResult } from '../../../src/job/outcome.ts'
 import type { Result } from '../../../src/job/result.ts'
 import { type ChunkEnd, page } from '../../../src/store/batch/intake-results.ts'
 import type { Store } from '../../../src/store/pool.ts'
 import * as shownTokens from '../../../src/store/token/shown-tokens.ts'
-import { headerOf, textOf } from '../../migrate/results.ts'
+import { headerOf, textOf } from '../../rows/result-row.ts'
 
 /** Chunks per page: up to 8,000 records in memory. */
 const PAGE = 8
@@ -43,17 +43,20 @@ async function* resultsOf(store: Store, intakeNo: number): AsyncGenerator<Record
   }
 }
 
+/** Line and reference of each row, as they were stored with their chunk. */
+const StoredLines = z.array(z.tuple([z.int(), z.string().optional()]))
+
 /** A dry run's chunk, or one that was never worked: each of its rows ends as the whole chunk did. */
 function withoutReceipt({ state, code, reason, lines, body }: ChunkEnd): RecordResult[] {
   if (state === 'DONE') return body === null ? [] : ((JSON.parse(body) as Result).records ?? [])
   const failed = code === 500
   const outcome = state === 'CANCELLED' ? 'CANCELLED' : failed ? 'FAILED' : 'REJECTED'
-  return (JSON.parse(lines ?? '[]') as [number, string?][]).map(([line, reference]) => ({
+  return StoredLines.parse(JSON.parse(lines ?? '[]')).map(([line, reference]) => ({
     line,
     ...(reference !== undefined && { reference }),
     outcome,
     code: code ?? 500,
-    reason: (reason ?? 'internal') satisfies Reason | string,
+    reason: reason ?? 'internal',
     ...(failed && { reversal_status: 'NONE' }),
   }))
 }

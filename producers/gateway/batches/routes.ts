@@ -1,15 +1,15 @@
 // Batches over HTTP: a body of NDJSON or CSV becomes chunks that are encrypted and stored while it streams in, and is
 // accepted when it has come whole. What became of it is asked for, followed, read and called off under its id.
 import { Readable } from 'node:stream'
-import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
 import * as audits from '../../../src/store/access/audits.ts'
 import * as batches from '../../../src/store/batch/batches.ts'
 import * as intake from '../../../src/store/batch/intake.ts'
 import * as chunks from '../../../src/store/batch/intake-chunks.ts'
-import type { Caller, GatewayApp, GatewayDeps } from '../deps.ts'
+import type { Caller, GatewayApp } from '../app.ts'
+import type { GatewayDeps } from '../deps.ts'
 import { busy, type Decline, declineFor } from '../server/faces.ts'
-import { decline } from '../server/replies.ts'
+import { decline, sendAny } from '../server/replies.ts'
 import { ERRORS, Nothing } from '../tokens/records.ts'
 import { hasRoles, rolesOf } from './access.ts'
 import { openEvents } from './events.ts'
@@ -76,7 +76,7 @@ export function batchRoutes(app: GatewayApp, deps: GatewayDeps): void {
       const extension = format === 'csv' ? 'csv' : 'ndjson'
       reply.type(format === 'csv' ? 'text/csv; charset=utf-8' : 'application/x-ndjson')
       reply.header('content-disposition', `attachment; filename="${found.batchId}.results.${extension}"`)
-      return (reply as unknown as FastifyReply).send(text)
+      return sendAny(reply, text)
     },
   })
 
@@ -118,7 +118,7 @@ export function batchRoutes(app: GatewayApp, deps: GatewayDeps): void {
       const stream = events.open(found)
       if (!stream) return decline(reply, busy(RETRY_AFTER_S))
       reply.type('text/event-stream').header('x-accel-buffering', 'no')
-      return (reply as unknown as FastifyReply).send(stream)
+      return sendAny(reply, stream)
     },
   })
 

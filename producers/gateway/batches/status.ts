@@ -12,8 +12,12 @@ export const BatchStatus = z.strictObject({
   kind: z.enum(RECORD_KINDS),
   token_scope: z.guid().optional(),
   dry_run: z.boolean(),
-  state: z.enum(['ACCEPTED', 'RUNNING', 'FINISHED', 'CANCELLED']).describe('CANCELLED: what had not started will not.'),
-  finished: z.boolean().describe('Every record has its outcome, and the results can be read.'),
+  state: z
+    .enum(['ACCEPTED', 'RUNNING', 'FINISHED', 'CANCELLED'])
+    .describe(
+      '`ACCEPTED`: stored. `RUNNING`: some chunks are done. `FINISHED`: all are. `CANCELLED`: records that had not started will not start.',
+    ),
+  finished: z.boolean().describe('Whether every record has its outcome, so that the results can be read.'),
   progress: z.number().min(0).max(1),
   records: count(),
   records_done: count(),
@@ -21,7 +25,7 @@ export const BatchStatus = z.strictObject({
   chunks_done: count(),
   counts: z
     .strictObject(Object.fromEntries(OUTCOMES.map(outcome => [outcome, count()])))
-    .describe('Records by outcome.'),
+    .describe('Number of records by outcome.'),
   accepted_at: z.iso.datetime(),
   finished_at: z.iso.datetime().optional(),
 })

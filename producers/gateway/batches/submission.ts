@@ -1,6 +1,5 @@
 // The request that starts a batch: its query and rights are judged before its body is read, and a body that is refused
 // early isn't read to its end.
-import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
 import { isRefusal } from '../../../src/errors.ts'
 import { problemOf } from '../../../src/job/problem.ts'
@@ -8,10 +7,11 @@ import * as captureKeys from '../../../src/store/access/capture-keys.ts'
 import type { Intake } from '../../../src/store/batch/intake.ts'
 import { type PublicCaptureKey, readPublicCaptureKey } from '../../../src/vault/encrypt.ts'
 import { FileError } from '../../rows/file-error.ts'
-import type { Caller, GatewayApp, GatewayDeps } from '../deps.ts'
+import type { Caller, GatewayApp } from '../app.ts'
+import type { GatewayDeps } from '../deps.ts'
 import { busy, type Decline, declineFor, declineOf } from '../server/faces.ts'
 import { idempotencyKeyOf, WriteHeaders } from '../server/headers.ts'
-import { decline } from '../server/replies.ts'
+import { decline, type Reply, sendJson } from '../server/replies.ts'
 import { ERRORS } from '../tokens/records.ts'
 import { hasRoles, rolesOf } from './access.ts'
 import { bodyKeyOf, meter, type Source } from './body.ts'
@@ -119,11 +119,8 @@ async function captureKeyOf({ entityId }: Caller, { store }: GatewayDeps): Promi
 }
 
 /** What is wrong with the whole body, and where; never a value. What to do about it is said for a file, and left out. */
-function declineRows<R>(reply: R, error: FileError, now: number): R {
+function declineRows<R extends Reply>(reply: R, error: FileError, now: number): R {
   const problem = problemOf([{ field: 'body', reason: 'rows_unreadable' }], now)
   const message = error.message.slice(0, -error.next.length).trim()
-  const answer = reply as unknown as FastifyReply
-  answer.code(400).type('application/json; charset=utf-8').serializer(JSON.stringify)
-  answer.send({ ...problem, details: { body: { message, code: 'rows_unreadable' } } })
-  return reply
+  return sendJson(reply, 400, { ...problem, details: { body: { message, code: 'rows_unreadable' } } })
 }

@@ -1,6 +1,7 @@
 // Where requests over HTTP become jobs and wait for their answer. An operation that is asked for is signed, queued and
 // repeated until it is answered or its time is over; then it is undone. It doesn't know what an operation does, and
 // keeps nothing that a restart would need: receipts do, and the store where a reversal can't be queued.
+
 import { createHash, randomUUID } from 'node:crypto'
 import type { Clock } from '../../../src/clock.ts'
 import { isRefusal, type Refusal, refuse } from '../../../src/errors.ts'
@@ -8,16 +9,17 @@ import { type Kind, resultsQueue } from '../../../src/job/catalogue.ts'
 import { requestText } from '../../../src/job/envelope/digest.ts'
 import type { SigningKey } from '../../../src/job/envelope/envelope.ts'
 import { receiptId as receiptIdOf } from '../../../src/job/envelope/ids.ts'
+import type { InstallationKeys } from '../../../src/job/envelope/installation-jws.ts'
 import type { ReversalStatus } from '../../../src/job/problem.ts'
 import type { Result } from '../../../src/job/result.ts'
 import type { Logger } from '../../../src/log.ts'
 import type { Metrics } from '../../../src/metrics.ts'
 import type { Queues } from '../../../src/queue/engine.ts'
 import type { Store } from '../../../src/store/pool.ts'
-import { type Signed, signAsk } from '../../envelope.ts'
-import { type Delivery, type InstallationKeys, openInbox } from '../../results.ts'
-import type { Caller, GatewaySettings } from '../deps.ts'
+import { type Delivery, openInbox } from '../../results.ts'
+import type { Caller } from '../app.ts'
 import { type Operation, openOperation } from './operation.ts'
+import { openSign, type Sign } from './sign.ts'
 import { openUndoing } from './undoing.ts'
 
 /** How an operation ended for the one who asked. */
@@ -34,7 +36,7 @@ export interface Desk {
   /** Resolves within the time-out and a few seconds, whatever becomes of the operation. */
   ask(caller: Caller, kind: Kind, request: Record<string, unknown>, options?: AskOptions): Promise<End>
   /** A signed envelope for `caller`'s client, as `ask` would send it, whose result comes to this process. */
-  sign(caller: Caller, kind: Kind, request: Record<string, unknown>, options: SignOptions): Promise<Signed | Refusal>
+  sign: Sign
   /** Operations that wait for an answer, or for their reversal to be queued. */
   inFlight(): number
   /** Once it listens for answers. */
@@ -49,11 +51,12 @@ export interface AskOptions {
   idempotencyKey?: string | undefined
 }
 
-export interface SignOptions {
-  jti: string
-  expiresInMs?: number | undefined
-  /** False: the result goes to the gateway's common results queue. */
-  listens?: boolean
+export interface DeskSettings {
+  audience: string
+  /** How long a write may take, ms. */
+  timeoutMs: number
+  /** Operations that wait for their answer at once. */
+  inFlightMax: number
 }
 
 export interface DeskDeps {
@@ -61,7 +64,7 @@ export interface DeskDeps {
   store: Store
   signingKey: SigningKey
   installationKeys: InstallationKeys
-  settings: Pick<GatewaySettings, 'audience' | 'timeoutMs' | 'inFlightMax'>
+  settings: DeskSettings
   clock: Clock
   metrics: Metrics
   log: Logger
@@ -92,11 +95,7 @@ export function openDesk(deps: DeskDeps): Desk {
     away = false
   })
 
-  const sign: Desk['sign'] = (caller, kind, request, { jti, expiresInMs, listens = true }) => {
-    const { client, userId, entityId, roles } = caller
-    const identity = { userId, entityId, roles, audience, signingKey, onBehalfOf: client.clientId }
-    return signAsk(identity, { kind, request }, { jti, expiresInMs, replyTo: listens ? replyTo : undefined }, clock())
-  }
+  const sign = openSign({ audience, signingKey, replyTo, clock })
   const undoing = openUndoing({ queues, store, clock, log, sign })
 
   async function receive(delivery: Delivery): Promise<'taken'> {

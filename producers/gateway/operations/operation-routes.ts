@@ -1,9 +1,9 @@
 // The 202 of a write that is answered later, and the operation that its Location names.
-import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
 import { uuid } from '../../../src/job/envelope/text.ts'
-import type { Caller, GatewayApp, GatewayDeps } from '../deps.ts'
-import { decline } from '../server/replies.ts'
+import type { Caller, GatewayApp } from '../app.ts'
+import type { GatewayDeps } from '../deps.ts'
+import { decline, type Reply, sendJson } from '../server/replies.ts'
 import { ERRORS } from '../tokens/records.ts'
 import { accept, find } from './operations.ts'
 import type { Write } from './perform.ts'
@@ -18,25 +18,31 @@ const Operation = z.strictObject({
   receipt_id: z.guid(),
   status: z.enum(['PENDING', 'SUCCEEDED', 'FAILED']),
   revision: z.int().min(0).describe('Grows with each answer; the highest holds.'),
-  code: z.int().optional().describe('The status that the write would have been answered with at once.'),
+  code: z
+    .int()
+    .optional()
+    .describe('HTTP status that the write would have been answered with at once. Absent while it is `PENDING`.'),
   record: z.record(z.string(), z.unknown()).optional(),
-  error: z.record(z.string(), z.unknown()).optional().describe('The error body of the same status.'),
+  error: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .describe('With `FAILED`: the error body that the write would have been answered with.'),
   accepted_at: z.iso.datetime(),
   completed_at: z.iso.datetime().optional(),
 })
 
 /** Answers a write with 202, once it is stored. */
-export async function respondLater(
+export async function respondLater<R extends Reply>(
   write: Write,
   caller: Caller,
   deps: GatewayDeps,
-  answer: unknown,
-): Promise<FastifyReply> {
-  const reply = answer as FastifyReply
+  reply: R,
+): Promise<R> {
   const accepted = await accept(write, caller, deps)
   if ('declined' in accepted) return decline(reply, accepted.declined)
-  reply.header('location', `${OPERATIONS}/${accepted.receiptId}`).header('preference-applied', 'respond-async')
-  return reply.code(202).send({ receipt_id: accepted.receiptId, status: 'PENDING' })
+  reply.header('location', `${OPERATIONS}/${accepted.receiptId}`)
+  reply.header('preference-applied', 'respond-async')
+  return sendJson(reply, 202, { receipt_id: accepted.receiptId, status: 'PENDING' })
 }
 
 export function operationRoutes(app: GatewayApp, deps: GatewayDeps): void {

@@ -13,7 +13,8 @@ import type { Receipt } from '../../../src/store/job/receipts.ts'
 import * as receipts from '../../../src/store/job/receipts.ts'
 import type { Store } from '../../../src/store/pool.ts'
 import * as shownTokens from '../../../src/store/token/shown-tokens.ts'
-import type { Caller, GatewayDeps } from '../deps.ts'
+import type { Caller } from '../app.ts'
+import type { GatewayDeps } from '../deps.ts'
 import { type Decline, declineFor, declineOf, faceOf } from '../server/faces.ts'
 import { shownScheme } from '../tokens/shown-scheme.ts'
 import { answerOf, type Write, writtenOf } from './perform.ts'
@@ -117,12 +118,12 @@ async function standingOf(operation: operations.Operation, receipt: Receipt, dep
   const { revision, completedAt, tokenId } = receipt
   const token = tokenId === null ? undefined : await shownTokens.find(deps.store, tokenId)
   const scope = token && (await deps.directory.scope(token.tokenScope))
-  const scheme = token && (await shownScheme(token.tokenId, scope, deps, { whole: false }))
+  const scheme = token && (await shownScheme(token.tokenId, scope, deps))
   const said = recall(receipt, token, await deps.directory.binRange(token?.binRange ?? null), scheme)
   const ended =
     'success' in said
       ? { status: 'SUCCEEDED' as const, ...said.success }
-      : failure(problemOf(said.fields, completedAt, said.reversalStatus), completedAt)
+      : failure(problemOf(said.fields, completedAt, said.reversalStatus, said.code), completedAt)
   return { ...headOf(operation), revision, ...ended, completed_at: moment(completedAt) }
 }
 

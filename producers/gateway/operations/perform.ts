@@ -1,9 +1,10 @@
 // A write over HTTP: the operation goes over the desk, and its end becomes the answer. The fields that a worker names
 // are a job's; here they get the names that the HTTP caller knows.
 import type { Reason, Refusal } from '../../../src/errors.ts'
-import type { Problem } from '../../../src/job/problem.ts'
+import { type Problem, problemCodeOf, toldFields } from '../../../src/job/problem.ts'
 import type { Result } from '../../../src/job/result.ts'
-import type { Caller, GatewayDeps } from '../deps.ts'
+import type { Caller } from '../app.ts'
+import type { GatewayDeps } from '../deps.ts'
 import { busy, type Decline, declineOf, failed } from '../server/faces.ts'
 import type { End } from './desk.ts'
 
@@ -45,16 +46,14 @@ export function writtenOf(end: End): Written {
   }
 }
 
-/** What a result says, as an answer over HTTP. */
+/** What a result says, as an answer over HTTP; the worker may be of a newer release than this process. */
 export function answerOf({ code, record, error }: Pick<Result, 'code' | 'record' | 'error'>): Written {
   if (!error) return code === 204 ? { code: 204 } : { code: 200, record: record ?? {} }
-  if (error.code === 500 || error.code === 401 || isOurs(error))
-    return { declined: failed(error.code === 500 ? error.reversal_status : 'NONE') }
-  const fields = Object.entries(error.details ?? {}).map(([field, { code: reason }]) => ({
-    field: nameOf(field),
-    reason: reason as Reason,
-  }))
-  return { declined: { status: error.code, fields, reversalStatus: error.reversal_status } }
+  const status = problemCodeOf(error.code)
+  if (status === 500 || status === 401 || isOurs(error))
+    return { declined: failed(status === 500 ? error.reversal_status : 'NONE') }
+  const fields = toldFields(error).map(told => ({ ...told, field: nameOf(told.field) }))
+  return { declined: { status, fields, reversalStatus: error.reversal_status } }
 }
 
 /** A job's field → the caller's. An id comes from the path; a key that was used for something else is the body's fault. */
@@ -84,5 +83,5 @@ const OURS: ReadonlySet<string> = new Set<Reason>([
 ])
 
 function isOurs(error: Problem | undefined): boolean {
-  return Object.values(error?.details ?? {}).some(({ code }) => OURS.has(code))
+  return toldFields(error ?? {}).some(({ reason }) => OURS.has(reason))
 }

@@ -2,6 +2,7 @@
 // sweeper where the queue can't be reached. From then on the reversal wins: an answer that still comes is not told. It
 // doesn't undo anything itself.
 import { createHash } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../../../src/clock.ts'
 import { assert, isRefusal } from '../../../src/errors.ts'
 import { envelopeDigest } from '../../../src/job/envelope/digest.ts'
@@ -9,13 +10,14 @@ import { receiptId as receiptIdOf, refusalResultId } from '../../../src/job/enve
 import type { ReversalStatus } from '../../../src/job/problem.ts'
 import type { Result } from '../../../src/job/result.ts'
 import type { Logger } from '../../../src/log.ts'
+import { settles } from '../../../src/queue/call.ts'
 import type { Queues } from '../../../src/queue/engine.ts'
 import * as operations from '../../../src/store/job/operations.ts'
 import type { Store } from '../../../src/store/pool.ts'
 import type { Signed } from '../../envelope.ts'
-import type { Caller } from '../deps.ts'
-import type { Desk } from './desk.ts'
+import type { Caller } from '../app.ts'
 import type { Operation } from './operation.ts'
+import type { Sign } from './sign.ts'
 
 export interface Undoing {
   /**
@@ -40,7 +42,7 @@ export interface UndoingDeps {
   store: Store
   clock: Clock
   log: Logger
-  sign: Desk['sign']
+  sign: Sign
 }
 
 interface GivenUp {
@@ -78,11 +80,12 @@ export function openUndoing({ queues, store, clock, log, sign }: UndoingDeps): U
           if ((time & (time + 1)) === 0)
             log.warn({ receipt: receiptId, to: toWhom, err: error }, 'a reversal could not be handed on; it will be')
           if (closing.signal.aborted) return
-          await pause(RETRY_MS, until)
+          await pause(RETRY_MS, undefined, { signal: until }).catch(() => {})
         }
       }
     }
-    const storing = pause(STORED_AFTER_MS, until).then(() => untilTaken(keep, 'store'))
+    const patience = pause(STORED_AFTER_MS, undefined, { signal: until }).catch(() => {})
+    const storing = patience.then(() => untilTaken(keep, 'store'))
     await Promise.race([untilTaken(add, 'queue').then(() => storing), storing])
     if (!handed.signal.aborted)
       log.error({ receipt: receiptId }, 'a reversal was neither queued nor stored before the end of the process')
@@ -110,7 +113,7 @@ export function openUndoing({ queues, store, clock, log, sign }: UndoingDeps): U
       const keep = () => keepReversal(store, caller, { signed, reversalId, requestDigest, now: clock() })
       const handed = hand(receiptId, add, keep).finally(() => owed.delete(receiptId))
       owed.set(receiptId, handed)
-      await Promise.race([handed, pause(PATIENCE_MS)])
+      await settles(PATIENCE_MS, handed)
       return 'REQUIRED'
     },
     settle({ receipt_id }) {
@@ -126,14 +129,12 @@ export function openUndoing({ queues, store, clock, log, sign }: UndoingDeps): U
     async through(receiptId, deadline) {
       const known = givenUp.get(receiptId)
       if (!known) return true
-      const late = new AbortController()
-      const left = pause(Math.max(0, deadline - clock()), late.signal).then(() => false)
-      return Promise.race([known.through.promise, left]).finally(() => late.abort())
+      return settles(Math.max(0, deadline - clock()), known.through.promise)
     },
     owed: () => owed.size,
     async close() {
       closing.abort()
-      await Promise.race([Promise.all(owed.values()), pause(PATIENCE_MS)])
+      await settles(PATIENCE_MS, Promise.all(owed.values()))
     },
   }
 }
@@ -164,15 +165,4 @@ interface Kept {
 /** The same for the same envelope, so that a reversal that is queued twice is one. */
 export function reversalJti(receiptId: string, envelope: string): string {
   return `reversal-${createHash('sha256').update(`${receiptId}\n${envelope}`).digest('base64url')}`
-}
-
-function pause(ms: number, signal?: AbortSignal): Promise<void> {
-  return new Promise(resolve => {
-    if (signal?.aborted) return resolve()
-    const timer = setTimeout(resolve, ms)
-    signal?.addEventListener('abort', () => {
-      clearTimeout(timer)
-      resolve()
-    })
-  })
 }

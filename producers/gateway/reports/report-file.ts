@@ -2,10 +2,9 @@
 // interface: a range that can't be satisfied is left out of account, as RFC 9110, 14.2 allows, and the answer is whole.
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
-import { Fault } from '../../../src/errors.ts'
 import { readReport } from '../../../src/report/files/download.ts'
 import { EXTENSIONS, isKey } from '../../../src/report/files/file-name.ts'
-import type { Range } from '../../../src/report/files/files.ts'
+import type { Range, ReportFiles } from '../../../src/report/files/files.ts'
 import type { StoredReport } from '../../../src/store/report/reports.ts'
 import type { GatewayDeps } from '../deps.ts'
 
@@ -26,7 +25,8 @@ export interface FileAnswer {
 export async function answerWithFile(
   report: StoredReport,
   asked: FileHeaders,
-  { reportFiles, log }: Pick<GatewayDeps, 'reportFiles' | 'log'>,
+  reportFiles: ReportFiles,
+  { log }: Pick<GatewayDeps, 'log'>,
 ): Promise<FileAnswer | undefined> {
   const { reportUid, status, storageKey, bytes, sha256, mimeType } = report
   if (status !== 'SUCCESSFUL' || storageKey === null || bytes === null || sha256 === null) return undefined
@@ -37,7 +37,6 @@ export async function answerWithFile(
   const range = isSame ? rangeOf(asked.range, bytes) : undefined
   try {
     const file = await readReport(reportFiles, { storageKey, bytes, sha256 }, range)
-    if (!file) throw new Fault('report_spoilt', new Error('the file is not there'))
     // What is wrong before the first byte leaves is an error like others.
     await once(file, 'readable')
     file.once('error', error => log.error({ report: reportUid, err: error }, BROKEN))
@@ -63,7 +62,7 @@ function matches(header: string | undefined, etag: string): boolean {
 }
 
 /** RFC 9110, 14.1.2: one range, or the last so many bytes. Undefined for anything else, and for what isn't there. */
-export function rangeOf(header: string | undefined, bytes: number): Range | undefined {
+function rangeOf(header: string | undefined, bytes: number): Range | undefined {
   const [found, first = '', last = ''] = /^bytes=[ \t]*(\d*)-(\d*)[ \t]*$/i.exec(header ?? '') ?? []
   if (found === undefined || (first === '' && last === '')) return undefined
   const start = first === '' ? Math.max(0, bytes - Number(last)) : Number(first)

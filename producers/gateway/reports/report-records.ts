@@ -1,16 +1,18 @@
-// What the reporting service takes and answers with, as CONTRACT 9 has it: the schemas that OpenAPI is made of. Like
-// those of the token service they are no filter of answers.
+// What the reporting service takes and answers with: the schemas that OpenAPI is made of. Like
+// those of the token service they are not applied to answers.
 import { z } from 'zod'
 import { uuid } from '../../../src/job/envelope/text.ts'
 import { MIME_TYPES, Report } from '../../../src/job/report.ts'
 import { STATUSES } from '../../../src/report/record.ts'
-import { RSQL } from '../../../src/rsql/parse.ts'
-import { ORDER_CRITERIA, type OrderCriterion } from '../../../src/store/report/report-search.ts'
+import { searchGuide } from '../../../src/rsql/guide.ts'
+import { ORDER_CRITERIA, type OrderCriterion, REPORT_FIELDS } from '../../../src/store/report/report-search.ts'
 import { REPORT_ERRORS } from '../server/faces.ts'
 
 const CRITERIA = Object.keys(ORDER_CRITERIA) as [OrderCriterion, ...OrderCriterion[]]
 /** Beyond it a page's place isn't a number that every store can count to. */
 const PAGE_NUMBER_MAX = 2_147_483_647
+
+export const REPORTS_PER_PAGE = 50
 
 /** A query is text; what isn't digits is of the wrong type. */
 const count = (most: number) =>
@@ -20,15 +22,15 @@ const count = (most: number) =>
   )
 
 export const ReportQuery = z.strictObject({
-  pageNumber: count(PAGE_NUMBER_MAX).default(1).describe('From 1 (1).'),
-  pageSize: count(1_000).default(50).describe('Reports a page (50).'),
+  pageNumber: count(PAGE_NUMBER_MAX).default(1).describe('Page of the list, from 1.'),
+  pageSize: count(1_000).default(REPORTS_PER_PAGE).describe('Reports per page.'),
   orderBy: z.enum(['ASC', 'DESC']).default('DESC'),
   orderCriteria: z.enum(CRITERIA).default('createdOn'),
   search: z
     .string()
     .optional()
     .describe(
-      `RSQL of at most ${RSQL.charactersMax} characters. Without \`reportEntityUid\` in it only the caller's own entity is searched.`,
+      `RSQL. Comparisons are joined by \`;\`, \`&\` (sent as %26) or \`and\`, which bind tighter, and by \`,\` or \`or\`. Without \`reportEntityUid\` only the caller's own entity is searched.\n\n${searchGuide(REPORT_FIELDS)}`,
     ),
 })
 
@@ -36,10 +38,10 @@ export const ReportUid = z.strictObject({ reportUid: uuid() })
 
 export const ReportAsked = z.strictObject({
   reportType: Report.shape.report_type,
-  reportEntityUid: uuid().describe('An entity of the caller.'),
-  reportParameter: Report.shape.parameters.describe('By the type of report: `reportableDay`, `clearingDate`, …'),
+  reportEntityUid: uuid().describe('UUID of the entity that the report is about. The client must act for it.'),
+  reportParameter: Report.shape.parameters,
   mimeType: Report.shape.mime_type,
-  refresh: z.boolean().optional().describe('Made anew, even if there is one.'),
+  refresh: z.boolean().optional().describe('`true`: the report is made anew, even if there is one. Absent: `false`.'),
 })
 export type ReportAsked = z.infer<typeof ReportAsked>
 
@@ -49,35 +51,40 @@ export const ReportRecord = z.strictObject({
   reportParameter: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])),
   mimeType: Report.shape.mime_type,
   reportEntityUid: z.guid(),
-  fileName: z.string().optional().describe('Known once it is SUCCESSFUL.'),
+  fileName: z.string().optional().describe('Name of the file. Known once it is `SUCCESSFUL`.'),
   createdOn: z.iso.datetime(),
   modifiedOn: z.iso.datetime(),
   status: z.enum(STATUSES),
   lines: z.int().optional(),
   bytes: z.int().optional(),
-  sha256: z.string().optional().describe('Of the file, hexadecimal.'),
+  sha256: z.string().optional().describe('SHA-256 of the file, 64 hexadecimal digits. Known once it is `SUCCESSFUL`.'),
   failureReason: z.string().optional(),
 })
 export type ReportRecord = z.infer<typeof ReportRecord>
 
 export const ReportPage = z.strictObject({
-  totals: z.int().min(0).describe('On all pages.'),
+  totals: z.int().min(0).describe('Number of reports on all pages.'),
   reports: z.array(ReportRecord),
 })
 
 const errorOf = (status: keyof typeof REPORT_ERRORS, description: string) =>
   z
     .strictObject({
-      code: z.literal(`${status}`),
+      code: z.literal(`${status}`).describe('The HTTP status of this answer, as text.'),
       title: z.literal(REPORT_ERRORS[status].title),
-      message: z.string(),
-      timestamp: z.iso.datetime(),
+      message: z.string().describe('What went wrong; of a search, where.'),
+      timestamp: z.iso.datetime().describe('Time of the error, RFC 3339 in UTC.'),
       type: z.literal(REPORT_ERRORS[status].type),
-      param: z.string().optional().describe('The parameter that is wrong, where it is one.'),
+      param: z
+        .string()
+        .optional()
+        .describe(
+          'Name of the parameter that is wrong. The first where there are several; absent where there is none.',
+        ),
     })
     .describe(description)
 
-/** The error body of CONTRACT 9, by status. */
+/** The service's own error body, by status. */
 export const ERRORS = {
   400: errorOf(400, 'A parameter is invalid; of a search, `message` says where.'),
   401: errorOf(401, 'No valid credentials.'),
@@ -86,6 +93,9 @@ export const ERRORS = {
   429: errorOf(429, 'Too much at once; see Retry-After.'),
   500: errorOf(500, 'Unexpected error.'),
 }
+
+/** Where reports are neither made nor downloaded. */
+export const UNAVAILABLE = { 503: errorOf(503, 'Reports have no common place for their files here: see REPORTS_URL.') }
 
 /** The file itself. */
 export const fileOf = (description: string) => ({

@@ -4,13 +4,14 @@ import { createHash, randomUUID } from 'node:crypto'
 import { isRefusal, type Refusal } from '../../../src/errors.ts'
 import { requestText } from '../../../src/job/envelope/digest.ts'
 import { receiptId } from '../../../src/job/envelope/ids.ts'
+import { panNameRefusal } from '../../../src/job/envelope/names.ts'
 import { definitionOf } from '../../../src/report/definitions.ts'
 import { recordOf } from '../../../src/report/record.ts'
 import { requestKey } from '../../../src/report/request-key.ts'
 import * as operations from '../../../src/store/job/operations.ts'
 import { findAnswers } from '../../../src/store/report/report-answers.ts'
 import type { StoredReport } from '../../../src/store/report/reports.ts'
-import type { Caller } from '../deps.ts'
+import type { Caller } from '../app.ts'
 import { accept, type OperationDeps } from '../operations/operations.ts'
 import { type Decline, declineFor, declineOf } from '../server/faces.ts'
 import type { ReportAsked, ReportRecord } from './report-records.ts'
@@ -45,10 +46,23 @@ export async function request(
   if (underWay && (underWay.heardOf || (await isQueued(underWay.report.reportUid, deps))))
     return answerOf(underWay.report)
 
+  const misnamed = panNameRefusal({ request: { parameters } }, caller.client.names)
+  if (misnamed) return { declined: declineOf(renamed(misnamed)) }
   const job = { report_type: reportType, entity_id: entityId, parameters, mime_type: mimeType }
   // Where nothing was made, what waits to be made is as fresh, too. What a key names is the request as it came.
   const anew = made === undefined && idempotencyKey === undefined ? {} : { refresh }
   const write = { kind: 'report', request: { ...job, ...anew } } as const
+  return queueReport(write, { ...asked, reportParameter: parameters }, { idempotencyKey, lastUid }, caller, deps)
+}
+
+/** `lastUid`: the last report of this request that ended and left none. */
+async function queueReport(
+  write: { kind: 'report'; request: object & Record<string, unknown> },
+  asked: ReportAsked,
+  { idempotencyKey, lastUid }: { idempotencyKey: string | undefined; lastUid: string | undefined },
+  caller: Caller,
+  deps: OperationDeps,
+): Promise<Requested> {
   let previous = lastUid ?? ''
   for (let attempt = 1; ; attempt += 1) {
     // The same request is the same job, until that has ended: two at once get one report, under one uid.
@@ -58,13 +72,17 @@ export async function request(
     const accepted = await accept({ ...write, idempotencyKey: jti }, caller, deps)
     if ('declined' in accepted) return accepted
     const found = await find(reportUid, caller, deps.store)
-    const status = found && ('report' in found ? found.report.status : found.status)
-    if (status !== 'FAILED' || idempotencyKey !== undefined || attempt === ATTEMPTS_MAX) {
-      if (found && 'report' in found) return answerOf(found.report)
-      return answerWith(recordOfJob({ ...asked, reportParameter: parameters }, reportUid, found, deps))
-    }
+    const isLast = idempotencyKey !== undefined || attempt === ATTEMPTS_MAX
+    if (isLast || statusOf(found) !== 'FAILED')
+      return found && 'report' in found
+        ? answerOf(found.report)
+        : answerWith(recordOfJob(asked, reportUid, found, deps))
     previous = reportUid
   }
+}
+
+function statusOf(found: Found | undefined): string | undefined {
+  return found && 'report' in found ? found.report.status : found?.status
 }
 
 const answerOf = (report: StoredReport): Requested => answerWith(recordOf(report) as ReportRecord)

@@ -5,7 +5,7 @@ import * as receipts from '../../../src/store/job/receipts.ts'
 import type { Store } from '../../../src/store/pool.ts'
 import type { StoredReport } from '../../../src/store/report/reports.ts'
 import * as reports from '../../../src/store/report/reports.ts'
-import type { Caller } from '../deps.ts'
+import type { Caller } from '../app.ts'
 
 /** A report; or a job that has none, because no worker has taken it up or because it was refused. */
 export type Found = { report: StoredReport } | { status: 'INITIATED' | 'FAILED'; createdOn: number }

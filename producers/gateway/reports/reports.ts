@@ -1,18 +1,29 @@
-// The reporting service (INTERFACE 1 and 5, CONTRACT 9): reports are searched, asked for and downloaded. They are made by
+// The reporting service: reports are searched, asked for and downloaded. They are made by
 // workers, and whose they are is never up to a search expression.
-import type { FastifyReply } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { Fault } from '../../../src/errors.ts'
 import { recordOf } from '../../../src/report/record.ts'
 import { isMisread } from '../../../src/rsql/misread.ts'
 import { search } from '../../../src/store/report/report-search.ts'
-import type { GatewayApp, GatewayDeps } from '../deps.ts'
-import { type Decline, declineFor } from '../server/faces.ts'
+import type { GatewayApp } from '../app.ts'
+import type { GatewayDeps } from '../deps.ts'
+import { type Decline, declineFor, REPORTS_UNAVAILABLE } from '../server/faces.ts'
 import { idempotencyKeyOf, WriteHeaders } from '../server/headers.ts'
-import { decline } from '../server/replies.ts'
+import { decline, sendAny } from '../server/replies.ts'
 import { Nothing } from '../tokens/records.ts'
+import { joinRawSearch } from './raw-search.ts'
 import { answerWithFile } from './report-file.ts'
-import { ERRORS, fileOf, ReportAsked, ReportPage, ReportQuery, ReportRecord, ReportUid } from './report-records.ts'
+import {
+  ERRORS,
+  fileOf,
+  ReportAsked,
+  ReportPage,
+  ReportQuery,
+  ReportRecord,
+  ReportUid,
+  UNAVAILABLE,
+} from './report-records.ts'
 import { request } from './report-request.ts'
 import { find } from './report-standing.ts'
 
@@ -37,6 +48,7 @@ export function reportRoutes(app: GatewayApp, deps: GatewayDeps): void {
       querystring: ReportQuery,
       response: { 200: ReportPage, ...ERRORS },
     },
+    preValidation: joinSearch,
     handler: async ({ query, caller: { client, entityId } }, reply) => {
       const others = client.entities.filter(entity => entity !== entityId)
       const found = await search(deps.store, { ...query, entities: [entityId, ...others] }).catch(tooLong)
@@ -64,9 +76,11 @@ export function reportRoutes(app: GatewayApp, deps: GatewayDeps): void {
         200: ReportRecord.describe('It had ended before: nothing is being made.'),
         202: ReportRecord.describe('It is being made, and can be downloaded at Location once it is SUCCESSFUL.'),
         ...ERRORS,
+        ...UNAVAILABLE,
       },
     },
     handler: async ({ body, caller, headers }, reply) => {
+      if (!deps.reportFiles) return decline(reply, REPORTS_UNAVAILABLE)
       const requested = await request(body, caller, idempotencyKeyOf(headers), deps)
       if ('declined' in requested) return decline(reply, requested.declined)
       const { record, ended } = requested
@@ -92,18 +106,25 @@ export function reportRoutes(app: GatewayApp, deps: GatewayDeps): void {
         206: fileOf('The range of it that was asked for.'),
         304: Nothing.describe('Its ETag is one of If-None-Match.'),
         ...ERRORS,
+        ...UNAVAILABLE,
       },
     },
     handler: async ({ params: { reportUid }, caller, headers }, reply) => {
+      const { reportFiles } = deps
+      if (!reportFiles) return decline(reply, REPORTS_UNAVAILABLE)
       const found = await find(reportUid, caller, deps.store)
       if (!found) return decline(reply, declineFor('report_not_found', 'params.reportUid'))
       const { range, 'if-range': ifRange, 'if-none-match': ifNoneMatch } = headers
-      const answer = 'report' in found && (await answerWithFile(found.report, { range, ifRange, ifNoneMatch }, deps))
+      const asked = { range, ifRange, ifNoneMatch }
+      const answer = 'report' in found && (await answerWithFile(found.report, asked, reportFiles, deps))
       if (!answer) return decline(reply, unready('report' in found ? found.report.status : found.status))
-      const plain = reply as unknown as FastifyReply
-      return plain.code(answer.status).headers(answer.headers).send(answer.file)
+      return sendAny(reply.code(answer.status).headers(answer.headers), answer.file)
     },
   })
+}
+
+async function joinSearch(request: FastifyRequest): Promise<void> {
+  request.query = joinRawSearch(request.url, Object.keys(ReportQuery.shape)) ?? request.query
 }
 
 function unready(status: string): Decline {

@@ -2,8 +2,9 @@
 // says in its `config.access` whom it is open to; one that says nothing doesn't start.
 import type { FastifyRequest } from 'fastify'
 import { assert } from '../../../src/errors.ts'
-import type { Access, GatewayApp, GatewayDeps } from '../deps.ts'
-import { busy, declineFor, UNAUTHENTICATED } from './faces.ts'
+import type { Access, GatewayApp } from '../app.ts'
+import type { GatewayDeps } from '../deps.ts'
+import { busy, declineFor, unauthenticated } from './faces.ts'
 import { decline } from './replies.ts'
 
 /** Pages of a library, which know no access. */
@@ -25,10 +26,10 @@ export function guard(
   app.addHook('onRequest', async (request, reply) => {
     if (request.is404 || accessOf(request.routeOptions.config) === 'public') return
     const caller = await authenticate(request.headers.authorization)
-    if (!caller) {
+    if (!caller || 'flaws' in caller) {
       // Only these: whoever shares an address with a stranger, behind one proxy, gets in all the same.
       const waitS = await countStranger?.(request as unknown as FastifyRequest)
-      return decline(reply, waitS === undefined ? UNAUTHENTICATED : busy(waitS))
+      return decline(reply, waitS === undefined ? unauthenticated(caller?.flaws) : busy(waitS))
     }
     request.caller = caller
   })
@@ -38,7 +39,9 @@ export function guard(
     if (access === 'public') return
     const { client, entityId, roles } = request.caller
     if (!client.entities.includes(entityId)) return decline(reply, declineFor('entity_forbidden', 'params.entity_id'))
-    if (!access.every(role => roles.includes(role))) return decline(reply, declineFor('role_missing', 'params'))
+    // Who has no role at all may do nothing, even where no certain one is asked for.
+    if (roles.length === 0 || !access.every(role => roles.includes(role)))
+      return decline(reply, declineFor('role_missing', 'params'))
   })
 }
 

@@ -1,14 +1,15 @@
-// Credentials of a request: HTTP Basic (user id and API key) or a Bearer JWT. Whatever is wrong with them, the answer is
-// the same, and so is the work done for it. What the caller may do is asked later.
+// Credentials of a request: HTTP Basic (user id and API key) or a Bearer JWT. Whatever is wrong with them, the body of
+// the answer is the same, and so is the work done for it. What the caller may do is asked later.
 import type { KeyObject } from 'node:crypto'
 import { Secret } from '../../../src/secret.ts'
 import { apiKeyMatches } from '../../../src/vault/api-key.ts'
 import type { Bearer } from '../../../src/vault/bearer.ts'
-import type { Caller } from '../deps.ts'
-import type { Directory, KnownUser } from '../directory.ts'
+import type { Flawed } from '../../../src/vault/bearer-claims.ts'
+import type { Caller } from '../app.ts'
+import type { Directory, KnownUser, UserKey } from '../directory.ts'
 
-/** Undefined: no valid credentials. Throws a `Fault` where that can't be known now. */
-export type Authenticate = (authorization: string | undefined) => Promise<Caller | undefined>
+/** `Flawed` where a Bearer token isn't good, undefined for no other valid credentials. Throws a `Fault` where that can't be known now. */
+export type Authenticate = (authorization: string | undefined) => Promise<Caller | Flawed | undefined>
 
 export interface AuthenticateDeps {
   directory: Pick<Directory, 'user'>
@@ -16,7 +17,7 @@ export interface AuthenticateDeps {
   bearer: Bearer
 }
 
-const AUTHORIZATION_LENGTH_MAX = 8_192
+const BASIC_LENGTH_MAX = 8_192
 const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/
 /** Nobody's: what an unknown user is asked for, so that it takes as long as a known one's. */
 const NOBODY = '00000000-0000-0000-0000-000000000000'
@@ -33,31 +34,37 @@ export function openAuthenticate({ directory, apiKeyKey, bearer }: AuthenticateD
     if (!user || !isKey || entityId === undefined) return undefined
     return { client: user.client, userId, entityId, roles: user.client.roles }
   }
-  async function jwt(token: string): Promise<Caller | undefined> {
+  async function jwt(token: string): Promise<Caller | Flawed> {
     const users = new Map<string, KnownUser | undefined>()
     const userOf = async (userId: string) => {
       if (!users.has(userId)) users.set(userId, await directory.user(userId))
       return users.get(userId)
     }
     const claims = await bearer.verify(token, async (userId, kid) => {
-      const key = (await userOf(userId))?.keys.find(known => known.kid === kid)
-      return key?.live ? key : undefined
+      const keys = (await userOf(userId))?.keys ?? []
+      return kid === undefined ? onlyActive(keys) : keys.find(known => known.kid === kid && known.live)
     })
-    const user = claims && (await userOf(claims.userId))
-    if (!claims || !user) return undefined
+    if ('flaws' in claims) return claims
+    const user = await userOf(claims.userId)
+    if (!user) return { flaws: ['unaccepted'] }
     const roles = user.client.roles.filter(role => claims.roles.includes(role))
     return { client: user.client, userId: claims.userId, entityId: claims.entityId, roles }
   }
   return async authorization => {
-    if (authorization === undefined || authorization.length > AUTHORIZATION_LENGTH_MAX) return undefined
-    const [, scheme = '', credentials = ''] = /^(basic|bearer) +([!-~]+) *$/i.exec(authorization) ?? []
+    const [, scheme = '', credentials = ''] = /^(basic|bearer)(?: +(.*))?$/is.exec(authorization ?? '') ?? []
     switch (scheme.toLowerCase()) {
       case 'basic':
-        return basic(credentials)
+        return credentials.length <= BASIC_LENGTH_MAX && /^[!-~]+ *$/.test(credentials) ? basic(credentials) : undefined
       case 'bearer':
-        return jwt(credentials)
+        return credentials === '' ? undefined : jwt(credentials)
       default:
         return undefined
     }
   }
+}
+
+/** The key that needs no name. */
+function onlyActive(keys: readonly UserKey[]): UserKey | undefined {
+  const active = keys.filter(key => key.active)
+  return active.length === 1 ? active[0] : undefined
 }

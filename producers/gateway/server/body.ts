@@ -1,13 +1,9 @@
-// Bodies of requests: JSON objects read strictly, against the zod schema of their route, within a size and a time. What
-// is wrong is named field by field, and no value is repeated.
+// Bodies of requests: JSON objects read strictly, within a size and a time. What a body says is judged in form.ts.
 import type { IncomingMessage } from 'node:http'
-import type { FastifySchemaCompiler } from 'fastify'
-import type { z } from 'zod'
-import { isRefusal } from '../../../src/errors.ts'
 import { readObject } from '../../../src/job/envelope/strict-json.ts'
-import { parse } from '../../../src/job/refusal.ts'
-import type { GatewayApp } from '../deps.ts'
-import { Declined, declineFor, declineOf } from './faces.ts'
+import type { GatewayApp } from '../app.ts'
+import { declineFor } from './faces.ts'
+import { wrongBody } from './form.ts'
 
 export const BODY_BYTES_MAX = 64 * 1024
 /** What is read of a body that is too large: whoever closes on a sender takes the answer away from him. */
@@ -20,11 +16,11 @@ export function takeJson(app: GatewayApp): void {
   app.addContentTypeParser(/^application\/json\b/i, async (_request: unknown, stream: IncomingMessage) => {
     // One that broke off is no object either; its sender is gone.
     const body = await readBody(stream).catch(() => Buffer.from('{'))
-    if (!body) throw new Declined(declineFor('body_too_large', 'body'))
+    if (!body) throw wrongBody(declineFor('body_too_large', 'body'))
     // Some clients always name a type, and send nothing where nothing is asked for.
     if (body.length === 0) return undefined
     const value = readObject(body)
-    if (!value) throw new Declined(declineFor('body_json', 'body'))
+    if (!value) throw wrongBody(declineFor('body_json', 'body'))
     return value
   })
 }
@@ -60,17 +56,4 @@ export function allowStreams(app: GatewayApp): void {
   app.addHook('onRequest', async ({ raw, headers, routeOptions }) => {
     if (routeOptions.config.streams?.test(headers['content-type'] ?? '')) clearTimeout(waiting.get(raw))
   })
-}
-
-/** The prefix of a field in `details`. A header is a parameter. */
-const PREFIX: Record<string, string> = { body: 'body', querystring: 'query', params: 'params', headers: 'params' }
-
-/** Schemas are zod's; what they refuse is a decline of ours. */
-export const compileSchema: FastifySchemaCompiler<z.ZodType> = ({ schema, httpPart = 'body' }) => {
-  const prefix = PREFIX[httpPart] ?? 'body'
-  return data => {
-    // What isn't there is null here, and absent for a schema.
-    const parsed = parse(schema, data ?? undefined, prefix)
-    return isRefusal(parsed) ? { error: new Declined(declineOf(parsed)) } : { value: parsed.value }
-  }
 }

@@ -1,10 +1,18 @@
-// How a service says no: one error body for each, chosen by the path (the token service's is INTERFACE 2.8). What is
-// wrong is decided elsewhere; a value that was sent is never in it.
-import { REASONS, type Reason, type Refusal } from '../../../src/errors.ts'
-import { type FieldReason, fieldsOf, MESSAGES, problemOf, type ReversalStatus } from '../../../src/job/problem.ts'
+// How a service says no: one error body for each, chosen by the path. Only the reporting and the 3-D Secure
+// service have bodies of their own. What is wrong is decided elsewhere; a value that was sent is
+// never in it.
+import { REASONS, type Reason, type Refusal, type TokenFlaw } from '../../../src/errors.ts'
+import {
+  type FieldReason,
+  fieldsOf,
+  MESSAGES,
+  problemOf,
+  type ReversalStatus,
+  textOf,
+} from '../../../src/job/problem.ts'
 import { bodyOf, type ErrorNo, problem } from '../../../src/three-ds/problem.ts'
 
-export type DeclineStatus = 400 | 401 | 403 | 404 | 429 | 500
+export type DeclineStatus = 400 | 401 | 403 | 404 | 429 | 500 | 503
 
 export interface Decline {
   status: DeclineStatus
@@ -13,6 +21,8 @@ export interface Decline {
   reversalStatus: ReversalStatus
   /** A sentence that says more than the reason does, for a service whose body has a place for it. Nothing that was sent. */
   detail?: string
+  /** With 401: what is wrong with a Bearer token. It is told in the challenge, never in the body. */
+  flaws?: readonly TokenFlaw[]
   /** With 429. */
   retryAfterS?: number
 }
@@ -24,30 +34,33 @@ export interface Face {
   render(decline: Decline, at: number): Record<string, unknown>
 }
 
-/** INTERFACE 2.8. */
+/** The token service, the listing of orders, and whatever has no body of its own. */
 const TOKEN: Face = {
   prefix: '',
   render: ({ status, fields, reversalStatus }, at) => {
+    const message = TEXTS[status]
     if (fields.length > 0 && status !== 429 && status !== 401)
-      return { ...problemOf(fields, at, reversalStatus), code: status, message: MESSAGES[status] }
-    const message = status === 429 ? BUSY : MESSAGES[status]
+      return { ...problemOf(fields, at, reversalStatus, status), code: status, message }
     return { code: status, message, timestamp: at, reversal_status: reversalStatus }
   },
 }
-const BUSY = 'Too many requests; try again after the seconds of Retry-After.'
+const TEXTS = {
+  ...MESSAGES,
+  429: 'Too many requests; try again after the seconds of Retry-After.',
+  503: 'This is not available here.',
+} as const satisfies Record<DeclineStatus, string>
 
-/** CONTRACT 9: of the reporting service. `param` is there where one parameter is wrong, and the first of several. */
+/** The reporting service. `param` is there where one parameter is wrong, and the first of several. */
 const REPORTS: Face = {
   prefix: '/oidc/report-engine/',
   render: ({ status, fields, detail }, at) => {
     const { title, type } = REPORT_ERRORS[status]
     const [param] = status === 401 || status === 429 || status === 500 ? [] : fields.map(({ field }) => nameOf(field))
-    const named = fields.map(({ field, reason }) => [nameOf(field), REASONS[reason].text].filter(Boolean).join(': '))
-    const fixed = status === 429 ? BUSY : MESSAGES[status]
+    const named = fields.map(one => [nameOf(one.field), textOf(one)].filter(Boolean).join(': '))
     return {
       code: `${status}`,
       title,
-      message: detail ?? (param === undefined ? fixed : named.join(' ')),
+      message: detail ?? (param === undefined ? TEXTS[status] : named.join(' ')),
       timestamp: new Date(at).toISOString(),
       type,
       ...(param ? { param } : {}),
@@ -61,6 +74,7 @@ export const REPORT_ERRORS = {
   404: { title: 'Not Found', type: 'INVALID_REQUEST_ERROR' },
   429: { title: 'Too Many Requests', type: 'RATE_LIMIT_ERROR' },
   500: { title: 'Internal Server Error', type: 'API_ERROR' },
+  503: { title: 'Service Unavailable', type: 'API_ERROR' },
 } as const satisfies Record<DeclineStatus, { title: string; type: string }>
 
 /** Of the 3-D Secure service: a number of its own in place of the status, and no `reversal_status`. */
@@ -72,16 +86,21 @@ const THREE_DS: Face = {
     return { ...bodyOf(problem(inQuery ? 102 : THREE_DS_NUMBERS[status], ...shown), at).body }
   },
 }
-const THREE_DS_NUMBERS = { 400: 101, 401: 201, 403: 202, 404: 206, 429: 207, 500: 500 } as const satisfies Record<
-  DeclineStatus,
-  ErrorNo
->
+const THREE_DS_NUMBERS = {
+  400: 101,
+  401: 201,
+  403: 202,
+  404: 206,
+  429: 207,
+  500: 500,
+  503: 500,
+} as const satisfies Record<DeclineStatus, ErrorNo>
 
 /** `query.search` → `search`; nothing for what isn't one parameter. */
 const nameOf = (field: string): string => field.replace(/^(body|query|params)\.?/, '')
 
 /** One row per service that has an error body of its own. */
-export const FACES: readonly Face[] = [TOKEN, REPORTS, { ...REPORTS, prefix: '/oidc/orders' }, THREE_DS]
+export const FACES: readonly Face[] = [TOKEN, REPORTS, THREE_DS]
 
 export function faceOf(path: string): Face {
   const fitting = FACES.filter(({ prefix }) => path.startsWith(prefix))
@@ -97,7 +116,18 @@ export function declineFor(reason: Reason, field: string): Decline {
   return declineOf({ refused: true, reason, field })
 }
 
-export const UNAUTHENTICATED: Decline = { status: 401, fields: [], reversalStatus: 'NONE' }
+/** `flaws` of a Bearer token; none where the request bore no such token. */
+export function unauthenticated(flaws: readonly TokenFlaw[] = []): Decline {
+  return { status: 401, fields: [], reversalStatus: 'NONE', flaws }
+}
+
+/** Asked again it is answered so again, until the operator has changed a setting. */
+export const REPORTS_UNAVAILABLE: Decline = {
+  status: 503,
+  fields: [],
+  reversalStatus: 'NONE',
+  detail: REASONS.reports_unavailable.text,
+}
 
 /** It can't be taken on now; nothing of it was begun. */
 export function busy(retryAfterS: number): Decline {

@@ -5,7 +5,7 @@ import type { IncomingMessage } from 'node:http'
 import { z } from 'zod'
 import { couldHoldNumber } from '../../../src/job/own-card.ts'
 import { numbersIn } from '../../../src/token/pan.ts'
-import type { GatewayApp } from '../deps.ts'
+import type { GatewayApp } from '../app.ts'
 
 const REQUEST_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 /** W3C Trace Context, version 00. */
@@ -38,11 +38,18 @@ const key = () =>
 /** What a write may say beside its body. The other headers are none of its schema's business. */
 export const WriteHeaders = z.looseObject({
   'idempotency-key': key().describe('Repeats under one key are done once; another request under it is refused.'),
-  'x-vfi-api-idempotencykey': key().describe('The same, by another name.'),
-  prefer: z.string().optional().describe('`respond-async`: the answer is 202, and the result is polled.'),
+  'x-vfi-api-idempotencykey': key().describe('The same as `idempotency-key`, which wins where both are sent.'),
+  prefer: z
+    .string()
+    .optional()
+    .describe('`respond-async` (RFC 7240): the answer is 202, and the result is asked for later, at Location.'),
 })
 export type WriteHeaders = z.infer<typeof WriteHeaders>
 
+/** Where a key may stand; the first that is there counts. */
+export const KEY_HEADERS = ['idempotency-key', 'x-vfi-api-idempotencykey'] as const
+
 export function idempotencyKeyOf(headers: WriteHeaders): string | undefined {
-  return headers['idempotency-key'] ?? headers['x-vfi-api-idempotencykey']
+  const [header, alias] = KEY_HEADERS
+  return headers[header] ?? headers[alias]
 }

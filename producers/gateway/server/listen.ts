@@ -1,11 +1,12 @@
-// From a server that is ready to one that listens, and to its end: a taken port is a setting that is wrong, and what is
-// in flight at the end may finish.
+// From a server that is ready to one that listens, and to its end: a taken port is told as such, and what is in flight
+// at the end may finish.
 import type { AddressInfo, Socket } from 'node:net'
 import { Server as TlsServer } from 'node:tls'
 import { ConfigError } from '../../../src/config.ts'
 import type { Lifetime } from '../../../src/lifetime.ts'
 import type { Logger } from '../../../src/log.ts'
-import type { GatewayApp } from '../deps.ts'
+import { PortInUse } from '../../../src/port-in-use.ts'
+import type { GatewayApp } from '../app.ts'
 
 export interface Listening {
   host: string
@@ -22,7 +23,7 @@ const DRAIN_MS = 20_000
 const HURRIED_MS = 5_000
 const IDLE_SWEEP_MS = 100
 
-/** Answers the port. Throws `ConfigError` for one that is taken. */
+/** Answers the port. Throws `PortInUse` for one that is taken. */
 export async function listen(
   app: GatewayApp,
   { host, port, setting, hurry }: Listening,
@@ -47,7 +48,7 @@ export async function listen(
   await app.listen({ host, port, backlog: 4_096 }).catch(error => {
     const { code } = error as NodeJS.ErrnoException
     const address = `${host}:${port}`
-    if (code === 'EADDRINUSE') throw new ConfigError(`${setting}: something listens on ${address} already`)
+    if (code === 'EADDRINUSE') throw new PortInUse(setting, address)
     if (code === 'EADDRNOTAVAIL' || code === 'EACCES' || code === 'ENOTFOUND')
       throw new ConfigError(`TOKENMILL_HTTP_HOST, ${setting}: ${address} can't be listened on (${code})`)
     throw error

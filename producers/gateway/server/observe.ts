@@ -1,6 +1,8 @@
 // What is kept of a request: one log line and one observation, by the route's template and never by the URL, without
 // bodies, queries or credentials.
-import type { GatewayApp, GatewayDeps } from '../deps.ts'
+
+import type { GatewayApp } from '../app.ts'
+import type { GatewayDeps } from '../deps.ts'
 
 /** Asked every few seconds by machines: a line each would bury the others. */
 const QUIET = new Set(['/healthz', '/readyz', '/metrics'])

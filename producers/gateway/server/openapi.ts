@@ -2,40 +2,57 @@
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import { createJsonSchemaTransform } from 'fastify-type-provider-zod'
-import type { Access, GatewayApp } from '../deps.ts'
+import type { Access, GatewayApp } from '../app.ts'
+import { complete, type OpenApi } from '../document/complete.ts'
+import { type GatewayChoices, gatewayNotes } from '../document/gateway-notes.ts'
+import { accessNote, type DocumentNotes } from '../document/notes.ts'
 
 const toJsonSchema = createJsonSchemaTransform({ zodToJsonConfig: { target: 'draft-2020-12' } })
 
 export interface DocumentInfo {
   title: string
   description: string
+  notes: DocumentNotes
 }
 
-export const GATEWAY_DOCUMENT: DocumentInfo = {
-  title: 'tokenmill',
-  description: 'Card tokens, reports and batches over HTTP. Cards are encrypted by the caller.',
+/** `choices`: what the operator has configured, and the document lists. */
+export function gatewayDocument(choices: GatewayChoices): DocumentInfo {
+  return {
+    title: 'tokenmill',
+    description: 'Card tokens, reports and batches over HTTP. Cards are encrypted by the caller.',
+    notes: gatewayNotes(choices),
+  }
 }
+
+const BEARER =
+  'Signed by a key of the client, with `sub` (user id), `entity_id`, `roles`, and `exp` or `iat`; `kid` may be absent where the client has exactly one active key.'
 
 /** Before any route is added. */
-export async function documentRoutes(app: GatewayApp, document: DocumentInfo): Promise<void> {
+export async function documentRoutes(app: GatewayApp, { notes, ...info }: DocumentInfo): Promise<void> {
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
-      info: { ...document, version: '2.38.1' },
+      info: { ...info, version: '2.38.1' },
+      tags: [...notes.tags],
       servers: [{ url: '/' }],
       components: {
         securitySchemes: {
           basic: { type: 'http', scheme: 'basic', description: 'User id (UUID) and API key.' },
-          bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+          bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: BEARER },
         },
       },
       security: [{ basic: [] }, { bearer: [] }],
     },
     transform: input => {
       const { schema, url } = toJsonSchema(input as never)
-      const access = (input.route.config as { access?: Access } | undefined)?.access
-      return { schema: access === 'public' ? { ...schema, security: [] } : schema, url }
+      const { access } = (input.route.config ?? {}) as { access?: Access }
+      const { operationId } = schema as { operationId?: string }
+      const said = [notes.operations[operationId ?? '']?.description, accessNote(access)].filter(Boolean).join(' ')
+      const open = access === 'public' ? { security: [] } : {}
+      return { schema: { ...schema, ...(said && { description: said }), ...open }, url }
     },
+    transformObject: input =>
+      complete(('openapiObject' in input ? input.openapiObject : {}) as OpenApi, notes) as never,
   })
   await app.register(swaggerUi, {
     routePrefix: '/docs',

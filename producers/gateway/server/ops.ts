@@ -1,15 +1,21 @@
-// What operators and their machines ask: whether it lives, whether it can work, its numbers, its interface, and the
-// keys that results are signed with. None of it needs credentials; shield it where callers come from outside.
+// What operators and their machines ask: whether it lives, whether it can work, its numbers, its interface and where
+// that is described, and the keys that results are signed with. None of it needs credentials; shield it where callers
+// come from outside.
 
 import type { Metrics } from '../../../src/metrics.ts'
 import * as signingKeys from '../../../src/store/access/signing-keys.ts'
 import type { Store } from '../../../src/store/pool.ts'
-import type { GatewayApp, GatewayDeps } from '../deps.ts'
+import * as storeServer from '../../../src/store/server.ts'
+import type { GatewayApp } from '../app.ts'
+import type { GatewayDeps } from '../deps.ts'
 
 const PUBLIC = { config: { access: 'public' }, schema: { hide: true } } as const
 /** Asked by the machines that keep it running: no stranger may use up what they need. */
 const WATCH = { config: { access: 'public', rateLimit: false }, schema: { hide: true } } as const
 const ASKED_MS_MAX = 3_000
+/** What the addresses that `start` prints lead to. */
+const HOME = { documentation: '/docs', openapi: '/openapi.json' } as const
+const HOMES = ['/', '/oidc', '/oidc/']
 
 export function opsRoutes(app: GatewayApp, { store, queues, metrics, desk }: GatewayDeps): void {
   opsPages(app, {
@@ -34,13 +40,17 @@ export interface OpsPages {
   asks?: () => Promise<string[]>[]
   /** Brings gauges up to date before they are read. */
   collect?: () => void
+  /** Further addresses that say where the documents are. */
+  homes?: readonly string[]
 }
 
 /** The pages that every HTTP process has. */
-export function opsPages(app: GatewayApp, { store, metrics, asks, collect }: OpsPages): void {
+export function opsPages(app: GatewayApp, { store, metrics, asks, collect, homes = [] }: OpsPages): void {
+  for (const path of [...HOMES, ...homes])
+    app.get(path, PUBLIC, async (_request, reply) => reply.type('application/json; charset=utf-8').send(HOME))
   app.get('/healthz', WATCH, async (_request, reply) => reply.type('text/plain; charset=utf-8').send('ok\n'))
   app.get('/readyz', WATCH, async (_request, reply) => {
-    const asked = [reasonUnless(store.query({ text: 'select 1' }), 'the store does not answer'), ...(asks?.() ?? [])]
+    const asked = [reasonUnless(storeServer.ping(store), 'the store does not answer'), ...(asks?.() ?? [])]
     const reasons = (await Promise.all(asked)).flat()
     reply.type('text/plain; charset=utf-8')
     return reasons.length === 0 ? reply.send('ready\n') : reply.code(503).send(`${reasons.join('\n')}\n`)
@@ -48,6 +58,7 @@ export function opsPages(app: GatewayApp, { store, metrics, asks, collect }: Ops
   app.get('/metrics', WATCH, async (_request, reply) => {
     collect?.()
     for (const [state, n] of Object.entries(store.connections())) metrics.pool.set({ state }, n)
+    metrics.writableServers.set(store.writableServers())
     return reply.type(metrics.registry.contentType).send(await metrics.registry.metrics())
   })
   app.get('/openapi.json', PUBLIC, async (_request, reply) =>

@@ -4,31 +4,59 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { systemClock } from '../../../src/clock.ts'
 import { Fault } from '../../../src/errors.ts'
 import type { Logger } from '../../../src/log.ts'
+import { challengesOf } from './challenge.ts'
 import { type Decline, Declined, declineFor, faceOf, failed } from './faces.ts'
+import { declineOfAll, WrongForm, wrongBody } from './form.ts'
 
 /** Any reply, whatever its route's schema says of its bodies. */
-interface Replying {
-  request: { url: string }
-  header(name: string, value: string): unknown
+export interface Reply {
+  request: Pick<FastifyRequest, 'url' | 'headers'>
+  code(status: number): unknown
+  header(name: string, value: string | string[]): unknown
+  type(mediaType: string): unknown
+  serializer(serialize: (body: unknown) => string): unknown
+  send(body: unknown): unknown
 }
 
-/** Sends `decline` in the body of the path's service. */
-export function decline<R extends Replying>(reply: R, said: Decline): R {
-  const answer = reply as unknown as FastifyReply
-  if (said.status === 401)
-    answer.header('www-authenticate', 'Basic realm="tokenmill", charset="UTF-8", Bearer realm="tokenmill"')
-  if (said.retryAfterS !== undefined) answer.header('retry-after', String(said.retryAfterS))
-  answer.code(said.status).type('application/json; charset=utf-8')
-  answer.serializer(JSON.stringify).send(faceOf(reply.request.url).render(said, systemClock()))
+/** Sends a body that the route's schema doesn't name: a stream, a page, a refusal. */
+export function sendAny<R extends Reply>(reply: R, body: unknown): R {
+  reply.send(body)
   return reply
 }
 
+/** Sends JSON that the route's schema doesn't name. */
+export function sendJson<R extends Reply>(reply: R, status: number, body: object): R {
+  reply.code(status)
+  reply.type('application/json; charset=utf-8')
+  reply.serializer(JSON.stringify)
+  return sendAny(reply, body)
+}
+
+/** Sends `decline` in the body of the path's service. */
+export function decline<R extends Reply>(reply: R, said: Decline): R {
+  const { url, headers } = reply.request
+  const challenges = challengesOf(said, headers.authorization)
+  if (challenges.length > 0) reply.header('www-authenticate', challenges)
+  if (said.retryAfterS !== undefined) reply.header('retry-after', String(said.retryAfterS))
+  return sendJson(reply, said.status, faceOf(url).render(said, systemClock()))
+}
+
 /** What fastify says, by its code. */
-const BY_CODE: Record<string, Decline> = {
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: declineFor('body_media_type', 'body'),
-  FST_ERR_CTP_BODY_TOO_LARGE: declineFor('body_too_large', 'body'),
-  FST_ERR_BAD_URL: declineFor('field_format', 'params'),
-  FST_ERR_MAX_PARAM_LENGTH: declineFor('field_length', 'params'),
+const BY_CODE: Record<string, Declined> = {
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: wrongBody(declineFor('body_media_type', 'body')),
+  FST_ERR_CTP_BODY_TOO_LARGE: wrongBody(declineFor('body_too_large', 'body')),
+  FST_ERR_BAD_URL: new Declined(declineFor('field_format', 'params')),
+  FST_ERR_MAX_PARAM_LENGTH: new Declined(declineFor('field_length', 'params')),
+}
+const UNREADABLE = new Declined(declineFor('body_json', 'body'))
+
+/** What an error says about the request, where it is one of the request. */
+function declinedBy(error: unknown): Declined | undefined {
+  if (error instanceof Declined) return error
+  const { code, statusCode } = (error ?? {}) as { code?: unknown; statusCode?: unknown }
+  const known = typeof code === 'string' ? BY_CODE[code] : undefined
+  const isOfRequest = typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500
+  return known ?? (isOfRequest ? UNREADABLE : undefined)
 }
 
 /** The end of a request whose handling threw. */
@@ -36,12 +64,9 @@ export function handleError(
   log: Logger,
 ): (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply {
   return (error, request, reply) => {
-    if (error instanceof Declined) return decline(reply, error.decline)
-    const { code, statusCode } = (error ?? {}) as { code?: unknown; statusCode?: unknown }
-    const known = typeof code === 'string' ? BY_CODE[code] : undefined
-    if (known) return decline(reply, known)
-    if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500)
-      return decline(reply, declineFor('body_json', 'body'))
+    const declined = declinedBy(error)
+    if (declined instanceof WrongForm) return decline(reply, declineOfAll(declined, request))
+    if (declined) return decline(reply, declined.decline)
     const about = { request_id: request.id, route: request.routeOptions.url, err: error }
     if (error instanceof Fault && error.code !== 'defect') log.warn(about, 'a request failed: what it needs is away')
     else log.error(about, 'a request failed by a fault of ours')

@@ -6,11 +6,15 @@ import rateLimit from '@fastify/rate-limit'
 import Fastify, { type FastifyHttpOptions } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { systemClock } from '../../../src/clock.ts'
-import type { GatewayApp, RoutePlugin, ServerDeps } from '../deps.ts'
+import { TLS_POLICY } from '../../../src/tls.ts'
+import type { GatewayApp } from '../app.ts'
+import type { RoutePlugin, ServerDeps } from '../deps.ts'
 import { type CountStranger, guard } from './access.ts'
-import { allowStreams, BODY_BYTES_MAX, compileSchema, limitBodyTime, takeJson } from './body.ts'
+import { allowStreams, BODY_BYTES_MAX, limitBodyTime, takeJson } from './body.ts'
 import { busy, Declined, declineFor, faceOf } from './faces.ts'
+import { compileSchema } from './form.ts'
 import { echoHeaders, requestIdOf } from './headers.ts'
+import { refusePanKeys } from './key-names.ts'
 import { observe } from './observe.ts'
 import { type DocumentInfo, documentRoutes } from './openapi.ts'
 import { decline, handleError } from './replies.ts'
@@ -60,7 +64,7 @@ export async function openServer<D extends ServerDeps>(
       handleError(deps.log)(error, request as never, reply as never)
     },
     clientErrorHandler: (error: NodeJS.ErrnoException, socket: Socket) => refuseBytes(error, socket, prefix),
-    ...(tls ? { https: { ...node, ...tls, minVersion: 'TLSv1.2' } } : { http: node }),
+    ...(tls ? { https: { ...node, ...tls, ...TLS_POLICY } } : { http: node }),
   } as FastifyHttpOptions<never>).withTypeProvider<ZodTypeProvider>() as unknown as GatewayApp
   app.server.maxConnections = CONNECTIONS_MAX
 
@@ -80,6 +84,7 @@ export async function openServer<D extends ServerDeps>(
   limitBodyTime(app)
   const limit = deps.settings.rateLimit
   guard(app, deps, limit > 0 ? await limitRate(app, limit) : undefined)
+  refusePanKeys(app, deps)
   allowStreams(app)
   await documentRoutes(app, document)
   for (const add of routes) await app.register(async scope => add(scope as GatewayApp, deps))

@@ -2,17 +2,22 @@
 import { z } from 'zod'
 import { uuid } from '../../../src/job/envelope/text.ts'
 import * as captureKeys from '../../../src/store/access/capture-keys.ts'
-import type { GatewayApp, GatewayDeps } from '../deps.ts'
+import type { GatewayApp } from '../app.ts'
+import type { GatewayDeps } from '../deps.ts'
 import { ERRORS } from './records.ts'
 
-const Query = z.strictObject({ entity_id: uuid().describe('Whose tokens the cards are for.') })
+const Query = z.strictObject({
+  entity_id: uuid().describe('UUID of the merchant entity whose tokens the cards are for.'),
+})
+
+const PublicJwk = z.looseObject({ kty: z.string() })
 
 /** A JWKS (RFC 7517) with one member more. */
 const CaptureKeys = z.strictObject({
   keys: z
-    .array(z.looseObject({ kty: z.string(), kid: z.string(), use: z.literal('enc'), alg: z.string() }))
-    .describe('For JWE; `kid` is the alias.'),
-  openpgp: z.array(z.strictObject({ alias: z.string(), public_key: z.string() })).describe('Armored OpenPGP keys.'),
+    .array(PublicJwk.extend({ kid: z.string(), use: z.literal('enc'), alg: z.string() }))
+    .describe('Keys for JWE, as JWKs; `kid` is the alias.'),
+  openpgp: z.array(z.strictObject({ alias: z.string(), public_key: z.string() })).describe('Keys for OpenPGP.'),
 })
 
 /** A key that was retired still opens cards for eight days. */
@@ -44,6 +49,6 @@ export function captureKeyRoutes(app: GatewayApp, { store }: GatewayDeps): void 
 }
 
 function jwkOf({ alias, type, publicKey }: captureKeys.CaptureKeyInfo): z.infer<typeof CaptureKeys>['keys'][number] {
-  const jwk = JSON.parse(publicKey) as { kty: string }
+  const jwk = PublicJwk.parse(JSON.parse(publicKey))
   return { ...jwk, kid: alias, use: 'enc', alg: type === 'jwe-rsa' ? 'RSA-OAEP-256' : 'ECDH-ES' }
 }

@@ -1,4 +1,4 @@
-// The card token service: PUT, GET, PATCH, DELETE of a card, suspend and activate (INTERFACE 4, CONTRACT 8). Writes go
+// The card token service: PUT, GET, PATCH, DELETE of a card, suspend and activate. Writes go
 // through the queue; reads come from the store, which shows this process no card.
 import { z } from 'zod'
 import { tokenId } from '../../../src/job/envelope/text.ts'
@@ -8,15 +8,17 @@ import type { Scope } from '../../../src/store/access/scopes.ts'
 import * as shownTokens from '../../../src/store/token/shown-tokens.ts'
 import { renderGet } from '../../../src/token/render.ts'
 import { parseReuseToken, type TokenRow } from '../../../src/token/token.ts'
-import type { Caller, GatewayApp, GatewayDeps } from '../deps.ts'
+import type { Caller, GatewayApp } from '../app.ts'
+import type { GatewayDeps } from '../deps.ts'
 import { AcceptedRecord, respondLater } from '../operations/operation-routes.ts'
 import { prefersAsync } from '../operations/operations.ts'
 import { perform } from '../operations/perform.ts'
 import { declineFor } from '../server/faces.ts'
+import { wrongBody } from '../server/form.ts'
 import { idempotencyKeyOf, WriteHeaders } from '../server/headers.ts'
 import { decline } from '../server/replies.ts'
 import { ERRORS, GetRecord, GoneRecord, Nothing, PatchRecord, PutRecord } from './records.ts'
-import { shownScheme } from './shown-scheme.ts'
+import { shownScheme, unmask } from './shown-scheme.ts'
 
 const CARD = '/oidc/api/v2/card'
 const Id = z.strictObject({ id: tokenId().describe('The reuse token.') })
@@ -46,7 +48,9 @@ export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void {
       const write = { kind: 'token-create', request: body, idempotencyKey: idempotencyKeyOf(headers) } as const
       if (prefersAsync(headers.prefer)) return respondLater(write, caller, deps, reply)
       const written = await perform(write, caller, deps)
-      return 'declined' in written ? decline(reply, written.declined) : reply.code(200).send(recordOf(written) as Put)
+      if ('declined' in written) return decline(reply, written.declined)
+      const record = recordOf(written)
+      return reply.code(200).send((await unmask(record, String(record['reuse_token']), deps)) as Put)
     },
   })
   app.route({
@@ -70,9 +74,8 @@ export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void {
       const write = { kind: 'token-update', request, idempotencyKey: idempotencyKeyOf(headers) } as const
       if (prefersAsync(headers.prefer)) return respondLater(write, caller, deps, reply)
       const written = await perform(write, caller, deps)
-      return 'declined' in written
-        ? decline(reply, written.declined)
-        : reply.code(200).send(recordOf(written) as Patched)
+      if ('declined' in written) return decline(reply, written.declined)
+      return reply.code(200).send((await unmask(recordOf(written), params.id, deps)) as Patched)
     },
   })
   app.route({
@@ -114,10 +117,10 @@ export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void {
         params: Id,
         response: { 202: AcceptedRecord, 204: Nothing, ...ERRORS },
       },
-      preValidation: async (request, reply) => {
+      preValidation: async request => {
         // Some clients send `{}` where nothing is asked for.
         if (Object.keys((request.body as object | undefined) ?? {}).length > 0)
-          return decline(reply, declineFor('field_unknown', 'body'))
+          throw wrongBody(declineFor('field_unknown', 'body'))
       },
       handler: async ({ params, caller, headers }, reply) => {
         const request = { id: params.id, action }
@@ -153,6 +156,6 @@ async function read(id: string, { client }: Caller, deps: GatewayDeps): Promise<
   const [found, another] = seen
   if (!found || another) return undefined
   const { row, scope } = found
-  const scheme = await shownScheme(row.tokenId, scope, deps, { whole: true })
+  const scheme = await shownScheme(row.tokenId, scope, deps)
   return renderGet(row, await directory.binRange(row.binRange), scheme) as z.infer<typeof GetRecord>
 }

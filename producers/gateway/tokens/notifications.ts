@@ -2,8 +2,9 @@
 // token stands, so that duplicates, disorder and hearsay do no harm. Credentials are the network's own, not a client's.
 import { z } from 'zod'
 import * as schemeNotices from '../../../src/store/provider/scheme-notices.ts'
-import type { GatewayApp, GatewayDeps } from '../deps.ts'
-import { declineFor, UNAUTHENTICATED } from '../server/faces.ts'
+import type { GatewayApp } from '../app.ts'
+import type { GatewayDeps } from '../deps.ts'
+import { declineFor, unauthenticated } from '../server/faces.ts'
 import { decline } from '../server/replies.ts'
 import { ERRORS } from './records.ts'
 
@@ -26,7 +27,7 @@ export function notificationRoutes(app: GatewayApp, { notifications, store, cloc
     },
     handler: async ({ headers, body }, reply) => {
       const notification = read(headers.authorization, body)
-      if (notification.notified === 'unauthenticated') return decline(reply, UNAUTHENTICATED)
+      if (notification.notified === 'unauthenticated') return decline(reply, unauthenticated())
       if (notification.notified !== 'tokens') return decline(reply, declineFor('field_format', 'body'))
       const references = notification.tokens.map(token => token.reference)
       await schemeNotices.insertAll(store, provider, references, clock())

@@ -1,6 +1,8 @@
-// What the token service answers with, as INTERFACE 2.4 to 2.8 has it: the schemas that OpenAPI is made of. They are no
+// What the token service answers with: the schemas that OpenAPI is made of. They are no
 // filter: what workers and renderers say goes out as it is, and tests hold it against these.
 import { z } from 'zod'
+import { emailAddress } from '../../../src/job/envelope/text.ts'
+import { type CurrencyList, currencies } from '../../../src/token/currency.ts'
 
 const bin = () => z.string().min(4).max(11)
 const lastFour = () => z.string().max(4)
@@ -9,11 +11,8 @@ const country = () =>
     .string()
     .regex(/^[A-Z]{3}$/)
     .describe('ISO 3166-1 alpha-3; ZZZ where it is unknown.')
-const currency = () =>
-  z
-    .string()
-    .regex(/^[A-Z]{3}$/)
-    .describe('ISO 4217.')
+const currency = (list: CurrencyList) =>
+  z.enum(currencies(list) as [string, ...string[]]).describe('Currency of the card, ISO 4217 alphabetic code.')
 const cardType = () => z.enum(['DEBIT', 'CREDIT'])
 const month = () => z.int().min(1).max(12)
 const year = () => z.int().max(9999)
@@ -29,7 +28,7 @@ const BinDetails = z.strictObject({
   variant: z.string().optional(),
 })
 
-/** INTERFACE 2.6; only the status where the requestor isn't the merchant. */
+/** Only the status where the requestor isn't the merchant. */
 const schemeToken = (statuses: readonly [string, ...string[]], parLengthMax: number) =>
   z.strictObject({
     network_token: z.string().min(12).max(16).optional(),
@@ -46,7 +45,7 @@ const common = {
   last_four: lastFour().optional(),
   card_holder_name: z.string().max(30).optional(),
   issuer_country: country().optional(),
-  currency: currency().optional(),
+  currency: currency('current').optional(),
   bin_details: BinDetails.optional(),
   updated_at: z.iso.date(),
   created_at: z.iso.date(),
@@ -66,6 +65,7 @@ export const PutRecord = z.strictObject({ ...named, ...common })
 export const GetRecord = z.strictObject({
   ...named,
   ...common,
+  currency: currency('with-legacy').optional(),
   brand: z.string().optional(),
   issuer_name: z.string().optional(),
   type: cardType().optional(),
@@ -73,7 +73,7 @@ export const GetRecord = z.strictObject({
 })
 export const PatchRecord = z.strictObject({
   ...common,
-  card_holder_email: z.email().min(3).max(254).optional(),
+  card_holder_email: emailAddress().optional(),
   scheme_token: schemeToken(['DELETED', 'ACTIVE', 'SUSPENDED'], 29).optional(),
 })
 
@@ -91,7 +91,7 @@ const errorOf = (code: number, detailed: boolean) =>
     reversal_status: z.enum(['NONE', 'REQUIRED', 'COMPLETED']),
   })
 
-/** INTERFACE 2.8, by status; `response: { 200: …, ...ERRORS }`. */
+/** The error body, by status; `response: { 200: …, ...ERRORS }`. */
 export const ERRORS = {
   400: errorOf(400, true).describe('At least one parameter is invalid.'),
   401: errorOf(401, false).describe('No valid credentials.'),

@@ -1,8 +1,9 @@
-// The scheme token of a token as it is shown over HTTP: whole for GET, where this process holds the key of its number,
-// masked elsewhere.
+// The scheme token of a token as it is shown over HTTP: with its number whole where the merchant is the token requestor
+// and this process holds the key of that number. Results queues carry the number masked.
 import type { Scope } from '../../../src/store/access/scopes.ts'
 import * as shownSchemes from '../../../src/store/provider/shown-schemes.ts'
-import { isSupported, type ShownScheme } from '../../../src/token/scheme.ts'
+import { isSupported, type SchemeRecord, type SchemeRow, type ShownScheme } from '../../../src/token/scheme.ts'
+import { parseReuseToken } from '../../../src/token/token.ts'
 import { openNetworkToken } from '../../../src/vault/network-token.ts'
 import type { GatewayDeps } from '../deps.ts'
 
@@ -11,16 +12,41 @@ type SchemeDeps = Pick<GatewayDeps, 'store' | 'networkTokenKey'>
 export async function shownScheme(
   tokenId: string,
   scope: Scope | undefined,
-  { store, networkTokenKey }: SchemeDeps,
-  { whole }: { whole: boolean },
+  deps: SchemeDeps,
 ): Promise<ShownScheme | undefined> {
   if (!scope || !isSupported(scope)) return undefined
-  const row = (await shownSchemes.findByTokens(store, [tokenId])).get(tokenId)
+  const row = (await shownSchemes.findByTokens(deps.store, [tokenId])).get(tokenId)
   if (!row) return undefined
-  const shown = { row, support: scope }
-  if (!whole || row.lastFour === null || scope.requestor !== 'MERCHANT') return shown
+  const number = scope.requestor === 'MERCHANT' ? await numberOf(row, deps) : undefined
+  return { row, support: scope, number }
+}
+
+/** The record that a worker answered a write of `reuseToken` with, its masked number made whole. */
+export async function unmask(
+  record: Record<string, unknown>,
+  reuseToken: string,
+  deps: SchemeDeps & Pick<GatewayDeps, 'log'>,
+): Promise<Record<string, unknown>> {
+  const shown = record['scheme_token'] as SchemeRecord | undefined
+  const tokenId = parseReuseToken(reuseToken)
+  const lastFour = shown?.network_token?.slice(-4)
+  if (lastFour === undefined || tokenId === undefined) return record
+  try {
+    const row = (await shownSchemes.findByTokens(deps.store, [tokenId])).get(tokenId)
+    // The network may have given the token another number since: that one isn't the answer's.
+    const number = row?.lastFour === lastFour ? await numberOf(row, deps) : undefined
+    return number === undefined ? record : { ...record, scheme_token: { ...shown, network_token: number } }
+  } catch (error) {
+    // The write has taken effect: its answer isn't lost because this can't be looked up.
+    deps.log.warn({ err: error }, 'a network token could not be read; it was answered masked')
+    return record
+  }
+}
+
+/** Undefined where there is no number, or one sealed under a key that this process doesn't hold: it stays masked. */
+async function numberOf(row: SchemeRow, { store, networkTokenKey }: SchemeDeps): Promise<string | undefined> {
+  if (row.lastFour === null) return undefined
   const sealed = await shownSchemes.findSealed(store, row.provisionId)
-  // Sealed under a key that this process hasn't got: it stays masked.
-  if (!sealed || sealed.version !== networkTokenKey.version) return shown
-  return { ...shown, number: openNetworkToken(networkTokenKey.key, sealed.sealed, row.provisionId).reveal() }
+  if (!sealed || sealed.version !== networkTokenKey.version) return undefined
+  return openNetworkToken(networkTokenKey.key, sealed.sealed, row.provisionId).reveal()
 }

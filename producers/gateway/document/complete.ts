@@ -1,0 +1,110 @@
+// Completes an OpenAPI document that was made from routes and their schemas: descriptions, defaults and examples. What
+// has no note stays without, and a test names it.
+import { annotate, type JsonSchema, noteFor } from '../../../src/job/describe/annotate.ts'
+import type { DocumentNotes, Examples, OperationNotes } from './notes.ts'
+import { refusalBody } from './refusals.ts'
+
+/** What this file reads of a document; everything else is kept as it is. */
+export interface OpenApi {
+  paths?: Record<string, Record<string, Operation>>
+}
+
+interface Operation {
+  operationId: string
+  parameters?: Parameter[]
+  requestBody?: { content: Content; [keyword: string]: unknown }
+  responses: Record<string, { description: string; content?: Content }>
+  [keyword: string]: unknown
+}
+
+interface Parameter {
+  name: string
+  in: string
+  description?: string
+  schema: JsonSchema
+}
+
+type Content = Record<string, { schema?: JsonSchema }>
+
+/** What the library says of an answer whose schema has no description. */
+const NO_DESCRIPTION = 'Default Response'
+
+export function complete<D extends OpenApi>(document: D, notes: DocumentNotes): D {
+  const paths = Object.entries(document.paths ?? {}).map(([path, operations]) => [
+    path,
+    mapValues(operations, operation => completeOperation(path, operation, notes)),
+  ])
+  return { ...document, paths: Object.fromEntries(paths) }
+}
+
+function completeOperation(path: string, operation: Operation, notes: DocumentNotes): Operation {
+  const { operationId: id, parameters, requestBody, responses } = operation
+  const own = notes.operations[id]
+  return {
+    ...operation,
+    ...(parameters && { parameters: parameters.map(parameter => completeParameter(parameter, id, own, notes)) }),
+    ...(requestBody && {
+      requestBody: { ...requestBody, content: contentOf(requestBody.content, [id, 'body'], own?.body, notes) },
+    }),
+    responses: Object.fromEntries(
+      Object.entries(responses).map(([status, { description, content, ...rest }]) => {
+        const said = own?.answers?.[Number(status)]
+        const isRefusal = Number(status) >= 400
+        const examples = isRefusal ? refusalExamples(path, Number(status), own) : said?.examples
+        const at = [id, isRefusal ? 'error' : status]
+        const answer = {
+          ...rest,
+          description: description === NO_DESCRIPTION ? (said?.description ?? '') : description,
+        }
+        return [status, content ? { ...answer, content: contentOf(content, at, examples, notes) } : answer]
+      }),
+    ),
+  }
+}
+
+function completeParameter(
+  parameter: Parameter,
+  id: string,
+  own: OperationNotes | undefined,
+  { properties }: DocumentNotes,
+): Parameter {
+  const { name, in: place, schema, description } = parameter
+  const example = own?.parameters?.[name]
+  const { description: noted, ...keywords } = noteFor([id, place, name], properties)
+  const said = description ?? noted
+  return {
+    ...parameter,
+    ...(typeof said === 'string' ? { description: said } : {}),
+    schema: { ...keywords, ...schema },
+    ...(example === undefined ? {} : { example }),
+  }
+}
+
+function contentOf(content: Content, path: string[], examples: Examples | undefined, notes: DocumentNotes): Content {
+  return Object.fromEntries(
+    Object.entries(content).map(([type, { schema, ...rest }]) => [
+      type,
+      {
+        ...rest,
+        ...(schema && { schema: annotate(schema, path, notes.properties) }),
+        ...exampleOf(examples?.[type]),
+      },
+    ]),
+  )
+}
+
+/** One stands alone, several by their titles. */
+function exampleOf(examples: Readonly<Record<string, unknown>> | undefined): object {
+  const entries = Object.entries(examples ?? {})
+  if (entries.length === 0) return {}
+  if (entries.length === 1) return { example: entries[0]?.[1] }
+  return { examples: Object.fromEntries(entries.map(([title, value]) => [title, { summary: title, value }])) }
+}
+
+function refusalExamples(path: string, status: number, own: OperationNotes | undefined): Examples {
+  return { 'application/json': { refused: refusalBody(path, status, own?.refusals?.[status]) } }
+}
+
+function mapValues<T, U>(record: Record<string, T>, map: (value: T) => U): Record<string, U> {
+  return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, map(value)]))
+}

@@ -1,0 +1,75 @@
+// All notes of the gateway's OpenAPI document, with what the operator has configured.
+import { FIELD_NOTES } from '../../../src/job/describe/field-notes.ts'
+import { BRANDS } from '../../../src/token/brand.ts'
+import { BATCH_OPERATIONS, BATCH_PROPERTIES } from './batch-notes.ts'
+import { CARD_PROPERTIES, cardOperations } from './card-notes.ts'
+import { ERROR_NOTES } from './error-notes.ts'
+import type { DocumentNotes } from './notes.ts'
+import { ORDER_OPERATIONS, ORDER_PROPERTIES, REPORT_OPERATIONS, REPORT_PROPERTIES } from './report-notes.ts'
+
+export interface GatewayChoices {
+  /** Names of `reuse_token_type` beside INTERNAL. */
+  thirdPartyTypes: readonly string[]
+  /** Names of `card_brand` beside the international brands. */
+  localSchemes: readonly string[]
+}
+
+const TAGS = [
+  { name: 'Card tokens', description: 'A card becomes a token; the token is read, changed, suspended and deleted.' },
+  { name: 'Operations', description: 'What became of a write that was answered 202.' },
+  { name: 'Batches', description: 'Many records in one body.' },
+  { name: 'Capture keys', description: 'The public keys that cards are encrypted to.' },
+  { name: 'Reports', description: 'Reports are searched, asked for and downloaded.' },
+  { name: 'Orders', description: 'Orders of devices, merchants and services.' },
+  { name: 'Scheme tokens', description: 'What card networks tell of scheme tokens.' },
+]
+
+/** What JSON Schema can say of the rule of `reuse_token_type`: a third party is told more. */
+function thirdPartyRule(thirdPartyTypes: readonly string[]): object {
+  const foreign = { properties: { reuse_token_type: { enum: thirdPartyTypes } }, required: ['reuse_token_type'] }
+  const needed = {
+    required: ['reuse_token_details', 'token_context'],
+    properties: {
+      token_type: { enum: ['REUSE', 'REUSE_AND_ANALYTICS'] },
+      token_context: { anyOf: [{ required: ['entity_id'] }, { required: ['payment_provider_contract'] }] },
+    },
+  }
+  return Object.fromEntries([
+    ['if', foreign],
+    ['then', needed],
+  ])
+}
+
+export function gatewayNotes({ thirdPartyTypes, localSchemes }: GatewayChoices): DocumentNotes {
+  const types = ['INTERNAL', ...thirdPartyTypes]
+  return {
+    tags: TAGS,
+    properties: {
+      ...withKeywords(FIELD_NOTES, {
+        reuse_token_type: { enum: types },
+        card_brand: { enum: [...BRANDS, ...localSchemes] },
+      }),
+      ...withKeywords(CARD_PROPERTIES, { '200.reuse_token_type': { enum: types } }),
+      ...BATCH_PROPERTIES,
+      ...REPORT_PROPERTIES,
+      ...ORDER_PROPERTIES,
+      ...ERROR_NOTES,
+      'createUpdateToken.body': { ...thirdPartyRule(thirdPartyTypes) },
+    },
+    operations: {
+      ...cardOperations(thirdPartyTypes[0]),
+      ...BATCH_OPERATIONS,
+      ...REPORT_OPERATIONS,
+      ...ORDER_OPERATIONS,
+    },
+  }
+}
+
+/** `notes` with further keywords for some. */
+function withKeywords(notes: DocumentNotes['properties'], more: Record<string, object>): DocumentNotes['properties'] {
+  const noted = Object.entries(more).map(([name, keywords]) => {
+    const note = notes[name]
+    return [name, { ...(typeof note === 'string' ? { description: note } : note), ...keywords }]
+  })
+  return { ...notes, ...Object.fromEntries(noted) }
+}

@@ -1,0 +1,40 @@
+// Examples of error answers, made by the code that makes the answers: an example can't differ from what is sent.
+import { bodyOf, type ErrorNo, problem } from '../../../src/three-ds/problem.ts'
+import { type Decline, type DeclineStatus, declineFor, faceOf, failed, unauthenticated } from '../server/faces.ts'
+import type { ReasonExample, RefusalExample } from './notes.ts'
+
+/** When the examples were answered. */
+const AT = Date.UTC(2026, 0, 31, 9, 30)
+const TIMED_OUT: ErrorNo = 502
+
+/** The body with which `path` answers `status`. */
+export function refusalBody(path: string, status: number, example: RefusalExample | undefined): object {
+  if (example !== undefined && !isReason(example)) return example
+  if (status === 504) return bodyOf(problem(TIMED_OUT), AT).body
+  return faceOf(path).render(declineOf(status as DeclineStatus, example), AT)
+}
+
+function declineOf(status: DeclineStatus, example: ReasonExample | undefined): Decline {
+  if (example) return { ...declineFor(...example), status }
+  switch (status) {
+    case 400:
+      return declineFor('field_unknown', 'query.colour')
+    case 401:
+      return unauthenticated()
+    case 403:
+      return declineFor('role_missing', 'params')
+    case 404:
+      return declineFor('path_unknown', 'params')
+    default:
+      return { ...failed('NONE'), status }
+  }
+}
+
+function isReason(example: RefusalExample): example is ReasonExample {
+  return Array.isArray(example)
+}
+
+/** An error of the 3-D Secure service by its number. */
+export function problemExample(...said: Parameters<typeof problem>): Readonly<Record<string, unknown>> {
+  return { ...bodyOf(problem(...said), AT).body }
+}
