@@ -16,6 +16,6 @@ export interface Ask {
 
 /** `request` as its kind's schema has it; a refusal names every field that is wrong (`body.…`). */
 export function check(kind: ClientKind, request: unknown): Ask | Refusal {
-  const parsed = parse(CATALOGUE[kind].request, request, 'body')
+  const parsed = parse<unknown>(CATALOGUE[kind].request, request, 'body')
   return isRefusal(parsed) ? parsed : { kind, request: parsed.value as Record<string, unknown> }
 }

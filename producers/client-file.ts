@@ -7,9 +7,11 @@ import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
 import { ConfigError } from '../src/config.ts'
 import { clientId, type SigningKey } from '../src/job/envelope/envelope.ts'
+import type { InstallationKeys } from '../src/job/envelope/installation-jws.ts'
+import { NAME_RULES, type NameRule } from '../src/job/envelope/names.ts'
 import type { Algorithm } from '../src/job/envelope/signature.ts'
 import { alias, uuid } from '../src/job/envelope/text.ts'
-import { importPublicJwk, type Jwk } from '../src/vault/client-key.ts'
+import { importPublicJwk, Jwk } from '../src/vault/client-key.ts'
 import { type PublicCaptureKey, readPublicCaptureKey } from '../src/vault/encrypt.ts'
 import { PRIVATE_MEMBERS } from '../src/vault/jwe-key.ts'
 
@@ -28,6 +30,8 @@ export const ClientFile = z.strictObject({
   /** Absent where the entity has no scope yet. */
   token_scope: uuid().optional(),
   capture_keys: z.strictObject({ jwe: CaptureKeyEntry.optional(), pgp: CaptureKeyEntry.optional() }),
+  /** Absent where they are checked: an older release refuses a member that it doesn't know. */
+  names: z.enum(NAME_RULES).optional(),
   base_url: z.string(),
   /** The installation's name. */
   audience: z.string().min(1),
@@ -43,9 +47,11 @@ export interface Credentials {
   tokenScope: string | undefined
   baseUrl: string
   signingKey: SigningKey
+  /** `checked` */
+  names?: NameRule | undefined
   captureKeys: { jwe: PublicCaptureKey | undefined; pgp: PublicCaptureKey | undefined }
   /** By `kid`. */
-  installationKeys: ReadonlyMap<string, { alg: Algorithm; publicKey: KeyObject }>
+  installationKeys: InstallationKeys
 }
 
 /** The file and every key it names. Throws `ConfigError` that says which part of it is wrong. */
@@ -61,6 +67,7 @@ export async function readCredentials(path: string): Promise<Credentials> {
     tokenScope: file.token_scope,
     baseUrl: file.base_url,
     signingKey: await readSigningKey(beside(path, keyFile), file.client_id),
+    names: file.names,
     captureKeys: await readCaptureKeys(path, file),
     installationKeys: new Map(file.installation_keys.keys.map(importInstallationKey)),
   }
@@ -83,8 +90,9 @@ export async function readCaptureKeys(path: string, file: ClientFile): Promise<C
 
 /** A private JWK. Its `kid` is the JWK's own or else its thumbprint, as at registration. */
 export async function readSigningKey(path: string, owner: string): Promise<SigningKey> {
-  const jwk = parseJson(path, await readText(path)) as Jwk
+  const json = parseJson(path, await readText(path))
   try {
+    const jwk = Jwk.parse(json)
     const { alg, kid } = importPublicJwk(publicPart(jwk))
     return { clientId: owner, kid, alg, privateKey: createPrivateKey({ key: jwk as JsonWebKey, format: 'jwk' }) }
   } catch (error) {

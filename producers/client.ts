@@ -3,7 +3,8 @@
 import { type Clock, systemClock } from '../src/clock.ts'
 import type { Result } from '../src/job/result.ts'
 import { type Logger, openLog } from '../src/log.ts'
-import { openRedis, type Queues } from '../src/queue/engine.ts'
+import type { Queues } from '../src/queue/engine.ts'
+import { openRedis } from '../src/queue/open.ts'
 import type { ClientKind } from './ask.ts'
 import { type Answered, type BulkItem, type BulkOptions, bulk } from './client/bulk.ts'
 import { type CardToEncrypt, type EncryptedCard, encryptCard } from './client/card.ts'
@@ -12,6 +13,7 @@ import type { Handle } from './client/jobs.ts'
 import { openSending, type SubmitOptions } from './client/sending.ts'
 import { openSlots } from './client/slots.ts'
 import { type Credentials, readCredentials } from './client-file.ts'
+import { KeyNotLiveError, type LookUp, openListLookUp, watchKey } from './live-key.ts'
 import { type Delivery, type Inbox, once, openInbox } from './results.ts'
 
 export type { ClientKind } from './ask.ts'
@@ -21,6 +23,7 @@ export { ClosedError, RefusedError, UnansweredError } from './client/errors.ts'
 export type { Handle } from './client/jobs.ts'
 export type { SubmitOptions } from './client/sending.ts'
 export type { Credentials } from './client-file.ts'
+export { KeyNotLiveError } from './live-key.ts'
 export type { Delivery } from './results.ts'
 
 export interface ConnectOptions {
@@ -43,13 +46,22 @@ export interface ConnectOptions {
   /** Results taken off the queue at once (50). */
   deliveries?: number
   clock?: Clock
+  /** Tells whether the client's key is live, where there is more than the list that workers publish. */
+  lookUp?: LookUp | undefined
+  /** How often it is looked for while something is unanswered, ms (5,000). */
+  lookMs?: number | undefined
+  /** One line for a person, where it can't be known (a warning in the log). */
+  tell?: (line: string) => void
 }
 
 export interface Client {
   clientId: string
   /** Resolves when the queue has the job. Rejects with `RefusedError` (not sent) or `Fault('queue_away')` (perhaps sent: repeat under the same jti). */
   submit(kind: ClientKind, request: unknown, options?: SubmitOptions): Promise<Handle>
-  /** The result of highest revision found. Rejects with `UnansweredError` after `timeoutMs` (120,000). */
+  /**
+   * The result of highest revision found. Rejects with `UnansweredError` after `timeoutMs` (120,000), and, as `call` and
+   * `bulk` do, with `KeyNotLiveError` within 15 s where the installation takes nothing under this client's key.
+   */
   result(handle: Handle, options?: { timeoutMs?: number }): Promise<Result>
   /** `submit`, then `result`. */
   call(kind: ClientKind, request: unknown, options?: SubmitOptions & { timeoutMs?: number }): Promise<Result>
@@ -75,6 +87,19 @@ export async function connect(options: ConnectOptions): Promise<Client> {
   const queues = options.queues ?? (await openOwn(options, log))
   const { clientId } = credentials.signingKey
   const sending = openSending({ queues, credentials, replyTo, clock, log }, { resendMs, unansweredMax })
+  const { lookUp, lookMs, tell = (line: string) => log.warn(line) } = options
+  const { isWaiting } = sending
+  const watch = watchKey(() => lookUp ?? openListLookUp(queues, credentials, clock), {
+    isWaiting,
+    onGone: () => {
+      const error = new KeyNotLiveError(credentials.signingKey)
+      // Who only listens for results has nobody to reject.
+      log.warn(error.message)
+      sending.fail(error)
+    },
+    tell,
+    everyMs: lookMs,
+  })
   const closed = new AbortController()
   let subscriber: ((delivery: Delivery) => Promise<void>) | undefined
   let inbox: Inbox | undefined
@@ -88,6 +113,7 @@ export async function connect(options: ConnectOptions): Promise<Client> {
     if (closed.signal.aborted) throw new ClosedError()
     const mailbox = { clientId, replyTo, keys: credentials.installationKeys }
     const pauses = { unclaimedMs: 2 * resendMs, retryMs: resendMs / 60 }
+    watch.start()
     inbox ??= openInbox(queues, mailbox, receive, { concurrency: deliveries, log, ...pauses })
   }
 
@@ -119,13 +145,14 @@ export async function connect(options: ConnectOptions): Promise<Client> {
     bulk(items, given) {
       listen()
       const post = ({ kind, request, ...rest }: BulkItem) => sending.ask(kind, request, rest)
-      return bulk({ clientId, closed: closed.signal, post }, items, given)
+      return bulk({ clientId, names: credentials.names ?? 'checked', closed: closed.signal, post }, items, given)
     },
     encryptCard: card => encryptCard(card, credentials, clock()),
     counts: () => ({ ...(inbox?.counts ?? { taken: 0, forged: 0, unclaimed: 0 }) }),
     async close() {
       if (closed.signal.aborted) return
       closed.abort()
+      watch.stop()
       await inbox?.close(CLOSE_MS)
       sending.close()
       if (!options.queues) await queues.close()

@@ -4,7 +4,7 @@ import type { KeyObject } from 'node:crypto'
 import { type SigningKey, signText, verify } from '../src/job/envelope/envelope.ts'
 import { ALGORITHMS, type Algorithm } from '../src/job/envelope/signature.ts'
 
-export const MANIFEST_TYP = 'tokenmill-manifest+jws'
+const MANIFEST_TYP = 'tokenmill-manifest+jws'
 
 /** `header..signature` over `bytes`, which are UTF-8. */
 export function signDetached(bytes: Buffer, key: Omit<SigningKey, 'clientId'>): string {

@@ -3,6 +3,7 @@ import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import { CATALOGUE, type Kind, ROLES, type Role } from '../src/job/catalogue.ts'
 import { Claims, ENVELOPE, type JobData, lifetimeOf, type SigningKey, sign } from '../src/job/envelope/envelope.ts'
 import { jobId } from '../src/job/envelope/ids.ts'
+import { type NameRule, panNameRefusal } from '../src/job/envelope/names.ts'
 import { clearNumbersOf, nameRefusal } from '../src/job/own-card.ts'
 import { parse } from '../src/job/refusal.ts'
 import type { Ask } from './ask.ts'
@@ -19,6 +20,8 @@ export interface Identity {
   /** The installation's name; default `tokenmill`. */
   audience?: string | undefined
   signingKey: SigningKey
+  /** What the client may name its work by; default `checked`. */
+  names?: NameRule | undefined
 }
 
 export interface EnvelopeOptions {
@@ -75,7 +78,8 @@ export async function signAsk(
     'body',
   )
   if (isRefusal(claims)) return claims
-  const named = nameRefusal({ jti, reference }, clearNumbersOf(ask.request))
+  const { names = 'checked' } = identity
+  const named = nameRefusal({ jti, reference }, clearNumbersOf(ask.request)) ?? panNameRefusal(claims.value, names)
   if (named) return named
   const { exp, lifetimeMsMax } = lifetimeOf(claims.value, holdsCard(ask))
   const lifetimeMs = exp - iat * 1000

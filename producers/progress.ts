@@ -2,8 +2,7 @@
 // told is the caller's count.
 import { Presets, SingleBar } from 'cli-progress'
 import type { Clock } from '../src/clock.ts'
-import { type Counts, noCounts, OUTCOMES } from '../src/job/outcome.ts'
-import { sumOf } from './migrate/manifest.ts'
+import { type Counts, noCounts, OUTCOMES, sumOf } from '../src/job/outcome.ts'
 
 export interface ProgressOptions {
   stream: NodeJS.WriteStream

@@ -1,16 +1,12 @@
 // Takes results off a client's results queue: checks that the installation signed them for this client, hands each to
 // the caller, and acknowledges it when the caller is through. Delivery is at least once; `once` passes repeats over.
-import type { KeyObject } from 'node:crypto'
 import { resultsQueue } from '../src/job/catalogue.ts'
-import type { Algorithm } from '../src/job/envelope/signature.ts'
+import type { InstallationKeys } from '../src/job/envelope/installation-jws.ts'
 import { openResult, type Result, type ResultEvent } from '../src/job/result.ts'
 import { describeError, type Logger } from '../src/log.ts'
 import type { Disposition, Queues } from '../src/queue/engine.ts'
 
 export type Delivery = Result | ResultEvent
-
-/** The installation's public keys by `kid`. */
-export type InstallationKeys = ReadonlyMap<string, { alg: Algorithm; publicKey: KeyObject }>
 
 export interface Mailbox {
   clientId: string

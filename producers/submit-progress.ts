@@ -3,11 +3,22 @@
 import type { Writable } from 'node:stream'
 import type { Queues } from '../src/queue/engine.ts'
 import type { ClientKind } from './ask.ts'
-import type { Totals } from './submit.ts'
 
 const EVERY_MS = 10_000
 const TERMINAL_MS = 500
 const UNHEARD_MS = 10_000
+
+export interface Totals {
+  /** Lines that were read; blank ones are none. */
+  lines: number
+  succeeded: number
+  /** Refused by the vault, or failed there. */
+  failed: number
+  /** Not valid, so not sent. */
+  invalid: number
+  /** Every line of the file has its result. */
+  complete: boolean
+}
 
 export interface SubmitWatch {
   sent(kind: ClientKind): void

@@ -8,17 +8,21 @@ import { z } from 'zod'
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import { resultsQueue } from '../src/job/catalogue.ts'
 import { Claims } from '../src/job/envelope/envelope.ts'
+import type { NameRule } from '../src/job/envelope/names.ts'
 import { clearNumbersOf, tellableNames } from '../src/job/own-card.ts'
 import { fieldsOf, problemOf } from '../src/job/problem.ts'
 import { parse } from '../src/job/refusal.ts'
 import type { Logger } from '../src/log.ts'
 import type { Queues } from '../src/queue/engine.ts'
+import { holdsPossiblePan } from '../src/token/possible-pan.ts'
 import type { ClientKind } from './ask.ts'
 import { isClientKind } from './client/asks.ts'
 import { ClosedError, type Credentials, connect } from './client.ts'
+import type { LookUp } from './live-key.ts'
+import { openPatience, tellTo } from './patience.ts'
 import { codeOf, FileError } from './rows/file-error.ts'
 import { readLines } from './rows/lines.ts'
-import { watchSubmit } from './submit-progress.ts'
+import { type Totals, watchSubmit } from './submit-progress.ts'
 
 export interface SubmitFile {
   file: string
@@ -34,19 +38,11 @@ export interface SubmitFile {
   /** Jobs sent and unanswered (1,000). */
   inFlight?: number
   finishMs?: number
+  /** After so long without any answer the run ends, not complete. */
+  giveUpAfterMs?: number | undefined
   resendMs?: number
-}
-
-export interface Totals {
-  /** Lines that were read; blank ones are none. */
-  lines: number
-  succeeded: number
-  /** Refused by the vault, or failed there. */
-  failed: number
-  /** Not valid, so not sent. */
-  invalid: number
-  /** Every line of the file has its result. */
-  complete: boolean
+  /** Tells whether the client's key is live, where there is more than the list that workers publish. */
+  lookUp?: LookUp | undefined
 }
 
 /** 0: every line succeeded. 3: some didn't. 1: the run isn't complete; the same command continues it. */
@@ -72,42 +68,41 @@ interface Item {
   sequence: number | undefined
 }
 
-const FINISH_MS = 30_000
+const NEVER = new AbortController().signal
 
-/** Throws `FileError` for a file that can't be read. */
+/** Throws `FileError` for a file that can't be read, `KeyNotLiveError` where nobody will answer this client. */
 export async function submitFile(options: SubmitFile): Promise<Totals> {
-  const { file, queues, credentials, out, progress, log, signal, inFlight = 1_000, finishMs = FINISH_MS } = options
+  const { file, queues, credentials, out, progress, log, signal = NEVER, inFlight = 1_000, lookUp } = options
+  const { finishMs, giveUpAfterMs } = options
   const digest = await digestOf(file)
-  const replyTo = `s${digest}`
+  const replyTo = `s${digest.slice(0, 16)}`
   // Answers to a run before this one are no answers to this one; all of it can be had again.
   await queues.obliterate(resultsQueue(credentials.signingKey.clientId, replyTo)).catch(() => {})
   const totals: Totals = { lines: 0, succeeded: 0, failed: 0, invalid: 0, complete: false }
   const { resendMs = 60_000 } = options
-  const client = await connect({ queues, credentials, replyTo, log, resendMs })
+  const tell = tellTo(progress)
+  const client = await connect({ queues, credentials, replyTo, log, resendMs, lookUp, tell })
   const watch = watchSubmit(queues, progress, totals)
-  let cut: NodeJS.Timeout | undefined
-  const onAbort = () => {
-    cut = setTimeout(() => client.close(), finishMs)
-  }
-  signal?.addEventListener('abort', onAbort, { once: true })
+  const patience = openPatience({ stop: signal, finishMs, giveUpAfterMs, onOver: () => client.close(), tell })
 
   async function print(line: number, result: object): Promise<void> {
     if (!out.write(`${JSON.stringify({ line, ...result })}\n`)) await event(out, 'drain')
   }
   async function* items(): AsyncGenerator<Item> {
     for await (const { line, text } of linesOf(file)) {
-      if (signal?.aborted) return
+      if (signal.aborted) return
       totals.lines += 1
       const item = isRefusal(text) ? text : itemOf(text, line, digest)
       if (!isRefusal(item)) {
         watch.sent(item.kind)
+        patience.sent()
         yield item
         continue
       }
       totals.invalid += 1
       const error = problemOf(fieldsOf(item), Date.now())
       await print(line, {
-        ...(isRefusal(text) ? {} : named(text)),
+        ...(isRefusal(text) ? {} : named(text, credentials.names ?? 'checked')),
         status: 'FAILED',
         code: error.code,
         error,
@@ -118,6 +113,7 @@ export async function submitFile(options: SubmitFile): Promise<Totals> {
   }
   try {
     for await (const { item, result } of client.bulk(items(), { inFlight, priority: 10 })) {
+      patience.answered()
       const kind = result.attempt === 0 ? 'invalid' : result.status === 'SUCCEEDED' ? 'succeeded' : 'failed'
       totals[kind] += 1
       await print(item.line, result)
@@ -126,8 +122,7 @@ export async function submitFile(options: SubmitFile): Promise<Totals> {
     totals.complete = false
     if (!(error instanceof ClosedError)) throw error
   } finally {
-    clearTimeout(cut)
-    signal?.removeEventListener('abort', onAbort)
+    patience.close()
     watch.stop()
     await client.close()
   }
@@ -135,7 +130,7 @@ export async function submitFile(options: SubmitFile): Promise<Totals> {
   return totals
 }
 
-/** The first 16 hex digits of the file's SHA-256. */
+/** SHA-256, in hex. */
 async function digestOf(file: string): Promise<string> {
   const hash = createHash('sha256')
   try {
@@ -144,7 +139,7 @@ async function digestOf(file: string): Promise<string> {
     const code = codeOf(error) ?? 'unreadable'
     throw new FileError('usage', `${file} can't be read (${code}).`, 'Check its name and its permissions.', error)
   }
-  return hash.digest('hex').slice(0, 16)
+  return hash.digest('hex')
 }
 
 const LF = 10
@@ -174,17 +169,23 @@ function decode(bytes: Buffer): string | Refusal {
   }
 }
 
+/** The `jti` of a line that has none: from the file's digest, of which sixteen digits do, unless they would pass for a card's. */
+export function submitName(digest: string, line: number): string {
+  const name = `s-${digest.slice(0, 16)}-${line}`
+  return holdsPossiblePan(name) ? `s-${digest.slice(0, 32)}-${line}` : name
+}
+
 function itemOf(text: string, line: number, digest: string): Item | Refusal {
   const value = objectOf(text)
   if (!value) return refuse('row_json', 'body')
   const parsed = parse(Line, value, 'body')
   if (isRefusal(parsed)) return parsed
-  const { kind, request, jti = `s-${digest}-${line}`, reference, sequence } = parsed.value
+  const { kind, request, jti = submitName(digest, line), reference, sequence } = parsed.value
   return { line, kind: kind as ClientKind, request, jti, reference, sequence }
 }
 
 /** What an invalid line can still be recognised by. */
-function named(text: string): { kind?: string; jti?: string; reference?: string } {
+function named(text: string, rule: NameRule): { kind?: string; jti?: string; reference?: string } {
   const value = objectOf(text) ?? {}
   const { kind, jti, reference } = Line.shape
   const names = Object.fromEntries(
@@ -193,7 +194,7 @@ function named(text: string): { kind?: string; jti?: string; reference?: string 
       return read.success && read.data !== undefined ? [[key, read.data]] : []
     }),
   )
-  return tellableNames(names, clearNumbersOf(value['request']))
+  return tellableNames(names, clearNumbersOf(value['request']), rule)
 }
 
 function objectOf(text: string): Record<string, unknown> | undefined {

@@ -10,26 +10,13 @@ export interface LedgerChunk {
   lines: readonly TransactionLine[]
 }
 
-/** The same lines are always cut alike. */
-export async function* cutLines(
-  lines: AsyncIterable<TransactionLine> | Iterable<TransactionLine>,
-  size: number = LEDGER_CHUNK.recordsDefault,
-): AsyncGenerator<LedgerChunk> {
-  const cutter = openCutter(size)
-  for await (const line of lines) {
-    const chunk = cutter.put(line)
-    if (chunk) yield chunk
-  }
-  const last = cutter.end()
-  if (last) yield last
-}
-
 export interface Cutter {
   /** The chunk that was complete without this line. */
   put(line: TransactionLine): LedgerChunk | undefined
   end(): LedgerChunk | undefined
 }
 
+/** The same lines are always cut alike. */
 export function openCutter(size: number): Cutter {
   assert(size >= 1 && size <= LEDGER_CHUNK.recordsMax, 'a chunk holds 1 to 1,000 lines')
   let number = 0

@@ -1,5 +1,6 @@
 // Every kind that a client may ask for, and who checks it. A kind without a producer doesn't compile.
 import { type Refusal, refuse } from '../../src/errors.ts'
+import { CATALOGUE } from '../../src/job/catalogue.ts'
 import { type Ask, type ClientKind, check } from '../ask.ts'
 import { report } from '../report.ts'
 import { schemeToken } from '../scheme-token.ts'
@@ -23,10 +24,10 @@ export function isClientKind(kind: unknown): kind is ClientKind {
   return typeof kind === 'string' && Object.hasOwn(ASKS, kind)
 }
 
-/** A batch comes with its block, and nothing else does. */
+/** A kind that has a block comes with it, and no other does. */
 export function askOf(kind: string, request: unknown, block?: string): Ask | Refusal {
   if (!isClientKind(kind)) return refuse('field_value', 'body.kind')
-  if ((kind === 'token-batch') !== (block !== undefined)) {
+  if (CATALOGUE[kind].hasBlock !== (block !== undefined)) {
     return block === undefined ? refuse('field_required', 'body.block') : refuse('field_unknown', 'body.block')
   }
   const ask = (ASKS[kind] as (request: unknown) => Ask | Refusal)(request)

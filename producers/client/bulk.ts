@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Fault } from '../../src/errors.ts'
 import { receiptId, resultId } from '../../src/job/envelope/ids.ts'
+import type { NameRule } from '../../src/job/envelope/names.ts'
 import { clearNumbersOf, tellableNames } from '../../src/job/own-card.ts'
 import type { Result } from '../../src/job/result.ts'
 import type { ClientKind } from '../ask.ts'
@@ -47,6 +48,7 @@ const RETRY_MS_MAX = 10_000
 
 export interface BulkDeps {
   clientId: string
+  names: NameRule
   post: Post
   /** Aborted when the client closes. */
   closed: AbortSignal
@@ -54,7 +56,7 @@ export interface BulkDeps {
 
 /** What is refused here comes as a result too: FAILED, with `attempt` 0. Ends with the source's error, if it threw one, after the results of all that was sent. */
 export async function* bulk<T extends BulkItem>(
-  { clientId, post, closed }: BulkDeps,
+  { clientId, names, post, closed }: BulkDeps,
   items: AsyncIterable<T> | Iterable<T>,
   options: BulkOptions = {},
 ): AsyncGenerator<Answered<T>, void, void> {
@@ -96,15 +98,22 @@ export async function* bulk<T extends BulkItem>(
     try {
       const posted = await untilSent(() => post({ ...item, jti, priority }), stopped)
       unanswered.add(posted)
-      posted.answer
-        .then(result => {
+      posted.answer.then(
+        result => {
+          unanswered.delete(posted)
           results.push({ item, result })
           tell()
-        }, fail)
-        .finally(() => unanswered.delete(posted))
+        },
+        error => {
+          // Its place is free: nothing is handed to the caller for it.
+          unanswered.delete(posted)
+          slots.free()
+          fail(error)
+        },
+      )
     } catch (error) {
       if (!(error instanceof RefusedError)) throw error
-      results.push({ item, result: notSent(clientId, { ...item, jti }, error) })
+      results.push({ item, result: notSent({ clientId, names }, { ...item, jti }, error) })
       tell()
     }
   }
@@ -170,9 +179,13 @@ export async function untilSent<T>(post: () => Promise<T>, stopped: AbortSignal)
 }
 
 /** A refusal of ours in the form of a result. Nobody signed it. */
-function notSent(clientId: string, item: BulkItem & { jti: string }, { problem }: RefusedError): Result {
+function notSent(
+  { clientId, names }: Pick<BulkDeps, 'clientId' | 'names'>,
+  item: BulkItem & { jti: string },
+  { problem }: RefusedError,
+): Result {
   const receipt = receiptId(clientId, item.jti)
-  const { jti, reference } = tellableNames(item, clearNumbersOf(item.request))
+  const { jti, reference } = tellableNames(item, clearNumbersOf(item.request), names)
   const now = new Date(problem.timestamp).toISOString()
   return {
     v: 1,

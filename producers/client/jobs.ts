@@ -43,6 +43,10 @@ export interface Jobs {
   await(handle: Handle, timeoutMs?: number): Promise<Result>
   /** False if nothing here waits for it. A lower revision than one that was found changes nothing. */
   settle(result: Result): boolean
+  /** Rejects every wait for a result. Fleeting jobs are dropped; the others are still sent: somebody may ask later. */
+  fail(error: Error): void
+  /** Whether there is any. */
+  isWaiting(): boolean
   /** Jobs to be sent again as of `now`; each is due again `resendMs` later. */
   due(now: number): Job[]
   close(): void
@@ -126,6 +130,16 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
       if (entry.job) onAnswered()
       return true
     },
+    fail(error) {
+      for (const [receiptId, entry] of open) {
+        for (const waiter of entry.waiters) waiter.reject(error)
+        entry.waiters.clear()
+        if (entry.job && !entry.fleeting) continue
+        open.delete(receiptId)
+        if (entry.job) onAnswered()
+      }
+    },
+    isWaiting: () => open.size > 0,
     due(now) {
       const jobs: Job[] = []
       for (const entry of open.values()) {

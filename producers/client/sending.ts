@@ -3,10 +3,9 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { Clock } from '../../src/clock.ts'
 import { Fault, isRefusal, refuse } from '../../src/errors.ts'
-import { requestText } from '../../src/job/envelope/digest.ts'
+import { ledgerText, requestText } from '../../src/job/envelope/digest.ts'
 import { receiptId } from '../../src/job/envelope/ids.ts'
 import type { Result } from '../../src/job/result.ts'
-import { ledgerText } from '../../src/job/transaction-batch.ts'
 import type { Logger } from '../../src/log.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import type { Ask } from '../ask.ts'
@@ -49,6 +48,10 @@ export interface Sending {
   result(handle: Handle, timeoutMs: number): Promise<Result>
   /** False if nothing here waits for it. */
   settle(result: Result): boolean
+  /** Rejects every wait for a result; only jobs of `submit` are still sent again. */
+  fail(error: Error): void
+  /** Whether anything is unanswered. */
+  isWaiting(): boolean
   close(): void
 }
 
@@ -144,6 +147,8 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
     },
     result: (handle, timeoutMs) => jobs.await(handle, timeoutMs),
     settle: jobs.settle,
+    fail: jobs.fail,
+    isWaiting: jobs.isWaiting,
     close() {
       closed = true
       clearInterval(timer)

@@ -10,10 +10,7 @@ export type PlainName = Exclude<(typeof TRANSACTION_FIELDS)[number], AmountName>
 export type ColumnName = PlainName | AmountName | `${AmountName}_minor`
 
 const PLAIN = TRANSACTION_FIELDS.filter((name): name is PlainName => !(AMOUNTS as readonly string[]).includes(name))
-export const COLUMN_NAMES: readonly ColumnName[] = [
-  ...PLAIN,
-  ...AMOUNTS.flatMap(name => [name, `${name}_minor` as const]),
-]
+const COLUMN_NAMES: readonly ColumnName[] = [...PLAIN, ...AMOUNTS.flatMap(name => [name, `${name}_minor` as const])]
 /** `fee` and `commission` are nothing where a file has no such column. */
 const NEEDED = ['transaction_uid', 'entity_uid', 'type', 'currency', 'created_at'] as const
 
@@ -68,6 +65,6 @@ export function layoutOf(header: readonly string[], options: ColumnOptions): Lay
 }
 
 /** A name may be anything: a file without a header has a row there. */
-export function shown(name: string): string {
+function shown(name: string): string {
   return /^[A-Za-z][A-Za-z _.-]{0,39}$/.test(name) ? `"${name}"` : 'not a name'
 }

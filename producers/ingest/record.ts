@@ -23,20 +23,27 @@ export function rowOf(line: number, cells: readonly string[], layout: Layout): R
     if (cell === undefined || cell === '') continue
     transaction[name] = name === 'created_at' || name === 'settled_at' ? momentOf(cell) : cell
   }
-  const currency = cells[layout.currencyAt] ?? ''
-  for (const { name, minor, at } of layout.amounts) {
-    const cell = cells[at] ?? ''
+  for (const column of layout.amounts) {
+    const cell = cells[column.at] ?? ''
     if (cell === '') continue
-    const read = minor ? checkMinor(cell) : minorOf(cell, currency)
-    if ('reason' in read) {
-      const field = read.reason === 'currency_unknown' ? 'currency' : minor ? `${name}_minor` : name
-      return { line, uid: cells[layout.uidAt] ?? '', reason: read.reason, field }
-    }
-    transaction[name] = read.minor
+    const read = amountOf(cell, column, cells[layout.currencyAt] ?? '')
+    if ('reason' in read) return { line, uid: cells[layout.uidAt] ?? '', ...read }
+    transaction[column.name] = read.minor
   }
   transaction['fee'] ??= '0'
   transaction['commission'] ??= '0'
   return { line, transaction }
+}
+
+function amountOf(
+  cell: string,
+  { name, minor }: Layout['amounts'][number],
+  currency: string,
+): { minor: string } | { reason: Reason; field: string } {
+  const read = minor ? checkMinor(cell) : minorOf(cell, currency)
+  if (!('reason' in read)) return read
+  if (read.reason === 'currency_unknown') return { ...read, field: 'currency' }
+  return { ...read, field: minor ? `${name}_minor` : name }
 }
 
 const DAY = /^\d{4}-\d\d-\d\d$/

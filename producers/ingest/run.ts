@@ -2,13 +2,12 @@
 // The same command again is safe wherever it ended: chunks that were done are answered from their receipts, and lines
 // that stand in the ledger stay as they are. What a line may say is the worker's to judge.
 import { createHash } from 'node:crypto'
-import type { Clock } from '../../src/clock.ts'
 import { assert } from '../../src/errors.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
-import { type Counts, noCounts } from '../../src/job/outcome.ts'
-import type { Logger } from '../../src/log.ts'
-import type { Queues } from '../../src/queue/engine.ts'
-import { type Credentials, connect } from '../client.ts'
+import { type Counts, noCounts, sumOf } from '../../src/job/outcome.ts'
+import { connect } from '../client.ts'
+import { checkBatchId, type FileRunDeps } from '../file-run.ts'
+import { tellTo } from '../patience.ts'
 import { openProgress } from '../progress.ts'
 import { FileError } from '../rows/file-error.ts'
 import { type Format, formatOf } from '../rows/layers.ts'
@@ -33,18 +32,6 @@ export interface IngestOptions extends ColumnOptions {
   batchId?: string | undefined
 }
 
-export interface IngestDeps {
-  queues: Queues
-  credentials: Credentials
-  clock: Clock
-  log: Logger
-  /** Where progress goes. */
-  stream: NodeJS.WriteStream
-  /** Aborted: finish what is in flight. */
-  stop: AbortSignal
-  resendMs?: number
-}
-
 export interface IngestSummary {
   batchId: string
   rows: number
@@ -55,11 +42,12 @@ export interface IngestSummary {
   ms: number
 }
 
-/** Throws a FileError for what the file, the disk or the options make impossible. */
-export async function ingest(options: IngestOptions, deps: IngestDeps): Promise<IngestSummary> {
+/** Throws a FileError for what file, disk or options make impossible, `KeyNotLiveError` where nobody will answer. */
+export async function ingest(options: IngestOptions, deps: FileRunDeps): Promise<IngestSummary> {
   if (options.file === '-') {
     throw new FileError('usage', 'A ledger is read twice, so it is not read from standard input.', 'Give a file.')
   }
+  checkBatchId(options.batchId, deps.credentials)
   const began = deps.clock()
   const source = { path: options.file, decryptKeyFile: undefined, passphrase: undefined, verifyKeyFile: undefined }
   const rowOptions = { ...options, format: formatOf(options.file, options.format) }
@@ -68,9 +56,10 @@ export async function ingest(options: IngestOptions, deps: IngestDeps): Promise<
   const replyTo = `l${createHash('sha256').update(batchId).digest('hex').slice(0, 24)}`
   const path = options.results ?? `${options.file}.results.csv`
   const results = await openResults(path)
-  const { queues, credentials, log, clock } = deps
+  const { queues, credentials, log, clock, lookUp } = deps
+  const tell = tellTo(deps.stream)
   const resend = deps.resendMs === undefined ? {} : { resendMs: deps.resendMs }
-  const client = await connect({ queues, credentials, replyTo, log, clock, ...resend })
+  const client = await connect({ queues, credentials, replyTo, log, clock, lookUp, tell, ...resend })
   const counts = noCounts()
   const progress = openProgress({ stream: deps.stream, clock, total })
   let complete = false
@@ -84,7 +73,7 @@ export async function ingest(options: IngestOptions, deps: IngestDeps): Promise<
     })
     if (sent.complete) await results.complete()
     complete = sent.complete
-    const sum = Object.values(counts).reduce((all, n) => all + n, 0)
+    const sum = sumOf(counts)
     assert(!complete || sum === sent.rows, `${sent.rows} rows were read and ${sum} answered`)
     return { batchId, rows: sum, counts, results: path, complete, ms: clock() - began }
   } finally {
@@ -97,10 +86,7 @@ export async function ingest(options: IngestOptions, deps: IngestDeps): Promise<
 
 /** Another size of chunk is another batch: a chunk's number must name the same lines in every run. */
 function batchIdOf({ batchId, chunk, map, ignoreUnknown, format }: IngestOptions, { sha256 }: Marks): string {
-  if (batchId !== undefined) {
-    if (/^[A-Za-z0-9_-]{1,64}$/.test(batchId)) return batchId
-    throw new FileError('usage', '--batch-id takes 1 to 64 letters, digits, _ and -.', 'Choose another.')
-  }
+  if (batchId !== undefined) return batchId
   const deciding = JSON.stringify([sha256, chunk, map ?? {}, ignoreUnknown ?? false, format ?? null])
   return `l-${createHash('sha256').update(deciding).digest('hex').slice(0, 32)}`
 }

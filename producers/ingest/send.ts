@@ -4,12 +4,13 @@ import { isRefusal, REASONS } from '../../src/errors.ts'
 import { type Counts, noCounts } from '../../src/job/outcome.ts'
 import type { Result } from '../../src/job/result.ts'
 import { untilSent } from '../client/bulk.ts'
-import type { Client } from '../client.ts'
+import { type Client, ClosedError } from '../client.ts'
+import type { FileRunDeps } from '../file-run.ts'
+import { openPatience, tellTo } from '../patience.ts'
 import { FileError } from '../rows/file-error.ts'
 import { type LedgerChunk, transactionBatch } from '../transaction-batch.ts'
 import type { RowChunk } from './chunks.ts'
 import type { RefusedLine } from './results.ts'
-import type { IngestDeps } from './run.ts'
 
 export interface Settled {
   counts: Counts
@@ -26,7 +27,7 @@ export async function sendChunks(
   chunks: AsyncIterable<RowChunk>,
   { batchId, inFlight }: { batchId: string; inFlight: number },
   client: Client,
-  deps: IngestDeps,
+  deps: FileRunDeps,
   onSettled: (settled: Settled) => Promise<void>,
 ): Promise<{ complete: boolean; rows: number }> {
   const window: { rows: RowChunk; answer: Promise<Result | undefined> }[] = []
@@ -39,6 +40,9 @@ export async function sendChunks(
     window.shift()
     await onSettled(settledOf(sent.rows, result))
   }
+  const { stop, giveUpAfterMs } = deps
+  const onOver = () => client.close()
+  const patience = openPatience({ stop, giveUpAfterMs, onOver, tell: tellTo(deps.stream) })
   const stopWatching = watchForWorkers(deps, () => window.length > 0)
   let complete = true
   try {
@@ -49,12 +53,17 @@ export async function sendChunks(
       }
       rows += next.refused.length + (next.chunk?.lines.length ?? 0)
       while (window.length >= inFlight) await settle()
-      const answer = next.chunk ? send(next.chunk, batchId, client, deps.stop) : NO_RESULT
+      const answer = next.chunk ? patience.watch(send(next.chunk, batchId, client, deps.stop)) : NO_RESULT
       answer.catch(() => {})
       window.push({ rows: next, answer })
     }
     while (window.length > 0) await settle()
+  } catch (error) {
+    // Closed because there was no point in waiting on: what is unanswered is sent again by the next run.
+    if (!(error instanceof ClosedError)) throw error
+    complete = false
   } finally {
+    patience.close()
     stopWatching()
   }
   return { complete, rows }
@@ -120,7 +129,7 @@ function refusedChunk(number: number, { error }: Result): FileError {
 }
 
 /** Says so once where nobody takes the chunks. */
-function watchForWorkers({ queues, stream }: IngestDeps, waiting: () => boolean): () => void {
+function watchForWorkers({ queues, stream }: FileRunDeps, waiting: () => boolean): () => void {
   const away = () => stream.write('tokenmill: the queue server is away; waiting for it ...\n')
   queues.on('away', away)
   const timer = setTimeout(async () => {

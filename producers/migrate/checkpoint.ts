@@ -28,7 +28,7 @@ export const Checkpoint = z.strictObject({
 })
 export type Checkpoint = z.infer<typeof Checkpoint>
 
-export function checkpointPath(results: string): string {
+function checkpointPath(results: string): string {
   return `${results}.checkpoint.json`
 }
 

@@ -6,12 +6,12 @@ import { readFile } from 'node:fs/promises'
 import { basename, dirname, relative, resolve } from 'node:path'
 import { z } from 'zod'
 import { assert } from '../../src/errors.ts'
-import { type Counts, noCounts, OUTCOMES, type Outcome } from '../../src/job/outcome.ts'
+import { type Counts, noCounts, OUTCOMES, type Outcome, sumOf } from '../../src/job/outcome.ts'
 import { readCsv } from '../rows/csv.ts'
 import { writeDurably } from '../rows/durable.ts'
 import { codeOf, FileError } from '../rows/file-error.ts'
+import { RESULT_COLUMNS } from '../rows/result-row.ts'
 import { DigestOfFile, OutcomeCounts } from './checkpoint.ts'
-import { RESULT_COLUMNS } from './results.ts'
 
 export const Manifest = z.strictObject({
   v: z.literal(1),
@@ -35,10 +35,6 @@ export type VerifySignature = (bytes: Buffer, jws: string) => boolean | Promise<
 
 export function signaturePath(manifest: string): string {
   return `${manifest}.jws`
-}
-
-export function sumOf(counts: Counts): number {
-  return OUTCOMES.reduce((sum, outcome) => sum + counts[outcome], 0)
 }
 
 /** A path as a manifest at `manifest` names it. */

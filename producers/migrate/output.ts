@@ -4,11 +4,12 @@ import { rm } from 'node:fs/promises'
 import type { Clock } from '../../src/clock.ts'
 import { type Counts, noCounts } from '../../src/job/outcome.ts'
 import type { Proof } from '../rows/prove.ts'
+import type { ResultRow } from '../rows/result-row.ts'
 import type { readCheckpoint } from './checkpoint.ts'
 import { removeCheckpoint, writeCheckpoint } from './checkpoint.ts'
-import { layoutOf, type Paths } from './plan.ts'
-import { createResults, type ResultRow, resumeResults } from './results.ts'
-import type { MigrateOptions, Summary } from './run.ts'
+import type { MigrateOptions } from './options.ts'
+import { layoutOf, type Paths, type Variant } from './plan.ts'
+import { createResults, resumeResults } from './results.ts'
 
 export interface Output {
   counts: Counts
@@ -24,7 +25,7 @@ export interface Output {
 
 interface OutputPlan {
   batchId: string
-  variant: Summary['variant']
+  variant: Variant
   paths: Paths
   chunkRecords: number
   startedAt: number

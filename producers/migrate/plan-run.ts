@@ -5,12 +5,12 @@ import { FileError } from '../rows/file-error.ts'
 import type { Proof } from '../rows/prove.ts'
 import { checkSameBatch, readCheckpoint, removeCheckpoint } from './checkpoint.ts'
 import { checkManifestFree, type Manifest, readManifest } from './manifest.ts'
-import { layoutOf, type Paths, pathsOf } from './plan.ts'
-import type { MigrateOptions, Summary } from './run.ts'
+import type { MigrateOptions } from './options.ts'
+import { layoutOf, type Paths, pathsOf, type Variant } from './plan.ts'
 
 export interface Run {
   batchId: string
-  variant: Summary['variant']
+  variant: Variant
   paths: Paths
   chunkRecords: number
   /** ms since the epoch: when the batch's first chunk was accepted. */

@@ -2,7 +2,7 @@
 // the same, and where its files lie.
 import { createHash, randomBytes } from 'node:crypto'
 import type { InputDigest } from '../rows/segments.ts'
-import type { MigrateOptions } from './run.ts'
+import type { MigrateOptions } from './options.ts'
 
 /** Everything that decides what the batch does. Kept in checkpoint and manifest. */
 export function layoutOf(
@@ -31,13 +31,15 @@ export function batchIdOf(options: MigrateOptions, digest: InputDigest | undefin
   return `m-${hash.digest('hex').slice(0, 32)}`
 }
 
+/** A dry run's and a replay's files lie beside the run's own. */
+export type Variant = 'run' | 'dry-run' | 'replay'
+
 export interface Paths {
   results: string
   manifest: string
 }
 
-/** `variant`: a dry run's and a replay's files lie beside the run's own. */
-export function pathsOf({ file, results, manifest }: MigrateOptions, variant: 'run' | 'dry-run' | 'replay'): Paths {
+export function pathsOf({ file, results, manifest }: MigrateOptions, variant: Variant): Paths {
   const stem = file === '-' ? (results ?? 'stdin') : file
   if (variant === 'run')
     return { results: results ?? `${file}.results.csv`, manifest: manifest ?? `${stem}.manifest.json` }

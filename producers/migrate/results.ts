@@ -3,21 +3,9 @@
 import { createHash, type Hash } from 'node:crypto'
 import { type FileHandle, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { type RecordResult, tookEffect } from '../../src/job/outcome.ts'
-import { cellOf } from '../rows/cell.ts'
 import { cannotWrite, syncDirectory } from '../rows/durable.ts'
 import { codeOf, FileError } from '../rows/file-error.ts'
-
-export interface ResultColumns {
-  /** A replay tells the token's status of now. */
-  tokenStatus?: boolean | undefined
-  /** Whether it is the token or its scheme token that failed. */
-  failedFacet?: boolean | undefined
-  /** Names of the echoed columns. */
-  echo?: readonly string[] | undefined
-}
-
-export type ResultRow = RecordResult & { echo?: readonly string[] | undefined }
+import { headerOf, type ResultColumns, type ResultRow, textOf } from '../rows/result-row.ts'
 
 /** How much was written, and its hex SHA-256. */
 export interface ResultsMark {
@@ -32,54 +20,7 @@ export interface ResultsFile {
   close(): Promise<void>
 }
 
-export const RESULT_COLUMNS = [
-  'line',
-  'reference',
-  'outcome',
-  'code',
-  'reuse_token',
-  'analytics_token',
-  'bin',
-  'last_four',
-  'expiry_month',
-  'expiry_year',
-  'brand',
-  'reason',
-] as const
-
 const REREAD_BYTES = 1024 * 1024
-
-export function headerOf({ tokenStatus, failedFacet, echo = [] }: ResultColumns): string {
-  const more = [...(tokenStatus ? ['token_status'] : []), ...(failedFacet ? ['failed_facet'] : []), ...echo.map(cellOf)]
-  return `${[...RESULT_COLUMNS, ...more].join(',')}\n`
-}
-
-/** Rows as lines of CSV. */
-export function textOf(rows: readonly ResultRow[], columns: ResultColumns): string {
-  const { tokenStatus, failedFacet, echo } = columns
-  let text = ''
-  for (const row of rows) {
-    text += `${row.line},${guarded(row.reference)},${row.outcome},${row.code},${guarded(row.reuse_token)},${
-      row.analytics_token ?? ''
-    },${row.bin ?? ''},${row.last_four ?? ''},${row.expiry_month ?? ''},${row.expiry_year ?? ''},${guarded(
-      row.brand,
-    )},${row.reason ?? ''}`
-    if (tokenStatus) text += `,${row.token_status ?? ''}`
-    if (failedFacet) text += `,${facetOf(row)}`
-    // A rejected row echoes nothing, but has its cells.
-    if (echo !== undefined) for (let index = 0; index < echo.length; index++) text += `,${guarded(row.echo?.[index])}`
-    text += '\n'
-  }
-  return text
-}
-
-function facetOf({ failed_facet: facet, outcome }: ResultRow): string {
-  return facet ?? (tookEffect(outcome) ? '' : 'token')
-}
-
-function guarded(text: string | undefined): string {
-  return text === undefined || text === '' ? '' : cellOf(text)
-}
 
 /** A new results file with its header. What already bears that name is left alone: FileError. */
 export async function createResults(path: string, columns: ResultColumns): Promise<ResultsFile> {

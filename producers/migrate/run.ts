@@ -1,75 +1,32 @@
 // `tokenmill migrate`: a file of cards becomes chunks on the queue, their answers a results file in input order and a
 // signed manifest. It can be stopped anywhere and continued by the same command. What a row means is the worker's.
-import type { Clock } from '../../src/clock.ts'
 import { assert } from '../../src/errors.ts'
-import type { RecordKind } from '../../src/job/catalogue.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
-import type { Counts } from '../../src/job/outcome.ts'
-import type { ON_CONFLICT, ON_EXPIRED } from '../../src/job/token-batch.ts'
-import type { Logger } from '../../src/log.ts'
-import type { Queues } from '../../src/queue/engine.ts'
-import type { Secret } from '../../src/secret.ts'
-import { type Client, type Credentials, connect } from '../client.ts'
+import { type Counts, sumOf } from '../../src/job/outcome.ts'
+import { type Client, connect } from '../client.ts'
 import { signDetached } from '../detached.ts'
+import { checkBatchId, type FileRunDeps } from '../file-run.ts'
+import { tellTo } from '../patience.ts'
 import { openProgress } from '../progress.ts'
 import { begun, cutRows, type RowChunk } from '../rows/chunks.ts'
 import { FileError } from '../rows/file-error.ts'
-import type { Format } from '../rows/layers.ts'
 import { formatOf } from '../rows/layers.ts'
-import { type ColumnMap, checkColumns } from '../rows/layout.ts'
+import { checkColumns } from '../rows/layout.ts'
 import { type Proof, proveFile } from '../rows/prove.ts'
 import { readRows } from '../rows/rows.ts'
 import { openSource } from '../rows/source.ts'
 import { removeCheckpoint } from './checkpoint.ts'
 import { type Manifest, nameFrom, readManifest, writeManifest } from './manifest.ts'
+import type { MigrateOptions } from './options.ts'
 import { openOutput } from './output.ts'
-import { batchIdOf, layoutOf, pathsOf, replyToOf } from './plan.ts'
+import { batchIdOf, layoutOf, pathsOf, replyToOf, type Variant } from './plan.ts'
 import { planRun, type Run } from './plan-run.ts'
 import { lockRun } from './run-lock.ts'
 import { sendChunks } from './send.ts'
 
-export interface MigrateOptions {
-  /** `-`: standard input. */
-  file: string
-  format?: Format | undefined
-  scope?: string | undefined
-  decryptKeyFile?: string | undefined
-  passphrase?: Secret | undefined
-  verifyKeyFile?: string | undefined
-  map?: ColumnMap | undefined
-  ignoreUnknown: boolean
-  echo: readonly string[]
-  results?: string | undefined
-  manifest?: string | undefined
-  dryRun: boolean
-  /** The manifest of a dry run, to compare with. */
-  expect?: string | undefined
-  onConflict: (typeof ON_CONFLICT)[number]
-  onExpired: (typeof ON_EXPIRED)[number]
-  chunk: number
-  inFlight: number
-  batchId?: string | undefined
-  recordKind: RecordKind
-  /** Provision scheme tokens after tokens are made. */
-  schemeTokens?: boolean | undefined
-  again: boolean
-}
-
-export interface MigrateDeps {
-  queues: Queues
-  credentials: Credentials
-  clock: Clock
-  log: Logger
-  /** Where progress goes. */
-  stream: NodeJS.WriteStream
-  /** Aborted: finish what is in flight and leave a state that can be continued. */
-  stop: AbortSignal
-  resendMs?: number
-}
-
 export interface Summary {
   batchId: string
-  variant: 'run' | 'dry-run' | 'replay'
+  variant: Variant
   rows: number
   counts: Counts
   results: string
@@ -81,10 +38,11 @@ export interface Summary {
   differences: { outcome: string; expected: number; found: number }[]
 }
 
-/** Throws a FileError for what the file, the disk or the options make impossible. */
-export async function migrate(options: MigrateOptions, deps: MigrateDeps): Promise<Summary> {
+/** Throws a FileError for what file, disk or options make impossible, `KeyNotLiveError` where nobody will answer. */
+export async function migrate(options: MigrateOptions, deps: FileRunDeps): Promise<Summary> {
   checkColumns(options)
   refuseImpossible(options)
+  checkBatchId(options.batchId, deps.credentials)
   const format = formatOf(options.file, options.format)
   const began = deps.clock()
   const rowOptions = { ...options, format }
@@ -118,7 +76,7 @@ interface Prepared {
 
 async function runLocked(
   { options, source, rowOptions, proof, batchId, expected, began }: Prepared,
-  deps: MigrateDeps,
+  deps: FileRunDeps,
 ): Promise<Summary> {
   const run = await planRun(options, batchId, proof, began)
   // Answers to a run before this one are no answers to this one; all of it can be had again.
@@ -130,13 +88,15 @@ async function runLocked(
     replyTo: replyToOf(batchId),
     log: deps.log,
     clock: deps.clock,
+    lookUp: deps.lookUp,
+    tell: tellTo(deps.stream),
     ...(deps.resendMs === undefined ? {} : { resendMs: deps.resendMs }),
   })
   try {
     const input = await openSource(source, proof?.marks)
     // The header is read before anything is written: a wrong one leaves no trace of a run.
     const chunks = await begun(cutRows(readRows(input.bytes, rowOptions), run.chunkRecords))
-    const sent = await sendAll(chunks, options, run, client, deps, proof)
+    const sent = await sendAll(chunks, { options, run, client, deps, proof })
     const summary = {
       batchId,
       variant: run.variant,
@@ -156,22 +116,23 @@ async function runLocked(
   }
 }
 
-async function sendAll(
-  chunks: AsyncIterable<RowChunk>,
-  options: MigrateOptions,
-  run: Run,
-  client: Client,
-  deps: MigrateDeps,
-  proof: Proof | undefined,
-) {
+interface SendingAll {
+  options: MigrateOptions
+  run: Run
+  client: Client
+  deps: FileRunDeps
+  proof: Proof | undefined
+}
+
+async function sendAll(chunks: AsyncIterable<RowChunk>, { options, run, client, deps, proof }: SendingAll) {
   const output = await openOutput(options, run, proof, deps.clock)
-  const done = Object.values(output.counts).reduce((sum, n) => sum + n, 0)
+  const done = sumOf(output.counts)
   const progress = openProgress({ stream: deps.stream, clock: deps.clock, total: proof?.rows, done })
   progress.update(output.counts)
   try {
-    const { complete, rows } = await sendChunks(chunks, options, run, client, deps, output, () =>
-      progress.update(output.counts),
-    )
+    const onProgress = () => progress.update(output.counts)
+    const sending = { options, plan: run, client, deps, output, onProgress }
+    const { complete, rows } = await sendChunks(chunks, sending)
     const mark = await output.close()
     return { complete, rows, counts: output.counts, mark }
   } finally {
@@ -189,7 +150,7 @@ async function finish(
     mark: { sha256: string; bytes: number }
     input: { sha256: string; bytes: number }
   },
-  deps: MigrateDeps,
+  deps: FileRunDeps,
 ): Promise<void> {
   const { paths, batchId } = run
   const { signingKey } = deps.credentials
@@ -236,9 +197,6 @@ function refuseImpossible(options: MigrateOptions): void {
   }
   if (schemeTokens && recordKind !== 'token-create')
     throw new FileError('usage', '--scheme-tokens goes with new tokens.', 'Use --record-kind scheme-token for others.')
-  if (batchId !== undefined && !/^[A-Za-z0-9_-]{1,64}$/.test(batchId)) {
-    throw new FileError('usage', '--batch-id takes 1 to 64 letters, digits, _ and -.', 'Choose another.')
-  }
   if (again && (dryRun || batchId !== undefined))
     throw new FileError('usage', '--again makes a batch id of its own.', 'Leave --batch-id and --dry-run out.')
 }

@@ -45,7 +45,7 @@ const FIRST = ['ANNA', 'BEN', 'CLARA', 'DAVID', 'ELIF', 'FATIMA', 'GEORG', 'HANA
 const LAST = ['MEYER', 'NGUYEN', 'OKAFOR', 'PETROV', 'QUINN', 'ROSSI', 'SATO', 'TAYLOR', 'ÜNAL', 'VARGA', 'WEISS']
 const LONG_NAME = 'MARIA ALEXANDRA CONSTANZE VON UND ZU LICHTENFELS'
 
-export const SAMPLE_HEADER = 'reference,card_number,expiry_month,expiry_year,cardholder_name'
+const SAMPLE_HEADER = 'reference,card_number,expiry_month,expiry_year,cardholder_name'
 
 const PIECE_CHARACTERS = 64 * 1024
 /** How far back a repeated card may lie. */
@@ -62,7 +62,7 @@ export async function writeSample(path: string, options: SampleOptions): Promise
 }
 
 /** Counts the rows into `counts` as they are made. */
-export async function* sampleBytes(options: SampleOptions, counts: SampleCounts): AsyncGenerator<Buffer> {
+async function* sampleBytes(options: SampleOptions, counts: SampleCounts): AsyncGenerator<Buffer> {
   const { rows, seed } = options
   const today = new Date(options.now)
   const year = today.getUTCFullYear()

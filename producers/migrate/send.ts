@@ -4,13 +4,15 @@ import { isRefusal } from '../../src/errors.ts'
 import type { RecordResult } from '../../src/job/outcome.ts'
 import type { Result } from '../../src/job/result.ts'
 import { untilSent } from '../client/bulk.ts'
-import type { Client } from '../client.ts'
+import { type Client, ClosedError } from '../client.ts'
+import type { FileRunDeps } from '../file-run.ts'
+import { openPatience, tellTo } from '../patience.ts'
 import type { RowChunk } from '../rows/chunks.ts'
 import { FileError } from '../rows/file-error.ts'
+import type { ResultRow } from '../rows/result-row.ts'
 import { type BatchPlan, tokenBatch } from '../token-batch.ts'
+import type { MigrateOptions } from './options.ts'
 import type { Output } from './output.ts'
-import type { ResultRow } from './results.ts'
-import type { MigrateDeps, MigrateOptions } from './run.ts'
 import { withSchemeTokens } from './scheme-tokens.ts'
 
 interface Plan {
@@ -31,14 +33,18 @@ const SILENT_MS = 30_000
 /** Chunks sent before the first one is answered: enough that no worker waits for it. */
 const FIRST_MAX = 4
 
+export interface Sending {
+  options: MigrateOptions
+  plan: Plan
+  client: Client
+  deps: FileRunDeps
+  output: Output
+  onProgress: () => void
+}
+
 export async function sendChunks(
   chunks: AsyncIterable<RowChunk>,
-  options: MigrateOptions,
-  plan: Plan,
-  client: Client,
-  deps: MigrateDeps,
-  output: Output,
-  onProgress: () => void,
+  { options, plan, client, deps, output, onProgress }: Sending,
 ): Promise<{ complete: boolean; rows: number }> {
   // Updates and actions of one token follow each other only where one chunk follows the other.
   const inFlight = options.recordKind === 'token-create' ? options.inFlight : 1
@@ -60,6 +66,9 @@ export async function sendChunks(
     await output.write(rowsOf(sent.chunk, result, plan))
     onProgress()
   }
+  const { stop, giveUpAfterMs } = deps
+  const onOver = () => client.close()
+  const patience = openPatience({ stop, giveUpAfterMs, onOver, tell: tellTo(deps.stream) })
   const stopWatching = watchForWorkers(deps, () => window.length > 0)
   const silent = setTimeout(() => {
     if (window.length > 0 && output.nextChunk === skipped)
@@ -79,11 +88,16 @@ export async function sendChunks(
       if (chunk.number < skipped) continue
       // What the first chunk shows to be hopeless isn't tried a million times.
       while (window.length >= (output.nextChunk === 0 ? Math.min(FIRST_MAX, inFlight) : inFlight)) await settle()
-      window.push({ chunk, answer: send(chunk, options, plan, client, deps) })
+      window.push({ chunk, answer: patience.watch(send(chunk, { options, plan, client, deps })) })
       window.at(-1)?.answer.catch(() => {})
     }
     while (window.length > 0) await settle()
+  } catch (error) {
+    // Closed because there was no point in waiting on: what is unanswered is sent again by the next run.
+    if (!(error instanceof ClosedError)) throw error
+    complete = false
   } finally {
+    patience.close()
     clearTimeout(silent)
     stopWatching()
   }
@@ -92,11 +106,9 @@ export async function sendChunks(
 
 async function send(
   chunk: RowChunk,
-  options: MigrateOptions,
-  plan: Plan,
-  client: Client,
-  { credentials, stop }: MigrateDeps,
+  { options, plan, client, deps }: Omit<Sending, 'output' | 'onProgress'>,
 ): Promise<Result> {
+  const { credentials, stop } = deps
   const batch: BatchPlan = {
     batchId: plan.batchId,
     recordKind: options.recordKind,
@@ -118,7 +130,7 @@ async function send(
 }
 
 /** Blocks are JWEs, so the client's file must name a key for those. */
-function blockKeyOf({ captureKeys }: MigrateDeps['credentials']) {
+function blockKeyOf({ captureKeys }: FileRunDeps['credentials']) {
   if (captureKeys.jwe) return captureKeys.jwe
   throw new FileError(
     'usage',
@@ -197,7 +209,7 @@ function hopelessness({ records = [] }: Result): FileError | undefined {
 }
 
 /** Says so once where nobody takes the chunks. */
-function watchForWorkers({ queues, stream, log }: MigrateDeps, waiting: () => boolean): () => void {
+function watchForWorkers({ queues, stream, log }: FileRunDeps, waiting: () => boolean): () => void {
   const timer = setTimeout(async () => {
     const listening = await queues.workersOf('token-batch').catch(() => undefined)
     log.debug({ listening }, 'workers of token-batch')

@@ -1,5 +1,6 @@
 // Rows cut into chunks, always alike for the same rows and size: a chunk's number names the same rows in every run.
 import { CHUNK } from '../../src/job/token-batch.ts'
+import { refuseLikeCards } from './like-cards.ts'
 import type { Row } from './rows.ts'
 
 export interface RowChunk {
@@ -11,7 +12,13 @@ export interface RowChunk {
 /** The block is base64 of this and a header, and has its own bound. */
 const BYTES_MAX = CHUNK.bytesMax - 65_536
 
-export async function* cutRows(parts: AsyncIterable<Row[]>, size: number): AsyncGenerator<RowChunk> {
+/** `stored`: references are stored as they are before a worker sees them. */
+export async function* cutRows(
+  parts: AsyncIterable<Row[]>,
+  size: number,
+  { stored = false }: { stored?: boolean } = {},
+): AsyncGenerator<RowChunk> {
+  const chunkOf = (number: number, rows: Row[]) => ({ number, rows: refuseLikeCards(rows, { stored }) })
   let number = 0
   let rows: Row[] = []
   let bytes = 0
@@ -21,7 +28,7 @@ export async function* cutRows(parts: AsyncIterable<Row[]>, size: number): Async
       const least = row.json.length + 1
       const size_ = bytes + least * 3 > BYTES_MAX ? Buffer.byteLength(row.json) + 1 : least
       if (rows.length === size || bytes + size_ > BYTES_MAX) {
-        yield { number, rows }
+        yield chunkOf(number, rows)
         number += 1
         rows = []
         bytes = 0
@@ -30,7 +37,7 @@ export async function* cutRows(parts: AsyncIterable<Row[]>, size: number): Async
       bytes += size_
     }
   }
-  if (rows.length > 0) yield { number, rows }
+  if (rows.length > 0) yield chunkOf(number, rows)
 }
 
 /** The same chunks, the first of them read already: what is wrong with the input's beginning is thrown here. */

@@ -12,52 +12,58 @@ export interface Block {
 }
 
 const LF = 10
-const TOO_LONG: Block = { bytes: Buffer.alloc(0), tooLong: true }
+const NOTHING = Buffer.alloc(0)
+const TOO_LONG: Block = { bytes: NOTHING, tooLong: true }
 const HEAD_BYTES = 64
 
+/** A line whose end hasn't come yet. */
+interface OpenLine {
+  /** None of one that was told to be too long. */
+  parts: Buffer[]
+  length: number
+}
+
 export async function* readLines(bytes: AsyncIterable<Buffer>): AsyncGenerator<Block> {
-  let carry: Buffer[] = []
-  let carried = 0
-  // Inside a line that was already told to be too long.
-  let skipping = false
+  const line: OpenLine = { parts: [], length: 0 }
   for await (const chunk of withoutMark(bytes)) {
-    let at = 0
-    if (skipping || carried > 0) {
-      const end = chunk.indexOf(LF)
-      const head = end < 0 ? chunk : chunk.subarray(0, end + 1)
-      at = head.length
-      if (!skipping) {
-        carry.push(head)
-        carried += head.length
-        if (carried > LINE_BYTES_MAX + 1) yield TOO_LONG
-        else if (end >= 0) yield { bytes: Buffer.concat(carry), tooLong: false }
-        skipping = carried > LINE_BYTES_MAX + 1
-        if (skipping || end >= 0) {
-          carry = []
-          carried = 0
-        }
-      }
-      if (end < 0) continue
-      skipping = false
-    }
-    const whole = chunk.lastIndexOf(LF) + 1
-    while (at < whole) {
-      const end = chunk.subarray(at, Math.min(at + LINE_BYTES_MAX + 1, whole)).lastIndexOf(LF)
-      if (end >= 0) yield { bytes: chunk.subarray(at, at + end + 1), tooLong: false }
-      else yield TOO_LONG
-      at += end >= 0 ? end + 1 : chunk.indexOf(LF, at) - at + 1
-    }
-    const rest = chunk.subarray(at)
-    if (rest.length > LINE_BYTES_MAX) {
-      yield TOO_LONG
-      skipping = true
-    } else if (rest.length > 0) {
-      carry = [rest]
-      carried = rest.length
-    }
+    const first = line.length > 0 ? chunk.indexOf(LF) + 1 : 0
+    const last = chunk.lastIndexOf(LF) + 1
+    const ended = first > 0 ? endLine(line, chunk.subarray(0, first)) : undefined
+    if (ended) yield ended
+    if (last > first) yield* wholeLines(chunk.subarray(first, last))
+    const tooLong = last < chunk.length ? extendLine(line, chunk.subarray(last)) : undefined
+    if (tooLong) yield tooLong
   }
-  if (carried > LINE_BYTES_MAX) yield TOO_LONG
-  else if (carried > 0) yield { bytes: Buffer.concat(carry), tooLong: false }
+  const ended = line.length > 0 ? endLine(line, NOTHING) : undefined
+  if (ended) yield ended
+}
+
+/** Tells once that a line is too long, at the part that makes it so. */
+function extendLine(line: OpenLine, part: Buffer): Block | undefined {
+  const wasTooLong = line.length > LINE_BYTES_MAX
+  line.length += part.length
+  if (line.length > LINE_BYTES_MAX) line.parts = []
+  else line.parts.push(part)
+  return !wasTooLong && line.length > LINE_BYTES_MAX ? TOO_LONG : undefined
+}
+
+/** `end`: the line's last part with its LF, or nothing at the end of the file. */
+function endLine(line: OpenLine, end: Buffer): Block | undefined {
+  const { parts, length } = line
+  line.parts = []
+  line.length = 0
+  if (length > LINE_BYTES_MAX) return undefined
+  return length + end.length > LINE_BYTES_MAX + 1 ? TOO_LONG : { bytes: Buffer.concat([...parts, end]), tooLong: false }
+}
+
+/** Cuts bytes that end with an LF into blocks of at most one line's length. */
+function* wholeLines(bytes: Buffer): Generator<Block> {
+  for (let at = 0; at < bytes.length; ) {
+    const end = bytes.subarray(at, at + LINE_BYTES_MAX + 1).lastIndexOf(LF)
+    if (end >= 0) yield { bytes: bytes.subarray(at, at + end + 1), tooLong: false }
+    else yield TOO_LONG
+    at = end >= 0 ? at + end + 1 : bytes.indexOf(LF, at) + 1
+  }
 }
 
 /** Takes a leading UTF-8 byte order mark off and refuses what isn't UTF-8 text at all. */

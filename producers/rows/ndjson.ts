@@ -2,6 +2,7 @@
 // row stands in for a header: a key unknown there stops the run, one that turns up later rejects its row.
 import { isUtf8 } from 'node:buffer'
 import type { Reason } from '../../src/errors.ts'
+import { countKeys } from '../../src/json-keys.ts'
 import { COLUMN_NAMES } from './columns.ts'
 import { FileError } from './file-error.ts'
 import { absent, type ColumnOptions, checkColumns, type Layout, resolve, shown } from './layout.ts'
@@ -15,13 +16,7 @@ export interface NdjsonRow {
 }
 
 const LF = 10
-const QUOTE = 34
-const COLON = 58
-const BACKSLASH = 92
-const OPEN_BRACE = 123
-const CLOSE_BRACE = 125
-const OPEN_BRACKET = 91
-const CLOSE_BRACKET = 93
+const CR = 13
 const PLACES_MAX = 1_000
 const NO_CELLS: readonly string[] = []
 
@@ -39,19 +34,26 @@ export async function* readNdjson(bytes: AsyncIterable<Buffer>, options: ColumnO
   let line = 0
   for await (const { bytes: block, tooLong } of readLines(bytes)) {
     const rows: NdjsonRow[] = []
-    if (tooLong) rows.push({ line: ++line, cells: NO_CELLS, rejected: 'row_too_long' })
+    if (tooLong) rows.push(reject(++line, 'row_too_long'))
     for (let start = 0; start < block.length; ) {
-      const end = block.indexOf(LF, start)
-      const text = block.subarray(start, end < 0 ? block.length : end)
-      start = end < 0 ? block.length : end + 1
-      line++
-      if (text.length === 0 || (text.length === 1 && text[0] === 13)) continue
-      if (text.includes(0)) rows.push({ line, cells: NO_CELLS, rejected: 'row_nul' })
-      else if (!isUtf8(text)) rows.push({ line, cells: NO_CELLS, rejected: 'row_utf8' })
-      else rows.push(read(line, text.toString('utf8')))
+      const next = block.indexOf(LF, start) + 1 || block.length + 1
+      const row = readLine(++line, block.subarray(start, next - 1), read)
+      if (row) rows.push(row)
+      start = next
     }
     if (rows.length > 0) yield rows
   }
+}
+
+const reject = (line: number, rejected: Reason): NdjsonRow => ({ line, cells: NO_CELLS, rejected })
+
+type ReadText = (line: number, text: string) => NdjsonRow
+
+/** Undefined for an empty line. */
+function readLine(line: number, bytes: Buffer, read: ReadText): NdjsonRow | undefined {
+  if (bytes.length === 0 || (bytes.length === 1 && bytes[0] === CR)) return undefined
+  if (bytes.includes(0)) return reject(line, 'row_nul')
+  return isUtf8(bytes) ? read(line, bytes.toString('utf8')) : reject(line, 'row_utf8')
 }
 
 /** Where a key's value goes: its place among our columns and among the echoed ones, -1 for neither. */
@@ -60,7 +62,7 @@ interface Place {
   echo: number
 }
 
-function cellReader(options: ColumnOptions): (line: number, text: string) => NdjsonRow {
+function cellReader(options: ColumnOptions): ReadText {
   const { at } = ndjsonLayout(options)
   const echo = options.echo ?? []
   const blank = new Array<string>(COLUMN_NAMES.length + echo.length).fill('')
@@ -80,29 +82,32 @@ function cellReader(options: ColumnOptions): (line: number, text: string) => Ndj
   }
 
   return (line, text) => {
-    const reject = (rejected: Reason): NdjsonRow => ({ line, cells: NO_CELLS, rejected })
     const record = parseObject(text)
-    if (record === undefined) return reject('row_json')
+    if (record === undefined) return reject(line, 'row_json')
     const keys = Object.keys(record)
     const cells = blank.slice()
     for (const key of keys) {
       const place = placeOf(key)
-      if (place === undefined) {
-        if (first) throw unknownKey(line, key)
-        return reject('field_unknown')
-      }
-      if (place.own < 0 && place.echo < 0) continue
-      const value = textOf(record[key])
-      if (value === undefined) return reject('field_type')
-      if (place.echo >= 0) cells[place.echo] = value
-      if (place.own < 0 || value === '') continue
-      if (cells[place.own] !== '') return reject('field_conflict')
-      cells[place.own] = value
+      if (place === undefined && first) throw unknownKey(line, key)
+      const wrong = place === undefined ? 'field_unknown' : putValue(cells, place, record[key])
+      if (wrong !== undefined) return reject(line, wrong)
     }
-    if (countKeys(text) !== keys.length) return reject('row_json')
+    // JSON.parse lets the last of two equal keys win without a word.
+    if (countKeys(text) !== keys.length) return reject(line, 'row_json')
     first = false
     return { line, cells, rejected: undefined }
   }
+}
+
+function putValue(cells: string[], { own, echo }: Place, value: unknown): Reason | undefined {
+  if (own < 0 && echo < 0) return undefined
+  const cell = textOf(value)
+  if (cell === undefined) return 'field_type'
+  if (echo >= 0) cells[echo] = cell
+  if (own < 0 || cell === '') return undefined
+  if (cells[own] !== '') return 'field_conflict'
+  cells[own] = cell
+  return undefined
 }
 
 function unknownKey(line: number, key: string): FileError {
@@ -126,27 +131,4 @@ function textOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value
   if (value === null) return ''
   return Number.isSafeInteger(value) ? String(value) : undefined
-}
-
-/** Keys as they are written: JSON.parse lets the last of two equal ones win without a word. `text` is a valid object. */
-function countKeys(text: string): number {
-  let keys = 0
-  let depth = 0
-  // A colon outside of strings stands behind each key, and nowhere else.
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at)
-    if (code === QUOTE) at = endOfString(text, at)
-    else if (code === COLON && depth === 1) keys++
-    else if (code === OPEN_BRACE || code === OPEN_BRACKET) depth++
-    else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) depth--
-  }
-  return keys
-}
-
-function endOfString(text: string, start: number): number {
-  for (let end = text.indexOf('"', start + 1); ; end = text.indexOf('"', end + 1)) {
-    let slashes = 0
-    while (text.charCodeAt(end - 1 - slashes) === BACKSLASH) slashes++
-    if (slashes % 2 === 0) return end
-  }
 }

@@ -4,7 +4,7 @@
 import { type Reason, type Refusal, refuse } from '../../src/errors.ts'
 import { isPrintable } from '../../src/job/envelope/text.ts'
 import { CHUNK } from '../../src/job/token-batch.ts'
-import { holdsPan } from '../migrate/pan.ts'
+import { digitsOf, passesLuhn } from '../../src/token/pan.ts'
 import type { ColumnName } from './columns.ts'
 import { readExpiry, readMonth, readYear } from './expiry.ts'
 import type { Layout } from './layout.ts'
@@ -17,21 +17,24 @@ export interface Row {
   /** `{"line":…,"reference":…,"request":{…}}` or `{"line":…,"reference":…,"rejected":{"reason":…}}`, one line. */
   json: string
   rejected: Reason | undefined
+  /** The row's card number as given, '' for none. */
+  number: string
   /** The echoed values in the order of `--echo`; absent where none is asked for or none may be repeated. */
   echo: readonly string[] | undefined
 }
 
-export const REFERENCE_LENGTH_MAX = 128
+const REFERENCE_LENGTH_MAX = 128
 
 export function rejectRow(
   line: number,
   reason: Reason,
   reference?: string | undefined,
   echo?: readonly string[] | undefined,
+  number = '',
 ): Row {
   const named = reference === undefined ? '' : `,"reference":${JSON.stringify(reference)}`
   const json = `{"line":${line}${named},"rejected":{"reason":"${reason}"}}`
-  return { line, reference, json, rejected: reason, echo }
+  return { line, reference, json, rejected: reason, number, echo }
 }
 
 /** Cells are texts, '' where a row has none. */
@@ -45,17 +48,17 @@ export function buildRow(line: number, cells: readonly string[], layout: Layout)
   const echoed = leak === undefined ? echo : undefined
   const refused = spoilt ?? leak ?? (echo?.every(isEchoable) === false ? 'field_characters' : undefined)
   if (refused !== undefined) {
-    return rejectRow(line, refused, repeated, refused === 'field_characters' ? undefined : echoed)
+    return rejectRow(line, refused, repeated, refused === 'field_characters' ? undefined : echoed, pan)
   }
   const request = BUILDERS[layout.recordKind](cells, layout)
-  if (typeof request !== 'string') return rejectRow(line, request.reason, repeated, echoed)
+  if (typeof request !== 'string') return rejectRow(line, request.reason, repeated, echoed, pan)
   const named = repeated === undefined ? '' : `,"reference":${quote(repeated)}`
   const json = `{"line":${line}${named},"request":{${request}}}`
   // A character takes at most three bytes in UTF-8.
   if (json.length * 3 > CHUNK.lineBytesMax && Buffer.byteLength(json) > CHUNK.lineBytesMax) {
-    return rejectRow(line, 'row_too_long', repeated, echoed)
+    return rejectRow(line, 'row_too_long', repeated, echoed, pan)
   }
-  return { line, reference: repeated, json, rejected: undefined, echo: echoed }
+  return { line, reference: repeated, json, rejected: undefined, number: pan, echo: echoed }
 }
 
 function cell(cells: readonly string[], layout: Layout, name: ColumnName): string {
@@ -167,4 +170,18 @@ function expiryOf(cells: readonly string[], layout: Layout, monthKey: string, ye
     members += `${members === '' ? '' : ','}"${yearKey}":${value}`
   }
   return members
+}
+
+/**
+ * Does a text that will stand in the results hold a card number? `pan` is the row's card_number as given, '' if it has
+ * none. Digits are compared whatever stands between them. Where the row's own number is none (columns gone astray), a text
+ * that looks like any card number counts.
+ */
+function holdsPan(text: string, pan: string): boolean {
+  if (text.length < 12) return false
+  const held = digitsOf(text)
+  if (held.length < 12 || pan === '') return false
+  const own = digitsOf(pan)
+  if (own.length >= 12 && own.length <= 19) return held.includes(own)
+  return held.length <= 19 && passesLuhn(held)
 }

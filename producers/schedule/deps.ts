@@ -1,11 +1,11 @@
 // What the schedule is handed: all that its process opened.
 import type { Clock } from '../../src/clock.ts'
 import type { SigningKey } from '../../src/job/envelope/envelope.ts'
+import type { InstallationKeys } from '../../src/job/envelope/installation-jws.ts'
 import type { Logger } from '../../src/log.ts'
 import type { Metrics } from '../../src/metrics.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import type { Store } from '../../src/store/pool.ts'
-import type { InstallationKeys } from '../results.ts'
 
 export interface ScheduleDeps {
   store: Store

@@ -11,9 +11,9 @@ import { noteEnd, noteLate } from './run-notes.ts'
 const DAY_MS = 86_400_000
 const PAGE = 100
 /** Reports that are asked for and not made yet; the rest waits in the store. */
-export const IN_FLIGHT_MAX = 1_000
+const IN_FLIGHT_MAX = 1_000
 /** A run that was sent is sent again after so long; the more often it was, the longer. */
-export const RESEND_MS = 60_000
+const RESEND_MS = 60_000
 const RESENDS_SLOWER_MAX = 10
 
 /** `sweep` takes on the run of an expiry sweep that was claimed. */

@@ -14,7 +14,7 @@ import { parametersOf } from './parameters.ts'
 export const PRIORITY = 10
 
 /** One run, one jti, whoever sends it and however often. */
-export function jtiOf({ scheduleId, businessDate, entityId }: RunKey, schedule: ReportSchedule): string {
+function jtiOf({ scheduleId, businessDate, entityId }: RunKey, schedule: ReportSchedule): string {
   const base = `sched-${scheduleId}-${businessDate}`
   return schedule.entityId === null ? `${base}-${entityId}` : base
 }

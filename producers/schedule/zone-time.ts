@@ -1,5 +1,6 @@
 // When a clock on the wall of a zone first shows a time. It knows nothing of schedules. Intl.DateTimeFormat holds the
 // zones (the Node that this runs on has no Temporal), and its answer at one moment is all that is asked of it.
+import { openCache } from '../../src/cache.ts'
 
 const HOUR_MS = 3_600_000
 /** Offsets lie within a day of UTC, and no zone changed its clock twice within two days. */
@@ -42,7 +43,7 @@ function changeBetween(low: number, high: number, offset: (at: number) => number
 }
 
 const CLOCKS_MAX = 1_000
-const clocks = new Map<string, Intl.DateTimeFormat>()
+const clocks = openCache<Intl.DateTimeFormat>({ max: CLOCKS_MAX })
 
 function clockOf(zone: string): Intl.DateTimeFormat {
   const known = clocks.get(zone)
@@ -55,7 +56,6 @@ function clockOf(zone: string): Intl.DateTimeFormat {
     ...({ year: 'numeric', month: '2-digit', day: '2-digit' } as const),
     ...({ hour: '2-digit', minute: '2-digit', second: '2-digit' } as const),
   })
-  if (clocks.size >= CLOCKS_MAX) clocks.clear()
   clocks.set(zone, clock)
   return clock
 }

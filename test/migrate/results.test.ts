@@ -13,9 +13,10 @@ import {
   verifyManifest,
   writeManifest,
 } from '../../producers/migrate/manifest.ts'
-import { createResults, type ResultRow, resumeResults, textOf } from '../../producers/migrate/results.ts'
+import { createResults, resumeResults } from '../../producers/migrate/results.ts'
 import { readCsv } from '../../producers/rows/csv.ts'
 import { FileError } from '../../producers/rows/file-error.ts'
+import { type ResultRow, textOf } from '../../producers/rows/result-row.ts'
 import { noCounts } from '../../src/job/outcome.ts'
 import { collect, inPieces } from './bytes.ts'
 

@@ -31,6 +31,7 @@ describe('readRows', () => {
       line: 2,
       reference: 'c-1',
       rejected: undefined,
+      number: PAN,
       echo: undefined,
       json: `{"line":2,"reference":"c-1","request":{"card":{"cardNumber":"${PAN}","expiryMonth":5,"expiryYear":2027,"cardholderName":"J. DOE"}}}`,
     })

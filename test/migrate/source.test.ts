@@ -2,8 +2,20 @@ import { createHash } from 'node:crypto'
 import { appendFile, mkdtemp, open, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { gzipSync } from 'node:zlib'
-import { createMessage, encrypt, generateKey, readKey, readPrivateKey } from 'openpgp'
+import { deflateRawSync, gzipSync } from 'node:zlib'
+import {
+  type AnyPacket,
+  CompressedDataPacket,
+  createMessage,
+  encrypt,
+  enums,
+  generateKey,
+  Message,
+  PacketList,
+  readKey,
+  readPrivateKey,
+  unarmor,
+} from 'openpgp'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { FileError } from '../../producers/rows/file-error.ts'
 import { encryptOpenpgp } from '../../producers/rows/openpgp/decrypt.ts'
@@ -12,6 +24,7 @@ import { SEGMENT_BYTES } from '../../producers/rows/segments.ts'
 import { openSource, proveSource, type SourceOptions } from '../../producers/rows/source.ts'
 import { Secret } from '../../src/secret.ts'
 import { concat, inPieces } from './bytes.ts'
+import { samples } from './openpgp-samples.ts'
 
 const HEADER = 'reference,card_number,expiry\n'
 const ROWS = `${HEADER}${Array.from({ length: 4_000 }, (_, index) => `c-${index},4111111111111111,0527\n`).join('')}`
@@ -315,6 +328,102 @@ describe('OpenPGP', () => {
     await expect(proveFile({ path: file, ...options }, CSV)).rejects.toThrow(/unknown column "unknown_column"/)
     const forged = await put('forged.csv.pgp', flipped(genuine, genuine.length - 2_000))
     await expect(proveFile({ path: forged, ...options }, CSV)).rejects.toThrow(/integrity check fails/)
+  })
+})
+
+/** A literal packet, compressed by deflate, with so many bytes of padding behind the deflate data. */
+async function paddedTo(name: string, text: string, padding: number): Promise<Buffer> {
+  const literal = (await createMessage({ binary: Buffer.from(text) })).write()
+  const packet = Object.assign(new CompressedDataPacket(), {
+    algorithm: enums.compression.zip,
+    compressed: Buffer.concat([deflateRawSync(literal, { level: 0 }), Buffer.alloc(padding)]),
+  })
+  const packets = new PacketList<AnyPacket>()
+  packets.push(packet)
+  const encrypted = await encrypt({
+    message: new Message(packets),
+    encryptionKeys: await readKey({ armoredKey: key(name).publicKey }),
+    format: 'binary',
+    config: { aeadProtect: name === 'v2' },
+  })
+  return Buffer.from(encrypted as unknown as Uint8Array)
+}
+
+describe('OpenPGP of other programs', () => {
+  const failureOf = async (bytes: Buffer | string) => {
+    const decryptKeyFile = await put('samples.key', samples.KEY)
+    return failure({ path: await put('other.csv.pgp', bytes), decryptKeyFile })
+  }
+
+  it.each([
+    ['sq, with padded compression', samples.PADDED],
+    ['sq, padded and signed', samples.PADDED_SIGNED],
+    ['gpg', samples.COMPRESSED],
+  ])('is read: %s', async (_, armored) => {
+    const decryptKeyFile = await put('samples.key', samples.KEY)
+    const { data } = await unarmor(armored)
+    for (const bytes of [Buffer.from(armored), Buffer.from(data as Uint8Array)])
+      expect((await readTwice({ path: await put('other.csv.pgp', bytes), decryptKeyFile })).toString()).toBe(
+        samples.ROWS,
+      )
+  })
+
+  it.each(['v1', 'v2'])('(%s) is proven to its end, padding included', async name => {
+    const text = ROWS.repeat(20)
+    const genuine = await paddedTo(name, text, 3_000_000)
+    const options = { decryptKeyFile: key(name).file }
+    expect((await readTwice({ path: await put('padded.csv.pgp', genuine), ...options })).toString()).toBe(text)
+    const padding = genuine.length - 1_500_000
+    for (const spoilt of [
+      flipped(genuine, padding),
+      flipped(genuine, genuine.length - 1),
+      genuine.subarray(0, padding),
+      genuine.subarray(0, -1),
+    ]) {
+      const error = await failure({ path: await put('spoilt.csv.pgp', spoilt), ...options })
+      expect([error.kind, error.message]).toEqual(['input', expect.stringMatching(/integrity check|too early/)])
+    }
+    const broken = await paddedTo(name, text, 0).then(bytes => bytes.subarray(0, 100_000))
+    expect((await failure({ path: await put('broken.csv.pgp', broken), ...options })).kind).toBe('input')
+  })
+
+  it('that a reader leaves early is left', async () => {
+    const file = await put('left.csv.pgp', await paddedTo('v1', ROWS.repeat(200), 1_000))
+    const options = { path: file, decryptKeyFile: key('v1').file }
+    const { marks } = await proveSource(options, concat)
+    for await (const _ of (await openSource(options, marks)).bytes) break
+    const open = async () => (await readdir('/proc/self/fd').catch(() => [])).length
+    const before = await open()
+    for await (const _ of (await openSource(options, marks)).bytes) break
+    await expect.poll(open).toBeLessThanOrEqual(before)
+  })
+
+  it.each<[keyof typeof samples, RegExp]>([
+    ['IDEA', /cipher that is not supported: IDEA/],
+    ['TWOFISH', /cipher that is not supported: Twofish/],
+    ['CAMELLIA', /cipher that is not supported: Camellia-256/],
+    ['SYMMETRIC', /encrypted with a password only/],
+    ['SIGNED', /is signed only, not encrypted/],
+    ['CLEAR_SIGNED', /is clear-signed text/],
+    ['SIGNATURE', /is a signature alone/],
+    ['STORED', /message that is not encrypted/],
+    ['KEY', /is an OpenPGP key, not a message/],
+  ])('is named where it is another kind of message: %s', async (name, words) => {
+    const armored = samples[name]
+    const forms = [Buffer.from(armored)]
+    if (name !== 'CLEAR_SIGNED') forms.push(Buffer.from((await unarmor(armored)).data as Uint8Array))
+    for (const bytes of forms) {
+      const error = await failureOf(bytes)
+      expect([error.kind, error.message]).toEqual(['input', expect.stringMatching(words)])
+      expect(error.message).not.toMatch(/4111|cust|c-1/)
+    }
+  })
+
+  it('is told apart from text that stands before an armor', async () => {
+    const before = await failureOf(`Dear all,\n\nthe file:\n\n${samples.COMPRESSED}`)
+    expect(before.message).toMatch(/has text before its OpenPGP armor/)
+    for (const none of [ROWS, '', Buffer.from([0xff, 1, 2])])
+      expect((await failureOf(none)).message).toMatch(/is no OpenPGP message that can be read|too early/)
   })
 })
 

@@ -13,7 +13,8 @@ import { readCredentials } from '../../producers/client-file.ts'
 import { isRefusal } from '../../src/errors.ts'
 import { jobId } from '../../src/job/envelope/ids.ts'
 import type { Result } from '../../src/job/result.ts'
-import { openRedis, type Queues } from '../../src/queue/engine.ts'
+import type { Queues } from '../../src/queue/engine.ts'
+import { openRedis } from '../../src/queue/open.ts'
 import { openCard } from '../../src/vault/open-card.ts'
 import { describeRedis } from '../support/engines.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
@@ -118,6 +119,11 @@ describeRedis('docs/upstream.md', () => {
       }
       await expect(client.submit('report', reportRequest)).rejects.toThrow()
       expect((await queues.depth('report')).waiting).toBe(0)
+      await queues.setNotice('live-keys', 'a list', 20_000)
+      const own = await openRedis([ownUrl()], { prefix, lockMs: 30_000, log: silent })
+      expect(await own.notice('live-keys')).toEqual({ text: 'a list', permitted: true })
+      await expect(own.setNotice('live-keys', 'mine', 20_000)).rejects.toThrow()
+      await own.close()
     } finally {
       await client.close()
     }

@@ -10,13 +10,17 @@ import {
   encrypt,
   generateKey,
   type Key,
+  type MaybeStream,
+  type Message,
   type PrivateKey,
   readKey,
   readMessage,
   readPrivateKey,
 } from 'openpgp'
 import type { Secret } from '../../../src/secret.ts'
+import '../../../src/vault/pgp/pgp-library.ts'
 import { FileError } from '../file-error.ts'
+import { explain, type Seen } from './verdicts.ts'
 
 export interface OpenpgpKeys {
   decryption: PrivateKey
@@ -91,10 +95,12 @@ export async function* decryptOpenpgp(
   // What went wrong below would come back wrapped; it is told as it was.
   let below: { error: unknown } | undefined
   const refuseMore = armorWatch(name)
+  const head = keepHead()
   const watch = openStallWatch()
   async function* watched() {
     try {
       for await (const piece of watch.reading(bytes)) {
+        head.see(piece)
         refuseMore(piece)
         yield piece
       }
@@ -105,8 +111,9 @@ export async function* decryptOpenpgp(
   }
   const source = watched()
   let opened = false
+  let message: Message<MaybeStream<Uint8Array>> | undefined
   try {
-    const message = await watch.until(readSource(source))
+    message = await watch.until(readSource(source))
     const { data, signatures } = await watch.until(
       decrypt({
         message,
@@ -130,10 +137,41 @@ export async function* decryptOpenpgp(
     // The library stops at the end of an armor; what stands behind it must be seen (and digested) all the same.
     while (!(await source.next()).done);
   } catch (error) {
-    throw below?.error ?? explain(name, error, opened)
+    throw below?.error ?? explain(name, error, { opened, head: head.bytes(), ...seenOf(message) })
   } finally {
     await source.return(undefined).catch(() => {})
   }
+}
+
+const HEAD_BYTES = 64 * 1024
+
+/** The beginning of a file, for the words about it should it be no message. */
+function keepHead() {
+  let kept = Buffer.alloc(0)
+  return {
+    see(piece: Buffer): void {
+      if (kept.length < HEAD_BYTES) kept = Buffer.concat([kept, piece.subarray(0, HEAD_BYTES - kept.length)])
+    },
+    bytes: () => kept,
+  }
+}
+
+/** Which packets a message is made of, and the ciphers of the session keys that were opened. */
+function seenOf(message: Message<MaybeStream<Uint8Array>> | undefined): Pick<Seen, 'tags' | 'ciphers'> {
+  const all = [...(message?.packets ?? [])] as unknown as ReadPacket[]
+  const within = all.flatMap(packet => [packet, ...(packet.packets ?? [])])
+  return {
+    tags: within.map(packet => packet.constructor.tag),
+    ciphers: all.flatMap(({ sessionKeyAlgorithm }) => sessionKeyAlgorithm ?? []),
+  }
+}
+
+interface ReadPacket {
+  constructor: { tag: number }
+  /** Of a compressed packet. */
+  packets?: ReadPacket[] | null
+  /** Of a session key. */
+  sessionKeyAlgorithm?: number | null
 }
 
 const STALLED_MS = 5_000
@@ -211,51 +249,6 @@ function armorWatch(name: string): (piece: Buffer) => void {
     const next = 'Have each message sent as a file of its own.'
     throw new FileError('input', `${name} goes on after its OpenPGP message.`, next)
   }
-}
-
-const VERDICTS: readonly (readonly [RegExp, 'usage' | 'input', string, string])[] = [
-  [/^stalled$/, 'input', 'is damaged inside.', 'Fetch the file again; nothing of it was used.'],
-  [
-    /not signed|signing key|[Ss]ignature|signed by/,
-    'input',
-    'bears no valid signature of the key in --verify-key.',
-    'Ask the sender which key signed it; nothing of it was used.',
-  ],
-  [
-    /No decryption key packets|Key Data Integrity|Session key decryption failed|Decryption error|Decryption failed/,
-    'usage',
-    'was not encrypted to the key in --decrypt-key, or its beginning is damaged.',
-    'Give the key it was encrypted to, or fetch the file again.',
-  ],
-  [
-    /Unexpected end of packet|ended early|truncated/,
-    'input',
-    'ends too early: the OpenPGP message is cut off.',
-    'Fetch the file again; nothing of it was used.',
-  ],
-  [
-    /not authenticated/,
-    'input',
-    'is encrypted without integrity protection.',
-    'Have it encrypted anew by a current program (gpg 2.1 or newer).',
-  ],
-  [
-    /Modification detected|authenticate|tag mismatch/i,
-    'input',
-    'was changed after it was encrypted: its integrity check fails.',
-    'Fetch the file again; nothing of it was used.',
-  ],
-]
-
-/** A library's message may quote its input, so only its pattern is looked at. */
-function explain(name: string, error: unknown, opened: boolean): unknown {
-  if (error instanceof FileError) return error
-  const message = error instanceof Error ? error.message : ''
-  const verdict = VERDICTS.find(([pattern]) => pattern.test(message))
-  if (verdict !== undefined) return new FileError(verdict[1], `${name} ${verdict[2]}`, verdict[3], error)
-  return opened
-    ? new FileError('input', `${name} is damaged inside.`, 'Fetch the file again; nothing of it was used.', error)
-    : new FileError('input', `${name} is no OpenPGP message that can be read.`, 'Check what it is, or fetch it again.')
 }
 
 /** Encrypts to one public key (armored), as a binary message. */

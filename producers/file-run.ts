@@ -1,0 +1,37 @@
+// What every run that sends a file is handed, and the name that its user may give the batch. What is sent, and what
+// comes of it, is each command's own.
+import type { Clock } from '../src/clock.ts'
+import { REASONS } from '../src/errors.ts'
+import { panNameRefusal } from '../src/job/envelope/names.ts'
+import type { Logger } from '../src/log.ts'
+import type { Queues } from '../src/queue/engine.ts'
+import type { Credentials } from './client-file.ts'
+import type { LookUp } from './live-key.ts'
+import { FileError } from './rows/file-error.ts'
+
+export interface FileRunDeps {
+  queues: Queues
+  credentials: Credentials
+  clock: Clock
+  log: Logger
+  /** Where progress goes. */
+  stream: NodeJS.WriteStream
+  /** Aborted: finish what is in flight and leave a state that can be continued. */
+  stop: AbortSignal
+  resendMs?: number
+  /** After so long without any answer the run ends, not complete. */
+  giveUpAfterMs?: number | undefined
+  /** Tells whether the client's key is live, where there is more than the list that workers publish. */
+  lookUp?: LookUp | undefined
+}
+
+/** Throws a FileError for an id that is no batch's, or could be a card number. */
+export function checkBatchId(batchId: string | undefined, { names = 'checked' }: Pick<Credentials, 'names'>): void {
+  if (batchId === undefined) return
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(batchId))
+    throw new FileError('usage', '--batch-id takes 1 to 64 letters, digits, _ and -.', 'Choose another.')
+  const refusal = panNameRefusal({ request: { batch_id: batchId } }, names)
+  if (refusal) throw new FileError('usage', `--batch-id: ${REASONS[refusal.reason].text}`, NUMERIC)
+}
+
+const NUMERIC = 'Choose another; or have the operator run `tokenmill client names CLIENT numeric`.'

@@ -1,0 +1,34 @@
+// What a migration is asked to do, as the command line says it. Defaults are the command's; what these options make of a
+// batch is worked out in plan.ts.
+import type { RecordKind } from '../../src/job/catalogue.ts'
+import type { ON_CONFLICT, ON_EXPIRED } from '../../src/job/token-batch.ts'
+import type { Secret } from '../../src/secret.ts'
+import type { Format } from '../rows/layers.ts'
+import type { ColumnMap } from '../rows/layout.ts'
+
+export interface MigrateOptions {
+  /** `-`: standard input. */
+  file: string
+  format?: Format | undefined
+  scope?: string | undefined
+  decryptKeyFile?: string | undefined
+  passphrase?: Secret | undefined
+  verifyKeyFile?: string | undefined
+  map?: ColumnMap | undefined
+  ignoreUnknown: boolean
+  echo: readonly string[]
+  results?: string | undefined
+  manifest?: string | undefined
+  dryRun: boolean
+  /** The manifest of a dry run, to compare with. */
+  expect?: string | undefined
+  onConflict: (typeof ON_CONFLICT)[number]
+  onExpired: (typeof ON_EXPIRED)[number]
+  chunk: number
+  inFlight: number
+  batchId?: string | undefined
+  recordKind: RecordKind
+  /** Provision scheme tokens after tokens are made. */
+  schemeTokens?: boolean | undefined
+  again: boolean
+}

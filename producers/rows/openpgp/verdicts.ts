@@ -1,0 +1,130 @@
+// What is said of an OpenPGP file that can't be read: what it is instead, or what is wrong with it, and what to do. It is
+// told from the library's words, the packets that were seen and the file's beginning, none of which is ever quoted.
+import { FileError } from '../file-error.ts'
+
+export interface Seen {
+  /** Something of it was decrypted. */
+  opened: boolean
+  /** The first bytes of the file. */
+  head: Buffer
+  /** Of its packets and those within a compressed one (RFC 9580 section 5). */
+  tags: readonly number[]
+  /** Of its session keys, as far as they were opened (RFC 9580 section 9.3, RFC 5581). */
+  ciphers: readonly number[]
+}
+
+const VERDICTS: readonly (readonly [RegExp, 'usage' | 'input', string, string])[] = [
+  [/^stalled$/, 'input', 'is damaged inside.', 'Fetch the file again; nothing of it was used.'],
+  [
+    /not signed|signing key|[Ss]ignature|signed by/,
+    'input',
+    'bears no valid signature of the key in --verify-key.',
+    'Ask the sender which key signed it; nothing of it was used.',
+  ],
+  [
+    /No decryption key packets|Key Data Integrity|Session key decryption failed|Decryption error|Decryption failed/,
+    'usage',
+    'was not encrypted to the key in --decrypt-key, or its beginning is damaged.',
+    'Give the key it was encrypted to, or fetch the file again.',
+  ],
+  [
+    /Unexpected end of packet|ended early|truncated/,
+    'input',
+    'ends too early: the OpenPGP message is cut off.',
+    'Fetch the file again; nothing of it was used.',
+  ],
+  [
+    /not authenticated/,
+    'input',
+    'is encrypted without integrity protection.',
+    'Have it encrypted anew by a current program (gpg 2.1 or newer).',
+  ],
+  [
+    /Modification detected|authenticate|tag mismatch/i,
+    'input',
+    'was changed after it was encrypted: its integrity check fails.',
+    'Fetch the file again; nothing of it was used.',
+  ],
+]
+
+const TAG = { pkesk: 1, signature: 2, skesk: 3, onePass: 4, literal: 11 } as const
+const ENCRYPTED: readonly number[] = [9, 18, 20]
+const KEYS: readonly number[] = [5, 6, 7, 14]
+
+const CIPHERS: ReadonlyMap<number, string> = new Map([
+  [1, 'IDEA'],
+  [4, 'Blowfish'],
+  [10, 'Twofish'],
+  [11, 'Camellia-128'],
+  [12, 'Camellia-192'],
+  [13, 'Camellia-256'],
+])
+const CIPHER_LACKS = /Unsupported cipher|non-preferred symmetric algorithm/
+
+const TO_A_KEY = 'Have it encrypted to the public key of --decrypt-key.'
+
+/** A library's message may quote its input, so only its pattern is looked at. */
+export function explain(name: string, error: unknown, seen: Seen): unknown {
+  if (error instanceof FileError) return error
+  const text = error instanceof Error ? error.message : ''
+  const say = (kind: 'usage' | 'input', wrong: string, next: string) =>
+    new FileError(kind, `${name} ${wrong}`, next, error)
+  const kind = seen.opened ? undefined : kindOf(seen, text)
+  if (kind) return say('input', kind.wrong, kind.next)
+  const verdict = VERDICTS.find(([pattern]) => pattern.test(text))
+  if (verdict !== undefined) return say(verdict[1], verdict[2], verdict[3])
+  return seen.opened
+    ? say('input', 'is damaged inside.', 'Fetch the file again; nothing of it was used.')
+    : say('input', 'is no OpenPGP message that can be read.', 'Check what it is, or fetch it again.')
+}
+
+interface Kind {
+  wrong: string
+  next: string
+}
+
+/** Well-formed, and something else than a message encrypted to a key with a cipher that we have. */
+function kindOf({ head, tags, ciphers }: Seen, text: string): Kind | undefined {
+  const armor = armorKindOf(head)
+  if (armor) return armor
+  if (CIPHER_LACKS.test(text)) {
+    const named = ciphers.flatMap(cipher => CIPHERS.get(cipher) ?? [])[0]
+    const next = 'Have it encrypted with AES (gpg --cipher-algo AES256).'
+    return { wrong: `is encrypted with a cipher that is not supported${named ? `: ${named}` : ''}.`, next }
+  }
+  const has = (...kinds: readonly number[]) => tags.some(tag => kinds.includes(tag))
+  if (has(...ENCRYPTED)) {
+    if (has(TAG.pkesk) || !has(TAG.skesk)) return undefined
+    return { wrong: 'is encrypted with a password only, to no key.', next: TO_A_KEY }
+  }
+  if (has(TAG.signature, TAG.onePass) && has(TAG.literal)) {
+    return { wrong: 'is signed only, not encrypted.', next: TO_A_KEY }
+  }
+  if (has(TAG.signature)) return SIGNATURE
+  if (has(TAG.literal)) return { wrong: 'is an OpenPGP message that is not encrypted.', next: TO_A_KEY }
+  return tags.length === 0 && KEYS.includes(tagOf(head)) ? KEY : undefined
+}
+
+const SIGNATURE = { wrong: 'is a signature alone, without what was signed.', next: 'Give the encrypted file itself.' }
+const KEY = { wrong: 'is an OpenPGP key, not a message.', next: 'Give the encrypted file itself.' }
+
+/** What the line says that an armor begins with. */
+function armorKindOf(head: Buffer): Kind | undefined {
+  const text = head.toString('latin1')
+  const found = /^-----BEGIN PGP ([A-Z ]+)-----/m.exec(text)
+  if (!found) return undefined
+  const [, what = ''] = found
+  if (text.slice(0, found.index).trim() !== '') {
+    const next = 'Remove all that stands before -----BEGIN PGP MESSAGE-----.'
+    return { wrong: 'has text before its OpenPGP armor.', next }
+  }
+  if (what === 'SIGNED MESSAGE') return { wrong: 'is clear-signed text, not encrypted.', next: TO_A_KEY }
+  if (what === 'SIGNATURE') return SIGNATURE
+  return what.endsWith('KEY BLOCK') ? KEY : undefined
+}
+
+/** Of the first packet, in the new form or the old one (RFC 9580 section 4.2); 0 for no packet. */
+function tagOf([first = 0]: Buffer): number {
+  if (first < 0x80) return 0
+  return first & 0x40 ? first & 0x3f : (first >> 2) & 0x0f
+}
