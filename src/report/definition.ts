@@ -32,7 +32,7 @@ export interface Share {
 }
 
 /** The store's queries: each answers lines, group sums and totals (src/store/report/report-rows.ts). */
-export const QUERIES = [
+const QUERIES = [
   'settlement',
   'transactions',
   'commission',

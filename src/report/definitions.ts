@@ -10,7 +10,7 @@ import { partnerCommission } from './definitions/partner-commission.ts'
 import { schemeToken } from './definitions/scheme-token.ts'
 import { tokenActivity } from './definitions/token-activity.ts'
 
-export const DEFINITIONS = {
+const DEFINITIONS = {
   MERCHANT_SETTLEMENT_REPORT: merchantSettlement,
   DAILY_TRANSACTION_REPORT: dailyTransaction,
   PARTNER_COMMISSION_REPORT: partnerCommission,

@@ -4,7 +4,7 @@ import { type Column, type Definition, isSummed, type Row } from './definition.t
 import { decimal } from './money.ts'
 import { type Entry, Mismatch, type Sums } from './tie-out.ts'
 
-export const RECORD = { line: 'LINE', group: 'GROUP', total: 'TOTAL' } as const
+const RECORD = { line: 'LINE', group: 'GROUP', total: 'TOTAL' } as const
 
 /** Cells of `columns`, in order; a group's and a total's further count of lines stands apart. */
 export interface EntryCells {

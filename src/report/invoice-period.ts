@@ -8,7 +8,7 @@ const DAY_MS = 86_400_000
 /** `0` to `100` with up to four decimals, as a text. */
 export const percent = () => z.string().regex(/^(100(\.0{1,4})?|\d{1,2}(\.\d{1,4})?)$/)
 
-export const daysBetween = (from: string, to: string): number => (Date.parse(to) - Date.parse(from)) / DAY_MS + 1
+const daysBetween = (from: string, to: string): number => (Date.parse(to) - Date.parse(from)) / DAY_MS + 1
 
 export const isPeriod = (from: string, to: string): boolean => from <= to && daysBetween(from, to) <= DAYS_MAX
 

@@ -1,4 +1,4 @@
-// A report as the outside sees it: the public record of CONTRACT 9 and, beyond it, what a reader can check the file by.
+// A report as the outside sees it: the public record and, beyond it, what a reader can check the file by.
 import type { MimeType, ReportType } from '../job/report.ts'
 
 export const STATUSES = ['INITIATED', 'INVALID_INPUT_PARAMETERS', 'PROCESSING_STARTED', 'FAILED', 'SUCCESSFUL'] as const

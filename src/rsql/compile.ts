@@ -42,7 +42,7 @@ export function compile(expression: Expression, fields: Fields, firstParameter: 
   const visit = (node: Expression): string | Misread => {
     if ('field' in node) {
       const field = Object.hasOwn(fields, node.field) ? fields[node.field] : undefined
-      if (!field) return misread('this field is not known', node.at)
+      if (!field) return misread(`this field is not known; known are ${Object.keys(fields).join(', ')}`, node.at)
       used.add(node.field)
       return checkTerm(node, field) ?? termOf(node, field, parameter)
     }
@@ -59,7 +59,8 @@ export function compile(expression: Expression, fields: Fields, firstParameter: 
 }
 
 function checkTerm({ operator, operatorAt, listed, values }: Term, field: Field): Misread | undefined {
-  if (!field.operators.includes(operator)) return misread('this field does not take this operator', operatorAt)
+  if (!field.operators.includes(operator))
+    return misread(`this field does not take this operator, only ${field.operators.join(' ')}`, operatorAt)
   if (listed && operator !== '=in=' && operator !== '=out=')
     return misread('only =in= and =out= take a list', values[0]?.at ?? operatorAt)
   for (const { text, at } of values) {
@@ -72,7 +73,7 @@ function checkTerm({ operator, operatorAt, listed, values }: Term, field: Field)
 const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/i
 
 function checkValue(text: string, { type, words }: Field): string | undefined {
-  if (words && !words.includes(text)) return 'this field has no such value'
+  if (words && !words.includes(text)) return `this field has no such value, only ${words.join(', ')}`
   if (type === 'uuid' && !UUID.test(text)) return 'the value is not a UUID'
   if (type === 'day' && !isDay(text)) return 'the value is not a date such as 2030-01-31'
   if (type === 'moment' && !spanOf(text)) return 'the value is not a date or a time such as 2030-01-31T12:00:00Z'

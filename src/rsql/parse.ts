@@ -1,4 +1,4 @@
-// RSQL as text: `;` or `and` binds tighter than `,` or `or`, and a comparison is a field, an operator and one value or
+// RSQL as text: `;`, `&` or `and` binds tighter than `,` or `or`, and a comparison is a field, an operator and one value or
 // a list. A parser of our own, for the known one tells no positions and lets unknown operators pass
 // (docs/decisions/0011-own-rsql-parser.md). Which fields there are isn't known here.
 import { isMisread, type Misread, misread } from './misread.ts'
@@ -6,7 +6,7 @@ import { isMisread, type Misread, misread } from './misread.ts'
 /** Bounds of an expression; `depth` counts parentheses, `terms` comparisons. */
 export const RSQL = { charactersMax: 2_048, depthMax: 16, termsMax: 64, listMax: 100 } as const
 
-export const OPERATORS = ['==', '!=', '<', '<=', '>', '>=', '=in=', '=out=', '=regex='] as const
+const OPERATORS = ['==', '!=', '<', '<=', '>', '>=', '=in=', '=out=', '=regex='] as const
 export type Operator = (typeof OPERATORS)[number]
 
 export interface Term {
@@ -28,7 +28,7 @@ const SPELLINGS: ReadonlyMap<string, Operator> = new Map([
   ['=ge=', '>='],
 ])
 
-const BARE = /[^"'();,=!~<>\s]+/y
+const BARE = /[^"'();&,=!~<>\s]+/y
 const OPERATOR = /=[A-Za-z]*=|!=|[<>]=?/y
 const SPACES = / */y
 const WORD = /(and|or)(?= |\()/y
@@ -49,11 +49,11 @@ export function parse(text: string): Expression | Misread {
     if (found !== undefined) at += found.length
     return found
   }
-  /** Takes one of the two spellings of a connective, if it stands here. */
-  const takes = (sign: ',' | ';', word: 'and' | 'or'): boolean => {
+  /** Takes one of the spellings of a connective, if it stands here. */
+  const takes = (signs: ',' | ';&', word: 'and' | 'or'): boolean => {
     const start = at
     const spaces = take(SPACES) ?? ''
-    if (text[at] === sign) {
+    if (at < text.length && signs.includes(text[at] as string)) {
       at += 1
       take(SPACES)
       return true
@@ -84,7 +84,7 @@ export function parse(text: string): Expression | Misread {
     return isMisread(parts) ? parts : (only(parts) ?? { any: parts })
   }
   const all = (depth: number): Expression | Misread => {
-    const parts = chain(constraint, depth, () => takes(';', 'and'))
+    const parts = chain(constraint, depth, () => takes(';&', 'and'))
     return isMisread(parts) ? parts : (only(parts) ?? { all: parts })
   }
   const constraint = (depth: number): Expression | Misread => {

@@ -17,110 +17,142 @@ interface Group {
   empty: boolean
 }
 
+interface Scan {
+  pattern: string
+  group: Group
+  /** The groups around it. */
+  outer: Group[]
+}
+
+/** Reads what begins at `at`: the place behind it, or what is wrong. */
+type Reader = (scan: Scan, at: number) => number | string
+
+const READERS: Readonly<Record<string, Reader>> = {
+  '(': openGroup,
+  ')': closeGroup,
+  '|': nextBranch,
+  '^': readAnchor,
+  $: readAnchor,
+  '*': repeat,
+  '+': repeat,
+  '?': repeat,
+  '{': repeat,
+  '[': readSet,
+  '\\': readEscape,
+  ']': () => 'a bracket is to be escaped',
+  '}': () => 'a bracket is to be escaped',
+}
+
 /** What is wrong with the pattern and where (from 0), or undefined. */
 export function checkPattern(pattern: string): { what: string; at: number } | undefined {
   if (pattern === '' || pattern.length > PATTERN.charactersMax)
     return { what: `a pattern has 1 to ${PATTERN.charactersMax} characters`, at: 0 }
-  const open: Group[] = []
-  let group: Group = { repeats: 0, atom: 0, empty: true }
-  const put = (size: number) => {
-    group.repeats += group.atom
-    group.atom = size
-    group.empty = false
+  const scan: Scan = { pattern, group: emptyGroup(), outer: [] }
+  for (let at = 0; at < pattern.length; ) {
+    const next = (READERS[pattern[at] as string] ?? readSign)(scan, at)
+    if (typeof next === 'string') return { what: next, at }
+    at = next
   }
-  for (let at = 0; at < pattern.length; at += 1) {
-    const sign = pattern[at] as string
-    switch (sign) {
-      case '(':
-        if (pattern[at + 1] === '?') return { what: 'groups with ? are not taken', at }
-        if (open.length === PATTERN.depthMax) return { what: `groups nest ${PATTERN.depthMax} deep at most`, at }
-        open.push(group)
-        group = { repeats: 0, atom: 0, empty: true }
-        break
-      case ')': {
-        const outer = open.pop()
-        if (!outer || group.empty) return { what: 'this parenthesis closes nothing', at }
-        const size = group.repeats + group.atom
-        group = outer
-        put(size)
-        break
-      }
-      case '|':
-        if (group.empty) return { what: 'an alternative is empty', at }
-        group.repeats += group.atom
-        group.atom = 0
-        group.empty = true
-        break
-      case '^':
-      case '$':
-        // An anchor isn't repeated.
-        group.repeats += group.atom
-        group.atom = 0
-        group.empty = false
-        break
-      case '*':
-      case '+':
-      case '?':
-      case '{': {
-        const bound = sign === '{' ? /^\{(\d{1,3})(?:,(\d{0,3}))?\}/.exec(pattern.slice(at)) : undefined
-        if (bound === null) return { what: 'this is no repetition', at }
-        if (group.atom === 0) return { what: 'there is nothing to repeat', at }
-        const times = Math.max(2, Number(bound?.[1] ?? 1), Number(bound?.[2] ?? 1))
-        if (bound?.[2] && Number(bound[2]) < Number(bound[1])) return { what: 'this is no repetition', at }
-        if (group.atom * times + group.repeats > PATTERN.repeatsMax) return { what: 'repetitions are too large', at }
-        group.repeats += group.atom * times
-        group.atom = 0
-        at += (bound?.[0].length ?? 1) - 1
-        break
-      }
-      case '[': {
-        const end = endOfSet(pattern, at)
-        if (end === undefined) return { what: 'this set of characters is not taken', at }
-        at = end
-        put(1)
-        break
-      }
-      case '\\': {
-        const next = pattern[at + 1] ?? ''
-        if (!ESCAPED.test(next) && !CLASSES.test(next)) return { what: 'this escape is not taken', at }
-        at += 1
-        put(1)
-        break
-      }
-      case ']':
-      case '}':
-        return { what: 'a bracket is to be escaped', at }
-      default:
-        put(1)
-    }
-  }
-  if (open.length > 0) return { what: 'a parenthesis is not closed', at: pattern.length }
-  return group.empty ? { what: 'an alternative is empty', at: pattern.length } : undefined
+  if (scan.outer.length > 0) return { what: 'a parenthesis is not closed', at: pattern.length }
+  return scan.group.empty ? { what: 'an alternative is empty', at: pattern.length } : undefined
+}
+
+const emptyGroup = (): Group => ({ repeats: 0, atom: 0, empty: true })
+
+/** `size`: what may be repeated next; 0 for what may not. */
+function put(group: Group, size: number): void {
+  group.repeats += group.atom
+  group.atom = size
+  group.empty = false
+}
+
+function openGroup(scan: Scan, at: number): number | string {
+  if (scan.pattern[at + 1] === '?') return 'groups with ? are not taken'
+  if (scan.outer.length === PATTERN.depthMax) return `groups nest ${PATTERN.depthMax} deep at most`
+  scan.outer.push(scan.group)
+  scan.group = emptyGroup()
+  return at + 1
+}
+
+function closeGroup(scan: Scan, at: number): number | string {
+  const { repeats, atom, empty } = scan.group
+  const outer = scan.outer.pop()
+  if (!outer || empty) return 'this parenthesis closes nothing'
+  scan.group = outer
+  put(outer, repeats + atom)
+  return at + 1
+}
+
+function nextBranch({ group }: Scan, at: number): number | string {
+  if (group.empty) return 'an alternative is empty'
+  put(group, 0)
+  group.empty = true
+  return at + 1
+}
+
+function readAnchor({ group }: Scan, at: number): number {
+  put(group, 0)
+  return at + 1
+}
+
+function repeat({ pattern, group }: Scan, at: number): number | string {
+  const bound = pattern[at] === '{' ? /^\{(\d{1,3})(?:,(\d{0,3}))?\}/.exec(pattern.slice(at)) : undefined
+  if (bound === null) return 'this is no repetition'
+  if (group.atom === 0) return 'there is nothing to repeat'
+  const [whole = pattern[at] as string, least = 1, most] = bound ?? []
+  if (most && Number(most) < Number(least)) return 'this is no repetition'
+  const times = Math.max(2, Number(least), Number(most ?? 1))
+  if (group.atom * times + group.repeats > PATTERN.repeatsMax) return 'repetitions are too large'
+  group.repeats += group.atom * times
+  group.atom = 0
+  return at + whole.length
+}
+
+function readSet({ pattern, group }: Scan, at: number): number | string {
+  const end = endOfSet(pattern, at)
+  if (end === undefined) return 'this set of characters is not taken'
+  put(group, 1)
+  return end + 1
+}
+
+function readEscape({ pattern, group }: Scan, at: number): number | string {
+  const escaped = pattern[at + 1] ?? ''
+  if (!ESCAPED.test(escaped) && !CLASSES.test(escaped)) return 'this escape is not taken'
+  put(group, 1)
+  return at + 2
+}
+
+function readSign({ group }: Scan, at: number): number {
+  put(group, 1)
+  return at + 1
 }
 
 const PLAIN = /[A-Za-z0-9 _.,:;@#%&+=*?()/|$<>!~{}-]/
 
 /** Characters and ranges of letters or digits; no classes of PostgreSQL's (`[:alpha:]`), no negated escapes. */
 function endOfSet(pattern: string, start: number): number | undefined {
-  let at = start + 1
-  if (pattern[at] === '^') at += 1
-  const first = at
-  for (; at < pattern.length; at += 1) {
-    const sign = pattern[at] as string
-    if (sign === ']') return at > first ? at : undefined
-    if (sign === '\\') {
-      at += 1
-      if (!ESCAPED.test(pattern[at] ?? '') && !/[ds]/.test(pattern[at] ?? '')) return undefined
-      continue
-    }
-    if (!PLAIN.test(sign)) return undefined
-    if (sign !== '-') continue
-    // A dash is a range between two letters of one case or two digits, or it is escaped.
-    const range = pattern.slice(at - 1, at + 2)
-    if (!/^([a-z]-[a-z]|[A-Z]-[A-Z]|\d-\d)$/.test(range) || (range[0] ?? '') > (range[2] ?? '')) return undefined
-    if (at - 1 < first || pattern[at - 2] === '\\') return undefined
-    at += 1
-    if (pattern[at + 1] === '-') return undefined
+  const first = pattern[start + 1] === '^' ? start + 2 : start + 1
+  let at: number | undefined = first
+  while (at !== undefined && at < pattern.length) {
+    if (pattern[at] === ']') return at > first ? at : undefined
+    at = nextInSet(pattern, at)
   }
   return undefined
+}
+
+function nextInSet(pattern: string, at: number): number | undefined {
+  const sign = pattern[at] as string
+  if (sign === '\\') return isEscapedInSet(pattern[at + 1] ?? '') ? at + 2 : undefined
+  if (sign === '-') return isRange(pattern, at) ? at + 2 : undefined
+  return PLAIN.test(sign) ? at + 1 : undefined
+}
+
+const isEscapedInSet = (sign: string): boolean => ESCAPED.test(sign) || /[ds]/.test(sign)
+
+/** A dash is a range between two letters of one case or two digits, or it is escaped. */
+function isRange(pattern: string, dash: number): boolean {
+  const range = pattern.slice(dash - 1, dash + 2)
+  if (!/^([a-z]-[a-z]|[A-Z]-[A-Z]|\d-\d)$/.test(range) || (range[0] ?? '') > (range[2] ?? '')) return false
+  // Neither end belongs to an escape or to another range.
+  return pattern[dash - 2] !== '\\' && pattern[dash + 2] !== '-'
 }

@@ -3,10 +3,11 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { openLog } from '../../src/log.ts'
 import { storageKey } from '../../src/report/files/file-name.ts'
-import { openFiles } from '../../src/report/files/files.ts'
+import { openFiles } from '../../src/report/files/open.ts'
 import { requestKey } from '../../src/report/request-key.ts'
 import { openStore, type Store } from '../../src/store/pool.ts'
 import * as reports from '../../src/store/report/reports.ts'
@@ -155,7 +156,7 @@ describe('the same report', () => {
 describe('the sweep', () => {
   it('removes old reports with their files, orphans that are old enough, and ends what nobody makes', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'tokenmill-sweep-'))
-    const files = openFiles({ url: undefined, folder })
+    const files = openFiles({ url: pathToFileURL(folder).href })
     const now = Date.now()
     const uid = '11111111-1111-4111-8111-111111111111'
     const orphan = storageKey(`INVOICE_2026-01-01_${uid}.csv`, 'a'.repeat(64))

@@ -5,12 +5,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
+import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ConfigError } from '../../src/config.ts'
 import { readReport } from '../../src/report/files/download.ts'
 import { fileName, isKey, storageKey } from '../../src/report/files/file-name.ts'
-import { openFiles, type ReportFiles } from '../../src/report/files/files.ts'
+import type { ReportFiles } from '../../src/report/files/files.ts'
+import { openFiles } from '../../src/report/files/open.ts'
 import { type S3Server, startS3 } from '../support/s3-server.ts'
 
 const TEXT = 'line one\r\nline two\r\n'.repeat(20_000)
@@ -48,8 +49,8 @@ describe('a name', () => {
 
 describe('REPORTS_URL', () => {
   it('is a folder or a bucket', () => {
-    expect(() => openFiles({ url: 'https://example.com/x', folder: 'x' })).toThrow(ConfigError)
-    expect(() => openFiles({ url: 's3:///x', folder: 'x' })).toThrow(ConfigError)
+    expect(() => openFiles({ url: 'https://example.com/x' })).toThrow(ConfigError)
+    expect(() => openFiles({ url: 's3:///x' })).toThrow(ConfigError)
   })
 })
 
@@ -59,11 +60,11 @@ describe.each(['a folder', 'a bucket'] as const)('%s', place => {
   let files: ReportFiles
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'tokenmill-files-'))
-    if (place === 'a folder') files = openFiles({ url: undefined, folder })
+    if (place === 'a folder') files = openFiles({ url: pathToFileURL(folder).href })
     else {
       server = await startS3()
       Object.assign(process.env, server.env)
-      files = openFiles({ url: 's3://reports/tokenmill/', folder, endpoint: server.url })
+      files = openFiles({ url: 's3://reports/tokenmill/', endpoint: server.url })
     }
   })
   afterAll(async () => {
@@ -115,7 +116,9 @@ describe.each(['a folder', 'a bucket'] as const)('%s', place => {
     await files.remove(key)
     await files.remove(key)
     expect(await files.get(key)).toBeUndefined()
-    expect(await readReport(files, { storageKey: key, bytes, sha256 })).toBeUndefined()
+    const recorded = { storageKey: key, bytes, sha256 }
+    await expect(readReport(files, recorded)).rejects.toMatchObject({ code: 'report_missing' })
+    await expect(readReport(files, recorded, { start: 0, end: 3 })).rejects.toMatchObject({ code: 'report_missing' })
     expect(await keys()).toEqual([])
   })
 
@@ -135,10 +138,10 @@ describe.each(['a folder', 'a bucket'] as const)('%s', place => {
 describe('a place that is away', () => {
   it('is a fault that is tried again', async () => {
     const url = 's3://reports'
-    const files = openFiles({ url, folder: '', endpoint: 'http://127.0.0.1:9' })
+    const files = openFiles({ url, endpoint: 'http://127.0.0.1:9' })
     await expect(files.get('a.csv')).rejects.toMatchObject({ code: 'files_away' })
     files.close()
-    const disk = openFiles({ url: undefined, folder: join(fileURLToPath(import.meta.url), 'reports') })
+    const disk = openFiles({ url: `${import.meta.url}/reports` })
     await expect(disk.put(pieces(), keyOf)).rejects.toMatchObject({ code: 'files_away' })
     await expect(disk.get('a.csv')).rejects.toMatchObject({ code: 'files_away' })
   })

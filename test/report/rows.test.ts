@@ -3,13 +3,15 @@ import { randomUUID } from 'node:crypto'
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ReportType } from '../../src/job/report.ts'
 import { openLog } from '../../src/log.ts'
 import { roundHalfAway } from '../../src/report/allocate.ts'
-import { openFiles, type ReportFiles } from '../../src/report/files/files.ts'
+import type { ReportFiles } from '../../src/report/files/files.ts'
+import { openFiles } from '../../src/report/files/open.ts'
 import { decimal } from '../../src/report/money.ts'
 import { openStore, type Store } from '../../src/store/pool.ts'
 import { makeReport } from '../../workers/report/make.ts'
@@ -46,7 +48,7 @@ describe('the reports of a ledger', () => {
     store = openStore(database.url, { log, connectionsMax: 2 })
     reader = openStore(database.url, { log, connectionsMax: 1, role: 'tokenmill_reader' })
     folder = await mkdtemp(join(tmpdir(), 'tokenmill-reports-'))
-    files = openFiles({ url: undefined, folder })
+    files = openFiles({ url: pathToFileURL(folder).href })
   })
   afterAll(async () => {
     await reader?.close()

@@ -212,7 +212,7 @@ describeEngines('the report worker', engine => {
     const wrong = await run('request', '--type', 'INVOICE', ...credentials, '--wait')
     expect(wrong).toMatchObject({ code: 64, stderr: expect.stringContaining('--parameter invoicePeriodFrom') })
     expect(await run('download', randomUUID())).toMatchObject({ code: 1 })
-  }, 40_000)
+  }, 120_000)
 })
 
 /** The process that makes a report for this installation's workers. */

@@ -23,7 +23,7 @@ export interface Filter {
 
 const quoted = (text: string) => `"${text.replace(/["\\]/g, '\\$&')}"`
 const written = (text: string, quote: boolean) =>
-  quote || text === '' || /["'();,=!~<>\s]/.test(text) ? quoted(text) : text
+  quote || text === '' || /["'();&,=!~<>\s]/.test(text) ? quoted(text) : text
 
 /** The first moment of what a text names, and the first after it. */
 function spanOf(text: string): { from: number; to: number } {

@@ -3,6 +3,7 @@ import { parse as parseOther } from '@rsql/parser'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { compile, type Fields } from '../../src/rsql/compile.ts'
+import { PATTERN_FORMS, searchGuide } from '../../src/rsql/guide.ts'
 import { isMisread } from '../../src/rsql/misread.ts'
 import { spanOf } from '../../src/rsql/moment.ts'
 import { type Expression, parse, RSQL } from '../../src/rsql/parse.ts'
@@ -33,6 +34,8 @@ describe('an expression is refused', () => {
     ['a==b andc==d', 5, 'a connective (; or ,) is missing'],
     ['(a==b', 5, 'a closing parenthesis or a connective is missing'],
     ['a==b)', 4, 'a connective (; or ,) is missing'],
+    ['a==b&', 5, 'the name of a field is missing'],
+    ['a==b&&c==d', 5, 'the name of a field is missing'],
     ['a=in=()', 6, 'a value is missing'],
     ['a=in=(b,)', 8, 'a value is missing'],
     ['a=in=(b c)', 8, 'a closing parenthesis or a comma is missing'],
@@ -179,6 +182,21 @@ describe('an expression', () => {
         ],
       },
     ],
+    [
+      'a==b&c==d & e==f,g=="h&i"',
+      {
+        any: [
+          {
+            all: [
+              ['a', '==', 'b'],
+              ['c', '==', 'd'],
+              ['e', '==', 'f'],
+            ],
+          },
+          ['g', '==', 'h&i'],
+        ],
+      },
+    ],
     ['createdOn=ge=2026-01-01T00:00:00+01:00', ['createdOn', '>=', '2026-01-01T00:00:00+01:00']],
   ])('%s is read as it binds', (text, shape) => {
     expect(read(text)).toEqual(shape)
@@ -193,6 +211,7 @@ describe('compiling', () => {
     id: { type: 'uuid', sql: 'id', operators: ['=='] },
     state: { type: 'text', sql: 'state', operators: ['=='], words: ['ON'] },
   }
+  const UNKNOWN = 'this field is not known; known are name, at, day, id, state'
   const compiled = (text: string) => {
     const expression = parse(text)
     if (isMisread(expression)) return expression.message
@@ -201,15 +220,15 @@ describe('compiling', () => {
   }
 
   it.each([
-    ['other==1', 'search, character 1: this field is not known.'],
-    ['__proto__==1', 'search, character 1: this field is not known.'],
-    ['constructor==1', 'search, character 1: this field is not known.'],
-    ['name==a;name<b', 'search, character 13: this field does not take this operator.'],
+    ['other==1', `search, character 1: ${UNKNOWN}.`],
+    ['__proto__==1', `search, character 1: ${UNKNOWN}.`],
+    ['constructor==1', `search, character 1: ${UNKNOWN}.`],
+    ['name==a;name<b', 'search, character 13: this field does not take this operator, only == =in= =regex=.'],
     ['name==(a,b)', 'search, character 8: only =in= and =out= take a list.'],
     ['id==1', 'search, character 5: the value is not a UUID.'],
     ['day==2026-02-30', 'search, character 6: the value is not a date such as 2030-01-31.'],
     ['at<yesterday', 'search, character 4: the value is not a date or a time such as 2030-01-31T12:00:00Z.'],
-    ['state==OFF', 'search, character 8: this field has no such value.'],
+    ['state==OFF', 'search, character 8: this field has no such value, only ON.'],
     ['name=regex="(a"', 'search, character 12: a parenthesis is not closed.'],
   ])('%s is refused with its place', (text, message) => {
     expect(compiled(text)).toBe(message)
@@ -291,6 +310,27 @@ describe('a pattern', () => {
     'ä',
   ])('%j is taken', pattern => {
     expect(checkPattern(pattern)).toBeUndefined()
+  })
+})
+
+describe('the guide to a search', () => {
+  const fields: Fields = {
+    name: { type: 'text', sql: 'secret_column', operators: ['==', '=regex='] },
+    state: { type: 'text', sql: 'state', operators: ['=='], words: ['ON', 'OFF'] },
+  }
+  it('has a line for each field, and names no column of the store', () => {
+    const guide = searchGuide(fields)
+    expect(guide).toContain('| `name`  | `==` `=regex=` | text')
+    expect(guide).toContain('| `state` | `==`           | `ON`, `OFF` |')
+    expect(guide).not.toContain('secret_column')
+  })
+  it('lists the letters of a pattern as the check takes them', () => {
+    for (const [form] of PATTERN_FORMS) expect(checkPattern(form), form).toBeUndefined()
+    const guide = searchGuide(fields)
+    for (let code = 0x21; code < 0x7f; code += 1) {
+      const escaped = `\\${String.fromCharCode(code)}`
+      expect(guide.includes(`\`${escaped}\``), escaped).toBe(checkPattern(escaped) === undefined)
+    }
   })
 })
 

@@ -15,21 +15,26 @@ export interface Recorded {
 
 /**
  * The file, or a range of it. The stream ends in `Fault('report_spoilt')` where digest or length differ; for a range the
- * whole file is checked first, and the promise rejects. Undefined if the file isn't there.
+ * whole file is checked first, and the promise rejects. Throws `Fault('report_missing')` if the file isn't there.
  */
-export async function readReport(files: ReportFiles, recorded: Recorded, range?: Range): Promise<Readable | undefined> {
-  const whole = await files.get(recorded.storageKey)
-  if (!whole) return undefined
+export async function readReport(files: ReportFiles, recorded: Recorded, range?: Range): Promise<Readable> {
+  const whole = await get(files, recorded.storageKey)
   const check = checkOf(recorded)
   if (range) {
     await pipeline(whole, check, async pieces => {
       for await (const _ of pieces);
     })
-    return files.get(recorded.storageKey, range)
+    return get(files, recorded.storageKey, range)
   }
   // Whichever side breaks off ends the other; the error is the reader's to see.
   pipeline(whole, check).catch(error => check.destroy(error))
   return check
+}
+
+async function get(files: ReportFiles, key: string, range?: Range): Promise<Readable> {
+  const file = await files.get(key, range)
+  if (!file) throw new Fault('report_missing')
+  return file
 }
 
 function checkOf({ bytes, sha256 }: Recorded): Transform {

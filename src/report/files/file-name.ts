@@ -8,7 +8,7 @@ export const EXTENSIONS = {
   'text/plain': 'txt',
 } as const satisfies Record<MimeType, string>
 
-/** `<TYPE>_<period>_<uid>.<extension>`, as CONTRACT 9 has it. */
+/** `<TYPE>_<period>_<uid>.<extension>`. */
 export function fileName(type: ReportType, plan: Plan, mimeType: MimeType, reportUid: string): string {
   const { period, word } = plan
   const middle = period ? (period.from === period.to ? period.from : `${period.from}-${period.to}`) : (word ?? 'now')

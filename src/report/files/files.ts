@@ -1,11 +1,6 @@
 // Where reports' files lie: a folder, or a bucket that speaks S3. A file is written whole or not at all and is never
 // changed; which report it belongs to is the store's affair.
-
 import type { Readable } from 'node:stream'
-import { fileURLToPath } from 'node:url'
-import { ConfigError } from '../../config.ts'
-import { openDisk } from './disk.ts'
-import { openS3 } from './s3.ts'
 
 /** Bytes from `start` to `end`, both included. */
 export interface Range {
@@ -31,21 +26,4 @@ export interface ReportFiles {
   /** Every file, unfinished ones of crashed writers too, with the moment of its last change, ms since the epoch. */
   list(): AsyncIterable<{ key: string; modifiedAt: number }>
   close(): void
-}
-
-export interface FilesOptions {
-  /** `file:///folder` or `s3://bucket/prefix`; else `folder`. */
-  url: string | undefined
-  folder: string
-  /** Of a service that isn't AWS's own: paths instead of host names are used for buckets. */
-  endpoint?: string | undefined
-}
-
-export function openFiles({ url, folder, endpoint }: FilesOptions): ReportFiles {
-  if (url === undefined) return openDisk(folder)
-  const parsed = new URL(url)
-  if (parsed.protocol === 'file:') return openDisk(fileURLToPath(parsed))
-  if (parsed.protocol !== 's3:' || parsed.hostname === '')
-    throw new ConfigError('REPORTS_URL: must be file:///folder or s3://bucket/prefix')
-  return openS3({ bucket: parsed.hostname, prefix: parsed.pathname.replace(/^\/+|\/+$/g, ''), endpoint })
 }

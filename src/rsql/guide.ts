@@ -1,0 +1,71 @@
+// How a resource is searched, in Markdown: its fields with their operators and values, and what a pattern may hold. Made
+// from the tables and checks that searches are read by, for the pages and for OpenAPI alike.
+import { markdownTable } from '../markdown.ts'
+import type { Field, Fields } from './compile.ts'
+import { RSQL } from './parse.ts'
+import { checkPattern, PATTERN } from './pattern.ts'
+
+const VALUES = {
+  text: 'text',
+  uuid: 'UUID',
+  day: 'date such as `2030-01-31`',
+  moment: 'date or time such as `2030-01-31` or `2030-01-31T12:00:00Z`',
+} as const satisfies Record<Field['type'], string>
+
+/** One line per field. */
+function fieldTable(fields: Fields): string {
+  const rows = Object.entries(fields).map(([name, { type, operators, words }]) => [
+    code(name),
+    operators.map(code).join(' '),
+    words ? words.map(code).join(', ') : VALUES[type],
+  ])
+  return markdownTable(['field', 'operators', 'values'], rows)
+}
+
+/** What `=regex=` takes; a test holds each line against the check. */
+export const PATTERN_FORMS: readonly (readonly [form: string, means: string])[] = [
+  ['.', 'any character'],
+  ['^', 'the beginning of the text'],
+  ['$', 'the end of the text'],
+  ['[a-z0-9]', 'one of these characters; ranges of letters of one case, or of digits'],
+  ['[^a-z]', 'any other character'],
+  ['(ab)', `a group; at most ${PATTERN.depthMax} within one another`],
+  ['a|b', 'one or the other'],
+  ['a?', 'not at all or once'],
+  ['a*', 'any number of times'],
+  ['a+', 'at least once'],
+  ['a{2}', 'so many times'],
+  ['a{2,}', 'at least so many times'],
+  ['a{2,5}', 'so many times, from least to most'],
+]
+
+export function patternTable(): string {
+  const classes = escapes().filter(escaped => /[A-Za-z]/.test(escaped))
+  return markdownTable(
+    ['pattern', 'means'],
+    [
+      ...PATTERN_FORMS.map(([form, means]) => [code(form), means]),
+      [classes.map(code).join(' '), 'a digit, a space, a letter or digit or `_`; in capitals: any other character'],
+    ],
+  )
+}
+
+/** Fields and patterns of one resource with the bounds of an expression. */
+export function searchGuide(fields: Fields): string {
+  const signs = escapes().filter(escaped => !/[A-Za-z]/.test(escaped))
+  return `${fieldTable(fields)}
+
+A date stands for the whole day, a time for as long as it is exact: \`==2030-01-31T12:00Z\` is that whole minute. Times are in UTC (\`Z\`) or have an offset (\`+01:00\`). A pattern of \`=regex=\` is found anywhere in the text unless \`^\` and \`$\` anchor it; its letters are:
+
+${patternTable()}
+
+Other characters stand for themselves, and with a backslash these do, too: ${signs.map(code).join(' ')}. A pattern has at most ${PATTERN.charactersMax} characters, and its repetitions multiply to at most ${PATTERN.repeatsMax}. An expression has at most ${RSQL.charactersMax} characters, ${RSQL.termsMax} comparisons, ${RSQL.depthMax} parentheses within one another, and ${RSQL.listMax} values in a list.`
+}
+
+const code = (text: string) => `\`${text}\``
+
+/** All that a backslash may stand before. */
+function escapes(): string[] {
+  const printable = Array.from({ length: 0x7f - 0x21 }, (_, index) => `\\${String.fromCharCode(0x21 + index)}`)
+  return printable.filter(escaped => checkPattern(escaped) === undefined)
+}
