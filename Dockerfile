@@ -10,8 +10,8 @@ WORKDIR /app
 COPY --from=packages /app/node_modules node_modules
 COPY package.json ./
 COPY bin bin
-COPY src src
 COPY cli cli
+COPY src src
 COPY producers producers
 COPY workers workers
 RUN install -d -o node -g node -m 0700 /data /keys

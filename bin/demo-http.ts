@@ -1,6 +1,7 @@
 // The demo's last lines: one migrated token, read over HTTP with curl's own words.
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
+import { fileURLToPath } from 'node:url'
 import { devClientPath } from '../cli/open/dev-client.ts'
 import type { Session } from '../cli/open/open.ts'
 import { forkHttp } from '../cli/process/http-process.ts'
@@ -8,6 +9,7 @@ import type { ClientFile } from '../producers/client-file.ts'
 
 /** Where `npm start` serves. */
 const PORT = 8080
+const COMMAND = fileURLToPath(new URL('../cli/main.ts', import.meta.url))
 
 /** The first token of a results file, as a line for curl and what it answers. */
 export async function readOverHttp(session: Session, results: string): Promise<{ line: string; answer: string }> {
@@ -19,7 +21,7 @@ export async function readOverHttp(session: Session, results: string): Promise<{
     TOKENMILL_HTTP_PORT: String((await isFree(PORT)) ? PORT : 0),
     TOKENMILL_LOG_LEVEL: 'error',
   }
-  const port = await forkHttp({ ...session, terminal: { ...session.terminal, env } }, 'gateway')
+  const port = await forkHttp({ ...session, terminal: { ...session.terminal, env } }, COMMAND, 'gateway')
   const url = `http://127.0.0.1:${port}/oidc/api/v2/card/${token}`
   const authorization = `Basic ${Buffer.from(`${user_id}:${api_key}`).toString('base64')}`
   const response = await fetch(url, { headers: { authorization } })

@@ -10,6 +10,7 @@ import { processTerminal, say } from '../cli/terminal.ts'
 import { SPECIES, writeSample } from '../producers/migrate/sample.ts'
 import { makePgpKeyPair } from '../producers/rows/openpgp/decrypt.ts'
 import { discard } from '../src/embedded/server.ts'
+import { endWithParent } from '../src/lifetime.ts'
 import { readOverHttp } from './demo-http.ts'
 import { reportBatch, reportNight } from './demo-reports.ts'
 
@@ -73,6 +74,7 @@ async function demo(): Promise<void> {
 
 const show = (text: string) => terminal.stdout.write(`${text}\n`)
 
+endWithParent()
 demo().then(
   () => process.exit(0),
   error => {

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // Starts one of our .ts files on a Node that runs them as they are. It is the only file that an older Node reads:
-// it installs the dependencies where they are missing, then hands over to the Node 24 that npm brought along.
+// it installs the dependencies where they are missing, then hands over to the Node 24 that npm brought along. What it
+// starts ends with it, however it ends: where Node can, it becomes that process itself.
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { constants } from 'node:os'
@@ -42,16 +43,26 @@ function findNode() {
   return process.exit(78)
 }
 
-/** Runs `script` to its end with our standard streams, passing signals on, and exits as it does. */
+/** Runs `script` to its end with our standard streams and our signals; the exit status is the script's. */
 export function launch(script, args) {
   install()
   const node = findNode()
+  const words = [...HEAP_FLAGS, resolve(root, script), ...args]
   const path = [join(root, 'node_modules/.bin'), process.env.PATH].join(':')
-  const child = spawn(node, [...HEAP_FLAGS, resolve(root, script), ...args], {
-    stdio: 'inherit',
-    // Compiled code is kept beside the dependencies: every process of ours starts in half the time.
-    env: { NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/tokenmill'), ...process.env, PATH: path },
-  })
+  // Compiled code is kept beside the dependencies: every process of ours starts in half the time.
+  const env = { NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/tokenmill'), ...process.env, PATH: path }
+  if (canBecome()) process.execve(node, [node, ...words], env)
+  else runChild(node, words, env)
+}
+
+/** Node has `execve` since 22.15; on these systems it only throws. Elsewhere it can't fail: `node` was just run. */
+function canBecome() {
+  return typeof process.execve === 'function' && !['win32', 'os400'].includes(process.platform)
+}
+
+/** As a child, which is told by the end of its channel that this process is gone (`endWithParent` in src/lifetime.ts). */
+function runChild(node, words, env) {
+  const child = spawn(node, words, { stdio: ['inherit', 'inherit', 'inherit', 'ipc'], env })
   // A terminal sends Ctrl-C to the whole group; a signal sent to us alone has to be passed on.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(signal, () => {

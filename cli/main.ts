@@ -1,6 +1,8 @@
 // The `tokenmill` command: every command by name, and how each ends. What a command does is in the file of its family.
 import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
+import { endWithParent } from '../src/lifetime.ts'
 import { registerBatch } from './commands/batch.ts'
 import { registerBinTable } from './commands/bin-table.ts'
 import { registerCaptureKey } from './commands/capture-key.ts'
@@ -23,9 +25,11 @@ import { registerThreeDsContract } from './commands/threeds-contract.ts'
 import { EXIT, endingOf } from './exit.ts'
 import { processTerminal, say, type Terminal } from './terminal.ts'
 
+const SCRIPT = fileURLToPath(import.meta.url)
+
 /** In the order of `--help`. */
 const FAMILIES: ((program: Command, terminal: Terminal) => void)[] = [
-  registerRun,
+  (program, terminal) => registerRun(program, terminal, SCRIPT),
   registerSchema,
   registerClientFamily,
   registerScope,
@@ -82,6 +86,9 @@ function version(): string {
 }
 
 if (import.meta.main) {
+  endWithParent()
+  // Listening for the parent's end would else keep a process that is through with its work.
+  process.channel?.unref()
   const status = await run(process.argv.slice(2), processTerminal())
   // A command that ended well may have set another status itself: some records were rejected.
   if (status !== EXIT.ok) process.exitCode = status

@@ -1,5 +1,7 @@
-// Every setting, read once from the environment and checked. Only main files call this; rooms are handed values.
-import { isAbsolute, resolve } from 'node:path'
+// Every setting of the operator, read once from the environment and checked. Only main files call this; rooms are
+// handed values. What a worker process is told by the one that forks it is workers/process/worker-settings.ts.
+import { isAbsolute, join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
 
 const port = z.coerce.number().int().min(0).max(65535)
@@ -11,7 +13,8 @@ const days = (least: number) => z.coerce.number().int().min(least).max(3650)
 const Environment = z.object({
   DATABASE_URL: z
     .string()
-    .regex(/^postgres(ql)?:\/\//, 'must start with postgres:// or postgresql://')
+    // Or keywords, as libpq takes them: `host=a,b dbname=tokenmill`.
+    .regex(/^(postgres(ql)?:\/\/|\s*\w+\s*=)/, 'must start with postgres:// or postgresql://')
     .optional(),
   REDIS_URL: z
     .string()
@@ -132,7 +135,7 @@ export interface Config {
   threeDsOperatorId: string
   /** For each try to ask a directory server. */
   threeDsTimeoutMs: number
-  /** Where report files lie; `<data dir>/reports`. */
+  /** Where report files lie; undefined: nowhere that all hosts of this installation reach. */
   reportsUrl: string | undefined
   reportDays: number
   /** After so long a run of a schedule that hasn't ended is late. */
@@ -144,17 +147,20 @@ export class ConfigError extends Error {
   override name = 'ConfigError'
 }
 
+/** Reads what `schema` names from `env`, where an empty text is none; throws `ConfigError` naming the first bad setting. */
+export function readSettings<Shape extends z.ZodRawShape>(schema: z.ZodObject<Shape>, env: NodeJS.ProcessEnv) {
+  const known = Object.fromEntries(Object.keys(schema.shape).map(key => [key, env[key] || undefined]))
+  const parsed = schema.safeParse(known)
+  if (parsed.success) return parsed.data
+  const issue = parsed.error.issues[0]
+  // Every setting is a text: what has the wrong type is one that should have been a number.
+  const wrong = issue?.code === 'invalid_type' ? 'must be a number' : issue?.message
+  throw new ConfigError(`${issue?.path.join('.')}: ${wrong}`)
+}
+
 /** Reads `env`; throws `ConfigError` naming the first bad setting. */
 export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
-  const known = Object.fromEntries(Object.keys(Environment.shape).map(key => [key, env[key] || undefined]))
-  const parsed = Environment.safeParse(known)
-  if (!parsed.success) {
-    const issue = parsed.error.issues[0]
-    // Every setting is a text: what has the wrong type is one that should have been a number.
-    const wrong = issue?.code === 'invalid_type' ? 'must be a number' : issue?.message
-    throw new ConfigError(`${issue?.path.join('.')}: ${wrong}`)
-  }
-  const e = parsed.data
+  const e = readSettings(Environment, env)
   const dataDir = isAbsolute(e.TOKENMILL_DATA_DIR) ? e.TOKENMILL_DATA_DIR : resolve(e.TOKENMILL_DATA_DIR)
   return {
     databaseUrl: e.DATABASE_URL,
@@ -189,10 +195,15 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     threeDsRefNumber: e.TOKENMILL_THREE_DS_REF_NUMBER,
     threeDsOperatorId: e.TOKENMILL_THREE_DS_OPERATOR_ID,
     threeDsTimeoutMs: Math.round(e.TOKENMILL_THREE_DS_TIMEOUT_SECONDS * 1000),
-    reportsUrl: e.REPORTS_URL,
+    reportsUrl: e.REPORTS_URL ?? (e.DATABASE_URL === undefined ? ownReportsUrl(dataDir) : undefined),
     reportDays: e.TOKENMILL_REPORT_DAYS,
     scheduleLateMs: e.TOKENMILL_SCHEDULE_LATE_MINUTES * 60_000,
   }
+}
+
+/** A place for report files on this machine alone, for an installation that is on this machine alone. */
+export function ownReportsUrl(dataDir: string): string {
+  return pathToFileURL(join(dataDir, 'reports')).href
 }
 
 function issuersOf(text: string): Map<string, string> {

@@ -1,4 +1,4 @@
-// The numbers a process shows. Names and labels are listed in docs/operating.md; every label has few, fixed values.
+// The numbers a process shows. Names and labels are listed in docs/metrics.md; every label has few, fixed values.
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 
 export type Metrics = ReturnType<typeof openMetrics>
@@ -112,6 +112,10 @@ export function openMetrics(role: string) {
       'quantile',
     ]),
     pool: gauge('store_connections', 'Connections of the store pool, by state.', ['state']),
+    writableServers: gauge(
+      'store_writable_servers',
+      'Servers of DATABASE_URL that took writes when last asked; more than one is an alarm.',
+    ),
     clockSkew: gauge('clock_skew_seconds', 'This clock minus the clock of the store.'),
   }
 }

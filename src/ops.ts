@@ -2,6 +2,7 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Metrics } from './metrics.ts'
+import { PortInUse } from './port-in-use.ts'
 
 export interface Ops {
   port: number
@@ -78,8 +79,8 @@ async function listen(server: Server, host: string, first: number): Promise<numb
       })
       return (server.address() as AddressInfo).port
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE' || first === 0 || port >= first + PORTS_TRIED)
-        throw error
+      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE' || first === 0) throw error
+      if (port >= first + PORTS_TRIED) throw new PortInUse('TOKENMILL_METRICS_PORT', `${host}:${first} to ${port}`)
     }
   }
 }

@@ -14,13 +14,13 @@ type Options = JsonOption & { client?: string }
 export function registerBatch(program: Command, terminal: Terminal): void {
   const family = addFamily(program, 'batch', 'batches and their counts')
   addCommand(family, 'list', 'lists batches, newest first')
-    .option('--limit <n>', 'how many', readCount, 50)
+    .option('--limit <n>', 'how many at most', readCount, 50)
     .action((options: JsonOption & { limit: number }) => list(terminal, options))
   addCommand(family, 'show <id>', 'shows one batch with its counts by outcome')
-    .option('--client <id>', 'the client, where several have a batch of this id')
+    .option('--client <id>', 'the client, if several have a batch with this id')
     .action((id: string, options: Options) => show(terminal, id, options))
-  addCommand(family, 'cancel <id>', 'answers the chunks that were not started yet as CANCELLED')
-    .option('--client <id>', 'the client, where several have a batch of this id')
+  addCommand(family, 'cancel <id>', 'cancels the chunks of a batch that have not started')
+    .option('--client <id>', 'the client, if several have a batch with this id')
     .action((id: string, options: Options) => cancel(terminal, id, options))
 }
 

@@ -2,7 +2,7 @@
 // nothing of it.
 import { createReadStream } from 'node:fs'
 import type { Command } from 'commander'
-import { readCsv } from '../../producers/rows/csv.ts'
+import { type CsvRow, readCsv } from '../../producers/rows/csv.ts'
 import { codeOf } from '../../producers/rows/file-error.ts'
 import { isRefusal, REASONS } from '../../src/errors.ts'
 import * as audits from '../../src/store/access/audits.ts'
@@ -53,28 +53,33 @@ function save(store: Store, ranges: readonly NewRange[]): Promise<number> {
 async function readRanges(file: string, localSchemes: readonly string[]): Promise<NewRange[]> {
   const ranges = new Map<string, NewRange>()
   let header: readonly string[] | undefined
-  try {
-    for await (const rows of readCsv(createReadStream(file) as AsyncIterable<Buffer>)) {
-      for (const { line, fields, rejected } of rows) {
-        if (rejected !== undefined) throw new Stop(`${file}, line ${line}: ${REASONS[rejected].text}`)
-        if (header === undefined) {
-          header = fields
-          continue
-        }
-        const range = parseBinRow(rowOf(header, fields), localSchemes)
-        if (isRefusal(range)) throw new Stop(`${file}, line ${line}, ${range.field}: ${REASONS[range.reason].text}`)
-        if (ranges.has(range.prefix)) throw new Stop(`${file}, line ${line}: ${range.prefix} stands there twice.`)
-        ranges.set(range.prefix, range)
-        if (ranges.size > RANGES_MAX) throw new Stop(`${file}: more than ${RANGES_MAX} ranges are not taken.`)
-      }
+  for await (const { line, fields } of readRowsOf(file)) {
+    if (header === undefined) {
+      header = fields
+      continue
     }
+    const range = parseBinRow(rowOf(header, fields), localSchemes)
+    if (isRefusal(range)) throw new Stop(`${file}, line ${line}, ${range.field}: ${REASONS[range.reason].text}`)
+    if (ranges.has(range.prefix)) throw new Stop(`${file}, line ${line}: ${range.prefix} stands there twice.`)
+    ranges.set(range.prefix, range)
+    if (ranges.size > RANGES_MAX) throw new Stop(`${file}: more than ${RANGES_MAX} ranges are not taken.`)
+  }
+  if (ranges.size === 0) throw new Stop(`${file} holds no range; its first line names the columns.`)
+  return [...ranges.values()]
+}
+
+async function* readRowsOf(file: string): AsyncGenerator<CsvRow> {
+  try {
+    for await (const rows of readCsv(createReadStream(file) as AsyncIterable<Buffer>))
+      for (const row of rows) {
+        if (row.rejected !== undefined) throw new Stop(`${file}, line ${row.line}: ${REASONS[row.rejected].text}`)
+        yield row
+      }
   } catch (error) {
     const code = codeOf(error)
     if (error instanceof Stop || code === undefined) throw error
     throw new Stop(code === 'ENOENT' ? `${file} is not there.` : `${file} can't be read (${code}).`)
   }
-  if (ranges.size === 0) throw new Stop(`${file} holds no range; its first line names the columns.`)
-  return [...ranges.values()]
 }
 
 function rowOf(header: readonly string[], fields: readonly string[]): Record<string, string> {

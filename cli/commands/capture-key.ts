@@ -20,15 +20,17 @@ interface AddOptions extends JsonOption {
 }
 
 export function registerCaptureKey(program: Command, terminal: Terminal): void {
-  const family = addFamily(program, 'capture-key', 'keys that callers encrypt cards to')
-  addCommand(family, 'add', 'makes or imports a key pair in the vault and prints the public key (JWK or armor)')
-    .argument('<alias>', 'public_key_alias of requests', readAlias)
-    .requiredOption('--entity <uuid>', 'the merchant entity it belongs to', readUuid)
-    .addOption(new Option('--type <type>', 'its kind (default: jwe-rsa)').choices(captureKeys.CAPTURE_KEY_TYPES))
-    .option('--import <file>', 'a private key made elsewhere: JWK, PKCS #8 PEM, or armored OpenPGP')
+  const family = addFamily(program, 'capture-key', 'key pairs for encrypting cards')
+  addCommand(family, 'add', 'makes or imports a key pair and prints the public key (JWK or armor)')
+    .argument('<alias>', 'the name by which requests refer to it (public_key_alias)', readAlias)
+    .requiredOption('--entity <uuid>', 'the merchant entity that owns it', readUuid)
+    .addOption(
+      new Option('--type <type>', 'type of the key pair (default: jwe-rsa)').choices(captureKeys.CAPTURE_KEY_TYPES),
+    )
+    .option('--import <file>', 'import this private key: JWK, PKCS #8 PEM, or armored OpenPGP')
     .action((alias: string, options: AddOptions) => add(terminal, alias, options))
   addCommand(family, 'list', 'lists capture keys')
-    .option('--entity <uuid>', 'only those of this entity', readUuid)
+    .option('--entity <uuid>', 'list only those of this entity', readUuid)
     .action((options: JsonOption & { entity?: string }) => list(terminal, options))
   addCommand(family, 'retire <alias>', 'retires a key; its private half is destroyed 8 days later').action(
     (alias: string, options: JsonOption) => retire(terminal, alias, options),

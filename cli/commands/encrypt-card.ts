@@ -21,9 +21,9 @@ interface Options extends JsonOption {
 const CARD_BYTES_MAX = 16 * 1024
 
 export function registerEncryptCard(program: Command, terminal: Terminal): void {
-  addCommand(program, 'encrypt-card', 'card JSON on standard input → encrypted_card on standard output')
-    .requiredOption('--alias <alias>', 'the capture key to encrypt to')
-    .option('--with-cvv', 'keep the cvv (it is left out otherwise)')
+  addCommand(program, 'encrypt-card', 'encrypts a card: JSON on standard input, encrypted_card on standard output')
+    .requiredOption('--alias <alias>', 'alias of the capture key')
+    .option('--with-cvv', 'keep the cvv (default: leave it out)')
     .option('--client <file>', "take the public key from this client's file, not from the store")
     .action((options: Options) => run(terminal, options))
 }

@@ -14,7 +14,7 @@ export function registerFailed(program: Command, terminal: Terminal): void {
   addCommand(family, 'list', 'lists the failed set of every kind, oldest first').action((options: JsonOption) =>
     list(terminal, options),
   )
-  addCommand(family, 'retry [ids...]', 'sends failed jobs again; without an id, all of them').action(
+  addCommand(family, 'retry [ids...]', 'sends failed jobs again; without ids all of them').action(
     (ids: string[], options: JsonOption) => retry(terminal, ids, options),
   )
 }

@@ -9,11 +9,12 @@ import * as audits from '../../src/store/access/audits.ts'
 import { addCommand, addFamily, type JsonOption } from '../command.ts'
 import { EXIT, Stop } from '../exit.ts'
 import { openCommandStore, openSession, withSession } from '../open/open.ts'
-import { openProducer } from '../open/producer.ts'
+import { type GiveUpOption, giveUpOption, openProducer, waitingOf } from '../open/producer.ts'
+import { stopper } from '../process/stopper.ts'
 import { actor, facts, print, type Terminal } from '../terminal.ts'
-import { readBetween, readMap, statusOf, stopper } from './migrate.ts'
+import { readBetween, readMap, statusOf } from './migrate.ts'
 
-interface Options extends JsonOption {
+interface Options extends JsonOption, GiveUpOption {
   client?: string
   format?: 'csv' | 'ndjson'
   map?: string
@@ -25,18 +26,21 @@ interface Options extends JsonOption {
 }
 
 export function registerIngest(program: Command, terminal: Terminal): void {
-  const family = addFamily(program, 'ingest', 'puts files of transactions into the ledger, and orders beside it')
-  addCommand(family, 'transactions <file>', 'puts every transaction of a file into the ledger (.csv, .ndjson; .gz)')
+  const family = addFamily(program, 'ingest', 'reads files of transactions and orders into the store')
+  addCommand(family, 'transactions <file>', 'adds every transaction of a file to the ledger (.csv, .ndjson; .gz)')
     .option('--client <file>', "the client's credentials (default: dev-client.json of the data directory)")
-    .addOption(new Option('--format <name>', 'when the name does not tell').choices(['csv', 'ndjson']))
-    .option('--map <file>', 'JSON {"their column": "our column" or null}')
-    .option('--ignore-unknown', 'drop columns that are neither ours nor mapped')
+    .addOption(
+      new Option('--format <name>', 'format of the file, if its name does not say it').choices(['csv', 'ndjson']),
+    )
+    .option('--map <file>', 'JSON that renames columns: {"column of the file": "tokenmill column" or null}')
+    .option('--ignore-unknown', 'drop columns that are unknown and not mapped')
     .option('--results <file>', 'CSV of the refused lines (default: FILE.results.csv)')
     .option('--chunk <n>', 'transactions per job', readBetween(1, LEDGER_CHUNK.recordsMax), LEDGER_CHUNK.recordsDefault)
-    .option('--in-flight <n>', 'chunks sent beyond the first unanswered one', readBetween(1, 256), 16)
-    .option('--batch-id <id>', 'default: from the file and how it is read')
+    .option('--in-flight <n>', 'number of chunks sent ahead of the first unanswered one', readBetween(1, 256), 16)
+    .option('--batch-id <id>', 'id of the batch (default: from the file and the options that decide how it is read)')
+    .addOption(giveUpOption())
     .action((file: string, options: Options) => ingestTransactions(terminal, file, options))
-  addCommand(family, 'orders <file>', 'puts orders into the store, or their later state (.ndjson; .gz)')
+  addCommand(family, 'orders <file>', 'adds orders, or updates them to a later state (.ndjson; .gz)')
     .option('--results <file>', 'CSV of the refused lines (default: FILE.results.csv)')
     .action((file: string, options: OrdersOptions) => ingestOrderFile(terminal, file, options))
 }
@@ -60,20 +64,19 @@ function ingestOrderFile(terminal: Terminal, file: string, options: OrdersOption
 
 async function ingestTransactions(terminal: Terminal, file: string, options: Options): Promise<void> {
   const session = openSession(terminal)
-  const stop = stopper(terminal)
+  const stop = stopper(session)
   try {
     const map = options.map === undefined ? undefined : await readMap(options.map)
-    const { queues, credentials } = await openProducer(session, options.client, ['bulk'])
+    const producing = await openProducer(session, options.client, ['bulk'])
     const summary = await ingest(
       { ...options, file, map },
       {
-        queues,
-        credentials,
+        ...producing,
         log: session.log,
         clock: systemClock,
         stream: terminal.stderr as NodeJS.WriteStream,
         stop: stop.signal,
-        resendMs: session.config.resendMs,
+        ...waitingOf(session, options),
       },
     )
     report(terminal, summary, options)
@@ -97,5 +100,5 @@ function report(terminal: Terminal, summary: IngestSummary, options: JsonOption)
   })
   const value = { batch_id: batchId, complete, rows, ...outcomes, ms, results: complete ? results : undefined }
   print(terminal, options, value, text)
-  if (!complete) throw new Stop('stopped before the end; run the same command again to go on')
+  if (!complete) throw new Stop('stopped before the end; run the same command again to continue')
 }

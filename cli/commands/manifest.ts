@@ -23,8 +23,8 @@ interface Options extends JsonOption {
 export function registerManifest(program: Command, terminal: Terminal): void {
   const family = addFamily(program, 'manifest', 'manifests of migrations')
   addCommand(family, 'verify <file>', 'checks signature, digests and counts of a manifest')
-    .option('--client <file>', "the client's file whose key signed it (default: the data directory's dev-client.json)")
-    .option('--key <file>', "the client's public JWK, in place of its file")
+    .option('--client <file>', 'file of the client that signed it (default: dev-client.json of the data directory)')
+    .option('--key <file>', 'public JWK of that client, in place of its file')
     .action((file: string, options: Options) => verify(terminal, file, options))
 }
 

@@ -1,7 +1,8 @@
 // `tokenmill migrate FILE`: reads the options, hands them to the producer, prints what came of it.
 import { readFile } from 'node:fs/promises'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { type MigrateOptions, migrate, type Summary } from '../../producers/migrate/run.ts'
+import type { MigrateOptions } from '../../producers/migrate/options.ts'
+import { migrate, type Summary } from '../../producers/migrate/run.ts'
 import { FileError } from '../../producers/rows/file-error.ts'
 import { type ColumnMap, parseMap } from '../../producers/rows/layout.ts'
 import { systemClock } from '../../src/clock.ts'
@@ -13,10 +14,11 @@ import { Secret } from '../../src/secret.ts'
 import { addCommand, collect, type JsonOption, readUuid } from '../command.ts'
 import { EXIT, Stop } from '../exit.ts'
 import { openSession, type Session } from '../open/open.ts'
-import { openProducer } from '../open/producer.ts'
+import { type GiveUpOption, giveUpOption, openProducer, waitingOf } from '../open/producer.ts'
+import { stopper } from '../process/stopper.ts'
 import { facts, print, say, type Terminal } from '../terminal.ts'
 
-interface Options extends JsonOption {
+interface Options extends JsonOption, GiveUpOption {
   client?: string
   scope?: string
   format?: 'csv' | 'ndjson'
@@ -43,30 +45,39 @@ export function registerMigrate(program: Command, terminal: Terminal): void {
   addCommand(
     program,
     'migrate <file>',
-    'makes a token of every card in a file (.csv, .ndjson; .gz; .pgp, .gpg, .asc; - for standard input)',
+    'makes a token for every card of a file (.csv, .ndjson; .gz; .pgp, .gpg, .asc; - for standard input)',
   )
     .option('--client <file>', "the client's credentials (default: dev-client.json of the data directory)")
     .option('--scope <uuid>', "the token scope (default: the client file's)", readUuid)
-    .addOption(new Option('--format <name>', 'when the name does not tell').choices(['csv', 'ndjson']))
-    .option('--decrypt-key <file>', 'OpenPGP private key; its passphrase is read from TOKENMILL_PGP_PASSPHRASE')
-    .option('--verify-key <file>', 'OpenPGP public key that must have signed the file')
-    .option('--map <file>', 'JSON {"their column": "our column" or null}')
-    .option('--ignore-unknown', 'drop columns that are neither ours nor mapped')
-    .option('--echo <column>', 'copy a column into the results (repeatable)', collect(String))
-    .option('--results <file>', 'results CSV (default: FILE.results.csv)')
-    .option('--manifest <file>', 'manifest (default: FILE.manifest.json)')
-    .option('--dry-run', 'predict every outcome, change nothing; writes FILE.dry-run.*')
-    .option('--expect <manifest>', 'a dry run’s manifest: list every count that comes out differently')
     .addOption(
-      new Option('--on-conflict <policy>', 'the card is known with other data').choices(ON_CONFLICT).default('update'),
+      new Option('--format <name>', 'format of the file, if its name does not say it').choices(['csv', 'ndjson']),
     )
-    .addOption(new Option('--on-expired <policy>', 'the card has expired').choices(ON_EXPIRED).default('import'))
+    .option('--decrypt-key <file>', 'OpenPGP private key; TOKENMILL_PGP_PASSPHRASE holds its passphrase')
+    .option('--verify-key <file>', 'OpenPGP public key that must have signed the file')
+    .option('--map <file>', 'JSON that renames columns: {"column of the file": "tokenmill column" or null}')
+    .option('--ignore-unknown', 'drop columns that are unknown and not mapped')
+    .option('--echo <column>', 'copy a column into the results; may be repeated', collect(String))
+    .option('--results <file>', 'CSV file of the results (default: FILE.results.csv)')
+    .option('--manifest <file>', 'file of the manifest (default: FILE.manifest.json)')
+    .option('--dry-run', 'predict every outcome and change nothing; writes FILE.dry-run.*')
+    .option('--expect <manifest>', 'manifest of a dry run: list every count that differs from it')
+    .addOption(
+      new Option('--on-conflict <policy>', 'what to do if the store has other data for the card')
+        .choices(ON_CONFLICT)
+        .default('update'),
+    )
+    .addOption(
+      new Option('--on-expired <policy>', 'what to do with an expired card').choices(ON_EXPIRED).default('import'),
+    )
     .option('--chunk <n>', 'records per job', readBetween(1, CHUNK.recordsMax), CHUNK.recordsDefault)
-    .option('--in-flight <n>', 'chunks sent beyond the first unanswered one', readBetween(1, 256), 16)
-    .option('--batch-id <id>', 'default: from the file, the scope and the options that decide')
-    .addOption(new Option('--record-kind <kind>', 'what the rows are').choices(RECORD_KINDS).default('token-create'))
-    .option('--scheme-tokens', 'provision a scheme token for each token, too')
-    .option('--again', 'a new batch over the same file, judged against today’s store')
+    .option('--in-flight <n>', 'number of chunks sent ahead of the first unanswered one', readBetween(1, 256), 16)
+    .option('--batch-id <id>', 'id of the batch (default: from the file, the scope and the options that decide)')
+    .addOption(
+      new Option('--record-kind <kind>', 'what each row of the file is').choices(RECORD_KINDS).default('token-create'),
+    )
+    .option('--scheme-tokens', 'also provision a scheme token for each token')
+    .addOption(giveUpOption())
+    .option('--again', 'run the same file as a new batch')
     .action((file: string, options: Options) => run(terminal, file, options))
 }
 
@@ -82,7 +93,7 @@ export function readBetween(least: number, most: number): (text: string) => numb
 async function run(terminal: Terminal, file: string, options: Options): Promise<void> {
   giveWay()
   const session = openSession(terminal)
-  const stop = stopper(terminal)
+  const stop = stopper(session)
   try {
     const summary = await migrateFile(session, file, options, stop.signal)
     report(session, summary, options)
@@ -101,9 +112,10 @@ export async function migrateFile(
   options: Options,
   signal: AbortSignal,
 ): Promise<Summary> {
-  const { terminal, log, config } = session
+  const { terminal, log } = session
   const map = options.map === undefined ? undefined : await readMap(options.map)
-  const { queues, credentials } = await openProducer(session, options.client, ['bulk'])
+  const producing = await openProducer(session, options.client, ['bulk'])
+  const { credentials } = producing
   const passphrase = terminal.env['TOKENMILL_PGP_PASSPHRASE']
   return migrate(
     {
@@ -130,13 +142,12 @@ export async function migrateFile(
       again: options.again ?? false,
     },
     {
-      queues,
-      credentials,
+      ...producing,
       log,
       clock: systemClock,
       stream: terminal.stderr as NodeJS.WriteStream,
       stop: signal,
-      resendMs: config.resendMs,
+      ...waitingOf(session, options),
     },
   )
 }
@@ -146,26 +157,6 @@ export async function readMap(path: string): Promise<ColumnMap> {
     throw new FileError('usage', `${path} cannot be read.`, 'Give --map a JSON file.')
   })
   return parseMap(path, text)
-}
-
-/** The first Ctrl-C finishes what is in flight; a second one ends the process. */
-export function stopper(terminal: Terminal): { signal: AbortSignal; leave: () => void } {
-  const controller = new AbortController()
-  const stop = () => {
-    if (controller.signal.aborted) process.exit(EXIT.interrupted)
-    say(
-      terminal,
-      '\ntokenmill: finishing what is in flight; run the same command again to go on. Once more ends it at once.',
-    )
-    controller.abort()
-  }
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stop)
-  return {
-    signal: controller.signal,
-    leave: () => {
-      for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, stop)
-    },
-  }
 }
 
 export function statusOf({ complete, counts }: Pick<Summary, 'complete' | 'counts'>): number {
@@ -198,5 +189,5 @@ export function report({ terminal }: Pick<Session, 'terminal'>, summary: Summary
   print(terminal, options, value, text)
   for (const { outcome, expected, found } of differences)
     say(terminal, `tokenmill: ${outcome}: ${expected} expected, ${found} found`)
-  if (!complete) throw new Stop('stopped before the end; run the same command again to go on')
+  if (!complete) throw new Stop('stopped before the end; run the same command again to continue')
 }

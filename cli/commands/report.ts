@@ -12,10 +12,11 @@ import { readClientFile } from '../../producers/client-file.ts'
 import { signAsk } from '../../producers/envelope.ts'
 import { type ReportRequest, report } from '../../producers/report.ts'
 import { systemClock } from '../../src/clock.ts'
-import { Fault, isRefusal, REASONS } from '../../src/errors.ts'
+import { ConfigError } from '../../src/config.ts'
+import { Fault, isRefusal, REASONS, type Reason } from '../../src/errors.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
 import { receiptId } from '../../src/job/envelope/ids.ts'
-import { type FieldReason, fieldsOf } from '../../src/job/problem.ts'
+import { type FieldReason, fieldsOf, textOf } from '../../src/job/problem.ts'
 import { MIME_TYPES, type MimeType, REPORT_TYPES, type ReportType } from '../../src/job/report.ts'
 import { readReport } from '../../src/report/files/download.ts'
 import { recordOf } from '../../src/report/record.ts'
@@ -24,15 +25,17 @@ import * as clients from '../../src/store/access/clients.ts'
 import type { Store } from '../../src/store/pool.ts'
 import { search } from '../../src/store/report/report-search.ts'
 import * as reports from '../../src/store/report/reports.ts'
+import { areReportsMade } from '../../workers/report/makers.ts'
 import { addCommand, addFamily, collect, type JsonOption, readCount, readUuid } from '../command.ts'
 import { EXIT, Stop } from '../exit.ts'
 import { openCommandStore, openSession, type Session, withSession } from '../open/open.ts'
 import { openProducer, type Producing } from '../open/producer.ts'
-import { openReportFiles } from '../open/report-files.ts'
+import { NO_REPORTS, openReportFiles } from '../open/report-files.ts'
 import { moment, print, say, type Terminal, table } from '../terminal.ts'
 
 /** A report of many millions of lines, behind others that wait. */
 const WAIT_MS_MAX = 3_600_000
+const UNAVAILABLE = 'reports_unavailable' satisfies Reason
 const CLIENT = "the client's credentials (default: dev-client.json of the data directory)"
 
 interface RequestOptions extends JsonOption {
@@ -46,24 +49,27 @@ interface RequestOptions extends JsonOption {
 }
 
 export function registerReport(program: Command, terminal: Terminal): void {
-  const family = addFamily(program, 'report', 'reports: request, list, download')
-  addCommand(family, 'request', 'asks for a report')
-    .addOption(new Option('--type <type>', 'what to report').choices(REPORT_TYPES).makeOptionMandatory())
-    .option('--parameter <name=value>', 'a parameter of the type; may be repeated', collect(readParameter))
-    .addOption(new Option('--mime <type>', 'the format').choices(MIME_TYPES).default('text/csv'))
+  const family = addFamily(program, 'report', 'reports')
+  addCommand(family, 'request', 'requests a report')
+    .addOption(new Option('--type <type>', 'type of the report').choices(REPORT_TYPES).makeOptionMandatory())
+    .option('--parameter <name=value>', 'a parameter of this type of report; may be repeated', collect(readParameter))
+    .addOption(new Option('--mime <type>', 'format of the file').choices(MIME_TYPES).default('text/csv'))
     .option('--entity <uuid>', "the merchant entity (default: the client's own)", readUuid)
-    .option('--refresh', 'make it anew even if it was made before')
-    .option('--wait', 'wait until it is made')
+    .option('--refresh', 'make the report anew, even if it was made before')
+    .option('--wait', 'wait until the report is made')
     .option('--client <file>', CLIENT)
     .action((options: RequestOptions) => request(terminal, options))
   addCommand(family, 'list', 'lists reports, newest first')
-    .option('--search <rsql>', "such as 'status==FAILED;createdOn>2030-01-31'; all of the client's own entity")
-    .option('--limit <n>', 'how many', readCount, 50)
+    .option(
+      '--search <rsql>',
+      "filter, such as 'status==FAILED;createdOn>2030-01-31' (default: all reports of the client's own entity)",
+    )
+    .option('--limit <n>', 'how many at most', readCount, 50)
     .option('--client <file>', CLIENT)
     .action((options: ListOptions) => list(terminal, options))
-  addCommand(family, 'download', 'writes the file of a report, its digest checked')
+  addCommand(family, 'download', 'downloads the file of a report and checks its digest')
     .argument('<uid>', 'the report', readUuid)
-    .option('--out <file>', 'where to (default: standard output)')
+    .option('--out <file>', 'file to write (default: standard output)')
     .action((uid: string, options: JsonOption & { out?: string }) => download(terminal, uid, options))
 }
 
@@ -81,6 +87,7 @@ export function readParameter(text: string): Parameter {
 async function request(terminal: Terminal, options: RequestOptions): Promise<void> {
   const session = openSession(terminal)
   try {
+    await assertReportsAreMade(session)
     const producing = await openProducer(session, options.client, options.wait ? ['bulk'] : [])
     const { type, parameter = [], mime, entity = producing.credentials.entityId, refresh } = options
     const asked = {
@@ -96,6 +103,13 @@ async function request(terminal: Terminal, options: RequestOptions): Promise<voi
   } finally {
     await session.lifetime.close()
   }
+}
+
+/** On a host without a place for their files reports can still be asked for, where another host makes them. */
+async function assertReportsAreMade(session: Session): Promise<void> {
+  if (session.config.reportsUrl !== undefined) return
+  const { store } = await openCommandStore(session)
+  if (!(await areReportsMade({ store }))) throw new ConfigError(NO_REPORTS)
 }
 
 /** The answer goes to the client's own results queue, which somebody else reads. */
@@ -126,12 +140,14 @@ async function requestAndWait(
     const { record, error } = await client.call('report', asked, { timeoutMs: WAIT_MS_MAX })
     if (error) {
       if (options.json) print(terminal, options, { error }, '')
+      if (Object.values(error.details ?? {}).some(({ code }) => code === UNAVAILABLE))
+        throw new Stop(REASONS[UNAVAILABLE].text, EXIT.config)
       const wrong = Object.entries(error.details ?? {}).map(([field, { message }]) => `${optionOf(field)}: ${message}`)
       throw new Stop(wrong.join('; ') || error.message, error.code === 400 ? EXIT.usage : EXIT.failure)
     }
     print(terminal, options, record, `${record?.['reportUid']}\n${record?.['fileName']}`)
     if (!options.json)
-      say(terminal, `Take it home: tokenmill report download ${record?.['reportUid']} --out ${record?.['fileName']}`)
+      say(terminal, `Download it: tokenmill report download ${record?.['reportUid']} --out ${record?.['fileName']}`)
   } catch (thrown) {
     throw thrown instanceof RefusedError ? new Stop(fieldsText(fieldsOf(thrown.refusal)), EXIT.usage) : thrown
   } finally {
@@ -144,7 +160,7 @@ async function requestAndWait(
 const optionOf = (field: string): string => field.replace(/^body\.parameters\./, '--parameter ')
 
 const fieldsText = (fields: FieldReason[]): string =>
-  fields.map(({ field, reason }) => `${optionOf(field)}: ${REASONS[reason].text}`).join('; ')
+  fields.map(one => `${optionOf(one.field)}: ${textOf(one)}`).join('; ')
 
 interface ListOptions extends JsonOption {
   limit: number
@@ -156,7 +172,7 @@ interface ListOptions extends JsonOption {
 async function entitiesOf(session: Session, store: Store, file: string | undefined): Promise<string[]> {
   const { client_id: clientId } = await readClientFile(file ?? join(session.config.dataDir, 'dev-client.json'))
   const client = await clients.find(store, clientId)
-  if (!client) throw new Stop('The client of these credentials is not known here.')
+  if (!client) throw new Stop('The store does not know the client of these credentials.')
   return client.entities
 }
 
@@ -190,14 +206,14 @@ function list(terminal: Terminal, options: ListOptions): Promise<void> {
 
 function download(terminal: Terminal, uid: string, options: JsonOption & { out?: string }): Promise<void> {
   return withSession(terminal, async session => {
+    const files = openReportFiles(session)
     const { store } = await openCommandStore(session)
     const found = await reports.find(store, uid)
     if (!found) throw new Stop('There is no such report; `tokenmill report list` shows those there are.')
     const { status, storageKey, bytes, sha256 } = found
     if (status !== 'SUCCESSFUL' || storageKey === null || bytes === null || sha256 === null)
       throw new Stop(`This report is ${status}${found.failureReason ? `: ${found.failureReason}` : ''}.`)
-    const file = await readReport(openReportFiles(session), { storageKey, bytes, sha256 })
-    if (!file) throw new Stop('The file of this report is not where REPORTS_URL says.')
+    const file = await readReport(files, { storageKey, bytes, sha256 })
     if (options.out === undefined) return pipeline(file, terminal.stdout, { end: false })
     await writeWhole(file, options.out)
     say(terminal, `${options.out}: ${bytes} bytes, SHA-256 ${sha256}`)

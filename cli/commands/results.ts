@@ -20,12 +20,12 @@ export function registerResults(program: Command, terminal: Terminal): void {
   const family = addFamily(program, 'results', "a client's results queue")
   addCommand(family, 'follow', 'prints results as NDJSON and acknowledges each when it is printed')
     .option('--client <file>', "the client's credentials (default: dev-client.json of the data directory)")
-    .option('--reply-to <name>', 'a reply queue instead of the default one')
+    .option('--reply-to <name>', 'a reply queue instead of the default queue')
     .action((options: Options) => follow(terminal, options))
   addCommand(family, 'replay', 'publishes stored results of the last 7 days again')
     .requiredOption('--since <time>', 'an RFC 3339 time, or a date', readMoment)
     .option('--client <file>', "the client's credentials (default: dev-client.json of the data directory)")
-    .option('--reply-to <name>', 'what went to this reply queue instead of the default one')
+    .option('--reply-to <name>', 'results of this reply queue instead of the default queue')
     .action((options: Options & { since: number }) => replay(terminal, options))
 }
 
@@ -44,8 +44,9 @@ async function follow(terminal: Terminal, options: Options): Promise<void> {
       // Acknowledged only once whoever reads us has taken it.
       if (!terminal.stdout.write(`${JSON.stringify(delivery)}\n`)) await once(terminal.stdout, 'drain')
     })
+    const ended = untilSignal()
     say(terminal, 'tokenmill: following results; Ctrl-C ends it.')
-    await untilSignal()
+    await ended
   } finally {
     await session.lifetime.close()
   }

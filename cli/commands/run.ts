@@ -2,10 +2,12 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import type { ClientFile } from '../../producers/client-file.ts'
 import { systemClock } from '../../src/clock.ts'
+import { ConfigError, ownReportsUrl } from '../../src/config.ts'
 import { KINDS, type Kind } from '../../src/job/catalogue.ts'
 import { untilSignal } from '../../src/lifetime.ts'
 import { openMetrics } from '../../src/metrics.ts'
 import { openOps } from '../../src/ops.ts'
+import * as storeServer from '../../src/store/server.ts'
 import { measureQueues } from '../../workers/process/gauges.ts'
 import { startHousekeeping } from '../../workers/process/housekeeping.ts'
 import { supervise, WorkerEnded } from '../../workers/process/supervise.ts'
@@ -14,7 +16,7 @@ import { Stop } from '../exit.ts'
 import { ensureDevClient } from '../open/dev-client.ts'
 import { openCommandStore, openQueues, openSession, openVault, type Session } from '../open/open.ts'
 import { baseUrlOf } from '../open/register-client.ts'
-import { openReportFiles } from '../open/report-files.ts'
+import { findReportFiles, NO_REPORTS } from '../open/report-files.ts'
 import { serveGateway } from '../process/gateway.ts'
 import { forkHttp, tellParent } from '../process/http-process.ts'
 import { WORKER_SCRIPT } from '../process/local-workers.ts'
@@ -27,14 +29,15 @@ interface WorkersOptions {
   concurrency?: number
 }
 
-export function registerRun(program: Command, terminal: Terminal): void {
+/** `script`: the command's own, which `start` forks its HTTP roles from. */
+export function registerRun(program: Command, terminal: Terminal, script: string): void {
   program
     .command('start')
-    .description('every role in the foreground; with neither URL set, on the embedded engine')
-    .action(() => runRole(terminal, 'start', start))
+    .description('runs every role in the foreground; without DATABASE_URL and REDIS_URL on the embedded engine')
+    .action(() => runRole(terminal, 'start', session => start(session, script)))
   program
     .command('gateway')
-    .description('the HTTP interface; settings name its address, time-outs and certificates')
+    .description('serves the HTTP interface; settings name its address, time-outs and certificates')
     .action(() =>
       runRole(terminal, 'gateway', async session => {
         tellParent(await serveGateway(session))
@@ -43,7 +46,7 @@ export function registerRun(program: Command, terminal: Terminal): void {
     )
   program
     .command('three-ds')
-    .description('the 3-D Secure service over HTTP; the only HTTP role with the key-encryption key')
+    .description('serves 3-D Secure over HTTP; the only HTTP role that needs the key-encryption key')
     .action(() =>
       runRole(terminal, 'three-ds', async session => {
         tellParent(await serveThreeDs(session))
@@ -52,13 +55,13 @@ export function registerRun(program: Command, terminal: Terminal): void {
     )
   program
     .command('workers')
-    .description('worker processes: one for interactive kinds, one per core for bulk kinds')
-    .option('--kinds <list>', 'only these kinds, comma-separated', readKinds)
-    .option('--concurrency <n>', 'jobs at once, per kind and process', readCount)
+    .description('runs worker processes: one for interactive kinds, one per core for bulk kinds')
+    .option('--kinds <list>', 'work on these kinds only, comma-separated', readKinds)
+    .option('--concurrency <n>', 'number of jobs at once, per kind and process', readCount)
     .action((options: WorkersOptions) => runRole(terminal, 'workers', session => work(session, options)))
   program
     .command('scheduler')
-    .description('what is done by the clock: nightly reports, tokens whose date has passed, retention, the failed set')
+    .description('runs scheduled work: nightly reports, end of tokens by date, retention, the failed set')
     .action(() =>
       runRole(terminal, 'scheduler', async session => {
         await schedule(session)
@@ -96,18 +99,32 @@ async function runRole(
   }
 }
 
-async function start(session: Session): Promise<Running> {
+/** Its roles share one data directory, so a folder in that is a common place for report files. */
+function withOwnReports(session: Session): Session {
+  const { config, terminal } = session
+  const reportsUrl = config.reportsUrl ?? ownReportsUrl(config.dataDir)
+  const env = { ...terminal.env, REPORTS_URL: reportsUrl }
+  return { ...session, config: { ...config, reportsUrl }, terminal: { ...terminal, env } }
+}
+
+async function start(opened: Session, script: string): Promise<Running> {
+  const session = withOwnReports(opened)
   const { terminal, config } = session
   const { database } = await openVault(session)
   const dev = database.embedded ? await ensureDevClient(session) : undefined
-  if (dev?.made) say(terminal, `A client to try things with: ${dev.path}`)
+  if (dev?.made) say(terminal, `A client for trials: ${dev.path}`)
   const working = await work(session, {})
   await schedule(session)
-  const [httpPort, threeDsPort] = await Promise.all([forkHttp(session, 'gateway'), forkHttp(session, 'three-ds')])
+  const [httpPort, threeDsPort] = await Promise.all([
+    forkHttp(session, script, 'gateway'),
+    forkHttp(session, script, 'three-ds'),
+  ])
   const address = baseUrlOf({ ...config, httpPort })
   const engine = config.redisUrls ? 'Redis' : 'PostgreSQL'
   say(terminal, `tokenmill runs: gateway, 3-D Secure, workers and scheduler, queues on ${engine}. Ctrl-C ends it.`)
   say(terminal, `It serves ${address} (documentation: ${address.replace(/\/oidc$/, '/docs')}).`)
+  if (opened.config.reportsUrl === undefined)
+    say(terminal, `Report files are in ${config.reportsUrl}; set REPORTS_URL to that for \`report download\`.`)
   say(terminal, `3-D Secure is at ${baseUrlOf({ ...config, httpPort: threeDsPort })}/3ds-service.`)
   if (!dev) return working
   say(terminal, 'Try, in another terminal in this folder:')
@@ -133,6 +150,9 @@ async function work(session: Session, { kinds, concurrency }: WorkersOptions): P
   const { log, lifetime, config, terminal } = session
   // Said here once, in one line, instead of by every child.
   await openVault(session)
+  if (config.reportsUrl === undefined && kinds?.join() === 'report') throw new ConfigError(NO_REPORTS)
+  if (config.reportsUrl === undefined && kinds?.includes('report') !== false)
+    log.warn('no reports are made on this host: REPORTS_URL is not set')
   const workers = supervise({
     log,
     kinds,
@@ -155,7 +175,8 @@ async function schedule(session: Session): Promise<void> {
   const { log, lifetime, config } = session
   const { store, database } = await openCommandStore(session)
   const queues = await openQueues(session, database, SCHEDULE_LISTENERS)
-  const deps = { store, queues, log, clock: systemClock, files: openReportFiles(session) }
+  const deps = { store, queues, log, clock: systemClock, files: findReportFiles(session) }
+  if (!deps.files) log.warn('old reports are not removed by this host: REPORTS_URL is not set')
   lifetime.onClose('housekeeping', startHousekeeping(deps, config))
   const metrics = openMetrics('scheduler')
   metrics.collectProcess()
@@ -165,7 +186,7 @@ async function schedule(session: Session): Promise<void> {
     port: config.metricsPort ?? 9464,
     metrics,
     notReady: async () => {
-      const asked = await Promise.allSettled([store.query({ text: 'select 1' }), queues.ping()])
+      const asked = await Promise.allSettled([storeServer.ping(store), queues.ping()])
       return asked.flatMap((one, index) =>
         one.status === 'rejected'
           ? [index === 0 ? 'the store does not answer' : 'the queue server does not answer']

@@ -9,6 +9,7 @@ import { type Parameters, parametersOf } from '../../producers/schedule/paramete
 import { isZone } from '../../producers/schedule/zone-time.ts'
 import { systemClock } from '../../src/clock.ts'
 import { isRefusal, REASONS } from '../../src/errors.ts'
+import { panNameRefusal } from '../../src/job/envelope/names.ts'
 import { fieldsOf } from '../../src/job/problem.ts'
 import { MIME_TYPES, type MimeType, REPORT_TYPES, type ReportType } from '../../src/job/report.ts'
 import { definitionOf } from '../../src/report/definitions.ts'
@@ -38,23 +39,30 @@ interface AddOptions extends JsonOption {
 const RUNS_SHOWN = 7
 
 export function registerSchedule(program: Command, terminal: Terminal): void {
-  const family = addFamily(program, 'schedule', 'reports that are made every night: add, list, remove')
-  addCommand(family, 'add', 'has a report made every night, of the day before')
-    .addOption(new Option('--type <type>', 'what to report').choices(REPORT_TYPES).makeOptionMandatory())
+  const family = addFamily(program, 'schedule', 'reports for every night')
+  addCommand(family, 'add', 'schedules a report for every night, about the day before')
+    .addOption(new Option('--type <type>', 'type of the report').choices(REPORT_TYPES).makeOptionMandatory())
     .option('--entity <uuid>', "the merchant entity (default: the client's own)", readUuid)
     .addOption(
-      new Option('--all-entities', 'one report for each entity that the client has by then').conflicts('entity'),
+      new Option('--all-entities', 'one report for each entity of the client on that night').conflicts('entity'),
     )
-    .requiredOption('--time <HH:MM>', 'when, on the clock of the zone', readTime)
-    .option('--zone <zone>', 'the time zone, as Europe/Berlin', readZone, 'UTC')
-    .addOption(new Option('--mime <type>', 'the format').choices(MIME_TYPES).default('text/csv'))
-    .option('--parameter <name=value>', 'a further parameter of the type; may be repeated', collect(readParameter))
-    .option('--client <client>', 'on whose behalf: id, name or file (default: dev-client.json of the data directory)')
+    .requiredOption('--time <HH:MM>', 'time of day on the clock of the zone', readTime)
+    .option('--zone <zone>', 'the time zone, for example Europe/Berlin', readZone, 'UTC')
+    .addOption(new Option('--mime <type>', 'format of the file').choices(MIME_TYPES).default('text/csv'))
+    .option(
+      '--parameter <name=value>',
+      'a further parameter of this type of report; may be repeated',
+      collect(readParameter),
+    )
+    .option(
+      '--client <client>',
+      'the client for whom reports are made: id, name or file (default: dev-client.json of the data directory)',
+    )
     .action((options: AddOptions) => add(terminal, options))
-  addCommand(family, 'list', 'lists what is scheduled, and the last runs of each').action((options: JsonOption) =>
+  addCommand(family, 'list', 'lists schedules and the last runs of each').action((options: JsonOption) =>
     list(terminal, options),
   )
-  addCommand(family, 'remove', 'ends a schedule; reports that were made stay')
+  addCommand(family, 'remove', 'ends a schedule; its reports stay')
     .argument('<id>', 'the schedule', readUuid)
     .action((id: string, options: JsonOption) => remove(terminal, id, options))
 }
@@ -76,7 +84,7 @@ function add(terminal: Terminal, options: AddOptions): Promise<void> {
     const { store } = await openCommandStore(session)
     const owner = await ownerOf(store, options.client ?? join(session.config.dataDir, 'dev-client.json'))
     const { type, time, zone, mime } = options
-    const parameters = checkedParameters(type, options.parameter ?? [])
+    const parameters = checkedParameters(type, options.parameter ?? [], owner)
     const schedule: schedules.NewSchedule = {
       scheduleId: randomUUID(),
       clientId: owner.clientId,
@@ -112,14 +120,19 @@ async function ownerOf(db: Db, word: string): Promise<Client> {
 }
 
 /** What the schedule says beside the date. Anything that its type won't take is refused now, not at night. */
-function checkedParameters(type: ReportType, given: { name: string; value: string }[]): Parameters {
+function checkedParameters(
+  type: ReportType,
+  given: { name: string; value: string }[],
+  { names }: Pick<Client, 'names'>,
+): Parameters {
   const parameters = Object.fromEntries(given.map(({ name, value }) => [name, value]))
   const asked = parametersOf(type, dateOf(systemClock()), parameters)
   const definition = definitionOf(type)
   if (!asked || !definition) throw new Stop(`${type} is not a report of a day, so it can't be scheduled.`, EXIT.usage)
   const plan = definition.plan(asked)
-  if (!isRefusal(plan)) return parameters
-  const wrong = fieldsOf(plan).map(({ field, reason }) => `${field}: ${REASONS[reason].text}`)
+  const refusal = isRefusal(plan) ? plan : panNameRefusal({ request: { parameters } }, names)
+  if (!refusal) return parameters
+  const wrong = fieldsOf(refusal).map(({ field, reason }) => `${field}: ${REASONS[reason].text}`)
   throw new Stop(wrong.join('; '), EXIT.usage)
 }
 

@@ -1,20 +1,22 @@
-// `tokenmill schema upgrade`: the deploy step. What it makes is upgrade.ts.
+// `tokenmill schema upgrade`: the deploy step. What it makes is upgrade.ts; `schema login` is schema-login.ts.
 import type { Command } from 'commander'
 import { addCommand, addFamily, type JsonOption } from '../command.ts'
 import { ensureDevClient } from '../open/dev-client.ts'
 import { openDatabase, withSession } from '../open/open.ts'
 import { upgrade } from '../open/upgrade.ts'
 import { print, say, type Terminal } from '../terminal.ts'
+import { registerSchemaLogin } from './schema-login.ts'
 
 interface Options extends JsonOption {
   makeKek?: string
 }
 
 export function registerSchema(program: Command, terminal: Terminal): void {
-  const family = addFamily(program, 'schema', 'the database')
-  addCommand(family, 'upgrade', 'brings the database up to date and makes what is absent; again, it changes nothing')
-    .option('--make-kek <file>', 'make the key-encryption key in this file, if the database has none yet')
+  const family = addFamily(program, 'schema', 'the database schema')
+  addCommand(family, 'upgrade', 'creates or upgrades the schema and missing keys; a second run changes nothing')
+    .option('--make-kek <file>', 'make a key-encryption key in this file, if the database has none yet')
     .action((options: Options) => run(terminal, options))
+  registerSchemaLogin(family, terminal)
 }
 
 function run(terminal: Terminal, options: Options): Promise<void> {

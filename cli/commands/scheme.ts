@@ -2,7 +2,8 @@
 // Nothing is asked of a network here.
 import type { Command } from 'commander'
 import * as schemeIntents from '../../src/store/provider/scheme-intents.ts'
-import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
+import type { StoredScheme } from '../../src/store/provider/scheme-row.ts'
+import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import { formatReuseToken } from '../../src/token/token.ts'
 import { addCommand, addFamily, type JsonOption, readCount } from '../command.ts'
 import { openCommandStore, withSession } from '../open/open.ts'
@@ -14,17 +15,17 @@ interface ListOptions extends JsonOption {
 }
 
 export function registerScheme(program: Command, terminal: Terminal): void {
-  const family = addFamily(program, 'scheme', 'scheme tokens, and what is open between store and networks')
-  addCommand(family, 'list', 'lists scheme tokens, the last changed first')
-    .option('--open', 'only what a network has yet to be asked or told, oldest first')
-    .option('--limit <n>', 'at most so many', readCount, 200)
+  const family = addFamily(program, 'scheme', 'scheme tokens, and their outstanding calls to networks')
+  addCommand(family, 'list', 'lists scheme tokens, last changed first')
+    .option('--open', 'only those with an outstanding call to a network, oldest first')
+    .option('--limit <n>', 'how many at most', readCount, 200)
     .action((options: ListOptions) => list(terminal, options))
 }
 
 function list(terminal: Terminal, options: ListOptions): Promise<void> {
   return withSession(terminal, async session => {
     const { store } = await openCommandStore(session)
-    const found = await (options.open ? schemeTokens.listOpen : schemeTokens.listLatest)(store, options.limit)
+    const found = await (options.open ? storedSchemes.listOpen : storedSchemes.listLatest)(store, options.limit)
     const shown = found.map(row => ({
       // A third party's reference is the reuse token.
       reuse_token: row.thirdParty ? row.reference : formatReuseToken(row.tokenId),
@@ -48,7 +49,7 @@ function list(terminal: Terminal, options: ListOptions): Promise<void> {
 }
 
 /** What is to be done about it, in a word. */
-function openOf({ retiredAt, state, dueAt }: schemeTokens.StoredScheme): string | undefined {
+function openOf({ retiredAt, state, dueAt }: StoredScheme): string | undefined {
   if (state === 'DELETED' || state === 'VOID') return undefined
   if (retiredAt !== null) return 'delete'
   if (state === 'PENDING') return 'provision'

@@ -21,19 +21,21 @@ interface AddOptions extends JsonOption {
 export function registerScope(program: Command, terminal: Terminal): void {
   const family = addFamily(program, 'scope', 'token scopes: a card has one token in each')
   addCommand(family, 'add', 'makes a token scope and prints its id')
-    .requiredOption('--entity <uuid>', 'the merchant entity it belongs to', readUuid)
-    .option('--par', 'payment account references are supported')
-    .option('--network-tokens', 'scheme (network) tokens are supported')
-    .option('--auto', 'each new token gets a scheme token; with --network-tokens or --par')
+    .requiredOption('--entity <uuid>', 'the merchant entity that owns it', readUuid)
+    .option('--par', 'support payment account references')
+    .option('--network-tokens', 'support scheme (network) tokens')
+    .option('--auto', 'request a scheme token for each new token; with --network-tokens or --par')
     .addOption(
-      new Option('--requestor <who>', 'who requests scheme tokens').choices(scopes.REQUESTORS).default('MERCHANT'),
+      new Option('--requestor <who>', 'the token requestor of scheme tokens')
+        .choices(scopes.REQUESTORS)
+        .default('MERCHANT'),
     )
     .addOption(
-      new Option('--bin-digits <n>', 'digits of a BIN that are kept and shown').choices(['6', '8']).default('8'),
+      new Option('--bin-digits <n>', 'number of BIN digits that are stored and shown').choices(['6', '8']).default('8'),
     )
     .action((options: AddOptions) => add(terminal, options))
   addCommand(family, 'list', 'lists token scopes')
-    .option('--entity <uuid>', 'only those of this entity', readUuid)
+    .option('--entity <uuid>', 'list only those of this entity', readUuid)
     .action((options: JsonOption & { entity?: string }) => list(terminal, options))
 }
 

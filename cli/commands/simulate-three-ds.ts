@@ -15,10 +15,10 @@ interface Options extends JsonOption {
 
 /** `family`: the word `simulate`. */
 export function addThreeDs(family: Command, terminal: Terminal): void {
-  addCommand(family, 'three-ds', 'a 3-D Secure directory server and the issuers behind it')
-    .option('--port <n>', 'port to listen on; 0: any', readPort, 8391)
+  addCommand(family, 'three-ds', 'runs a simulated 3-D Secure directory server with its issuers')
+    .option('--port <n>', 'port to listen on; 0: any free port', readPort, 8391)
     .option('--host <address>', 'address to listen on', '127.0.0.1')
-    .option('--public-url <url>', 'as browsers reach it, where that differs', readUrl)
+    .option('--public-url <url>', 'the URL at which browsers reach it, if that differs', readUrl)
     .action((options: Options) => run(terminal, options))
 }
 
@@ -47,12 +47,13 @@ async function run(terminal: Terminal, options: Options): Promise<void> {
   try {
     const settings = { TOKENMILL_PRIVATE_HOSTS: new URL(simulator.url).host }
     const line = `TOKENMILL_PRIVATE_HOSTS=${settings.TOKENMILL_PRIVATE_HOSTS}`
+    const ended = untilSignal()
     print(terminal, options, { directory_server: simulator.url, code: CODE, ...settings }, line)
     say(
       terminal,
       `The directory server is ${simulator.url}; challenges take the code ${CODE}. Start tokenmill with the setting above. Ctrl-C ends it.`,
     )
-    await untilSignal()
+    await ended
   } finally {
     await simulator.close()
   }

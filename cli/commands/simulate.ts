@@ -14,7 +14,7 @@ import { addThreeDs } from './simulate-three-ds.ts'
 const SIMULATORS: ((family: Command, terminal: Terminal) => void)[] = [addScheme, addThreeDs]
 
 export function registerSimulate(program: Command, terminal: Terminal): void {
-  const family = addFamily(program, 'simulate', 'networks to rehearse against')
+  const family = addFamily(program, 'simulate', 'simulated networks for tests')
   for (const add of SIMULATORS) add(family, terminal)
 }
 
@@ -28,13 +28,13 @@ interface SchemeOptions extends JsonOption {
 }
 
 function addScheme(family: Command, terminal: Terminal): void {
-  addCommand(family, 'scheme', 'a scheme-token network and a third-party tokeniser')
-    .option('--port <n>', 'port to listen on; 0: any', readPort, 8390)
+  addCommand(family, 'scheme', 'runs a simulated scheme-token network and third party')
+    .option('--port <n>', 'port to listen on; 0: any free port', readPort, 8390)
     .option('--host <address>', 'address to listen on', '127.0.0.1')
-    .option('--data <dir>', 'keys, scheme file and tokens (default: simulator in the data directory)')
-    .option('--rate <n>', 'calls per second that are allowed', readCount, 200)
-    .option('--latency <ms>', 'how long each answer takes at least', readMs, 0)
-    .option('--notify <url>', 'where lifecycle notifications go', readUrl)
+    .option('--data <dir>', 'folder for keys, scheme file and tokens (default: simulator in the data directory)')
+    .option('--rate <n>', 'calls per second that the simulator allows', readCount, 200)
+    .option('--latency <ms>', 'minimum duration of each answer', readMs, 0)
+    .option('--notify <url>', 'the URL to which lifecycle notifications go', readUrl)
     .action((options: SchemeOptions) => scheme(terminal, options))
 }
 
@@ -72,11 +72,13 @@ async function scheme(terminal: Terminal, options: SchemeOptions): Promise<void>
   const line = Object.entries(settings)
     .map(([name, value]) => `${name}=${value}`)
     .join(' ')
+  // Before it is said that the simulator is there: who reads that may send the signal at once.
+  const ended = untilSignal()
   print(terminal, options, { url: simulator.url, ...settings }, line)
   say(
     terminal,
     `The scheme simulator listens on ${simulator.url}. Start tokenmill with the settings above. Ctrl-C ends it.`,
   )
-  await untilSignal()
+  await ended
   await simulator.close()
 }

@@ -3,46 +3,47 @@ import type { Command } from 'commander'
 import { exitStatus, submitFile } from '../../producers/submit.ts'
 import { addCommand } from '../command.ts'
 import { openSession } from '../open/open.ts'
-import { openProducer } from '../open/producer.ts'
+import { type GiveUpOption, giveUpOption, openProducer, waitingOf } from '../open/producer.ts'
+import { stopper } from '../process/stopper.ts'
 import { say, type Terminal } from '../terminal.ts'
 
 export function registerSubmit(program: Command, terminal: Terminal): void {
   addCommand(
     program,
     'submit <file>',
-    'one job per line, {kind, request, jti?, reference?, sequence?}; results as NDJSON on standard output',
+    'sends one job per line, {kind, request, jti?, reference?, sequence?}; prints results as NDJSON',
   )
     .option('--client <file>', "the client's credentials (default: dev-client.json of the data directory)")
-    .action((file: string, options: { client?: string }) => run(terminal, file, options.client))
+    .addOption(giveUpOption())
+    .action((file: string, options: Options) => run(terminal, file, options))
 }
 
-async function run(terminal: Terminal, file: string, client: string | undefined): Promise<void> {
+interface Options extends GiveUpOption {
+  client?: string
+}
+
+async function run(terminal: Terminal, file: string, options: Options): Promise<void> {
   const session = openSession(terminal)
-  const controller = new AbortController()
-  const stop = () => controller.abort()
-  process.once('SIGINT', stop)
-  process.once('SIGTERM', stop)
+  const stop = stopper(session)
   try {
-    const { queues, credentials } = await openProducer(session, client, ['interactive', 'bulk'])
+    const producing = await openProducer(session, options.client, ['interactive', 'bulk'])
     const totals = await submitFile({
       file,
-      queues,
-      credentials,
+      ...producing,
       out: terminal.stdout,
       progress: terminal.stderr,
       log: session.log,
-      signal: controller.signal,
-      resendMs: session.config.resendMs,
+      signal: stop.signal,
+      ...waitingOf(session, options),
     })
     const { lines, succeeded, failed, invalid, complete } = totals
     say(
       terminal,
-      `${lines} lines: ${succeeded} succeeded, ${failed} failed, ${invalid} not valid${complete ? '' : '; stopped before the end: run the same command again to go on'}`,
+      `${lines} lines: ${succeeded} succeeded, ${failed} failed, ${invalid} not valid${complete ? '' : '; stopped before the end: run the same command again to continue'}`,
     )
     process.exitCode = exitStatus(totals)
   } finally {
-    process.off('SIGINT', stop)
-    process.off('SIGTERM', stop)
+    stop.leave()
     await session.lifetime.close()
   }
 }

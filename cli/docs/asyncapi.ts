@@ -1,7 +1,6 @@
 // The queues as an AsyncAPI 3 document, seen from tokenmill: it receives jobs and sends results. It says which queues
 // there are and what lies in them; the rules of the envelope are in docs/upstream.md.
 import { CATALOGUE, KINDS, type Kind } from '../../src/job/catalogue.ts'
-import { REQUEST_TEXTS } from './schema.ts'
 
 const VERSION = '1.0.0'
 
@@ -48,7 +47,7 @@ export function asyncApi(): object {
 function kindChannel(kind: Kind): object {
   return {
     address: kind,
-    description: REQUEST_TEXTS[kind],
+    description: CATALOGUE[kind].description,
     messages: { job: reference(`#/components/messages/${kind}`) },
   }
 }
@@ -94,7 +93,7 @@ function jobMessage(kind: Kind): object {
     // What is inside the JWS; no schema can see through the encoding.
     'x-jws-payload': reference('./schema/envelope.json'),
     'x-request': reference(`./schema/${kind}.json`),
-    ...(kind === 'token-batch' && { 'x-block-line': reference('./schema/record.json') }),
+    ...(CATALOGUE[kind].hasBlock && { 'x-block-line': reference('./schema/record.json') }),
   }
 }
 

@@ -4,6 +4,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { asyncApi } from './asyncapi.ts'
+import { reportsPage } from './reports.ts'
 import { resultsPage } from './results.ts'
 import { schemas } from './schema.ts'
 
@@ -13,6 +14,7 @@ export function generated(): Map<string, string> {
   for (const [name, schema] of Object.entries(schemas())) files.set(`schema/${name}.json`, json(schema))
   files.set('asyncapi.json', json(asyncApi()))
   files.set('results.md', resultsPage())
+  files.set('reports.md', reportsPage())
   return files
 }
 
@@ -21,7 +23,7 @@ function json(value: unknown): string {
 }
 
 /** Writes them all under `docs`; answers how many. */
-export async function writeDocs(docs: string): Promise<number> {
+async function writeDocs(docs: string): Promise<number> {
   const files = generated()
   for (const [path, text] of files) {
     await mkdir(dirname(join(docs, path)), { recursive: true })

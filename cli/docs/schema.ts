@@ -2,20 +2,12 @@
 // characters, well-formed Unicode, bounds in bytes) is said in words; the zod schema stays the judge.
 import { z } from 'zod'
 import { CATALOGUE, KINDS, type Kind, RECORD_KINDS } from '../../src/job/catalogue.ts'
+import { annotate, type JsonSchema } from '../../src/job/describe/annotate.ts'
+import { FIELD_NOTES } from '../../src/job/describe/field-notes.ts'
 import { Claims, JobData } from '../../src/job/envelope/envelope.ts'
+import { LiveKeys } from '../../src/job/live-keys.ts'
 import { Result, ResultData, ResultEvent } from '../../src/job/result.ts'
 import { RECORD_REQUESTS, RecordHead } from '../../src/job/token-batch.ts'
-
-export const REQUEST_TEXTS = {
-  'token-create': 'Creates a token of a card, or updates the one that the card has in its scope.',
-  'token-update': 'Changes the data of a token, or puts another card behind it.',
-  'token-lifecycle': 'Suspends, activates or deletes a token.',
-  'scheme-token': 'Activates, suspends or deletes the scheme token of a token.',
-  'token-batch': 'One chunk of a batch; its records travel in the block of the job.',
-  'transaction-batch': 'One chunk of ledger transactions.',
-  report: 'Asks for a report to be generated.',
-  reversal: 'Undoes what one envelope did. System clients only.',
-} as const satisfies Record<Kind, string>
 
 const TEXTS = 'Texts are well-formed Unicode without control characters. Unknown keys are refused.'
 
@@ -23,7 +15,7 @@ const TEXTS = 'Texts are well-formed Unicode without control characters. Unknown
 export function schemas(): Record<string, object> {
   const requests = KINDS.map(kind => [
     kind,
-    describe(CATALOGUE[kind].request, `request of ${kind}`, `${REQUEST_TEXTS[kind]} ${TEXTS}`),
+    annotated(kind, describe(CATALOGUE[kind].request, `request of ${kind}`, `${CATALOGUE[kind].description} ${TEXTS}`)),
   ])
   return {
     ...Object.fromEntries(requests),
@@ -36,7 +28,12 @@ export function schemas(): Record<string, object> {
       'Data of a job on a results queue: a text and the signature of its digest.',
     ),
     result: describe(Result, 'result', 'The body of a delivery that answers a job.'),
-    event: describe(ResultEvent, 'event', 'The body of a delivery that nobody asked for.'),
+    'live-keys': describe(
+      LiveKeys,
+      'list of live keys',
+      'Payload of the JWS under the Redis key PREFIX:live-keys, header typ tokenmill-live-keys+jwt. Later releases may add members.',
+    ),
+    event: describe(ResultEvent, 'event', 'The body of a delivery that answers no job.'),
   }
 }
 
@@ -45,7 +42,14 @@ function recordSchema(): z.ZodType {
   return RecordHead.extend({ request: z.union(requests as unknown as [z.ZodType, ...z.ZodType[]]).optional() })
 }
 
-function describe(schema: z.ZodType, title: string, description: string): object {
+/** Fields of the kinds that ask for something of one token mean the same here as over HTTP. */
+const NOTED: ReadonlySet<Kind> = new Set(RECORD_KINDS)
+
+function annotated(kind: Kind, schema: JsonSchema): JsonSchema {
+  return NOTED.has(kind) ? annotate(schema, [kind], FIELD_NOTES) : schema
+}
+
+function describe(schema: z.ZodType, title: string, description: string): JsonSchema {
   const { $schema, ...rest } = z.toJSONSchema(schema, {
     io: 'input',
     target: 'draft-2020-12',

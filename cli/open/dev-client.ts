@@ -74,6 +74,7 @@ async function refresh({ store }: OpenedVault, config: Settings, known: ClientFi
     userId: known.user_id,
     entityId: known.entity_id,
     signingKeyFile: keyFile === null ? null : resolve(dirname(devClientPath(config)), keyFile),
+    names: known.names,
   })
   const file = relativeTo(config.dataDir, described)
   return inOrder(known.api_key === undefined ? file : { ...file, api_key: known.api_key })

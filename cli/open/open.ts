@@ -2,14 +2,16 @@
 // one), the store, the keys, the queues. It decides nothing about tokens.
 import { type Config, ConfigError, readConfig, storeMode } from '../../src/config.ts'
 import { attach } from '../../src/embedded/server.ts'
-import { type Lifetime, openLifetime } from '../../src/lifetime.ts'
+import { type Lifetime, onSignal, openLifetime } from '../../src/lifetime.ts'
 import { describeError, type Logger, openLog } from '../../src/log.ts'
-import { openPostgres, openRedis, type Queues } from '../../src/queue/engine.ts'
+import type { Queues } from '../../src/queue/engine.ts'
+import { openPostgres, openRedis } from '../../src/queue/open.ts'
 import * as dataKeys from '../../src/store/access/data-keys.ts'
 import * as installation from '../../src/store/installation.ts'
 import { openStore, type Store } from '../../src/store/pool.ts'
 import { openQueuePool } from '../../src/store/queue-pool.ts'
 import { assertSchema } from '../../src/store/schema.ts'
+import { restrictTls } from '../../src/tls.ts'
 import type { KeyProvider } from '../../src/vault/kek.ts'
 import { type KeyRing, openRing } from '../../src/vault/ring.ts'
 import { EXIT } from '../exit.ts'
@@ -32,6 +34,7 @@ export interface Session {
 
 /** Commands are quiet unless a level was asked for: they speak through `say`. */
 export function openSession(terminal: Terminal, role = 'cli'): Session {
+  restrictTls()
   const config = readConfig(terminal.env)
   const quiet = role === 'cli' && !terminal.env['TOKENMILL_LOG_LEVEL']
   const log = openLog(quiet ? 'error' : config.logLevel, { role })
@@ -45,18 +48,19 @@ export function openSession(terminal: Terminal, role = 'cli'): Session {
   }
 }
 
-/** Runs a command that ends by itself; whatever it opened is closed, at its end or at the first Ctrl-C. */
+/**
+ * Runs a command that ends by itself; whatever it opened is closed, at its end or at the first Ctrl-C. A second one ends
+ * the process at once.
+ */
 export async function withSession<T>(terminal: Terminal, work: (session: Session) => Promise<T>): Promise<T> {
   const session = openSession(terminal)
+  let asked = false
   const interrupt = () => {
-    // A second one finds no listener and ends the process at once.
-    leave()
+    if (asked) process.exit(EXIT.interrupted)
+    asked = true
     session.lifetime.close().finally(() => process.exit(EXIT.interrupted))
   }
-  const leave = () => {
-    for (const signal of SIGNALS) process.off(signal, interrupt)
-  }
-  for (const signal of SIGNALS) process.on(signal, interrupt)
+  const leave = onSignal(['SIGINT', 'SIGTERM', 'SIGHUP'], interrupt)
   try {
     return await work(session)
   } finally {
@@ -64,7 +68,6 @@ export async function withSession<T>(terminal: Terminal, work: (session: Session
     leave()
   }
 }
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 export interface Database {
   /** A secret. */
@@ -131,7 +134,7 @@ async function unlock(session: Session, connectionsMax: number | undefined): Pro
 }
 
 /** Connections that workers of the PostgreSQL engine may need: three for each, and two for producing. */
-export function queueConnections(workers: number): number {
+function queueConnections(workers: number): number {
   return 3 * workers + 2
 }
 

@@ -1,12 +1,15 @@
 // What `migrate`, `submit` and `results` need: the client's file and the queues, and on the embedded engine the engine
 // itself with workers of the command's own. With REDIS_URL they never touch a store.
 import { join } from 'node:path'
+import { Option } from 'commander'
 import { type Credentials, readCredentials } from '../../producers/client-file.ts'
+import { KeyNotLiveError, type LookUp } from '../../producers/live-key.ts'
 import { ConfigError, storeMode } from '../../src/config.ts'
 import { openMetrics } from '../../src/metrics.ts'
 import { openOps } from '../../src/ops.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import * as clients from '../../src/store/access/clients.ts'
+import { readCount } from '../command.ts'
 import { startLocalWorkers } from '../process/local-workers.ts'
 import { ensureDevClient } from './dev-client.ts'
 import { openQueues, openVault, type Session } from './open.ts'
@@ -14,6 +17,24 @@ import { openQueues, openVault, type Session } from './open.ts'
 export interface Producing {
   queues: Queues
   credentials: Credentials
+  /** Asks the store, where it is at hand, whether the client's key is live. */
+  lookUp?: LookUp
+}
+
+/** For commands that send much and wait for it. */
+export interface GiveUpOption {
+  giveUpAfter?: number
+}
+
+export const giveUpOption = () =>
+  new Option(
+    '--give-up-after <seconds>',
+    'end with 1 after so long without any answer; the same command goes on (default: wait)',
+  ).argParser(readCount)
+
+/** What those commands hand to their producers. */
+export function waitingOf({ config }: Session, { giveUpAfter }: GiveUpOption) {
+  return { resendMs: config.resendMs, giveUpAfterMs: giveUpAfter === undefined ? undefined : giveUpAfter * 1000 }
 }
 
 /** A command serves its metrics only where a port is set for it. */
@@ -40,12 +61,16 @@ export async function openProducer(
   if (database.embedded && clientFile === undefined) await ensureDevClient(session)
   const credentials = await readCredentials(path)
   // Workers drop without a word what comes from somebody they don't know: it would be waited for, for days.
-  if ((await clients.find(store, credentials.signingKey.clientId)) === undefined)
+  const { signingKey } = credentials
+  if ((await clients.find(store, signingKey.clientId)) === undefined)
     throw new ConfigError(
       `${path} is of a client that this installation (${database.embedded ? config.dataDir : 'DATABASE_URL'}) does not know; is it another one’s?`,
     )
+  const isLive = () => clients.isLive(store, signingKey)
+  if (!(await isLive())) throw new KeyNotLiveError(signingKey)
+  const lookUp: LookUp = async () => ({ is: (await isLive()) ? 'live' : 'gone' })
   if (database.embedded && roles.length > 0) await startLocalWorkers(session, roles)
-  return { credentials, queues: await openQueues(session, database, LISTENERS) }
+  return { credentials, queues: await openQueues(session, database, LISTENERS), lookUp }
 }
 
 /** A producer listens to its results queue. */

@@ -5,13 +5,14 @@ import { join, relative } from 'node:path'
 import type { ClientFile } from '../../producers/client-file.ts'
 import type { Config } from '../../src/config.ts'
 import type { Role } from '../../src/job/catalogue.ts'
+import type { NameRule } from '../../src/job/envelope/names.ts'
 import * as audits from '../../src/store/access/audits.ts'
 import * as captureKeys from '../../src/store/access/capture-keys.ts'
 import * as clients from '../../src/store/access/clients.ts'
 import * as scopes from '../../src/store/access/scopes.ts'
 import type { Db, Store } from '../../src/store/pool.ts'
 import { makeCaptureKey } from '../../src/vault/capture.ts'
-import { importPublicJwk, type Jwk, makeApiKey, makeSigningKey } from '../../src/vault/client-key.ts'
+import { importRegisteredJwk, type Jwk, makeApiKey, makeSigningKey } from '../../src/vault/client-key.ts'
 import type { KeyProvider } from '../../src/vault/kek.ts'
 import type { KeyRing } from '../../src/vault/ring.ts'
 import { actor } from '../terminal.ts'
@@ -25,6 +26,8 @@ export interface Registration {
   roles: Role[]
   /** The client's own; without it a pair is made. */
   publicJwk: Jwk | undefined
+  /** `checked` */
+  names?: NameRule | undefined
   /** Where its files go. */
   outDir: string
   /** Its files may stand in the place of older ones. */
@@ -45,25 +48,26 @@ interface Opened {
 /** Throws `ConfigError` for a public key that isn't accepted, `Stop` where a file is in the way. */
 export async function registerClient(opened: Opened, registration: Registration): Promise<Registered> {
   const { store, ring } = opened
-  const { name, entities, roles, publicJwk, outDir, replace = false } = registration
+  const { name, entities, roles, publicJwk, names = 'checked', outDir, replace = false } = registration
   const pair = publicJwk ? undefined : makeSigningKey()
   const jwk = publicJwk ?? pair?.publicJwk ?? {}
-  const { kid, alg } = importPublicJwk(jwk)
+  const { kid, alg } = importRegisteredJwk(jwk)
   const clientId = makeClientId()
   const userId = randomUUID()
   const apiKey = makeApiKey()
   const apiKeyHash = ring.apiKeyHash(userId, apiKey)
   await ensureCaptureKeys(opened, entities[0])
   await store.transaction(async db => {
-    await clients.insert(db, { clientId, name, userId, apiKeyHash, entities, roles, alg, system: false })
+    await clients.insert(db, { clientId, name, userId, apiKeyHash, entities, roles, alg, names, system: false })
     await clients.insertKey(db, { clientId, kid, alg, publicJwk: jwk })
-    const detail = { name, entities, roles, kid, alg }
+    const detail = { name, entities, roles, kid, alg, names }
     await audits.insert(db, { actor: actor(), action: 'client.add', subject: clientId, detail })
     // Last, so that a file that can't be written leaves no client whose key nobody has.
     if (pair) await writePrivate(signingKeyPath(outDir), jsonText(pair.privateJwk.reveal()), { replace })
   })
   const signingKeyFile = pair ? signingKeyPath(outDir) : null
-  const file = await describeClient(store, registration, { clientId, userId, entityId: entities[0], signingKeyFile })
+  const described = { clientId, userId, entityId: entities[0], signingKeyFile, names }
+  const file = await describeClient(store, registration, described)
   return { ...file, api_key: apiKey.reveal() }
 }
 
@@ -72,10 +76,7 @@ function signingKeyPath(outDir: string): string {
 }
 
 /** One JWE and one OpenPGP key, where the entity has no active one of that form. */
-export async function ensureCaptureKeys(
-  { store, kek }: Pick<Opened, 'store' | 'kek'>,
-  entityId: string,
-): Promise<void> {
+async function ensureCaptureKeys({ store, kek }: Pick<Opened, 'store' | 'kek'>, entityId: string): Promise<void> {
   const active = await findActiveKeys(store, entityId)
   const suffix = randomBytes(4).toString('hex')
   for (const { form, type } of FIRST_KEYS) {
@@ -106,13 +107,14 @@ export interface Described {
   userId: string
   entityId: string
   signingKeyFile: string | null
+  names?: NameRule | undefined
 }
 
 /** The client's file as of now, its entity's public capture keys written to `outDir`. File names are absolute. */
 export async function describeClient(
   db: Db,
   { outDir, audience, baseUrl }: Pick<Registration, 'outDir' | 'audience' | 'baseUrl'>,
-  { clientId, userId, entityId, signingKeyFile }: Described,
+  { clientId, userId, entityId, signingKeyFile, names }: Described,
 ): Promise<ClientFile> {
   const { jwe, pgp } = await findActiveKeys(db, entityId)
   const [scope] = await scopes.list(db, entityId)
@@ -128,6 +130,7 @@ export async function describeClient(
     signing_key_file: signingKeyFile,
     ...(scope ? { token_scope: scope.tokenScope } : {}),
     capture_keys: { ...(jwe ? { jwe: await place(jwe) } : {}), ...(pgp ? { pgp: await place(pgp) } : {}) },
+    ...(names === 'numeric' ? { names } : {}),
     base_url: baseUrl,
     audience,
     installation_keys: await findInstallationKeys(db),

@@ -1,14 +1,27 @@
-// Where this installation's report files lie, by its settings.
-import { join } from 'node:path'
-import { openFiles, type ReportFiles } from '../../src/report/files/files.ts'
+// Where this installation's report files lie, by its settings. With an own PostgreSQL the roles may be on several hosts,
+// and a folder of one host's data directory is then no place for files that another host is asked for.
+import { ConfigError } from '../../src/config.ts'
+import type { ReportFiles } from '../../src/report/files/files.ts'
+import { openFiles } from '../../src/report/files/open.ts'
 import type { Session } from './open.ts'
 
-export function openReportFiles({ config, terminal, lifetime }: Session): ReportFiles {
+export const NO_REPORTS =
+  'REPORTS_URL: it is not set, so there is no place for report files that every host reaches; set it to file:///folder (of all hosts) or s3://bucket/prefix'
+
+/** Undefined where there is no place for them. */
+export function findReportFiles({ config, terminal, lifetime }: Session): ReportFiles | undefined {
+  if (config.reportsUrl === undefined) return undefined
   const files = openFiles({
     url: config.reportsUrl,
-    folder: join(config.dataDir, 'reports'),
     endpoint: terminal.env['AWS_ENDPOINT_URL_S3'] || terminal.env['AWS_ENDPOINT_URL'] || undefined,
   })
   lifetime.onClose('report files', () => files.close())
+  return files
+}
+
+/** Throws `ConfigError` where there is no place for them. */
+export function openReportFiles(session: Session): ReportFiles {
+  const files = findReportFiles(session)
+  if (!files) throw new ConfigError(NO_REPORTS)
   return files
 }

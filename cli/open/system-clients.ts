@@ -14,7 +14,7 @@ import * as clients from '../../src/store/access/clients.ts'
 import * as dataKeys from '../../src/store/access/data-keys.ts'
 import type { Db, Store } from '../../src/store/pool.ts'
 import { apiKeyFileText, readApiKeyFile } from '../../src/vault/api-key.ts'
-import { importPublicJwk, type Jwk, makeSigningKey } from '../../src/vault/client-key.ts'
+import { importPublicJwk, Jwk, makeSigningKey } from '../../src/vault/client-key.ts'
 import type { KeyProvider } from '../../src/vault/kek.ts'
 import { networkTokenFileText, readNetworkTokenFile } from '../../src/vault/network-token.ts'
 import { openKey } from '../../src/vault/ring.ts'
@@ -25,7 +25,7 @@ const NAMES = Object.keys(SYSTEM_CLIENTS) as SystemClient[]
 /** An older key still verifies what is queued: no envelope lives longer. */
 const RETIRE_MS = 7 * 86_400_000
 
-export function systemKeyPath(dataDir: string, name: SystemClient): string {
+function systemKeyPath(dataDir: string, name: SystemClient): string {
   return join(dataDir, 'system', `${name}.jwk`)
 }
 
@@ -74,7 +74,7 @@ export async function ensureSystemClients(store: Store, dataDir: string): Promis
     const state = await stateOf(store, name, path)
     if (state === 'ACTIVE') continue
     if (state === 'UNREGISTERED') {
-      const jwk = JSON.parse(await readFile(path, 'utf8')) as Jwk
+      const jwk = Jwk.parse(JSON.parse(await readFile(path, 'utf8')))
       await store.transaction(db => register(db, name, publicPart(jwk)))
       continue
     }

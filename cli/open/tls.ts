@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { createSecureContext } from 'node:tls'
 import type { Tls } from '../../producers/gateway/server/server.ts'
 import { type Config, ConfigError } from '../../src/config.ts'
+import { TLS_POLICY } from '../../src/tls.ts'
 
 /** Throws `ConfigError` for files that are absent or aren't a chain and its key. */
 export async function readTls(files: Config['tls']): Promise<Tls | undefined> {
@@ -14,7 +15,7 @@ export async function readTls(files: Config['tls']): Promise<Tls | undefined> {
   const cert = await read('TOKENMILL_TLS_CERT', files.certFile)
   const key = await read('TOKENMILL_TLS_KEY', files.keyFile)
   try {
-    createSecureContext({ cert, key, minVersion: 'TLSv1.2' })
+    createSecureContext({ cert, key, ...TLS_POLICY })
   } catch {
     // What OpenSSL says may quote a key.
     throw new ConfigError('TOKENMILL_TLS_CERT, TOKENMILL_TLS_KEY: not a certificate chain and its key, in PEM')

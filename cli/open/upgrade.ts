@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Config } from '../../src/config.ts'
 import { openLog } from '../../src/log.ts'
-import { upgradePostgres } from '../../src/queue/engine.ts'
+import { upgradePostgres } from '../../src/queue/postgres.ts'
 import * as audits from '../../src/store/access/audits.ts'
 import * as dataKeys from '../../src/store/access/data-keys.ts'
 import * as signingKeys from '../../src/store/access/signing-keys.ts'

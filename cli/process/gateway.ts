@@ -7,13 +7,14 @@ import { openMetrics } from '../../src/metrics.ts'
 import { openOutbound } from '../../src/outbound.ts'
 import { readNotification } from '../../src/scheme/notification.ts'
 import { readSchemeFile } from '../../src/scheme/scheme-file.ts'
+import * as logins from '../../src/store/access/logins.ts'
 import * as installation from '../../src/store/installation.ts'
 import { openStore } from '../../src/store/pool.ts'
 import { assertSchema } from '../../src/store/schema.ts'
 import { readApiKeyFile } from '../../src/vault/api-key.ts'
 import { readNetworkTokenFile } from '../../src/vault/network-token.ts'
 import { openDatabase, openQueues, type Session } from '../open/open.ts'
-import { openReportFiles } from '../open/report-files.ts'
+import { findReportFiles } from '../open/report-files.ts'
 import { apiKeyPath, networkTokenPath, readSystemKey } from '../open/system-clients.ts'
 import { readTls } from '../open/tls.ts'
 import { upgrade } from '../open/upgrade.ts'
@@ -22,6 +23,8 @@ const STORE_CONNECTIONS = 16
 /** Its own results queue, and the common one. */
 const LISTENERS = 2
 const ISSUER_CONNECTIONS = 2
+const SEES_CARDS =
+  'the database user of this gateway can read sealed cards; `tokenmill schema login gateway` makes one that can not'
 
 /** Serves until the session ends. */
 export async function serveGateway(session: Session): Promise<Gateway> {
@@ -42,6 +45,7 @@ export async function serveGateway(session: Session): Promise<Gateway> {
   })
   lifetime.onClose('store', () => store.close())
   await assertSchema(store)
+  if (!database.embedded && (await logins.seesCards(store))) log.warn(SEES_CARDS)
   const known = await installation.find(store)
   if (!known) throw new ConfigError('DATABASE_URL: its upgrade is incomplete; run `tokenmill schema upgrade`')
   const queues = await openQueues(session, database, LISTENERS)
@@ -52,7 +56,7 @@ export async function serveGateway(session: Session): Promise<Gateway> {
   const outbound = openOutbound({ privateHosts: config.privateHosts, connections: ISSUER_CONNECTIONS })
   lifetime.onClose('outgoing requests', () => outbound.close())
   const metrics = openMetrics('gateway')
-  const reportFiles = openReportFiles(session)
+  const reportFiles = findReportFiles(session)
   const opened = { config, log, metrics, lifetime, store, queues, outbound, reportFiles, signingKey, apiKeyKey, tls }
   return openGateway({ ...opened, networkTokenKey, notifications })
 }

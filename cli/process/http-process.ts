@@ -1,34 +1,29 @@
 // HTTP roles as children of `start`: each in a process of its own, so that nothing of `start` delays it, and started anew
 // where it dies. What a role serves is its own affair.
 import { type ChildProcess, fork } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
 import { EXIT, Stop } from '../exit.ts'
 import type { Session } from '../open/open.ts'
 
 const NAMES = { gateway: 'the gateway', 'three-ds': 'the 3-D Secure service' } as const
 export type HttpRole = keyof typeof NAMES
 
-const SCRIPT = fileURLToPath(new URL('../main.ts', import.meta.url))
 const RESTART_MS = 1_000
 const CLOSE_MS = 30_000
 
-/** The child's side: says which port it has, and ends with its parent. */
+/** The child's side: says which port it has. */
 export function tellParent({ port }: { port: number }): void {
   // Once its end is listened for, too: who was told may ask for that at once.
   setImmediate(() => process.send?.({ port }))
-  process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))
-  // Listening for its end would else keep a process that is through with its work.
-  process.channel?.unref()
 }
 
-/** Answers the port of the first child. Throws `Stop` where that can't start. */
-export async function forkHttp({ log, lifetime, terminal }: Session, role: HttpRole): Promise<number> {
+/** `script`: the command's own. Answers the port of the first child; throws `Stop` where that can't start. */
+export async function forkHttp({ log, lifetime, terminal }: Session, script: string, role: HttpRole): Promise<number> {
   let child: ChildProcess | undefined
   let closing = false
   const begin = () =>
     new Promise<number>((resolve, reject) => {
       // A Ctrl-C in the terminal is ours to pass on, in order.
-      const forked = fork(SCRIPT, [role], { env: terminal.env, detached: true })
+      const forked = fork(script, [role], { env: terminal.env, detached: true })
       child = forked
       let served = false
       forked.once('message', (told: { port: number }) => {

@@ -5,17 +5,17 @@ import type { Metrics } from '../../src/metrics.ts'
 import { openSchemes } from '../../src/scheme/open.ts'
 import type { Store } from '../../src/store/pool.ts'
 import type { Outside } from '../../workers/deps.ts'
-import type { WorkerRole } from '../../workers/main.ts'
+import type { WorkerSettings } from '../../workers/process/worker-settings.ts'
 import { openShares } from '../../workers/provider/scheme-shares.ts'
 import type { Session } from '../open/open.ts'
 import { readSystemKey } from '../open/system-clients.ts'
 
 /** Throws `ConfigError` where the scheme file, or the key of the system client `worker`, is wrong or absent. */
 export async function openOutside(
-  { config, log, lifetime, terminal }: Session,
+  { config, log, lifetime }: Session,
   store: Store,
   metrics: Metrics,
-  role: WorkerRole,
+  { role, place }: Pick<WorkerSettings, 'role' | 'place'>,
 ): Promise<Outside | undefined> {
   if (config.schemeFile === undefined) return undefined
   const signingKey = await readSystemKey(config.dataDir, 'worker')
@@ -23,9 +23,6 @@ export async function openOutside(
   // Paces and rests are spans of time: a wall clock that is set must not stretch them.
   const schemes = openSchemes({ file, privateHosts, log, clock: () => performance.now() })
   lifetime.onClose('scheme token networks', () => schemes.close())
-  const { env } = terminal
-  // A cell has its worker's environment and lives beside it.
-  const place = env['TOKENMILL_CELL'] === '1' ? undefined : env['TOKENMILL_PLACE']
   const shares = await openShares(schemes.rates, store, { place, interactive: role === 'interactive', log, metrics })
   lifetime.onClose('shares of scheme rates', shares.close)
   return { schemes, signingKey }

@@ -2,6 +2,7 @@
 // with the worker that asked, too.
 
 import { toFault } from '../../src/errors.ts'
+import { endWithParent } from '../../src/lifetime.ts'
 import { describeError } from '../../src/log.ts'
 import { Mismatch } from '../../src/report/tie-out.ts'
 import { openStore } from '../../src/store/pool.ts'
@@ -45,7 +46,7 @@ async function answer(session: Session, task: ReportTask): Promise<Said> {
   }
 }
 
-process.once('disconnect', () => process.exit(1))
+endWithParent()
 process.once('message', async (task: ReportTask) => {
   const session = openSession(processTerminal(), 'report')
   const said = await answer(session, task)

@@ -80,6 +80,9 @@ const billing = ({ first, last, email, street, city, country }) => ({
   email,
 })
 
+/** What EMV 3-D Secure knows. Some screens report others, 30 among them: the next lower is said. */
+const COLOR_DEPTHS = [48, 32, 24, 16, 15, 8, 4, 1]
+
 /** The session is named by the JWT's own id. What a server can't see of a browser. */
 function device(jwt) {
   const { jti } = JSON.parse(atob(jwt.split('.')[1].replaceAll('-', '+').replaceAll('_', '/')))
@@ -89,7 +92,7 @@ function device(jwt) {
       browser_java_enabled: false,
       browser_javascript_enabled: true,
       browser_language: navigator.language,
-      browser_color_depth: screen.colorDepth,
+      browser_color_depth: COLOR_DEPTHS.find(depth => depth <= screen.colorDepth) ?? 1,
       browser_screen_height: screen.height,
       browser_screen_width: screen.width,
       browser_time_zone: new Date().getTimezoneOffset(),

@@ -69,6 +69,25 @@ describe('client add', () => {
     expect((await audits(file.client_id)).map(({ action }) => action)).toEqual(['client.add'])
   })
 
+  it('says what the client may name its work by, and of an older client afterwards', async () => {
+    const numbers = ClientFile.parse((await add('shop-numbers', '--names', 'numeric', '--json')).json())
+    const plain = ClientFile.parse((await add('shop-plain', '--json')).json())
+    expect([numbers.names, plain.names]).toEqual(['numeric', undefined])
+    const path = join(bench.dataDir, 'clients', 'shop-numbers', 'client.json')
+    expect(await readCredentials(path)).toMatchObject({ names: 'numeric' })
+    const rule = async () => {
+      const listed = (await bench.cli(['client', 'list', '--json'])).json() as unknown as Record<string, unknown>[]
+      return listed.filter(({ name }) => /^shop-(numbers|plain)$/.test(`${name}`)).map(({ names }) => names)
+    }
+    expect(await rule()).toEqual(['numeric', 'checked'])
+    expect((await bench.cli(['client', 'list'])).stdout).toMatch(/shop-numbers +active .* numeric /)
+    expect(await bench.cli(['client', 'names', 'shop-plain', 'numeric'])).toMatchObject({ status: 0 })
+    expect(await bench.cli(['client', 'names', 'shop-plain', 'all'])).toMatchObject({ status: 64 })
+    expect(await rule()).toEqual(['numeric', 'numeric'])
+    expect((await audits(plain.client_id)).map(({ action }) => action)).toEqual(['client.add', 'client.names'])
+    expect(await add('shop-x', '--names', 'all')).toMatchObject({ status: 64 })
+  })
+
   it('writes files that only their owner reads, and the API key into none of them', async () => {
     const { json } = await add('shop-b', '--json')
     const { api_key: apiKey = '' } = ClientFile.parse(json())

@@ -5,7 +5,7 @@ import type { Command } from 'commander'
 import * as audits from '../../../src/store/access/audits.ts'
 import * as clients from '../../../src/store/access/clients.ts'
 import type { Db } from '../../../src/store/pool.ts'
-import { importPublicJwk, type Jwk, makeSigningKey } from '../../../src/vault/client-key.ts'
+import { importRegisteredJwk, type Jwk, makeSigningKey } from '../../../src/vault/client-key.ts'
 import { addCommand, addFamily, type JsonOption, readMoment } from '../../command.ts'
 import { Stop } from '../../exit.ts'
 import { jsonText, writePrivate } from '../../open/key-files.ts'
@@ -25,17 +25,17 @@ interface RetireOptions extends JsonOption {
 
 export function registerClientKey(family: Command, terminal: Terminal): void {
   const keys = addFamily(family, 'key', 'signing keys of a client')
-  addCommand(keys, 'add <client>', 'gives a client a further signing key; at most two are active')
-    .option('--public-key <jwk file>', 'its own public key; without it a pair is made (Ed25519)')
-    .option('--out <dir>', 'where the private JWK goes (default: clients/NAME in the data directory)')
+  addCommand(keys, 'add <client>', 'adds a signing key to a client; at most two are active')
+    .option('--public-key <jwk file>', "the client's public key (default: a new Ed25519 key pair)")
+    .option('--out <dir>', 'directory for the private JWK (default: clients/NAME in the data directory)')
     .action((word: string, options: AddOptions) => add(terminal, word, options))
-  addCommand(keys, 'list <client>', 'lists the keys a client ever had').action((word: string, options: JsonOption) =>
-    list(terminal, word, options),
+  addCommand(keys, 'list <client>', 'lists all keys of a client, including former ones').action(
+    (word: string, options: JsonOption) => list(terminal, word, options),
   )
-  addCommand(keys, 'retire <client> <kid>', 'lets a key verify until a moment, and no longer')
-    .requiredOption('--until <time>', 'such as 2030-01-31T12:00:00Z; jobs live for up to 7 days', readMoment)
+  addCommand(keys, 'retire <client> <kid>', 'sets the time until which a key is accepted')
+    .requiredOption('--until <time>', 'a time such as 2030-01-31T12:00:00Z; jobs live for up to 7 days', readMoment)
     .action((word: string, kid: string, options: RetireOptions) => retire(terminal, word, kid, options))
-  addCommand(keys, 'revoke <client> <kid>', 'ends a key for good, within 10 s on every worker').action(
+  addCommand(keys, 'revoke <client> <kid>', 'revokes a key for good, within 10 s on every worker').action(
     (word: string, kid: string, options: JsonOption) => revoke(terminal, word, kid, options),
   )
 }
@@ -45,7 +45,7 @@ function add(terminal: Terminal, word: string, options: AddOptions): Promise<voi
     const given = options.publicKey === undefined ? undefined : await readJwkFile(options.publicKey)
     const pair = given ? undefined : makeSigningKey()
     const jwk = given ?? pair?.publicJwk ?? {}
-    const { kid } = importPublicJwk(jwk)
+    const { kid } = importRegisteredJwk(jwk)
     const { store } = await openCommandStore(session)
     const { clientId, name } = await findLiveClient(store, word)
     const outDir = resolve(options.out ?? join(session.config.dataDir, 'clients', name))
@@ -61,7 +61,7 @@ function add(terminal: Terminal, word: string, options: AddOptions): Promise<voi
 }
 
 async function addKey(db: Db, clientId: string, publicJwk: Jwk): Promise<void> {
-  const { kid, alg } = importPublicJwk(publicJwk)
+  const { kid, alg } = importRegisteredJwk(publicJwk)
   const client = await clients.hold(db, clientId)
   if (client?.alg !== alg)
     throw new Stop(`This client signs with ${client?.alg}, fixed at its registration; this key is for ${alg}.`)

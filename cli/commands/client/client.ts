@@ -1,7 +1,8 @@
 // `tokenmill client`: who may send work. Keys of clients are client-key.ts.
 import { join, resolve } from 'node:path'
-import { type Command, InvalidArgumentError } from 'commander'
+import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import { ROLES, type Role } from '../../../src/job/catalogue.ts'
+import { NAME_RULES, type NameRule } from '../../../src/job/envelope/names.ts'
 import * as audits from '../../../src/store/access/audits.ts'
 import * as clients from '../../../src/store/access/clients.ts'
 import { makeApiKey } from '../../../src/vault/client-key.ts'
@@ -19,25 +20,44 @@ interface AddOptions extends JsonOption {
   entity: string[]
   roles: Role[]
   publicKey?: string
+  names?: NameRule
   out?: string
 }
 
 export function registerClientFamily(program: Command, terminal: Terminal): void {
   const family = addFamily(program, 'client', 'clients, their keys and API keys')
-  addCommand(family, 'add', 'registers a client and prints its credentials; the API key is shown this once')
-    .argument('<name>', 'what people call it; names its directory too', readName)
-    .requiredOption('--entity <uuid>', 'its merchant entity; repeat for others it may also act for', collect(readUuid))
-    .requiredOption('--roles <a,b>', `what it may do: ${ROLES.join(', ')}`, readRoles)
-    .option('--public-key <jwk file>', 'its own public key; without it a pair is made (Ed25519)')
-    .option('--out <dir>', 'where its files go (default: clients/NAME in the data directory)')
+  addCommand(family, 'add', 'registers a client and prints its credentials; the API key is shown only once')
+    .argument('<name>', 'name of the client, also of its directory', readName)
+    .requiredOption(
+      '--entity <uuid>',
+      'a merchant entity for which the client acts; may be repeated',
+      collect(readUuid),
+    )
+    .requiredOption('--roles <a,b>', `roles of the client: ${ROLES.join(', ')}`, readRoles)
+    .option('--public-key <jwk file>', "the client's public key (default: a new Ed25519 key pair)")
+    .addOption(
+      new Option(
+        '--names <rule>',
+        'numeric: ids and references of its jobs are long numbers and may look like card numbers',
+      ).choices(NAME_RULES),
+    )
+    .option('--out <dir>', 'directory for its files (default: clients/NAME in the data directory)')
     .action((name: string, options: AddOptions) => add(terminal, name, options))
   addCommand(family, 'list', 'lists clients').action((options: JsonOption) => list(terminal, options))
-  addCommand(family, 'revoke <client>', 'ends a client for good, within 10 s on every worker').action(
+  addCommand(family, 'revoke <client>', 'revokes a client for good, within 10 s on every worker').action(
     (word: string, options: JsonOption) => revoke(terminal, word, options),
   )
+  addCommand(
+    family,
+    'names',
+    'sets whether ids and references of a client may be long numbers that look like card numbers',
+  )
+    .argument('<client>', 'id or name of the client')
+    .addArgument(new Argument('<rule>', 'checked: refuse such values; numeric: allow them').choices(NAME_RULES))
+    .action((word: string, rule: NameRule, options: JsonOption) => setNames(terminal, word, rule, options))
   registerClientKey(family, terminal)
   const apiKeys = addFamily(family, 'api-key', 'API keys')
-  addCommand(apiKeys, 'rotate <client>', 'gives a client a new API key, shown this once; the old one ends').action(
+  addCommand(apiKeys, 'rotate <client>', 'replaces the API key of a client; the new key is shown only once').action(
     (word: string, options: JsonOption) => rotate(terminal, word, options),
   )
 }
@@ -69,6 +89,7 @@ function add(terminal: Terminal, name: string, options: AddOptions): Promise<voi
       entities: [own, ...others],
       roles: options.roles,
       publicJwk,
+      names: options.names,
       outDir,
       audience: config.audience,
       baseUrl: baseUrlOf(config),
@@ -110,6 +131,7 @@ function list(terminal: Terminal, options: JsonOption): Promise<void> {
       roles: client.roles,
       alg: client.alg,
       system: client.system,
+      names: client.names,
       created_at: moment(client.createdAt),
       revoked_at: client.revokedAt === null ? null : moment(client.revokedAt),
     }))
@@ -118,9 +140,10 @@ function list(terminal: Terminal, options: JsonOption): Promise<void> {
       client.name,
       client.revokedAt === null ? (client.system ? 'system' : 'active') : 'revoked',
       client.roles.join(',') || '-',
+      client.names,
       moment(client.createdAt),
     ])
-    print(terminal, options, shown, table(['CLIENT', 'NAME', 'STATE', 'ROLES', 'CREATED'], rows))
+    print(terminal, options, shown, table(['CLIENT', 'NAME', 'STATE', 'ROLES', 'NAMES', 'CREATED'], rows))
   })
 }
 
@@ -133,6 +156,19 @@ function revoke(terminal: Terminal, word: string, options: JsonOption): Promise<
         await audits.insert(db, { actor: actor(), action: 'client.revoke', subject: clientId })
     })
     print(terminal, options, { client_id: clientId, revoked: true }, `${clientId} is revoked`)
+  })
+}
+
+function setNames(terminal: Terminal, word: string, names: NameRule, options: JsonOption): Promise<void> {
+  return withSession(terminal, async session => {
+    const { store } = await openCommandStore(session)
+    const { clientId } = await findLiveClient(store, word)
+    await store.transaction(async db => {
+      if (await clients.setNames(db, clientId, names))
+        await audits.insert(db, { actor: actor(), action: 'client.names', subject: clientId, detail: { names } })
+    })
+    print(terminal, options, { client_id: clientId, names }, `${clientId}: names are ${names}`)
+    say(terminal, `Its senders must know, too: "names": ${JSON.stringify(names)} in each client.json of this client.`)
   })
 }
 

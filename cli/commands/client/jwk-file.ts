@@ -2,7 +2,7 @@
 // file's name, as a wrong argument.
 import { readFile } from 'node:fs/promises'
 import { ConfigError } from '../../../src/config.ts'
-import { importPublicJwk, type Jwk } from '../../../src/vault/client-key.ts'
+import { importRegisteredJwk, Jwk } from '../../../src/vault/client-key.ts'
 import { EXIT, Stop } from '../../exit.ts'
 
 /** The JWK as it stands in the file. Throws `Stop` (64) for one that can't be registered. */
@@ -16,7 +16,7 @@ export async function readJwkFile(path: string): Promise<Jwk> {
   const jwk = parse(text)
   if (!jwk) throw new Stop(`${path} is not a JWK`, EXIT.usage)
   try {
-    importPublicJwk(jwk)
+    importRegisteredJwk(jwk)
     return jwk
   } catch (error) {
     if (error instanceof ConfigError) throw new Stop(`${path}: ${error.message}`, EXIT.usage)
@@ -26,8 +26,7 @@ export async function readJwkFile(path: string): Promise<Jwk> {
 
 function parse(text: string): Jwk | undefined {
   try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Jwk) : undefined
+    return Jwk.safeParse(JSON.parse(text)).data
   } catch {
     return undefined
   }

@@ -1,0 +1,120 @@
+// `tokenmill schema login`: a database user for the gateway, or for people and tools that look, in a file that a process
+// takes its DATABASE_URL from. Neither can read a card. The owner's password then stays on the hosts of the workers.
+import { randomBytes } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { parseEnv } from 'node:util'
+import { Argument, type Command } from 'commander'
+import { ConfigError } from '../../src/config.ts'
+import { Secret } from '../../src/secret.ts'
+import * as audits from '../../src/store/access/audits.ts'
+import * as logins from '../../src/store/access/logins.ts'
+import { scramVerifier } from '../../src/store/access/scram.ts'
+import * as installation from '../../src/store/installation.ts'
+import { openStore, type Store } from '../../src/store/pool.ts'
+import { addCommand, type JsonOption } from '../command.ts'
+import { EXIT, Stop } from '../exit.ts'
+import { writePrivate } from '../open/key-files.ts'
+import { openCommandStore, type Session, withSession } from '../open/open.ts'
+import { actor, print, say, type Terminal } from '../terminal.ts'
+
+interface Options extends JsonOption {
+  out: string
+  rotate?: boolean
+  printSql?: boolean
+}
+
+const SUMMARY =
+  'makes a database user that can not read cards, and a file with its DATABASE_URL; a second run changes nothing'
+
+export function registerSchemaLogin(family: Command, terminal: Terminal): void {
+  addCommand(family, 'login', SUMMARY)
+    .addArgument(new Argument('<for>', 'who will use this database user').choices(Object.keys(logins.LOGIN_ROLES)))
+    .requiredOption('--out <file>', 'file for the DATABASE_URL of the user (mode 0600)')
+    .option('--rotate', 'set another password for an existing user')
+    .option('--print-sql', 'print the statements for an administrator, and change nothing in the database')
+    .action((purpose: logins.LoginPurpose, options: Options) =>
+      withSession(terminal, session => run(session, purpose, options)),
+    )
+}
+
+async function run(session: Session, purpose: logins.LoginPurpose, options: Options): Promise<void> {
+  const { terminal, config } = session
+  if (config.databaseUrl === undefined)
+    throw new ConfigError('DATABASE_URL: it is not set; the embedded PostgreSQL has one user for all roles')
+  const { store } = await openCommandStore(session)
+  const known = await installation.find(store)
+  if (!known) throw new ConfigError('DATABASE_URL: its upgrade is incomplete; run `tokenmill schema upgrade`')
+  const login = await logins.find(store, purpose, known.installationId)
+  const path = resolve(options.out)
+  const told = { login: login.name, file: path }
+  if (!options.rotate && (await isUpToDate(session, login, path))) return print(terminal, options, told, 'up to date')
+
+  const password = new Secret(randomBytes(32).toString('base64url'))
+  const more = purpose === 'gateway' && !config.redisUrls ? (['tokenmill_queue'] as const) : []
+  const statements = logins.statementsFor(login, purpose, { verifier: scramVerifier(password), more })
+  const write = () =>
+    writePrivate(path, fileText(purpose, logins.urlAs(config.databaseUrl ?? '', login.name, password.reveal())), {
+      replace: options.rotate === true,
+    })
+  if (options.printSql) {
+    await write()
+    const sql = ['begin', ...statements, 'commit'].map(line => `${line};`).join('\n')
+    print(terminal, options, { ...told, sql }, sql)
+    return say(terminal, `Have ${login.database}'s owner, who may make roles, run this; ${path} opens nothing before.`)
+  }
+  await make(store, login, statements, write)
+  print(terminal, options, told, `${login.exists ? 'changed' : 'made   '}   ${login.name}\nmade      ${path}`)
+  say(terminal, `Give DATABASE_URL of ${path} to the ${purpose} in place of the owner's.`)
+}
+
+/** Throws `Stop` where the login or the file is there, and they don't belong together. */
+async function isUpToDate(session: Session, login: logins.Login, path: string): Promise<boolean> {
+  if (existsSync(path)) {
+    if (login.exists && (await userOf(session, path)) === login.name) return true
+    throw new Stop(`${path} is there already and does not open ${login.name}; move it away, or replace it by --rotate`)
+  }
+  if (!login.exists) return false
+  throw new Stop(`${login.name} is there already, and its password only in the file made with it; --rotate changes it`)
+}
+
+/** Whom the server takes the file's URL for; undefined where it takes it for nobody. */
+async function userOf({ log }: Session, path: string): Promise<string | undefined> {
+  const url = parseEnv(readFileSync(path, 'utf8'))['DATABASE_URL']
+  if (url === undefined) return undefined
+  const store = openStore(url, { log, connectionsMax: 1, application: 'tokenmill login' })
+  try {
+    return await logins.sessionUser(store)
+  } catch (error) {
+    if (['28P01', '28000'].includes(String((error as { code?: unknown }).code))) return undefined
+    throw error
+  } finally {
+    await store.close()
+  }
+}
+
+async function make(
+  store: Store,
+  login: logins.Login,
+  statements: readonly string[],
+  write: () => Promise<void>,
+): Promise<void> {
+  try {
+    await store.transaction(async db => {
+      for (const text of statements) await db.query({ text })
+      if (await logins.isOpenToAll(db))
+        throw new Stop(
+          'DATABASE_URL: this user does not own the database and can’t close it to others; try --print-sql',
+        )
+      await audits.insert(db, { actor: actor(), action: 'schema.login', subject: login.name })
+      // Last: a file that can't be written leaves no login whose password nobody has.
+      await write()
+    })
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== '42501') throw error
+    throw new Stop('DATABASE_URL: this user may not make logins; print the statements by --print-sql', EXIT.config)
+  }
+}
+
+const fileText = (purpose: logins.LoginPurpose, url: string): string =>
+  `# The database user of the ${purpose}, made by \`tokenmill schema login ${purpose}\`. A secret.\nDATABASE_URL='${url}'\n`

@@ -1,0 +1,45 @@
+// How a command that sends much is stopped: the first signal finishes what is in flight, for at most 20 s; a second one
+// ends the process at once, whatever is outstanding.
+import { FINISH_MS } from '../../producers/patience.ts'
+import { onSignal } from '../../src/lifetime.ts'
+import { EXIT } from '../exit.ts'
+import type { Session } from '../open/open.ts'
+import { say } from '../terminal.ts'
+
+/** The work may end by itself within this after its time is over. */
+const LATE_MS = 2_000
+const STOPPED = 'tokenmill: stopped before the end; run the same command again to continue'
+
+export interface Stopper {
+  /** Aborted by the first signal. */
+  signal: AbortSignal
+  /** The work has ended. */
+  leave(): void
+}
+
+export function stopper({ terminal, lifetime }: Pick<Session, 'terminal' | 'lifetime'>): Stopper {
+  const controller = new AbortController()
+  let late: NodeJS.Timeout | undefined
+  const cut = async () => {
+    say(terminal, STOPPED)
+    await lifetime.close()
+    process.exit(EXIT.failure)
+  }
+  const deaf = onSignal(['SIGINT', 'SIGTERM'], () => {
+    if (controller.signal.aborted) process.exit(EXIT.interrupted)
+    say(
+      terminal,
+      '\ntokenmill: finishing the work in flight, for at most 20 s; run the same command again to continue. A second signal ends it at once.',
+    )
+    // What reads a file or waits for a server to start doesn't look at the signal.
+    late = setTimeout(cut, FINISH_MS + LATE_MS)
+    controller.abort()
+  })
+  return {
+    signal: controller.signal,
+    leave() {
+      clearTimeout(late)
+      deaf()
+    },
+  }
+}

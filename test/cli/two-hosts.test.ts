@@ -1,0 +1,114 @@
+// The README's chapter on production, line by line as it stands there, on two folders that stand for two hosts: the first
+// works, the second serves HTTP and can read no card. It ends with a report that the other host made.
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { Client } from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type OwnPostgres, startPostgres } from '../support/own-postgres.ts'
+import { type Child, startShell } from '../support/process.ts'
+import { findRedis, freePort, type RedisServer, startRedis } from '../support/redis.ts'
+
+const root = join(import.meta.dirname, '../..')
+const CURL_MS = 90_000
+
+describe.skipIf(!findRedis())('the README’s chapter on production', () => {
+  const roles: Child[] = []
+  let place: string
+  let postgres: OwnPostgres
+  let redis: RedisServer
+  beforeAll(async () => {
+    place = await mkdtemp(join(tmpdir(), 'tokenmill-hosts-'))
+    ;[postgres, redis] = await Promise.all([startPostgres(), startRedis()])
+  }, 90_000)
+  afterAll(async () => {
+    for (const role of roles) role.signal('SIGTERM')
+    await Promise.all(roles.map(role => role.exit))
+    await redis?.stop()
+    await postgres?.remove()
+    await rm(place, { recursive: true, force: true })
+  }, 90_000)
+
+  /** A folder with the program in it; what belongs to the host alone is in its environment. */
+  const openHost = async (name: string, more: Record<string, string> = {}) => {
+    const cwd = join(place, name)
+    await mkdir(cwd)
+    await symlink(join(root, 'bin'), join(cwd, 'bin'))
+    const env = { DATABASE_URL: undefined, REDIS_URL: undefined, TOKENMILL_METRICS_PORT: '0', TOKENMILL_PROCESSES: '1' }
+    return {
+      cwd,
+      run: async (lines: string, ms = 60_000) => {
+        const child = startShell(lines, { cwd, env: { ...env, ...more } })
+        const late = setTimeout(() => child.signal('SIGKILL'), ms)
+        const { code } = await child.exit.finally(() => clearTimeout(late))
+        expect(code, `${lines}\n${child.stderr()}`).toBe(0)
+        return child.stdout()
+      },
+      /** In the foreground of a terminal of its own. */
+      start: async (lines: string, says: RegExp) => {
+        const child = startShell(lines.replace(/^node/m, 'exec node'), { cwd, env: { ...env, ...more } })
+        roles.push(child)
+        await child.line(says, { ms: 60_000, stream: 'stderr' })
+        return child
+      },
+    }
+  }
+
+  it('tried as it is written on two hosts ends with a report that the other host made', async () => {
+    const port = String(await freePort())
+    const chapter = await readChapter()
+    const ownerUrl = await makeOwner(postgres.url, chapter)
+    const reports = pathToFileURL(join(place, 'reports')).href
+    const here = (lines: string) =>
+      lines
+        .replaceAll('postgres://tokenmill:PASSWORD@db.example/tokenmill', ownerUrl)
+        .replaceAll('redis://redis.example:6379', redis.url)
+        .replaceAll('file:///mnt/reports', reports)
+        .replaceAll('127.0.0.1:8080', `127.0.0.1:${port}`)
+    const blocks = [...chapter.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, lines = '']) => here(lines))
+    const [setUp = '', working = '', serving = '', asking = ''] = blocks
+    expect(blocks).toHaveLength(4)
+
+    const first = await openHost('first')
+    const printed = await first.run(setUp, 180_000)
+    const settings = setUp.split('\n').filter(line => line.startsWith('export '))
+    for (const line of working.trim().split('\n'))
+      await first.start([...settings, line].join('\n'), /"msg":"(working|scheduling)"/)
+
+    const second = await openHost('second', { TOKENMILL_HTTP_PORT: port })
+    const copied = [...chapter.matchAll(/`([a-z-]+\.(?:env|jwk))`/g)].map(([, name = '']) => name)
+    expect(new Set(copied)).toEqual(new Set(['gateway.env', 'gateway.jwk', 'api-key.jwk', 'network-token.jwk']))
+    for (const name of copied) {
+      const path = name.endsWith('.jwk') ? join('.tokenmill/system', name) : name
+      await cp(join(first.cwd, path), join(second.cwd, path), { recursive: true })
+    }
+    const gateway = await second.start(serving, /"msg":"serving"/)
+    expect(gateway.stderr()).not.toContain('can read sealed cards')
+
+    const fact = (name: string) => new RegExp(`^${name} +(\\S+)`, 'm').exec(printed)?.[1] ?? ''
+    await second.run(asking.replace('USER_ID:API_KEY', `${fact('user_id')}:${fact('api_key')}`), CURL_MS)
+    const report = await readFile(join(second.cwd, 'report.csv'), 'utf8')
+    expect(report).toMatch(/^record,/)
+    const [made = ''] = await readdir(join(place, 'reports'))
+    expect(await readFile(join(place, 'reports', made), 'utf8')).toBe(report)
+    expect(await readdir(join(second.cwd, '.tokenmill'))).toEqual(['system'])
+  }, 400_000)
+})
+
+async function readChapter(): Promise<string> {
+  const text = await readFile(join(root, 'README.md'), 'utf8')
+  return /^## Run it in production\n([\s\S]*?)^## /m.exec(text)?.[1] ?? ''
+}
+
+/** What the chapter asks of PostgreSQL's administrator, under names that are free here; answers the owner's URL. */
+async function makeOwner(adminUrl: string, chapter: string): Promise<string> {
+  const statements = [...chapter.matchAll(/`(create (?:role|database) [^`]+)`/g)].map(([, text = '']) => text)
+  expect(statements).toHaveLength(2)
+  const client = new Client({ connectionString: adminUrl })
+  await client.connect()
+  for (const text of statements) await client.query(text.replaceAll(/\btokenmill\b/g, 'vault'))
+  await client.end()
+  const url = new URL(adminUrl)
+  return `postgres://vault:PASSWORD@${url.host}/vault`
+}

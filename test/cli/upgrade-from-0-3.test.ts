@@ -1,0 +1,168 @@
+// A database that release 0.3.0 wrote, upgraded to this one: what stood in it stands. `release-0-3/` holds its dump,
+// its keys, a client's files, and what that release answered to the work that is sent again here.
+import { chmod, cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import { Client } from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
+import { type Child, startCommand } from '../support/process.ts'
+
+const RELEASE = join(import.meta.dirname, 'release-0-3')
+const API_KEY = '6hW0f4L7UfBuwGHw4goZ6Hk9So1x4HEC5EJ0azFyYA0'
+const SCOPE = '5aa8d5d2-65bf-450b-bc8f-37e351b45fca'
+
+/** Roles and rights on the database itself belong to the whole server, so a dump of one database doesn't hold them. */
+const MAKE_ROLES = `do $$
+declare name text;
+begin
+  perform pg_advisory_xact_lock(hashtextextended('tokenmill roles', 0));
+  foreach name in array array['tokenmill_reader', 'tokenmill_queue', 'tokenmill_gateway'] loop
+    if not exists (select from pg_roles where rolname = name) then execute format('create role %I nologin', name); end if;
+  end loop;
+  grant tokenmill_reader to tokenmill_gateway;
+  execute format('grant create on database %I to tokenmill_queue', current_database());
+end $$`
+
+describe('an installation of release 0.3.0, upgraded', () => {
+  let database: FreshDatabase
+  let dir: string
+  let env: Record<string, string>
+  let workers: Child
+
+  beforeAll(async () => {
+    database = await freshDatabase({ empty: true })
+    dir = await mkdtemp(join(tmpdir(), 'tokenmill-release-'))
+    await cp(RELEASE, dir, { recursive: true })
+    // git keeps no modes, and key files that others may read are refused.
+    const keys = ['kek', ...(await readdir(join(dir, 'system'))).map(name => `system/${name}`), 'shop/signing-key.jwk']
+    for (const file of keys) await chmod(join(dir, file), 0o600)
+    await restore(database.url, gunzipSync(await readFile(join(RELEASE, 'store.sql.gz'))).toString())
+    env = {
+      DATABASE_URL: database.url,
+      REDIS_URL: '',
+      TOKENMILL_DATA_DIR: dir,
+      TOKENMILL_KEK_FILE: join(dir, 'kek'),
+      TOKENMILL_METRICS_PORT: '0',
+      TOKENMILL_HTTP_PORT: '0',
+      // The receipts of this dump grow older than any retention.
+      TOKENMILL_RECEIPT_DAYS: '3650',
+    }
+    const upgrade = await run(['schema', 'upgrade'])
+    expect(upgrade).toEqual({ code: 0, stdout: expect.any(String), stderr: '' })
+    workers = startCommand(['workers'], { env })
+    await workers.line(/"working"/, { ms: 30_000, stream: 'stderr' })
+  })
+  afterAll(async () => {
+    workers?.signal('SIGTERM')
+    await workers?.exit
+    await database.drop()
+    await rm(dir, { recursive: true, force: true })
+  })
+
+  async function run(args: string[]) {
+    const child = startCommand(args, { env, cwd: dir })
+    const { code } = await child.exit
+    return { code, stdout: child.stdout(), stderr: child.stderr() }
+  }
+
+  async function rowsOf(file: string): Promise<string[][]> {
+    const [, ...lines] = (await readFile(join(dir, file), 'utf8')).trimEnd().split('\n')
+    return lines.map(line => line.split(','))
+  }
+
+  it('answers every job that it had answered, as it did, by its receipt', async () => {
+    const again = await run(['submit', 'work.ndjson', '--client', 'shop/client.json'])
+    expect(again.code).toBe(3)
+    const told = answersIn(again.stdout)
+    expect(told).toHaveLength(6)
+    expect(told).toEqual(answersIn(await readFile(join(dir, 'work.results.ndjson'), 'utf8')))
+  })
+
+  it('replays a file that it had migrated with the tokens that it had given', async () => {
+    const again = await run(['migrate', 'cards.csv', '--client', 'shop/client.json', '--scope', SCOPE])
+    expect(again.code).toBe(3)
+    const replayed = await rowsOf('cards.csv.replay.results.csv')
+    expect(replayed.map(row => row.slice(0, 5))).toEqual(
+      (await rowsOf('cards.csv.results.csv')).map(row => row.slice(0, 5)),
+    )
+  })
+
+  it('finds every card by its fingerprint, whose token is the one of then', async () => {
+    await writeFile(join(dir, 'later.csv'), await readFile(join(dir, 'cards.csv')))
+    const later = await run(['migrate', 'later.csv', '--client', 'shop/client.json', '--scope', SCOPE, '--again'])
+    expect(later.code).toBe(3)
+    const [before, after] = [await rowsOf('cards.csv.results.csv'), await rowsOf('later.csv.results.csv')]
+    expect(after.map(row => row[2])).toEqual([
+      'UNCHANGED',
+      'UNCHANGED',
+      'REJECTED',
+      // Its holder's name had been changed by a job since.
+      'UPDATED',
+      // Its token had been deleted since.
+      'CREATED',
+      'UNCHANGED',
+      'DUPLICATE',
+      'UNCHANGED',
+    ])
+    const kept = [0, 1, 3, 5, 6, 7]
+    expect(kept.map(at => after[at]?.[4])).toEqual(kept.map(at => before[at]?.[4]))
+    expect(after[4]?.[4]).not.toBe(before[4]?.[4])
+  })
+
+  it('verifies a manifest that it had signed', async () => {
+    const verified = await run(['manifest', 'verify', 'cards.csv.manifest.json', '--client', 'shop/client.json'])
+    expect(verified).toMatchObject({ code: 0 })
+  })
+
+  it('answers a PUT over HTTP that it had answered, under the same idempotency key and API key', async () => {
+    const gateway = startCommand(['gateway'], { env, cwd: dir })
+    try {
+      const [, port] = await gateway.line(/"port":(\d+),"msg":"serving"/, { ms: 30_000, stream: 'stderr' })
+      const { user_id: user } = JSON.parse(await readFile(join(dir, 'shop/client.json'), 'utf8'))
+      const response = await fetch(`http://127.0.0.1:${port}/oidc/api/v2/card`, {
+        method: 'PUT',
+        headers: {
+          authorization: `Basic ${Buffer.from(`${user}:${API_KEY}`).toString('base64')}`,
+          'content-type': 'application/json',
+          'idempotency-key': 'put-of-030',
+        },
+        body: await readFile(join(dir, 'put.json'), 'utf8'),
+      })
+      expect(response.status).toBe(200)
+      expect(await response.json()).toMatchObject(JSON.parse(await readFile(join(dir, 'put.answer.json'), 'utf8')))
+    } finally {
+      gateway.signal('SIGTERM')
+      await gateway.exit
+    }
+  })
+})
+
+async function restore(url: string, dump: string): Promise<void> {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  try {
+    await client.query(MAKE_ROLES)
+    await client.query(dump)
+  } finally {
+    await client.end()
+  }
+}
+
+/** What a caller acts on: how each line ended, and on which token. A later release may tell more about the card. */
+function answersIn(results: string): unknown[] {
+  const lines = results
+    .trimEnd()
+    .split('\n')
+    .filter(line => line.startsWith('{'))
+  const answers = lines.map(line => JSON.parse(line) as Record<string, unknown>)
+  return answers
+    .sort((a, b) => Number(a['line']) - Number(b['line']))
+    .map(({ line, receipt_id, kind, jti, reference, status, code, record, error }) => {
+      const { reuse_token, analytics_token, last_four, token_status } = { ...(record as Record<string, unknown>) }
+      const { details } = { ...(error as Record<string, unknown>) }
+      const subject = { reuse_token, analytics_token, last_four, token_status, details }
+      return { line, receipt_id, kind, jti, reference, status, code, subject }
+    })
+}
