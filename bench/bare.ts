@@ -11,6 +11,7 @@ import type { Installation } from '../test/support/installation.ts'
 import { timeOf, tokenIdAt } from '../workers/card/seal-row.ts'
 
 const CHUNK = 500
+const NONCE_BYTES = 12
 /** Chunks under way at once: enough that neither this process nor PostgreSQL waits for the other. */
 const IN_FLIGHT = 4
 
@@ -27,14 +28,19 @@ export async function runBare(
     for (let start = next; start < rows; start = next) {
       next += CHUNK
       const chunk = pans.slice(start, start + CHUNK)
-      const nonces = vault.ring.nonces(chunk.length)
+      const nonces = randomBytes(NONCE_BYTES * chunk.length)
       const random = randomBytes(10 * chunk.length).toString('hex')
       const now = Date.now()
       const time = timeOf(now)
       const made = chunk.map((pan, index): StoredToken => {
         const digits = pan.reveal()
         const tokenId = tokenIdAt(time, random, index * 20)
-        const { sealed, keyVersion } = vault.ring.seal(pan, tokenId, scope, nonces[index])
+        const { sealed, keyVersion } = vault.ring.seal(
+          pan,
+          tokenId,
+          scope,
+          nonces.subarray(index * NONCE_BYTES, (index + 1) * NONCE_BYTES),
+        )
         return {
           tokenId,
           tokenScope: scope,

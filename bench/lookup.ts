@@ -31,7 +31,8 @@ function areqFor(contract: Contract): unknown {
   const request = LookupRequest.parse(lookupBody(contract.contractId, PAN))
   const card = { pan: new Secret(PAN), expiryMonth: 12, expiryYear: 2031 }
   const server = { url: 'http://127.0.0.1:1/', refNumber: 'r', operatorId: 'o' }
-  return areqOf({ transactionId: randomUUID(), request, contract, card, server, now: Date.now() }).reveal()
+  const now = Date.now()
+  return areqOf({ transactionId: randomUUID(), request, contract, card, network: 'VISA', server, now }).reveal()
 }
 
 /** So many a second, whether or not the last one was answered. ms. */

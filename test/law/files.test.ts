@@ -1,0 +1,43 @@
+// How files look: names, opening paragraphs, lengths, and what is never left behind in them.
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it } from 'vitest'
+import { code, expectNone, product, readTree, root, tree } from './tree.ts'
+
+const FORBIDDEN_NAMES = /^(utils?|helpers?|common|types|shared|misc|index)(\.ts)?$/
+const LINES_MAX = 300
+/** They name what they forbid. */
+const isLaw = ({ path }: { path: string }) => path.startsWith('test/law/')
+
+describe('a file', () => {
+  it('has a name that says what it is for, in kebab-case', () => {
+    expectNone(tree, ({ path }) => path.split('/').filter(part => FORBIDDEN_NAMES.test(part)))
+    expectNone(code, ({ path }) =>
+      /^([a-z0-9-]+\/)+[a-z0-9]+(-[a-z0-9]+)*(\.test)?\.ts$/.test(path) ? [] : ['not in kebab-case'],
+    )
+  })
+
+  it(`of the product opens with what it is for, and has at most ${LINES_MAX} lines`, () => {
+    expectNone(product, ({ text }) => (/^(\/\/|\/\*)/.test(text) ? [] : ['no opening paragraph']))
+    expectNone(product, ({ text }) => (text.split('\n').length - 1 > LINES_MAX ? [`over ${LINES_MAX} lines`] : []))
+  })
+
+  it('leaves nothing for later and silences no checker', () => {
+    const later = /\b(TODO|FIXME|XXX)\b|@ts-(ignore|expect-error|nocheck)|\bas any\b(?=\s*[;,).\]\n])/
+    expectNone(
+      code.filter(file => !isLaw(file)),
+      ({ text }) => later.exec(text)?.slice(0, 1) ?? [],
+    )
+  })
+
+  it('names no path of somebody’s machine', () => {
+    const outside = ['docs', '.ci'].flatMap(readTree)
+    // In a worktree of git, `.git` is a file that names the main checkout.
+    const top = readdirSync(root, { withFileTypes: true }).filter(entry => entry.isFile() && entry.name !== '.git')
+    const files = top.map(({ name }) => ({ path: name, text: readFileSync(join(root, name), 'utf8'), imports: [] }))
+    expectNone(
+      [...tree, ...outside, ...files].filter(file => !isLaw(file)),
+      ({ text }) => /(?<![\w.:/-])\/(work|root|farm|home\/\w+)\/[\w.-]*/.exec(text)?.slice(0, 1) ?? [],
+    )
+  })
+})

@@ -1,0 +1,68 @@
+// The store is the only room that speaks to our tables, and each table is written by one file. It reads the SQL in the
+// code; what a statement does is not its affair.
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { expectNone, isWithin, product, root, withoutComments } from './tree.ts'
+
+const MIGRATIONS = join(root, 'src/store/migrations')
+/** The queue speaks to BullMQ's own schema, the embedded server to its server: neither knows a table of ours. */
+const OTHER_SQL = ['src/queue', 'src/embedded']
+
+const STATEMENT =
+  /['"`]\s*(select\b|insert\s+into\b|update\s+\w+(\.\w+)?\s+(as\s+\w+\s+)?set\b|delete\s+from\b|truncate\b|with\s+\w+\s+as\b)/i
+/** A name with a dash behind it is a word of ours, and no table. */
+const OURS = /\btokenmill\.[a-z_]+(?![\w-])/
+const WRITE =
+  /\b(?:insert\s+into|update(?:\s+only)?|delete\s+from(?:\s+only)?|truncate(?:\s+table)?|merge\s+into)\s+(?:tokenmill\.)?([a-z_]+)/gi
+
+/** Every table that the migrations make and leave. */
+function tables(): Set<string> {
+  const text = readdirSync(MIGRATIONS)
+    .sort()
+    .map(name => readFileSync(join(MIGRATIONS, name), 'utf8'))
+    .join('\n')
+  return new Set(
+    [...text.matchAll(/create\s+table\s+(?:if\s+not\s+exists\s+)?tokenmill\.([a-z_]+)/gi)].map(m => m[1] ?? ''),
+  )
+}
+
+function writtenBy(text: string): string[] {
+  return [...new Set([...withoutComments(text).matchAll(WRITE)].map(match => (match[1] ?? '').toLowerCase()))]
+}
+
+describe('SQL', () => {
+  it('on our schema stands in the store alone', () => {
+    expectNone(
+      product.filter(({ path }) => !isWithin(path, 'src/store')),
+      ({ path, text }) => {
+        const bare = withoutComments(text)
+        const found = OTHER_SQL.some(room => isWithin(path, room))
+          ? OURS.exec(bare)
+          : (STATEMENT.exec(bare) ?? OURS.exec(bare))
+        return found ? [found[0].trim()] : []
+      },
+    )
+  })
+
+  it('that writes a table stands in one file for each table', () => {
+    const known = tables()
+    expect(known.size).toBeGreaterThan(30)
+    const writers = new Map<string, string[]>()
+    for (const { path, text } of product)
+      for (const table of writtenBy(text))
+        if (known.has(table)) writers.set(table, [...(writers.get(table) ?? []), path])
+    expect([...writers].filter(([, files]) => files.length > 1)).toEqual([])
+  })
+
+  it('is seen to write in every form that the store uses', () => {
+    const text = [
+      'insert into tokenmill.token (a) values ($1)',
+      'update tokenmill.receipt as r set a = 1',
+      'delete from tokenmill.guess where a',
+      'select a from tokenmill.scope for update',
+      '// update tokenmill.batch set',
+    ].join('\n')
+    expect(writtenBy(text)).toEqual(['token', 'receipt', 'guess'])
+  })
+})
