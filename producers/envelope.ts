@@ -4,7 +4,7 @@ import { CATALOGUE, type Kind, ROLES, type Role } from '../src/job/catalogue.ts'
 import { Claims, ENVELOPE, type JobData, lifetimeOf, type SigningKey, sign } from '../src/job/envelope/envelope.ts'
 import { jobId } from '../src/job/envelope/ids.ts'
 import { type NameRule, panNameRefusal } from '../src/job/envelope/names.ts'
-import { clearNumbersOf, nameRefusal } from '../src/job/own-card.ts'
+import { clearNumbersOf, nameRefusal } from '../src/job/pan-in-names.ts'
 import { parse } from '../src/job/refusal.ts'
 import type { Ask } from './ask.ts'
 

@@ -1,7 +1,7 @@
 // What a process remembers is bounded, and a new entry never costs it more than the one that was used longest ago.
 import { describe, expect, it } from 'vitest'
 import { believe, openCache } from '../src/cache.ts'
-import { noteMisses } from '../workers/card/guessing.ts'
+import { noteMisses } from '../workers/card/guess-limit.ts'
 
 const at = { now: 1_000 }
 const clock = () => at.now

@@ -1,6 +1,6 @@
 // How a command that sends much is stopped: the first signal finishes what is in flight, for at most 20 s; a second one
 // ends the process at once, whatever is outstanding.
-import { FINISH_MS } from '../../producers/patience.ts'
+import { FINISH_MS } from '../../producers/answer-deadline.ts'
 import { onSignal } from '../../src/lifetime.ts'
 import { EXIT } from '../exit.ts'
 import type { Session } from '../open/open.ts'

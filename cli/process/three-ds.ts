@@ -5,7 +5,7 @@ import { openMetrics } from '../../src/metrics.ts'
 import { openOutbound } from '../../src/outbound.ts'
 import * as dataKeys from '../../src/store/access/data-keys.ts'
 import { openStore } from '../../src/store/pool.ts'
-import { openKey } from '../../src/vault/ring.ts'
+import { openKey } from '../../src/vault/key-ring.ts'
 import { openVault, type Session } from '../open/open.ts'
 import { readTls } from '../open/tls.ts'
 

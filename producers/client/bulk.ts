@@ -5,11 +5,11 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Fault } from '../../src/errors.ts'
 import { receiptId, resultId } from '../../src/job/envelope/ids.ts'
 import type { NameRule } from '../../src/job/envelope/names.ts'
-import { clearNumbersOf, tellableNames } from '../../src/job/own-card.ts'
+import { clearNumbersOf, tellableNames } from '../../src/job/pan-in-names.ts'
 import type { Result } from '../../src/job/result.ts'
 import type { ClientKind } from '../ask.ts'
 import { ClosedError, RefusedError } from './errors.ts'
-import { openSlots } from './slots.ts'
+import { openSlots } from './semaphore.ts'
 
 export interface BulkItem {
   kind: ClientKind

@@ -14,7 +14,7 @@ import { holdsCard, signAsk } from '../envelope.ts'
 import { askOf } from './asks.ts'
 import { RefusedError } from './errors.ts'
 import { type Handle, type Job, openJobs } from './jobs.ts'
-import { openSlots } from './slots.ts'
+import { openSlots } from './semaphore.ts'
 
 export interface SubmitOptions {
   /** The idempotency key. Give your own where a repeat by your own code must not be done twice. */

@@ -12,9 +12,9 @@ import type { Store } from '../../src/store/pool.ts'
 import type { NetworkTokenKey } from '../../src/vault/network-token.ts'
 import type { GatewayApp } from './app.ts'
 import type { Directory } from './directory.ts'
-import type { Desk, DeskSettings } from './operations/desk.ts'
+import type { Desk, DeskSettings } from './operations/request-reply.ts'
 import type { Authenticate } from './server/authenticate.ts'
-import type { IsKnownKey } from './server/key-names.ts'
+import type { IsKnownKey } from './server/idempotency-key.ts'
 
 export interface GatewaySettings extends DeskSettings {
   /** Requests per client and minute; 0: no limit. */

@@ -7,7 +7,7 @@ import { OrderFilter, OrderQuery } from '../../src/orders/query.ts'
 import { findCreators, search } from '../../src/store/ledger/orders.ts'
 import type { Caller, GatewayApp } from './app.ts'
 import type { GatewayDeps } from './deps.ts'
-import { type Decline, declineFor } from './server/faces.ts'
+import { type Decline, declineFor } from './server/error-bodies.ts'
 import { decline } from './server/replies.ts'
 import { ERRORS } from './tokens/records.ts'
 

@@ -5,8 +5,8 @@ import { createWriteStream } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
 import { finished } from 'node:stream/promises'
 import type { Outcome } from '../../src/job/outcome.ts'
-import { cellOf } from '../rows/cell.ts'
-import { cannotWrite } from '../rows/durable.ts'
+import { cannotWrite } from '../rows/atomic-file.ts'
+import { cellOf } from '../rows/csv-cell.ts'
 
 export interface RefusedLine {
   line: number

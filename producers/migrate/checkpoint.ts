@@ -4,7 +4,7 @@
 import { readFile, rm } from 'node:fs/promises'
 import { z } from 'zod'
 import { OUTCOMES } from '../../src/job/outcome.ts'
-import { writeDurably } from '../rows/durable.ts'
+import { writeDurably } from '../rows/atomic-file.ts'
 import { codeOf, FileError } from '../rows/file-error.ts'
 
 const hex = z.string().regex(/^[0-9a-f]{64}$/)

@@ -3,7 +3,7 @@
 import type { RecordKind } from '../../src/job/catalogue.ts'
 import type { ON_CONFLICT, ON_EXPIRED } from '../../src/job/token-batch.ts'
 import type { Secret } from '../../src/secret.ts'
-import type { Format } from '../rows/layers.ts'
+import type { Format } from '../rows/input-format.ts'
 import type { ColumnMap } from '../rows/layout.ts'
 
 export interface MigrateOptions {

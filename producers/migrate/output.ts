@@ -3,12 +3,12 @@
 import { rm } from 'node:fs/promises'
 import type { Clock } from '../../src/clock.ts'
 import { type Counts, noCounts } from '../../src/job/outcome.ts'
-import type { Proof } from '../rows/prove.ts'
 import type { ResultRow } from '../rows/result-row.ts'
+import type { Proof } from '../rows/validate-file.ts'
+import { layoutOf, type Paths, type Variant } from './batch-identity.ts'
 import type { readCheckpoint } from './checkpoint.ts'
 import { removeCheckpoint, writeCheckpoint } from './checkpoint.ts'
 import type { MigrateOptions } from './options.ts'
-import { layoutOf, type Paths, type Variant } from './plan.ts'
 import { createResults, resumeResults } from './results.ts'
 
 export interface Output {

@@ -3,7 +3,7 @@
 import { createHash, type Hash } from 'node:crypto'
 import { type FileHandle, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { cannotWrite, syncDirectory } from '../rows/durable.ts'
+import { cannotWrite, syncDirectory } from '../rows/atomic-file.ts'
 import { codeOf, FileError } from '../rows/file-error.ts'
 import { headerOf, type ResultColumns, type ResultRow, textOf } from '../rows/result-row.ts'
 

@@ -1,6 +1,6 @@
 // Rows cut into chunks, always alike for the same rows and size: a chunk's number names the same rows in every run.
 import { CHUNK } from '../../src/job/token-batch.ts'
-import { refuseLikeCards } from './like-cards.ts'
+import { refuseLikeCards } from './pan-lookalikes.ts'
 import type { Row } from './rows.ts'
 
 export interface RowChunk {

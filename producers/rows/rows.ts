@@ -3,7 +3,7 @@
 
 import { readCsv } from './csv.ts'
 import { FileError } from './file-error.ts'
-import type { Format } from './layers.ts'
+import type { Format } from './input-format.ts'
 import { type ColumnOptions, type Layout, layoutOf } from './layout.ts'
 import { LINE_BYTES_MAX } from './lines.ts'
 import { ndjsonLayout, readNdjson } from './ndjson.ts'

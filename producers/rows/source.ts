@@ -7,7 +7,7 @@ import { stat } from 'node:fs/promises'
 import { pipeline } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { codeOf, FileError } from './file-error.ts'
-import { layersOf } from './layers.ts'
+import { layersOf } from './input-format.ts'
 import { decryptOpenpgp, type OpenpgpKeys, type OpenpgpOptions, readKeys } from './openpgp/decrypt.ts'
 import { digestWhileReading, type InputDigest, type Marks, releaseProven } from './segments.ts'
 

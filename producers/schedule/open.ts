@@ -2,11 +2,11 @@
 // tick is a courtesy and holds nothing; whoever forges one makes us look, which we do anyway.
 import { describeError } from '../../src/log.ts'
 import * as runs from '../../src/store/report/schedule-runs.ts'
-import { openAnswers } from './answers.ts'
 import { dateOf } from './business-dates.ts'
 import type { ScheduleDeps } from './deps.ts'
+import { look } from './due-runs.ts'
 import { openSweeper } from './expiry.ts'
-import { look } from './look.ts'
+import { openAnswers } from './system-results.ts'
 
 export const TICKS = 'schedule-tick'
 const DAY_MS = 86_400_000

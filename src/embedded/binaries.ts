@@ -5,8 +5,8 @@ import { chmodSync, cpSync, existsSync, readdirSync, readFileSync, renameSync, r
 import { createRequire } from 'node:module'
 import { basename, dirname, join } from 'node:path'
 import { ConfigError } from '../config.ts'
+import type { Place } from './cluster-location.ts'
 import { run } from './command.ts'
-import type { Place } from './place.ts'
 
 export interface Binaries {
   initdb: string

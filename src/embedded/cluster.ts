@@ -19,8 +19,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { ConfigError } from '../config.ts'
 import { Fault } from '../errors.ts'
 import { type Binaries, majorVersion } from './binaries.ts'
+import type { Place } from './cluster-location.ts'
 import { run } from './command.ts'
-import type { Place } from './place.ts'
 
 export const USER = 'tokenmill'
 

@@ -12,9 +12,9 @@ import { Fault } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { findBinaries } from './binaries.ts'
 import { findPostmaster, initialise, isInitialised, type Postmaster, start, stop, USER } from './cluster.ts'
-import { findPlace, type Place } from './place.ts'
+import { findPlace, type Place } from './cluster-location.ts'
 
-export { discard } from './place.ts'
+export { discard } from './cluster-location.ts'
 
 export interface Embedded {
   /** `postgresql://tokenmill:<password>@127.0.0.1:<port>/tokenmill`: a secret. */

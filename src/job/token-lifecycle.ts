@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { reuseTokenOf } from '../token/token.ts'
 import { tokenId } from './envelope/text.ts'
-import type { FromToken } from './retelling.ts'
+import type { FromToken } from './stored-answer.ts'
 
 export const TokenLifecycle = z.strictObject({ id: tokenId(), action: z.enum(['SUSPEND', 'ACTIVATE', 'DELETE']) })
 export type TokenLifecycle = z.infer<typeof TokenLifecycle>

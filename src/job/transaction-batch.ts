@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { minorUnit } from '../token/currency.ts'
 import { holdsLike } from '../token/pan.ts'
 import { brandName, date, text, uuid } from './envelope/text.ts'
-import { couldHoldNumber } from './own-card.ts'
+import { couldHoldNumber } from './pan-in-names.ts'
 
 export const TRANSACTION_TYPES = ['SALE', 'REFUND', 'CHARGEBACK', 'CHARGEBACK_REVERSAL', 'ADJUSTMENT', 'FEE'] as const
 export type TransactionType = (typeof TRANSACTION_TYPES)[number]

@@ -1,7 +1,7 @@
 // BullMQ's worker, disarmed: a job's options come from whoever may write to the server and beat the worker's own, so
 // they are replaced before anything reads them. It doesn't judge the data.
 import { type IQueueBackend, type Job, type JobJson, type JobsOptions, Worker } from 'bullmq'
-import { undeadlocked } from './call.ts'
+import { undeadlocked } from './bounded-call.ts'
 import { isDamage } from './damage.ts'
 
 /** Every job's options, whatever was stored with it. `attempts` only has to be out of reach: the handler decides. */

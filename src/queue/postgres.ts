@@ -2,9 +2,9 @@
 // table but BullMQ's own.
 import { createPostgresBackend, LATEST_SCHEMA_VERSION, runMigrations } from 'bullmq'
 import { ConfigError } from '../config.ts'
-import { meaningOf, within } from './call.ts'
+import type { Server } from './backend.ts'
+import { meaningOf, within } from './bounded-call.ts'
 import type { JobState, QueueOptions } from './engine.ts'
-import type { Server } from './server.ts'
 
 const CALL_MS = 5_000
 /** What a worker may hold at once: its LISTEN, its fetching, its finishing and renewing. */

@@ -3,10 +3,10 @@
 import { Queue as BullQueue, type Job, type JobType } from 'bullmq'
 import { assert, Fault } from '../errors.ts'
 import { describeError } from '../log.ts'
-import { meaningOf, undeadlocked, within } from './call.ts'
+import { openPresence } from './availability.ts'
+import type { Server } from './backend.ts'
+import { meaningOf, undeadlocked, within } from './bounded-call.ts'
 import type { JobState, ListedJob, QueuedJob, QueueOptions, Queues, Worker } from './engine.ts'
-import { openPresence } from './presence.ts'
-import type { Server } from './server.ts'
 import { openWorker } from './worker.ts'
 
 const CALL_MS = 5_000

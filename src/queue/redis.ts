@@ -3,11 +3,11 @@
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis'
 import { ConfigError } from '../config.ts'
 import { Fault } from '../errors.ts'
-import { meaningOf, within } from './call.ts'
+import type { Server } from './backend.ts'
+import { meaningOf, within } from './bounded-call.ts'
 import type { QueueOptions } from './engine.ts'
 import { discard, discardDamaged } from './redis-damage.ts'
 import { credentialsOf, nodeOf } from './redis-url.ts'
-import type { Server } from './server.ts'
 
 const CALL_MS = 5_000
 const RETRY_MS_MAX = 2_000

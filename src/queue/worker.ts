@@ -2,11 +2,11 @@
 // server; it doesn't know what a job means.
 import { DelayedError, type Job, UnrecoverableError } from 'bullmq'
 import { assert, Fault } from '../errors.ts'
-import { settles, undeadlocked } from './call.ts'
+import type { Server } from './backend.ts'
+import { settles, undeadlocked } from './bounded-call.ts'
 import { Consumer } from './consumer.ts'
 import { STALLED_MAX, watchDamage } from './damage.ts'
 import type { Disposition, Handler, ReceivedJob, Worker, WorkOptions } from './engine.ts'
-import type { Server } from './server.ts'
 
 const RESTART_MS = 500
 const ABORTED_MS_MAX = 2_000

@@ -3,7 +3,7 @@
 // gets an apostrophe in front; amounts never do. A million rows are a matter of seconds, so each is put together at once.
 import type { ColumnType } from './definition.ts'
 import { cellsOf } from './entry-cells.ts'
-import type { Write } from './head.ts'
+import type { Write } from './report-header.ts'
 
 // = + - @, tab, CR, LF, NUL, and the full-width forms that spreadsheets read as them.
 const FORMULA = /^[=+\-@\t\r\n\0\uff1d\uff0b\uff0d\uff20]/

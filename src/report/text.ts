@@ -2,7 +2,7 @@
 // and ends in `~`; a number never is. Anything outside ASCII counts as the signs it has, not as the cells it takes.
 import type { Column, Definition } from './definition.ts'
 import { cellsOf } from './entry-cells.ts'
-import { instant, periodText, type Write } from './head.ts'
+import { instant, periodText, type Write } from './report-header.ts'
 
 const GAP = '  '
 const RECORD_WIDTH = 6

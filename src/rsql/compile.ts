@@ -1,9 +1,10 @@
 // An expression as SQL over a table of fields that is handed in: only what stands there can be asked, every value is a
 // parameter. Whose rows may be seen is never this filter's affair: the caller ANDs that to it.
-import { isMisread, type Misread, misread } from './misread.ts'
-import { isDay, spanOf } from './moment.ts'
+
 import type { Expression, Operator, Term } from './parse.ts'
-import { checkPattern } from './pattern.ts'
+import { isMisread, type Misread, misread } from './parse-error.ts'
+import { checkPattern } from './safe-regex.ts'
+import { isDay, spanOf } from './time-span.ts'
 
 /** `day`: a date as text, `YYYY-MM-DD`. `moment`: a timestamptz. */
 export type FieldType = 'text' | 'uuid' | 'day' | 'moment'

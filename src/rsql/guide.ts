@@ -3,7 +3,7 @@
 import { markdownTable } from '../markdown.ts'
 import type { Field, Fields } from './compile.ts'
 import { RSQL } from './parse.ts'
-import { checkPattern, PATTERN } from './pattern.ts'
+import { checkPattern, PATTERN } from './safe-regex.ts'
 
 const VALUES = {
   text: 'text',

@@ -1,7 +1,7 @@
 // RSQL as text: `;`, `&` or `and` binds tighter than `,` or `or`, and a comparison is a field, an operator and one value or
 // a list. A parser of our own, for the known one tells no positions and lets unknown operators pass
 // (docs/decisions/0011-own-rsql-parser.md). Which fields there are isn't known here.
-import { isMisread, type Misread, misread } from './misread.ts'
+import { isMisread, type Misread, misread } from './parse-error.ts'
 
 /** Bounds of an expression; `depth` counts parentheses, `terms` comparisons. */
 export const RSQL = { charactersMax: 2_048, depthMax: 16, termsMax: 64, listMax: 100 } as const

@@ -2,10 +2,10 @@
 // pace and breaker. What an answer means is the connector's affair; nothing is repeated here.
 import type { Clock } from '../clock.ts'
 import { type OutboundAnswer, OutboundError } from '../outbound.ts'
+import type { Strain } from './aimd.ts'
 import { admit, type Breaker, type BreakerLimits, newBreaker, turn } from './breaker.ts'
-import type { Strain } from './pace.ts'
-import { openPacer, type Pacer } from './pacer.ts'
 import type { Urgency } from './provider.ts'
+import { openPacer, type Pacer } from './rate-limiter.ts'
 
 export type Called =
   | { called: 'answered'; answer: OutboundAnswer }

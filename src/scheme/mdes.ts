@@ -5,6 +5,7 @@ import type { z } from 'zod'
 import { assert } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import type { Outbound, OutboundAnswer } from '../outbound.ts'
+import type { Strain } from './aimd.ts'
 import type { Caller } from './call.ts'
 import {
   type EncryptedPayload,
@@ -15,7 +16,6 @@ import {
 } from './mastercard.ts'
 import { answerOfError, MDES_ERRORS } from './mdes-errors.ts'
 import * as wire from './mdes-wire.ts'
-import type { Strain } from './pace.ts'
 import type { ProviderAnswer, ProviderToken, ProvisionCard, SchemeProvider, Sought, Urgency } from './provider.ts'
 
 export interface MdesOptions {

@@ -1,5 +1,5 @@
 // EMV 3-D Secure messages that come from others, as far as they are used here: form and limits. Members that aren't
-// named are passed over, as the standard wants; what a message means is settle.ts.
+// named are passed over, as the standard wants; what a message means is apply-message.ts.
 import { z } from 'zod'
 import { isPrintable } from '../job/envelope/text.ts'
 

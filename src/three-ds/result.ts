@@ -1,13 +1,13 @@
 // How a challenge ends: the results request (RReq) that the directory server sends to us, the browser's return with a
 // CRes, and the clock. The browser is never believed: its CRes only says that it is back.
 
+import { type Result, settleResult } from './apply-message.ts'
 import { signOutcome } from './jwt.ts'
 import { type CRes, erro, MESSAGE_VERSION, RReq, type RRes, readCres } from './messages.ts'
 import type { Ports } from './ports.ts'
 import { type Problem, problem } from './problem.ts'
 import type { Authentication } from './record.ts'
 import { isResultKey } from './result-key.ts'
-import { type Result, settleResult } from './settle.ts'
 import { isFinal } from './transition.ts'
 import { upToDate, write } from './write.ts'
 

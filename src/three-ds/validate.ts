@@ -3,6 +3,7 @@
 import { z } from 'zod'
 import { isRefusal } from '../errors.ts'
 import { parse } from '../job/refusal.ts'
+import { settleResult } from './apply-message.ts'
 import { type Contract, mayUse } from './contract.ts'
 import { type ActionCode, actionOf, errorText, JWT_MS } from './jwt.ts'
 import { JwtValidateRequest } from './lookup-request.ts'
@@ -10,7 +11,6 @@ import { authenticationValue, eci } from './messages.ts'
 import type { IssuedJwt, Ports } from './ports.ts'
 import { isProblem, NO_ERROR, type Problem, problem, problemOf } from './problem.ts'
 import { type Authentication, type Caller, shownAuthentication } from './record.ts'
-import { settleResult } from './settle.ts'
 import { upToDate } from './write.ts'
 
 /** Of the network's JWT, what is used here. */

@@ -1,9 +1,9 @@
 // Writes a settled authentication over whatever is stored by then: of two at once the second is judged by what the first
 // left. It decides nothing itself.
 import { Fault } from '../errors.ts'
+import { type Settled, settleExpiry } from './apply-message.ts'
 import type { Ports } from './ports.ts'
 import type { Authentication } from './record.ts'
-import { type Settled, settleExpiry } from './settle.ts'
 import type { Unmoved } from './transition.ts'
 
 const WRITES_MAX = 5

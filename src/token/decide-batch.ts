@@ -1,9 +1,9 @@
 // One line of a batch over the row of a card that has a token already: made by this batch, by another, or by hand. The
-// table in mark.ts says what stands. A line that makes a token isn't decided here.
+// table in batch-order.ts says what stands. A line that makes a token isn't decided here.
 import { refuse } from '../errors.ts'
-import { addType, FACET_NAMES, FACETS, type Given, isReusable, writeFacets } from './facet.ts'
-import { type CardFacts, type CreateContext, firstStanding, freshRow, renew, stand, writeType } from './fresh-row.ts'
-import { type BatchLine, expiryRank, linesOf, markOf, rankOf } from './mark.ts'
+import { type BatchLine, expiryRank, linesOf, markOf, rankOf } from './batch-order.ts'
+import { addType, FACET_NAMES, FACETS, type Given, isReusable, writeFacets } from './card-fields.ts'
+import { type CardFacts, type CreateContext, firstStanding, freshRow, renew, stand, writeType } from './new-token.ts'
 import type { BatchMark, TokenRow } from './token.ts'
 import { changed, unchanged, type Verdict } from './verdict.ts'
 

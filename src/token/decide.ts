@@ -3,16 +3,16 @@
 import { dateOf } from '../clock.ts'
 import { assert, type Refusal, refuse } from '../errors.ts'
 import { isExpired } from './card.ts'
+import { type Given, isAnalytic, writeFacets } from './card-fields.ts'
 import { foldLine } from './decide-batch.ts'
-import { type Given, isAnalytic, writeFacets } from './facet.ts'
-import { analyticsTokenOf, type CardFacts, type CreateContext, freshRow, renew, stand, writeType } from './fresh-row.ts'
 import { follow, type LifecycleEvent, tombstone } from './lifecycle.ts'
+import { analyticsTokenOf, type CardFacts, type CreateContext, freshRow, renew, stand, writeType } from './new-token.ts'
 import { holdsLike } from './pan.ts'
 import type { TokenRow } from './token.ts'
 import { changed, created, type Moment, touched, type Verdict } from './verdict.ts'
 
-export type { Given } from './facet.ts'
-export type { CardFacts, CreateContext } from './fresh-row.ts'
+export type { Given } from './card-fields.ts'
+export type { CardFacts, CreateContext } from './new-token.ts'
 export type { Decided, Verdict } from './verdict.ts'
 
 /**

@@ -1,5 +1,5 @@
 // Could a name be somebody's card number? Asked of names that are stored in clear as they are: an idempotency key, a
-// batch's id, a report's parameter. It knows no card; whether a name holds the job's own card is own-card.ts' question.
+// batch's id, a report's parameter. It knows no card; whether a name holds the job's own card is pan-in-names.ts' question.
 import { detectBrand, isPossibleLength } from './brand.ts'
 import { digitsOf, passesLuhn, plainOf } from './pan.ts'
 

@@ -2,9 +2,9 @@
 // country, which is told as unknown; a PAN is never in one.
 import { dateOf } from '../clock.ts'
 import type { BinRange } from './bin.ts'
+import { isAnalytic, isReusable } from './card-fields.ts'
 import { UNKNOWN_COUNTRY } from './country.ts'
 import { isCurrency } from './currency.ts'
-import { isAnalytic, isReusable } from './facet.ts'
 import { renderScheme, type SchemeRecord, type ShownScheme } from './scheme.ts'
 import { reuseTokenOf, type TokenRow, type TokenStatus } from './token.ts'
 

@@ -1,7 +1,7 @@
 // What the rules say to one request about one token: the row as it is to be, and what the caller has to do about it.
 // Rows are never changed in place; saving and sealing are the caller's.
 import type { Refusal } from '../errors.ts'
-import { isReusable } from './facet.ts'
+import { isReusable } from './card-fields.ts'
 import type { BatchMark, TokenRow } from './token.ts'
 
 export interface Decided {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readSystemKey } from '../../cli/open/system-clients.ts'
 import { MIGRATIONS } from '../../src/store/schema.ts'
-import { PURPOSES } from '../../src/vault/ring.ts'
+import { PURPOSES } from '../../src/vault/key-ring.ts'
 import { type Bench, openBench } from './command-bench.ts'
 
 const SNAPSHOT = `select (select json_agg(i) from tokenmill.installation i) as installation,

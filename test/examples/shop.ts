@@ -2,10 +2,10 @@
 // the shop's own server as a process.
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Caller, openGatewayFor } from '../gateway/bundle.ts'
+import { type Caller, openGatewayFor } from '../producers/gateway/bundle.ts'
+import { type HttpBundle, openHttpBundle } from '../producers/gateway/three-ds/bundle.ts'
 import { startScript } from '../support/process.ts'
 import { freePort } from '../support/redis.ts'
-import { type HttpBundle, openHttpBundle } from '../three-ds/http-bundle.ts'
 
 export interface Shop {
   url: string

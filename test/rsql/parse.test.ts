@@ -4,10 +4,10 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { compile, type Fields } from '../../src/rsql/compile.ts'
 import { PATTERN_FORMS, searchGuide } from '../../src/rsql/guide.ts'
-import { isMisread } from '../../src/rsql/misread.ts'
-import { spanOf } from '../../src/rsql/moment.ts'
 import { type Expression, parse, RSQL } from '../../src/rsql/parse.ts'
-import { checkPattern, PATTERN } from '../../src/rsql/pattern.ts'
+import { isMisread } from '../../src/rsql/parse-error.ts'
+import { checkPattern, PATTERN } from '../../src/rsql/safe-regex.ts'
+import { spanOf } from '../../src/rsql/time-span.ts'
 import { filters } from './filters.ts'
 
 const shapeOf = (expression: Expression): unknown =>

@@ -142,7 +142,7 @@ describe('tokenmill simulate scheme', () => {
     expect(tokens.live).toBe(cards.length)
     const throttled = counts['throttled'] ?? 0
     // Wide, because other tests use the cores too: a simulator that stalls finds what piled up to be too much. The exact
-    // law is in test/scheme/pace.test.ts, in virtual time; bench/scheme.ts shows the figures.
+    // law is in test/scheme/aimd.test.ts, in virtual time; bench/scheme.ts shows the figures.
     expect(throttled / (counts['calls'] ?? 1)).toBeLessThan(0.2)
     expect(((counts['calls'] ?? 0) - throttled) / (seconds * 40)).toBeGreaterThan(0.7)
     expect(waits.sort((a, b) => a - b)[Math.floor(waits.length * 0.9)]).toBeLessThan(1_000)

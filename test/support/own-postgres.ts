@@ -6,7 +6,7 @@ import { Client } from 'pg'
 import { inject } from 'vitest'
 import { findBinaries } from '../../src/embedded/binaries.ts'
 import { findPostmaster, initialise, start, stop, USER } from '../../src/embedded/cluster.ts'
-import { discard, findPlace } from '../../src/embedded/place.ts'
+import { discard, findPlace } from '../../src/embedded/cluster-location.ts'
 import { until } from './until.ts'
 
 export interface OwnPostgres {

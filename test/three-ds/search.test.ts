@@ -12,7 +12,7 @@ import { FIELDS, type FieldName, type Operator } from '../../src/three-ds/fields
 import { parseSearch, type Search } from '../../src/three-ds/filter.ts'
 import { isProblem } from '../../src/three-ds/problem.ts'
 import { type Authentication, type ShownRecord, shownRecord } from '../../src/three-ds/record.ts'
-import { type KeyRing, makeDataKeys, openRing, PURPOSES } from '../../src/vault/ring.ts'
+import { type KeyRing, makeDataKeys, openRing, PURPOSES } from '../../src/vault/key-ring.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 import { openKek } from '../vault/bundle.ts'
 import { CAVV, ENTITY, makeContract, makeRecord, OTHER_ENTITY } from './samples.ts'

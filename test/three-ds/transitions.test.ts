@@ -2,10 +2,16 @@ import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Secret } from '../../src/secret.ts'
+import {
+  type Settled,
+  settleAnswer,
+  settleExpiry,
+  settleFailure,
+  settleResult,
+} from '../../src/three-ds/apply-message.ts'
 import { ARes, RReq } from '../../src/three-ds/messages.ts'
 import { ECIS } from '../../src/three-ds/outcome.ts'
 import type { Authentication } from '../../src/three-ds/record.ts'
-import { type Settled, settleAnswer, settleExpiry, settleFailure, settleResult } from '../../src/three-ds/settle.ts'
 import { EVENTS, type Event, follow, isFinal, STATES } from '../../src/three-ds/transition.ts'
 import { CAVV, makeRecord } from './samples.ts'
 

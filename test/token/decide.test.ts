@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { addType } from '../../src/token/card-fields.ts'
 import { create, type Given, update } from '../../src/token/decide.ts'
-import { addType } from '../../src/token/facet.ts'
 import type { TokenType } from '../../src/token/token.ts'
 import { batchLine, context, decided, facts, NOW, reasonOf, rowOf, SCOPE, stored, TOKEN_ID } from './samples.ts'
 

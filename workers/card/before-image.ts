@@ -3,7 +3,7 @@
 import type { Db } from '../../src/store/pool.ts'
 import * as beforeImages from '../../src/store/token/before-images.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
-import type { KeyRing } from '../../src/vault/ring.ts'
+import type { KeyRing } from '../../src/vault/key-ring.ts'
 
 /** Inside the transaction that changes the row. */
 export async function keepBefore(db: Db, row: StoredToken, receiptId: string, ring: KeyRing): Promise<void> {

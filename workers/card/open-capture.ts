@@ -1,10 +1,10 @@
 // From `encrypted_card` and its alias to a checked card: the vault opens, the token rules check.
 import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
-import { type Names, nameRefusal } from '../../src/job/own-card.ts'
+import { type Names, nameRefusal } from '../../src/job/pan-in-names.ts'
 import type { Client } from '../../src/store/access/clients.ts'
 import { type CardInput, parseCapture } from '../../src/token/card.ts'
-import type { Likenesses } from '../../src/token/likeness.ts'
 import { numbersIn } from '../../src/token/pan.ts'
+import type { Likenesses } from '../../src/token/pan-lookalike.ts'
 import type { CaptureKey } from '../../src/vault/capture.ts'
 import { openCard } from '../../src/vault/open-card.ts'
 import type { Deps } from '../deps.ts'

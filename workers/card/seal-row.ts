@@ -3,7 +3,7 @@ import { assert } from '../../src/errors.ts'
 import type { Secret } from '../../src/secret.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import type { TokenRow } from '../../src/token/token.ts'
-import type { KeyRing } from '../../src/vault/ring.ts'
+import type { KeyRing } from '../../src/vault/key-ring.ts'
 
 /**
  * `verdict.row` is a copy of the rules' making; it becomes the stored row in place. `nonce`: 12 random bytes, where the

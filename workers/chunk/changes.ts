@@ -14,7 +14,7 @@ import { type Given, lifecycle, update } from '../../src/token/decide.ts'
 import { isSupported, type SchemeAction } from '../../src/token/scheme.ts'
 import { factsOf } from '../card/card-facts.ts'
 import { tokensFor } from '../card/find-token.ts'
-import { noteMisses } from '../card/guessing.ts'
+import { noteMisses } from '../card/guess-limit.ts'
 import { openCapture } from '../card/open-capture.ts'
 import { sealRow } from '../card/seal-row.ts'
 import type { Deps } from '../deps.ts'
@@ -22,8 +22,8 @@ import { type Doer, replace, retire } from '../provider/follow.ts'
 import { givenOf } from '../token-create.ts'
 import { plainFieldsOf } from '../token-update.ts'
 import type { ActedRecords, ChunkContext, ChunkRecord, Decided } from './chunk.ts'
+import { digitsOf, openRehearsedGuesses, type RehearsedGuesses } from './dry-run-guesses.ts'
 import { rejected } from './fold.ts'
-import { digitsOf, openRehearsedGuesses, type RehearsedGuesses } from './rehearsed-guesses.ts'
 
 interface GivenChange {
   given: Given

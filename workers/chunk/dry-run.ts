@@ -7,8 +7,8 @@ import * as tokens from '../../src/store/token/tokens.ts'
 import type { Deps } from '../deps.ts'
 import type { ChunkContext, Decided } from './chunk.ts'
 import { byCard, fingerprintsOf } from './creates.ts'
+import { digitsOf, openRehearsedGuesses, type RehearsedGuesses } from './dry-run-guesses.ts'
 import { fold, type PreparedCreate, rejected } from './fold.ts'
-import { digitsOf, openRehearsedGuesses, type RehearsedGuesses } from './rehearsed-guesses.ts'
 
 export async function decideDryRun(
   prepared: readonly PreparedCreate[],

@@ -2,7 +2,7 @@
 // forbids is found when the record is read (chunk.ts), or when its card is opened; here it is asked of all at once.
 import { refuse } from '../../src/errors.ts'
 import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
-import type { Likenesses } from '../../src/token/likeness.ts'
+import type { Likenesses } from '../../src/token/pan-lookalike.ts'
 import { rejected } from './fold.ts'
 
 interface Referring {

@@ -5,7 +5,7 @@ import { fieldsOf } from '../../src/job/problem.ts'
 import type { Deps } from '../deps.ts'
 import { handlerOf } from '../handlers.ts'
 import { settleOwed } from '../provider/owed.ts'
-import { withoutOwnCard } from './own-card.ts'
+import { withoutOwnCard } from './pan-in-names.ts'
 import { tellWithoutReceipt } from './remember.ts'
 import type { End, Work } from './work.ts'
 

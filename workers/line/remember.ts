@@ -7,8 +7,8 @@ import type { Receipt } from '../../src/store/job/receipts.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import type { Deps } from '../deps.ts'
 import { queueReversal } from '../provider/queue-reversal.ts'
-import { type Answer, tell } from './answer.ts'
-import { answerOfReceipt } from './replay.ts'
+import { type Answer, tell } from './result-text.ts'
+import { answerOfReceipt } from './stored-answer.ts'
 import { type ChunkAnswer, type Decision, type End, isChunk, type Settled, type Work } from './work.ts'
 
 /** Thrown to roll a probe back: nothing of it is kept. */

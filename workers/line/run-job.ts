@@ -11,7 +11,7 @@ import { moveToFailed } from '../../src/queue/failed.ts'
 import * as storeServer from '../../src/store/server.ts'
 import type { Deps } from '../deps.ts'
 import { attempt, identify, type Known } from './attempt.ts'
-import { findPoison } from './poison.ts'
+import { findPoison } from './bisect.ts'
 import { answerFault } from './refuse.ts'
 import type { End, Selection } from './work.ts'
 

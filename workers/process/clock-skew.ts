@@ -1,9 +1,9 @@
 // Compares this clock with the store's. Times of envelopes and cards are judged by it, so a worker whose clock is off
 // takes no jobs until it is mended.
 import type { Worker } from '../../src/queue/engine.ts'
+import { every } from '../../src/recurring.ts'
 import * as storeServer from '../../src/store/server.ts'
 import type { Deps } from '../deps.ts'
-import { every } from './every.ts'
 
 const SKEW_MS_MAX = 5_000
 const CHECK_MS = 30_000

@@ -3,15 +3,15 @@
 import type { Config } from '../../src/config.ts'
 import { KINDS } from '../../src/job/catalogue.ts'
 import { peek } from '../../src/job/envelope/envelope.ts'
-import { clearNumbersOf } from '../../src/job/own-card.ts'
+import { clearNumbersOf } from '../../src/job/pan-in-names.ts'
 import type { FailedCopy } from '../../src/queue/failed.ts'
 import { scrubFailed, trimFailed } from '../../src/queue/failed.ts'
+import { every } from '../../src/recurring.ts'
 import type { ReportFiles } from '../../src/report/files/files.ts'
 import * as retention from '../../src/store/retention.ts'
 import { sweepThreeDs } from '../../src/store/three-ds/three-ds-retention.ts'
 import type { Deps } from '../deps.ts'
 import { sweepReports } from '../report/sweep.ts'
-import { every } from './every.ts'
 import { removeUnread } from './reply-queues.ts'
 
 type HousekeepingDeps = Pick<Deps, 'store' | 'queues' | 'clock' | 'log'>

@@ -5,11 +5,11 @@ import { randomUUID } from 'node:crypto'
 import { FEATURES, LIVE_KEYS, makeLiveKeys, sealLiveKeys } from '../../src/job/live-keys.ts'
 import type { InstallationKey } from '../../src/job/result.ts'
 import type { Queues } from '../../src/queue/engine.ts'
+import { every } from '../../src/recurring.ts'
 import * as clients from '../../src/store/access/clients.ts'
 import * as liveList from '../../src/store/access/live-list.ts'
 import * as liveWorkers from '../../src/store/access/live-workers.ts'
 import type { Deps } from '../deps.ts'
-import { every } from './every.ts'
 
 type TellDeps = Pick<Deps, 'store' | 'queues' | 'log'>
 

@@ -1,8 +1,8 @@
 // What jobs ask of a network for their tokens, from the recorded intent over the call to the recorded answer. The calls
 // are made outside every transaction; a crash anywhere is gone on from by the next attempt, which finds intent and row.
 import { Fault, refuse } from '../../src/errors.ts'
+import { spread } from '../../src/scheme/interleave.ts'
 import type { Urgency } from '../../src/scheme/provider.ts'
-import { spread } from '../../src/scheme/spread.ts'
 import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
 import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import type { Deps } from '../deps.ts'

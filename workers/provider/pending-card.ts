@@ -5,7 +5,7 @@ import type { ProvisionCard } from '../../src/scheme/provider.ts'
 import { Secret } from '../../src/secret.ts'
 import type { StoredScheme } from '../../src/store/provider/scheme-row.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
-import type { KeyRing } from '../../src/vault/ring.ts'
+import type { KeyRing } from '../../src/vault/key-ring.ts'
 
 type Dated = Pick<StoredToken, 'expiryMonth' | 'expiryYear' | 'cardHolderName'>
 

@@ -1,9 +1,10 @@
 // This process's shares of the rates that networks grant to the whole installation: renewed with the store about once a
 // second, sooner where more is due, given up when they weren't renewed for too long, given back at the end. How much is
-// due is src/scheme/share.ts.
+// due is src/scheme/rate-allocation.ts.
 import { randomInt, randomUUID } from 'node:crypto'
 import type { Logger } from '../../src/log.ts'
 import type { Metrics } from '../../src/metrics.ts'
+import { every } from '../../src/recurring.ts'
 import type { SchemeRate } from '../../src/scheme/open.ts'
 import {
   type Demand,
@@ -14,10 +15,9 @@ import {
   renew,
   type Seen,
   shareOf,
-} from '../../src/scheme/share.ts'
+} from '../../src/scheme/rate-allocation.ts'
 import type { Store } from '../../src/store/pool.ts'
 import * as schemeRates from '../../src/store/provider/scheme-rates.ts'
-import { every } from '../process/every.ts'
 
 export interface SharesOptions {
   /** A UUID. Whoever had it before is known to be dead, and what he held is ours. */

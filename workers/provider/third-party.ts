@@ -2,8 +2,8 @@
 // each recorded. Several jobs may want a token for the same card under the same contract; one of them asks for it, and
 // whoever makes the token's row takes it up.
 import { isRefusal, refuse } from '../../src/errors.ts'
+import { spread } from '../../src/scheme/interleave.ts'
 import type { Urgency } from '../../src/scheme/provider.ts'
-import { spread } from '../../src/scheme/spread.ts'
 import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
 import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import type { Deps } from '../deps.ts'

@@ -2,9 +2,9 @@
 // leaves `report` jobs to them; where nobody said so lately it takes the jobs and refuses them, so that a request isn't
 // left to wait for its `exp`.
 import type { Worker } from '../../src/queue/engine.ts'
+import { every } from '../../src/recurring.ts'
 import * as installation from '../../src/store/installation.ts'
 import type { Deps } from '../deps.ts'
-import { every } from '../process/every.ts'
 
 /** Hosts that make reports may be away for so long, for an upgrade or a failure, before requests are refused. */
 const AWAY_MS_MAX = 3_600_000

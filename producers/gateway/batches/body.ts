@@ -1,7 +1,7 @@
 // A batch's body as a stream: counted, bounded in size and in the time between two pieces, and hashed under a key while
 // it passes. It reads no rows.
 import { createHmac, hkdfSync, type KeyObject } from 'node:crypto'
-import { Declined, declineFor } from '../server/faces.ts'
+import { Declined, declineFor } from '../server/error-bodies.ts'
 
 export interface Metered {
   bytes: AsyncIterable<Buffer>

@@ -6,7 +6,7 @@ import { type Refusal, refuse } from '../../../src/errors.ts'
 import { RECORD_KINDS } from '../../../src/job/catalogue.ts'
 import { uuid } from '../../../src/job/envelope/text.ts'
 import { batchLayout, CHUNK, ON_CONFLICT, ON_EXPIRED } from '../../../src/job/token-batch.ts'
-import { batchIdOf } from '../server/key-names.ts'
+import { batchIdOf } from '../server/idempotency-key.ts'
 
 export const BatchId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/)
 

@@ -9,7 +9,7 @@ import { type PublicCaptureKey, readPublicCaptureKey } from '../../../src/vault/
 import { FileError } from '../../rows/file-error.ts'
 import type { Caller, GatewayApp } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
-import { busy, type Decline, declineFor, declineOf } from '../server/faces.ts'
+import { busy, type Decline, declineFor, declineOf } from '../server/error-bodies.ts'
 import { idempotencyKeyOf, WriteHeaders } from '../server/headers.ts'
 import { decline, type Reply, sendJson } from '../server/replies.ts'
 import { ERRORS } from '../tokens/records.ts'

@@ -1,6 +1,13 @@
 // Examples of error answers, made by the code that makes the answers: an example can't differ from what is sent.
 import { bodyOf, type ErrorNo, problem } from '../../../src/three-ds/problem.ts'
-import { type Decline, type DeclineStatus, declineFor, faceOf, failed, unauthenticated } from '../server/faces.ts'
+import {
+  type Decline,
+  type DeclineStatus,
+  declineFor,
+  faceOf,
+  failed,
+  unauthenticated,
+} from '../server/error-bodies.ts'
 import type { ReasonExample, RefusalExample } from './notes.ts'
 
 /** When the examples were answered. */

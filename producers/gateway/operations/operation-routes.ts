@@ -6,8 +6,8 @@ import type { GatewayDeps } from '../deps.ts'
 import { decline, type Reply, sendJson } from '../server/replies.ts'
 import { ERRORS } from '../tokens/records.ts'
 import { accept, find } from './operations.ts'
-import type { Write } from './perform.ts'
 import { openSweeper, type Sweeper } from './sweeper.ts'
+import type { Write } from './write.ts'
 
 const OPERATIONS = '/oidc/api/v2/operations'
 

@@ -1,6 +1,6 @@
 // One operation under way: its job is put into the queue, and again every two seconds while no answer is found (a job
 // that still waits swallows its repeat, one that was lost is mended by it), until its time is over. What comes after
-// that is undoing.ts.
+// that is timeout-reversal.ts.
 import type { Clock } from '../../../src/clock.ts'
 import { Fault } from '../../../src/errors.ts'
 import type { Kind } from '../../../src/job/catalogue.ts'

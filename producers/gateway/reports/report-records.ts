@@ -6,7 +6,7 @@ import { MIME_TYPES, Report } from '../../../src/job/report.ts'
 import { STATUSES } from '../../../src/report/record.ts'
 import { searchGuide } from '../../../src/rsql/guide.ts'
 import { ORDER_CRITERIA, type OrderCriterion, REPORT_FIELDS } from '../../../src/store/report/report-search.ts'
-import { REPORT_ERRORS } from '../server/faces.ts'
+import { REPORT_ERRORS } from '../server/error-bodies.ts'
 
 const CRITERIA = Object.keys(ORDER_CRITERIA) as [OrderCriterion, ...OrderCriterion[]]
 /** Beyond it a page's place isn't a number that every store can count to. */

@@ -13,7 +13,7 @@ import { findAnswers } from '../../../src/store/report/report-answers.ts'
 import type { StoredReport } from '../../../src/store/report/reports.ts'
 import type { Caller } from '../app.ts'
 import { accept, type OperationDeps } from '../operations/operations.ts'
-import { type Decline, declineFor, declineOf } from '../server/faces.ts'
+import { type Decline, declineFor, declineOf } from '../server/error-bodies.ts'
 import type { ReportAsked, ReportRecord } from './report-records.ts'
 import { type Found, find } from './report-standing.ts'
 

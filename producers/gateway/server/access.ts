@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify'
 import { assert } from '../../../src/errors.ts'
 import type { Access, GatewayApp } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
-import { busy, declineFor, unauthenticated } from './faces.ts'
+import { busy, declineFor, unauthenticated } from './error-bodies.ts'
 import { decline } from './replies.ts'
 
 /** Pages of a library, which know no access. */

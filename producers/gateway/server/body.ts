@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { readObject } from '../../../src/job/envelope/strict-json.ts'
 import type { GatewayApp } from '../app.ts'
-import { declineFor } from './faces.ts'
+import { declineFor } from './error-bodies.ts'
 import { wrongBody } from './form.ts'
 
 export const BODY_BYTES_MAX = 64 * 1024

@@ -1,7 +1,7 @@
 // `WWW-Authenticate`: which credentials are taken, and what is wrong with a Bearer token that was sent (RFC 6750 section
 // 3). It tells what the sender can read off the token, and nothing about users, keys or signatures.
 import { TOKEN_FLAWS } from '../../../src/errors.ts'
-import type { Decline } from './faces.ts'
+import type { Decline } from './error-bodies.ts'
 
 const BASIC = 'Basic realm="tokenmill", charset="UTF-8"'
 const BEARER = 'Bearer realm="tokenmill"'

@@ -4,7 +4,7 @@ import type { FastifySchemaCompiler } from 'fastify'
 import type { z } from 'zod'
 import { isRefusal } from '../../../src/errors.ts'
 import { parse } from '../../../src/job/refusal.ts'
-import { type Decline, Declined, declineOf } from './faces.ts'
+import { type Decline, Declined, declineOf } from './error-bodies.ts'
 
 /** In the order in which fastify judges them. */
 const PARTS = ['params', 'body', 'query', 'headers'] as const

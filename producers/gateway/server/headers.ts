@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { z } from 'zod'
-import { couldHoldNumber } from '../../../src/job/own-card.ts'
+import { couldHoldNumber } from '../../../src/job/pan-in-names.ts'
 import { numbersIn } from '../../../src/token/pan.ts'
 import type { GatewayApp } from '../app.ts'
 

@@ -5,7 +5,7 @@ import { systemClock } from '../../../src/clock.ts'
 import { Fault } from '../../../src/errors.ts'
 import type { Logger } from '../../../src/log.ts'
 import { challengesOf } from './challenge.ts'
-import { type Decline, Declined, declineFor, faceOf, failed } from './faces.ts'
+import { type Decline, Declined, declineFor, faceOf, failed } from './error-bodies.ts'
 import { declineOfAll, WrongForm, wrongBody } from './form.ts'
 
 /** Any reply, whatever its route's schema says of its bodies. */

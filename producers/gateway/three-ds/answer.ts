@@ -1,5 +1,5 @@
 // How the routes of this service say no by a number of their own. What fastify or the server's core refuses is rendered
-// by the service's face (../server/faces.ts); the body is the same.
+// by the service's face (../server/error-bodies.ts); the body is the same.
 import { bodyOf, type Problem } from '../../../src/three-ds/problem.ts'
 import { type Reply, sendJson } from '../server/replies.ts'
 

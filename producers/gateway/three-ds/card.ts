@@ -14,8 +14,8 @@ import { parseCapture } from '../../../src/token/card.ts'
 import { parseReuseToken } from '../../../src/token/token.ts'
 import { openCaptureKey } from '../../../src/vault/capture.ts'
 import type { KeyProvider } from '../../../src/vault/kek.ts'
+import type { KeyRing } from '../../../src/vault/key-ring.ts'
 import { openCard } from '../../../src/vault/open-card.ts'
-import type { KeyRing } from '../../../src/vault/ring.ts'
 import type { Directory } from '../directory.ts'
 
 export interface CardVault {

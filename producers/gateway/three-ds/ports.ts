@@ -7,7 +7,7 @@ import { openThreeDsStore } from '../../../src/store/three-ds/three-ds.ts'
 import type { ServerIdentity } from '../../../src/three-ds/areq/members.ts'
 import { askMsMax, openDirectoryServer } from '../../../src/three-ds/connector/directory-server.ts'
 import type { DirectoryServer, Ports } from '../../../src/three-ds/ports.ts'
-import type { KeyRing } from '../../../src/vault/ring.ts'
+import type { KeyRing } from '../../../src/vault/key-ring.ts'
 import * as jwt from '../../../src/vault/three-ds-jwt.ts'
 import { type CardVault, openCards } from './card.ts'
 

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import * as schemeNotices from '../../../src/store/provider/scheme-notices.ts'
 import type { GatewayApp } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
-import { declineFor, unauthenticated } from '../server/faces.ts'
+import { declineFor, unauthenticated } from '../server/error-bodies.ts'
 import { decline } from '../server/replies.ts'
 import { ERRORS } from './records.ts'
 

@@ -1,5 +1,5 @@
 // Names that senders choose and that are stored in clear as they are: a job's jti, a batch's id, a report's parameters.
-// None may be a possible card number. Whether a name holds the job's own card, whatever the client's rule, is own-card.ts'
+// None may be a possible card number. Whether a name holds the job's own card, whatever the client's rule, is pan-in-names.ts'
 // question.
 import { type Refusal, refuse } from '../../errors.ts'
 import { holdsPossiblePan } from '../../token/possible-pan.ts'

@@ -2,7 +2,7 @@
 // LINES_MAX lines it holds the sums of groups and says so. The same report gives the same bytes.
 import PDFDocument from 'pdfkit'
 import { type Definition, hasMoney, isSummed, type Plan } from '../definition.ts'
-import { type Head, instant, periodText, type Write } from '../head.ts'
+import { type Head, instant, periodText, type Write } from '../report-header.ts'
 import type { Entry, Total } from '../tie-out.ts'
 import { type Bars, openBars } from './chart.ts'
 import { FONT, INK, printable, type Sheet, setText, sheetOf } from './page.ts'

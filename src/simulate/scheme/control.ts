@@ -3,8 +3,8 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { change } from './change.ts'
-import type { Desk } from './desk.ts'
 import type { SimulatedToken } from './journal.ts'
+import type { Desk } from './state.ts'
 
 const Deed = z.strictObject({
   do: z.enum(['suspend', 'resume', 'delete', 'activate', 'expiry', 'notify']),

@@ -5,10 +5,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { z } from 'zod'
 import { change, type Deed } from './change.ts'
-import { type Desk, describe, makeToken } from './desk.ts'
 import type { SimulatedTask, SimulatedToken } from './journal.ts'
 import { TOKEN_REQUESTOR_ID } from './keys.ts'
 import { type Outcome, outcomeOf, type Way } from './outcomes.ts'
+import { type Desk, describe, makeToken } from './state.ts'
 
 /** An application error. */
 class Refused extends Error {

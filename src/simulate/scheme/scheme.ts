@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import fastify from 'fastify'
 import { registerControl } from './control.ts'
-import { openDesk } from './desk.ts'
 import { openJournal } from './journal.ts'
 import { openKeys, writeSchemeFile } from './keys.ts'
 import { registerMdes } from './mdes.ts'
 import { openSecurity } from './security.ts'
+import { openDesk } from './state.ts'
 import { registerThirdParty } from './third-party.ts'
 
 export interface SchemeSimulatorOptions {

@@ -3,8 +3,8 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import type { Desk } from './desk.ts'
 import { type Outcome, outcomeOf } from './outcomes.ts'
+import type { Desk } from './state.ts'
 
 const Create = z.object({
   reference: z.string().min(1).max(128),

@@ -1,7 +1,7 @@
 // A reference that looks like a card of its chunk is kept and told of no record, however the record ends.
 import { describe, expect, it } from 'vitest'
 import type { RecordOutcome } from '../../../src/job/chunk-outcomes.ts'
-import { openLikenesses } from '../../../src/token/likeness.ts'
+import { openLikenesses } from '../../../src/token/pan-lookalike.ts'
 import { refuseLikeCards } from '../../../workers/chunk/references.ts'
 
 const cards = openLikenesses()

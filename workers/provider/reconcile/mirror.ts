@@ -2,7 +2,7 @@
 // be expected isn't asked here.
 import type { ProviderRefusal, ProviderToken } from '../../../src/scheme/provider.ts'
 import type { StoredScheme, Told } from '../../../src/store/provider/scheme-row.ts'
-import type { KeyRing } from '../../../src/vault/ring.ts'
+import type { KeyRing } from '../../../src/vault/key-ring.ts'
 
 /** What `token` makes of `row`, with nothing left to be done. */
 export function mirror(row: StoredScheme, token: ProviderToken, ring: KeyRing): Told {

@@ -1,0 +1,168 @@
+// What is done about an operation whose time is over: a reversal of its very envelope is queued, or stored for the
+// sweeper where the queue can't be reached. From then on the reversal wins: an answer that still comes is not told. It
+// doesn't undo anything itself.
+import { createHash } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Clock } from '../../../src/clock.ts'
+import { assert, isRefusal } from '../../../src/errors.ts'
+import { envelopeDigest } from '../../../src/job/envelope/digest.ts'
+import { receiptId as receiptIdOf, refusalResultId } from '../../../src/job/envelope/ids.ts'
+import type { ReversalStatus } from '../../../src/job/problem.ts'
+import type { Result } from '../../../src/job/result.ts'
+import type { Logger } from '../../../src/log.ts'
+import { settles } from '../../../src/queue/bounded-call.ts'
+import type { Queues } from '../../../src/queue/engine.ts'
+import * as operations from '../../../src/store/job/operations.ts'
+import type { Store } from '../../../src/store/pool.ts'
+import type { Signed } from '../../envelope.ts'
+import type { Caller } from '../app.ts'
+import type { Operation } from './operation.ts'
+import type { Sign } from './sign.ts'
+
+export interface Undoing {
+  /**
+   * `REQUIRED`: an effect may have been made; its reversal is queued, or stored until it is. `NONE`: the job never left
+   * this process, so there is nothing to undo.
+   */
+  undo(caller: Caller, operation: Operation, requestDigest: string): Promise<ReversalStatus>
+  /** A reversal's result was found. */
+  settle(result: Result): void
+  /** Whether this receipt's operation was given up here with another request. */
+  isOther(receiptId: string, requestDigest: string): boolean
+  /** False if the reversal of an operation that was given up here under this receipt isn't through by `deadline` (ms). */
+  through(receiptId: string, deadline: number): Promise<boolean>
+  /** Reversals that neither the queue nor the store has taken yet. */
+  owed(): number
+  /** Stores what is owed still. */
+  close(): Promise<void>
+}
+
+export interface UndoingDeps {
+  queues: Queues
+  store: Store
+  clock: Clock
+  log: Logger
+  sign: Sign
+}
+
+interface GivenUp {
+  requestDigest: string
+  through: PromiseWithResolvers<true>
+}
+
+/** A reversal is owed however long the workers stay away: as long as an envelope may live. */
+const LIFETIME_MS = 7 * 86_400_000
+/** How long the queue may take to take the reversal before it is stored. */
+const STORED_AFTER_MS = 1_000
+/** And how long the caller waits for either. */
+const PATIENCE_MS = 3_000
+const RETRY_MS = 500
+const GIVEN_UP_MAX = 10_000
+
+export function openUndoing({ queues, store, clock, log, sign }: UndoingDeps): Undoing {
+  // By receipt; the oldest are forgotten, which only makes a repeat of theirs less sure of the final state.
+  const givenUp = new Map<string, GivenUp>()
+  const byReversal = new Map<string, string>()
+  const owed = new Map<string, Promise<void>>()
+  const closing = new AbortController()
+
+  /** Resolves once the queue has it, or the store. Both may: its jti makes them one. */
+  async function hand(receiptId: string, add: () => Promise<void>, keep: () => Promise<void>): Promise<void> {
+    const handed = new AbortController()
+    const until = AbortSignal.any([handed.signal, closing.signal])
+    const untilTaken = async (give: () => Promise<void>, toWhom: string) => {
+      for (let time = 0; !handed.signal.aborted; time += 1) {
+        try {
+          await give()
+          return handed.abort()
+        } catch (error) {
+          // One line at 1, 2, 4, 8 …
+          if ((time & (time + 1)) === 0)
+            log.warn({ receipt: receiptId, to: toWhom, err: error }, 'a reversal could not be handed on; it will be')
+          if (closing.signal.aborted) return
+          await pause(RETRY_MS, undefined, { signal: until }).catch(() => {})
+        }
+      }
+    }
+    const patience = pause(STORED_AFTER_MS, undefined, { signal: until }).catch(() => {})
+    const storing = patience.then(() => untilTaken(keep, 'store'))
+    await Promise.race([untilTaken(add, 'queue').then(() => storing), storing])
+    if (!handed.signal.aborted)
+      log.error({ receipt: receiptId }, 'a reversal was neither queued nor stored before the end of the process')
+  }
+  function note(receiptId: string, reversalId: string, requestDigest: string): void {
+    const [oldest] = givenUp.keys()
+    if (givenUp.size >= GIVEN_UP_MAX && oldest !== undefined) givenUp.delete(oldest)
+    const [eldest] = byReversal.keys()
+    if (byReversal.size >= GIVEN_UP_MAX && eldest !== undefined) byReversal.delete(eldest)
+    givenUp.set(receiptId, { requestDigest, through: Promise.withResolvers<true>() })
+    byReversal.set(reversalId, receiptId)
+  }
+
+  return {
+    async undo(caller, { receiptId, envelopeDigest: digest, wasOffered }, requestDigest) {
+      if (!wasOffered()) return 'NONE'
+      const envelope = digest.toString('base64url')
+      const jti = reversalJti(receiptId, envelope)
+      const request = { receipt_id: receiptId, envelope }
+      const signed = await sign(caller, 'reversal', request, { jti, expiresInMs: LIFETIME_MS })
+      assert(!isRefusal(signed), 'a reversal has its form')
+      const reversalId = receiptIdOf(caller.client.clientId, jti)
+      note(receiptId, reversalId, requestDigest)
+      const add = () => queues.add('reversal', { id: signed.id, data: signed.data, priority: 0 })
+      const keep = () => keepReversal(store, caller, { signed, reversalId, requestDigest, now: clock() })
+      const handed = hand(receiptId, add, keep).finally(() => owed.delete(receiptId))
+      owed.set(receiptId, handed)
+      await settles(PATIENCE_MS, handed)
+      return 'REQUIRED'
+    },
+    settle({ receipt_id }) {
+      const receiptId = byReversal.get(receipt_id)
+      if (receiptId === undefined) return
+      byReversal.delete(receipt_id)
+      givenUp.get(receiptId)?.through.resolve(true)
+    },
+    isOther: (receiptId, requestDigest) => {
+      const known = givenUp.get(receiptId)
+      return known !== undefined && known.requestDigest !== requestDigest
+    },
+    async through(receiptId, deadline) {
+      const known = givenUp.get(receiptId)
+      if (!known) return true
+      return settles(Math.max(0, deadline - clock()), known.through.promise)
+    },
+    owed: () => owed.size,
+    async close() {
+      closing.abort()
+      await settles(PATIENCE_MS, Promise.all(owed.values()))
+    },
+  }
+}
+
+/** Every gateway's sweeper queues what lies there, until it is answered. */
+async function keepReversal(
+  store: Store,
+  { client, entityId }: Caller,
+  { signed, reversalId, requestDigest, now }: Kept,
+): Promise<void> {
+  const { jws } = signed.data
+  // Not new: it lies there already.
+  await operations.accept(store, {
+    ...{ receiptId: reversalId, clientId: client.clientId, entityId, kind: 'reversal', jobId: signed.id, jws },
+    ...{ requestDigest: Buffer.from(requestDigest, 'base64url'), acceptedAt: now, dueAt: now },
+    ...{ refusalId: refusalResultId(reversalId, envelopeDigest(jws)), expiresAt: signed.expiresAt },
+  })
+}
+
+interface Kept {
+  signed: Signed
+  reversalId: string
+  /** Of the operation that it undoes. */
+  requestDigest: string
+  now: number
+}
+
+/** The same for the same envelope, so that a reversal that is queued twice is one. */
+export function reversalJti(receiptId: string, envelope: string): string {
+  return `reversal-${createHash('sha256').update(`${receiptId}\n${envelope}`).digest('base64url')}`
+}

@@ -1,0 +1,87 @@
+// A write over HTTP: the operation goes over the desk, and its end becomes the answer. The fields that a worker names
+// are a job's; here they get the names that the HTTP caller knows.
+import type { Reason, Refusal } from '../../../src/errors.ts'
+import { type Problem, problemCodeOf, toldFields } from '../../../src/job/problem.ts'
+import type { Result } from '../../../src/job/result.ts'
+import type { Caller } from '../app.ts'
+import type { GatewayDeps } from '../deps.ts'
+import { busy, type Decline, declineOf, failed } from '../server/error-bodies.ts'
+import type { End } from './request-reply.ts'
+
+export type WriteKind = 'token-create' | 'token-update' | 'token-lifecycle' | 'report'
+
+export interface Write {
+  kind: WriteKind
+  request: Record<string, unknown>
+  idempotencyKey: string | undefined
+}
+
+export type Written = { code: 200; record: Record<string, unknown> } | { code: 204 } | { declined: Decline }
+
+/** How soon one should ask again, seconds: a few operations' time. */
+const RETRY_AFTER_S = 1
+
+export async function perform(
+  write: Write,
+  caller: Caller,
+  { desk, log }: Pick<GatewayDeps, 'desk' | 'log'>,
+): Promise<Written> {
+  const { kind, request, idempotencyKey } = write
+  const end = await desk.ask(caller, kind, request, { idempotencyKey })
+  if (end.end === 'answered' && isOurs(end.result.error))
+    log.error({ kind, receipt: end.result.receipt_id }, 'a worker refused an envelope of ours')
+  return writtenOf(end)
+}
+
+export function writtenOf(end: End): Written {
+  switch (end.end) {
+    case 'busy':
+      return { declined: busy(RETRY_AFTER_S) }
+    case 'late':
+      return { declined: failed(end.reversalStatus) }
+    case 'refused':
+      return { declined: declineOf(renamed(end.refusal)) }
+    case 'answered':
+      return answerOf(end.result)
+  }
+}
+
+/** What a result says, as an answer over HTTP; the worker may be of a newer release than this process. */
+export function answerOf({ code, record, error }: Pick<Result, 'code' | 'record' | 'error'>): Written {
+  if (!error) return code === 204 ? { code: 204 } : { code: 200, record: record ?? {} }
+  const status = problemCodeOf(error.code)
+  if (status === 500 || status === 401 || isOurs(error))
+    return { declined: failed(status === 500 ? error.reversal_status : 'NONE') }
+  const fields = toldFields(error).map(told => ({ ...told, field: nameOf(told.field) }))
+  return { declined: { status, fields, reversalStatus: error.reversal_status } }
+}
+
+/** A job's field → the caller's. An id comes from the path; a key that was used for something else is the body's fault. */
+const NAMES: Record<string, string> = {
+  'body.id': 'params.id',
+  'body.jti': 'body',
+  'body.roles': 'params',
+  'body.entity_id': 'params',
+}
+
+export function nameOf(field: string): string {
+  return NAMES[field] ?? field
+}
+
+export function renamed(refusal: Refusal): Refusal {
+  const { reason, field, also = [] } = refusal
+  const rest = also.map(one => ({ ...one, field: nameOf(one.field) }))
+  return { refused: true, reason, field: nameOf(field), also: rest }
+}
+
+/** Refusals of an envelope that no caller can do anything about: clocks apart, a queue too many. */
+const OURS: ReadonlySet<string> = new Set<Reason>([
+  'envelope_future',
+  'envelope_lifetime',
+  'reply_queues',
+  'kind_unavailable',
+])
+
+function isOurs(error: Problem | undefined): boolean {
+  return toldFields(error ?? {}).some(({ reason }) => OURS.has(reason))
+}

@@ -1,0 +1,92 @@
+// What a run is: a new one, the continuation of one, or the replay of one that is complete. It reads what lies there and
+// clears what tells only of the last one; nothing is sent.
+import { readFile, rm } from 'node:fs/promises'
+import { FileError } from '../rows/file-error.ts'
+import type { Proof } from '../rows/validate-file.ts'
+import { layoutOf, type Paths, pathsOf, type Variant } from './batch-identity.ts'
+import { checkSameBatch, readCheckpoint, removeCheckpoint } from './checkpoint.ts'
+import { checkManifestFree, type Manifest, readManifest } from './manifest.ts'
+import type { MigrateOptions } from './options.ts'
+
+export interface Run {
+  batchId: string
+  variant: Variant
+  paths: Paths
+  chunkRecords: number
+  /** ms since the epoch: when the batch's first chunk was accepted. */
+  startedAt: number
+  checkpoint: Awaited<ReturnType<typeof readCheckpoint>>
+  done(): boolean
+  finish(): void
+}
+
+/** A new run, the continuation of one, or, where its manifest is there already, a replay of one that is complete. */
+export async function planRun(
+  options: MigrateOptions,
+  batchId: string,
+  proof: Proof | undefined,
+  began: number,
+): Promise<Run> {
+  let done = false
+  const finish = () => {
+    done = true
+  }
+  const state = { batchId, done: () => done, finish }
+  const fresh = { ...state, chunkRecords: options.chunk, startedAt: began, checkpoint: undefined }
+  if (options.dryRun) return { ...fresh, variant: 'dry-run', paths: await cleared(pathsOf(options, 'dry-run')) }
+  const paths = pathsOf(options, 'run')
+  const checkpoint = await readCheckpoint(paths.results)
+  if (checkpoint) {
+    checkSameBatch(
+      checkpoint,
+      { batch_id: batchId, input: proof && { sha256: proof.marks.sha256, bytes: proof.marks.bytes } },
+      paths.results,
+    )
+    const layout = JSON.stringify(layoutOf(options))
+    const { chunk_records: chunkRecords, ...before } = checkpoint.options
+    if (JSON.stringify(before) !== layout) {
+      throw new FileError(
+        'usage',
+        `Batch ${batchId} was begun with other options.`,
+        'Run it with the options it was begun with, or leave --batch-id out.',
+      )
+    }
+    return {
+      ...state,
+      variant: 'run',
+      paths,
+      chunkRecords: Number(chunkRecords),
+      startedAt: Date.parse(checkpoint.started_at),
+      checkpoint,
+    }
+  }
+  const finished = await finishedRun(paths.manifest, batchId)
+  if (!finished) {
+    await checkManifestFree(paths.manifest, batchId)
+    return { ...fresh, variant: 'run', paths }
+  }
+  return {
+    ...fresh,
+    chunkRecords: Number(finished.options['chunk_records'] ?? options.chunk),
+    startedAt: Date.parse(finished.started_at),
+    variant: 'replay',
+    paths: await cleared(pathsOf(options, 'replay')),
+  }
+}
+
+async function finishedRun(path: string, batchId: string): Promise<Manifest | undefined> {
+  const there = await readFile(path).then(
+    () => true,
+    () => false,
+  )
+  if (!there) return undefined
+  const { manifest } = await readManifest(path)
+  return manifest.batch_id === batchId ? manifest : undefined
+}
+
+/** Files of a dry run or a replay only tell of the last one. */
+async function cleared(paths: Paths): Promise<Paths> {
+  for (const path of [paths.results, paths.manifest, `${paths.manifest}.jws`]) await rm(path, { force: true })
+  await removeCheckpoint(paths.results)
+  return paths
+}

@@ -1,0 +1,31 @@
+// Texts of a file's rows that will stand in results or in the store: none may look like the card of any row of its chunk.
+// What a row's own card forbids is asked when the row is read (record.ts); cards that are encrypted are the worker's.
+import type { Reason } from '../../src/errors.ts'
+import { digitsOf } from '../../src/token/pan.ts'
+import { couldLookLikeCard, type Likenesses, openLikenesses } from '../../src/token/pan-lookalike.ts'
+import { type Row, rejectRow } from './record.ts'
+
+/**
+ * `stored`: references are stored before a worker sees them. Else they are held here only against cards that no worker
+ * will see, those of refused rows: the worker does the rest, and a chunk that an older release sent stays the same chunk.
+ */
+export function refuseLikeCards(rows: Row[], { stored }: { stored: boolean }): Row[] {
+  if (!rows.some(({ reference, echo = [] }) => [reference, ...echo].some(couldLookLikeCard))) return rows
+  const all = likenessesOf(rows)
+  const unseen = stored ? all : likenessesOf(rows.filter(({ rejected }) => rejected !== undefined))
+  const leakOf = ({ reference, echo = [] }: Row): Reason | undefined => {
+    if (reference !== undefined && unseen.isIn(reference)) return 'reference_pan'
+    return echo.some(value => all.isIn(value)) ? 'echo_pan' : undefined
+  }
+  return rows.map(row => {
+    const reason = leakOf(row)
+    if (reason === undefined) return row
+    return rejectRow(row.line, reason, reason === 'echo_pan' ? row.reference : undefined, undefined, row.number)
+  })
+}
+
+function likenessesOf(rows: readonly Row[]): Likenesses {
+  const cards = openLikenesses()
+  for (const { number } of rows) if (number !== '') cards.add(digitsOf(number))
+  return cards
+}

@@ -1,0 +1,33 @@
+// A task that comes back: run, wait, run again. A failure is noted and the next turn comes all the same.
+import { describeError, type Logger } from './log.ts'
+
+const QUIET_FAILURES = 100
+
+/** Runs `work` again and again, `ms` after it ended; returns how to stop. */
+export function every(ms: number, work: () => Promise<unknown>, { log }: { log: Logger }): () => Promise<void> {
+  let stopped = false
+  let timer: NodeJS.Timeout | undefined
+  let running: Promise<void> = Promise.resolve()
+  let failures = 0
+  const turn = () => {
+    running = work()
+      .then(() => {
+        failures = 0
+      })
+      .catch(error => {
+        // Said at the first failure of a row, and seldom after.
+        const level = failures % QUIET_FAILURES === 0 ? 'warn' : 'debug'
+        failures += 1
+        log[level]({ error: describeError(error), failures }, 'a recurring task failed and will be tried again')
+      })
+      .finally(() => {
+        if (!stopped) timer = setTimeout(turn, ms)
+      })
+  }
+  timer = setTimeout(turn, ms)
+  return async () => {
+    stopped = true
+    clearTimeout(timer)
+    await running
+  }
+}

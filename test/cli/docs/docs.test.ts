@@ -1,0 +1,58 @@
+// The documents that follow from the code are as the code has them, and say what the code does.
+import { readdirSync, readFileSync } from 'node:fs'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { describe, expect, it } from 'vitest'
+import { generated } from '../../../cli/docs/main.ts'
+import { schemas } from '../../../cli/docs/schema.ts'
+import { REASONS } from '../../../src/errors.ts'
+import { KINDS } from '../../../src/job/catalogue.ts'
+import { lifecycle } from '../../producers/bundle.ts'
+
+const docs = new URL('../../../docs/', import.meta.url)
+const read = (path: string) => {
+  try {
+    return readFileSync(new URL(path, docs), 'utf8')
+  } catch {
+    return undefined
+  }
+}
+
+describe('docs', () => {
+  it.each([...generated()])('%s is not stale (npm run docs writes it anew)', (path, text) => {
+    expect(read(path)).toBe(text)
+  })
+
+  it('holds no schema that nothing generates', () => {
+    const names = readdirSync(new URL('schema/', docs)).map(name => `schema/${name}`)
+    expect(names.filter(name => !generated().has(name))).toEqual([])
+  })
+
+  it('has schemas that a validator takes, and that refuse an unknown key', () => {
+    const ajv = new Ajv2020({ strict: false, validateFormats: false })
+    const validators = Object.entries(schemas()).map(([name, schema]) => ({ name, validate: ajv.compile(schema) }))
+    const validate = validators.find(({ name }) => name === 'token-lifecycle')?.validate
+    expect(validate?.(lifecycle())).toBe(true)
+    expect(validate?.({ ...lifecycle(), cvv: '123' })).toBe(false)
+    for (const kind of KINDS) expect(validators.some(({ name }) => name === kind)).toBe(true)
+  })
+
+  it('has an AsyncAPI document whose every reference leads somewhere', () => {
+    const text = generated().get('asyncapi.json') ?? ''
+    const document = JSON.parse(text) as Record<string, unknown>
+    for (const [, ref = ''] of text.matchAll(/"\$ref": "([^"]+)"/g)) {
+      if (ref.startsWith('../../')) expect(generated().has(ref.slice(2)), ref).toBe(true)
+      else {
+        const found = ref
+          .slice(2)
+          .split('/')
+          .reduce<unknown>((at, key) => (at as Record<string, unknown> | undefined)?.[key], document)
+        expect(found, ref).toBeDefined()
+      }
+    }
+  })
+
+  it('names every reason', () => {
+    const page = generated().get('results.md') ?? ''
+    for (const reason of Object.keys(REASONS)) expect(page).toContain(`| \`${reason}\` `)
+  })
+})

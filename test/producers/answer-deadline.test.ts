@@ -1,0 +1,59 @@
+// How long a run waits: told in milliseconds here, in seconds at the command line.
+import { expect, it } from 'vitest'
+import { openPatience } from '../../producers/answer-deadline.ts'
+import { until } from '../support/until.ts'
+
+function open(given: { finishMs?: number; giveUpAfterMs?: number } = {}) {
+  const controller = new AbortController()
+  const said = { over: 0, lines: [] as string[] }
+  const patience = openPatience({
+    stop: controller.signal,
+    onOver: () => {
+      said.over += 1
+    },
+    tell: line => said.lines.push(line),
+    ...given,
+  })
+  return { controller, said, patience }
+}
+
+it('is over once what is in flight was awaited for long enough after the stop', async () => {
+  const { controller, said } = open({ finishMs: 20 })
+  controller.abort()
+  await until(() => said.over)
+  expect(said).toEqual({ over: 1, lines: [] })
+})
+
+it('is over after a silence, and says so once', async () => {
+  const { said, patience } = open({ giveUpAfterMs: 20 })
+  patience.sent()
+  patience.sent()
+  await until(() => said.over)
+  patience.answered()
+  patience.sent()
+  expect(said).toEqual({ over: 1, lines: ['nothing was answered for 0.02 s (--give-up-after)'] })
+})
+
+it('has no end while nothing is awaited, and counts anew from each answer', async () => {
+  const { said, patience } = open({ giveUpAfterMs: 150 })
+  const sent = Promise.withResolvers<void>()
+  const other = open({ giveUpAfterMs: 300 })
+  other.patience.sent()
+  patience.watch(sent.promise)
+  sent.resolve()
+  await until(() => other.said.over)
+  expect(said.over).toBe(0)
+  patience.sent()
+  await until(() => said.over)
+})
+
+it('has no end once it is closed', async () => {
+  const { controller, said, patience } = open({ finishMs: 10, giveUpAfterMs: 10 })
+  const other = open({ finishMs: 50 })
+  patience.sent()
+  controller.abort()
+  other.controller.abort()
+  patience.close()
+  await until(() => other.said.over)
+  expect(said.over).toBe(0)
+})

@@ -1,0 +1,10 @@
+// A gateway whose queue never takes anything, so that it can be killed between a 202 and the queueing.
+
+import { openSession } from '../../../cli/open/open.ts'
+import { serveGateway } from '../../../cli/process/gateway.ts'
+
+const { stdin, stdout, stderr } = process
+const { port, deps } = await serveGateway(openSession({ env: process.env, stdin, stdout, stderr }, 'gateway'))
+deps.queues.add = () => new Promise<void>(() => {})
+deps.queues.addBulk = () => new Promise<void>(() => {})
+stdout.write(`port ${port}\n`)

@@ -1,0 +1,85 @@
+// More than can be taken: 2,000 connections at once. What is taken is done once, what isn't is refused at once, and who
+// comes again is served.
+import { randomBytes } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { panOf } from '../../../producers/migrate/sample.ts'
+import { redisUrl } from '../../support/engines.ts'
+import { type Installation, openInstallation } from '../../support/installation.ts'
+import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+import { type Child, startScript } from '../../support/process.ts'
+import { basicOf, CARD, encrypted } from './bundle.ts'
+import { type KeepAlive, openKeepAlive } from './keep-alive.ts'
+
+const CALLERS = 2_000
+const IN_FLIGHT = 500
+/** A refusal waits for nobody, but 2,000 requests have to be read on a core that others use. */
+const REFUSED_MS_MAX = 5_000
+
+let database: FreshDatabase
+let installation: Installation
+let child: Child
+let http: KeepAlive
+
+beforeAll(async () => {
+  database = await freshDatabase()
+  const redisUrls = redisUrl()?.split(',')
+  const prefix = `{load-${randomBytes(4).toString('hex')}}`
+  installation = await openInstallation({
+    name: redisUrls ? 'redis' : 'postgres',
+    prefix,
+    redisUrls,
+    databaseUrl: database.url,
+  })
+  await installation.startWorkers({ roles: ['interactive'] })
+  child = startScript('cli/main.ts', ['gateway'], {
+    env: {
+      ...(installation.env as Record<string, string>),
+      TOKENMILL_HTTP_PORT: '0',
+      TOKENMILL_LOG_LEVEL: 'info',
+      TOKENMILL_GATEWAY_INFLIGHT: String(IN_FLIGHT),
+    },
+  })
+  const port = Number((await child.line(/"port":(\d+),"msg":"serving"/, { stream: 'stderr' }))[1])
+  http = openKeepAlive(port, CALLERS)
+}, 60_000)
+afterAll(async () => {
+  http?.close()
+  child?.signal('SIGTERM')
+  await child?.exit
+  await installation?.close()
+  await database?.drop()
+})
+
+it('loses nothing and does nothing twice', async () => {
+  const authorization = await basicOf(installation.clientFile)
+  const bodies = await Promise.all(
+    Array.from({ length: CALLERS }, async (_, index) => {
+      const card = { cardNumber: panOf(index, 8), expiryMonth: 12, expiryYear: 2031 }
+      return JSON.stringify({ token_scope: installation.scope, ...(await encrypted(card, installation.credentials)) })
+    }),
+  )
+  // Every connection is open before the first of them asks for work.
+  await Promise.all(bodies.map(() => http.send({ method: 'GET', path: '/healthz' })))
+  const refusedMs: number[] = []
+  const call = async (body: string, index: number) => {
+    const headers = { authorization, 'content-type': 'application/json', 'idempotency-key': `load-${index}` }
+    for (;;) {
+      const begun = performance.now()
+      const { status, headers: said, text } = await http.send({ method: 'PUT', path: CARD, headers, body })
+      if (status !== 429) return { status, id: (JSON.parse(text) as { reuse_token?: string }).reuse_token }
+      refusedMs.push(performance.now() - begun)
+      await pause(Number(said['retry-after']) * 1_000)
+    }
+  }
+  const answers = await Promise.all(bodies.map(call))
+  expect(answers.filter(({ status }) => status !== 200)).toEqual([])
+  expect(new Set(answers.map(({ id }) => id)).size).toBe(CALLERS)
+  expect(refusedMs.length).toBeGreaterThan(0)
+  expect(Math.max(...refusedMs)).toBeLessThan(REFUSED_MS_MAX)
+  const { rows } = await installation.vault.store.query({
+    text: `select (select count(*) from tokenmill.token) as tokens, (select count(*) from tokenmill.receipt) as receipts,
+  (select count(*) from tokenmill.receipt where kind = 'reversal') as reversals`,
+  })
+  expect(rows).toEqual([{ tokens: CALLERS, receipts: CALLERS, reversals: 0 }])
+}, 120_000)

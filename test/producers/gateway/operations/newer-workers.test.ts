@@ -1,0 +1,170 @@
+// A gateway that is older than its workers: what it doesn't know of their answers is passed on as they say it, and is
+// no fault of anybody's. The workers here speak as those of a release to come.
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { openInstallationKey } from '../../../../cli/open/installation-key.ts'
+import { REASONS } from '../../../../src/errors.ts'
+import { resultsQueue } from '../../../../src/job/catalogue.ts'
+import { type Claims, peek } from '../../../../src/job/envelope/envelope.ts'
+import { receiptId, resultId } from '../../../../src/job/envelope/ids.ts'
+import { toldFields } from '../../../../src/job/problem.ts'
+import { type InstallationKey, sealResult } from '../../../../src/job/result.ts'
+import type { Worker } from '../../../../src/queue/engine.ts'
+import * as outbox from '../../../../src/store/job/outbox.ts'
+import { describeStore } from '../../../support/engines.ts'
+import { type Installation, openInstallation } from '../../../support/installation.ts'
+import { testPan } from '../../../support/test-pan.ts'
+import { until } from '../../../support/until.ts'
+import { CARD, type Caller, openGatewayFor } from '../bundle.ts'
+
+const NEWER = { message: 'This card is told of by a release to come.', code: 'card_to_come' }
+const BATCHES = '/oidc/api/v2/batches'
+const CSV = { 'content-type': 'text/csv' }
+
+it('the reasons of this release are within the bounds of what is passed on', () => {
+  const details = Object.fromEntries(
+    Object.entries(REASONS).map(([code, { text: message }]) => [`body.${code}`, { code, message }]),
+  )
+  const passed = Object.entries(details).filter(([field, detail]) => toldFields({ details: { [field]: detail } })[0])
+  expect(Object.fromEntries(passed)).toEqual(details)
+})
+
+describeStore('a gateway older than its workers', engine => {
+  let installation: Installation
+  let caller: Caller
+  let key: InstallationKey
+  beforeAll(async () => {
+    installation = await openInstallation(engine)
+    caller = await openGatewayFor(installation, { TOKENMILL_RESEND_SECONDS: '1' })
+    key = await openInstallationKey(installation.vault.store, installation.vault.kek)
+  }, 60_000)
+  afterAll(async () => {
+    await caller?.close()
+    await installation?.close()
+  })
+
+  const query = async <R>(text: string, values: unknown[] = []) =>
+    (await installation.vault.store.query<R>({ text, values })).rows
+
+  /** The answer over HTTP to a suspension that a newer worker refuses so. */
+  async function refusedWith(code: number, details: Record<string, unknown>, reversal_status = 'NONE') {
+    const worker: Worker = installation.queues.work(
+      'token-lifecycle',
+      async job => {
+        const peeked = peek((job.data as { jws: string }).jws)
+        if (typeof peeked === 'string') throw new Error(peeked)
+        const claims = peeked.payload as Claims
+        const id = receiptId(claims.client_id ?? claims.iss, claims.jti)
+        const now = new Date().toISOString()
+        const error = { code, message: 'Whatever a release to come says.', details, timestamp: 1, reversal_status }
+        const body = JSON.stringify({
+          ...{ v: 1, type: 'result', result_id: resultId(id, 1), receipt_id: id, revision: 1, kind: claims.kind },
+          ...{ jti: claims.jti, status: 'FAILED', code, error, attempt: 1, accepted_at: now, completed_at: now },
+        })
+        const about = { clientId: claims.iss, resultId: resultId(id, 1), revision: 1 }
+        const data = sealResult(body, about, key)
+        await installation.queues.add(resultsQueue(claims.iss, claims.reply_to), { id: `r_${randomUUID()}`, data })
+        return { done: true }
+      },
+      { concurrency: 1 },
+    )
+    try {
+      await worker.ready
+      return await caller.call('PATCH', `${CARD}/t${'0'.repeat(26)}/suspend`)
+    } finally {
+      await worker.close(2_000)
+    }
+  }
+
+  it('passes on a reason that it does not know, with status and text', async () => {
+    const answer = await refusedWith(403, { 'body.id': NEWER })
+    expect(answer).toMatchObject({
+      status: 403,
+      body: {
+        code: 403,
+        message: 'Your roles do not permit this query.',
+        details: { 'params.id': NEWER },
+        reversal_status: 'NONE',
+      },
+    })
+  })
+
+  it('takes a status that it does not know for the first of its class (RFC 9110 15)', async () => {
+    const [refused, failed] = [await refusedWith(409, { 'body.id': NEWER }), await refusedWith(503, {}, 'REQUIRED')]
+    expect(refused).toMatchObject({ status: 400, body: { code: 400, details: { 'params.id': NEWER } } })
+    expect(failed).toMatchObject({ status: 500, body: { code: 500, reversal_status: 'REQUIRED' } })
+  })
+
+  it('passes on nothing that is no field, no word or no sentence', async () => {
+    const answer = await refusedWith(400, {
+      'body.id': NEWER,
+      'body.one': { message: 'x'.repeat(301), code: 'long_text' },
+      'body.two': { message: 'Two\nlines.', code: 'control_characters' },
+      'body.three': { message: 'It was 4111111111111111.', code: 'digits' },
+      'body.four': { message: 'A text.', code: 'No word' },
+      'body.five': { message: 5, code: 'no_text' },
+      'body.six': null,
+      'elsewhere.seven': NEWER,
+      'body.a b': NEWER,
+    })
+    expect(answer).toMatchObject({ status: 400 })
+    expect(answer.body['details']).toEqual({ 'params.id': NEWER })
+  })
+
+  it('tells the end of an operation whose receipt holds such a reason, by the status of the receipt', async () => {
+    await installation.startWorkers({ roles: ['interactive'] })
+    const path = `${CARD}/t${'0'.repeat(26)}/suspend`
+    const made = await caller.call('PATCH', path, { headers: { prefer: 'respond-async' } })
+    const place = made.headers.get('location') ?? ''
+    const ended = () =>
+      until(async () => {
+        const { body, status } = await caller.call('GET', place)
+        return (status !== 200 || body['status'] !== 'PENDING') && body
+      })
+    await ended()
+    const refusal = JSON.stringify([{ field: 'body.id', reason: NEWER.code }])
+    const id = place.split('/').at(-1)
+    await query('update tokenmill.receipt set code = 403, refusal = $2 where receipt_id = $1', [id, refusal])
+    const told = { 'params.id': { code: NEWER.code, message: expect.stringMatching(/newer release/) } }
+    expect(await ended()).toMatchObject({ status: 'FAILED', code: 403, error: { code: 403, details: told } })
+  })
+
+  it('tells the results of a batch in which records or whole chunks have such reasons', async () => {
+    const rows = `reference,card_number,expiry\nr-1,${testPan(1)},12/34\n`
+    const start = async (id: string) => {
+      const search = `?token_scope=${installation.scope}&batch_id=${id}`
+      expect((await caller.call('POST', `${BATCHES}${search}`, { headers: CSV, body: rows })).status).toBe(202)
+    }
+    const lineOf = async (id: string) => {
+      await until(async () => (await caller.call('GET', `${BATCHES}/${id}`)).body['finished'] === true, { ms: 30_000 })
+      return (await caller.call('GET', `${BATCHES}/${id}/results`)).text.trimEnd().split('\n')[1]
+    }
+    await start('chunk')
+    const sent = () =>
+      query<{ receipt_id: string }>(`select receipt_id from tokenmill.intake_chunk where state = 'SENT'`)
+    const [chunk] = await until(async () => {
+      const found = await sent()
+      return found.length > 0 && found
+    })
+    const receipt = chunk?.receipt_id ?? ''
+    const { clientId } = installation.credentials.signingKey
+    const error = { code: 403, message: '', details: { 'body.batch_id': NEWER }, timestamp: 1, reversal_status: 'NONE' }
+    await outbox.insert(installation.vault.store, {
+      ...{ clientId, replyTo: null, resultId: resultId(receipt, 1), receiptId: receipt, revision: 1 },
+      body: JSON.stringify({ kind: 'token-batch', code: 403, error, revision: 1 }),
+    })
+    expect(await lineOf('chunk')).toBe(`2,r-1,REJECTED,403,,,,,,,,${NEWER.code}`)
+
+    await installation.queues.obliterate('token-batch')
+    await installation.startWorkers({ roles: ['bulk'] })
+    await start('record')
+    await lineOf('record')
+    const rejected = JSON.stringify([[2, 4, 0, 'r-1', NEWER.code, 'body.card']])
+    await query(
+      `update tokenmill.receipt set outcomes = $1 where receipt_id = (select receipt_id from tokenmill.intake_chunk
+  where intake_no = (select intake_no from tokenmill.intake where batch_id = 'record'))`,
+      [rejected],
+    )
+    expect(await lineOf('record')).toBe(`2,r-1,REJECTED,400,,,,,,,,${NEWER.code}`)
+  }, 60_000)
+})

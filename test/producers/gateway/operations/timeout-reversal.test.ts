@@ -1,0 +1,51 @@
+// A reversal that neither the queue nor the store takes is offered again and again: for as long as that lasts, no offer
+// may leave anything behind in this process.
+import { afterEach, expect, it, vi } from 'vitest'
+import { openUndoing, type UndoingDeps } from '../../../../producers/gateway/operations/timeout-reversal.ts'
+import { Fault } from '../../../../src/errors.ts'
+import { openLog } from '../../../../src/log.ts'
+import { until } from '../../../support/until.ts'
+
+afterEach(() => vi.restoreAllMocks())
+
+/** Listeners for the end of anything that can be aborted, added and not removed. */
+function countListeners(): () => number {
+  let listening = 0
+  const { addEventListener, removeEventListener } = EventTarget.prototype
+  vi.spyOn(EventTarget.prototype, 'addEventListener').mockImplementation(function (this: EventTarget, ...args) {
+    if (args[0] === 'abort') listening += 1
+    return addEventListener.apply(this, args as never)
+  })
+  vi.spyOn(EventTarget.prototype, 'removeEventListener').mockImplementation(function (this: EventTarget, ...args) {
+    if (args[0] === 'abort') listening -= 1
+    return removeEventListener.apply(this, args as never)
+  })
+  return () => listening
+}
+
+it('a reversal that is offered for long leaves no listener behind', async () => {
+  let offered = 0
+  const away = async () => {
+    offered += 1
+    throw new Fault('queue_away')
+  }
+  const deps = {
+    queues: { add: away },
+    store: { query: away },
+    clock: Date.now,
+    log: openLog('silent'),
+    sign: async () => ({ id: 'j_1', data: { jws: 'x' }, issuedAt: 0, expiresAt: 0 }),
+  } as unknown as UndoingDeps
+  const caller = { client: { clientId: 'c' } } as never
+  const operation = { receiptId: 'r', envelopeDigest: Buffer.alloc(32), wasOffered: () => true } as never
+  const listening = countListeners()
+  const undoing = openUndoing(deps)
+  const before = listening()
+  expect(await undoing.undo(caller, operation, 'digest')).toBe('REQUIRED')
+  await until(() => offered >= 8, { ms: 30_000, what: 'eight offers' })
+  // Those that wait just now, one for each of queue and store, and what the wait for both began with.
+  expect(listening() - before).toBeLessThanOrEqual(4)
+  expect(undoing.owed()).toBe(1)
+  await undoing.close()
+  await until(() => listening() - before <= 2, { ms: 10_000, what: 'nothing listens' })
+}, 60_000)

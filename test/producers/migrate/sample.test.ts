@@ -1,0 +1,116 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { generateKey } from 'openpgp'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { writeSample } from '../../../producers/migrate/sample.ts'
+import { measureRun, openProgress } from '../../../producers/progress.ts'
+import { readRows } from '../../../producers/rows/rows.ts'
+import { openSource } from '../../../producers/rows/source.ts'
+import { proveFile } from '../../../producers/rows/validate-file.ts'
+import { noCounts } from '../../../src/job/outcome.ts'
+import { passesLuhn } from '../../../src/token/pan.ts'
+import { collect } from '../rows/bytes.ts'
+
+const NOW = Date.UTC(2026, 4, 20)
+const CSV = { format: 'csv', recordKind: 'token-create' } as const
+
+let folder: string
+const path = (name: string) => join(folder, name)
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'tokenmill-sample-'))
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+describe('the sample', () => {
+  it('is the same for the same seed and another for another', async () => {
+    const counts = await writeSample(path('a.csv'), { rows: 2_000, seed: 7, now: NOW })
+    expect(await writeSample(path('b.csv'), { rows: 2_000, seed: 7, now: NOW })).toEqual(counts)
+    await writeSample(path('c.csv'), { rows: 2_000, seed: 8, now: NOW })
+    const [a, b, c] = await Promise.all(['a', 'b', 'c'].map(name => readFile(path(`${name}.csv`), 'utf8')))
+    expect(a).toBe(b)
+    expect(a).not.toBe(c)
+  })
+
+  it('has as many bad, repeated and expired rows as it says', async () => {
+    const counts = await writeSample(path('d.csv'), { rows: 10_000, seed: 1, now: NOW })
+    const { marks, rows } = await proveFile({ path: path('d.csv') }, CSV)
+    expect(rows).toBe(10_000)
+    expect(Object.values(counts).reduce((sum, count) => sum + count)).toBe(10_000)
+    const all = await collect(readRows((await openSource({ path: path('d.csv') }, marks)).bytes, CSV))
+    const rejected = all.map(row => row.rejected)
+    expect(rejected.filter(reason => reason === 'expiry_format')).toHaveLength(counts.month)
+    const broken = rejected.filter(reason => reason === 'row_fields' || reason === 'row_quotes')
+    expect(broken).toHaveLength(counts.broken)
+
+    const cards = all.flatMap(row => (row.rejected === undefined ? [JSON.parse(row.json).request.card] : []))
+    const isExpired = (card: { expiryMonth: number; expiryYear: number }) =>
+      card.expiryYear * 12 + card.expiryMonth < 2026 * 12 + 5
+    expect(cards.filter(isExpired)).toHaveLength(counts.expired)
+    expect(cards.filter(card => card.cardholderName.length > 30)).toHaveLength(counts.name)
+    const wellFormed = cards.filter(card => card.cardNumber.length >= 12)
+    expect(cards.length - wellFormed.length).toBe(counts.length)
+    const valid = wellFormed.filter(card => passesLuhn(card.cardNumber))
+    expect(wellFormed.length - valid.length).toBe(counts.luhn)
+    expect(valid.length - new Set(valid.map(card => card.cardNumber)).size).toBe(counts.duplicate)
+    const bad = counts.luhn + counts.length + counts.month + counts.name + counts.broken
+    expect(bad).toBeGreaterThan(150)
+    expect(bad).toBeLessThan(400)
+  })
+
+  it('comes out of its OpenPGP file as it went in', async () => {
+    const { publicKey, privateKey } = await generateKey({ userIDs: [{ name: 'demo' }], format: 'armored' })
+    await writeFile(path('demo.key'), privateKey)
+    const options = { rows: 5_000, seed: 3, now: NOW }
+    await writeSample(path('e.csv'), options)
+    await writeSample(path('e.csv.pgp'), { ...options, encryptTo: publicKey })
+    const source = { path: path('e.csv.pgp'), decryptKeyFile: path('demo.key') }
+    const { marks, rows } = await proveFile(source, CSV)
+    const clear = await proveFile({ path: path('e.csv') }, CSV)
+    expect(rows).toBe(clear.rows)
+    const decrypted = await collect(readRows((await openSource(source, marks)).bytes, CSV))
+    expect(decrypted).toEqual(
+      await collect(readRows((await openSource({ path: path('e.csv') }, clear.marks)).bytes, CSV)),
+    )
+  })
+})
+
+describe('progress', () => {
+  const open = (isTTY: boolean, total?: number) => {
+    const written: string[] = []
+    let now = 0
+    const stream = { isTTY, write: (text: string) => written.push(text) } as unknown as NodeJS.WriteStream
+    const progress = openProgress({ stream, clock: () => now, total })
+    const at = (ms: number, created: number) => {
+      now = ms
+      progress.update({ ...noCounts(), CREATED: created, REJECTED: 1 })
+    }
+    return { written, at, progress }
+  }
+
+  it('is a line every ten seconds where there is no terminal, and a last one at the end', () => {
+    const { written, at, progress } = open(false, 1_000)
+    at(5_000, 99)
+    at(10_000, 199)
+    at(15_000, 299)
+    at(20_000, 499)
+    progress.stop()
+    expect(written).toEqual([
+      '200 of 1000 rows, 20 rows/s, ETA 40 s: created 199, rejected 1\n',
+      '500 of 1000 rows, 25 rows/s, ETA 20 s: created 499, rejected 1\n',
+      '500 of 1000 rows, 25 rows/s, ETA 20 s: created 499, rejected 1\n',
+    ])
+  })
+
+  it('promises no end where the number of rows is not known', () => {
+    const { written, at } = open(false)
+    at(10_000, 99)
+    expect(written).toEqual(['100 rows, 10 rows/s, ETA ?: created 99, rejected 1\n'])
+  })
+
+  it('does not count what an earlier run had done for its rate', () => {
+    expect(measureRun({ rows: 600, done: 500, total: 8_000, ms: 1_000 })).toEqual({ rate: 100, left: '1 min 14 s' })
+    expect(measureRun({ rows: 1, done: 0, total: 36_001, ms: 1_000 })).toEqual({ rate: 1, left: '10 h 0 min' })
+    expect(measureRun({ rows: 0, done: 0, total: 10, ms: 0 })).toEqual({ rate: 0, left: '?' })
+  })
+})

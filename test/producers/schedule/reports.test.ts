@@ -1,0 +1,194 @@
+// Nightly reports through scheduler, queue, worker and store, on both engines: one report for a date, whatever fires.
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { dateOf, dayAfter } from '../../../producers/schedule/business-dates.ts'
+import { TICKS } from '../../../producers/schedule/open.ts'
+import * as clients from '../../../src/store/access/clients.ts'
+import * as reports from '../../../src/store/report/reports.ts'
+import * as runs from '../../../src/store/report/schedule-runs.ts'
+import * as schedules from '../../../src/store/report/schedules.ts'
+import { describeEngines } from '../../support/engines.ts'
+import { ENTITY, type Installation, openInstallation } from '../../support/installation.ts'
+import { until } from '../../support/until.ts'
+import { backdate, type OpenedSchedule, openScheduleFor, runsOf } from './bundle.ts'
+
+const OTHER = '7b2a6f0e-3a52-4c3b-9a57-0c1d2e3f4a5b'
+const NOTHING = { waiting: 0, active: 0, delayed: 0, failed: 0 }
+
+describeEngines('a schedule', engine => {
+  let installation: Installation
+  const open: OpenedSchedule[] = []
+  beforeAll(async () => {
+    installation = await openInstallation(engine)
+    const { clientId } = installation.credentials.signingKey
+    await installation.vault.store.query({
+      text: 'update tokenmill.client set entities = $2::uuid[] where client_id = $1',
+      values: [clientId, `{${ENTITY},${OTHER}}`],
+    })
+    await installation.startWorkers({ roles: ['bulk'] })
+  }, 60_000)
+  afterAll(async () => {
+    for (const schedule of open) await schedule.close()
+    await installation?.close()
+  })
+
+  const openOne = async (more?: Parameters<typeof openScheduleFor>[1]) => {
+    const schedule = await openScheduleFor(installation, more)
+    open.push(schedule)
+    return schedule
+  }
+  const closeAll = async () => {
+    for (const schedule of open.splice(0)) await schedule.close()
+  }
+  const add = async (more: Partial<schedules.NewSchedule> = {}, days = 30) => {
+    const scheduleId = randomUUID()
+    await schedules.insert(installation.vault.store, {
+      scheduleId,
+      clientId: installation.credentials.signingKey.clientId,
+      reportType: 'TOKEN_ACTIVITY_REPORT',
+      entityId: ENTITY,
+      mimeType: 'text/csv',
+      parameters: {},
+      time: '00:00',
+      zone: 'UTC',
+      ...more,
+    })
+    await backdate(installation, scheduleId, days)
+    return scheduleId
+  }
+  const remove = (scheduleId: string) => schedules.remove(installation.vault.store, scheduleId)
+  const settled = (scheduleId: string, count: number) =>
+    until(
+      async () => {
+        const found = await runsOf(installation, scheduleId)
+        return found.length === count && found.every(run => run.endedAt !== null) && found
+      },
+      { ms: 25_000, what: `${count} runs` },
+    )
+  const reportsOf = async () => (await reports.list(installation.vault.store, 1_000)).length
+  const lastDates = (count: number) => {
+    const today = dateOf(Date.now())
+    return Array.from({ length: count }, (_, index) => dayAfter(today, -1 - index))
+  }
+
+  it('that nobody looked at for a month makes up for its last seven nights, one report each, whatever fires and whoever looks', async () => {
+    const scheduleId = await add()
+    const two = [await openOne(), await openOne()]
+    const forged = Array.from({ length: 50 }, (_, index) => ({
+      id: `forged_${index}`,
+      data: { jws: 'x', schedule: scheduleId },
+    }))
+    await installation.queues.addBulk(TICKS, forged)
+    await Promise.all([...two, ...two].map(schedule => schedule.look()))
+    const found = await settled(scheduleId, 7)
+    expect(found.map(run => run.businessDate)).toEqual(lastDates(7))
+    expect(found.map(run => run.state)).toEqual(Array(7).fill('SUCCEEDED'))
+    expect(new Set(found.map(run => run.reportUid)).size).toBe(7)
+    for (const run of found) {
+      const report = await reports.find(installation.vault.store, run.reportUid ?? '')
+      expect(report).toMatchObject({ status: 'SUCCESSFUL', periodClosed: true, reportEntityUid: ENTITY })
+      expect(report?.reportParameter).toEqual({ reportableDay: run.businessDate })
+    }
+    await Promise.all(two.map(schedule => schedule.look()))
+    expect((await runsOf(installation, scheduleId)).length).toBe(7)
+    expect(await reportsOf()).toBe(7)
+    // All but the last night's were late, and were said to be so once each, by one of the two.
+    const late = await Promise.all(two.map(schedule => schedule.counted('late')))
+    const said = two.flatMap(({ lines }) => lines.filter(line => line.includes('is late') && line.includes(scheduleId)))
+    expect((late[0] ?? 0) + (late[1] ?? 0)).toBeGreaterThanOrEqual(said.length)
+    expect(said.length).toBeGreaterThanOrEqual(6)
+    expect(said.length).toBe(found.filter(run => run.lateAt !== null).length)
+    // Nothing piles up where system clients are answered, and the forged ticks are gone.
+    for (const queue of ['results-scheduler', 'results-worker'])
+      await until(async () => Object.values(await installation.queues.depth(queue)).every(n => n === 0))
+    const ticks = await until(async () => {
+      const depth = await installation.queues.depth(TICKS)
+      return depth.waiting + depth.active === 0 && depth
+    })
+    expect(ticks).toEqual({ ...NOTHING, delayed: 1 })
+    await closeAll()
+    await remove(scheduleId)
+  }, 60_000)
+
+  it('of all entities makes one report for each that the client has', async () => {
+    const scheduleId = await add({ entityId: null, mimeType: 'text/plain' }, 1)
+    const schedule = await openOne()
+    const found = await settled(scheduleId, 2)
+    expect(found.map(run => run.entityId).sort()).toEqual([ENTITY, OTHER])
+    expect(found.map(run => run.state)).toEqual(['SUCCEEDED', 'SUCCEEDED'])
+    expect(await schedule.counted('succeeded')).toBe(2)
+    await closeAll()
+    await remove(scheduleId)
+  }, 40_000)
+
+  it('whose client may not have the report, or is gone, fails with the reason, counted and said once', async () => {
+    const { credentials } = await installation.addClient('without-role', { roles: ['TOKEN_READ'] })
+    const gone = await installation.addClient('gone')
+    await clients.revoke(installation.vault.store, gone.credentials.signingKey.clientId)
+    const failing = {
+      role_missing: await add({ clientId: credentials.signingKey.clientId }, 1),
+      client_revoked: await add({ clientId: gone.credentials.signingKey.clientId }, 1),
+      entity_forbidden: await add({ entityId: randomUUID() }, 1),
+    }
+    const schedule = await openOne()
+    for (const [reason, scheduleId] of Object.entries(failing)) {
+      expect(await settled(scheduleId, 1)).toMatchObject([{ state: 'FAILED', reason, reportUid: null }])
+    }
+    await schedule.look()
+    expect(await schedule.counted('failed')).toBe(3)
+    expect(schedule.lines.filter(line => line.includes('a scheduled run failed')).length).toBe(3)
+    expect(schedule.lines.join('')).toContain('"reason":"entity_forbidden"')
+    await closeAll()
+    for (const scheduleId of Object.values(failing)) await remove(scheduleId)
+  }, 40_000)
+
+  it('of a scheduler whose clock is wrong fails no run: it is asked for again, and made once the clock is right', async () => {
+    const { store } = installation.vault
+    const scheduleId = await add({ mimeType: 'text/plain', time: '00:01' }, 1)
+    await openOne({ clock: () => Date.now() + 900_000 })
+    const [refused] = await until(
+      async () => {
+        const found = await runsOf(installation, scheduleId)
+        return found.some(run => run.faults > 0) && found
+      },
+      { ms: 25_000, what: 'a refused run' },
+    )
+    expect(refused).toMatchObject({ state: 'FAULTED', reason: 'envelope_future', endedAt: null })
+    await closeAll()
+    await store.query({
+      text: 'update tokenmill.schedule_run set next_at = now() where state = $1',
+      values: ['FAULTED'],
+    })
+    await openOne()
+    expect(await settled(scheduleId, 1)).toMatchObject([{ state: 'SUCCEEDED' }])
+    await closeAll()
+    await remove(scheduleId)
+  }, 60_000)
+
+  it('that was removed has its open runs given up, and a run that failed by a fault is tried again an hour later', async () => {
+    const { store } = installation.vault
+    const scheduleId = await add({ mimeType: 'application/pdf' }, 1)
+    const businessDate = dayAfter(dateOf(Date.now()), -1)
+    const receiptId = randomUUID()
+    const key = { scheduleId, businessDate, entityId: ENTITY }
+    await runs.insert(store, [{ ...key, receiptId, dueAt: Date.now() }])
+    const now = Date.now()
+    const claim = (at: number, fresh: boolean) => runs.claim(store, { now: at, leaseMs: 60_000, limit: 10, fresh })
+    expect(await claim(now + 1, true)).toMatchObject([{ ...key, state: 'DUE', attempts: 1 }])
+    expect(await claim(now + 1, true)).toEqual([])
+    const faulted = { state: 'FAULTED', reason: 'internal', nextAt: now + 3_600_000, faultsMax: 2 } as const
+    expect(await runs.settle(store, receiptId, faulted)).toMatchObject({ state: 'FAULTED', faults: 1 })
+    expect(await claim(now + 3_599_000, false)).toEqual([])
+    expect(await claim(now + 3_601_000, false)).toMatchObject([{ ...key, attempts: 2 }])
+    expect(await runs.settle(store, receiptId, faulted)).toMatchObject({ state: 'FAILED', faults: 2 })
+    // An answer that comes late, yet says that it was made.
+    const made = { state: 'SUCCEEDED', reportUid: receiptId } as const
+    expect(await runs.settle(store, receiptId, made)).toMatchObject({ state: 'SUCCEEDED', reportUid: receiptId })
+    expect(await runs.settle(store, receiptId, { state: 'FAILED', reason: 'x' })).toBeUndefined()
+    const other = { ...key, businessDate: dayAfter(businessDate, -1) }
+    await runs.insert(store, [{ ...other, receiptId: randomUUID(), dueAt: Date.now() }])
+    await remove(scheduleId)
+    expect(await runs.giveUp(store, 0)).toMatchObject([{ ...other, state: 'FAILED', reason: 'schedule_removed' }])
+    expect(await runs.forget(store, '2100-01-01')).toBeGreaterThan(1)
+  })
+})

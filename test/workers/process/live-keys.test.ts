@@ -1,0 +1,130 @@
+// What workers tell senders: real worker processes on a real store, and who of many worker processes tells it, and what.
+import { randomUUID } from 'node:crypto'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { keyHash, LIVE_KEYS, type LiveKeys, openLiveKeys } from '../../../src/job/live-keys.ts'
+import * as clients from '../../../src/store/access/clients.ts'
+import * as liveList from '../../../src/store/access/live-list.ts'
+import * as liveWorkers from '../../../src/store/access/live-workers.ts'
+import type { Store } from '../../../src/store/pool.ts'
+import { commonFeatures } from '../../../workers/process/live-keys.ts'
+import { describeEngines, describeStore, redisUrl } from '../../support/engines.ts'
+import { type Installation, openInstallation } from '../../support/installation.ts'
+import { until } from '../../support/until.ts'
+
+describeEngines('worker processes', engine => {
+  let installation: Installation
+  let redis: Redis | undefined
+  beforeAll(async () => {
+    installation = await openInstallation(engine)
+    if (engine.redisUrls) redis = new Redis(redisUrl() ?? '')
+  })
+  afterAll(async () => {
+    redis?.disconnect()
+    await installation?.close()
+  })
+
+  async function list(): Promise<LiveKeys | undefined> {
+    const { text } = await installation.queues.notice('live-keys')
+    const { audience, installationKeys } = installation.credentials
+    return text === undefined ? undefined : openLiveKeys(text, audience, installationKeys)
+  }
+
+  it('sign a list of live keys where senders may read it, anew on a change and while nothing changes', async () => {
+    const workers = await installation.startWorkers()
+    const { store } = installation.vault
+    await until(async () => (await liveWorkers.list(store)).length === 2, { ms: 20_000 })
+    if (engine.name === 'postgres') {
+      expect(await installation.queues.notice('live-keys')).toEqual({ text: undefined, permitted: true })
+    } else {
+      const { signingKey } = installation.credentials
+      const first = await until(list, { ms: 20_000, what: 'a list' })
+      expect(first.keys).toContain(keyHash(signingKey))
+      expect(first.keys).toHaveLength(4)
+      expect(first.features).toEqual([])
+      expect(await redis?.pttl(`${engine.prefix}:live-keys`)).toBeGreaterThan(LIVE_KEYS.lifeMs / 4)
+      const later = await until(
+        async () => (await list().then(found => found && found.seq > first.seq && found)) || undefined,
+        {
+          ms: 20_000,
+          what: 'a list without a change',
+        },
+      )
+      expect(later.iat).toBeGreaterThan(first.iat)
+      const second = await installation.addClient('second')
+      const named = async () => (await list())?.keys?.includes(keyHash(second.credentials.signingKey))
+      await until(named, { ms: 20_000, what: 'the new key' })
+      await clients.revoke(store, second.credentials.signingKey.clientId)
+      await until(async () => !(await named()), { ms: 20_000, what: 'a list without the revoked client' })
+    }
+    await workers.close()
+    expect(await liveWorkers.list(store)).toEqual([])
+  }, 90_000)
+})
+
+describeStore('a turn to tell the list', engine => {
+  let installation: Installation
+  let store: Store
+  beforeAll(async () => {
+    installation = await openInstallation(engine)
+    store = installation.vault.store
+  })
+  afterAll(() => installation?.close())
+
+  it('goes to one of many, with a sequence that only grows, and at once on a change', async () => {
+    const first = await liveList.takeTurn(store, 60_000)
+    const turns = await Promise.all(Array.from({ length: 8 }, () => liveList.takeTurn(store, 60_000)))
+    expect(turns.filter(turn => turn !== undefined)).toEqual([])
+    const { signingKey } = installation.credentials
+    await clients.retireKey(store, signingKey.clientId, signingKey.kid, Date.now() + 60_000)
+    const changed = await Promise.all(Array.from({ length: 8 }, () => liveList.takeTurn(store, 60_000)))
+    expect(changed.filter(turn => turn !== undefined)).toEqual([{ seq: (first?.seq ?? 0) + 1, at: expect.any(Number) }])
+    expect(await liveList.takeTurn(store, 0)).toMatchObject({ seq: (first?.seq ?? 0) + 2 })
+  })
+
+  it('counts a worker that was killed until it was silent for long enough', async () => {
+    const workerId = randomUUID()
+    await liveWorkers.see(store, { workerId, kinds: ['report'], features: ['trace'] })
+    await liveWorkers.removeSilent(store, 60_000)
+    expect(await liveWorkers.list(store)).toEqual([{ workerId, kinds: ['report'], features: ['trace'] }])
+    await liveWorkers.removeSilent(store, 0)
+    expect(await liveWorkers.list(store)).toEqual([])
+  })
+
+  it('counts a key as live as workers do: retired until its end, revoked or of a revoked client never', async () => {
+    const { credentials } = await installation.addClient('judged')
+    const { clientId, kid } = credentials.signingKey
+    const isLive = async () => {
+      const listed = (await clients.listLiveKeys(store, 100)).some(key => key.clientId === clientId)
+      expect(await clients.isLive(store, { clientId, kid })).toBe(listed)
+      return listed
+    }
+    expect(await isLive()).toBe(true)
+    await clients.retireKey(store, clientId, kid, Date.now() + 60_000)
+    expect(await isLive()).toBe(true)
+    await clients.retireKey(store, clientId, kid, Date.now() - 1)
+    expect(await isLive()).toBe(false)
+    await clients.retireKey(store, clientId, kid, Date.now() + 60_000)
+    await clients.revoke(store, clientId)
+    expect(await isLive()).toBe(false)
+    expect(await clients.isLive(store, { clientId: 'c0', kid })).toBe(false)
+  })
+})
+
+describe('the features that all live workers have', () => {
+  const worker = (workerId: string, features: string[], kinds = ['token-create']) => ({ workerId, features, kinds })
+  const listening = (n: number | undefined) => ({ workersOf: async () => n })
+
+  it('are those that each of them says, however many releases there are', async () => {
+    const workers = [worker('a', ['extent', 'trace']), worker('b', ['trace']), worker('c', ['trace', 'columns'])]
+    expect(await commonFeatures(listening(3), workers)).toEqual(['trace'])
+    expect(await commonFeatures(listening(4), [...workers, worker('d', [])])).toEqual([])
+    expect(await commonFeatures(listening(0), [])).toEqual([])
+  })
+
+  it('are none while a worker listens that says nothing of itself, or where that can not be seen', async () => {
+    expect(await commonFeatures(listening(2), [worker('a', ['trace'])])).toEqual([])
+    expect(await commonFeatures(listening(undefined), [worker('a', ['trace'])])).toEqual([])
+    expect(await commonFeatures(listening(1), [worker('a', ['trace'])])).toEqual(['trace'])
+  })
+})

@@ -1,0 +1,53 @@
+// Reply queues that processes leave behind when they end.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import * as replyQueues from '../../../src/store/job/reply-queues.ts'
+import { removeEmpty, removeUnread } from '../../../workers/process/reply-queues.ts'
+import { type Installation, openInstallation } from '../../support/installation.ts'
+import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+import { openSystemDesk, type SystemDesk } from '../../support/system-requests.ts'
+import { until } from '../../support/until.ts'
+
+const AGE_MS = 120_000
+
+describe('reply queues', () => {
+  let database: FreshDatabase
+  let installation: Installation
+  let desk: SystemDesk
+  beforeAll(async () => {
+    database = await freshDatabase()
+    const place = { prefix: '{replies}', redisUrls: undefined, databaseUrl: database.url }
+    installation = await openInstallation({ name: 'postgres', ...place })
+    desk = await openSystemDesk(installation, 'gateway', 'living')
+  }, 60_000)
+  afterAll(async () => {
+    await desk?.close()
+    await installation?.close()
+    await database?.drop()
+  })
+
+  const names = async () => (await replyQueues.list(installation.vault.store)).map(({ replyTo }) => replyTo).sort()
+  /** What has lain there for two minutes. */
+  async function leave(clientId: string, replyTo: string): Promise<void> {
+    const { queues, vault } = installation
+    const queue = `results-${clientId}-${replyTo}`
+    await replyQueues.register(vault.store, clientId, replyTo)
+    await queues.add(queue, { id: 'left-behind', data: {} })
+    await vault.store.query({
+      text: 'update bullmq.job set added_at_ms = added_at_ms - $2 where queue = $1',
+      values: [queue, AGE_MS],
+    })
+  }
+
+  it('of a gateway that is gone are removed with what lies there; those of clients and of the living stay', async () => {
+    const { queues, vault, credentials } = installation
+    const { store } = vault
+    await leave('gateway', 'gone')
+    await leave(credentials.signingKey.clientId, 'slow')
+    await replyQueues.register(store, 'gateway', 'living')
+    expect(await removeUnread({ store, queues })).toEqual(['results-gateway-gone'])
+    expect(await names()).toEqual(['living', 'slow'])
+    await leave('gateway', 'gone')
+    await removeEmpty({ store, queues }, 'gateway', Date.now() + AGE_MS)
+    await until(async () => (await names()).join() === 'slow')
+  })
+})

@@ -1,0 +1,300 @@
+// A worker's inside in the test's own process: jobs walk the real line over a real store, the network is scripted, the
+// clock can be put forward, and the process can be made to die at any moment that the store or the network sees.
+import { createHash, randomUUID } from 'node:crypto'
+import { readSystemKey } from '../../../cli/open/system-clients.ts'
+import type { Kind } from '../../../src/job/catalogue.ts'
+import { envelopeDigest } from '../../../src/job/envelope/digest.ts'
+import { Claims, peek, sign } from '../../../src/job/envelope/envelope.ts'
+import { jobId, receiptId } from '../../../src/job/envelope/ids.ts'
+import type { Result, ResultEvent } from '../../../src/job/result.ts'
+import { openLog } from '../../../src/log.ts'
+import { openMetrics } from '../../../src/metrics.ts'
+import type { ReceivedJob } from '../../../src/queue/engine.ts'
+import type { SchemeProvider } from '../../../src/scheme/provider.ts'
+import * as outbox from '../../../src/store/job/outbox.ts'
+import type { Db, Statement, Store } from '../../../src/store/pool.ts'
+import * as storedSchemes from '../../../src/store/provider/stored-schemes.ts'
+import { encryptCard } from '../../../src/vault/encrypt.ts'
+import type { Deps } from '../../../workers/deps.ts'
+import { openDirectory } from '../../../workers/directory.ts'
+import { runJob } from '../../../workers/line/run-job.ts'
+import { bodyOfRow } from '../../../workers/line/stored-answer.ts'
+import { queueOwed, workDue, workNotices } from '../../../workers/provider/reconcile/loop.ts'
+import type { Installation } from '../../support/installation.ts'
+import { openNetwork, type ScriptedNetwork } from '../../support/scripted-network.ts'
+
+/** The process died: nothing of it goes on. */
+export class Died extends Error {
+  override name = 'Died'
+}
+
+export interface World {
+  network: ScriptedNetwork
+  /** Makes reuse tokens of type `THIRD_PARTY_1`, for whatever contract but `NO_CONTRACT`. */
+  thirdParty: ScriptedNetwork
+  deps: Deps
+  /** Results and events in the order in which they were told. */
+  told: (Result | ResultEvent)[]
+  /** Jobs that the product itself queued. */
+  queued: ReceivedJob[]
+  /** Puts the clock forward, ms. */
+  wait(ms: number): void
+  job(kind: Kind, request: Record<string, unknown>, options?: JobOptions): Job
+  /** One attempt. */
+  attempt(job: ReceivedJob): ReturnType<typeof runJob>
+  /** Attempts until the job is disposed of; its last result. */
+  run(job: ReceivedJob & { receiptId: string }): Promise<Result>
+  ask(kind: Kind, request: Record<string, unknown>, options?: JobOptions): Promise<Result>
+  /** Works all that is due, queued and announced, until nothing is. */
+  calm(): Promise<void>
+  resultOf(receiptId: string): Result | undefined
+  /** From the nth time on that the store or the network is spoken to, this process is dead. */
+  dieAt(n: number): void
+  isDead(): boolean
+  /** Another process takes its place. */
+  revive(): void
+  cardOf(pan: string, more?: Record<string, unknown>): Promise<Record<string, unknown>>
+}
+
+/** `envelope`: as a reversal names it. */
+export interface Job extends ReceivedJob {
+  jti: string
+  receiptId: string
+  envelope: string
+}
+
+export interface JobOptions {
+  jti?: string
+  sequence?: number
+  expiresInMs?: number
+  /** As the system client `gateway`, on the client's behalf. */
+  bySystem?: boolean
+}
+
+/** One process of the product. Once dead it does nothing more, whatever in it still waits. */
+interface Process {
+  deps: Deps
+  left: number
+}
+
+export const CONTRACT = '6e1f0c3a-8d52-4b7e-9a10-2f4c5d6e7f80'
+const THIRD_PARTY = `third-party ${CONTRACT}`
+
+/** `oneTokenPerCard`: the third party has but one for each card, whoever asks. */
+export async function openWorld(
+  installation: Installation,
+  { oneTokenPerCard = false }: { oneTokenPerCard?: boolean } = {},
+): Promise<World> {
+  const { vault, credentials, session } = installation
+  const network = openNetwork()
+  const thirdParty = openNetwork({
+    name: THIRD_PARTY,
+    referenceOf: (id, pan) =>
+      `ext_${createHash('sha256')
+        .update(oneTokenPerCard ? pan : id)
+        .digest('hex')
+        .slice(0, 24)}`,
+  })
+  let ahead = 0
+  const clock = () => Date.now() + ahead
+  const told: World['told'] = []
+  const queued: ReceivedJob[] = []
+  const received = (id: string, data: unknown): ReceivedJob => ({
+    ...{ id, data, attempt: 1, stalled: 0, exhausted: false, tied: false, enqueuedAt: Date.now() },
+  })
+  const queues = {
+    ...installation.queues,
+    add: async (queue: string, job: { id: string; data: unknown }) => {
+      if (queue === 'reversal' && !queued.some(({ id }) => id === job.id)) queued.push(received(job.id, job.data))
+    },
+    addBulk: async () => {},
+    remove: async () => true,
+  }
+  const metrics = openMetrics('test')
+  const log = openLog(process.env['TEST_LOG'] ?? 'silent')
+  const directory = await openDirectory(vault.store, installation.queues, vault.kek, Date.now)
+  const { audience, thirdPartyTypes, localSchemes, dryRunRowsMax } = session.config
+  const announcer: Deps['announcer'] = {
+    publish: async ({ body }) => {
+      told.push(JSON.parse(body) as Result)
+    },
+    sweep: async () => 0,
+    isHeldBack: async () => false,
+    close: async () => {},
+  }
+  const signingKey = await readSystemKey(installation.dataDir, 'worker')
+  const gatewayKey = await readSystemKey(installation.dataDir, 'gateway')
+  const settings = { audience, thirdPartyTypes, localSchemes, guessesMax: 1_000_000, dryRunRowsMax, makesReports: true }
+
+  function begin(): Process {
+    const begun = { left: Number.POSITIVE_INFINITY } as Process
+    const live = () => {
+      begun.left -= 1
+      if (begun.left < 0) throw new Died()
+    }
+    const mdes = mortalNetwork(network.provider, live)
+    const theirs = mortalNetwork(thirdParty.provider, live)
+    begun.deps = {
+      ...{ settings, queues, ring: vault.ring, directory, clock, metrics, log, announcer },
+      makeReport: () => Promise.reject(new Error('no job of these tests is a report')),
+      store: mortalStore(vault.store, live),
+      outside: {
+        schemes: {
+          network: () => mdes,
+          named: name => (name === THIRD_PARTY ? theirs : mdes),
+          thirdParty: ({ type, contract = CONTRACT }) =>
+            type === 'THIRD_PARTY_1' && contract === CONTRACT ? { contract, provider: theirs } : undefined,
+        },
+        signingKey,
+      },
+    }
+    return begun
+  }
+  let running = begin()
+  const resultOf = (id: string) =>
+    told
+      .filter((one): one is Result => one.type === 'result' && one.receipt_id === id)
+      .sort((a, b) => b.revision - a.revision)[0]
+  const never = new AbortController().signal
+
+  const openRows = async () => JSON.stringify(await storedSchemes.listOpen(vault.store, 10))
+
+  /** What was written to be told, and isn't told by whoever wrote it. */
+  async function sweepOutbox(): Promise<void> {
+    const { clientId } = credentials.signingKey
+    const rows = await outbox.take(vault.store, clientId, null, Date.now() + 60_000, 1_000)
+    const seen = new Set(told.map(one => one.result_id))
+    for (const row of rows) {
+      const body = seen.has(row.resultId)
+        ? undefined
+        : (row.body ?? (await bodyOfRow(row, { store: vault.store, directory })))
+      if (body !== undefined) told.push(JSON.parse(body) as Result)
+    }
+    await outbox.markSent(
+      vault.store,
+      rows.map(row => row.outboxId),
+    )
+  }
+
+  async function run(job: ReceivedJob, attemptsMax = 60): Promise<void> {
+    let current = { ...job }
+    for (let n = 0; n < attemptsMax; n += 1) {
+      const disposition = await runJob(current, never, running.deps)
+      if ('done' in disposition || 'failed' in disposition) return
+      if ('retryInMs' in disposition) current = { ...current, attempt: current.attempt + 1 }
+      ahead += 'deferMs' in disposition ? disposition.deferMs : disposition.retryInMs
+      await workDue(running.deps)
+    }
+    throw new Error('a job never ended')
+  }
+
+  const world: World = {
+    ...{ network, thirdParty, told, queued, resultOf },
+    get deps() {
+      return running.deps
+    },
+    wait: ms => {
+      ahead += ms
+    },
+    job(kind, request, { jti = randomUUID(), sequence, expiresInMs, bySystem = false } = {}) {
+      const { signingKey: own, userId, entityId } = credentials
+      const signing = bySystem ? gatewayKey : own
+      const iat = Math.floor(clock() / 1000)
+      const claims = Claims.parse({
+        ...{ iss: signing.clientId, aud: audience, sub: userId, entity_id: entityId, iat, jti, kind, request },
+        roles: ['TOKEN_WRITE', 'TOKEN_LIFECYCLE', 'SCHEME_TOKEN'],
+        ...(bySystem ? { client_id: own.clientId } : {}),
+        ...(sequence === undefined ? {} : { sequence }),
+        ...(expiresInMs === undefined ? {} : { exp: iat + expiresInMs / 1000 }),
+      })
+      const id = jobId(own.clientId, jti)
+      const jws = sign(claims, signing)
+      const envelope = envelopeDigest(jws).toString('base64url')
+      return { ...received(id, { jws }), jti, receiptId: receiptId(own.clientId, jti), envelope }
+    },
+    attempt: job => runJob(job, never, running.deps),
+    async run(job) {
+      await run(job)
+      const result = resultOf(job.receiptId)
+      if (!result) throw new Error('a job ended without a result')
+      return result
+    },
+    ask: (kind, request, options) => world.run(world.job(kind, request, options)),
+    async calm() {
+      for (let idle = 0, round = 0; idle < 3; round += 1) {
+        if (round > 300) throw new Error(`it never calms down: ${await openRows()}`)
+        ahead += 30_000
+        const rows = await workDue(running.deps)
+        const notices = await workNotices(running.deps)
+        await queueOwed(running.deps)
+        const jobs = queued.splice(0)
+        for (const job of jobs) await run(job)
+        idle = rows + notices + jobs.length === 0 ? idle + 1 : 0
+      }
+      await sweepOutbox()
+    },
+    dieAt: n => {
+      running.left = n
+    },
+    isDead: () => running.left < 0,
+    revive: () => {
+      running = begin()
+    },
+    async cardOf(cardNumber, more = {}) {
+      const key = credentials.captureKeys.jwe
+      if (!key) throw new Error('these credentials hold no JWE key')
+      const captureTime = new Date(clock()).toISOString()
+      const card = { cardNumber, expiryMonth: 12, expiryYear: 2031, captureTime, ...more }
+      return { encrypted_card: await encryptCard(card, key), public_key_alias: key.alias }
+    },
+  }
+  return world
+}
+
+function mortalStore(store: Store, live: () => void): Store {
+  const mortal = (db: Db): Db => ({
+    query: async <R>(statement: Statement) => {
+      live()
+      return db.query<R>(statement)
+    },
+  })
+  return {
+    ...store,
+    ...mortal(store),
+    transaction: (work, options) =>
+      store.transaction(async db => {
+        live()
+        const result = await work(mortal(db))
+        live()
+        return result
+      }, options),
+  }
+}
+
+/** Dies before a call, or when its answer comes. */
+function mortalNetwork(provider: SchemeProvider, live: () => void): SchemeProvider {
+  const mortal =
+    <A extends unknown[], T>(call: (...args: A) => Promise<T>) =>
+    async (...args: A): Promise<T> => {
+      live()
+      const answer = await call(...args)
+      live()
+      return answer
+    }
+  return {
+    name: provider.name,
+    provision: mortal(provider.provision),
+    suspend: mortal(provider.suspend),
+    resume: mortal(provider.resume),
+    delete: mortal(provider.delete),
+    get: mortal(provider.get),
+    find: mortal(provider.find),
+    close: provider.close,
+  }
+}
+
+/** Who a queued job is from. */
+export function issuerOf(job: ReceivedJob): string {
+  const peeked = peek((job.data as { jws: string }).jws)
+  return typeof peeked === 'string' ? peeked : peeked.iss
+}

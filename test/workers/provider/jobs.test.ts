@@ -1,0 +1,338 @@
+// CONTRACT 8 and INTERFACE 2.6, 2.7: what may be asked of a scheme token, what is shown of it, and that the network is
+// asked once for what is wanted once.
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { makeScope } from '../../../cli/commands/scope.ts'
+import { workDue } from '../../../workers/provider/reconcile/loop.ts'
+import { describeStore } from '../../support/engines.ts'
+import { ENTITY, type Installation, openInstallation } from '../../support/installation.ts'
+import { testPan } from '../../support/test-pan.ts'
+import { openWorld, type World } from './bundle.ts'
+
+describeStore('a scheme token', engine => {
+  let installation: Installation
+  let world: World
+  let cards = 0
+  const nextPan = () => {
+    cards += 1
+    return testPan(cards)
+  }
+  beforeAll(async () => {
+    installation = await openInstallation(engine)
+  }, 60_000)
+  afterAll(() => installation?.close())
+  beforeEach(async () => {
+    world = await openWorld(installation)
+  })
+
+  const scopeOf = async (more: Parameters<typeof makeScope>[1] | object) =>
+    (
+      await makeScope(installation.vault.store, {
+        ...{ entityId: ENTITY, par: true, networkTokens: true, requestor: 'MERCHANT', binDigits: 8 },
+        ...more,
+      })
+    ).tokenScope
+  async function make(scope = installation.scope, pan = nextPan()) {
+    const result = await world.ask('token-create', { token_scope: scope, ...(await world.cardOf(pan)) })
+    return { id: String(result.record?.['reuse_token']), pan, record: result.record, result }
+  }
+  const act = (id: string, action: string, options = {}) => world.ask('scheme-token', { id, action }, options)
+
+  it('is provisioned, suspended, resumed and deleted, and shows what its network says', async () => {
+    const { id, pan, record } = await make()
+    expect(record).not.toHaveProperty('scheme_token')
+    const made = await act(id, 'ACTIVATE')
+    expect(made).toMatchObject({ code: 200, record: { token_status: 'ACTIVE', scheme_token: { status: 'ACTIVE' } } })
+    const scheme = made.record?.['scheme_token'] as Record<string, unknown>
+    expect(scheme).toEqual({
+      network_token: expect.stringMatching(/^\*{12}\d{4}$/),
+      status: 'ACTIVE',
+      expiry_month: 12,
+      expiry_year: 2032,
+      payment_account_reference: expect.stringMatching(/^[0-9A-Z]{29}$/),
+    })
+    const put = await world.ask('token-create', { token_scope: installation.scope, ...(await world.cardOf(pan)) })
+    expect(put.record?.['scheme_token']).toMatchObject({ status: 'VALID' })
+    expect((await act(id, 'SUSPEND')).record?.['scheme_token']).toMatchObject({ status: 'SUSPENDED' })
+    expect((await act(id, 'ACTIVATE')).record?.['scheme_token']).toMatchObject({ status: 'ACTIVE' })
+    expect((await act(id, 'DELETE')).record?.['scheme_token']).toEqual({ status: 'DELETED' })
+    expect(world.network.live()).toEqual([])
+    expect(world.network.calls).toEqual(['provision', 'suspend', 'resume', 'delete'])
+    const again = await act(id, 'ACTIVATE')
+    expect(again.record?.['scheme_token']).toMatchObject({ status: 'ACTIVE' })
+    expect(world.network.tokens.size).toBe(2)
+  })
+
+  it('is asked for once by whoever asks for what is so already', async () => {
+    const { id } = await make()
+    await act(id, 'ACTIVATE')
+    await act(id, 'ACTIVATE')
+    await act(id, 'SUSPEND')
+    await act(id, 'SUSPEND')
+    await act(id, 'DELETE')
+    await act(id, 'DELETE')
+    expect(world.network.calls).toEqual(['provision', 'suspend', 'delete'])
+  })
+
+  it('is provisioned once, however many ask for it at the same moment', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const { id } = await make()
+      const before = world.network.tokens.size
+      const results = await Promise.all(Array.from({ length: 4 }, () => act(id, 'ACTIVATE')))
+      expect(results.map(({ code }) => code)).toEqual([200, 200, 200, 200])
+      expect(world.network.tokens.size - before).toBe(1)
+    }
+  })
+
+  it('that is not there can be neither suspended nor deleted', async () => {
+    const { id } = await make()
+    for (const action of ['SUSPEND', 'DELETE'])
+      expect(await act(id, action)).toMatchObject({
+        code: 400,
+        error: { details: { 'body.scheme_token_action': { code: 'scheme_token_absent' } }, reversal_status: 'NONE' },
+      })
+    expect(world.network.calls).toEqual([])
+  })
+
+  it('is refused where the scope supports none', async () => {
+    const { id } = await make(await scopeOf({ par: false, networkTokens: false }))
+    for (const result of [
+      await act(id, 'ACTIVATE'),
+      await world.ask('token-update', { id, scheme_token_action: 'ACTIVATE' }),
+    ])
+      expect(result).toMatchObject({
+        code: 400,
+        error: { details: { 'body.scheme_token_action': { code: 'scheme_not_supported' } } },
+      })
+  })
+
+  it('shows a PSP its status only, and each scope what it supports', async () => {
+    const psp = await make(await scopeOf({ requestor: 'PSP' }))
+    expect((await act(psp.id, 'ACTIVATE')).record?.['scheme_token']).toEqual({ status: 'ACTIVE' })
+    const par = await make(await scopeOf({ networkTokens: false }))
+    const shown = (await act(par.id, 'ACTIVATE')).record?.['scheme_token']
+    expect(shown).not.toHaveProperty('network_token')
+    expect(shown).toHaveProperty('payment_account_reference')
+    const numbers = await make(await scopeOf({ par: false }))
+    expect((await act(numbers.id, 'ACTIVATE')).record?.['scheme_token']).not.toHaveProperty('payment_account_reference')
+  })
+
+  it('that the network refuses is a refusal, and nothing is left of it', async () => {
+    const { id } = await make()
+    world.network.script.push({ refused: 'card_ineligible' })
+    const job = world.job('scheme-token', { id, action: 'ACTIVATE' })
+    expect(await world.run(job)).toMatchObject({
+      code: 400,
+      error: { details: { 'body.scheme_token_action': { code: 'scheme_card_ineligible' } }, reversal_status: 'NONE' },
+    })
+    await world.run(job)
+    expect(world.network.calls).toEqual(['provision'])
+    expect(await act(id, 'SUSPEND')).toMatchObject({ code: 400 })
+  })
+
+  it('whose call was lost is asked about by its id, and provisioned once', async () => {
+    for (const mishap of ['lost-before', 'lost-after'] as const) {
+      const { id } = await make()
+      const before = world.network.tokens.size
+      world.network.script.push(mishap)
+      expect((await act(id, 'ACTIVATE')).record?.['scheme_token']).toMatchObject({ status: 'ACTIVE' })
+      expect(world.network.tokens.size - before).toBe(1)
+    }
+  })
+
+  it('waits out a network that is away, within the attempts of a job', async () => {
+    const { id } = await make()
+    world.network.script.push('again', 'lost-before', 'again', 'again')
+    expect(await act(id, 'ACTIVATE')).toMatchObject({ code: 200 })
+    expect(world.network.tokens.size).toBe(1)
+  })
+
+  it('of a network that stays away is a 500 that left nothing behind, and its jti is free', async () => {
+    const { id } = await make()
+    world.network.otherwise = () => 'again'
+    const jti = randomUUID()
+    expect(await act(id, 'ACTIVATE', { jti })).toMatchObject({ code: 500, error: { reversal_status: 'NONE' } })
+    world.network.otherwise = () => 'none'
+    expect(await act(id, 'ACTIVATE', { jti })).toMatchObject({ code: 200 })
+    expect(world.network.live()).toHaveLength(1)
+  })
+
+  it('whose outcome stays unknown is a 500 that is undone: REQUIRED, then COMPLETED', async () => {
+    const { id } = await make()
+    world.network.script.push('lost-after')
+    world.network.otherwise = () => 'again'
+    const job = world.job('scheme-token', { id, action: 'ACTIVATE' })
+    expect(await world.run(job)).toMatchObject({ code: 500, error: { reversal_status: 'REQUIRED' } })
+    expect(world.network.live()).toHaveLength(1)
+    expect(world.queued).toHaveLength(1)
+    world.network.otherwise = () => 'none'
+    await world.calm()
+    expect(world.network.live()).toEqual([])
+    expect(world.resultOf(job.receiptId)).toMatchObject({ code: 500, error: { reversal_status: 'COMPLETED' } })
+    expect(await world.run(job)).toMatchObject({ error: { reversal_status: 'COMPLETED' } })
+    expect(world.network.tokens.size).toBe(1)
+  })
+
+  it('whose suspension or activation was lost after its effect owes that effect: REQUIRED, and it is taken back', async () => {
+    const { id } = await make()
+    await act(id, 'ACTIVATE')
+    for (const [action, before] of [
+      ['SUSPEND', 'ACTIVE'],
+      ['ACTIVATE', 'SUSPENDED'],
+    ] as const) {
+      world.network.script.push('lost-after')
+      world.network.otherwise = () => 'again'
+      const job = world.job('scheme-token', { id, action })
+      expect(await world.run(job)).toMatchObject({ code: 500, error: { reversal_status: 'REQUIRED' } })
+      expect(world.network.live().map(({ state }) => state)).not.toEqual([before])
+      world.network.otherwise = () => 'none'
+      await world.calm()
+      expect(world.network.live().map(({ state }) => state)).toEqual([before])
+      expect(world.resultOf(job.receiptId)).toMatchObject({ error: { reversal_status: 'COMPLETED' } })
+      if (action === 'SUSPEND') await act(id, 'SUSPEND')
+    }
+  })
+
+  it('that its issuer doesn’t answer for is asked for once again, and then refused', async () => {
+    const { id } = await make()
+    world.network.script.push('again-once', 'again-once')
+    expect(await act(id, 'ACTIVATE')).toMatchObject({
+      code: 400,
+      error: { details: { 'body.scheme_token_action': { code: 'scheme_no_answer' } }, reversal_status: 'NONE' },
+    })
+    expect(world.network.calls).toEqual(['provision', 'provision'])
+    expect(await act(id, 'ACTIVATE')).toMatchObject({ code: 200 })
+  })
+
+  it('that was provisioned for a token deleted meanwhile is deleted, and its job is told 404 and COMPLETED', async () => {
+    const { id } = await make()
+    world.network.onCall = async (name, moment) => {
+      if (name !== 'provision' || moment !== 'after') return
+      world.network.onCall = () => {}
+      await world.ask('token-lifecycle', { id, action: 'DELETE' })
+    }
+    const job = world.job('scheme-token', { id, action: 'ACTIVATE' })
+    expect(await world.run(job)).toMatchObject({ code: 404, error: { reversal_status: 'REQUIRED' } })
+    await world.calm()
+    expect(world.network.tokens.size).toBe(1)
+    expect(world.network.live()).toEqual([])
+    expect(world.resultOf(job.receiptId)).toMatchObject({ code: 404, error: { reversal_status: 'COMPLETED' } })
+  })
+
+  it('goes with its token, however long the network is away', async () => {
+    const { id } = await make()
+    await act(id, 'ACTIVATE')
+    world.network.otherwise = () => 'again'
+    expect(await world.ask('token-lifecycle', { id, action: 'DELETE' })).toMatchObject({ code: 204 })
+    for (let n = 0; n < 5; n += 1) {
+      world.wait(400_000)
+      await workDue(world.deps)
+    }
+    expect(world.network.live()).toHaveLength(1)
+    world.network.otherwise = () => 'none'
+    world.wait(400_000)
+    await world.calm()
+    expect(world.network.live()).toEqual([])
+  })
+
+  it('is replaced when its token gets another card, where it was valid', async () => {
+    const { id } = await make()
+    await act(id, 'ACTIVATE')
+    const pan = nextPan()
+    const patched = await world.ask('token-update', { id, ...(await world.cardOf(pan)) })
+    expect(patched).toMatchObject({ code: 200, record: { scheme_token: { status: 'ACTIVE' } } })
+    expect(world.network.live().map(token => token.pan)).toEqual([pan])
+    await act(id, 'SUSPEND')
+    const other = await world.ask('token-update', { id, ...(await world.cardOf(nextPan())) })
+    expect(other.record?.['scheme_token']).toEqual({ status: 'DELETED' })
+    expect(world.network.live()).toEqual([])
+    const third = await world.ask('token-update', {
+      ...{ id, scheme_token_action: 'ACTIVATE' },
+      ...(await world.cardOf(nextPan())),
+    })
+    expect(third.record?.['scheme_token']).toMatchObject({ status: 'ACTIVE' })
+  })
+
+  it('comes by itself with a token whose scope asks for it, and never fails the token', async () => {
+    const scope = await scopeOf({ autoProvision: true })
+    expect((await make(scope)).record?.['scheme_token']).toMatchObject({ status: 'VALID' })
+    world.network.otherwise = () => 'again'
+    const { id, result } = await make(scope)
+    expect(result).toMatchObject({ code: 200 })
+    expect(result.record).not.toHaveProperty('scheme_token')
+    world.network.otherwise = () => 'none'
+    await world.calm()
+    expect(world.network.live()).toHaveLength(2)
+    expect(world.told.filter(one => one.type === 'event')).toMatchObject([
+      { event: 'scheme-token.updated', subject: { reuse_token: id }, data: { scheme_token: { status: 'VALID' } } },
+    ])
+  })
+
+  it('that its network declines leaves a new token of an --auto scope without one, and can be asked for later', async () => {
+    const scope = await scopeOf({ autoProvision: true })
+    world.network.script.push({ refused: 'card_declined' })
+    const { id, result } = await make(scope)
+    expect(result).toMatchObject({ code: 200, record: { token_status: 'ACTIVE' } })
+    expect(result.record).not.toHaveProperty('scheme_token')
+    expect(world.network.calls).toEqual(['provision'])
+    world.network.script.push({ refused: 'card_declined' })
+    expect(await act(id, 'ACTIVATE')).toMatchObject({
+      code: 400,
+      error: { details: { 'body.scheme_token_action': { code: 'scheme_card_declined' } } },
+    })
+    expect((await act(id, 'ACTIVATE')).record?.['scheme_token']).toMatchObject({ status: 'ACTIVE' })
+  })
+
+  it('that its network declines later is told as an event with the reason', async () => {
+    world.network.otherwise = () => 'again'
+    const { id } = await make(await scopeOf({ autoProvision: true }))
+    world.network.otherwise = () => ({ refused: 'card_declined' })
+    await world.calm()
+    expect(world.told.filter(one => one.type === 'event')).toMatchObject([
+      { event: 'scheme-token.updated', subject: { reuse_token: id }, data: { reason: 'scheme_card_declined' } },
+    ])
+  })
+
+  it('stays as it is while its reuse token is suspended, until it is suspended itself', async () => {
+    const { id, pan } = await make()
+    await act(id, 'ACTIVATE')
+    expect(await world.ask('token-lifecycle', { id, action: 'SUSPEND' })).toMatchObject({ code: 204 })
+    const put = await world.ask('token-create', { token_scope: installation.scope, ...(await world.cardOf(pan)) })
+    expect(put.record).toMatchObject({ token_status: 'SUSPENDED', scheme_token: { status: 'VALID' } })
+    expect((await act(id, 'SUSPEND')).record?.['scheme_token']).toMatchObject({ status: 'SUSPENDED' })
+    expect(await world.ask('token-lifecycle', { id, action: 'ACTIVATE' })).toMatchObject({ code: 204 })
+    expect((await world.ask('token-update', { id })).record).toMatchObject({
+      ...{ token_status: 'ACTIVE', scheme_token: { status: 'SUSPENDED' } },
+    })
+    expect(world.network.calls).toEqual(['provision', 'suspend'])
+  })
+
+  it('is asked for together with other changes of its token, or not at all', async () => {
+    const { id } = await make()
+    const wrong = await world.ask('token-update', {
+      ...{ id, token_expiry_date: '2001-01-01', scheme_token_action: 'ACTIVATE' },
+    })
+    expect(wrong).toMatchObject({ code: 400, error: { details: { 'body.token_expiry_date': {} } } })
+    expect(world.network.calls).toEqual([])
+    world.network.script.push({ refused: 'card_declined' })
+    expect(await world.ask('token-update', { id, expiry_year: 2039, scheme_token_action: 'ACTIVATE' })).toMatchObject({
+      code: 400,
+    })
+    const both = await world.ask('token-update', { id, card_holder_name: 'BEN', scheme_token_action: 'ACTIVATE' })
+    expect(both.record).toMatchObject({
+      card_holder_name: 'BEN',
+      expiry_year: 2031,
+      scheme_token: { status: 'ACTIVE' },
+    })
+  })
+
+  it('does nothing outside for a job that comes too late', async () => {
+    const { id } = await make()
+    await act(id, 'ACTIVATE', { sequence: 5 })
+    expect(await act(id, 'SUSPEND', { sequence: 5 })).toMatchObject({
+      code: 400,
+      error: { details: { 'body.sequence': { code: 'sequence_stale' } } },
+    })
+    expect(world.network.calls).toEqual(['provision'])
+  })
+})

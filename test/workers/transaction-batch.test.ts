@@ -1,0 +1,249 @@
+// Chunks of the ledger through queue and workers: each line once, whoever sends it how often at the same time.
+import { randomUUID } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Client } from '../../producers/client.ts'
+import { TRANSACTION_TYPES } from '../../src/job/transaction-batch.ts'
+import { openLog } from '../../src/log.ts'
+import { openStore, type Store } from '../../src/store/pool.ts'
+import type { Supervised } from '../../workers/process/supervise.ts'
+import { type SampleTransaction, transactionOf } from '../producers/ingest/sample.ts'
+import { ENTITY, type Installation, openInstallation } from '../support/installation.ts'
+import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
+
+const MISBEHAVING = fileURLToPath(new URL('../support/misbehaving-worker.ts', import.meta.url))
+
+describe('a transaction-batch', () => {
+  let database: FreshDatabase
+  let installation: Installation
+  let client: Client
+  let batches = 0
+  let workers: Supervised
+  beforeAll(async () => {
+    database = await freshDatabase()
+    installation = await openInstallation({
+      name: 'postgres',
+      prefix: '{ledger}',
+      redisUrls: undefined,
+      databaseUrl: database.url,
+    })
+    workers = await installation.startWorkers({ processes: 2, roles: ['bulk'] })
+    client = await installation.connect()
+  }, 60_000)
+  afterAll(async () => {
+    await installation?.close()
+    await database?.drop()
+  })
+
+  const newBatch = () => `batch-${batches++}`
+  const send = (transactions: Record<string, unknown>[], batchId = newBatch(), chunk = 0) =>
+    client.call(
+      'transaction-batch',
+      {
+        batch_id: batchId,
+        chunk,
+        transactions: transactions.map((transaction, index) => ({ line: index + 1, transaction })),
+      },
+      { jti: `${batchId}-${chunk}` },
+    )
+  const made = (seed: string, count = 1, more: Partial<SampleTransaction> = {}) =>
+    Array.from({ length: count }, (_, index) => ({ ...transactionOf(index, { entity: ENTITY, seed }), ...more }))
+  const one = (seed: string, more: Record<string, unknown> = {}) => ({
+    ...transactionOf(0, { entity: ENTITY, seed }),
+    ...more,
+  })
+  const ask = async <R>(text: string, values: unknown[] = []) =>
+    (await installation.vault.store.query<R>({ text, values })).rows
+
+  it('refuses each bad line alone, by reason and field, and stores the others', async () => {
+    const bad: [Record<string, unknown>, string, string][] = [
+      [one('bad', { transaction_uid: 'x' }), 'field_format', 'body.transaction_uid'],
+      [one('bad-1', { entity_uid: randomUUID() }), 'entity_forbidden', 'body.entity_uid'],
+      [one('bad-2', { type: 'GIFT' }), 'field_value', 'body.type'],
+      [one('bad-3', { currency: 'XAU' }), 'currency_unknown', 'body.currency'],
+      [one('bad-4', { amount: '1.5' }), 'field_format', 'body.amount'],
+      [one('bad-5', { amount: 15 }), 'field_type', 'body.amount'],
+      [one('bad-6', { amount: '-1' }), 'amount_sign', 'body.amount'],
+      [one('bad-7', { type: 'REFUND', amount: '1' }), 'amount_sign', 'body.amount'],
+      [one('bad-8', { type: 'FEE', amount: '1' }), 'amount_sign', 'body.amount'],
+      [one('bad-9', { amount: '9'.repeat(19) }), 'field_format', 'body.amount'],
+      [one('bad-10', { masked_card: '4111111111111111' }), 'field_format', 'body.masked_card'],
+      [one('bad-11', { masked_card: '41111111**1111' }), 'field_format', 'body.masked_card'],
+      [one('bad-12', { token_reference: '4111 1111 1111 1111' }), 'field_format', 'body.token_reference'],
+      [one('bad-13', { created_at: '1999-12-31T23:59:59Z' }), 'field_range', 'body.created_at'],
+      [one('bad-14', { created_at: '2099-01-01T00:00:00Z' }), 'field_range', 'body.created_at'],
+      [one('bad-15', { created_at: '2026-01-31T23:59:59.9999999Z' }), 'field_range', 'body.created_at'],
+      [one('bad-16', { clearing_date: '2026-02-30' }), 'field_format', 'body.clearing_date'],
+      [one('bad-17', { merchant_reference: 'a\nb' }), 'field_characters', 'body.merchant_reference'],
+      [one('bad-18', { cvv: '123' }), 'cvv_not_allowed', 'body.cvv'],
+      [one('bad-19', { amount: undefined }), 'field_required', 'body.amount'],
+      [one('bad-20', { merchant_reference: '4111-1111 11111111' }), 'reference_pan', 'body.merchant_reference'],
+      [one('bad-21', { bank_account: 'DE 4111111234561111' }), 'reference_pan', 'body.bank_account'],
+    ]
+    const good = TRANSACTION_TYPES.map((_, index) => transactionOf(index, { entity: ENTITY, seed: 'good' }))
+    const lowest = one('least', {
+      amount: '0',
+      fee: '-5',
+      commission: '-0',
+      brand: 'NULL',
+      merchant_reference: '{"a\\',
+      clearing_reference: '4242424242424242',
+    })
+    const result = await send([...bad.map(([transaction]) => transaction), ...good, lowest])
+    expect(result).toMatchObject({ status: 'SUCCEEDED', code: 200 })
+    expect(result.counts).toMatchObject({ CREATED: good.length + 1, REJECTED: bad.length, FAILED: 0 })
+    expect(result.records?.map(({ line, reason, field }) => [line, reason, field])).toEqual(
+      bad.map(([, reason, field], index) => [index + 1, reason, field]),
+    )
+    const [stored] = await ask(
+      'select amount, fee, commission, brand, merchant_reference from tokenmill.transaction where transaction_uid = $1',
+      [lowest.transaction_uid],
+    )
+    expect(stored).toEqual({ amount: 0, fee: -5, commission: 0, brand: 'NULL', merchant_reference: '{"a\\' })
+  }, 30_000)
+
+  it('never rewrites a line: the same is UNCHANGED, another under its uid is refused, whatever differs', async () => {
+    const first = one('law')
+    await send([first])
+    const others = [
+      { amount: '999' },
+      { fee: '999' },
+      { currency: 'KWD' },
+      { created_at: '2026-05-01T00:00:00Z' },
+      { merchant_reference: undefined },
+      { settlement_batch: 'other' },
+      { clearing_date: '2026-01-09' },
+    ]
+    const result = await send([
+      first,
+      { ...first, transaction_uid: first.transaction_uid.toUpperCase() },
+      ...others.map(other => ({ ...first, ...other })),
+    ])
+    expect(result.counts).toMatchObject({ CREATED: 0, UNCHANGED: 2, REJECTED: others.length })
+    expect(new Set(result.records?.map(({ reason, reference }) => `${reason} ${reference}`))).toEqual(
+      new Set([`transaction_conflict ${first.transaction_uid}`]),
+    )
+    expect(
+      await ask('select amount::text from tokenmill.transaction where transaction_uid = $1', [first.transaction_uid]),
+    ).toEqual([{ amount: first.amount }])
+  }, 30_000)
+
+  it('lets the first line of a chunk stand where a uid is there twice', async () => {
+    const first = one('twice')
+    const result = await send([first, { ...first, amount: '77' }, first])
+    expect(result.counts).toMatchObject({ CREATED: 1, UNCHANGED: 1, REJECTED: 1 })
+    expect(result.records).toMatchObject([{ line: 2, reason: 'transaction_conflict' }])
+  }, 30_000)
+
+  it('stores each line once and tells one CREATED for it, when many chunks with the same lines run at once', async () => {
+    const lines = made('race', 300)
+    // Shuffled, overlapping, and of several months that nobody has made yet; one in four says something else.
+    const results = await Promise.all(
+      Array.from({ length: 12 }, (_, copy) => {
+        const order = lines.map((line, index) => ({ line, key: (index * 7_919 + copy * 104_729) % 1_009 }))
+        const shuffled = order.sort((a, b) => a.key - b.key).map(({ line }) => line)
+        return send(copy % 4 === 3 ? shuffled.map(line => ({ ...line, created_at: '2011-11-11T11:11:11Z' })) : shuffled)
+      }),
+    )
+    const sum = (outcome: 'CREATED' | 'UNCHANGED' | 'REJECTED' | 'FAILED') =>
+      results.reduce((all, { counts }) => all + (counts?.[outcome] ?? 0), 0)
+    expect(sum('CREATED')).toBe(300)
+    expect(sum('FAILED')).toBe(0)
+    expect(sum('CREATED') + sum('UNCHANGED') + sum('REJECTED')).toBe(12 * 300)
+    const uids = lines.map(line => line.transaction_uid)
+    const [stored] = await ask(
+      'select count(*)::int as rows, count(distinct transaction_uid)::int as uids from tokenmill.transaction where transaction_uid = any($1)',
+      [uids],
+    )
+    expect(stored).toEqual({ rows: 300, uids: 300 })
+    expect(await ask('select from tokenmill.ledger_uid where transaction_uid = any($1)', [uids])).toHaveLength(300)
+  }, 60_000)
+
+  it('is answered from its receipt when it comes again, and refused as another chunk under its jti', async () => {
+    const batchId = newBatch()
+    const lines = [...made('again', 3), one('again-bad', { currency: 'XTS' })]
+    const first = await send(lines, batchId)
+    const again = await send(lines, batchId)
+    expect(again).toEqual({ ...first, attempt: again.attempt })
+    expect(await send(made('again', 2), batchId)).toMatchObject({
+      code: 400,
+      error: { details: { 'body.jti': { code: 'jti_reused' } } },
+    })
+  }, 30_000)
+
+  it('is refused as a whole without its role, under another jti than its chunk’s, and in a batch of tokens', async () => {
+    const { credentials } = await installation.addClient('reader', { roles: ['TOKEN_READ'] })
+    const reader = await installation.connect({ credentials })
+    const request = { batch_id: 'b', chunk: 0, transactions: [{ line: 1, transaction: one('role') }] }
+    expect(await reader.call('transaction-batch', request, { jti: 'b-0' })).toMatchObject({ code: 403 })
+    expect(await client.call('transaction-batch', request, { jti: 'other' })).toMatchObject({
+      code: 400,
+      error: { details: { 'body.jti': { code: 'field_format' } } },
+    })
+    await ask(
+      `insert into tokenmill.batch (client_id, batch_id, record_kind, chunk_records, layout, accepted_at) values ($1, 'tokens', 'token-create', 500, '{}', now())`,
+      [client.clientId],
+    )
+    expect(await send([one('role')], 'tokens')).toMatchObject({
+      code: 400,
+      error: { details: { 'body.request.batch_id': { code: 'batch_layout' } } },
+    })
+    expect(
+      await ask('select from tokenmill.transaction where transaction_uid = $1', [one('role').transaction_uid]),
+    ).toEqual([])
+  }, 30_000)
+
+  it('answers what was not started as CANCELLED once its batch is cancelled', async () => {
+    const batchId = newBatch()
+    await send(made('cancel', 2), batchId)
+    await ask(`update tokenmill.batch set state = 'CANCELLED' where batch_id = $1`, [batchId])
+    const result = await send(made('cancelled', 2), batchId, 1)
+    expect(result.counts).toMatchObject({ CREATED: 0, CANCELLED: 2 })
+  }, 30_000)
+
+  it('lets a line that finds a bug fail alone, and decides it anew when the chunk comes again', async () => {
+    await workers.close()
+    const misbehaving = await installation.startWorkers({ processes: 1, roles: ['bulk'], script: MISBEHAVING })
+    const batchId = newBatch()
+    const lines = made('poison', 20).map((line, index) =>
+      index === 7 ? { ...line, merchant_reference: 'POISON-THROW' } : line,
+    )
+    const first = await send(lines, batchId)
+    expect(first.counts).toMatchObject({ CREATED: 19, FAILED: 1 })
+    expect(first.records).toMatchObject([
+      { line: 8, outcome: 'FAILED', code: 500, reference: lines[7]?.transaction_uid },
+    ])
+    await misbehaving.close()
+    await installation.startWorkers({ processes: 1, roles: ['bulk'] })
+    const again = await send(lines, batchId)
+    expect(again.revision).toBeGreaterThan(first.revision)
+    expect(again.counts).toMatchObject({ CREATED: 20, FAILED: 0 })
+  }, 60_000)
+
+  it('takes 1,000 lines and no more', async () => {
+    expect((await send(made('full', 1_000))).counts).toMatchObject({ CREATED: 1_000 })
+    await expect(send(made('over', 1_001))).rejects.toThrow('body.transactions: field_length')
+    await expect(
+      client.call('transaction-batch', { batch_id: 'b', chunk: 0, transactions: [{ line: 0, transaction: {} }] }),
+    ).rejects.toThrow('body.transactions: field_type')
+  }, 30_000)
+})
+
+describe('the store of the ledger', () => {
+  let database: FreshDatabase
+  let reader: Store
+  beforeAll(async () => {
+    database = await freshDatabase()
+    reader = openStore(database.url, { log: openLog('silent'), connectionsMax: 1, role: 'tokenmill_reader' })
+  })
+  afterAll(async () => {
+    await reader?.close()
+    await database?.drop()
+  })
+
+  it('lets the reader read and nothing else', async () => {
+    expect(await reader.query({ text: 'select * from tokenmill.transaction' })).toMatchObject({ count: 0 })
+    await expect(reader.query({ text: 'delete from tokenmill.transaction' })).rejects.toMatchObject({ code: '42501' })
+    await expect(reader.query({ text: 'delete from tokenmill.ledger_uid' })).rejects.toMatchObject({ code: '42501' })
+  })
+})

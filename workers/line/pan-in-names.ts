@@ -1,0 +1,35 @@
+// What may be said of a job that is refused before its card was looked at, or after it failed: its names, unless they
+// give its own card away. An encrypted card is opened for that, and for nothing else.
+import { isRefusal, toFault } from '../../src/errors.ts'
+import { clearNumbersOf, couldHoldNumber, nameRefusal, tellableNames } from '../../src/job/pan-in-names.ts'
+import { numbersIn } from '../../src/token/pan.ts'
+import { openCard } from '../../src/vault/open-card.ts'
+import { captureKeyFor } from '../card/open-capture.ts'
+import type { Deps } from '../deps.ts'
+import type { Work } from './work.ts'
+
+/** The same work, its jti and reference as they may be kept and told. */
+export async function withoutOwnCard<R>(work: Work<R>, deps: Pick<Deps, 'directory'>): Promise<Work<R>> {
+  return { ...work, claims: tellableNames(work.claims, await numbersOf(work, deps), work.client.names) }
+}
+
+export async function isNamedAfterItsCard(work: Work<unknown>, deps: Pick<Deps, 'directory'>): Promise<boolean> {
+  return nameRefusal(work.claims, await numbersOf(work, deps)) !== undefined
+}
+
+async function numbersOf({ claims, client }: Work<unknown>, { directory }: Pick<Deps, 'directory'>): Promise<string[]> {
+  const { request, jti, reference } = claims
+  const clear = clearNumbersOf(request)
+  const { encrypted_card: encrypted, public_key_alias: alias } = request
+  const named = [jti, reference].some(couldHoldNumber)
+  if (!named || typeof encrypted !== 'string' || typeof alias !== 'string') return clear
+  try {
+    const key = await captureKeyFor(alias, client, directory)
+    const plaintext = isRefusal(key) ? key : await openCard(encrypted, key)
+    return isRefusal(plaintext) ? clear : [...clear, ...numbersIn(plaintext.reveal())]
+  } catch (error) {
+    if (toFault(error).code !== 'key_unavailable') throw error
+    // Nobody can tell what the card is: whatever could be its number is taken for it.
+    return [...clear, ...numbersIn(`${jti} ${reference ?? ''}`)]
+  }
+}
