@@ -7,7 +7,7 @@ import { FAULTS, Fault } from '../src/errors.ts'
 import { describeError } from '../src/log.ts'
 import { PortInUse } from '../src/port-in-use.ts'
 import { Unfit } from '../src/store/connection/standing.ts'
-import { meaningOf } from '../src/store/pool.ts'
+import { toStoreFault } from '../src/store/pool.ts'
 
 export const EXIT = {
   ok: 0,
@@ -50,7 +50,7 @@ const NO_TLS =
 
 /** The end that anything thrown leads to. */
 export function endingOf(thrown: unknown): Ending {
-  const error = meaningOf(thrown)
+  const error = toStoreFault(thrown)
   if (error instanceof Stop) return { status: error.status, line: error.message }
   // Help and version were asked for; everything else of commander's is a command line it can't use, and it has said so.
   if (error instanceof CommanderError) return { status: error.exitCode === 0 ? EXIT.ok : EXIT.usage }

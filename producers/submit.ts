@@ -9,7 +9,7 @@ import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import { resultsQueue } from '../src/job/catalogue.ts'
 import { Claims } from '../src/job/envelope/envelope.ts'
 import type { NameRule } from '../src/job/envelope/names.ts'
-import { clearNumbersOf, tellableNames } from '../src/job/pan-in-names.ts'
+import { clearNumbersOf, withoutOwnPan } from '../src/job/pan-in-names.ts'
 import { fieldsOf, problemOf } from '../src/job/problem.ts'
 import { parse } from '../src/job/refusal.ts'
 import type { Logger } from '../src/log.ts'
@@ -194,7 +194,7 @@ function named(text: string, rule: NameRule): { kind?: string; jti?: string; ref
       return read.success && read.data !== undefined ? [[key, read.data]] : []
     }),
   )
-  return tellableNames(names, clearNumbersOf(value['request']), rule)
+  return withoutOwnPan(names, clearNumbersOf(value['request']), rule)
 }
 
 function objectOf(text: string): Record<string, unknown> | undefined {

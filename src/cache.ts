@@ -18,7 +18,7 @@ export function openCache<V extends object | boolean>({ max, lifetime }: CacheOp
 }
 
 /** `load`, asked at most once per key and lifetime; callers at the same moment share one question. */
-export function believe<T>(load: (key: string) => Promise<T>, options: CacheOptions): (key: string) => Promise<T> {
+export function cached<T>(load: (key: string) => Promise<T>, options: CacheOptions): (key: string) => Promise<T> {
   const known = openCache<Promise<T>>(options)
   return key => {
     const found = known.get(key)

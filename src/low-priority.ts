@@ -3,7 +3,7 @@
 import { constants, setPriority } from 'node:os'
 
 /** For the rest of this process's life; where the system doesn't permit it, nothing changes. */
-export function giveWay(): void {
+export function lowerPriority(): void {
   try {
     setPriority(constants.priority.PRIORITY_LOW)
   } catch {

@@ -1,6 +1,6 @@
 // What a process remembers is bounded, and a new entry never costs it more than the one that was used longest ago.
 import { describe, expect, it } from 'vitest'
-import { believe, openCache } from '../src/cache.ts'
+import { cached, openCache } from '../src/cache.ts'
 import { noteMisses } from '../workers/card/guess-limit.ts'
 
 const at = { now: 1_000 }
@@ -31,7 +31,7 @@ describe('a cache', () => {
       if (key === 'bad') throw new Error('no')
       return asked
     }
-    const known = believe(load, { max: 2, lifetime: { ms: 100, clock } })
+    const known = cached(load, { max: 2, lifetime: { ms: 100, clock } })
     expect(await Promise.all([known('a'), known('a')])).toEqual([1, 1])
     at.now += 101
     expect(await known('a')).toBe(2)

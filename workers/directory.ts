@@ -1,7 +1,7 @@
 // What a worker process knows of clients, scopes, capture keys and BIN ranges: read from the store and believed for a
 // few seconds, so that a revocation holds everywhere within ten.
 import type { KeyObject } from 'node:crypto'
-import { believe } from '../src/cache.ts'
+import { cached } from '../src/cache.ts'
 import type { Clock } from '../src/clock.ts'
 import type { Algorithm } from '../src/job/envelope/signature.ts'
 import type { Queues } from '../src/queue/engine.ts'
@@ -46,7 +46,7 @@ const ENTRIES_MAX = 10_000
 /** Opens the directory; the BIN table is read once before it is used. */
 export async function openDirectory(store: Store, queues: Queues, kek: KeyProvider, clock: Clock): Promise<Directory> {
   const options = { max: ENTRIES_MAX, lifetime: { ms: BELIEVED_MS, clock } }
-  const remembered = <T>(load: (key: string) => Promise<T>) => believe(load, options)
+  const remembered = <T>(load: (key: string) => Promise<T>) => cached(load, options)
   const opened = new Map<string, CaptureKey>()
   const clientOf = remembered(async clientId => {
     const client = await clients.find(store, clientId)

@@ -9,7 +9,7 @@ import { KINDS, resultsQueue } from '../src/job/catalogue.ts'
 import type { InstallationKey } from '../src/job/result.ts'
 import { type Lifetime, untilSignal } from '../src/lifetime.ts'
 import { describeError, type Logger } from '../src/log.ts'
-import { giveWay } from '../src/low-priority.ts'
+import { lowerPriority } from '../src/low-priority.ts'
 import type { Metrics } from '../src/metrics.ts'
 import { openOps } from '../src/ops.ts'
 import type { Disposition, Queues, ReceivedJob, Worker } from '../src/queue/engine.ts'
@@ -67,7 +67,7 @@ const CLOSE_MS = 20_000
 export async function runWorkers(opened: Opened, { worker, cellScript, inspect }: RunOptions): Promise<void> {
   const { config, log, metrics, lifetime, queues } = opened
   const { role, kinds, concurrency } = worker
-  if (role === 'bulk') giveWay()
+  if (role === 'bulk') lowerPriority()
   const deps = await openDeps(opened, inspect)
   if (worker.cell) return answerAsked(deps)
   lifetime.onClose('live workers', await joinLiveWorkers(deps, kinds))

@@ -9,7 +9,7 @@ import { systemClock } from '../../src/clock.ts'
 import { RECORD_KINDS } from '../../src/job/catalogue.ts'
 import { OUTCOMES } from '../../src/job/outcome.ts'
 import { CHUNK, ON_CONFLICT, ON_EXPIRED } from '../../src/job/token-batch.ts'
-import { giveWay } from '../../src/low-priority.ts'
+import { lowerPriority } from '../../src/low-priority.ts'
 import { Secret } from '../../src/secret.ts'
 import { addCommand, collect, type JsonOption, readUuid } from '../command.ts'
 import { EXIT, Stop } from '../exit.ts'
@@ -91,7 +91,7 @@ export function readBetween(least: number, most: number): (text: string) => numb
 }
 
 async function run(terminal: Terminal, file: string, options: Options): Promise<void> {
-  giveWay()
+  lowerPriority()
   const session = openSession(terminal)
   const stop = stopper(session)
   try {

@@ -20,7 +20,7 @@ import { type FieldReason, fieldsOf, textOf } from '../../src/job/problem.ts'
 import { MIME_TYPES, type MimeType, REPORT_TYPES, type ReportType } from '../../src/job/report.ts'
 import { readReport } from '../../src/report/files/download.ts'
 import { recordOf } from '../../src/report/record.ts'
-import { isMisread } from '../../src/rsql/parse-error.ts'
+import { isParseError } from '../../src/rsql/parse-error.ts'
 import * as clients from '../../src/store/access/clients.ts'
 import type { Store } from '../../src/store/pool.ts'
 import { search } from '../../src/store/report/report-search.ts'
@@ -188,7 +188,7 @@ function list(terminal: Terminal, options: ListOptions): Promise<void> {
       orderBy: 'DESC',
       orderCriteria: 'createdOn',
     })
-    if (isMisread(page)) throw new Stop(page.message, EXIT.usage)
+    if (isParseError(page)) throw new Stop(page.message, EXIT.usage)
     const found = page.reports
     const rows = found.map(each => [
       each.reportUid,

@@ -13,7 +13,7 @@ import { openQueuePool } from '../../src/store/queue-pool.ts'
 import { assertSchema } from '../../src/store/schema.ts'
 import { restrictTls } from '../../src/tls.ts'
 import type { KeyProvider } from '../../src/vault/kek.ts'
-import { type KeyRing, openRing } from '../../src/vault/key-ring.ts'
+import { type KeyRing, openKeyRing } from '../../src/vault/key-ring.ts'
 import { EXIT } from '../exit.ts'
 import type { Terminal } from '../terminal.ts'
 import { findKek } from './kek.ts'
@@ -129,7 +129,7 @@ async function unlock(session: Session, connectionsMax: number | undefined): Pro
   const known = await installation.find(opened.store)
   if (!known) throw new ConfigError('DATABASE_URL: its upgrade is incomplete; run `tokenmill schema upgrade`')
   const kek = await findKek(session.config, opened.database.embedded, known)
-  const ring = await openRing(kek, await dataKeys.findAll(opened.store))
+  const ring = await openKeyRing(kek, await dataKeys.findAll(opened.store))
   return { ...opened, installationId: known.installationId, kek, ring }
 }
 

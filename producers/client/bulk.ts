@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Fault } from '../../src/errors.ts'
 import { receiptId, resultId } from '../../src/job/envelope/ids.ts'
 import type { NameRule } from '../../src/job/envelope/names.ts'
-import { clearNumbersOf, tellableNames } from '../../src/job/pan-in-names.ts'
+import { clearNumbersOf, withoutOwnPan } from '../../src/job/pan-in-names.ts'
 import type { Result } from '../../src/job/result.ts'
 import type { ClientKind } from '../ask.ts'
 import { ClosedError, RefusedError } from './errors.ts'
@@ -185,7 +185,7 @@ function notSent(
   { problem }: RefusedError,
 ): Result {
   const receipt = receiptId(clientId, item.jti)
-  const { jti, reference } = tellableNames(item, clearNumbersOf(item.request), names)
+  const { jti, reference } = withoutOwnPan(item, clearNumbersOf(item.request), names)
   const now = new Date(problem.timestamp).toISOString()
   return {
     v: 1,

@@ -1,7 +1,7 @@
 // What a gateway process knows of clients, scopes and BIN ranges: read from the store and believed for a few seconds,
 // so that a revocation holds everywhere within ten. It sees no card and no key but public ones.
 import type { KeyObject } from 'node:crypto'
-import { believe } from '../../src/cache.ts'
+import { cached } from '../../src/cache.ts'
 import type { Clock } from '../../src/clock.ts'
 import type { Algorithm } from '../../src/job/envelope/signature.ts'
 import type { Client } from '../../src/store/access/clients.ts'
@@ -43,7 +43,7 @@ const ENTRIES_MAX = 10_000
 
 export function openDirectory(store: Store, clock: Clock): Directory {
   const lasting = (ms: number) => ({ max: ENTRIES_MAX, lifetime: { ms, clock } })
-  const userOf = believe(async (userId): Promise<KnownUser | undefined> => {
+  const userOf = cached(async (userId): Promise<KnownUser | undefined> => {
     const found = await clients.findByUser(store, userId)
     if (!found || found.client.system || found.client.revokedAt !== null) return undefined
     const keys = await clients.findClientKeys(store, found.client.clientId)
@@ -52,8 +52,8 @@ export function openDirectory(store: Store, clock: Clock): Directory {
       keys: keys.filter(key => mayVerify(key.publicJwk)).map(key => userKeyOf(key, clock)),
     }
   }, lasting(BELIEVED_MS))
-  const scopeOf = believe(tokenScope => scopes.find(store, tokenScope), lasting(BELIEVED_MS))
-  const rangesOf = believe(async () => {
+  const scopeOf = cached(tokenScope => scopes.find(store, tokenScope), lasting(BELIEVED_MS))
+  const rangesOf = cached(async () => {
     const imported = await binRanges.findAll(store)
     return new Map([...BUILT_IN_RANGES, ...imported].map(range => [range.id, range]))
   }, lasting(RANGES_MS))

@@ -2,7 +2,7 @@
 // What a row's own card forbids is asked when the row is read (record.ts); cards that are encrypted are the worker's.
 import type { Reason } from '../../src/errors.ts'
 import { digitsOf } from '../../src/token/pan.ts'
-import { couldLookLikeCard, type Likenesses, openLikenesses } from '../../src/token/pan-lookalike.ts'
+import { couldLookLikeCard, openPanLookalikes, type PanLookalikes } from '../../src/token/pan-lookalike.ts'
 import { type Row, rejectRow } from './record.ts'
 
 /**
@@ -24,8 +24,8 @@ export function refuseLikeCards(rows: Row[], { stored }: { stored: boolean }): R
   })
 }
 
-function likenessesOf(rows: readonly Row[]): Likenesses {
-  const cards = openLikenesses()
+function likenessesOf(rows: readonly Row[]): PanLookalikes {
+  const cards = openPanLookalikes()
   for (const { number } of rows) if (number !== '') cards.add(digitsOf(number))
   return cards
 }

@@ -5,7 +5,7 @@ import { renderPatch, renderPut } from '../token/render.ts'
 import { Report } from './report.ts'
 import { Reversal, retellReversal } from './reversal.ts'
 import { SchemeToken } from './scheme-token.ts'
-import { fromToken, type Retelling } from './stored-answer.ts'
+import { fromToken, type StoredAnswer } from './stored-answer.ts'
 import { recordsInBlock, TokenBatch } from './token-batch.ts'
 import { asksThirdParty, TokenCreate } from './token-create.ts'
 import { retellLifecycle, TokenExpiry, TokenLifecycle } from './token-lifecycle.ts'
@@ -57,7 +57,7 @@ export interface KindEntry {
   /** This request asks a network or a third party: what they did in vain is undone. A chunk sees to that itself. */
   asksProvider: (request: Sent) => boolean
   /** How the answer of one that succeeded is told again. */
-  retell: Retelling
+  retell: StoredAnswer
 }
 
 const none = () => []

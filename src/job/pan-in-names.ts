@@ -1,7 +1,7 @@
 // A job's own names, jti and reference, are kept, told again and written into files: none may hold the number of the card
 // that the job is about. Which numbers those are is found out here for a request in clear; an encrypted card's are told.
 import { type Refusal, refuse } from '../errors.ts'
-import { holdsLike, numbersIn, PAN_LENGTH, shownOf } from '../token/pan.ts'
+import { endsOf, holdsPanLookalike, numbersIn, PAN_LENGTH } from '../token/pan.ts'
 import { holdsPossiblePan } from '../token/possible-pan.ts'
 import { maskDigits, type NameRule } from './envelope/names.ts'
 
@@ -36,7 +36,7 @@ export function couldHoldNumber(name: string | undefined): name is string {
 }
 
 function givesAway(name: string | undefined, numbers: readonly string[]): boolean {
-  return couldHoldNumber(name) && numbers.some(number => holdsLike(name, shownOf(number)))
+  return couldHoldNumber(name) && numbers.some(number => holdsPanLookalike(name, endsOf(number)))
 }
 
 export function nameRefusal({ jti, reference }: Names, numbers: readonly string[]): Refusal | undefined {
@@ -45,7 +45,7 @@ export function nameRefusal({ jti, reference }: Names, numbers: readonly string[
 }
 
 /** The names as they may be told: a `jti` without its digits (the receipt's id still names the job), no `reference`. */
-export function tellableNames<N extends Names>(names: N, numbers: readonly string[], rule: NameRule): N {
+export function withoutOwnPan<N extends Names>(names: N, numbers: readonly string[], rule: NameRule): N {
   const told = { ...names }
   const { jti } = told
   if (jti !== undefined && (givesAway(jti, numbers) || (rule === 'checked' && holdsPossiblePan(jti))))

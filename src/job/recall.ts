@@ -9,7 +9,7 @@ import { CATALOGUE, type Kind, type KindEntry } from './catalogue.ts'
 import type { FieldReason, ReversalStatus } from './problem.ts'
 
 /** The parts of a receipt that count. */
-export interface Remembered {
+export interface AnsweredReceipt {
   kind: Kind
   status: 'SUCCEEDED' | 'FAILED' | 'CANCELLED'
   code: number
@@ -19,17 +19,17 @@ export interface Remembered {
   reversal: 'REQUIRED' | 'COMPLETED' | null
 }
 
-export type Recalled =
+export type RecalledAnswer =
   | { fields: FieldReason[]; code?: number; reversalStatus?: ReversalStatus }
   | { success: { code: 200 | 204; record: Record<string, unknown> } }
 
 /** `token`: the row that the receipt names, if it is still there; `range`: its BIN range; `scheme`: its scheme token. */
 export function recall(
-  receipt: Remembered,
+  receipt: AnsweredReceipt,
   token: TokenRow | undefined,
   range: BinRange | undefined,
   scheme?: ShownScheme,
-): Recalled {
+): RecalledAnswer {
   if (receipt.status === 'CANCELLED')
     return { fields: [{ field: 'body', reason: 'reversed' }], reversalStatus: receipt.reversal ?? 'COMPLETED' }
   if (receipt.refusal !== null)

@@ -7,7 +7,7 @@ import { reuseTokenOf, type TokenRow } from '../token/token.ts'
 type AnswerRecord = Record<string, unknown>
 
 /** What stands beside the token's row: its receipt's outcome, its BIN range, its scheme token. */
-export interface Beside {
+export interface AnswerParts {
   outcome: string | null
   range: BinRange | undefined
   scheme: ShownScheme | undefined
@@ -15,10 +15,10 @@ export interface Beside {
 
 export interface FromToken {
   from: 'token'
-  record(token: TokenRow, beside: Beside): AnswerRecord
+  record(token: TokenRow, beside: AnswerParts): AnswerRecord
 }
 
-export type Retelling =
+export type StoredAnswer =
   | FromToken
   /** The receipt's outcome says it all. */
   | { from: 'receipt'; record(outcome: string | null): AnswerRecord }

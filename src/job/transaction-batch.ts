@@ -2,7 +2,7 @@
 // form is judged as a whole, each transaction alone, so that a bad one spoils nothing but itself.
 import { z } from 'zod'
 import { minorUnit } from '../token/currency.ts'
-import { holdsLike } from '../token/pan.ts'
+import { holdsPanLookalike } from '../token/pan.ts'
 import { brandName, date, text, uuid } from './envelope/text.ts'
 import { couldHoldNumber } from './pan-in-names.ts'
 
@@ -97,7 +97,7 @@ export const Transaction = z
     const [bin = '', lastFour = ''] = masked.split(/\*+/)
     const shown = { bin, lastFour, length: masked.length }
     for (const field of OWN_TEXTS)
-      if (couldHoldNumber(line[field]) && holdsLike(line[field] ?? '', shown))
+      if (couldHoldNumber(line[field]) && holdsPanLookalike(line[field] ?? '', shown))
         context.addIssue({ code: 'custom', path: [field], params: { reason: 'reference_pan' } })
   })
 export type Transaction = z.infer<typeof Transaction>

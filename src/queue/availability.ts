@@ -2,7 +2,7 @@
 // reconnect anything; the clients do that themselves.
 const PROBE_MS = 500
 
-export interface Presence {
+export interface Availability {
   /** Something went wrong: find out whether the server is away. */
   suspect(): void
   on(event: 'away' | 'back', listener: () => void): void
@@ -10,7 +10,7 @@ export interface Presence {
 }
 
 /** `ping` fails, within seconds, while the server is away. */
-export function openPresence(ping: () => Promise<void>): Presence {
+export function openAvailability(ping: () => Promise<void>): Availability {
   const listeners = { away: [] as (() => void)[], back: [] as (() => void)[] }
   let closed = false
   let watching = false

@@ -9,7 +9,7 @@ export interface Access {
   backend?: BackendFactory<IQueueBackend, object>
 }
 
-export interface Server {
+export interface EngineBackend {
   engine: 'redis' | 'postgres'
   prefix: string
   /** How long an idle worker waits before it looks by itself, in case a wake-up was lost. */

@@ -4,17 +4,17 @@ import { ConfigError } from '../config.ts'
 import { Fault } from '../errors.ts'
 
 /** Rejects with `Fault('queue_away')` after `ms`. The call itself isn't undone and may still take effect. */
-export async function within<T>(ms: number, call: Promise<T>): Promise<T> {
+export async function withTimeout<T>(ms: number, call: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Fault('queue_away', new Error(`no answer within ${ms} ms`))), ms)
+    timer = setTimeout(() => reject(new Fault('queue_away', new Error(`no answer withTimeout ${ms} ms`))), ms)
   })
   call.catch(() => {}) // Its own rejection after the time-out is of no interest.
   return Promise.race([call, late]).finally(() => clearTimeout(timer))
 }
 
-/** True if it settled, either way, within `ms`. */
-export async function settles(ms: number, work: Promise<unknown>): Promise<boolean> {
+/** True if it settled, either way, withTimeout `ms`. */
+export async function settlesWithin(ms: number, work: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<boolean>(resolve => {
     timer = setTimeout(resolve, ms, false)
@@ -29,7 +29,7 @@ export async function settles(ms: number, work: Promise<unknown>): Promise<boole
 const DEADLOCKS_MAX = 4
 
 /** Repeats `work` when PostgreSQL chose it as the victim of a deadlock, which leaves nothing of it behind. */
-export async function undeadlocked<T>(work: (time: number) => Promise<T>): Promise<T> {
+export async function retryDeadlocks<T>(work: (time: number) => Promise<T>): Promise<T> {
   for (let time = 1; ; time++) {
     try {
       return await work(time)
@@ -41,7 +41,7 @@ export async function undeadlocked<T>(work: (time: number) => Promise<T>): Promi
 }
 
 /** A Fault for what drivers and servers say; what isn't theirs is ours and stays as it is. */
-export function meaningOf(error: unknown): unknown {
+export function toQueueFault(error: unknown): unknown {
   if (error instanceof Fault || error instanceof ConfigError || !(error instanceof Error)) return error
   if (
     error.message.startsWith('broken law') ||

@@ -1,7 +1,7 @@
 // BullMQ's worker, disarmed: a job's options come from whoever may write to the server and beat the worker's own, so
 // they are replaced before anything reads them. It doesn't judge the data.
 import { type IQueueBackend, type Job, type JobJson, type JobsOptions, Worker } from 'bullmq'
-import { undeadlocked } from './bounded-call.ts'
+import { retryDeadlocks } from './bounded-call.ts'
 import { isDamage } from './damage.ts'
 
 /** Every job's options, whatever was stored with it. `attempts` only has to be out of reach: the handler decides. */
@@ -15,7 +15,7 @@ const OPTIONS: JobsOptions = {
 const FETCH_RETRY_MS = 250
 const FETCH_NOTHING = () => false
 
-export interface Marks {
+export interface JobFlags {
   tied: boolean
   exhausted: boolean
   readable: boolean
@@ -26,12 +26,12 @@ type Completed = Parameters<Base['handleCompleted']>
 type Failed = Parameters<Base['handleFailed']>
 
 export class Consumer extends Worker<unknown, { ok: 1 }, string, IQueueBackend> {
-  readonly #marks = new WeakMap<Job, Marks>()
+  readonly #flags = new WeakMap<Job, JobFlags>()
   /** Takes a job off that can't be finished. */
   onUnfinishable: (id: string) => Promise<void> = async () => {}
 
-  marksOf(job: Job): Marks {
-    return this.#marks.get(job) ?? { tied: true, exhausted: true, readable: false }
+  flagsOf(job: Job): JobFlags {
+    return this.#flags.get(job) ?? { tied: true, exhausted: true, readable: false }
   }
 
   /** The first to see a job, before its schedule would be continued or its stored failure be applied. */
@@ -40,16 +40,16 @@ export class Consumer extends Worker<unknown, { ok: 1 }, string, IQueueBackend> 
     const opts: JobsOptions & { repeat?: unknown } = json.opts ?? {}
     const tied = Boolean(parent || parentKey || repeatJobKey || opts.parent || opts.repeat)
     const clean = { ...rest, opts: { ...OPTIONS }, failedReason: '', stacktrace: '[]', returnvalue: 'null' }
-    const marks = { tied, exhausted: Boolean(deferredFailure), readable: true }
+    const flags = { tied, exhausted: Boolean(deferredFailure), readable: true }
     let job: Job
     try {
       job = super.createJob(clean, id)
     } catch {
       // Data that isn't JSON would throw at each fetch, for ever.
-      marks.readable = false
+      flags.readable = false
       job = super.createJob({ ...clean, data: 'null' }, id)
     }
-    this.#marks.set(job, marks)
+    this.#flags.set(job, flags)
     return job
   }
 
@@ -60,7 +60,7 @@ export class Consumer extends Worker<unknown, { ok: 1 }, string, IQueueBackend> 
   protected override async moveToActive(token: string, name?: string): Promise<Job> {
     if (this.paused || this.closing) return undefined as unknown as Job
     try {
-      return await undeadlocked(() => super.moveToActive(token, name))
+      return await retryDeadlocks(() => super.moveToActive(token, name))
     } catch (error) {
       // One job's fault, not the server's.
       if (!isDamage(error) && !this.closing) await this.delay(FETCH_RETRY_MS)
@@ -88,11 +88,11 @@ export class Consumer extends Worker<unknown, { ok: 1 }, string, IQueueBackend> 
    */
   async #finish(job: Job, finish: (mayFetch: boolean) => Promise<Job>): Promise<Job> {
     try {
-      return await undeadlocked(time => finish(time === 1))
+      return await retryDeadlocks(time => finish(time === 1))
     } catch (error) {
       if (!isDamage(error)) throw error
       this.emit('error', error as Error)
-      const finished = undeadlocked(() => finish(false))
+      const finished = retryDeadlocks(() => finish(false))
       return finished.catch(() => this.onUnfinishable(job.id ?? '')) as Promise<Job>
     }
   }

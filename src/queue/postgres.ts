@@ -2,8 +2,8 @@
 // table but BullMQ's own.
 import { createPostgresBackend, LATEST_SCHEMA_VERSION, runMigrations } from 'bullmq'
 import { ConfigError } from '../config.ts'
-import type { Server } from './backend.ts'
-import { meaningOf, within } from './bounded-call.ts'
+import type { EngineBackend } from './backend.ts'
+import { toQueueFault, withTimeout } from './bounded-call.ts'
 import type { JobState, QueueOptions } from './engine.ts'
 
 const CALL_MS = 5_000
@@ -43,15 +43,15 @@ export async function upgradePostgres(client: PgQueryable): Promise<void> {
   await runMigrations(client as Parameters<typeof runMigrations>[0], 'bullmq')
 }
 
-export async function connectPostgres(pool: PgPoolLike, options: QueueOptions): Promise<Server> {
+export async function connectPostgres(pool: PgPoolLike, options: QueueOptions): Promise<EngineBackend> {
   const { log } = options
   const troubles: (() => void)[] = []
   pool.on('error', error => {
     log.warn({ err: error }, 'an idle queue connection was lost')
     for (const listener of troubles) listener()
   })
-  await within(CALL_MS, assertSchema(pool)).catch(error => {
-    throw meaningOf(error)
+  await withTimeout(CALL_MS, assertSchema(pool)).catch(error => {
+    throw toQueueFault(error)
   })
 
   // BullMQ adds listeners to the pool that it never takes off, one per queue: it is shown a pool without events.
@@ -114,7 +114,7 @@ export async function connectPostgres(pool: PgPoolLike, options: QueueOptions): 
     setNotice: async () => {},
     notice: async () => ({ text: undefined, permitted: true }),
     ping: async () => {
-      await within(CALL_MS, pool.query('select 1'))
+      await withTimeout(CALL_MS, pool.query('select 1'))
     },
     onTrouble: listener => troubles.push(listener),
     close: async () => {},

@@ -3,9 +3,9 @@
 import { Queue as BullQueue, type Job, type JobType } from 'bullmq'
 import { assert, Fault } from '../errors.ts'
 import { describeError } from '../log.ts'
-import { openPresence } from './availability.ts'
-import type { Server } from './backend.ts'
-import { meaningOf, undeadlocked, within } from './bounded-call.ts'
+import { openAvailability } from './availability.ts'
+import type { EngineBackend } from './backend.ts'
+import { retryDeadlocks, toQueueFault, withTimeout } from './bounded-call.ts'
 import type { JobState, ListedJob, QueuedJob, QueueOptions, Queues, Worker } from './engine.ts'
 import { openWorker } from './worker.ts'
 
@@ -25,14 +25,14 @@ const STATES: Record<JobState, JobType[]> = {
   failed: ['failed'],
 }
 
-export function openQueues(server: Server, options: QueueOptions): Queues {
+export function openQueues(backend: EngineBackend, options: QueueOptions): Queues {
   const { log, lockMs } = options
   const open = new Map<string, BullQueue>()
   const workers = new Set<Worker>()
-  const presence = openPresence(server.ping)
-  server.onTrouble(presence.suspect)
-  presence.on('away', () => log.warn('the queue server is away'))
-  presence.on('back', () => log.info('the queue server is back'))
+  const availability = openAvailability(backend.ping)
+  backend.onTrouble(availability.suspect)
+  availability.on('away', () => log.warn('the queue server is away'))
+  availability.on('back', () => log.info('the queue server is back'))
 
   function queueOf(name: string): BullQueue {
     assert(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(name), 'a queue name has no colon and no blank')
@@ -44,13 +44,13 @@ export function openQueues(server: Server, options: QueueOptions): Queues {
     return queue
   }
   function openQueue(name: string): BullQueue {
-    const { connection, backend } = server.producer()
+    const { connection, backend: bullBackend } = backend.producer()
     const opened = new BullQueue(
       name,
-      { connection: connection as never, prefix: server.prefix, streams: { events: { maxLen: 10 } } },
-      backend as never,
+      { connection: connection as never, prefix: backend.prefix, streams: { events: { maxLen: 10 } } },
+      bullBackend as never,
     )
-    opened.on('error', () => presence.suspect())
+    opened.on('error', () => availability.suspect())
     // One whose first connection fails stays dead: the next call opens another.
     opened.waitUntilReady().catch(() => open.get(name) === opened && forget(name))
     return opened
@@ -62,45 +62,45 @@ export function openQueues(server: Server, options: QueueOptions): Queues {
   }
   async function call<T>(ms: number, work: () => Promise<T>): Promise<T> {
     try {
-      return await within(ms, undeadlocked(work))
+      return await withTimeout(ms, retryDeadlocks(work))
     } catch (error) {
-      const meaning = meaningOf(error)
-      if (meaning instanceof Fault && meaning.code === 'queue_away') presence.suspect()
+      const meaning = toQueueFault(error)
+      if (meaning instanceof Fault && meaning.code === 'queue_away') availability.suspect()
       throw meaning
     }
   }
   async function list(queue: string, states: JobState[], start: number, end: number): Promise<ListedJob[]> {
-    const { list: own } = server
+    const { list: own } = backend
     if (own) return (await Promise.all(states.map(state => own(queue, state, start, end)))).flat()
     const types = states.flatMap(state => STATES[state])
     return (await queueOf(queue).getJobs(types, start, end, true)).filter(job => job !== undefined).map(describe)
   }
 
   return {
-    engine: server.engine,
+    engine: backend.engine,
     add: (queue, job) =>
       call(CALL_MS, async () => {
-        const { name, data, opts } = asked(queue, job)
+        const { name, data, opts } = bullJobOf(queue, job)
         await queueOf(queue).add(name, data, opts)
       }),
     addBulk: (queue, jobs) =>
       call(BULK_MS, async () => {
-        const added = await queueOf(queue).addBulk(jobs.map(job => asked(queue, job)))
+        const added = await queueOf(queue).addBulk(jobs.map(job => bullJobOf(queue, job)))
         const taken = added.length === jobs.length && added.every((job, i) => job.id === jobs[i]?.id)
         if (!taken) throw new Fault('queue_away', new Error('not every job of the chunk was taken'))
       }),
     tick: queue =>
       call(CALL_MS, async () => {
         const template = { name: queue, data: {}, opts: LEAVING }
-        // BullMQ would go on by what lies in the server; a worker of ours never does, so each is asked for anew.
+        // BullMQ would go on by what lies in the server; a worker of ours never does, so each is bullJobOf for anew.
         await queueOf(queue).upsertJobScheduler('tick', EVERY_MINUTE, template)
       }),
     work(queue, handler, workOptions) {
       assert(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(queue), 'a queue name has no colon and no blank')
-      server.admit()
+      backend.admit()
       const said = { name: '', at: 0 }
       const onError = (error: unknown) => {
-        presence.suspect()
+        availability.suspect()
         workOptions.onError?.(error)
         const { name } = describeError(error) as { name: string }
         if (name === said.name && Date.now() - said.at < ERROR_SILENCE_MS) return
@@ -108,9 +108,9 @@ export function openQueues(server: Server, options: QueueOptions): Queues {
         log.warn({ queue, err: error }, 'trouble between worker and queue server')
       }
       const onClosed = () => {
-        if (workers.delete(worker)) server.dismiss()
+        if (workers.delete(worker)) backend.dismiss()
       }
-      const worker = openWorker(server, queue, handler, { ...workOptions, onError, lockMs, onClosed })
+      const worker = openWorker(backend, queue, handler, { ...workOptions, onError, lockMs, onClosed })
       workers.add(worker)
       return worker
     },
@@ -126,7 +126,7 @@ export function openQueues(server: Server, options: QueueOptions): Queues {
         if (first.length === 0) return undefined
         return Math.max(0, Date.now() - Math.min(...first.map(job => job.timestamp)))
       }),
-    has: (queue, id) => call(CALL_MS, () => server.has(queue, id)),
+    has: (queue, id) => call(CALL_MS, () => backend.has(queue, id)),
     list: (queue, states, start, end) => call(BULK_MS, () => list(queue, states, start, end)),
     get: (queue, id) =>
       call(CALL_MS, async () => {
@@ -140,23 +140,23 @@ export function openQueues(server: Server, options: QueueOptions): Queues {
         return job !== undefined
       }),
     remove: (queue, id) =>
-      call(CALL_MS, async () => (await server.has(queue, id)) && (await queueOf(queue).remove(id)) > 0),
+      call(CALL_MS, async () => (await backend.has(queue, id)) && (await queueOf(queue).remove(id)) > 0),
     obliterate: queue =>
       call(OBLITERATE_MS, async () => {
         await queueOf(queue).obliterate({ force: true })
         forget(queue) // Its settings went with it; the next use writes them anew.
       }),
-    workersOf: queue => call(CALL_MS, () => server.workersOf(queue)),
-    claimInstallation: id => call(CALL_MS, () => server.claim(id)),
-    setNotice: (name, text, lifeMs) => call(CALL_MS, () => server.setNotice(name, text, lifeMs)),
-    notice: name => call(CALL_MS, () => server.notice(name)),
-    ping: () => call(CALL_MS, () => server.ping()),
-    on: presence.on,
+    workersOf: queue => call(CALL_MS, () => backend.workersOf(queue)),
+    claimInstallation: id => call(CALL_MS, () => backend.claim(id)),
+    setNotice: (name, text, lifeMs) => call(CALL_MS, () => backend.setNotice(name, text, lifeMs)),
+    notice: name => call(CALL_MS, () => backend.notice(name)),
+    ping: () => call(CALL_MS, () => backend.ping()),
+    on: availability.on,
     async close() {
-      presence.close()
+      availability.close()
       await Promise.all([...workers].map(worker => worker.close(0)))
       for (const name of [...open.keys()]) forget(name)
-      await server.close()
+      await backend.close()
     },
   }
 }
@@ -165,7 +165,7 @@ const EVERY_MINUTE = { pattern: '* * * * *', tz: 'UTC' }
 const LEAVING = { attempts: 1, removeOnComplete: true, removeOnFail: true, stackTraceLimit: 0 } as const
 const REDELIVERED = { attempts: 1_000_000, backoff: { type: 'fixed', delay: 5_000 }, removeOnFail: false } as const
 
-function asked(queue: string, job: QueuedJob) {
+function bullJobOf(queue: string, job: QueuedJob) {
   assert(/^[A-Za-z_][A-Za-z0-9_-]{0,127}$/.test(job.id), 'a job id is deterministic, has no colon and is no number')
   const opts = {
     jobId: job.id,

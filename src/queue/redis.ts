@@ -1,10 +1,10 @@
 // Redis, one server or a cluster: opens the connections and refuses a server that may forget jobs. Producers fail
-// within seconds when it is away, workers wait; no connection is both.
+// withTimeout seconds when it is away, workers wait; no connection is both.
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis'
 import { ConfigError } from '../config.ts'
 import { Fault } from '../errors.ts'
-import type { Server } from './backend.ts'
-import { meaningOf, within } from './bounded-call.ts'
+import type { EngineBackend } from './backend.ts'
+import { toQueueFault, withTimeout } from './bounded-call.ts'
 import type { QueueOptions } from './engine.ts'
 import { discard, discardDamaged } from './redis-damage.ts'
 import { credentialsOf, nodeOf } from './redis-url.ts'
@@ -41,7 +41,7 @@ const CONSUMER: RedisOptions = {
   socketTimeout: 30_000,
 }
 
-export async function connectRedis(urls: string[], options: QueueOptions): Promise<Server> {
+export async function connectRedis(urls: string[], options: QueueOptions): Promise<EngineBackend> {
   const { log, prefix } = options
   const cluster = await survey(urls)
   if (cluster && !hasHashTag(prefix)) {
@@ -51,11 +51,11 @@ export async function connectRedis(urls: string[], options: QueueOptions): Promi
   const producer = open(PRODUCER)
   producer.on('error', error => log.debug({ err: error }, 'queue connection'))
   try {
-    await within(CALL_MS, untilReady(producer))
+    await withTimeout(CALL_MS, untilReady(producer))
     for (const node of producer instanceof Cluster ? producer.nodes('master') : [producer]) await assertFit(node, log)
   } catch (error) {
     producer.disconnect()
-    throw meaningOf(error)
+    throw toQueueFault(error)
   }
   let consumer: Client | undefined
   const keyOf = (queue: string, id: string) => `${prefix}:${queue}:${id}`
@@ -108,7 +108,7 @@ export async function connectRedis(urls: string[], options: QueueOptions): Promi
       }
     },
     ping: async () => {
-      await within(CALL_MS, producer.ping())
+      await withTimeout(CALL_MS, producer.ping())
     },
     onTrouble: listener => producer.on('close', listener),
     async close() {
@@ -137,8 +137,8 @@ async function survey(urls: string[]): Promise<boolean> {
       said = error
     })
     try {
-      await within(CALL_MS, probe.connect())
-      return /^cluster_enabled:1/m.test(await within(CALL_MS, probe.info('cluster')))
+      await withTimeout(CALL_MS, probe.connect())
+      return /^cluster_enabled:1/m.test(await withTimeout(CALL_MS, probe.info('cluster')))
     } catch (error) {
       reason = said ?? error
     } finally {

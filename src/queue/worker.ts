@@ -2,8 +2,8 @@
 // server; it doesn't know what a job means.
 import { DelayedError, type Job, UnrecoverableError } from 'bullmq'
 import { assert, Fault } from '../errors.ts'
-import type { Server } from './backend.ts'
-import { settles, undeadlocked } from './bounded-call.ts'
+import type { EngineBackend } from './backend.ts'
+import { retryDeadlocks, settlesWithin } from './bounded-call.ts'
 import { Consumer } from './consumer.ts'
 import { STALLED_MAX, watchDamage } from './damage.ts'
 import type { Disposition, Handler, ReceivedJob, Worker, WorkOptions } from './engine.ts'
@@ -15,7 +15,7 @@ const MISHAP_MS = 1_000
 const PROGRESS_MS = 1_000
 
 /** Ends an attempt that is to be repeated. */
-class Again extends Error {
+class RetryLater extends Error {
   readonly delayMs: number
 
   constructor(delayMs: number) {
@@ -29,7 +29,7 @@ export interface WorkerOptions extends WorkOptions {
   onClosed: () => void
 }
 
-export function openWorker(server: Server, queue: string, handler: Handler, options: WorkerOptions): Worker {
+export function openWorker(backend: EngineBackend, queue: string, handler: Handler, options: WorkerOptions): Worker {
   const { concurrency, lockMs, stalledMs = Math.min(30_000, lockMs), onDefect = () => {} } = options
   const { onError = () => {}, onDamaged = () => {} } = options
   let consumer: Consumer | undefined
@@ -37,13 +37,13 @@ export function openWorker(server: Server, queue: string, handler: Handler, opti
   let paused = false
   let listens = false
   let active = 0
-  const damage = watchDamage(() => server.discardDamaged(queue), onDamaged)
+  const damage = watchDamage(() => backend.discardDamaged(queue), onDamaged)
   const listening = Promise.withResolvers<void>()
   const stopped = new AbortController()
 
   async function attempt(received: ReceivedJob, job: Job, token?: string, signal?: AbortSignal): Promise<{ ok: 1 }> {
     assert(token !== undefined && signal !== undefined, 'a job comes with token and signal')
-    if (received.tied) await server.sever(queue, received.id)
+    if (received.tied) await backend.sever(queue, received.id)
     active += 1
     try {
       return await dispose(job, token, await answer(received, signal))
@@ -62,34 +62,36 @@ export function openWorker(server: Server, queue: string, handler: Handler, opti
   }
 
   function open(): Consumer {
-    const { connection, backend } = server.consumer()
+    const { connection, backend: bullBackend } = backend.consumer()
     const opened: Consumer = new Consumer(
       queue,
       // Three parameters, or BullMQ hands over no signal.
       (job, token, signal) => attempt(receive(job, opened), job, token, signal),
       {
         connection: connection as never,
-        prefix: server.prefix,
+        prefix: backend.prefix,
         autorun: false,
         concurrency,
         lockDuration: lockMs,
         lockRenewTime: lockMs / 2,
         stalledInterval: stalledMs,
         maxStalledCount: STALLED_MAX,
-        drainDelay: server.idleSeconds,
+        drainDelay: backend.idleSeconds,
         runRetryDelay: RESTART_MS,
         removeOnComplete: { count: 0 },
         removeOnFail: { count: 0 },
-        settings: { backoffStrategy: (_made, _type, error) => (error instanceof Again ? error.delayMs : MISHAP_MS) },
+        settings: {
+          backoffStrategy: (_made, _type, error) => (error instanceof RetryLater ? error.delayMs : MISHAP_MS),
+        },
       },
-      backend as never,
+      bullBackend as never,
     )
     opened.on('error', error => {
       damage.note(error)
       onError(error)
     })
     opened.onUnfinishable = async id => {
-      if (await server.discard(queue, id)) onDamaged(1)
+      if (await backend.discard(queue, id)) onDamaged(1)
     }
     opened.on('lockRenewalFailed', ids => {
       for (const id of ids) opened.cancelJob(id, 'lock lost')
@@ -114,19 +116,19 @@ export function openWorker(server: Server, queue: string, handler: Handler, opti
         onError(error)
       }
       if (stopped.signal.aborted) return
-      await settles(ABORTED_MS_MAX, consumer.close(true))
-      await settles(RESTART_MS, closed)
+      await settlesWithin(ABORTED_MS_MAX, consumer.close(true))
+      await settlesWithin(RESTART_MS, closed)
     }
   }
   async function close(deadlineMs: number): Promise<void> {
     stopped.abort()
     listening.reject(new Fault('queue_away', new Error('closed before it listened')))
     // One that closes while it connects would leave a connection behind.
-    if (consumer && !listens) await settles(Math.max(deadlineMs, ABORTED_MS_MAX), consumer.waitUntilReady())
+    if (consumer && !listens) await settlesWithin(Math.max(deadlineMs, ABORTED_MS_MAX), consumer.waitUntilReady())
     const ending = consumer?.close() ?? Promise.resolve()
-    if (!(await settles(deadlineMs, ending))) {
+    if (!(await settlesWithin(deadlineMs, ending))) {
       consumer?.cancelAllJobs('shutdown')
-      if (!(await settles(ABORTED_MS_MAX, ending))) await consumer?.abandon().catch(onError)
+      if (!(await settlesWithin(ABORTED_MS_MAX, ending))) await consumer?.abandon().catch(onError)
     }
     options.onClosed()
   }
@@ -153,7 +155,7 @@ export function openWorker(server: Server, queue: string, handler: Handler, opti
 }
 
 function receive(job: Job, consumer: Consumer): ReceivedJob {
-  const { tied, exhausted, readable } = consumer.marksOf(job)
+  const { tied, exhausted, readable } = consumer.flagsOf(job)
   return {
     id: job.id ?? '',
     data: readable ? job.data : undefined,
@@ -167,10 +169,10 @@ function receive(job: Job, consumer: Consumer): ReceivedJob {
 }
 
 function progressOf(job: Job): (done: Record<string, number>) => void {
-  let toldAt = Number.NEGATIVE_INFINITY
+  let shownAt = Number.NEGATIVE_INFINITY
   return done => {
-    if (performance.now() - toldAt < PROGRESS_MS) return
-    toldAt = performance.now()
+    if (performance.now() - shownAt < PROGRESS_MS) return
+    shownAt = performance.now()
     job.updateProgress(done).catch(() => {})
   }
 }
@@ -183,9 +185,9 @@ function count(stored: number): number {
 /** Returns or throws as BullMQ wants it. What is thrown is stored in clear: only codes. */
 async function dispose(job: Job, token: string, disposition: Disposition): Promise<{ ok: 1 }> {
   if ('done' in disposition) return { ok: 1 }
-  if ('retryInMs' in disposition) throw new Again(disposition.retryInMs)
+  if ('retryInMs' in disposition) throw new RetryLater(disposition.retryInMs)
   if ('deferMs' in disposition) {
-    await undeadlocked(() => job.moveToDelayed(Date.now() + disposition.deferMs, token))
+    await retryDeadlocks(() => job.moveToDelayed(Date.now() + disposition.deferMs, token))
     throw new DelayedError()
   }
   throw new UnrecoverableError(/^[a-z_]{1,64}$/.test(disposition.code) ? disposition.code : 'defect')

@@ -2,7 +2,7 @@
 // parameter. Whose rows may be seen is never this filter's affair: the caller ANDs that to it.
 
 import type { Expression, Operator, Term } from './parse.ts'
-import { isMisread, type Misread, misread } from './parse-error.ts'
+import { isParseError, type ParseError, parseError } from './parse-error.ts'
 import { checkPattern } from './safe-regex.ts'
 import { isDay, spanOf } from './time-span.ts'
 
@@ -33,40 +33,40 @@ export interface Condition {
  * A value that isn't there equals nothing: only `!=` and `=out=` find its row. Nothing negates a part, so that what SQL
  * knows not is as good as false.
  */
-export function compile(expression: Expression, fields: Fields, firstParameter: number): Condition | Misread {
+export function compile(expression: Expression, fields: Fields, firstParameter: number): Condition | ParseError {
   const values: Condition['values'] = []
   const used = new Set<string>()
   const parameter = (value: string | string[], type: string) => {
     values.push(value)
     return `$${firstParameter + values.length - 1}::${type}`
   }
-  const visit = (node: Expression): string | Misread => {
+  const visit = (node: Expression): string | ParseError => {
     if ('field' in node) {
       const field = Object.hasOwn(fields, node.field) ? fields[node.field] : undefined
-      if (!field) return misread(`this field is not known; known are ${Object.keys(fields).join(', ')}`, node.at)
+      if (!field) return parseError(`this field is not known; known are ${Object.keys(fields).join(', ')}`, node.at)
       used.add(node.field)
       return checkTerm(node, field) ?? termOf(node, field, parameter)
     }
     const parts: string[] = []
     for (const part of 'all' in node ? node.all : node.any) {
       const text = visit(part)
-      if (isMisread(text)) return text
+      if (isParseError(text)) return text
       parts.push(text)
     }
     return `(${parts.join('all' in node ? ' and ' : ' or ')})`
   }
   const text = visit(expression)
-  return isMisread(text) ? text : { text, values, fields: used }
+  return isParseError(text) ? text : { text, values, fields: used }
 }
 
-function checkTerm({ operator, operatorAt, listed, values }: Term, field: Field): Misread | undefined {
+function checkTerm({ operator, operatorAt, listed, values }: Term, field: Field): ParseError | undefined {
   if (!field.operators.includes(operator))
-    return misread(`this field does not take this operator, only ${field.operators.join(' ')}`, operatorAt)
+    return parseError(`this field does not take this operator, only ${field.operators.join(' ')}`, operatorAt)
   if (listed && operator !== '=in=' && operator !== '=out=')
-    return misread('only =in= and =out= take a list', values[0]?.at ?? operatorAt)
+    return parseError('only =in= and =out= take a list', values[0]?.at ?? operatorAt)
   for (const { text, at } of values) {
     const wrong = operator === '=regex=' ? checkPattern(text)?.what : checkValue(text, field)
-    if (wrong !== undefined) return misread(wrong, at)
+    if (wrong !== undefined) return parseError(wrong, at)
   }
   return undefined
 }

@@ -1,7 +1,7 @@
 // RSQL as text: `;`, `&` or `and` binds tighter than `,` or `or`, and a comparison is a field, an operator and one value or
 // a list. A parser of our own, for the known one tells no positions and lets unknown operators pass
 // (docs/decisions/0011-own-rsql-parser.md). Which fields there are isn't known here.
-import { isMisread, type Misread, misread } from './parse-error.ts'
+import { isParseError, type ParseError, parseError } from './parse-error.ts'
 
 /** Bounds of an expression; `depth` counts parentheses, `terms` comparisons. */
 export const RSQL = { charactersMax: 2_048, depthMax: 16, termsMax: 64, listMax: 100 } as const
@@ -34,12 +34,12 @@ const SPACES = / */y
 const WORD = /(and|or)(?= |\()/y
 
 /** Never throws. */
-export function parse(text: string): Expression | Misread {
+export function parse(text: string): Expression | ParseError {
   if (text.length > RSQL.charactersMax) {
-    return misread(`more than ${RSQL.charactersMax} characters`, RSQL.charactersMax)
+    return parseError(`more than ${RSQL.charactersMax} characters`, RSQL.charactersMax)
   }
   const broken = text.isWellFormed() ? text.search(/\p{Cc}/u) : 0
-  if (broken >= 0) return misread('a control character or half a character', broken)
+  if (broken >= 0) return parseError('a control character or half a character', broken)
   let at = 0
   let terms = 0
 
@@ -67,75 +67,75 @@ export function parse(text: string): Expression | Misread {
     return false
   }
   const chain = (
-    part: (depth: number) => Expression | Misread,
+    part: (depth: number) => Expression | ParseError,
     depth: number,
     more: () => boolean,
-  ): Expression[] | Misread => {
+  ): Expression[] | ParseError => {
     const parts: Expression[] = []
     do {
       const next = part(depth)
-      if (isMisread(next)) return next
+      if (isParseError(next)) return next
       parts.push(next)
     } while (more())
     return parts
   }
-  const any = (depth: number): Expression | Misread => {
+  const any = (depth: number): Expression | ParseError => {
     const parts = chain(all, depth, () => takes(',', 'or'))
-    return isMisread(parts) ? parts : (only(parts) ?? { any: parts })
+    return isParseError(parts) ? parts : (only(parts) ?? { any: parts })
   }
-  const all = (depth: number): Expression | Misread => {
+  const all = (depth: number): Expression | ParseError => {
     const parts = chain(constraint, depth, () => takes(';&', 'and'))
-    return isMisread(parts) ? parts : (only(parts) ?? { all: parts })
+    return isParseError(parts) ? parts : (only(parts) ?? { all: parts })
   }
-  const constraint = (depth: number): Expression | Misread => {
+  const constraint = (depth: number): Expression | ParseError => {
     if (text[at] !== '(') return comparison()
-    if (depth === RSQL.depthMax) return misread(`parentheses deeper than ${RSQL.depthMax}`, at)
+    if (depth === RSQL.depthMax) return parseError(`parentheses deeper than ${RSQL.depthMax}`, at)
     at += 1
     take(SPACES)
     const inner = any(depth + 1)
-    if (isMisread(inner)) return inner
+    if (isParseError(inner)) return inner
     take(SPACES)
-    if (text[at] !== ')') return misread('a closing parenthesis or a connective is missing', at)
+    if (text[at] !== ')') return parseError('a closing parenthesis or a connective is missing', at)
     at += 1
     return inner
   }
-  const comparison = (): Term | Misread => {
+  const comparison = (): Term | ParseError => {
     const start = at
     const field = take(BARE)
-    if (field === undefined) return misread('the name of a field is missing', start)
+    if (field === undefined) return parseError('the name of a field is missing', start)
     terms += 1
-    if (terms > RSQL.termsMax) return misread(`more than ${RSQL.termsMax} comparisons`, start)
+    if (terms > RSQL.termsMax) return parseError(`more than ${RSQL.termsMax} comparisons`, start)
     const operatorAt = at
     const spelt = take(OPERATOR)
-    if (spelt === undefined) return misread('an operator is missing', operatorAt)
+    if (spelt === undefined) return parseError('an operator is missing', operatorAt)
     const operator = SPELLINGS.get(spelt)
-    if (operator === undefined) return misread('this operator is not known', operatorAt)
+    if (operator === undefined) return parseError('this operator is not known', operatorAt)
     const listed = text[at] === '('
     const values = listed ? list() : value()
-    if (isMisread(values)) return values
+    if (isParseError(values)) return values
     return { field, operator, values: Array.isArray(values) ? values : [values], listed, at: start, operatorAt }
   }
-  const list = (): Term['values'] | Misread => {
+  const list = (): Term['values'] | ParseError => {
     const values: Term['values'] = []
     do {
       at += 1
       take(SPACES)
       const next = value()
-      if (isMisread(next)) return next
-      if (values.length === RSQL.listMax) return misread(`more than ${RSQL.listMax} values`, next.at)
+      if (isParseError(next)) return next
+      if (values.length === RSQL.listMax) return parseError(`more than ${RSQL.listMax} values`, next.at)
       values.push(next)
       take(SPACES)
     } while (text[at] === ',')
-    if (text[at] !== ')') return misread('a closing parenthesis or a comma is missing', at)
+    if (text[at] !== ')') return parseError('a closing parenthesis or a comma is missing', at)
     at += 1
     return values
   }
-  const value = (): Term['values'][number] | Misread => {
+  const value = (): Term['values'][number] | ParseError => {
     const start = at
     const quote = text[at]
     if (quote !== '"' && quote !== "'") {
       const bare = take(BARE)
-      return bare === undefined ? misread('a value is missing', start) : { text: bare, at: start }
+      return bare === undefined ? parseError('a value is missing', start) : { text: bare, at: start }
     }
     let read = ''
     for (at += 1; at < text.length; at += 1) {
@@ -148,14 +148,14 @@ export function parse(text: string): Expression | Misread {
       if (sign === '\\') at += 1
       read += text[at] ?? ''
     }
-    return misread('a quote is not closed', start)
+    return parseError('a quote is not closed', start)
   }
 
   take(SPACES)
   const whole = any(0)
-  if (isMisread(whole)) return whole
+  if (isParseError(whole)) return whole
   take(SPACES)
-  return at === text.length ? whole : misread('a connective (; or ,) is missing', at)
+  return at === text.length ? whole : parseError('a connective (; or ,) is missing', at)
 }
 
 function only(parts: readonly Expression[]): Expression | undefined {

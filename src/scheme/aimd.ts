@@ -1,22 +1,22 @@
-// How fast a network is asked, as a value: a token bucket whose rate falls by a factor when the network says that it is
-// too much and rises by steps otherwise (AIMD), with a part kept back so that interactive calls never queue behind bulk.
-// What is learnt is a part of the limit, so that it stays true when the limit changes. It has no timer and no queue;
-// those are the pacer's.
+// Additive increase, multiplicative decrease (AIMD) for calls to a network, as pure functions over a value: a token
+// bucket whose rate falls by a factor when the network reports too many calls, and rises by steps otherwise. A part of
+// the bucket is reserved, so that interactive calls never queue behind bulk calls. The learnt rate is stored as a
+// fraction of the limit, so that it stays valid when the limit changes. The timer and the queues are in rate-limiter.ts.
 import type { Urgency } from './provider.ts'
 
 /** How a call strained the network: `throttled` is a 429, `failing` a 5xx that says nothing of the request. */
 export type Strain = 'none' | 'throttled' | 'failing'
 
-export interface PaceLimits {
-  /** What this process may use at most; 0: nothing at present. */
+export interface RateLimits {
+  /** The most that this process may use; 0: no calls at present. */
   ratePerSecond: number
   inFlightMax: number
 }
 
-export interface Pace {
-  /** Of the limit: what is used at present, above 0 and at most 1. */
+export interface AimdState {
+  /** The fraction of the limit that is used at present, above 0 and at most 1. */
   part: number
-  /** The part at which it was last too much: below it the rate rises fast, near it slowly. */
+  /** The fraction at which the network last reported too many calls: below it the rate rises fast, near it slowly. */
   knee: number
   tokens: number
   /** When `tokens` was true, ms since the epoch. */
@@ -27,26 +27,26 @@ export interface Pace {
 
 /** Calls that may go out at once after a pause, as seconds of the rate: enough to make up for a late timer. */
 const BURST_SECONDS = 0.1
-/** Tokens and places that bulk leaves for interactive calls. */
+/** Tokens and places that bulk calls leave for interactive calls. */
 const RESERVED_TOKENS = 2
 const RESERVED_PLACES = 0.25
 
-/** Of the limit, per second. */
+/** Fraction of the limit per second by which the rate rises. */
 const RAISE = 0.05
 const RAISE_NEAR_KNEE = 0.005
 const NEAR_KNEE = 0.97
 
 const CUTS = {
-  /** Just above what is allowed: a little less is right. */
+  /** The rate is just above what the network allows: a small cut is enough. */
   throttled: { factor: 0.95, everyMs: 100 },
-  /** Cut a moment ago and still too much: far above. */
+  /** The rate was cut a moment ago and is still too high: it is far above what the network allows. */
   stillThrottled: { factor: 0.7, everyMs: 100 },
   failing: { factor: 0.5, everyMs: 1_000 },
 } as const
 const STILL_MS = 1_500
 const PART_MIN = 0.01
 
-export function newPace(limits: PaceLimits, now: number): Pace {
+export function newAimdState(limits: RateLimits, now: number): AimdState {
   return {
     part: 1,
     knee: Number.POSITIVE_INFINITY,
@@ -58,58 +58,64 @@ export function newPace(limits: PaceLimits, now: number): Pace {
 }
 
 /** Calls per second at present. */
-export const rateOf = ({ part }: Pick<Pace, 'part'>, { ratePerSecond }: PaceLimits) => part * ratePerSecond
+export const rateOf = ({ part }: Pick<AimdState, 'part'>, { ratePerSecond }: RateLimits) => part * ratePerSecond
 
 const burst = (rate: number) => Math.max(1 + RESERVED_TOKENS, rate * BURST_SECONDS)
 
-/** What has come since: tokens, and a higher rate. */
-export function refill(pace: Pace, limits: PaceLimits, now: number): Pace {
-  // A clock that was set back gives nothing, and takes nothing.
-  if (now <= pace.at) return { ...pace, at: now }
-  const seconds = (now - pace.at) / 1_000
-  const raise = pace.part < pace.knee * NEAR_KNEE ? RAISE : RAISE_NEAR_KNEE
-  const part = Math.min(1, pace.part + raise * seconds)
-  const rate = rateOf(pace, limits)
-  return { ...pace, part, tokens: Math.min(burst(rate), pace.tokens + rate * seconds), at: now }
+/** Adds the tokens of the time that has passed, and raises the rate. */
+export function refill(state: AimdState, limits: RateLimits, now: number): AimdState {
+  // A clock that was set back adds no tokens and removes none.
+  if (now <= state.at) return { ...state, at: now }
+  const seconds = (now - state.at) / 1_000
+  const raise = state.part < state.knee * NEAR_KNEE ? RAISE : RAISE_NEAR_KNEE
+  const part = Math.min(1, state.part + raise * seconds)
+  const rate = rateOf(state, limits)
+  return { ...state, part, tokens: Math.min(burst(rate), state.tokens + rate * seconds), at: now }
 }
 
 export interface Start {
-  pace: Pace
+  state: AimdState
   started: boolean
-  /** When to ask again, ms; Infinity: when a call has ended, or the limit has changed. */
+  /** When to try again, ms; Infinity: when a call has ended, or the limit has changed. */
   waitMs: number
 }
 
-/** Takes a token and a place for a call, if it is its turn. */
-export function start(before: Pace, limits: PaceLimits, urgency: Urgency, now: number): Start {
-  const pace = refill(before, limits, now)
+/** Takes a token and a place for a call, if there is one of each. */
+export function start(before: AimdState, limits: RateLimits, urgency: Urgency, now: number): Start {
+  const state = refill(before, limits, now)
   const bulk = urgency === 'bulk'
-  if (limits.ratePerSecond === 0 || isFull(pace, limits, urgency))
-    return { pace, started: false, waitMs: Number.POSITIVE_INFINITY }
+  if (limits.ratePerSecond === 0 || isFull(state, limits, urgency))
+    return { state, started: false, waitMs: Number.POSITIVE_INFINITY }
   const needed = bulk ? 1 + RESERVED_TOKENS : 1
-  // A hair less than whole is whole: sums of fractions never quite meet it.
-  if (pace.tokens < needed - 1e-6)
-    return { pace, started: false, waitMs: Math.max(1, ((needed - pace.tokens) / rateOf(pace, limits)) * 1_000) }
-  const inFlight = { ...pace.inFlight, [urgency]: pace.inFlight[urgency] + 1 }
-  return { pace: { ...pace, tokens: pace.tokens - 1, inFlight }, started: true, waitMs: 0 }
+  // Sums of fractions never reach a whole number exactly.
+  if (state.tokens < needed - 1e-6)
+    return { state, started: false, waitMs: Math.max(1, ((needed - state.tokens) / rateOf(state, limits)) * 1_000) }
+  const inFlight = { ...state.inFlight, [urgency]: state.inFlight[urgency] + 1 }
+  return { state: { ...state, tokens: state.tokens - 1, inFlight }, started: true, waitMs: 0 }
 }
 
-/** Whether there is no place for such a call, at any rate. */
-export function isFull({ inFlight }: Pace, { inFlightMax }: PaceLimits, urgency: Urgency): boolean {
+/** Whether as many calls are in flight as this urgency may have. */
+export function isFull({ inFlight }: AimdState, { inFlightMax }: RateLimits, urgency: Urgency): boolean {
   if (inFlight.interactive + inFlight.bulk >= inFlightMax) return true
   return urgency === 'bulk' && inFlight.bulk >= Math.max(1, Math.floor(inFlightMax * (1 - RESERVED_PLACES)))
 }
 
-/** A call has ended. */
-export function settle(before: Pace, limits: PaceLimits, urgency: Urgency, strain: Strain, now: number): Pace {
+/** Frees the place of a call that has ended, and cuts the rate where the call strained the network. */
+export function endCall(
+  before: AimdState,
+  limits: RateLimits,
+  urgency: Urgency,
+  strain: Strain,
+  now: number,
+): AimdState {
   const filled = refill(before, limits, now)
-  const pace = { ...filled, inFlight: { ...filled.inFlight, [urgency]: filled.inFlight[urgency] - 1 } }
-  if (strain === 'none') return pace
-  const sinceMs = now - pace.cutAt
+  const state = { ...filled, inFlight: { ...filled.inFlight, [urgency]: filled.inFlight[urgency] - 1 } }
+  if (strain === 'none') return state
+  const sinceMs = now - state.cutAt
   const cut = strain === 'failing' ? CUTS.failing : sinceMs < STILL_MS ? CUTS.stillThrottled : CUTS.throttled
-  // The rest of what was on its way at the old rate says nothing new.
-  if (sinceMs < cut.everyMs) return pace
-  const knee = strain === 'throttled' ? pace.part : pace.knee
-  const part = Math.max(PART_MIN, pace.part * cut.factor)
-  return { ...pace, part, knee, tokens: Math.min(pace.tokens, burst(rateOf({ part }, limits))), cutAt: now }
+  // Answers to calls that were sent at the old rate say nothing about the new rate.
+  if (sinceMs < cut.everyMs) return state
+  const knee = strain === 'throttled' ? state.part : state.knee
+  const part = Math.max(PART_MIN, state.part * cut.factor)
+  return { ...state, part, knee, tokens: Math.min(state.tokens, burst(rateOf({ part }, limits))), cutAt: now }
 }

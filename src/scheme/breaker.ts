@@ -1,13 +1,13 @@
-// A circuit breaker, as a value: after many failures in a row a network is left alone for a while, then asked by one
-// call whether it is back. It judges no answer: what counts as a failure is told to it.
+// A circuit breaker, as pure functions over a value: after many failures in a row a network gets no calls for a while,
+// then one probe finds out whether the network is back. The caller decides what counts as a failure.
 
 export type BreakerState = 'closed' | 'open' | 'half_open'
-/** `elapsed`: a call asks to be let through and the time of rest is over. */
+/** `elapsed`: a call asks for admission and the rest is over. */
 export type BreakerEvent = 'success' | 'failure' | 'elapsed'
 
 type Step = 'stay' | 'clear' | 'count' | 'probe' | 'close' | 'reopen'
 
-/** Late answers to calls begun before it opened change nothing. */
+/** While the breaker is open, late answers to calls that began before change nothing. */
 export const BREAKER = {
   closed: { success: 'clear', failure: 'count', elapsed: 'stay' },
   open: { success: 'stay', failure: 'stay', elapsed: 'probe' },
@@ -18,7 +18,7 @@ export interface Breaker {
   state: BreakerState
   /** In a row, while closed. */
   failures: number
-  /** How long it rests when it opens next, ms. */
+  /** How long the next open state lasts, ms. */
   restMs: number
   /** ms since the epoch; while open. */
   restsUntil: number
@@ -35,8 +35,8 @@ export function newBreaker(limits: BreakerLimits): Breaker {
   return { state: 'closed', failures: 0, restMs: limits.restMs, restsUntil: 0 }
 }
 
-/** What the breaker is after `event` at `now`. */
-export function turn(breaker: Breaker, event: BreakerEvent, limits: BreakerLimits, now: number): Breaker {
+/** The breaker after `event` at `now`. */
+export function transition(breaker: Breaker, event: BreakerEvent, limits: BreakerLimits, now: number): Breaker {
   const steps: Record<Step, () => Breaker> = {
     stay: () => breaker,
     clear: () => (breaker.failures === 0 ? breaker : { ...breaker, failures: 0 }),
@@ -59,14 +59,14 @@ function rest(breaker: Breaker, limits: BreakerLimits, now: number): Breaker {
 export interface Admission {
   breaker: Breaker
   admitted: boolean
-  /** How long to stay away, ms; 0 where admitted. */
+  /** How long the caller waits before the next attempt, ms; 0 where admitted. */
   afterMs: number
 }
 
-/** May a call go out? The one that finds the rest over is the probe; others wait for how it ends. */
+/** Whether a call may go out. The first call after the rest is the probe; others wait until the probe ends. */
 export function admit(breaker: Breaker, limits: BreakerLimits, now: number): Admission {
   if (breaker.state === 'closed') return { breaker, admitted: true, afterMs: 0 }
   if (breaker.state === 'half_open') return { breaker, admitted: false, afterMs: limits.restMs }
   if (now < breaker.restsUntil) return { breaker, admitted: false, afterMs: breaker.restsUntil - now }
-  return { breaker: turn(breaker, 'elapsed', limits, now), admitted: true, afterMs: 0 }
+  return { breaker: transition(breaker, 'elapsed', limits, now), admitted: true, afterMs: 0 }
 }

@@ -1,21 +1,21 @@
-// One call to a provider: it waits its turn, is kept back while the provider is down, and what came of it is told to
+// One call to a provider: it waits its transition, is kept back while the provider is down, and what came of it is told to
 // pace and breaker. What an answer means is the connector's affair; nothing is repeated here.
 import type { Clock } from '../clock.ts'
 import { type OutboundAnswer, OutboundError } from '../outbound.ts'
 import type { Strain } from './aimd.ts'
-import { admit, type Breaker, type BreakerLimits, newBreaker, turn } from './breaker.ts'
+import { admit, type Breaker, type BreakerLimits, newBreaker, transition } from './breaker.ts'
 import type { Urgency } from './provider.ts'
-import { openPacer, type Pacer } from './rate-limiter.ts'
+import { openRateLimiter, type RateLimiter } from './rate-limiter.ts'
 
 export type Called =
   | { called: 'answered'; answer: OutboundAnswer }
-  /** Nothing, or nothing readable, came back. `sent`: it may have had its effect. */
+  /** No readable answer arrived. `sent`: the call may have had its effect. */
   | { called: 'failed'; sent: boolean }
-  /** It wasn't made. */
+  /** The call was held back and never sent. */
   | { called: 'kept'; afterMs: number }
 
-export interface Caller extends Pick<Pacer, 'rate' | 'limit' | 'load'> {
-  /** `strainOf` judges an answer; a 429 and a gateway's 5xx are judged before it is asked. */
+export interface Caller extends Pick<RateLimiter, 'rate' | 'limit' | 'load'> {
+  /** `strainOf` judges an answer; a 429 and the 5xx of a gateway count as strain without it. */
   call(
     urgency: Urgency,
     request: () => Promise<OutboundAnswer>,
@@ -33,11 +33,11 @@ export interface CallerOptions {
 const BREAKER_LIMITS: BreakerLimits = { failuresMax: 10, restMs: 2_000, restMsMax: 60_000 }
 const WAITING_MAX = { interactive: 1_000, bulk: 10_000 }
 const WAIT_MS_MAX = { interactive: 10_000, bulk: 120_000 }
-/** For a call that found its queue full. */
+/** The delay of a call that found its queue full. */
 const LATER_MS = 1_000
 
 export function openCaller({ ratePerSecond, connections, clock }: CallerOptions): Caller {
-  const pacer = openPacer({
+  const limiter = openRateLimiter({
     ratePerSecond,
     inFlightMax: connections,
     clock,
@@ -46,15 +46,15 @@ export function openCaller({ ratePerSecond, connections, clock }: CallerOptions)
   })
   let breaker: Breaker = newBreaker(BREAKER_LIMITS)
   const told = (event: 'success' | 'failure') => {
-    breaker = turn(breaker, event, BREAKER_LIMITS, clock())
+    breaker = transition(breaker, event, BREAKER_LIMITS, clock())
   }
   return {
     call: async (urgency, request, strainOf = () => 'none') => {
       const early = admit(breaker, BREAKER_LIMITS, clock())
       if (!early.admitted) return { called: 'kept', afterMs: early.afterMs }
-      const ours = await pacer.turn(urgency)
+      const ours = await limiter.acquire(urgency)
       if (ours === undefined) return { called: 'kept', afterMs: LATER_MS }
-      // Once more: the provider may have gone down while it waited.
+      // A second check: the provider may have gone down while the call waited.
       const admission = admit(breaker, BREAKER_LIMITS, clock())
       breaker = admission.breaker
       if (!admission.admitted) {
@@ -69,16 +69,16 @@ export function openCaller({ ratePerSecond, connections, clock }: CallerOptions)
         return { called: 'answered', answer }
       } catch (error) {
         told('failure')
-        // One card that is never answered is no sign of strain; many in a row are the breaker's affair.
+        // One call without an answer is no sign of strain; the breaker counts many in a row.
         ours.end('none')
         if (!(error instanceof OutboundError)) throw error
         return { called: 'failed', sent: error.sent }
       }
     },
-    rate: pacer.rate,
-    limit: pacer.limit,
-    load: pacer.load,
-    close: pacer.close,
+    rate: limiter.rate,
+    limit: limiter.limit,
+    load: limiter.load,
+    close: limiter.close,
   }
 }
 
@@ -87,7 +87,7 @@ function strainOfStatus(status: number): Strain | undefined {
   return status >= 502 && status <= 504 ? 'failing' : undefined
 }
 
-/** The `Retry-After` of an answer in seconds, as ms within reason. */
+/** The `Retry-After` of an answer in ms, at most one hour. */
 export function retryAfterMs(answer: OutboundAnswer): number | undefined {
   const seconds = Number(answer.headers['retry-after'])
   return Number.isFinite(seconds) && seconds >= 0 ? Math.min(seconds, 3_600) * 1_000 : undefined

@@ -1,8 +1,8 @@
-// The order in which the cards of a batch go to a network: taken in turn from each account range, because issuers
-// answer at their own speed and a file is usually sorted by them. It drops nothing and keeps each range's own order.
+// The order in which the cards of a batch go to a network: one card from each account range in turn. Issuers answer at
+// different speeds, and a file is usually sorted by issuer. Nothing is dropped, and each range keeps its own order.
 
-/** `items` with neighbours of one range as far apart as a round of all ranges. `rangeOf`: a card's BIN. */
-export function spread<T>(items: readonly T[], rangeOf: (item: T) => string): T[] {
+/** Two items of one range stand as far apart as possible. `rangeOf`: a card's BIN. */
+export function interleave<T>(items: readonly T[], rangeOf: (item: T) => string): T[] {
   const ranges = new Map<string, T[]>()
   for (const item of items) {
     const range = rangeOf(item)
@@ -12,7 +12,7 @@ export function spread<T>(items: readonly T[], rangeOf: (item: T) => string): T[
   }
   const rounds = Math.max(0, ...[...ranges.values()].map(queue => queue.length))
   const queues = [...ranges.values()]
-  // A short range is stretched over all rounds, or long ones would be left alone at the end.
+  // A short range is stretched over all rounds; else only the long ranges would be left at the end.
   const order = Array.from({ length: rounds }, () => [] as T[])
   for (const queue of queues)
     for (const [index, item] of queue.entries()) order[Math.floor((index * rounds) / queue.length)]?.push(item)

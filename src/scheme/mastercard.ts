@@ -1,6 +1,6 @@
-// Mastercard's signature and field-level encryption, by the packages that Mastercard publishes for them. RSA is left to
-// Node: the package's is plain JavaScript and holds the event loop, for 2 ms to encrypt and 30 ms to decrypt, where
-// Node's takes a fraction of one. It stores no key.
+// Mastercard's signature and field-level encryption, by the packages that Mastercard publishes for them. RSA is done by
+// Node: the package's RSA is plain JavaScript and blocks the event loop for 2 ms to encrypt and 30 ms to decrypt, where
+// Node takes a fraction of 1 ms. It stores no key.
 import {
   constants,
   createDecipheriv,
@@ -18,9 +18,9 @@ import { z } from 'zod'
 export interface MastercardKeys {
   consumerKey: string
   signingKey: KeyObject
-  /** PEM: the network's certificate, which cards are encrypted to. */
+  /** PEM: the network's certificate, to which cards are encrypted. */
   encryptionCertificate: string
-  /** Ours, which the network encrypts to. */
+  /** The installation's private key; the network encrypts to its public half. */
   decryptionKey: KeyObject
 }
 
@@ -37,7 +37,7 @@ export function readCertificate(pem: string): X509Certificate {
 
 /** The `Authorization` of a request: OAuth 1.0a with a hash of the body, RSA-SHA256. */
 export function signRequest(keys: MastercardKeys, method: 'POST', url: string, body: string): string {
-  // The package only hands the key on to node:crypto, which takes a KeyObject; a text would be parsed at every call.
+  // The package passes the key on to node:crypto, which takes a KeyObject; a text would be parsed at every call.
   const key = keys.signingKey as unknown as string
   return OAuth.getAuthorizationHeader(url, method, body, keys.consumerKey, key, OAuth.SignatureMethod.RSA_SHA256)
 }
@@ -52,13 +52,13 @@ export const EncryptedPayload = z.object({
     .string()
     .regex(/^[0-9a-f]{32}$/i)
     .optional(),
-  // Absent would mean PKCS #1 v1.5, whose padding tells too much to whoever can try.
+  // Without it the padding would be PKCS #1 v1.5, which is open to padding-oracle attacks.
   oaepHashingAlgorithm: z.enum(['SHA256', 'SHA512']),
   publicKeyFingerprint: z.string().max(128).optional(),
 })
 export type EncryptedPayload = z.infer<typeof EncryptedPayload>
 
-// The package has no types; this is all that is used of it. Texts are binary: a character is a byte.
+// The package has no types; these are the parts that are used. Texts are binary: one character is one byte.
 interface ClientEncryption {
   FieldLevelEncryption: new (
     config: Record<string, unknown>,

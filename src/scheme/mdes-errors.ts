@@ -1,22 +1,22 @@
-// What each error of MDES and of the gateway before it means for us, as data: never again, again, once again, or ask
-// what became of it. A code that isn't here is no success and no refusal: its HTTP status decides.
+// What each error of MDES and of its API gateway means, as data: refuse, repeat, repeat once, or ask what became of the
+// call. For a code that isn't listed here the HTTP status decides.
 import type { OutboundAnswer } from '../outbound.ts'
 import { retryAfterMs } from './call.ts'
 import type { ProviderAnswer, ProviderRefusal } from './provider.ts'
 
-export type Verdict =
+export type ErrorRule =
   | { verdict: 'refuse'; reason: ProviderRefusal }
   | { verdict: 'again'; once: boolean }
-  /** It may have had its effect. */
+  /** The call may have had its effect: ask MDES. */
   | { verdict: 'ask' }
 
-const refuse = (reason: ProviderRefusal): Verdict => ({ verdict: 'refuse', reason })
-const often: Verdict = { verdict: 'again', once: false }
-const once: Verdict = { verdict: 'again', once: true }
-const ask: Verdict = { verdict: 'ask' }
+const refuse = (reason: ProviderRefusal): ErrorRule => ({ verdict: 'refuse', reason })
+const often: ErrorRule = { verdict: 'again', once: false }
+const once: ErrorRule = { verdict: 'again', once: true }
+const ask: ErrorRule = { verdict: 'ask' }
 
-export const MDES_ERRORS: Readonly<Record<string, Verdict>> = {
-  // The card: asking again won't change it.
+export const MDES_ERRORS: Readonly<Record<string, ErrorRule>> = {
+  // The card: a repeat gets the same answer.
   PAN_INELIGIBLE: refuse('card_ineligible'),
   PAN_INELIGIBLE_FOR_DEVICE: refuse('card_ineligible'),
   TOKENIZATION_INELIGIBLE: refuse('card_ineligible'),
@@ -46,15 +46,15 @@ export const MDES_ERRORS: Readonly<Record<string, Verdict>> = {
   INVALID_TERMS_AND_CONDITIONS: refuse('request_invalid'),
   INVALID_ELIGIBILITY_RECEIPT: refuse('request_invalid'),
   AUTHORIZATION_FAILED: refuse('request_invalid'),
-  // Our keys, or theirs while they are being rotated: an operator mends it, and the job must not be lost until then.
+  // Keys of this installation or of MDES are being rotated: an operator corrects that, and no job is lost until then.
   CRYPTOGRAPHY_ERROR: often,
   AUTHENTICATION_FAILED: often,
   INVALID_CLIENT_ID: often,
-  // The same task was sent before: it was done, or is being done.
+  // MDES got the same task before: the task is done or under way.
   DUPLICATE_REQUEST: ask,
   INVALID_TASK_ID: ask,
   REPEAT_REQUEST: ask,
-  // The world.
+  // MDES or the issuer is down.
   NO_RESPONSE_FROM_ISSUER: once,
   INTERNAL_SERVICE_FAILURE: often,
   SERVICE_UNAVAILABLE: often,
@@ -62,7 +62,7 @@ export const MDES_ERRORS: Readonly<Record<string, Verdict>> = {
   RATE_LIMIT_EXCEEDED: often,
 }
 
-/** `repeatable`: it may simply be made again, so that nothing needs to be asked. */
+/** `repeatable`: a repeat of the call is harmless, so that nobody has to ask what became of the first. */
 export function answerOfError(
   code: string | undefined,
   answer: OutboundAnswer,
@@ -74,13 +74,13 @@ export function answerOfError(
   return repeatable ? { answer: 'again', once: false } : { answer: 'unknown' }
 }
 
-function verdictOf(code: string | undefined): Verdict | undefined {
+function verdictOf(code: string | undefined): ErrorRule | undefined {
   return code !== undefined && Object.hasOwn(MDES_ERRORS, code) ? MDES_ERRORS[code] : undefined
 }
 
-function verdictOfStatus(status: number): Verdict {
+function verdictOfStatus(status: number): ErrorRule {
   if (status === 401 || status === 403) return often
-  // They may still be at the first one under this id.
+  // MDES may still be working on the first call under this id.
   if (status === 408 || status === 409 || status === 425) return ask
   return status >= 400 && status < 500 ? refuse('request_invalid') : ask
 }

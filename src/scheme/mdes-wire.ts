@@ -38,7 +38,7 @@ export const GetTokenAnswer = z.object({
   tokenDetail: EncryptedPayload.optional(),
 })
 
-/** Of suspend, unsuspend and delete: one token each, and what was wrong with it. */
+/** The answer of suspend, unsuspend and delete: one entry per token, with its error if there was one. */
 export const TokensAnswer = z.object({
   tokens: z
     .array(
@@ -59,7 +59,7 @@ export const SearchAnswer = z.object({
 
 export const TaskAnswer = z.object({ status: z.enum(['PENDING', 'IN_PROGRESS', 'COMPLETED', 'FAILED']) })
 
-/** What MDES tells in `tokenDetail`. */
+/** The content of `tokenDetail`. */
 export const TokenDetail = z.object({
   tokenNumber: z
     .string()
@@ -85,7 +85,7 @@ export function readPar(text: string | undefined): string | undefined {
   return text !== undefined && PAR.test(text) ? text : undefined
 }
 
-/** MMYY → month and year; the network's tokens are of this century. */
+/** MMYY → month and year of this century. */
 export function readExpiry(mmyy: string | undefined): {
   expiryMonth: number | undefined
   expiryYear: number | undefined
@@ -118,7 +118,7 @@ export function readToken(
   }
 }
 
-/** What `fundingAccountInfo` holds, before it is encrypted. The holder's name is cut to what the network takes. */
+/** The content of `fundingAccountInfo` before encryption. The holder's name is cut to the length that the network takes. */
 export function fundingAccount(card: ProvisionCard) {
   const { cardHolderName } = card
   return {
@@ -149,7 +149,7 @@ const Failure = z.object({
   reasonCode: z.string().max(100).optional(),
 })
 const GatewayError = z.object({ ReasonCode: z.string().max(100).optional() })
-// One error or several, under either spelling: the gateway says `Error: [...]`, MDES says the object itself.
+// One error or several, in either spelling: the API gateway answers `Error: [...]`, MDES the object itself.
 const Failures = z.object({
   Errors: z
     .union([
@@ -162,7 +162,7 @@ const Failures = z.object({
   errorCode: z.string().max(100).optional(),
 })
 
-/** The code of an answer that says an error, be it of the gateway or of MDES, and whatever its HTTP status. */
+/** The error code of an answer of the API gateway or of MDES, whatever the HTTP status. */
 export function errorCodeOf(body: Record<string, unknown> | undefined): string | undefined {
   const parsed = Failures.safeParse(body)
   if (!parsed.success) return undefined

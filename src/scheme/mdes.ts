@@ -1,5 +1,6 @@
-// Mastercard MDES Digital Enablement as a scheme-token provider: each call of ours as one or two of theirs, and their
-// answers as ours. Our id is their taskId. It repeats nothing and remembers nothing: that is the saga's.
+// The connector to Mastercard MDES Digital Enablement: turns each provider call into one or two MDES calls, and MDES
+// answers into provider answers. The provisioning id is the taskId of MDES. It repeats nothing and stores nothing:
+// the workers' saga does that.
 import { randomUUID } from 'node:crypto'
 import type { z } from 'zod'
 import { assert } from '../errors.ts'
@@ -28,14 +29,14 @@ export interface MdesOptions {
   keys: MastercardKeys
   encrypt: EncryptPayload
   timeoutMs: number
-  /** This requestor is told the numbers of its tokens: asked for after each provisioning. */
+  /** MDES tells this requestor the numbers of its tokens: each provisioning ends with a call for the number. */
   tokenNumbers: boolean
 }
 
 type Operation = 'tokenize' | 'getToken' | 'suspend' | 'unsuspend' | 'delete' | 'searchTokens' | 'getTaskStatus'
 /**
- * Whether a call whose answer is lost may simply be made again. A change that others must be able to rely on, or to take
- * back, is asked about first: done twice it has the effect of once, but it has one.
+ * Whether a call whose answer is lost may be repeated at once. For a change that callers rely on, or compensate, MDES is
+ * asked first: twice has the same effect as once, but somebody has to know that there is an effect.
  */
 const REPEATABLE: Record<Operation, boolean> = {
   tokenize: false,
@@ -48,7 +49,7 @@ const REPEATABLE: Record<Operation, boolean> = {
 }
 const TASK_ID_MAX = 64
 const BYTES_MAX = 512 * 1024
-/** What a token is where the operation has had its effect. A suspension of the issuer's is not ours to lift. */
+/** The token's state after each operation. The token requestor can't lift a suspension by the issuer. */
 const HAS_EFFECT = {
   suspend: token => token.state === 'SUSPENDED',
   unsuspend: token =>
@@ -56,19 +57,19 @@ const HAS_EFFECT = {
   delete: token => token.state === 'DEACTIVATED',
 } as const satisfies Partial<Record<Operation, (token: ProviderToken) => boolean>>
 
-/** A readable answer, or what the lack of one means. */
-type Asked<T> = { value: T } | { failed: ProviderAnswer<never>; code: string | undefined }
+/** A readable answer, or the meaning of a failure. */
+type Reply<T> = { value: T } | { failed: ProviderAnswer<never>; code: string | undefined }
 
 export function openMdes(options: MdesOptions): SchemeProvider {
   const { outbound, caller, log, keys, tokenRequestorId } = options
 
-  /** `body` is made when the call's turn has come: encrypting a whole batch at once would hold the event loop. */
+  /** `body` is made when the call has its permit: encrypting a whole batch at once would block the event loop. */
   async function ask<T>(
     operation: Operation,
     body: () => object,
     shape: z.ZodType<T>,
     urgency: Urgency,
-  ): Promise<Asked<T>> {
+  ): Promise<Reply<T>> {
     const url = `${options.baseUrl}/digitization/static/1/0/${operation}`
     const called = await caller.call(
       urgency,
@@ -77,7 +78,7 @@ export function openMdes(options: MdesOptions): SchemeProvider {
         return outbound.request(url, {
           method: 'POST',
           headers: {
-            // Its time stamp is good for minutes only.
+            // The time stamp in the signature is valid for minutes only.
             authorization: signRequest(keys, 'POST', url, text),
             'content-type': 'application/json',
             accept: 'application/json',
@@ -127,16 +128,16 @@ export function openMdes(options: MdesOptions): SchemeProvider {
 
   async function get(reference: string, urgency: Urgency): Promise<ProviderAnswer<ProviderToken>> {
     const body = () => ({ tokenUniqueReference: reference, includeTokenDetail: String(options.tokenNumbers) })
-    const asked = await ask('getToken', body, wire.GetTokenAnswer, urgency)
-    if ('failed' in asked) return asked.failed
-    const { token, tokenDetail } = asked.value
+    const reply = await ask('getToken', body, wire.GetTokenAnswer, urgency)
+    if ('failed' in reply) return reply.failed
+    const { token, tokenDetail } = reply.value
     if (token.tokenUniqueReference !== reference) return mismatch('getToken', { answer: 'again', once: true })
     return { answer: 'done', value: wire.readToken(token, token.tokenInfo, openDetail(tokenDetail)) }
   }
 
-  /** An answer to somebody else's question: nothing in it is believed. */
+  /** The answer belongs to another request: nothing in it is used. */
   function mismatch<T>(operation: Operation, answer: ProviderAnswer<T>): ProviderAnswer<T> {
-    log.error({ provider: 'mdes', operation }, 'the scheme answered another question than was asked')
+    log.error({ provider: 'mdes', operation }, 'the scheme answered another question than was reply')
     return answer
   }
 
@@ -148,9 +149,9 @@ export function openMdes(options: MdesOptions): SchemeProvider {
       taskId: id,
       fundingAccountInfo: { encryptedPayload: options.encrypt(wire.fundingAccount(card)) },
     })
-    const asked = await ask('tokenize', body, wire.TokenizeAnswer, urgency)
-    if ('failed' in asked) return asked.failed
-    const { value } = asked
+    const reply = await ask('tokenize', body, wire.TokenizeAnswer, urgency)
+    if ('failed' in reply) return reply.failed
+    const { value } = reply
     if (value.decision === 'DECLINED') return { answer: 'refused', reason: 'card_declined' }
     const suffix = value.tokenInfo?.accountPanSuffix
     if (suffix !== undefined && !card.pan.reveal().endsWith(suffix)) return mismatch('tokenize', { answer: 'unknown' })
@@ -161,7 +162,7 @@ export function openMdes(options: MdesOptions): SchemeProvider {
     }
     const token = wire.readToken(status, value.tokenInfo, openDetail(value.tokenDetail))
     if (!options.tokenNumbers) return { answer: 'done', value: token }
-    // The token is made: whatever becomes of this question, that is the answer.
+    // The token exists now: whether the next call succeeds doesn't change that answer.
     const known = await get(token.reference, urgency)
     return known.answer === 'done'
       ? { answer: 'done', value: { ...known.value, par: known.value.par ?? token.par } }
@@ -174,9 +175,9 @@ export function openMdes(options: MdesOptions): SchemeProvider {
     urgency: Urgency,
   ): Promise<ProviderAnswer<ProviderToken>> {
     const body = () => ({ tokenUniqueReferences: [reference], causedBy: 'TOKEN_REQUESTOR', reasonCode: 'OTHER' })
-    const asked = await ask(operation, body, wire.TokensAnswer, urgency)
-    if ('failed' in asked) return unlessDoneBefore(operation, reference, urgency, asked.failed)
-    const token = asked.value.tokens.find(one => one.tokenUniqueReference === reference)
+    const reply = await ask(operation, body, wire.TokensAnswer, urgency)
+    if ('failed' in reply) return unlessDoneBefore(operation, reference, urgency, reply.failed)
+    const token = reply.value.tokens.find(one => one.tokenUniqueReference === reference)
     if (token === undefined)
       return mismatch(operation, REPEATABLE[operation] ? { answer: 'again', once: true } : { answer: 'unknown' })
     if (!('errorCode' in token)) return { answer: 'done', value: wire.readToken(token, undefined, undefined) }
@@ -188,7 +189,7 @@ export function openMdes(options: MdesOptions): SchemeProvider {
     return unlessDoneBefore(operation, reference, urgency, ofToken)
   }
 
-  /** «Wrong state» may only mean that an earlier call, whose answer was lost, did it. */
+  /** «Wrong state» may mean that an earlier call, whose answer was lost, has had its effect. */
   async function unlessDoneBefore(
     operation: keyof typeof HAS_EFFECT,
     reference: string,
@@ -210,7 +211,7 @@ export function openMdes(options: MdesOptions): SchemeProvider {
     const { status } = task.value
     if (status === 'FAILED') return { answer: 'done', value: undefined }
     if (status !== 'COMPLETED') return { answer: 'again', once: false, afterMs: 1_000 }
-    // A task doesn't tell its token: of the card's tokens it is one that no other id holds.
+    // A task doesn't name its token: it is one of the card's tokens that belongs to no other id.
     if (sought.card === undefined) return { answer: 'unknown' }
     const { cardAccountData } = wire.fundingAccount(sought.card)
     const body = () => ({
@@ -223,7 +224,7 @@ export function openMdes(options: MdesOptions): SchemeProvider {
       .filter(token => token.status !== 'DEACTIVATED' && !sought.taken.includes(token.tokenUniqueReference))
       .filter(({ statusTimestamp: at }) => at === undefined || !(Date.parse(at) < (sought.since ?? 0)))
       .sort((a, b) => (a.tokenUniqueReference < b.tokenUniqueReference ? -1 : 1))[0]
-    // Completed and not among the living: it was deleted since.
+    // The task is completed and the token isn't live: the token was deleted since.
     if (ours === undefined) return { answer: 'done', value: undefined }
     if (!options.tokenNumbers) return { answer: 'done', value: wire.readToken(ours, ours.tokenInfo, undefined) }
     return get(ours.tokenUniqueReference, urgency)
@@ -241,7 +242,7 @@ export function openMdes(options: MdesOptions): SchemeProvider {
   }
 }
 
-/** MDES says application errors by 500 too: only those that speak of itself, or say nothing, are strain. */
+/** MDES also answers application errors with 500: only errors of MDES itself, and errors without a code, are strain. */
 function strainOf(answer: OutboundAnswer): Strain {
   if (answer.status < 500) return 'none'
   const code = wire.errorCodeOf(wire.readJson(answer))

@@ -1,6 +1,6 @@
-// Lifecycle notifications of MDES (`notifyTokenUpdated`): is it from the network, and what does it say. The network
-// knows no signature for these; it shows a TLS client certificate, which whatever ends TLS before us checks and turns
-// into the shared secret. The payload is encrypted to us, which keeps it private and proves nothing.
+// Lifecycle notifications of MDES (`notifyTokenUpdated`): checks their sender and reads them. The network doesn't sign
+// them; it shows a TLS client certificate. The reverse proxy that terminates TLS checks the certificate and adds the
+// shared secret. The payload is encrypted to this installation, which keeps it private and doesn't prove its sender.
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
 import { EncryptedPayload, openPayload } from './mastercard.ts'
@@ -8,12 +8,12 @@ import { readExpiry, readPar, readSuspenders, TokenStatus } from './mdes-wire.ts
 import type { ProviderState, ProviderToken } from './provider.ts'
 import type { MdesSettings } from './scheme-file.ts'
 
-/** What the network says of a token. Believe the state of the later `at`; a token asked for (`get`) is truer still. */
+/** A token's state by the network. The later `at` counts; the answer of `get` counts more than any notification. */
 export interface NotifiedToken {
   reference: string
   state: ProviderState
   suspendedBy: ProviderToken['suspendedBy']
-  /** When it came into that state, ms since the epoch; undefined where the network doesn't say. */
+  /** When the token came into that state, ms since the epoch; undefined where the network doesn't say. */
   at: number | undefined
   expiryMonth: number | undefined
   expiryYear: number | undefined
@@ -24,7 +24,7 @@ export interface NotifiedToken {
 
 export type Notification =
   | { notified: 'tokens'; requestId: string; tokens: NotifiedToken[] }
-  /** `unauthenticated`: 401. `malformed`: 400; also where it can't be opened or is meant for another requestor. */
+  /** `unauthenticated`: 401. `malformed`: 400; also where decryption fails or another requestor is meant. */
   | { notified: 'unauthenticated' | 'malformed' }
 
 const Request = z.object({ requestId: z.string().min(1).max(128), encryptedPayload: EncryptedPayload })
@@ -74,7 +74,7 @@ export function readNotification(
   }
 }
 
-/** Of any lengths, in the same time. */
+/** Takes the same time for texts of any length. */
 function isSame(given: string | undefined, expected: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest()
   return timingSafeEqual(digest(given ?? ''), digest(expected))

@@ -1,5 +1,5 @@
-// The providers of an installation, as its scheme file names them, each with its own pace, breaker and connections.
-// Which of them a card goes to is decided here; when, and what follows, is the workers'.
+// The providers of an installation, as its scheme file names them, each with its own rate limiter, circuit breaker and
+// connections. This file decides which provider a card goes to; the workers decide when, and what follows.
 import type { Clock } from '../clock.ts'
 import type { Logger } from '../log.ts'
 import { type Outbound, openOutbound } from '../outbound.ts'
@@ -19,15 +19,15 @@ export interface SchemesOptions {
   clock: Clock
 }
 
-/** How fast a provider may be asked and is, in calls per second. Until it is limited, the whole rate is this process's. */
+/** The granted and the present rate of calls to a provider, per second. Until `limit` is called, this process may use all of it. */
 export interface SchemeRate extends Pick<Caller, 'rate' | 'limit' | 'load'> {
   /** The provider's name. */
   name: string
-  /** To all processes of the installation together. */
+  /** For all processes of the installation together. */
   granted: number
 }
 
-/** `contract` as `token_context` names it; `entityId` is whose card it is. */
+/** `contract` as `token_context` names it; `entityId`: the entity that the request is for. */
 export interface ThirdPartyContext {
   type: string
   contract: string | undefined
@@ -43,7 +43,7 @@ export interface Schemes {
   mdes: SchemeProvider | undefined
   /** The network that makes scheme tokens for cards of that brand. */
   network(brand: string): SchemeProvider | undefined
-  /** By contract where one is named, else the entity's of that type. A contract that is one entity's serves no other. */
+  /** By contract where one is named, else the entity's contract of that type. A contract of one entity serves no other entity. */
   thirdParty(context: ThirdPartyContext): ThirdParty | undefined
   /** The network or third party of that name. */
   named(name: string): SchemeProvider | undefined
@@ -83,7 +83,7 @@ export function openSchemes(options: SchemesOptions): Schemes {
 function contractOf(settings: readonly ThirdPartySettings[], context: ThirdPartyContext): string | undefined {
   const { type, contract, entityId } = context
   const open = settings.filter(one => one.type === type && (one.entityId ?? entityId) === entityId)
-  // A contract that is named and isn't there is none; another one's cards must not go elsewhere.
+  // An unknown contract gets no provider: its cards must not go to another contract's provider.
   if (contract !== undefined) return open.find(one => one.contract === contract)?.contract
   return open.find(one => one.entityId === entityId)?.contract
 }

@@ -1,31 +1,30 @@
-// How a rate that is granted to an installation is divided between its processes, as values: what a process wants, what
-// is due to it beside the others, what it may take of that at once, and whose silence means that it is gone. It asks no
-// clock and no store.
+// Divides the rate that a provider grants an installation between its processes: how much a process wants, how much is
+// due to it, how much of that is free now, and which processes are gone. Pure: it reads no clock and no store.
 
 import type { Urgency } from './provider.ts'
 import type { Load } from './rate-limiter.ts'
 
 export interface Claim {
   process: string
-  /** It serves interactive kinds, and keeps more to begin with. */
+  /** The process serves interactive kinds, and has a larger floor. */
   interactive: boolean
   /** Calls per second. */
   wants: Record<Urgency, number>
-  /** What it may be using, calls per second. */
+  /** The most that the process may be using now, calls per second. */
   holds: number
 }
 
-/** A share that isn't renewed for so long is used no more. Without the store no call could be recorded anyway. */
+/** A process stops using a share that it couldn't renew for this long. Without the store it could record no call anyway. */
 export const HOLD_MS = 5_000
-/** And is others' to take so long after its process was last seen to have renewed it: later, as steady clocks drift. */
+/** Other processes take a share this long after its last renewal that they saw: later than HOLD_MS, as steady clocks drift. */
 const SILENT_MS = 6_000
 
-/** Of a granted rate, for all processes of a sort together: what they keep though they want nothing, to begin with at once. */
+/** The fraction of a granted rate that idle processes keep, for all of a sort together, so that each can begin at once. */
 const FLOORS = { interactive: 0.03, bulk: 0.005 } as const
-/** Of a granted rate: what interactive calls may take from bulk. */
+/** The fraction of a granted rate that interactive calls may take from bulk calls. */
 const INTERACTIVE_MOST = 0.5
 
-/** By process; together never more than `granted`. */
+/** The rate due to each process; the sum never exceeds `granted`. */
 export function targetsOf(granted: number, claims: readonly Claim[]): Map<string, number> {
   const interactive = claims.filter(claim => claim.interactive).length
   const floors = claims.map(claim =>
@@ -37,9 +36,9 @@ export function targetsOf(granted: number, claims: readonly Claim[]): Map<string
   const urgent = claims.map(({ wants }, index) => beyond(index, wants.interactive))
   const bulk = claims.map(({ wants }, index) => beyond(index, wants.interactive + wants.bulk) - (urgent[index] ?? 0))
   const room = granted - sum(floors)
-  const first = fill(urgent, Math.min(room, granted * INTERACTIVE_MOST))
-  const second = fill(bulk, room - sum(first))
-  const rest = fill(
+  const first = fillEqually(urgent, Math.min(room, granted * INTERACTIVE_MOST))
+  const second = fillEqually(bulk, room - sum(first))
+  const rest = fillEqually(
     urgent.map((need, index) => need - (first[index] ?? 0)),
     room - sum(first) - sum(second),
   )
@@ -47,8 +46,8 @@ export function targetsOf(granted: number, claims: readonly Claim[]): Map<string
   return new Map(claims.map(({ process }, index) => [process, sum(parts.map(part => part[index] ?? 0))]))
 }
 
-/** Everybody gets what is needed, or else the same as all others who don't. */
-function fill(needs: readonly number[], room: number): number[] {
+/** Each gets what it needs; those that can't get all they need get equal parts. */
+function fillEqually(needs: readonly number[], room: number): number[] {
   const filled = needs.map(() => 0)
   let left = Math.max(0, room)
   const order = needs.map((need, index) => ({ need, index })).sort((a, b) => a.need - b.need)
@@ -60,16 +59,16 @@ function fill(needs: readonly number[], room: number): number[] {
   return filled
 }
 
-/** What is due to `ours`, and what may be had of that before others give back what is due from them. */
+/** The part of what is due to `ours` that is free now: others may not have given back their surplus yet. */
 export function shareOf(granted: number, ours: Claim, others: readonly Claim[]): number {
   const target = targetsOf(granted, [...others, ours]).get(ours.process) ?? 0
   const free = granted - sum(others.map(({ holds }) => holds))
-  // Downwards: what is rounded up many times is more than there is.
+  // Rounded down: shares that are all rounded up would exceed the grant.
   return Math.floor(Math.max(0, Math.min(target, free)) * 1_000) / 1_000
 }
 
-/** A process's line about one provider, as all processes see it. */
-export interface Line extends Claim {
+/** A process's row for one provider in `tokenmill.scheme_rate`, which all processes read. */
+export interface RateClaim extends Claim {
   provider: string
   /** Counts the renewals of its process. */
   beat: number
@@ -77,27 +76,27 @@ export interface Line extends Claim {
 
 export interface Renewal {
   seen: Seen
-  /** Processes whose lines are to go. */
+  /** Processes that are gone: their rows are to be deleted. */
   silent: string[]
-  /** All others' lines. */
-  others: Line[]
-  /** Ours, as they are to be written. */
-  ours: Line[]
-  /** What we may use from when that is written, by provider. */
+  /** The rows of all other processes. */
+  others: RateClaim[]
+  /** This process's rows, to be written. */
+  ours: RateClaim[]
+  /** What this process may use once its rows are written, by provider. */
   shares: ReadonlyMap<string, number>
 }
 
 /**
- * What comes of the lines that were read under the lock. `ours`: a line for each provider, holding what we use now;
- * `now`: of our own steady clock, not before the reading. Who is to get less goes on holding it in its line until it has
- * come again: nothing that is still in use is others' to take, though the answer to this be lost.
+ * The next rows and shares, from the rows that were read under the lock. `ours`: a row per provider with what this
+ * process uses now; `now`: its steady clock, read after the rows. A process whose share shrinks still holds the old share
+ * in its row until its next renewal: nobody takes a rate that is still in use, even if the answer to this write is lost.
  */
 export function renew(
   granted: ReadonlyMap<string, number>,
-  ours: readonly Line[],
-  { lines, seen: before, now }: { lines: readonly Line[]; seen: Seen; now: number },
+  ours: readonly RateClaim[],
+  { lines, seen: before, now }: { lines: readonly RateClaim[]; seen: Seen; now: number },
 ): Renewal {
-  const isOurs = ({ process }: Line) => process === ours[0]?.process
+  const isOurs = ({ process }: RateClaim) => process === ours[0]?.process
   const seen = observe(
     before,
     lines.filter(line => !isOurs(line)),
@@ -107,20 +106,20 @@ export function renew(
   const others = lines.filter(line => !isOurs(line) && !silent.includes(line.process))
   const shares = new Map<string, number>()
   const written = ours.map(line => {
-    const same = ({ provider }: Line) => provider === line.provider
+    const same = ({ provider }: RateClaim) => provider === line.provider
     const share = shareOf(granted.get(line.provider) ?? 0, line, others.filter(same))
     shares.set(line.provider, share)
-    // Without a line there was nothing to hold.
+    // A process without a row held nothing.
     const held = lines.some(one => isOurs(one) && same(one)) ? line.holds : 0
     return { ...line, holds: Math.max(held, share) }
   })
   return { seen, silent, others, ours: written, shares }
 }
 
-/** At which renewal each process was seen last, and since when, ms of our own steady clock: nobody's wall clock is asked. */
+/** The last renewal seen of each process, and since when, in ms of this process's steady clock: no wall clock counts. */
 export type Seen = ReadonlyMap<string, { beat: number; since: number }>
 
-function observe(seen: Seen, lines: readonly Line[], now: number): Seen {
+function observe(seen: Seen, lines: readonly RateClaim[], now: number): Seen {
   return new Map(
     lines.map(({ process, beat }) => {
       const before = seen.get(process)
@@ -133,16 +132,16 @@ const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => to
 
 export interface Demand {
   wants: Record<Urgency, number>
-  /** Calls started per second, of late. */
+  /** Calls started per second, a moving average. */
   used: Record<Urgency, number>
   started: Record<Urgency, number>
 }
 
-/** To what was used of late so much is added: what comes next may be more. */
+/** Recent use is multiplied by this, because the next moment may need more. */
 const HEADROOM = { interactive: 1.5, bulk: 1.25 } as const
-/** Seconds: bulk comes in chunks, and ends at once. */
+/** Seconds of the moving average: bulk comes in chunks, and ends suddenly. */
 const LATELY = { interactive: 3, bulk: 0.25 } as const
-/** And what waits is to have gone in so many seconds. */
+/** Waiting calls shall have started within this many seconds. */
 const WAIT = 0.25
 
 export const NO_DEMAND: Demand = {

@@ -1,34 +1,44 @@
-// Calls waiting for their turn: two bounded queues, interactive first, and the timer that the pace asks for. Its limit may
-// change at any time; what it should be is somebody else's affair. It makes no call itself.
+// A rate limiter: calls wait for a permit in two bounded queues, interactive first. The rate is that of aimd.ts; its
+// limit may change at any time (rate-allocation.ts says to what). The limiter makes no call itself.
 import type { Clock } from '../clock.ts'
-import { isFull, newPace, type Pace, type PaceLimits, rateOf, refill, type Strain, settle, start } from './aimd.ts'
+import {
+  type AimdState,
+  endCall,
+  isFull,
+  newAimdState,
+  type RateLimits,
+  rateOf,
+  refill,
+  type Strain,
+  start,
+} from './aimd.ts'
 import type { Urgency } from './provider.ts'
 
-export interface Turn {
+export interface Permit {
   /** Must be called once, when the call has ended. */
   end(strain: Strain): void
 }
 
-/** What a higher limit would be used for. */
+/** Shows what a higher limit would be used for. */
 export interface Load {
-  /** Calls that were started, since ever. */
+  /** All calls that were started. */
   started: Record<Urgency, number>
-  /** Those that wait for their turn, and not for the end of others. */
+  /** Calls that wait for the rate; those that wait for the end of other calls don't count. */
   waiting: Record<Urgency, number>
 }
 
-export interface Pacer {
-  /** Waits for a turn; undefined: the queue is full, the wait was too long, or the pacer closes. */
-  turn(urgency: Urgency): Promise<Turn | undefined>
+export interface RateLimiter {
+  /** Waits for a permit; undefined: the queue is full, the wait was too long, or the limiter closes. */
+  acquire(urgency: Urgency): Promise<Permit | undefined>
   /** Calls per second at present. */
   rate(): number
-  /** From now on at most so many calls per second; 0: none. */
+  /** Sets the limit, calls per second; 0: none. */
   limit(ratePerSecond: number): void
   load(): Load
   close(): void
 }
 
-export interface PacerOptions extends PaceLimits {
+export interface RateLimiterOptions extends RateLimits {
   clock: Clock
   waitingMax: Record<Urgency, number>
   waitMsMax: Record<Urgency, number>
@@ -36,17 +46,17 @@ export interface PacerOptions extends PaceLimits {
 
 interface Waiting {
   since: number
-  settle(turn: Turn | undefined): void
+  resolve(permit: Permit | undefined): void
 }
 
 const URGENCIES = ['interactive', 'bulk'] as const satisfies readonly Urgency[]
-/** Ends of calls wake the queues; this is for those that have waited long enough. */
+/** The end of a call wakes the queues; this timer finds the calls that have waited too long. */
 const LOOK_MS_MAX = 500
 
-export function openPacer(options: PacerOptions): Pacer {
+export function openRateLimiter(options: RateLimiterOptions): RateLimiter {
   const { clock } = options
-  let limits: PaceLimits = { ratePerSecond: options.ratePerSecond, inFlightMax: options.inFlightMax }
-  let pace: Pace = newPace(limits, clock())
+  let limits: RateLimits = { ratePerSecond: options.ratePerSecond, inFlightMax: options.inFlightMax }
+  let state: AimdState = newAimdState(limits, clock())
   let timer: NodeJS.Timeout | undefined
   let closed = false
   const queues: Record<Urgency, Waiting[]> = { interactive: [], bulk: [] }
@@ -60,57 +70,57 @@ export function openPacer(options: PacerOptions): Pacer {
     for (const urgency of URGENCIES) {
       const queue = queues[urgency]
       while (queue[0] !== undefined && now - queue[0].since > options.waitMsMax[urgency])
-        queue.shift()?.settle(undefined)
+        queue.shift()?.resolve(undefined)
       while (queue.length > 0) {
-        const next = start(pace, limits, urgency, now)
-        pace = next.pace
+        const next = start(state, limits, urgency, now)
+        state = next.state
         if (!next.started) {
           waitMs = Math.min(waitMs, next.waitMs)
           break
         }
         started[urgency] += 1
-        queue.shift()?.settle(turnOf(urgency))
+        queue.shift()?.resolve(permitOf(urgency))
       }
     }
     if (queues.interactive.length + queues.bulk.length > 0) timer = setTimeout(pump, waitMs)
   }
 
-  function turnOf(urgency: Urgency): Turn {
+  function permitOf(urgency: Urgency): Permit {
     let ended = false
     return {
       end: strain => {
         if (ended) return
         ended = true
-        pace = settle(pace, limits, urgency, strain, clock())
+        state = endCall(state, limits, urgency, strain, clock())
         pump()
       },
     }
   }
 
   return {
-    turn: urgency =>
+    acquire: urgency =>
       new Promise(resolve => {
         const queue = queues[urgency]
         if (closed || queue.length >= options.waitingMax[urgency]) return resolve(undefined)
-        queue.push({ since: clock(), settle: resolve })
+        queue.push({ since: clock(), resolve })
         pump()
       }),
-    rate: () => rateOf(pace, limits),
+    rate: () => rateOf(state, limits),
     limit: ratePerSecond => {
       if (closed || ratePerSecond === limits.ratePerSecond) return
-      // What has come until now came at the old one.
-      pace = refill(pace, limits, clock())
+      // Until now the tokens came at the old rate.
+      state = refill(state, limits, clock())
       limits = { ...limits, ratePerSecond }
       pump()
     },
     load: () => {
-      const waiting = (urgency: Urgency) => (isFull(pace, limits, urgency) ? 0 : queues[urgency].length)
+      const waiting = (urgency: Urgency) => (isFull(state, limits, urgency) ? 0 : queues[urgency].length)
       return { started: { ...started }, waiting: { interactive: waiting('interactive'), bulk: waiting('bulk') } }
     },
     close: () => {
       closed = true
       clearTimeout(timer)
-      for (const urgency of URGENCIES) for (const waiting of queues[urgency].splice(0)) waiting.settle(undefined)
+      for (const urgency of URGENCIES) for (const waiting of queues[urgency].splice(0)) waiting.resolve(undefined)
     },
   }
 }

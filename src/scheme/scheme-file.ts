@@ -30,7 +30,7 @@ const Mdes = z.strictObject({
   ratePerSecond,
   timeoutMs,
   connections,
-  /** This requestor is told its tokens' numbers. */
+  /** MDES tells this requestor the numbers of its tokens. */
   tokenNumbers: z.boolean().default(true),
   brands: z.array(name).min(1).max(16).default(['MASTERCARD', 'MAESTRO']),
 })
@@ -151,7 +151,7 @@ function parse(file: string): unknown {
   }
 }
 
-/** Without the line break that editors leave at its end. */
+/** Drops the line break that editors leave at the end of a file. */
 function readSecret(file: string, field: string): string {
   try {
     return readFileSync(file, 'utf8').trimEnd()
@@ -164,7 +164,7 @@ function understood<T>(field: string, what: string, read: () => T): T {
   try {
     return read()
   } catch (error) {
-    // Node's own words could quote the key.
+    // Node's message could quote the key.
     throw error instanceof ConfigError ? error : wrong(field, what)
   }
 }

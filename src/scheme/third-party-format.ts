@@ -1,5 +1,5 @@
-// How a third-party tokeniser spells things, as configuration: paths, a body with placeholders, and where in an answer
-// the token and the error lie. The default is what `tokenmill simulate scheme` speaks. No expressions, no scripts.
+// The HTTP format of a third-party tokeniser, as configuration: paths, a body with placeholders, and the places of token
+// and error in an answer. The default is the format of `tokenmill simulate scheme`. No expressions, no scripts.
 import { z } from 'zod'
 import { PROVIDER_REFUSALS } from './provider.ts'
 
@@ -25,7 +25,7 @@ export const ThirdPartyFormat = z.strictObject({
   create: endpoint.default({ method: 'POST', path: '/tokens' }),
   find: endpoint.default({ method: 'GET', path: '/tokens?reference={id}' }),
   delete: endpoint.default({ method: 'DELETE', path: '/tokens/{token}' }),
-  /** Header that carries our id, so that a repeat is recognised. */
+  /** Header that carries the provisioning's id, so that the third party recognises a repeat. */
   idempotencyHeader: z
     .string()
     .regex(/^[A-Za-z0-9-]{1,64}$/)
@@ -36,19 +36,19 @@ export const ThirdPartyFormat = z.strictObject({
   /** Where an answer to `find` that is a list keeps its only element: `/0`, `/items/0`. */
   found: pointer.default(''),
   error: pointer.default('/error/code'),
-  /** Their codes, as ours. */
+  /** The third party's error codes → tokenmill's. */
   errors: z.record(z.string().max(64), z.enum([...PROVIDER_REFUSALS, 'again', 'once'])).default({}),
 })
 export type ThirdPartyFormat = z.infer<typeof ThirdPartyFormat>
 type Json = ThirdPartyFormat['body']
 
-/** The placeholders of `template` filled in. A field that is nothing but an absent value is left out. */
-export function fill(template: Json, values: Readonly<Record<string, string | undefined>>): Json | undefined {
+/** Fills in the placeholders of `template`. A field whose only value is absent is left out. */
+export function fillTemplate(template: Json, values: Readonly<Record<string, string | undefined>>): Json | undefined {
   if (typeof template === 'string') return fillText(template, values)
-  if (Array.isArray(template)) return template.map(item => fill(item, values) ?? null)
+  if (Array.isArray(template)) return template.map(item => fillTemplate(item, values) ?? null)
   if (typeof template !== 'object' || template === null) return template
   const filled = Object.entries(template).flatMap(([key, value]): [string, Json][] => {
-    const one = fill(value, values)
+    const one = fillTemplate(value, values)
     return one === undefined ? [] : [[key, one]]
   })
   return Object.fromEntries(filled)

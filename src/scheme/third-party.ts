@@ -1,5 +1,5 @@
-// A third-party tokeniser, as a payment provider's contract configured it: makes a token of theirs for a card under our
-// id, finds it by that id, deletes it. It knows no states: their token lives until it is deleted.
+// The connector to a third-party tokeniser, as its contract in the scheme file configures it: makes the third party's
+// token for a card under the provisioning's id, finds it by that id, deletes it. Such a token has no states.
 import type { Logger } from '../log.ts'
 import type { Outbound, OutboundAnswer } from '../outbound.ts'
 import type { Secret } from '../secret.ts'
@@ -8,7 +8,7 @@ import { parseReuseToken } from '../token/token.ts'
 import { type Caller, retryAfterMs } from './call.ts'
 import type { ProviderAnswer, ProviderToken, SchemeProvider, Urgency } from './provider.ts'
 import type { ThirdPartySettings } from './scheme-file.ts'
-import { fill, fillPath, pick } from './third-party-format.ts'
+import { fillPath, fillTemplate, pick } from './third-party-format.ts'
 
 const TOKEN = /^[!-~]{14,255}$/
 const BYTES_MAX = 64 * 1024
@@ -53,7 +53,7 @@ export function openThirdParty(
     return { answer: called.answer, json: readJson(called.answer) }
   }
 
-  /** What an error answer means: by the configured code, else by its status. */
+  /** The meaning of an error answer: by the configured code, else by the HTTP status. */
   function failureOf(answer: OutboundAnswer, json: unknown, endpoint: Endpoint): ProviderAnswer<never> {
     const afterMs = retryAfterMs(answer)
     const code = pick(json, format.error)
@@ -61,7 +61,7 @@ export function openThirdParty(
     if (meaning === 'again' || meaning === 'once') return { answer: 'again', once: meaning === 'once', afterMs }
     if (meaning !== undefined) return { answer: 'refused', reason: meaning }
     const { status } = answer
-    // They may still be at the first one under this id.
+    // The third party may still be working on the first call under this id.
     if (endpoint === 'create' && (status === 408 || status === 409 || status === 425)) return { answer: 'unknown' }
     if (status === 429 || status === 401 || status === 403 || status === 503)
       return { answer: 'again', once: false, afterMs }
@@ -73,7 +73,7 @@ export function openThirdParty(
     log.error({ provider: name, endpoint }, 'the token of a third party could not be read; see its format')
   }
 
-  /** Its reference is what callers will name the card by: nothing that could be taken for a card, or for one of ours. */
+  /** Callers will name the card by this token, so that it may look neither like a card number nor like a vault's own token. */
   function read(json: unknown, pan: Secret | undefined): ProviderToken | undefined {
     const token = pick(json, format.token)
     if (typeof token !== 'string' || !TOKEN.test(token) || parseReuseToken(token) !== undefined) return undefined
@@ -86,16 +86,16 @@ export function openThirdParty(
     pan: Secret | undefined,
     urgency: Urgency,
   ): Promise<ProviderAnswer<ProviderToken | undefined>> {
-    const asked = await ask('find', { id }, undefined, urgency)
-    if ('failed' in asked) return asked.failed
-    if (asked.answer.status === 404) return { answer: 'done', value: undefined }
-    if (!isSuccess(asked.answer)) {
-      const failure = failureOf(asked.answer, asked.json, 'find')
-      // A question that is refused says nothing of what was asked about.
+    const reply = await ask('find', { id }, undefined, urgency)
+    if ('failed' in reply) return reply.failed
+    if (reply.answer.status === 404) return { answer: 'done', value: undefined }
+    if (!isSuccess(reply.answer)) {
+      const failure = failureOf(reply.answer, reply.json, 'find')
+      // A refused search says nothing about the token.
       return failure.answer === 'refused' ? { answer: 'again', once: true } : failure
     }
-    const found = pick(asked.json, format.found)
-    // An empty list, or nothing at all: they don't know it.
+    const found = pick(reply.json, format.found)
+    // An empty list or an empty answer: the third party doesn't know the id.
     if (found === undefined || found === null) return { answer: 'done', value: undefined }
     const token = read(found, pan)
     if (token) return { answer: 'done', value: token }
@@ -107,7 +107,7 @@ export function openThirdParty(
     name,
     provision: async (id, card, urgency) => {
       const pan = card.pan.reveal()
-      const body = fill(format.body, {
+      const body = fillTemplate(format.body, {
         id,
         pan,
         expiry_month: String(card.expiryMonth).padStart(2, '0'),
@@ -115,10 +115,10 @@ export function openThirdParty(
         expiry_yy: String(card.expiryYear % 100).padStart(2, '0'),
         card_holder_name: card.cardHolderName,
       })
-      const asked = await ask('create', { id }, body, urgency)
-      if ('failed' in asked) return asked.failed
-      if (!isSuccess(asked.answer)) return failureOf(asked.answer, asked.json, 'create')
-      const token = read(asked.json, card.pan)
+      const reply = await ask('create', { id }, body, urgency)
+      if ('failed' in reply) return reply.failed
+      if (!isSuccess(reply.answer)) return failureOf(reply.answer, reply.json, 'create')
+      const token = read(reply.json, card.pan)
       if (token) return { answer: 'done', value: token }
       unreadable('create')
       return { answer: 'unknown' }
@@ -132,11 +132,11 @@ export function openThirdParty(
         : { answer: 'refused', reason: 'token_unknown' }
     },
     delete: async (id, token, urgency) => {
-      const asked = await ask('delete', { id, token }, undefined, urgency)
-      if ('failed' in asked) return asked.failed
-      const gone = isSuccess(asked.answer) || asked.answer.status === 404 || asked.answer.status === 410
+      const reply = await ask('delete', { id, token }, undefined, urgency)
+      if ('failed' in reply) return reply.failed
+      const gone = isSuccess(reply.answer) || reply.answer.status === 404 || reply.answer.status === 410
       const value: ProviderToken = { ...PLAIN, reference: token, state: 'DEACTIVATED' }
-      return gone ? { answer: 'done', value } : failureOf(asked.answer, asked.json, 'delete')
+      return gone ? { answer: 'done', value } : failureOf(reply.answer, reply.json, 'delete')
     },
     suspend: async () => STATELESS,
     resume: async () => STATELESS,

@@ -103,7 +103,7 @@ function storeOf(pool: pg.Pool, finder: Finder): Store {
     close: () => pool.end(),
     async transaction(work, { lock } = {}) {
       const client = await pool.connect().catch(error => {
-        throw meaningOf(error)
+        throw toStoreFault(error)
       })
       let broken: Error | undefined
       let ended = false
@@ -125,7 +125,7 @@ function storeOf(pool: pg.Pool, finder: Finder): Store {
       } catch (error) {
         ended = true
         const meaning = noticed(
-          meaningOf(
+          toStoreFault(
             await begun.then(
               () => error,
               (first: unknown) => first,
@@ -160,7 +160,7 @@ async function run<R>(on: pg.Pool | pg.PoolClient, statement: Statement): Promis
     const result = await on.query(statement as pg.QueryConfig)
     return { rows: result.rows as R[], count: result.rowCount ?? 0 }
   } catch (error) {
-    throw meaningOf(error)
+    throw toStoreFault(error)
   }
 }
 
@@ -196,7 +196,7 @@ const RACES = new Set([
 ])
 
 /** A Fault or LostRace for an error of the driver or the server; anything that isn't theirs stays as it is. */
-export function meaningOf(error: unknown): unknown {
+export function toStoreFault(error: unknown): unknown {
   if (error instanceof Fault || error instanceof LostRace || error instanceof ConfigError) return error
   if (!(error instanceof Error)) return error
   const { code, constraint, severity } = error as Error & { code?: string; constraint?: string; severity?: string }

@@ -2,7 +2,7 @@
 // and has no rights on ours. What travels on them is the queue room's affair.
 import type pg from 'pg'
 import { openClient, openPool } from './connection/connection.ts'
-import { meaningOf } from './pool.ts'
+import { toStoreFault } from './pool.ts'
 
 const ROLE = 'tokenmill_queue'
 
@@ -26,7 +26,7 @@ export async function withQueueOwner<T>(url: string, work: (client: pg.Client) =
     await client.query(`set role ${ROLE}`)
     return await work(client)
   } catch (error) {
-    throw meaningOf(error)
+    throw toStoreFault(error)
   } finally {
     await client.end().catch(() => undefined)
   }

@@ -1,7 +1,7 @@
 // One upgrade of a database at a time: an advisory lock on a connection of its own, held around everything that
 // `schema upgrade` makes, files included. It isn't the lock of the migrations, which they take themselves.
 import { openClient } from './connection/connection.ts'
-import { meaningOf } from './pool.ts'
+import { toStoreFault } from './pool.ts'
 
 const LOCK = `hashtextextended('tokenmill upgrade', 0)`
 
@@ -13,7 +13,7 @@ export async function withUpgradeLock<T>(url: string, work: () => Promise<T>): P
     await client.query(`select pg_advisory_lock(${LOCK})`)
   } catch (error) {
     await client.end().catch(() => undefined)
-    throw meaningOf(error)
+    throw toStoreFault(error)
   }
   try {
     return await work()

@@ -1,14 +1,15 @@
-// Records of one card within one batch end as if applied in file order, in whatever order their chunks commit. A row
-// therefore remembers which line of its last batch gave which field. Nothing here reads or writes a token's data.
+// Records of one card within one batch end as if they were applied in file order, whatever the order in which their
+// chunks commit. The row's batch mark therefore says which line of its last batch gave which field. Nothing here reads
+// or writes a token's data.
 //
-//   policy          of two lines that give a field, there stands     the row's mark
+//   policy          of two lines that give a field, this one counts  the row's mark
 //   update          the later line's                                 a rank per field
 //   latest-expiry   the one with the later expiry, else the earlier  a rank per field
 //   keep, reject    the earlier line's, the other one wholly absent  the earliest line
 //
-// Each of these is a maximum, and a maximum doesn't ask in which order it is taken.
+// Each of these is a maximum, and a maximum doesn't depend on the order in which it is taken.
 import { assert } from '../errors.ts'
-import { FACET_NAMES, FACETS } from './card-fields.ts'
+import { CARD_FIELD_NAMES, CARD_FIELDS } from './card-fields.ts'
 import type { BatchMark, LineOfField, TokenRow } from './token.ts'
 
 export type OnConflict = 'update' | 'keep' | 'reject' | 'latest-expiry'
@@ -21,7 +22,7 @@ export interface BatchLine {
   line: number
   onConflict: OnConflict
   onExpired: OnExpired
-  /** What "expired" and "past" are judged by, whatever the hour at which the chunk runs: ms since the epoch. */
+  /** "Expired" and "past" are judged by this time, whenever the chunk runs: ms since the epoch. */
   acceptedAt: number
 }
 
@@ -37,22 +38,22 @@ export function expiryRank({ expiryMonth, expiryYear }: Expiry): number {
   return expiryYear ? expiryYear * 12 + (expiryMonth ?? 0) : 0
 }
 
-/** Higher stands. Exact: an expiry's rank has 17 bits, a line 31. */
+/** The higher rank counts. Exact: an expiry's rank has 17 bits, a line 31. */
 export function rankOf(expiry: Expiry, line: number, onConflict: OnConflict): number {
   return onConflict === 'latest-expiry' ? expiryRank(expiry) * LINES + (LINES - 1 - line) : line
 }
 
-/** What this batch has written to the row before; undefined where it hasn't. */
+/** The row's mark if this batch has written the row before, else undefined. */
 export function markOf(row: TokenRow, batch: BatchLine): BatchMark | undefined {
   return row.mark?.batchNo === batch.batchNo ? row.mark : undefined
 }
 
-/** The mark of a row that a batch has just made. All that the row holds came from that line: no more need be said. */
+/** The mark of a row that a batch has just made: every field came from that line. */
 export function firstMark({ batchNo, line }: BatchLine): BatchMark {
   return { batchNo, created: true, line, lines: null }
 }
 
-/** Ranks by field, to be added to, for the policies that keep them. */
+/** A copy of the row's ranks by field, to be extended, for the policies that keep them. */
 export function linesOf(row: TokenRow, batch: BatchLine): LineOfField {
   const mark = markOf(row, batch)
   if (mark?.lines) return { ...mark.lines }
@@ -60,6 +61,6 @@ export function linesOf(row: TokenRow, batch: BatchLine): LineOfField {
   assert(mark.created, 'a batch that only updates a row says which line gave which field')
   const lines: LineOfField = { first: mark.line }
   const rank = rankOf(row, mark.line, batch.onConflict)
-  for (const name of FACET_NAMES) if (FACETS[name].held(row)) lines[name] = rank
+  for (const name of CARD_FIELD_NAMES) if (CARD_FIELDS[name].held(row)) lines[name] = rank
   return lines
 }

@@ -1,5 +1,5 @@
-// The BIN table: what the first digits of a number say about its issuer. Ranges come from the operator's own file; the
-// few built in are synthetic and stand for the published test numbers only.
+// The BIN table: the issuer data of a card number by its first digits. Ranges come from the operator's own file; the few
+// built-in ranges are synthetic and cover the published test numbers only.
 import { type Refusal, refuse } from '../errors.ts'
 import { isBrand } from './brand.ts'
 import { isCountry } from './country.ts'
@@ -24,7 +24,7 @@ export interface BinTable {
   find(pan: string): BinRange | undefined
 }
 
-/** Of two ranges with one prefix the later one stands. */
+/** Of two ranges with one prefix the later one counts. */
 export function makeBinTable(ranges: Iterable<BinRange>): BinTable {
   const byLength = new Map<number, Map<string, BinRange>>()
   for (const range of ranges) {
@@ -56,7 +56,7 @@ const test = (id: number, prefix: string, brand: string, type: 'DEBIT' | 'CREDIT
     currency,
   }) as const
 
-/** Ids are stored with tokens: they are negative, and never given to another range. */
+/** Ids are stored with tokens: those of built-in ranges are negative, and no id is given to another range. */
 export const BUILT_IN_RANGES: readonly BinRange[] = [
   test(-1, '411111', 'VISA', 'CREDIT', 'GBR', 'GBP'),
   test(-2, '401288', 'VISA', 'DEBIT', 'DEU', 'EUR'),

@@ -1,5 +1,5 @@
-// The brand of a card number, the lengths a brand issues, and what of a number may be shown. CB has no range of its
-// own: it is only ever stated, by the caller or by BIN data.
+// The brand of a card number, the lengths that a brand issues, and how many digits may be shown. CB has no range of its
+// own: the caller or BIN data states it.
 import creditCardType from 'credit-card-type'
 import { type Refusal, refuse } from '../errors.ts'
 
@@ -28,7 +28,8 @@ const SCHEMES = {
   UPI: { type: 'unionpay', patterns: [62, 81] },
 } as const satisfies Record<Brand, Scheme | undefined>
 
-// One byte for each first six digits: no pattern of these schemes is longer. The place of a brand in BRANDS, from 1.
+// One byte for each possible first six digits (no pattern of these schemes is longer): the index of the brand in BRANDS,
+// counted from 1.
 const DIGITS = 6
 const BY_PREFIX = new Uint8Array(10 ** DIGITS)
 const LENGTHS = new Map<Brand, ReadonlySet<number>>()
@@ -52,7 +53,7 @@ function readSchemes(): void {
       ranges.push({ place: index + 1, first, last, digits: String(first).length })
     }
   }
-  // Of two ranges that hold a number, the one with the longer prefix is right: it is written last.
+  // Where two ranges overlap, the one with the longer prefix is right: it is written last.
   for (const { place, first, last, digits } of ranges.sort((a, b) => a.digits - b.digits)) {
     const width = 10 ** (DIGITS - digits)
     BY_PREFIX.fill(place, first * width, (last + 1) * width)
@@ -60,7 +61,7 @@ function readSchemes(): void {
 }
 readSchemes()
 
-/** Never CB. Domestic schemes inside an international range count as that one; elsewhere they are undefined. */
+/** Never CB. Domestic schemes inside an international range count as the international brand; others are undefined. */
 export function detectBrand(pan: string): Brand | undefined {
   let prefix = 0
   for (let index = 0; index < DIGITS; index++) prefix = prefix * 10 + pan.charCodeAt(index) - 48
@@ -68,7 +69,7 @@ export function detectBrand(pan: string): Brand | undefined {
   return place ? BRANDS[place - 1] : undefined
 }
 
-/** Does this brand issue numbers of this length? Anything is possible of an unknown brand. */
+/** Does this brand issue numbers of this length? True for an unknown brand. */
 export function isPossibleLength(pan: string, brand: Brand | undefined): boolean {
   const lengths = brand && LENGTHS.get(brand)
   return lengths === undefined || lengths.has(pan.length)
@@ -76,7 +77,7 @@ export function isPossibleLength(pan: string, brand: Brand | undefined): boolean
 
 const CB_RIDES_ON: ReadonlySet<string | undefined> = new Set(['VISA', 'MASTERCARD', 'MAESTRO', undefined])
 
-/** The effective brand: the stated one where it may stand beside the detected one, else the detected. */
+/** The effective brand: the stated brand where it is compatible with the detected one, else the detected brand. */
 export function checkBrand(
   cardBrand: string | undefined,
   detected: string | undefined,

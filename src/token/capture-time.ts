@@ -1,4 +1,4 @@
-// `captureTime`: an RFC 3339 time in UTC, and whether it is fresh. By what moment freshness is judged, the caller says.
+// `captureTime`: parses an RFC 3339 time in UTC and judges whether it is fresh. The caller hands in the time to compare with.
 
 const FORM = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(\.\d+)?(?:[Zz]|[+-]00:00)$/
 const LENGTH_MAX = 64

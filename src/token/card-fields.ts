@@ -1,8 +1,8 @@
-// What a request may give of a card on file, and how each part of it lies in the row. A facet is what stands or falls
+// What a request may give of a card on file, and how each part of it lies in the row. A field is what stands or falls
 // together: month and year of one date. When which of two requests stands isn't decided here.
-import type { FacetName, TokenRow, TokenType } from './token.ts'
+import type { CardFieldName, TokenRow, TokenType } from './token.ts'
 
-/** The fields that a request gave; absent ones stay as they are. */
+/** The fields that a request gave; absent fields stay as they are. */
 export interface Given {
   expiryMonth?: number
   expiryYear?: number
@@ -17,20 +17,20 @@ export interface Given {
   tokenType?: TokenType
 }
 
-interface Facet {
-  /** The fields of a request that it is made of. */
+interface CardField {
+  /** The request gives this field. */
   given(given: Given): boolean
-  /** The row holds something of it. */
+  /** The row has a value of this field. */
   held(row: TokenRow): boolean
-  /** The row already says what is given. */
+  /** The row already has the given value. */
   same(row: TokenRow, given: Given): boolean
-  /** `brand` is the effective one that follows from what is given. */
+  /** `brand` is the effective brand that follows from the given one. */
   write(row: TokenRow, given: Given, brand: string | null): void
 }
 
 const stays = <T>(given: T | undefined, held: T | null) => given === undefined || given === held
 
-export const FACETS: Readonly<Record<FacetName, Facet>> = {
+export const CARD_FIELDS: Readonly<Record<CardFieldName, CardField>> = {
   expiry: {
     given: given => given.expiryMonth !== undefined || given.expiryYear !== undefined,
     held: row => row.expiryMonth !== null || row.expiryYear !== null,
@@ -92,20 +92,20 @@ export const FACETS: Readonly<Record<FacetName, Facet>> = {
   },
 }
 
-export const FACET_NAMES = Object.keys(FACETS) as FacetName[]
+export const CARD_FIELD_NAMES = Object.keys(CARD_FIELDS) as CardFieldName[]
 
-/** Writes what `wins` lets through and what isn't there already; true where the row is another one now. */
-export function writeFacets(
+/** Writes the given fields that `wins` admits and that differ from the row; true if the row has changed. */
+export function writeFields(
   row: TokenRow,
   given: Given,
   brand: string | null,
-  wins: (name: FacetName) => boolean = () => true,
+  wins: (name: CardFieldName) => boolean = () => true,
 ): boolean {
   let changed = false
-  for (const name of FACET_NAMES) {
-    const facet = FACETS[name]
-    if (!facet.given(given) || !wins(name) || facet.same(row, given)) continue
-    facet.write(row, given, brand)
+  for (const name of CARD_FIELD_NAMES) {
+    const field = CARD_FIELDS[name]
+    if (!field.given(given) || !wins(name) || field.same(row, given)) continue
+    field.write(row, given, brand)
     changed = true
   }
   return changed
@@ -114,7 +114,7 @@ export function writeFacets(
 export const isReusable = (type: TokenType) => type !== 'ANALYTICS'
 export const isAnalytic = (type: TokenType) => type !== 'REUSE'
 
-/** A request adds a type, it never takes one away. */
+/** A request adds a type and never removes one. */
 export function addType(held: TokenType, given: TokenType): TokenType {
   if (isReusable(held) || isReusable(given))
     return isAnalytic(held) || isAnalytic(given) ? 'REUSE_AND_ANALYTICS' : 'REUSE'

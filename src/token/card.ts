@@ -1,6 +1,5 @@
-// A card as it comes in: the plaintext of `encrypted_card`, or the clear `card` of a batch record.
-// Only its form is judged; whether it is known, expired or of the stated brand is asked elsewhere. No refusal holds a
-// value.
+// Parses a card: the plaintext of `encrypted_card`, or the clear `card` of a batch record. It judges the form only, not
+// whether the card is known, expired or of the stated brand. No refusal holds a value.
 import { type Reason, type Refusal, refuse } from '../errors.ts'
 import { countKeys } from '../json-keys.ts'
 import { Secret } from '../secret.ts'
@@ -9,7 +8,7 @@ import { holdsPan, PAN_LENGTH, panFault } from './pan.ts'
 
 export interface CardInput {
   pan: Secret
-  /** 1 to 12, with a four-digit year; both or neither. So are the start's. */
+  /** 1 to 12, with a four-digit year; both or neither. The same holds for the start. */
   expiryMonth?: number
   expiryYear?: number
   cardHolderName?: string
@@ -19,7 +18,7 @@ export interface CardInput {
   startYear?: number
 }
 
-/** The tags of a card, before anything is known of their types. */
+/** The tags of a card, with types not yet checked. */
 export interface RawCard {
   cardNumber?: unknown
   expiryMonth?: unknown
@@ -37,7 +36,7 @@ const DIGITS = /^[0-9]+$/
 
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** The plaintext of an `encrypted_card`; `acceptedAt` in ms since the epoch. Every refusal is of `body.encrypted_card`. */
+/** Parses the plaintext of an `encrypted_card`; `acceptedAt` in ms since the epoch. Every refusal names `body.encrypted_card`. */
 export function parseCapture(plaintext: string | Uint8Array, at: { acceptedAt: number }): CardInput | Refusal {
   const tags = parseTags(plaintext)
   if (tags === undefined) return refuse('card_malformed', CAPTURE_FIELD)
@@ -45,12 +44,12 @@ export function parseCapture(plaintext: string | Uint8Array, at: { acceptedAt: n
   const capturedAt = typeof captureTime === 'string' ? parseUtc(captureTime) : undefined
   if (capturedAt === undefined) return refuse('capture_time_invalid', CAPTURE_FIELD)
   if (!isFresh(capturedAt, at.acceptedAt)) return refuse('capture_time_stale', CAPTURE_FIELD)
-  // PCI DSS 3.3.1: looked at and dropped; no part of a CardInput.
+  // PCI DSS 3.3.1: the CVV is checked and dropped; it is no part of a CardInput.
   if (!isBlank(cvv) && !isCvv(cvv)) return refuse('cvv_format', CAPTURE_FIELD)
   return checkCard(tags, CAPTURE_FIELD)
 }
 
-/** The JSON object's own tags; undefined where it isn't one, or where a tag stands twice. */
+/** The tags of the JSON object; undefined where the text isn't one, or where a tag occurs twice. */
 function parseTags(plaintext: string | Uint8Array): (RawCard & { captureTime?: unknown; cvv?: unknown }) | undefined {
   try {
     const text = typeof plaintext === 'string' ? plaintext : strictUtf8.decode(plaintext)
@@ -63,8 +62,8 @@ function parseTags(plaintext: string | Uint8Array): (RawCard & { captureTime?: u
 }
 
 /**
- * The tags of one card, checked; `field` is what a refusal names. Months and years are numbers or texts. Optional tags
- * that are null or empty count as absent, but an empty expiry date is refused: a form was sent half filled in.
+ * Checks the tags of one card; a refusal names `field`. Months and years are numbers or texts. Optional tags that are
+ * null or empty count as absent, but an empty expiry date is refused, because the sender's form was incomplete.
  */
 export function checkCard(raw: RawCard, field: string): CardInput | Refusal {
   const pan = panOf(raw.cardNumber)
@@ -101,7 +100,7 @@ function isBlank(value: unknown): boolean {
   return value === undefined || value === null || value === ''
 }
 
-// A JSON number beyond 2^53 has lost digits on its way.
+// A JSON number beyond 2^53 has lost digits in the parser.
 function panOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value.length <= PAN_LENGTH.most ? value : undefined
   return Number.isSafeInteger(value) ? String(value) : undefined
@@ -128,7 +127,7 @@ function monthOf(value: unknown): number | undefined {
 function yearOf(value: unknown): number | undefined {
   const digits = digitsOf(value)
   if (digits === undefined) return undefined
-  // The JSON number 5 was written 05 before somebody made a number of it.
+  // The JSON number 5 is the year 05 that a client converted to a number.
   if (digits.length === 2 || (typeof value === 'number' && digits.length === 1)) return 2000 + Number(digits)
   const year = Number(digits)
   return digits.length === 4 && year >= YEAR_LEAST ? year : undefined
@@ -143,7 +142,7 @@ function nameFault(name: unknown, pan: string): Reason | undefined {
   if (typeof name !== 'string') return 'card_malformed'
   if (name.length > NAME_LENGTH_MAX) return 'name_length'
   if (!isPlain(name)) return 'field_characters'
-  // Names are stored in clear.
+  // Names are stored in clear, so that they must not hold the card number.
   return holdsPan(name, pan) ? 'card_malformed' : undefined
 }
 
@@ -153,7 +152,7 @@ function isPlain(text: string): boolean {
   return text.isWellFormed() && !CONTROLS.test(text)
 }
 
-/** Whether the card's last day, the last of its month in UTC, lies before `at` (ms since the epoch). */
+/** Whether the last day of the card's expiry month, in UTC, lies before `at` (ms since the epoch). */
 export function isExpired(card: { expiryMonth?: number; expiryYear?: number }, at: number): boolean {
   const { expiryMonth, expiryYear } = card
   return expiryMonth !== undefined && expiryYear !== undefined && at >= Date.UTC(expiryYear, expiryMonth, 1)

@@ -1,4 +1,4 @@
-// Countries as the interface writes them: ISO 3166-1 alpha-3, and ZZZ for none known. Names aren't needed here.
+// Country codes as the interface has them: ISO 3166-1 alpha-3, and ZZZ for unknown. Country names aren't needed.
 import { iso31661 } from 'iso-3166'
 
 export const UNKNOWN_COUNTRY = 'ZZZ'

@@ -1,9 +1,9 @@
-// Currencies of ISO 4217 and the digits of their minor units. The platform's own table (Intl) isn't asked: it differs
-// from ISO for 16 currencies that are in use.
+// Currencies of ISO 4217 and the digits of their minor units. The platform's table (Intl) isn't used, because it differs
+// from ISO for 16 currencies in use.
 import currencyCodes from 'currency-codes'
 
-// The package is of June 2024, and still has Cuba's convertible peso, withdrawn in June 2021. Since then: the Caribbean
-// guilder took the place of the Antillean one, the Arab accounting dinar came, the lev went into the euro.
+// The package is of June 2024, and still has Cuba's convertible peso, withdrawn in June 2021. Changes since then: the
+// Caribbean guilder replaced the Antillean guilder, the Arab accounting dinar is new, the euro replaced the lev.
 const ADDED: Readonly<Record<string, number>> = { XCG: 2, XAD: 2 }
 const WITHDRAWN: ReadonlySet<string> = new Set(['ANG', 'BGN', 'CUC'])
 
@@ -23,12 +23,12 @@ function currentCodes(): ReadonlyMap<string, number | undefined> {
 
 const CURRENT = currentCodes()
 
-/** Codes that a GET may still answer with. BTC was never one of ISO's: it is in the interface's list. */
+/** Codes that a GET may still answer. BTC was never an ISO code: it is in the interface's list. */
 const LEGACY: Readonly<Record<string, number>> = {
   ...minorUnits(0, 'BYR'),
   ...minorUnits(2, 'LTL LVL MRO STD USS VEF ZMK'),
   ...minorUnits(8, 'BTC'),
-  // Before the euro.
+  // Replaced by the euro.
   ...minorUnits(0, 'BEF ESP GRD ITL LUF PTE'),
   ...minorUnits(2, 'ATS BGN CYP DEM EEK FIM FRF HRK IEP MTL NLG SIT SKK'),
   // Withdrawn since 2020.
@@ -39,14 +39,14 @@ function minorUnits(digits: number, codes: string): Record<string, number> {
   return Object.fromEntries(codes.split(' ').map(code => [code, digits]))
 }
 
-/** `current`: what PUT and PATCH may hold; `with-legacy`: what GET may. */
+/** `current`: codes that PUT and PATCH may hold; `with-legacy`: codes that GET may answer. */
 export type CurrencyList = 'current' | 'with-legacy'
 
 export function isCurrency(code: string, list: CurrencyList): boolean {
   return CURRENT.has(code) || (list === 'with-legacy' && Object.hasOwn(LEGACY, code))
 }
 
-/** Digits of the minor unit: 0, 2, 3 or 4 for money of today; undefined for unknown codes and those without one. */
+/** Digits of the minor unit: 0, 2, 3 or 4 for current codes; undefined for unknown codes and codes without a minor unit. */
 export function minorUnit(code: string): number | undefined {
   return CURRENT.has(code) ? CURRENT.get(code) : Object.hasOwn(LEGACY, code) ? LEGACY[code] : undefined
 }

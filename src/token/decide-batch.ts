@@ -1,9 +1,17 @@
-// One line of a batch over the row of a card that has a token already: made by this batch, by another, or by hand. The
-// table in batch-order.ts says what stands. A line that makes a token isn't decided here.
+// Decides one line of a batch over the row of a card that already has a token, whoever made the token. The table in
+// batch-order.ts says which line counts. A line that makes a token isn't decided here.
 import { refuse } from '../errors.ts'
 import { type BatchLine, expiryRank, linesOf, markOf, rankOf } from './batch-order.ts'
-import { addType, FACET_NAMES, FACETS, type Given, isReusable, writeFacets } from './card-fields.ts'
-import { type CardFacts, type CreateContext, firstStanding, freshRow, renew, stand, writeType } from './new-token.ts'
+import { addType, CARD_FIELD_NAMES, CARD_FIELDS, type Given, isReusable, writeFields } from './card-fields.ts'
+import {
+  type CardFacts,
+  type CreateContext,
+  initialStatus,
+  newTokenRow,
+  renew,
+  setStatus,
+  writeType,
+} from './new-token.ts'
 import type { BatchMark, TokenRow } from './token.ts'
 import { changed, unchanged, type Verdict } from './verdict.ts'
 
@@ -15,18 +23,18 @@ interface Line {
   field: string
 }
 
-export function foldLine(row: TokenRow, line: Line): Verdict {
+export function decideLine(row: TokenRow, line: Line): Verdict {
   const { onConflict } = line.batch
-  return onConflict === 'keep' || onConflict === 'reject' ? firstStands(row, line) : highestStands(row, line)
+  return onConflict === 'keep' || onConflict === 'reject' ? keepFirstLine(row, line) : keepHighestRank(row, line)
 }
 
-/** DUPLICATE where another line of this batch stands for the card already. */
+/** DUPLICATE where another line of this batch has written the card already. */
 function outcomeOf<Else>(mark: BatchMark | undefined, batch: BatchLine, otherwise: Else): 'DUPLICATE' | Else {
   return mark !== undefined && mark.line !== batch.line ? 'DUPLICATE' : otherwise
 }
 
 /** keep, reject */
-function firstStands(row: TokenRow, { given, card, context, batch, field }: Line): Verdict {
+function keepFirstLine(row: TokenRow, { given, card, context, batch, field }: Line): Verdict {
   const mark = markOf(row, batch)
   if (!mark?.created) {
     if (batch.onConflict === 'reject' && differs(row, given, card)) return refuse('conflict', field)
@@ -39,8 +47,8 @@ function firstStands(row: TokenRow, { given, card, context, batch, field }: Line
     )
   }
   if (batch.line >= mark.line) return unchanged(row, outcomeOf(mark, batch, 'UNCHANGED'), context)
-  // Had this line come when its turn was, the row would hold its data alone.
-  const fresh = freshRow(given, card, context)
+  // This line comes before the mark's line in the file: in file order the row would hold this line's data alone.
+  const fresh = newTokenRow(given, card, context)
   const draft: TokenRow = {
     ...row,
     ...fresh,
@@ -55,25 +63,25 @@ function firstStands(row: TokenRow, { given, card, context, batch, field }: Line
 
 function differs(row: TokenRow, given: Given, card: CardFacts): boolean {
   if (given.tokenType !== undefined && addType(row.tokenType, given.tokenType) !== row.tokenType) return true
-  return FACET_NAMES.some(name => {
-    const facet = FACETS[name]
+  return CARD_FIELD_NAMES.some(name => {
+    const facet = CARD_FIELDS[name]
     if (!facet.given(given) || facet.same(row, given)) return false
-    // Stating the brand that was detected anyway says nothing new.
+    // A stated brand that equals the detected brand is no difference.
     return name !== 'brand' || row.brand !== card.brand
   })
 }
 
 /** update, latest-expiry */
-function highestStands(row: TokenRow, { given, card, context, batch }: Line): Verdict {
+function keepHighestRank(row: TokenRow, { given, card, context, batch }: Line): Verdict {
   const mark = markOf(row, batch)
   const lines = linesOf(row, batch)
   const draft = { ...row }
   let isNew = false
   let isRanked = mark === undefined
-  // latest-expiry: a card on file is left alone by all whose expiry isn't later than its own was.
+  // latest-expiry: a line whose expiry isn't later than the stored card's expiry changes nothing.
   if (lines.before === undefined || expiryRank(given) > lines.before) {
     const rank = rankOf(given, batch.line, batch.onConflict)
-    isNew = writeFacets(draft, given, card.brand, name => {
+    isNew = writeFields(draft, given, card.brand, name => {
       if ((lines[name] ?? -1) >= rank) return false
       lines[name] = rank
       isRanked = true
@@ -81,11 +89,11 @@ function highestStands(row: TokenRow, { given, card, context, batch }: Line): Ve
     })
     if (writeType(draft, given, card)) isNew = true
     if (renew(draft, given)) isNew = true
-    // The earliest line of the file is the one that makes the token, and says how it begins.
+    // In file order the earliest line makes the token, and sets its first status.
     if (lines.first !== undefined && batch.line < lines.first) {
       lines.first = batch.line
       isRanked = true
-      if (stand(draft, firstStanding(given, batch))) isNew = true
+      if (setStatus(draft, initialStatus(given, batch))) isNew = true
     }
   }
   const outcome = outcomeOf(mark, batch, isNew ? 'UPDATED' : 'UNCHANGED')

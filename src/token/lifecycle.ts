@@ -1,12 +1,12 @@
-// Which status follows which: a total table, so that a missing case doesn't compile. Who may ask for an event, and
-// what else a row loses or gains by it, isn't said here.
+// The statuses of a token and their transitions: a total table, so that a missing case doesn't compile. decide.ts says
+// what else an event changes in the row; the catalogue of kinds says who may ask for it.
 import type { SuspendedReason, TokenRow, TokenStatus } from './token.ts'
 
 export const EVENTS = ['SUSPEND', 'ACTIVATE', 'DELETE', 'EXPIRE', 'RENEW'] as const
 /** EXPIRE: `token_expiry_date` has passed. RENEW: a new date, not yet passed, was given. */
 export type LifecycleEvent = (typeof EVENTS)[number]
 
-/** `stays`: granted, and nothing changes. `gone`: there is no such token. `from`: only where it was suspended for that. */
+/** `stays`: granted without a change. `gone`: there is no such token. `from`: only if the token was suspended for this reason. */
 export type Transition =
   | 'stays'
   | 'gone'
@@ -32,13 +32,16 @@ const TRANSITIONS = {
   DELETED: { SUSPEND: 'gone', ACTIVATE: 'gone', DELETE: 'gone', EXPIRE: 'gone', RENEW: 'gone' },
 } as const satisfies Record<TokenStatus, Record<LifecycleEvent, Transition>>
 
-export interface Standing {
+export interface StatusAndReason {
   status: TokenStatus
   suspendedReason: SuspendedReason | null
 }
 
-/** What an event makes of a token's status. */
-export function follow({ status, suspendedReason }: Standing, event: LifecycleEvent): Standing | 'stays' | 'gone' {
+/** The status after an event. */
+export function follow(
+  { status, suspendedReason }: StatusAndReason,
+  event: LifecycleEvent,
+): StatusAndReason | 'stays' | 'gone' {
   const transition: Transition = TRANSITIONS[status][event]
   if (transition === 'stays' || transition === 'gone') return transition
   if (transition.to === 'SUSPENDED') return { status: 'SUSPENDED', suspendedReason: transition.reason }
@@ -46,7 +49,7 @@ export function follow({ status, suspendedReason }: Standing, event: LifecycleEv
   return { status: transition.to, suspendedReason: null }
 }
 
-/** What is left of a deleted token: id, scope, type, status and dates. Nothing of the card. */
+/** The row of a deleted token: id, scope, type, status and dates remain, and nothing of the card. */
 export function tombstone<Row extends TokenRow>(row: Row): Row {
   return {
     ...row,

@@ -1,45 +1,45 @@
-// The row of a card that has no token yet, and what a request does to a row beside its fields: its type, its status.
-// Which of several requests stands isn't asked here.
+// Makes the row of a card that has no token yet, and changes the type and the status of a row. batch-order.ts decides
+// which of several requests counts.
 import { assert } from '../errors.ts'
 import { type BatchLine, firstMark } from './batch-order.ts'
 import { isExpired } from './card.ts'
 import { addType, type Given, isAnalytic } from './card-fields.ts'
-import { follow, type Standing } from './lifecycle.ts'
+import { follow, type StatusAndReason } from './lifecycle.ts'
 import type { ThirdPartyName, TokenRow, TokenType } from './token.ts'
 import type { Moment } from './verdict.ts'
 
-/** What is known of a card within a scope once its number has been hashed and looked up. */
+/** The facts about a card within a scope, known once its number has been hashed and its BIN looked up. */
 export interface CardFacts {
   fingerprint: Buffer
   bin: string
   lastFour: string
-  /** The effective brand: what `card_brand` says if that was given, else the detected one. */
+  /** The effective brand: `card_brand` if that was given, else the detected brand. */
   brand: string | null
   binRange: number | null
-  /** Needed wherever the token is to be one for analytics. */
+  /** Required where the token is for analytics. */
   analyticsToken?: string
 }
 
 export interface CreateContext extends Moment {
-  /** For a token that isn't there yet. */
+  /** The id of the token if this request makes it. */
   tokenId: string
   tokenScope: string
-  /** For a token that a third party has made. */
+  /** Set where a third party has made the token. */
   thirdParty?: ThirdPartyName | undefined
-  /** What a refusal of the card names; `body.encrypted_card` unless said otherwise. */
+  /** The field that a refusal of the card names; default `body.encrypted_card`. */
   field?: string
   batch?: BatchLine
 }
 
-/** What a create is taken for where it doesn't say. */
+/** A create without a type makes a reuse token. */
 function typeOf(given: Given): TokenType {
   return given.tokenType ?? 'REUSE'
 }
 
-export function freshRow(given: Given, card: CardFacts, context: CreateContext): TokenRow {
+export function newTokenRow(given: Given, card: CardFacts, context: CreateContext): TokenRow {
   const { now, batch } = context
   const tokenType = typeOf(given)
-  const { status, suspendedReason } = firstStanding(given, batch)
+  const { status, suspendedReason } = initialStatus(given, batch)
   return {
     tokenId: context.tokenId,
     tokenScope: context.tokenScope,
@@ -71,15 +71,15 @@ export function freshRow(given: Given, card: CardFacts, context: CreateContext):
   }
 }
 
-const LIVE: Standing = { status: 'ACTIVE', suspendedReason: null }
-const PAST_ITS_DATE: Standing = { status: 'SUSPENDED', suspendedReason: 'CARD_EXPIRED' }
+const LIVE: StatusAndReason = { status: 'ACTIVE', suspendedReason: null }
+const PAST_ITS_DATE: StatusAndReason = { status: 'SUSPENDED', suspendedReason: 'CARD_EXPIRED' }
 
-/** How a token begins that this request makes. */
-export function firstStanding(given: Given, batch: BatchLine | undefined): Standing {
+/** The status of a token that this request makes. */
+export function initialStatus(given: Given, batch: BatchLine | undefined): StatusAndReason {
   return batch?.onExpired === 'suspend' && isExpired(given, batch.acceptedAt) ? PAST_ITS_DATE : LIVE
 }
 
-/** Adds the type that a create asks for; true where the row hadn't got it. */
+/** Adds the type that a create asks for; true if the row didn't have it. */
 export function writeType(row: TokenRow, given: Given, card: CardFacts): boolean {
   const tokenType = addType(row.tokenType, typeOf(given))
   if (tokenType === row.tokenType) return false
@@ -88,14 +88,14 @@ export function writeType(row: TokenRow, given: Given, card: CardFacts): boolean
   return true
 }
 
-/** A new `token_expiry_date`, known to lie ahead, wakes a token that was suspended because the old one had passed. */
+/** A new `token_expiry_date` in the future reactivates a token that was suspended because the old date had passed. */
 export function renew(row: TokenRow, given: Given): boolean {
   if (given.tokenExpiryDate === undefined) return false
   const next = follow(row, 'RENEW')
-  return typeof next === 'object' && stand(row, next)
+  return typeof next === 'object' && setStatus(row, next)
 }
 
-export function stand(row: TokenRow, { status, suspendedReason }: Standing): boolean {
+export function setStatus(row: TokenRow, { status, suspendedReason }: StatusAndReason): boolean {
   if (row.status === status && row.suspendedReason === suspendedReason) return false
   row.status = status
   row.suspendedReason = suspendedReason

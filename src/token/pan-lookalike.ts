@@ -1,22 +1,23 @@
-// Many cards at once, and whether a text looks like one of them. Of each are known its first six digits, its last four and
-// its length, and no more: an answer that told one number from others of the same look would let a sender search for it.
-import { digitsOf, PAN_LENGTH, plainOf, shownOf } from './pan.ts'
+// Collects many card numbers and says whether a text holds one that looks like any of them: the same first six digits,
+// last four digits and length. The middle digits aren't compared: an answer that depended on them would let a sender
+// find a card number by trying.
+import { digitsOf, endsOf, PAN_LENGTH, plainOf } from './pan.ts'
 import { UUIDS } from './possible-pan.ts'
 
-export interface Likenesses {
+export interface PanLookalikes {
   add(number: string): void
   isIn(text: string): boolean
 }
 
-export function openLikenesses(): Likenesses {
+export function openPanLookalikes(): PanLookalikes {
   const looks = new Set<string>()
   const lengths = new Set<number>()
   const isLike = (digits: string, start: number, length: number) =>
-    start + length <= digits.length && looks.has(lookOf(digits.slice(start, start + length)))
+    start + length <= digits.length && looks.has(endsKeyOf(digits.slice(start, start + length)))
   return {
     add(number) {
       if (number.length < PAN_LENGTH.least || number.length > PAN_LENGTH.most) return
-      looks.add(lookOf(number))
+      looks.add(endsKeyOf(number))
       lengths.add(number.length)
     },
     isIn: text =>
@@ -26,12 +27,12 @@ export function openLikenesses(): Likenesses {
   }
 }
 
-/** Most texts can't, and are found out at once: it is asked of each row of a file, twice. */
+/** A quick check that sorts out most texts, since it runs twice for each row of a file. */
 export function couldLookLikeCard(text: string | undefined): text is string {
   return text !== undefined && couldHoldDigits(text) && digitRunsOf(text).length > 0
 }
 
-/** False for too few digits; a character beyond ASCII may stand for one. */
+/** False for too few digits; a character beyond ASCII may be a digit of another script. */
 function couldHoldDigits(text: string): boolean {
   if (text.length < PAN_LENGTH.least) return false
   let digits = 0
@@ -43,14 +44,14 @@ function couldHoldDigits(text: string): boolean {
   return digits >= PAN_LENGTH.least
 }
 
-function lookOf(number: string): string {
-  const { bin, lastFour, length } = shownOf(number)
+function endsKeyOf(number: string): string {
+  const { bin, lastFour, length } = endsOf(number)
   return `${bin}${lastFour}${length}`
 }
 
 /**
- * A letter ends a number, and nothing else does. A UUID is none: among a thousand cards, one in some million would look
- * like one of them.
+ * Only a letter ends a number. A UUID counts as no number: with a thousand cards, about one UUID in a million would look
+ * like a card by chance.
  */
 function digitRunsOf(text: string): string[] {
   const parts = plainOf(text)

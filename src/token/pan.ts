@@ -1,10 +1,10 @@
-// The card number's own form: digits, Luhn, masking, and whether a text gives it away. What card it is of is brand.ts.
+// The form of a card number: digits, Luhn, masking, and whether a text reveals it. Brands are in brand.ts.
 import type { Reason } from '../errors.ts'
 
 export const PAN_LENGTH = { least: 12, most: 19 } as const
 const ZERO = 48
 
-/** Why this is no card number; undefined where it is one. */
+/** The reason why this is no card number; undefined for a card number. */
 export function panFault(pan: string): Extract<Reason, 'pan_format' | 'pan_luhn'> | undefined {
   if (pan.length < PAN_LENGTH.least || pan.length > PAN_LENGTH.most) return 'pan_format'
   const sum = luhnSum(pan)
@@ -35,27 +35,27 @@ function isWithoutLuhn(pan: string): boolean {
   return pan.startsWith('62') || pan.startsWith('81')
 }
 
-/** Does the text hold this card number, whatever stands between its digits? */
+/** Does the text hold this card number, with any characters between its digits? */
 export function holdsPan(text: string, pan: string): boolean {
   if (text.length < pan.length) return false
   const digits = digitsOf(text)
   return digits.length >= pan.length && digits.includes(pan)
 }
 
-/** What of a card may be known to anybody: the first digits and the last four. */
-export interface Shown {
+/** The digits of a card number that may be shown: the first and the last four. */
+export interface PanEnds {
   /** Six digits or eight. */
   bin: string
   lastFour: string
-  /** Of the whole number; 12 to 19 where it isn't known. */
+  /** Length of the whole number; undefined means 12 to 19. */
   length?: number
 }
 
 /**
- * Does the text hold this card's number, or one that looks the same when its middle is hidden? Who was told only of the
- * very number could find the hidden digits out by trying.
+ * Does the text hold this card's number, or one that differs only in its hidden middle? If only the exact number counted,
+ * a sender could find the hidden digits by trying.
  */
-export function holdsLike(text: string, { bin, lastFour, length }: Shown): boolean {
+export function holdsPanLookalike(text: string, { bin, lastFour, length }: PanEnds): boolean {
   const digits = digitsOf(text)
   if (digits.length < (length ?? PAN_LENGTH.least)) return false
   const hidden = (whole: number) => Math.max(0, whole - bin.length - lastFour.length)
@@ -64,20 +64,20 @@ export function holdsLike(text: string, { bin, lastFour, length }: Shown): boole
 }
 
 /** The first six and the last four of a number, and its length. */
-export function shownOf(number: string): Shown {
+export function endsOf(number: string): PanEnds {
   return { bin: number.slice(0, 6), lastFour: number.slice(-4), length: number.length }
 }
 
 const NUMBER = /(?<![0-9A-Za-z])\d(?:[ -]?\d){11,18}(?![0-9A-Za-z])/g
 
-/** Runs of 12 to 19 digits, grouped or not: what may be meant as a card number, a good one or a misspelt one. */
+/** Runs of 12 to 19 digits, grouped or not, that may be meant as a card number, even a mistyped one. */
 export function numbersIn(text: string): string[] {
   return text.match(NUMBER)?.map(number => number.replace(/\D/g, '')) ?? []
 }
 
 const FOREIGN = /[^\0-\x7f]/
 
-/** Full-width digits and their like count as what they look like. */
+/** Full-width digits and other compatibility characters become their plain forms. */
 export function plainOf(text: string): string {
   return FOREIGN.test(text) ? text.normalize('NFKC') : text
 }

@@ -1,5 +1,5 @@
-// Rows as the interface shows them. What a row doesn't hold is left out, but for a card's issuing
-// country, which is told as unknown; a PAN is never in one.
+// Token rows as the interface shows them. Absent values are left out, except for the issuing country of a card, which is
+// shown as unknown. No record holds a PAN.
 import { dateOf } from '../clock.ts'
 import type { BinRange } from './bin.ts'
 import { isAnalytic, isReusable } from './card-fields.ts'

@@ -1,64 +1,71 @@
-// What may be asked of a token's scheme token, and what it looks like to whom: total tables over its standing. Networks
-// aren't known here; who asks them, and when, is the workers' affair.
+// A token's scheme token: which actions are possible in which condition, and what each caller sees of it, as total
+// tables. It knows no network; the workers call the networks.
 
-/** PENDING: asked for, or to be; VOID: nothing came of it. The others are the network's words. */
+/** PENDING: to be provisioned; VOID: no token came of it. The others are the network's words. */
 export const SCHEME_STATES = ['PENDING', 'INACTIVE', 'ACTIVE', 'SUSPENDED', 'DELETED', 'VOID'] as const
 export type SchemeState = (typeof SCHEME_STATES)[number]
 export const SCHEME_ACTIONS = ['ACTIVATE', 'SUSPEND', 'DELETE'] as const
 export type SchemeAction = (typeof SCHEME_ACTIONS)[number]
-/** What is asked of a network before the answer to the caller; a deletion is asked for after it, until it is confirmed. */
+/** Calls to a network before the caller gets an answer; a deletion follows after the answer, until it is confirmed. */
 export type SchemeCall = 'PROVISION' | 'SUSPEND' | 'RESUME'
 
-/** Who suspends in our name. */
+/** The network's word for a suspension by this installation. */
 export const OURSELVES = 'TOKEN_REQUESTOR'
 
 /** One provisioning of a token at a network. */
 export interface SchemeRow {
-  /** Ours; the network knows the provisioning by it. */
+  /** The installation's id of the provisioning; the network gets it with each call. */
   provisionId: string
   tokenId: string
   tokenScope: string
   /** The client that had it provisioned. */
   clientId: string
   provider: string
-  /** The one that the token shows. */
+  /** The token shows this provisioning. */
   current: boolean
-  /** The loop provisions it; else a job does. */
+  /** The background loop provisions it; else a job does. */
   background: boolean
   state: SchemeState
-  /** The network's name of it. */
+  /** The network's name of the scheme token. */
   reference: string | null
-  /** Active again only when the last one lifts. */
+  /** The scheme token is active again only when each of these has lifted its suspension. */
   suspendedBy: readonly string[]
   lastFour: string | null
   expiryMonth: number | null
   expiryYear: number | null
   par: string | null
-  /** Why the network made none. */
+  /** Why the network made no scheme token. */
   refusal: string | null
-  /** To be deleted at the network since then, ms since the epoch. */
+  /** Since when the scheme token is to be deleted at the network, ms since the epoch. */
   retiredAt: number | null
   version: number
 }
 
-type Standing = 'NONE' | 'PENDING' | 'INACTIVE' | 'ACTIVE' | 'SUSPENDED_BY_US' | 'SUSPENDED_BY_OTHERS' | 'DELETED'
+type SchemeCondition =
+  | 'NONE'
+  | 'PENDING'
+  | 'INACTIVE'
+  | 'ACTIVE'
+  | 'SUSPENDED_BY_US'
+  | 'SUSPENDED_BY_OTHERS'
+  | 'DELETED'
 
-/** `stays`: granted, and nothing changes. `retire`: to be deleted at the network. `absent`: there is nothing to do it to. */
+/** `stays`: granted without a change. `retire`: to be deleted at the network. `absent`: there is no scheme token for the action. */
 export type Step = SchemeCall | 'stays' | 'retire' | 'absent'
 
 const STEPS = {
   NONE: { ACTIVATE: 'PROVISION', SUSPEND: 'absent', DELETE: 'absent' },
   PENDING: { ACTIVATE: 'PROVISION', SUSPEND: 'absent', DELETE: 'retire' },
-  // The network waits for its cardholder's consent; that isn't ours to give.
+  // The network waits for the cardholder's consent, which this installation can't give.
   INACTIVE: { ACTIVATE: 'stays', SUSPEND: 'absent', DELETE: 'retire' },
   ACTIVE: { ACTIVATE: 'stays', SUSPEND: 'SUSPEND', DELETE: 'retire' },
   SUSPENDED_BY_US: { ACTIVATE: 'RESUME', SUSPEND: 'stays', DELETE: 'retire' },
-  // Everybody lifts only his own suspension.
+  // Each party lifts its own suspension only.
   SUSPENDED_BY_OTHERS: { ACTIVATE: 'stays', SUSPEND: 'SUSPEND', DELETE: 'retire' },
   DELETED: { ACTIVATE: 'PROVISION', SUSPEND: 'absent', DELETE: 'stays' },
-} as const satisfies Record<Standing, Record<SchemeAction, Step>>
+} as const satisfies Record<SchemeCondition, Record<SchemeAction, Step>>
 
-/** What takes back a call that was made for an operation that isn't to stand. */
+/** The compensation of each call, for an operation that is reversed. */
 export const UNDO = { PROVISION: 'retire', SUSPEND: 'RESUME', RESUME: 'SUSPEND' } as const satisfies Record<
   SchemeCall,
   Step
@@ -67,22 +74,22 @@ export const UNDO = { PROVISION: 'retire', SUSPEND: 'RESUME', RESUME: 'SUSPEND' 
 type Standable = Pick<SchemeRow, 'state' | 'suspendedBy' | 'retiredAt'>
 
 export function stepOf(row: Standable | undefined, action: SchemeAction): Step {
-  return STEPS[standingOf(row)][action]
+  return STEPS[conditionOf(row)][action]
 }
 
-function standingOf(row: Standable | undefined): Standing {
+function conditionOf(row: Standable | undefined): SchemeCondition {
   if (!row || row.state === 'VOID') return 'NONE'
   if (row.retiredAt !== null) return 'DELETED'
   if (row.state !== 'SUSPENDED') return row.state
   return row.suspendedBy.includes(OURSELVES) ? 'SUSPENDED_BY_US' : 'SUSPENDED_BY_OTHERS'
 }
 
-/** Whether the network may yet have, or get, a token by this provisioning. */
+/** Whether the network has, or may still make, a token by this provisioning. */
 export function isLive({ state, retiredAt }: Pick<SchemeRow, 'state' | 'retiredAt'>): boolean {
   return retiredAt === null && state !== 'DELETED' && state !== 'VOID'
 }
 
-/** What a scope supports, and for whom its tokens are requested. */
+/** The scheme token support of a scope, and the party that requests the tokens. */
 export interface SchemeSupport {
   par: boolean
   networkTokens: boolean
@@ -93,7 +100,7 @@ export function isSupported({ par, networkTokens }: Pick<SchemeSupport, 'par' | 
   return par || networkTokens
 }
 
-/** As the interface shows it. */
+/** A scheme token as the interface shows it. */
 export interface SchemeRecord {
   network_token?: string
   status: 'VALID' | 'ACTIVE' | 'SUSPENDED' | 'DELETED'
@@ -105,7 +112,7 @@ export interface SchemeRecord {
 const SHOWN = {
   PENDING: undefined,
   VOID: undefined,
-  // It can't be used until the network says so.
+  // Nobody can use the token until the network activates it.
   INACTIVE: 'SUSPENDED',
   ACTIVE: 'ACTIVE',
   SUSPENDED: 'SUSPENDED',
@@ -121,7 +128,7 @@ export interface ShownScheme {
   number?: string | undefined
 }
 
-/** Undefined where there is nothing to be seen yet. `valid`: the word for an active one. */
+/** Undefined while there is no scheme token to show. `valid`: the word for an active one. */
 export function renderScheme(
   { row, support, number }: ShownScheme,
   valid: 'VALID' | 'ACTIVE',

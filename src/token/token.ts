@@ -1,5 +1,5 @@
-// A token: its row as the store keeps it, and the text by which callers name it. What may happen to it is not said
-// here (lifecycle.ts, decide.ts).
+// A token: its row as the store keeps it, and the reuse token by which callers name it. The rules are in lifecycle.ts
+// and decide.ts.
 
 export type TokenStatus = 'ACTIVE' | 'SUSPENDED' | 'DELETED'
 export type TokenType = 'REUSE' | 'ANALYTICS' | 'REUSE_AND_ANALYTICS'
@@ -27,12 +27,12 @@ export interface TokenRow {
   startYear: number | null
   /** The effective brand. */
   brand: string | null
-  /** As the caller gave it. */
+  /** The brand that the caller stated. */
   cardBrand: string | null
-  /** Id of the BIN range that told about the issuer. */
+  /** Id of the BIN range that the issuer data come from. */
   binRange: number | null
   analyticsToken: string | null
-  /** A third party made the reuse token, and keeps the card; null for the vault's own. */
+  /** Set where a third party made the reuse token and keeps the card; null for the vault's own tokens. */
   thirdParty: ThirdPartyName | null
   /** YYYY-MM-DD. */
   tokenExpiryDate: string | null
@@ -48,9 +48,9 @@ export interface TokenRow {
 
 /** A reuse token that isn't the vault's own. */
 export interface ThirdPartyName {
-  /** As `reuse_token_type` says it. */
+  /** A value of `reuse_token_type`. */
   type: string
-  /** Theirs, 14 to 255 printable characters. */
+  /** The third party's token, 14 to 255 printable characters. */
   token: string
 }
 
@@ -59,19 +59,19 @@ export interface BatchMark {
   batchNo: number
   /** The batch made this row. */
   created: boolean
-  /** The only writer, where `lines` is null; else the last one that counts by the policy. */
+  /** The only line that wrote the row, where `lines` is null; else the last line that counts by the policy. */
   line: number
   lines: LineOfField | null
 }
 
-/** Fields of a row that a batch keeps apart. */
-export type FacetName = 'expiry' | 'name' | 'email' | 'sequence' | 'start' | 'brand' | 'tokenExpiry'
+/** The card fields of a row (card-fields.ts). */
+export type CardFieldName = 'expiry' | 'name' | 'email' | 'sequence' | 'start' | 'brand' | 'tokenExpiry'
 
 /**
- * The rank of the line that gave a field (of two, the higher one stands); `first` is the first line of the file that
- * stands for the row, `before` the rank of the expiry that the row had before the batch.
+ * The rank of the line that gave a field (the higher rank counts); `first` is the first line of the file for this row,
+ * `before` the rank of the expiry date that the row had before the batch.
  */
-export type LineOfField = { [name in FacetName | 'first' | 'before']?: number }
+export type LineOfField = { [name in CardFieldName | 'first' | 'before']?: number }
 
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 const REUSE_TOKEN_LENGTH = 27
@@ -79,11 +79,11 @@ const NONE = 255
 
 const HEX_VALUE = valuesOf('0123456789abcdef')
 const CROCKFORD_VALUE = valuesOf(CROCKFORD)
-// Ten bits at once: half the steps of a table of single letters.
+// Ten bits at a time need half the steps of single letters.
 const PAIRS = Array.from({ length: 1024 }, (_, bits) => `${CROCKFORD[bits >> 5]}${CROCKFORD[bits & 31]}`)
 const BYTES = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
 
-/** Letter → value, in either case; NONE elsewhere. */
+/** Letter → value, in upper and lower case; NONE for any other character. */
 function valuesOf(alphabet: string): Uint8Array {
   const values = new Uint8Array(128).fill(NONE)
   for (const [value, letter] of [...alphabet].entries()) {
@@ -93,7 +93,7 @@ function valuesOf(alphabet: string): Uint8Array {
   return values
 }
 
-/** What callers name the token by. */
+/** The name that callers use for the token. */
 export function reuseTokenOf({ tokenId, thirdParty }: Pick<TokenRow, 'tokenId' | 'thirdParty'>): string {
   return thirdParty?.token ?? formatReuseToken(tokenId)
 }
@@ -116,7 +116,7 @@ export function formatReuseToken(uuid: string): string {
   return text
 }
 
-/** The token's UUID, or undefined where the text is no reuse token. Letters count in either case; look-alikes don't. */
+/** The token's UUID; undefined where the text is no reuse token. Upper and lower case are equal; look-alike letters aren't accepted. */
 export function parseReuseToken(text: string): string | undefined {
   if (text.length !== REUSE_TOKEN_LENGTH) return undefined
   if (text[0] !== 't' && text[0] !== 'T') return undefined

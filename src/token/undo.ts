@@ -1,5 +1,5 @@
-// What undoing one operation makes of its token's row. It goes by the row alone: whether the operation named is the one
-// that took effect is settled before.
+// The row of a token after one operation on it is reversed. It judges by the row alone: the caller has checked that the
+// named operation is the one that took effect.
 import { tombstone } from './lifecycle.ts'
 import type { TokenRow } from './token.ts'
 
@@ -8,15 +8,15 @@ export interface Undone {
   outcome: string | null
   /** The operation's receipt. */
   receiptId: string
-  /** The reversal's own. */
+  /** The reversal's receipt. */
   reversalId: string
   /** ms since the epoch. */
   now: number
 }
 
 /**
- * The row to be written; undefined where nothing may be undone: somebody has built on the operation since, it deleted the
- * token (which is never undone), or it changed nothing. `before`: the row as it was, where the operation changed one.
+ * The row to be written; undefined where nothing may be reversed: another operation has followed, the operation deleted
+ * the token (which is never reversed), or it changed nothing. `before`: the row before the operation, if it changed one.
  */
 export function undo<Row extends TokenRow>(row: Row, before: Row | undefined, operation: Undone): Row | undefined {
   const { outcome, receiptId, reversalId, now } = operation

@@ -1,5 +1,5 @@
-// What the rules say to one request about one token: the row as it is to be, and what the caller has to do about it.
-// Rows are never changed in place; saving and sealing are the caller's.
+// The decision of the rules on one request about one token: the new row, and what the caller has to do with it. Rows are
+// never changed in place; the caller saves the row and seals the PAN.
 import type { Refusal } from '../errors.ts'
 import { isReusable } from './card-fields.ts'
 import type { BatchMark, TokenRow } from './token.ts'
@@ -7,16 +7,16 @@ import type { BatchMark, TokenRow } from './token.ts'
 export interface Decided {
   outcome: 'CREATED' | 'UPDATED' | 'UNCHANGED' | 'DUPLICATE'
   row: TokenRow
-  /** The token's data are others now: the row must be saved. Its version is one above the row that was handed in. */
+  /** The token's data have changed: the row must be saved. Its version is one above the version of the row handed in. */
   changed: boolean
   /**
-   * Only the batch's mark is new. Saved, the row makes later chunks know that this line stands for it; not saved, an
-   * earlier line of another chunk isn't told from the batch's first.
+   * Only the batch mark has changed. A saved mark tells later chunks that this line has written the row; without it, an
+   * earlier line of another chunk would look like the batch's first line for the row.
    */
   marked: boolean
-  /** Nothing is new but that this receipt answered last. */
+  /** Only `lastReceipt` has changed. */
   touched: boolean
-  /** The row keeps a PAN and hasn't got it sealed yet. */
+  /** The row has to keep the PAN, which isn't sealed yet. */
   needsSeal: boolean
 }
 
@@ -36,7 +36,7 @@ export function created(row: TokenRow): Decided {
   return { outcome: 'CREATED', row, changed: true, marked: false, touched: false, needsSeal: needsSeal(row) }
 }
 
-/** `row` is a copy that the caller has put the new data into. */
+/** `row` is a copy into which the caller has written the new data. */
 export function changed(
   row: TokenRow,
   { now, receiptId }: Moment,
@@ -50,13 +50,13 @@ export function changed(
   return { outcome, row, changed: true, marked: false, touched: false, needsSeal: needsSeal(row) }
 }
 
-/** Nothing new to an interactive request but its receipt. */
+/** An interactive request that changes nothing but the last receipt. */
 export function touched(row: TokenRow, receiptId: string): Decided {
   const named = { ...row, lastReceipt: receiptId }
   return { outcome: 'UNCHANGED', row: named, changed: false, marked: false, touched: true, needsSeal: needsSeal(row) }
 }
 
-/** Nothing new to a batch, or only the mark; with it goes the receipt: what was before can't be reversed any more. */
+/** A batch record that changes nothing, or only the mark; with the mark goes the receipt, so that no earlier operation can be reversed. */
 export function unchanged(
   row: TokenRow,
   outcome: 'UNCHANGED' | 'DUPLICATE',

@@ -22,7 +22,7 @@ export interface IssuerKeys {
 
 const REFETCH_MS = 30_000
 /** A key that was taken back is believed for at most so long. */
-const BELIEVED_MS = 10 * 60_000
+const VALID_MS = 10 * 60_000
 const KEYS_MAX = 64
 
 /** RFC 7517 section 5. A key that is none, or has no name, is passed over. */
@@ -46,14 +46,14 @@ export function openIssuerKeys(url: string, fetchJwks: FetchJwks, clock: Clock):
   }
   return {
     async find(kid, alg) {
-      const stale = clock() - fetchedAt > BELIEVED_MS
+      const stale = clock() - fetchedAt > VALID_MS
       if ((stale || !keys.has(kid)) && clock() - triedAt >= REFETCH_MS) {
         fetching ??= refetch().finally(() => {
           fetching = undefined
         })
       }
       await fetching
-      const jwk = clock() - fetchedAt > BELIEVED_MS + REFETCH_MS ? undefined : keys.get(kid)
+      const jwk = clock() - fetchedAt > VALID_MS + REFETCH_MS ? undefined : keys.get(kid)
       return jwk && importFor(jwk, alg)
     },
   }

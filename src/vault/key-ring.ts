@@ -76,17 +76,19 @@ export function makeDataKeys(kek: KeyProvider, purposes: readonly Purpose[], ver
 }
 
 /** Throws `Fault('key_unavailable')` where a key can't be unwrapped, or a purpose hasn't exactly one ACTIVE key. */
-export async function openRing(kek: KeyProvider, keys: readonly WrappedKey[]): Promise<KeyRing> {
-  const slots = await Promise.all(PURPOSES.map(async purpose => [purpose, await openSlot(kek, keys, purpose)] as const))
-  return ringOf(Object.fromEntries(slots) as Record<Purpose, Slot>)
+export async function openKeyRing(kek: KeyProvider, keys: readonly WrappedKey[]): Promise<KeyRing> {
+  const slots = await Promise.all(
+    PURPOSES.map(async purpose => [purpose, await openPurposeKeys(kek, keys, purpose)] as const),
+  )
+  return keyRingOf(Object.fromEntries(slots) as Record<Purpose, PurposeKeys>)
 }
 
-/** The active key of one purpose, for a process that has no key-encryption key. Throws as `openRing` does. */
+/** The active key of one purpose, for a process that has no key-encryption key. Throws as `openKeyRing` does. */
 export async function openKey(kek: KeyProvider, keys: readonly WrappedKey[], purpose: Purpose): Promise<KeyObject> {
-  return (await openSlot(kek, keys, purpose)).active
+  return (await openPurposeKeys(kek, keys, purpose)).active
 }
 
-interface Slot {
+interface PurposeKeys {
   active: KeyObject
   version: number
   /** Every version that still opens what it once sealed. */
@@ -97,7 +99,7 @@ function wrapPurpose(purpose: Purpose, version: number): string {
   return `data-key/${purpose}/${version}`
 }
 
-async function openSlot(kek: KeyProvider, keys: readonly WrappedKey[], purpose: Purpose): Promise<Slot> {
+async function openPurposeKeys(kek: KeyProvider, keys: readonly WrappedKey[], purpose: Purpose): Promise<PurposeKeys> {
   const usable = keys.filter(key => key.purpose === purpose && key.state !== 'DESTROYED')
   const [current, ...others] = usable.filter(key => key.state === 'ACTIVE')
   if (!current || others.length > 0) throw new Fault('key_unavailable')
@@ -113,7 +115,7 @@ async function openSlot(kek: KeyProvider, keys: readonly WrappedKey[], purpose: 
   return { active, version: current.version, versions }
 }
 
-function ringOf(slots: Record<Purpose, Slot>): KeyRing {
+function keyRingOf(slots: Record<Purpose, PurposeKeys>): KeyRing {
   // Written anew for each call and read before it returns: nothing here awaits.
   const idAndScope = Buffer.alloc(2 * UUID_BYTES)
   const id = Buffer.alloc(UUID_BYTES)
@@ -143,7 +145,7 @@ function ringOf(slots: Record<Purpose, Slot>): KeyRing {
       return { sealed: sealWith(active, nonce, pan.reveal(), rowAad(tokenId, tokenScope)), keyVersion: version }
     },
     open: (sealed, keyVersion, tokenId, tokenScope) =>
-      new Secret(openSlotWith(slots.seal, sealed, keyVersion, rowAad(tokenId, tokenScope)).toString('latin1')),
+      new Secret(openWithVersion(slots.seal, sealed, keyVersion, rowAad(tokenId, tokenScope)).toString('latin1')),
     fingerprint: (pan, tokenScope) => digestOf(panMac('fingerprint', pan.reveal(), tokenScope)),
     scratchFingerprint: (pan, tokenScope) => digestOf(panMac('scratch', pan.reveal(), tokenScope)),
     analyticsToken: (pan, tokenScope) => `a${panMac('analytics', pan.reveal(), tokenScope).digest('base64url')}`,
@@ -154,12 +156,12 @@ function ringOf(slots: Record<Purpose, Slot>): KeyRing {
       return { sealed: sealWith(active, randomBytes(NONCE_BYTES), json, imageAad(tokenId)), keyVersion: version }
     },
     openBeforeImage: (sealed, keyVersion, tokenId) =>
-      openSlotWith(slots['before-image'], sealed, keyVersion, imageAad(tokenId)),
+      openWithVersion(slots['before-image'], sealed, keyVersion, imageAad(tokenId)),
     sealThreeDs: (plain, row) => {
       const { active, version } = slots['three-ds']
       return { sealed: sealWith(active, randomBytes(NONCE_BYTES), plain, Buffer.from(row)), keyVersion: version }
     },
-    openThreeDs: (sealed, keyVersion, row) => openSlotWith(slots['three-ds'], sealed, keyVersion, Buffer.from(row)),
+    openThreeDs: (sealed, keyVersion, row) => openWithVersion(slots['three-ds'], sealed, keyVersion, Buffer.from(row)),
     sealNetworkToken: (number, provisionId) => {
       const { active, version } = slots['network-token']
       return { sealed: sealNetworkToken(active, number, provisionId), keyVersion: version }
@@ -177,7 +179,7 @@ function digestOf(mac: Hmac): Buffer {
   return Buffer.from(mac.digest('binary'), 'latin1')
 }
 
-function openSlotWith(slot: Slot, sealed: Buffer, keyVersion: number, aad: Buffer): Buffer {
+function openWithVersion(slot: PurposeKeys, sealed: Buffer, keyVersion: number, aad: Buffer): Buffer {
   const key = slot.versions.get(keyVersion)
   if (!key) throw new Fault('key_unavailable')
   try {

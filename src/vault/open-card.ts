@@ -20,10 +20,12 @@ export async function openCard(encryptedCard: string, key: CaptureKey): Promise<
   if (form !== (key.type === 'pgp' ? 'pgp' : 'jwe')) return refuse('card_undecryptable', FIELD)
   if (key.type === 'pgp') {
     if (encryptedCard.length > PGP_CARD_BYTES_MAX) return refuse('card_undecryptable', FIELD)
-    const opened = await inTurn(() => openPgp(encryptedCard, key.privateKey))
+    const opened = await withinEventLoopBudget(() => openPgp(encryptedCard, key.privateKey))
     return typeof opened === 'string' ? refuse(opened, FIELD) : decode(opened)
   }
-  const opened = await inTurn(() => openJwe(encryptedCard, key.privateKey, JWE_ALG[key.type], JWE_CARD_BYTES_MAX))
+  const opened = await withinEventLoopBudget(() =>
+    openJwe(encryptedCard, key.privateKey, JWE_ALG[key.type], JWE_CARD_BYTES_MAX),
+  )
   return opened ? decode(opened.plain) : refuse('card_undecryptable', FIELD)
 }
 
@@ -43,7 +45,7 @@ function decode(plain: Uint8Array): Secret | Refusal {
 }
 
 /** How long decryptions may follow one another before others are let in. */
-const RUN_MS_MAX = 5
+const EVENT_LOOP_BUDGET_MS = 5
 
 // The event loop is one per process, and so is this.
 let runEnds = 0
@@ -54,11 +56,11 @@ let opening: Promise<void> | undefined
  * holds the event loop for a third of a millisecond: a batch that opens hundreds would keep lock renewal and other jobs
  * waiting for as long as it lasts.
  */
-async function inTurn<T>(work: () => T): Promise<Awaited<T>> {
+async function withinEventLoopBudget<T>(work: () => T): Promise<Awaited<T>> {
   // Check and work without an await between them: of hundreds that wait, only those within the run go on.
   while (performance.now() > runEnds) {
     opening ??= setImmediate().then(() => {
-      runEnds = performance.now() + RUN_MS_MAX
+      runEnds = performance.now() + EVENT_LOOP_BUDGET_MS
       opening = undefined
     })
     await opening

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { compile, type Fields } from '../../src/rsql/compile.ts'
 import { PATTERN_FORMS, searchGuide } from '../../src/rsql/guide.ts'
 import { type Expression, parse, RSQL } from '../../src/rsql/parse.ts'
-import { isMisread } from '../../src/rsql/parse-error.ts'
+import { isParseError } from '../../src/rsql/parse-error.ts'
 import { checkPattern, PATTERN } from '../../src/rsql/safe-regex.ts'
 import { spanOf } from '../../src/rsql/time-span.ts'
 import { filters } from './filters.ts'
@@ -19,7 +19,7 @@ const shapeOf = (expression: Expression): unknown =>
 
 const read = (text: string) => {
   const found = parse(text)
-  return isMisread(found) ? `${found.at}: ${found.message}` : shapeOf(found)
+  return isParseError(found) ? `${found.at}: ${found.message}` : shapeOf(found)
 }
 
 describe('an expression is refused', () => {
@@ -46,7 +46,7 @@ describe('an expression is refused', () => {
     ['"a"==b', 0, 'the name of a field is missing'],
     ['a~b', 1, 'an operator is missing'],
   ])('%j at %i: %s', (text, at, what) => {
-    expect(parse(text)).toEqual({ misread: true, at, message: `search, character ${at + 1}: ${what}.` })
+    expect(parse(text)).toEqual({ parseError: true, at, message: `search, character ${at + 1}: ${what}.` })
   })
 
   it('beyond its bounds: characters, depth, comparisons, values of a list', () => {
@@ -97,7 +97,7 @@ describe('an expression is refused', () => {
         ),
         text => {
           const found = parse(text)
-          if (isMisread(found)) expect(found.at).toBeLessThanOrEqual(text.length)
+          if (isParseError(found)) expect(found.at).toBeLessThanOrEqual(text.length)
         },
       ),
       { numRuns: 2_000 },
@@ -214,9 +214,9 @@ describe('compiling', () => {
   const UNKNOWN = 'this field is not known; known are name, at, day, id, state'
   const compiled = (text: string) => {
     const expression = parse(text)
-    if (isMisread(expression)) return expression.message
+    if (isParseError(expression)) return expression.message
     const found = compile(expression, fields, 3)
-    return isMisread(found) ? found.message : found
+    return isParseError(found) ? found.message : found
   }
 
   it.each([
@@ -378,7 +378,7 @@ describe('another parser of RSQL', () => {
     fc.assert(
       fc.property(filters([report]), ({ text }) => {
         const ours = parse(text)
-        if (!isMisread(ours)) expect(merged(shapeOf(ours)), text).toEqual(merged(otherShape(parseOther(text))))
+        if (!isParseError(ours)) expect(merged(shapeOf(ours)), text).toEqual(merged(otherShape(parseOther(text))))
       }),
       { numRuns: 300 },
     )

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { MIME_TYPES, REPORT_TYPES } from '../../src/job/report.ts'
 import { openLog } from '../../src/log.ts'
 import { STATUSES } from '../../src/report/record.ts'
-import { isMisread } from '../../src/rsql/parse-error.ts'
+import { isParseError } from '../../src/rsql/parse-error.ts'
 import { checkPattern } from '../../src/rsql/safe-regex.ts'
 import { openStore, type Store } from '../../src/store/pool.ts'
 import { ORDER_CRITERIA, type OrderCriterion, type ReportQuery, search } from '../../src/store/report/report-search.ts'
@@ -75,7 +75,7 @@ describe('a search of reports', () => {
 
   const found = async (given: Partial<ReportQuery>) => {
     const page = await search(store, query(given))
-    if (isMisread(page)) throw new Error(page.message)
+    if (isParseError(page)) throw new Error(page.message)
     return page
   }
   const uidsOf = (reports: readonly { reportUid: string }[]) => reports.map(({ reportUid }) => reportUid)
@@ -86,7 +86,7 @@ describe('a search of reports', () => {
       fc.asyncProperty(filters(REPORTS), async filter => {
         const page = await search(store, query({ search: filter.text }))
         // The bounds on size are their own tests' affair.
-        if (isMisread(page)) {
+        if (isParseError(page)) {
           expect(page.message).toMatch(/more than|deeper than/)
           return
         }
@@ -211,7 +211,7 @@ select gen_random_uuid(), ($2::text[])[1 + i % 7], jsonb_build_object('clearingD
       const began = performance.now()
       const page = await search(store, query({ entities: [OWN], search: text, pageSize: 50 }))
       times.push(performance.now() - began)
-      if (isMisread(page)) throw new Error(page.message)
+      if (isParseError(page)) throw new Error(page.message)
       expect(page.totals).toBeGreaterThan(0)
     }
     timed[name] = Math.min(...times)

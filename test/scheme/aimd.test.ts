@@ -1,7 +1,7 @@
-// The pace against a model of a network that allows 200 calls a second, in virtual time: how much of it is used, how
+// The rate against a model of a network that allows 200 calls a second, in virtual time: how much of it is used, how
 // many are turned away, how long interactive calls wait.
 import { describe, expect, it } from 'vitest'
-import { newPace, type Pace, rateOf, settle, start } from '../../src/scheme/aimd.ts'
+import { type AimdState, endCall, newAimdState, rateOf, start } from '../../src/scheme/aimd.ts'
 import type { Urgency } from '../../src/scheme/provider.ts'
 
 interface Run {
@@ -19,7 +19,7 @@ interface Run {
 function work({ cards, granted, allowed, latencyMs, interactiveEveryMs, jitterMs = 0 }: Run) {
   const limits = { ratePerSecond: granted, inFlightMax: 64 }
   let now = 0
-  let pace: Pace = newPace(limits, now)
+  let state: AimdState = newAimdState(limits, now)
   let bucket = allowed / 4
   let filledAt = 0
   let waiting = cards
@@ -32,8 +32,8 @@ function work({ cards, granted, allowed, latencyMs, interactiveEveryMs, jitterMs
   const ends: { at: number; urgency: Urgency; ok: boolean }[] = []
   let nextInteractive = interactiveEveryMs
   const send = (urgency: Urgency): boolean => {
-    const next = start(pace, limits, urgency, now)
-    pace = next.pace
+    const next = start(state, limits, urgency, now)
+    state = next.state
     if (!next.started) return false
     bucket = Math.min(allowed / 4, bucket + ((now - filledAt) / 1_000) * allowed)
     filledAt = now
@@ -42,14 +42,14 @@ function work({ cards, granted, allowed, latencyMs, interactiveEveryMs, jitterMs
     calls += 1
     if (!ok) throttled += 1
     ends.push({ at: now + latencyMs, urgency, ok })
-    mostInFlight = Math.max(mostInFlight, pace.inFlight.bulk + pace.inFlight.interactive)
+    mostInFlight = Math.max(mostInFlight, state.inFlight.bulk + state.inFlight.interactive)
     return true
   }
   while (done < cards) {
     now += 1 + (jitterMs === 0 ? 0 : (now * 7_919) % jitterMs)
     while (ends[0] !== undefined && ends[0].at <= now) {
       const { urgency, ok } = ends.shift() ?? { urgency: 'bulk', ok: true }
-      pace = settle(pace, limits, urgency, ok ? 'none' : 'throttled', now)
+      state = endCall(state, limits, urgency, ok ? 'none' : 'throttled', now)
       if (urgency === 'bulk') {
         if (ok) done += 1
         else waiting += 1
@@ -71,7 +71,7 @@ function work({ cards, granted, allowed, latencyMs, interactiveEveryMs, jitterMs
   }
 }
 
-describe('the pace', () => {
+describe('the rate', () => {
   it.each([
     ['what is allowed is granted', { granted: 200, allowed: 200 }],
     ['timers are late', { granted: 200, allowed: 200, jitterMs: 40 }],
@@ -97,46 +97,46 @@ describe('the pace', () => {
 
   it('leaves places for interactive calls where bulk calls hang', () => {
     const limits = { ratePerSecond: 10_000, inFlightMax: 8 }
-    let pace = newPace(limits, 0)
+    let state = newAimdState(limits, 0)
     let started = 0
     for (let call = 0; call < 20; call += 1) {
-      const next = start(pace, limits, 'bulk', 0)
-      pace = next.pace
+      const next = start(state, limits, 'bulk', 0)
+      state = next.state
       if (next.started) started += 1
     }
     expect(started).toBe(6)
-    expect(start(pace, limits, 'bulk', 1).waitMs).toBe(Number.POSITIVE_INFINITY)
-    expect(start(pace, limits, 'interactive', 1).started).toBe(true)
+    expect(start(state, limits, 'bulk', 1).waitMs).toBe(Number.POSITIVE_INFINITY)
+    expect(start(state, limits, 'interactive', 1).started).toBe(true)
   })
 
   it('falls once for all that was on its way, by half at a failing network, and comes back', () => {
     const limits = { ratePerSecond: 100, inFlightMax: 64 }
-    let pace = newPace(limits, 0)
-    for (let call = 0; call < 20; call += 1) pace = settle(pace, limits, 'bulk', 'failing', 10)
-    expect(rateOf(pace, limits)).toBeCloseTo(50)
-    pace = settle(pace, limits, 'bulk', 'failing', 1_200)
-    expect(rateOf(pace, limits)).toBeLessThan(30)
-    expect(rateOf(settle(pace, limits, 'bulk', 'none', 30_000), limits)).toBe(100)
+    let state = newAimdState(limits, 0)
+    for (let call = 0; call < 20; call += 1) state = endCall(state, limits, 'bulk', 'failing', 10)
+    expect(rateOf(state, limits)).toBeCloseTo(50)
+    state = endCall(state, limits, 'bulk', 'failing', 1_200)
+    expect(rateOf(state, limits)).toBeLessThan(30)
+    expect(rateOf(endCall(state, limits, 'bulk', 'none', 30_000), limits)).toBe(100)
   })
 
   it('keeps what it has learnt when its limit changes', () => {
     const limits = { ratePerSecond: 100, inFlightMax: 64 }
-    const pace = settle(newPace(limits, 0), limits, 'bulk', 'failing', 10)
-    expect(rateOf(pace, { ...limits, ratePerSecond: 10 })).toBeCloseTo(5)
-    expect(rateOf(pace, { ...limits, ratePerSecond: 200 })).toBeCloseTo(100)
+    const state = endCall(newAimdState(limits, 0), limits, 'bulk', 'failing', 10)
+    expect(rateOf(state, { ...limits, ratePerSecond: 10 })).toBeCloseTo(5)
+    expect(rateOf(state, { ...limits, ratePerSecond: 200 })).toBeCloseTo(100)
   })
 
   it('starts nothing where nothing is granted, though there are tokens left', () => {
     const limits = { ratePerSecond: 0, inFlightMax: 64 }
-    const pace = newPace({ ...limits, ratePerSecond: 100 }, 0)
-    expect(start(pace, limits, 'interactive', 0)).toMatchObject({ started: false, waitMs: Number.POSITIVE_INFINITY })
-    expect(start(newPace(limits, 0), { ...limits, ratePerSecond: 100 }, 'interactive', 1_000).started).toBe(true)
+    const state = newAimdState({ ...limits, ratePerSecond: 100 }, 0)
+    expect(start(state, limits, 'interactive', 0)).toMatchObject({ started: false, waitMs: Number.POSITIVE_INFINITY })
+    expect(start(newAimdState(limits, 0), { ...limits, ratePerSecond: 100 }, 'interactive', 1_000).started).toBe(true)
   })
 
   it('goes on where the clock is set back', () => {
     const limits = { ratePerSecond: 10, inFlightMax: 64 }
-    let pace = { ...newPace(limits, 1_000_000), tokens: 0 }
-    pace = start(pace, limits, 'interactive', 500).pace
-    expect(start(pace, limits, 'interactive', 600).started).toBe(true)
+    let state = { ...newAimdState(limits, 1_000_000), tokens: 0 }
+    state = start(state, limits, 'interactive', 500).state
+    expect(start(state, limits, 'interactive', 600).started).toBe(true)
   })
 })

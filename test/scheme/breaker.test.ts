@@ -7,7 +7,7 @@ import {
   type BreakerEvent,
   type BreakerState,
   newBreaker,
-  turn,
+  transition,
 } from '../../src/scheme/breaker.ts'
 
 const LIMITS = { failuresMax: 3, restMs: 1_000, restMsMax: 3_000 }
@@ -41,15 +41,15 @@ describe('the table', () => {
   })
 
   it.each(cells)('%s, %s', (state, event) => {
-    expect(turn(IN[state], event, LIMITS, NOW)).toMatchObject(expected[state][event])
+    expect(transition(IN[state], event, LIMITS, NOW)).toMatchObject(expected[state][event])
   })
 })
 
 describe('a call', () => {
   it('goes out while closed, and fewer failures than the limit keep it closed', () => {
-    const two = turn(turn(newBreaker(LIMITS), 'failure', LIMITS, NOW), 'failure', LIMITS, NOW)
+    const two = transition(transition(newBreaker(LIMITS), 'failure', LIMITS, NOW), 'failure', LIMITS, NOW)
     expect(admit(two, LIMITS, NOW)).toMatchObject({ admitted: true, afterMs: 0 })
-    expect(turn(turn(two, 'success', LIMITS, NOW), 'failure', LIMITS, NOW).state).toBe('closed')
+    expect(transition(transition(two, 'success', LIMITS, NOW), 'failure', LIMITS, NOW).state).toBe('closed')
   })
 
   it('is kept back while it rests, for as long as it rests', () => {
@@ -63,10 +63,10 @@ describe('a call', () => {
   })
 
   it('rests longer after each probe that fails, up to the limit', () => {
-    let breaker = turn(IN.closed, 'failure', LIMITS, NOW)
+    let breaker = transition(IN.closed, 'failure', LIMITS, NOW)
     const rests = [1, 2, 3].map(() => {
       const until = breaker.restsUntil
-      breaker = turn(admit(breaker, LIMITS, until).breaker, 'failure', LIMITS, until)
+      breaker = transition(admit(breaker, LIMITS, until).breaker, 'failure', LIMITS, until)
       return breaker.restsUntil - until
     })
     expect(rests).toEqual([2_000, 3_000, 3_000])

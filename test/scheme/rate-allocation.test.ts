@@ -6,8 +6,8 @@ import {
   type Claim,
   demandOf,
   HOLD_MS,
-  type Line,
   NO_DEMAND,
+  type RateClaim,
   renew,
   type Seen,
   targetsOf,
@@ -37,11 +37,11 @@ function openModel(granted: number) {
   const rates = new Map([[PROVIDER, granted]])
   let now = 0
   let names = 0
-  let lines: Line[] = []
+  let lines: RateClaim[] = []
   const processes: Process[] = []
   const clockOf = ({ offsetMs, speed }: Process) => offsetMs + now * speed
   const usedBy = (process: Process) => (clockOf(process) < process.until ? process.share : 0)
-  const lineOf = (process: Process, holds: number): Line => ({
+  const lineOf = (process: Process, holds: number): RateClaim => ({
     ...{ provider: PROVIDER, process: process.name, interactive: process.interactive },
     ...{ wants: process.wants, holds, beat: process.beat },
   })

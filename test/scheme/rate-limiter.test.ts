@@ -1,15 +1,15 @@
 // The queues before a network: bounded, interactive first, and nobody is left waiting for ever.
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { openPacer, type Pacer, type PacerOptions } from '../../src/scheme/rate-limiter.ts'
+import { openRateLimiter, type RateLimiter, type RateLimiterOptions } from '../../src/scheme/rate-limiter.ts'
 
-let pacer: Pacer
+let limiter: RateLimiter
 afterEach(() => {
-  pacer.close()
+  limiter.close()
   vi.useRealTimers()
 })
 
-function open(options: Partial<PacerOptions> = {}): Pacer {
-  pacer = openPacer({
+function open(options: Partial<RateLimiterOptions> = {}): RateLimiter {
+  limiter = openRateLimiter({
     ratePerSecond: 1_000,
     inFlightMax: 2,
     clock: Date.now,
@@ -17,15 +17,15 @@ function open(options: Partial<PacerOptions> = {}): Pacer {
     waitMsMax: { interactive: 5_000, bulk: 5_000 },
     ...options,
   })
-  return pacer
+  return limiter
 }
 
-describe('a turn', () => {
+describe('a permit', () => {
   it('is refused at once where the queue is full', async () => {
     open()
-    const first = await pacer.turn('bulk')
-    const waiting = [pacer.turn('bulk'), pacer.turn('bulk')]
-    expect(await pacer.turn('bulk')).toBeUndefined()
+    const first = await limiter.acquire('bulk')
+    const waiting = [limiter.acquire('bulk'), limiter.acquire('bulk')]
+    expect(await limiter.acquire('bulk')).toBeUndefined()
     first?.end('none')
     expect(await waiting[0]).toBeDefined()
   })
@@ -33,42 +33,42 @@ describe('a turn', () => {
   it('goes to an interactive call before bulk that came earlier', async () => {
     open()
     const order: string[] = []
-    const held = [await pacer.turn('bulk'), await pacer.turn('interactive')]
-    const bulk = pacer.turn('bulk').then(turn => {
+    const held = [await limiter.acquire('bulk'), await limiter.acquire('interactive')]
+    const bulk = limiter.acquire('bulk').then(permit => {
       order.push('bulk')
-      turn?.end('none')
+      permit?.end('none')
     })
-    const interactive = pacer.turn('interactive').then(turn => {
+    const interactive = limiter.acquire('interactive').then(permit => {
       order.push('interactive')
-      turn?.end('none')
+      permit?.end('none')
     })
-    for (const turn of held) turn?.end('none')
+    for (const permit of held) permit?.end('none')
     await Promise.all([bulk, interactive])
     expect(order).toEqual(['interactive', 'bulk'])
   })
 
   it('is given up after the longest wait, and at the end', async () => {
     open({ waitMsMax: { interactive: 50, bulk: 60_000 } })
-    const held = [await pacer.turn('interactive'), await pacer.turn('interactive')]
-    const late = pacer.turn('interactive')
-    const last = pacer.turn('bulk')
+    const held = [await limiter.acquire('interactive'), await limiter.acquire('interactive')]
+    const late = limiter.acquire('interactive')
+    const last = limiter.acquire('bulk')
     expect(await late).toBeUndefined()
-    pacer.close()
+    limiter.close()
     expect(await last).toBeUndefined()
-    expect(await pacer.turn('interactive')).toBeUndefined()
-    for (const turn of held) turn?.end('none')
+    expect(await limiter.acquire('interactive')).toBeUndefined()
+    for (const permit of held) permit?.end('none')
   })
 
   it('that ends twice frees one place', async () => {
     open()
-    const held = [await pacer.turn('interactive'), await pacer.turn('interactive')]
+    const held = [await limiter.acquire('interactive'), await limiter.acquire('interactive')]
     held[0]?.end('none')
     held[0]?.end('none')
-    expect(await pacer.turn('interactive')).toBeDefined()
+    expect(await limiter.acquire('interactive')).toBeDefined()
     let third = false
-    const waiting = pacer.turn('interactive').then(turn => {
+    const waiting = limiter.acquire('interactive').then(permit => {
       third = true
-      return turn
+      return permit
     })
     await new Promise(resolve => setImmediate(resolve))
     expect(third).toBe(false)
@@ -79,16 +79,18 @@ describe('a turn', () => {
   it('comes at once when the limit grows, and not at all while it is nothing', async () => {
     open({ ratePerSecond: 0, inFlightMax: 10 })
     let had = 0
-    const turns = [pacer.turn('bulk'), pacer.turn('interactive')].map(turn => turn.then(() => (had += 1)))
+    const permits = [limiter.acquire('bulk'), limiter.acquire('interactive')].map(permit =>
+      permit.then(() => (had += 1)),
+    )
     await new Promise(resolve => setTimeout(resolve, 50))
     expect(had).toBe(0)
-    expect(pacer.load()).toEqual({
+    expect(limiter.load()).toEqual({
       started: { interactive: 0, bulk: 0 },
       waiting: { interactive: 1, bulk: 1 },
     })
-    pacer.limit(1_000)
-    await Promise.all(turns)
-    expect(pacer.load()).toEqual({
+    limiter.limit(1_000)
+    await Promise.all(permits)
+    expect(limiter.load()).toEqual({
       started: { interactive: 1, bulk: 1 },
       waiting: { interactive: 0, bulk: 0 },
     })
@@ -97,25 +99,25 @@ describe('a turn', () => {
   it('comes as often as the limit of the moment says', async () => {
     vi.useFakeTimers()
     open({ ratePerSecond: 100, inFlightMax: 1_000, waitingMax: { interactive: 1_000, bulk: 2 } })
-    for (let call = 0; call < 1_000; call += 1) void pacer.turn('interactive').then(turn => turn?.end('none'))
+    for (let call = 0; call < 1_000; call += 1) void limiter.acquire('interactive').then(permit => permit?.end('none'))
     const within = async (ms: number) => {
-      const before = pacer.load().started.interactive
+      const before = limiter.load().started.interactive
       await vi.advanceTimersByTimeAsync(ms)
-      return pacer.load().started.interactive - before
+      return limiter.load().started.interactive - before
     }
     await within(1_000)
     expect(await within(1_000)).toBeCloseTo(100, -1)
-    pacer.limit(20)
+    limiter.limit(20)
     await within(1_000)
     expect(await within(2_000)).toBeCloseTo(40, -1)
-    expect(pacer.rate()).toBeCloseTo(20)
+    expect(limiter.rate()).toBeCloseTo(20)
   })
 
   it('that waits for the end of others is no demand for a greater limit', async () => {
     open({ ratePerSecond: 1_000, inFlightMax: 2 })
-    const held = await pacer.turn('bulk')
-    const waiting = pacer.turn('bulk')
-    expect(pacer.load().waiting).toEqual({ interactive: 0, bulk: 0 })
+    const held = await limiter.acquire('bulk')
+    const waiting = limiter.acquire('bulk')
+    expect(limiter.load().waiting).toEqual({ interactive: 0, bulk: 0 })
     held?.end('none')
     expect(await waiting).toBeDefined()
   })

@@ -7,7 +7,7 @@ import { openOutbound } from '../../src/outbound.ts'
 import { openCaller } from '../../src/scheme/call.ts'
 import type { SchemeProvider } from '../../src/scheme/provider.ts'
 import { openThirdParty } from '../../src/scheme/third-party.ts'
-import { fill, ThirdPartyFormat } from '../../src/scheme/third-party-format.ts'
+import { fillTemplate, ThirdPartyFormat } from '../../src/scheme/third-party-format.ts'
 import { Secret } from '../../src/secret.ts'
 import { CONTRACT } from '../../src/simulate/scheme/keys.ts'
 import { card, newId, numberedPan, openSchemeBundle, outcomePan, type SchemeBundle, SHORT_MS } from './bundle.ts'
@@ -167,7 +167,7 @@ describe('a provider of another format', () => {
 describe('a body', () => {
   it('is filled in, and leaves out fields whose value is absent', () => {
     const template = { a: '{pan}', b: '{card_holder_name}', c: [1, null, '{nobody}'], d: { e: 'x{card_holder_name}y' } }
-    expect(fill(template, { pan: '1', card_holder_name: undefined })).toEqual({
+    expect(fillTemplate(template, { pan: '1', card_holder_name: undefined })).toEqual({
       a: '1',
       c: [1, null, '{nobody}'],
       d: { e: 'xy' },
@@ -175,9 +175,11 @@ describe('a body', () => {
   })
 
   it('takes what is filled in as text, not as a template', () => {
-    expect(fill({ name: '{card_holder_name}', pan: '{pan}' }, { card_holder_name: '{pan}', pan: '1' })).toEqual({
-      name: '{pan}',
-      pan: '1',
-    })
+    expect(fillTemplate({ name: '{card_holder_name}', pan: '{pan}' }, { card_holder_name: '{pan}', pan: '1' })).toEqual(
+      {
+        name: '{pan}',
+        pan: '1',
+      },
+    )
   })
 })

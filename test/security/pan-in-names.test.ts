@@ -2,8 +2,8 @@
 // card is hidden.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { clearNumbersOf, nameRefusal, tellableNames } from '../../src/job/pan-in-names.ts'
-import { holdsLike, numbersIn, shownOf } from '../../src/token/pan.ts'
+import { clearNumbersOf, nameRefusal, withoutOwnPan } from '../../src/job/pan-in-names.ts'
+import { endsOf, holdsPanLookalike, numbersIn } from '../../src/token/pan.ts'
 import { canary, guesses } from './canary.ts'
 
 const { pan } = canary('own')
@@ -24,8 +24,8 @@ describe('a name', () => {
       field: 'body.reference',
     })
     expect(nameRefusal({ jti: name, reference: 'r' }, [pan])).toMatchObject({ reason: 'jti_pan', field: 'body.jti' })
-    expect(tellableNames({ jti: 'j', reference: name }, [pan], 'numeric')).toEqual({ jti: 'j' })
-    expect(tellableNames({ jti: pan, reference: 'r' }, [pan], 'numeric')).toEqual({
+    expect(withoutOwnPan({ jti: 'j', reference: name }, [pan], 'numeric')).toEqual({ jti: 'j' })
+    expect(withoutOwnPan({ jti: pan, reference: 'r' }, [pan], 'numeric')).toEqual({
       jti: '*'.repeat(pan.length),
       reference: 'r',
     })
@@ -47,7 +47,7 @@ describe('a name', () => {
     canary('another').pan,
   ])('that holds something else may be: %s', name => {
     expect(nameRefusal({ jti: name, reference: name }, [pan])).toBeUndefined()
-    expect(tellableNames({ jti: name, reference: name }, [pan], 'numeric')).toEqual({ jti: name, reference: name })
+    expect(withoutOwnPan({ jti: name, reference: name }, [pan], 'numeric')).toEqual({ jti: name, reference: name })
   })
 
   it('is held against every number that a request has in clear, and no other text of it', () => {
@@ -88,10 +88,10 @@ describe('a card number', () => {
 
   it('of unknown length is known by its first and last digits', () => {
     const shown = { bin: pan.slice(0, 8), lastFour: pan.slice(-4) }
-    expect(holdsLike(`A ${pan}`, shown)).toBe(true)
-    expect(holdsLike(`A ${pan.slice(0, 8)}${pan.slice(-4)}`, shown)).toBe(true)
-    expect(holdsLike(`A ${pan.slice(0, 8)}12345678${pan.slice(-4)}`, shown)).toBe(false)
-    expect(holdsLike('ANNA MEYER', shown)).toBe(false)
-    expect(shownOf(pan)).toEqual({ bin: pan.slice(0, 6), lastFour: pan.slice(-4), length: 16 })
+    expect(holdsPanLookalike(`A ${pan}`, shown)).toBe(true)
+    expect(holdsPanLookalike(`A ${pan.slice(0, 8)}${pan.slice(-4)}`, shown)).toBe(true)
+    expect(holdsPanLookalike(`A ${pan.slice(0, 8)}12345678${pan.slice(-4)}`, shown)).toBe(false)
+    expect(holdsPanLookalike('ANNA MEYER', shown)).toBe(false)
+    expect(endsOf(pan)).toEqual({ bin: pan.slice(0, 6), lastFour: pan.slice(-4), length: 16 })
   })
 })

@@ -15,7 +15,7 @@ import type { Contract } from '../../src/three-ds/contract.ts'
 import type { FoundCard, Ports } from '../../src/three-ds/ports.ts'
 import { problem } from '../../src/three-ds/problem.ts'
 import { receiveResult } from '../../src/three-ds/result.ts'
-import { type KeyRing, makeDataKeys, openRing, PURPOSES } from '../../src/vault/key-ring.ts'
+import { type KeyRing, makeDataKeys, openKeyRing, PURPOSES } from '../../src/vault/key-ring.ts'
 import * as jwt from '../../src/vault/three-ds-jwt.ts'
 import { freshDatabase } from '../support/postgres.ts'
 import { openKek } from '../vault/bundle.ts'
@@ -39,7 +39,7 @@ export async function openBundle({ timeoutMs = 5_000 }: { timeoutMs?: number } =
   const log = openLog('silent')
   const store = openStore(database.url, { log, connectionsMax: 6 })
   const kek = await openKek()
-  const ring = await openRing(kek, await makeDataKeys(kek, PURPOSES))
+  const ring = await openKeyRing(kek, await makeDataKeys(kek, PURPOSES))
   const simulator = await startThreeDsSimulator({ host: '127.0.0.1', port: 0 })
   const outbound = openOutbound({ privateHosts: ['127.0.0.1'], connections: 20 })
   let ahead = 0

@@ -3,14 +3,14 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { refuseLikeCards } from '../../producers/rows/pan-lookalikes.ts'
 import { type Row, rejectRow } from '../../producers/rows/record.ts'
-import { couldLookLikeCard, openLikenesses } from '../../src/token/pan-lookalike.ts'
+import { couldLookLikeCard, openPanLookalikes } from '../../src/token/pan-lookalike.ts'
 import { guesses } from '../security/canary.ts'
 import { testPan } from '../support/test-pan.ts'
 
 const CARDS = Array.from({ length: 1000 }, (_, index) => testPan(index * 977))
 const CARD = testPan(977)
 
-const cards = openLikenesses()
+const cards = openPanLookalikes()
 for (const card of CARDS) cards.add(card)
 
 describe('a text looks like a card of many', () => {

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { Fault } from '../../src/errors.ts'
 import { Secret } from '../../src/secret.ts'
 import type { KeyProvider } from '../../src/vault/kek.ts'
-import { type KeyRing, makeDataKeys, openRing, PURPOSES, type WrappedKey } from '../../src/vault/key-ring.ts'
+import { type KeyRing, makeDataKeys, openKeyRing, PURPOSES, type WrappedKey } from '../../src/vault/key-ring.ts'
 import { openKek, PAN } from './bundle.ts'
 
 const pan = new Secret(PAN)
@@ -20,7 +20,7 @@ let ring: KeyRing
 beforeAll(async () => {
   kek = await openKek()
   keys = await makeDataKeys(kek, PURPOSES)
-  ring = await openRing(kek, keys)
+  ring = await openKeyRing(kek, keys)
 })
 
 describe('a sealed card', () => {
@@ -101,7 +101,7 @@ describe('a fingerprint', () => {
   })
 
   it('is not the bare hash of anything, and differs between installations', async () => {
-    const elsewhere = await openRing(kek, await makeDataKeys(kek, PURPOSES))
+    const elsewhere = await openKeyRing(kek, await makeDataKeys(kek, PURPOSES))
     expect(elsewhere.fingerprint(pan, scope)).not.toEqual(ring.fingerprint(pan, scope))
   })
 
@@ -153,14 +153,14 @@ describe('the ring', () => {
     const old = ring.seal(pan, tokenId, scope)
     const next = await makeDataKeys(kek, ['seal'], 2)
     const retired = keys.map(key => (key.purpose === 'seal' ? { ...key, state: 'DECRYPT_ONLY' as const } : key))
-    const rotated = await openRing(kek, [...retired, ...next])
+    const rotated = await openKeyRing(kek, [...retired, ...next])
     expect(rotated.seal(pan, tokenId, scope).keyVersion).toBe(2)
     expect(rotated.open(old.sealed, old.keyVersion, tokenId, scope).reveal()).toBe(PAN)
     expect(() => rotated.open(old.sealed, 2, tokenId, scope)).toThrow(Fault)
     const destroyed = retired.map(key =>
       key.purpose === 'seal' ? { ...key, wrapped: Buffer.alloc(0), state: 'DESTROYED' as const } : key,
     )
-    const after = await openRing(kek, [...destroyed, ...next])
+    const after = await openKeyRing(kek, [...destroyed, ...next])
     expect(() => after.open(old.sealed, old.keyVersion, tokenId, scope)).toThrow(
       expect.objectContaining({ code: 'key_unavailable' }),
     )
@@ -170,18 +170,18 @@ describe('the ring', () => {
     const unavailable = expect.objectContaining({ code: 'key_unavailable' })
     for (const purpose of PURPOSES) {
       await expect(
-        openRing(
+        openKeyRing(
           kek,
           keys.filter(key => key.purpose !== purpose),
         ),
       ).rejects.toEqual(unavailable)
     }
-    await expect(openRing(kek, [...keys, ...(await makeDataKeys(kek, ['seal'], 2))])).rejects.toEqual(unavailable)
+    await expect(openKeyRing(kek, [...keys, ...(await makeDataKeys(kek, ['seal'], 2))])).rejects.toEqual(unavailable)
     const exchanged = keys.map(key =>
       key.purpose === 'seal' ? { ...key, wrapped: keyOf('fingerprint').wrapped } : key,
     )
-    await expect(openRing(kek, exchanged)).rejects.toEqual(unavailable)
-    await expect(openRing(await openKek(), keys)).rejects.toEqual(unavailable)
+    await expect(openKeyRing(kek, exchanged)).rejects.toEqual(unavailable)
+    await expect(openKeyRing(await openKek(), keys)).rejects.toEqual(unavailable)
   })
 
   it('shows none of its keys', async () => {

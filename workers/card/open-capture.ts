@@ -4,14 +4,14 @@ import { type Names, nameRefusal } from '../../src/job/pan-in-names.ts'
 import type { Client } from '../../src/store/access/clients.ts'
 import { type CardInput, parseCapture } from '../../src/token/card.ts'
 import { numbersIn } from '../../src/token/pan.ts'
-import type { Likenesses } from '../../src/token/pan-lookalike.ts'
+import type { PanLookalikes } from '../../src/token/pan-lookalike.ts'
 import type { CaptureKey } from '../../src/vault/capture.ts'
 import { openCard } from '../../src/vault/open-card.ts'
 import type { Deps } from '../deps.ts'
 
 /** `cards`: of the chunk, to which this one is added. */
 export interface CardNames extends Names {
-  cards?: Likenesses | undefined
+  cards?: PanLookalikes | undefined
 }
 
 /** `acceptedAt` (ms) is what `captureTime` is judged by; `names` may not give the card away, a bad one neither. */

@@ -18,7 +18,7 @@ import {
 import type { TokenLifecycle } from '../../src/job/token-lifecycle.ts'
 import type { Batch } from '../../src/store/batch/batches.ts'
 import type { Db } from '../../src/store/pool.ts'
-import { couldLookLikeCard, type Likenesses, openLikenesses } from '../../src/token/pan-lookalike.ts'
+import { couldLookLikeCard, openPanLookalikes, type PanLookalikes } from '../../src/token/pan-lookalike.ts'
 import { openBlock } from '../../src/vault/block.ts'
 import { captureKeyFor } from '../card/open-capture.ts'
 import type { Deps } from '../deps.ts'
@@ -39,7 +39,7 @@ export interface ChunkContext {
   /** ms since the epoch: what freshness and expiry of every record of the batch are judged by. */
   acceptedAt: number
   /** What the chunk's cards look like, where a reference could be one: those that are opened yet are added. */
-  cards: Likenesses | undefined
+  cards: PanLookalikes | undefined
 }
 
 /** Records decided against the store: writes them and says what each came to. */
@@ -65,7 +65,7 @@ export interface ReadChunk {
   /** One entry per line of the block. */
   records: ChunkRecord[]
   /** What the cards in clear look like; undefined where no reference could be one. */
-  cards: Likenesses | undefined
+  cards: PanLookalikes | undefined
 }
 
 /** A refusal where the number of lines isn't the one stated. */
@@ -88,9 +88,9 @@ export function readRecords(plaintext: Buffer, { record_kind, block }: TokenBatc
   return { records, cards: likenessesOf(requests, records) }
 }
 
-function likenessesOf(requests: readonly unknown[], records: readonly ChunkRecord[]): Likenesses | undefined {
+function likenessesOf(requests: readonly unknown[], records: readonly ChunkRecord[]): PanLookalikes | undefined {
   if (!records.some(({ reference }) => couldLookLikeCard(reference))) return undefined
-  const cards = openLikenesses()
+  const cards = openPanLookalikes()
   for (const request of requests) for (const number of clearNumbersOf(request)) cards.add(number)
   return cards
 }

@@ -2,7 +2,7 @@
 // forbids is found when the record is read (chunk.ts), or when its card is opened; here it is asked of all at once.
 import { refuse } from '../../src/errors.ts'
 import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
-import type { Likenesses } from '../../src/token/pan-lookalike.ts'
+import type { PanLookalikes } from '../../src/token/pan-lookalike.ts'
 import { rejected } from './fold.ts'
 
 interface Referring {
@@ -13,7 +13,7 @@ interface Referring {
 /** `cards`: those of the chunk, opened ones too; undefined where no reference could be one. */
 export function refuseLikeCards<P extends Referring>(
   { settled, prepared }: { settled: readonly RecordOutcome[]; prepared: readonly P[] },
-  cards: Likenesses | undefined,
+  cards: PanLookalikes | undefined,
 ): { settled: RecordOutcome[]; prepared: P[] } {
   const isLike = ({ reference }: Referring) => reference !== undefined && cards?.isIn(reference) === true
   const refused = (record: Referring) => rejected(record, refuse('reference_pan', 'body.reference'))

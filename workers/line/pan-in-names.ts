@@ -1,7 +1,7 @@
 // What may be said of a job that is refused before its card was looked at, or after it failed: its names, unless they
 // give its own card away. An encrypted card is opened for that, and for nothing else.
 import { isRefusal, toFault } from '../../src/errors.ts'
-import { clearNumbersOf, couldHoldNumber, nameRefusal, tellableNames } from '../../src/job/pan-in-names.ts'
+import { clearNumbersOf, couldHoldNumber, nameRefusal, withoutOwnPan } from '../../src/job/pan-in-names.ts'
 import { numbersIn } from '../../src/token/pan.ts'
 import { openCard } from '../../src/vault/open-card.ts'
 import { captureKeyFor } from '../card/open-capture.ts'
@@ -10,7 +10,7 @@ import type { Work } from './work.ts'
 
 /** The same work, its jti and reference as they may be kept and told. */
 export async function withoutOwnCard<R>(work: Work<R>, deps: Pick<Deps, 'directory'>): Promise<Work<R>> {
-  return { ...work, claims: tellableNames(work.claims, await numbersOf(work, deps), work.client.names) }
+  return { ...work, claims: withoutOwnPan(work.claims, await numbersOf(work, deps), work.client.names) }
 }
 
 export async function isNamedAfterItsCard(work: Work<unknown>, deps: Pick<Deps, 'directory'>): Promise<boolean> {

@@ -1,7 +1,7 @@
 // What jobs ask of a network for their tokens, from the recorded intent over the call to the recorded answer. The calls
 // are made outside every transaction; a crash anywhere is gone on from by the next attempt, which finds intent and row.
 import { Fault, refuse } from '../../src/errors.ts'
-import { spread } from '../../src/scheme/interleave.ts'
+import { interleave } from '../../src/scheme/interleave.ts'
 import type { Urgency } from '../../src/scheme/provider.ts'
 import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
 import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
@@ -68,7 +68,7 @@ async function actRound(
         if (one.begun === 'busy') left.push(new NotYet(Math.min(one.ms, BUSY_MS_MAX)))
       }
       const leased = begun.filter(one => one.begun === 'leased')
-      const ordered = spread(leased, ({ wish }) => wish.token.bin ?? '')
+      const ordered = interleave(leased, ({ wish }) => wish.token.bin ?? '')
       const ends = await allThrough(ordered.map(one => actOne(one, lease, urgency, deps)))
       const came = ordered.map(({ wish }, index) => ({ wish, end: ends[index] ?? 'begin again' }))
       for (const { wish, end } of came) {

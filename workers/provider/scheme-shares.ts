@@ -10,8 +10,8 @@ import {
   type Demand,
   demandOf,
   HOLD_MS,
-  type Line,
   NO_DEMAND,
+  type RateClaim,
   renew,
   type Seen,
   shareOf,
@@ -54,7 +54,7 @@ export async function openShares(
   const granted = new Map(rates.map(({ name, granted: rate }) => [name, rate]))
   const shares = new Map<string, number>()
   const demands = new Map<string, Demand>()
-  let others: readonly Line[] = []
+  let others: readonly RateClaim[] = []
   let seen: Seen = new Map()
   // Not where a predecessor may have stopped: that would look like its silence.
   let beat = randomInt(2 ** 40)
@@ -77,7 +77,7 @@ export async function openShares(
     for (const { name, load } of rates) demands.set(name, demandOf(demands.get(name) ?? NO_DEMAND, load(), seconds))
   }
 
-  const lineOf = ({ name }: SchemeRate): Line => ({
+  const lineOf = ({ name }: SchemeRate): RateClaim => ({
     ...{ provider: name, process, interactive, wants: (demands.get(name) ?? NO_DEMAND).wants },
     ...{ holds: shares.get(name) ?? 0, beat },
   })

@@ -2,7 +2,7 @@
 // each recorded. Several jobs may want a token for the same card under the same contract; one of them asks for it, and
 // whoever makes the token's row takes it up.
 import { isRefusal, refuse } from '../../src/errors.ts'
-import { spread } from '../../src/scheme/interleave.ts'
+import { interleave } from '../../src/scheme/interleave.ts'
 import type { Urgency } from '../../src/scheme/provider.ts'
 import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
 import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
@@ -54,7 +54,7 @@ async function provisionRounds(
     const lease = openLease(deps)
     try {
       const begun = await deps.store.transaction(db => begin(db, wisher, open, lease, deps))
-      const ordered = spread(begun, ({ wish }) => wish.bin)
+      const ordered = interleave(begun, ({ wish }) => wish.bin)
       const came = await allThrough(ordered.map(one => goOn(one, lease, urgency, deps)))
       open = []
       for (const [index, { wish }] of ordered.entries()) {

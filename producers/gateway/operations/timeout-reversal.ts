@@ -10,7 +10,7 @@ import { receiptId as receiptIdOf, refusalResultId } from '../../../src/job/enve
 import type { ReversalStatus } from '../../../src/job/problem.ts'
 import type { Result } from '../../../src/job/result.ts'
 import type { Logger } from '../../../src/log.ts'
-import { settles } from '../../../src/queue/bounded-call.ts'
+import { settlesWithin } from '../../../src/queue/bounded-call.ts'
 import type { Queues } from '../../../src/queue/engine.ts'
 import * as operations from '../../../src/store/job/operations.ts'
 import type { Store } from '../../../src/store/pool.ts'
@@ -113,7 +113,7 @@ export function openUndoing({ queues, store, clock, log, sign }: UndoingDeps): U
       const keep = () => keepReversal(store, caller, { signed, reversalId, requestDigest, now: clock() })
       const handed = hand(receiptId, add, keep).finally(() => owed.delete(receiptId))
       owed.set(receiptId, handed)
-      await settles(PATIENCE_MS, handed)
+      await settlesWithin(PATIENCE_MS, handed)
       return 'REQUIRED'
     },
     settle({ receipt_id }) {
@@ -129,12 +129,12 @@ export function openUndoing({ queues, store, clock, log, sign }: UndoingDeps): U
     async through(receiptId, deadline) {
       const known = givenUp.get(receiptId)
       if (!known) return true
-      return settles(Math.max(0, deadline - clock()), known.through.promise)
+      return settlesWithin(Math.max(0, deadline - clock()), known.through.promise)
     },
     owed: () => owed.size,
     async close() {
       closing.abort()
-      await settles(PATIENCE_MS, Promise.all(owed.values()))
+      await settlesWithin(PATIENCE_MS, Promise.all(owed.values()))
     },
   }
 }

@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { Fault } from '../../../src/errors.ts'
 import { recordOf } from '../../../src/report/record.ts'
-import { isMisread } from '../../../src/rsql/parse-error.ts'
+import { isParseError } from '../../../src/rsql/parse-error.ts'
 import { search } from '../../../src/store/report/report-search.ts'
 import type { GatewayApp } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
@@ -53,7 +53,7 @@ export function reportRoutes(app: GatewayApp, deps: GatewayDeps): void {
       const others = client.entities.filter(entity => entity !== entityId)
       const found = await search(deps.store, { ...query, entities: [entityId, ...others] }).catch(tooLong)
       if ('status' in found) return decline(reply, found)
-      if (isMisread(found)) {
+      if (isParseError(found)) {
         const { message: detail } = found
         return decline(reply, { ...declineFor('search_unreadable', 'query.search'), detail })
       }

@@ -1,6 +1,6 @@
 // The card that a lookup names: a token of the caller's entities, or what was encrypted to one of their capture keys. It
 // is opened here, in this process and for this request, and goes on as a Secret.
-import { believe } from '../../../src/cache.ts'
+import { cached } from '../../../src/cache.ts'
 import type { Clock } from '../../../src/clock.ts'
 import { isRefusal } from '../../../src/errors.ts'
 import * as captureKeys from '../../../src/store/access/capture-keys.ts'
@@ -32,7 +32,7 @@ const KEYS_MAX = 10_000
 
 export function openCards(vault: CardVault): Ports['findCard'] {
   const lifetime = { ms: BELIEVED_MS, clock: vault.clock }
-  const keyOf = believe((alias: string) => findKey(vault, alias), { max: KEYS_MAX, lifetime })
+  const keyOf = cached((alias: string) => findKey(vault, alias), { max: KEYS_MAX, lifetime })
   return (caller, entityId, source) =>
     source.kind === 'token'
       ? cardOfToken(vault, caller, source)

@@ -1,5 +1,5 @@
 // JSON objects, read strictly: UTF-8 only, and no name twice within an object, for another reader of the same bytes
-// might believe the other one (RFC 7515, 4). Nesting of any depth is read and harms nobody.
+// might take the other value (RFC 7515, 4). Nesting of any depth is read and harms nobody.
 
 /** The object, or undefined for anything else. */
 export function readObject(bytes: Buffer): Record<string, unknown> | undefined {

@@ -6,7 +6,7 @@ import type { Host } from './hosts.ts'
 /** A server that must not be worked on, or none that may be. Our own words, so they may be shown. */
 export class Unfit extends Error {
   override name = 'Unfit'
-  /** Read by `meaningOf`: the store is away as long as this holds. */
+  /** Read by `toStoreFault`: the store is away as long as this holds. */
   readonly code = 'UNFIT'
 }
 

@@ -5,7 +5,7 @@ import { MIME_TYPES, REPORT_TYPES } from '../../job/report.ts'
 import { STATUSES } from '../../report/record.ts'
 import { compile, type Fields } from '../../rsql/compile.ts'
 import { type Operator, parse } from '../../rsql/parse.ts'
-import { isMisread, type Misread, misread } from '../../rsql/parse-error.ts'
+import { isParseError, type ParseError, parseError } from '../../rsql/parse-error.ts'
 import type { Db, Store } from '../pool.ts'
 import { COLUMNS, type ReportRow, reportOf, type StoredReport } from './reports.ts'
 
@@ -83,9 +83,9 @@ const SEARCH_MS_MAX = 2_000
  * Without `reportEntityUid` in the expression only the caller's own entity is searched. Throws a Fault `deadline` where
  * the store takes too long.
  */
-export async function search(store: Store, query: ReportQuery): Promise<ReportPage | Misread> {
+export async function search(store: Store, query: ReportQuery): Promise<ReportPage | ParseError> {
   const condition = conditionOf(query)
-  if (isMisread(condition)) return condition
+  if (isParseError(condition)) return condition
   const { text: where, values } = condition
   return store
     .transaction(async db => {
@@ -100,7 +100,7 @@ export async function search(store: Store, query: ReportQuery): Promise<ReportPa
       return { totals, reports: await pageOf(db, query, condition, totals) }
     })
     .catch(error => {
-      if (isBadPattern(error)) return misread('a pattern is not taken by the store', 0)
+      if (isBadPattern(error)) return parseError('a pattern is not taken by the store', 0)
       throw error
     })
 }
@@ -110,11 +110,11 @@ interface Where {
   values: unknown[]
 }
 
-function conditionOf({ entities, search: text = '' }: ReportQuery): Where | Misread {
+function conditionOf({ entities, search: text = '' }: ReportQuery): Where | ParseError {
   const expression = text === '' ? undefined : parse(text)
-  if (isMisread(expression)) return expression
+  if (isParseError(expression)) return expression
   const filter = expression && compile(expression, REPORT_FIELDS, 2)
-  if (isMisread(filter)) return filter
+  if (isParseError(filter)) return filter
   const visible = filter?.fields.has('reportEntityUid') ? entities : entities.slice(0, 1)
   // A client of one entity is the rule, and an index answers `=` in the order that is asked for.
   const whose = visible.length === 1 ? { is: '= $1::uuid', of: visible[0] } : { is: '= any($1::uuid[])', of: visible }

@@ -1,10 +1,10 @@
 // A reference that looks like a card of its chunk is kept and told of no record, however the record ends.
 import { describe, expect, it } from 'vitest'
 import type { RecordOutcome } from '../../../src/job/chunk-outcomes.ts'
-import { openLikenesses } from '../../../src/token/pan-lookalike.ts'
+import { openPanLookalikes } from '../../../src/token/pan-lookalike.ts'
 import { refuseLikeCards } from '../../../workers/chunk/references.ts'
 
-const cards = openLikenesses()
+const cards = openPanLookalikes()
 cards.add('4111111111111111')
 const LIKE = '4111 1122 2222 1111'
 

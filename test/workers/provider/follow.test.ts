@@ -2,7 +2,7 @@
 // operations that had an effect there.
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { provisionId } from '../../../src/job/envelope/ids.ts'
-import { settles } from '../../../src/queue/bounded-call.ts'
+import { settlesWithin } from '../../../src/queue/bounded-call.ts'
 import * as audits from '../../../src/store/access/audits.ts'
 import type { Store } from '../../../src/store/pool.ts'
 import * as schemeNotices from '../../../src/store/provider/scheme-notices.ts'
@@ -100,7 +100,7 @@ describeStore('a scheme token', engine => {
     )
     await written.promise
     // Longer than an answer waits for a network.
-    expect(await settles(3_000, answerable)).toBe(false)
+    expect(await settlesWithin(3_000, answerable)).toBe(false)
     commit.resolve()
     await answerable
     expect(await shown(id)).toMatchObject({ status: 'SUSPENDED' })
