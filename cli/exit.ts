@@ -30,7 +30,7 @@ export class Stop extends Error {
   }
 }
 
-export interface Ending {
+interface Ending {
   status: number
   /** Absent: all was said already. */
   line?: string
@@ -39,14 +39,14 @@ export interface Ending {
 /** What PostgreSQL says about how it was reached, by SQLSTATE. */
 const REFUSALS: Record<string, string> = {
   '28P01': 'DATABASE_URL: the server does not accept this user and password',
-  '28000': 'DATABASE_URL: the server does not admit this user from here',
+  '28000': 'DATABASE_URL: the server does not admit this user from this host',
   '3D000': 'DATABASE_URL: the server has no such database',
   '42501':
     "DATABASE_URL: this user lacks a right that the command needs; `schema upgrade` needs the database's owner, who may make roles (docs/running.md)",
 }
 
 const NO_TLS =
-  'DATABASE_URL: the server has no TLS in common with this program, which speaks 1.3, or 1.2 with ECDHE and AEAD'
+  'DATABASE_URL: the server offers no TLS that tokenmill accepts; configure TLS 1.3, or 1.2 with ECDHE and AEAD ciphers'
 
 /** The end that anything thrown leads to. */
 export function endingOf(thrown: unknown): Ending {
@@ -64,16 +64,16 @@ export function endingOf(thrown: unknown): Ending {
   if (error instanceof Fault && error.code !== 'defect') return { status: EXIT.failure, line: describeFault(error) }
   const { name, at } = describeError(error)
   const where = [code ?? name, at].filter(Boolean).join(' ')
-  return { status: EXIT.failure, line: `unexpected error (${where}); this is a fault of ours, please report it` }
+  return { status: EXIT.failure, line: `unexpected error (${where}); this is a defect of tokenmill, please report it` }
 }
 
 const WHERE_TO_LOOK: Partial<Record<Fault['code'], string>> = {
-  store_away: 'see DATABASE_URL, or server.log in the data directory',
-  queue_away: 'see REDIS_URL',
+  store_away: 'check DATABASE_URL, or see server.log in the data directory',
+  queue_away: 'check REDIS_URL',
 }
 
 /** PostgreSQL itself ends no connection by the code of a broken protocol; poolers do, whatever the reason. */
-const POOLER = 'the pooler before PostgreSQL ended the connection, its log says why'
+const POOLER = 'the connection pooler ended the connection; see its log'
 
 function describeFault(fault: Fault): string {
   const cause = fault.cause instanceof Unfit ? fault.cause.message : codeOf(fault.cause)

@@ -1,23 +1,23 @@
-// What a process remembers of many, bounded in number and in time: the one that was used longest ago goes first, and no
-// other goes with it. It isn't shared between processes, and nothing that must not be lost lies in it.
+// A cache of one process, bounded in number and in time: the entry that was used longest ago is removed first. It isn't
+// shared between processes, and nothing is kept only here.
 import { LRUCache } from 'lru-cache'
 import type { Clock } from './clock.ts'
 
-export interface CacheOptions {
+interface CacheOptions {
   /** Entries that are kept. */
   max: number
-  /** How long an entry is believed after it was set, ms; default: for ever. */
+  /** How long an entry is valid after it was set, ms; default: for ever. */
   lifetime?: { ms: number; clock: Clock }
 }
 
-export type Cache<V extends object | boolean> = Pick<LRUCache<string, V>, 'get' | 'set' | 'delete'>
+type Cache<V extends object | boolean> = Pick<LRUCache<string, V>, 'get' | 'set' | 'delete'>
 
 export function openCache<V extends object | boolean>({ max, lifetime }: CacheOptions): Cache<V> {
   if (!lifetime) return new LRUCache<string, V>({ max })
   return new LRUCache<string, V>({ max, ttl: lifetime.ms, ttlResolution: 0, perf: { now: lifetime.clock } })
 }
 
-/** `load`, asked at most once per key and lifetime; callers at the same moment share one question. */
+/** Calls `load` at most once per key and lifetime; callers at the same time share one call. A failure isn't kept. */
 export function cached<T>(load: (key: string) => Promise<T>, options: CacheOptions): (key: string) => Promise<T> {
   const known = openCache<Promise<T>>(options)
   return key => {

@@ -1,4 +1,4 @@
-// What time it is, handed in. Pure rooms never ask: they are told.
+// The clock, handed in as a value, so that pure rooms never read the time themselves.
 
 /** Milliseconds since the epoch. */
 export type Clock = () => number

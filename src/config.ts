@@ -1,5 +1,5 @@
 // Every setting of the operator, read once from the environment and checked. Only main files call this; rooms are
-// handed values. What a worker process is told by the one that forks it is workers/process/worker-settings.ts.
+// handed values. The settings that a supervisor hands to its worker processes are in workers/process/worker-settings.ts.
 import { isAbsolute, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
@@ -108,37 +108,37 @@ export interface Config {
   guessesMax: number
   dryRunRowsMax: number
   lockMs: number
-  /** After so long an unanswered job of `migrate` or `submit` is sent again. */
+  /** `migrate` and `submit` send an unanswered job again after this time. */
   resendMs: number
   processes: number | undefined
   /** How long a write over HTTP waits for its answer. */
   gatewayTimeoutMs: number
-  /** Writes over HTTP that wait at once, per gateway. */
+  /** Writes over HTTP that may wait at the same time, per gateway. */
   gatewayInFlightMax: number
   /** HTTP requests per client and minute; 0: no limit. */
   rateLimit: number
-  /** The body of a batch over HTTP. */
+  /** The most that the body of a batch over HTTP may hold. */
   batchBytesMax: number
-  /** Whose JWTs are believed: issuer → URL of its JWKS. */
+  /** Trusted issuers of JWTs: issuer → URL of its JWKS. */
   jwtIssuers: ReadonlyMap<string, string>
   /** Files of the gateway's certificate chain and key, PEM; both or neither. */
   tls: { certFile: string; keyFile: string } | undefined
-  /** Outgoing requests may go to these although they lie inside, and by http: `host` or `host:port`. */
+  /** Outgoing requests may go to these although their addresses are private, and by http: `host` or `host:port`. */
   privateHosts: string[]
   /** Which networks and providers make scheme tokens and third-party tokens. */
   schemeFile: string | undefined
   threeDsPort: number
-  /** As directory servers and browsers reach the 3-D Secure service, without a slash at the end; undefined: by host and port. */
+  /** The address at which directory servers and browsers reach the 3-D Secure service, without a slash at the end; undefined: host and port. */
   threeDsUrl: string | undefined
-  /** As directory servers know this 3DS Server. */
+  /** The reference number under which directory servers know this 3DS Server. */
   threeDsRefNumber: string
   threeDsOperatorId: string
-  /** For each try to ask a directory server. */
+  /** For each attempt at a directory server. */
   threeDsTimeoutMs: number
-  /** Where report files lie; undefined: nowhere that all hosts of this installation reach. */
+  /** The place of report files; undefined: there is none that all hosts of this installation reach. */
   reportsUrl: string | undefined
   reportDays: number
-  /** After so long a run of a schedule that hasn't ended is late. */
+  /** A run of a schedule that hasn't ended after this time is late. */
   scheduleLateMs: number
 }
 
@@ -153,7 +153,7 @@ export function readSettings<Shape extends z.ZodRawShape>(schema: z.ZodObject<Sh
   const parsed = schema.safeParse(known)
   if (parsed.success) return parsed.data
   const issue = parsed.error.issues[0]
-  // Every setting is a text: what has the wrong type is one that should have been a number.
+  // Every setting is a text: a wrong type means that a number was expected.
   const wrong = issue?.code === 'invalid_type' ? 'must be a number' : issue?.message
   throw new ConfigError(`${issue?.path.join('.')}: ${wrong}`)
 }
@@ -201,7 +201,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   }
 }
 
-/** A place for report files on this machine alone, for an installation that is on this machine alone. */
+/** A place for report files on this machine, for an installation on one machine. */
 export function ownReportsUrl(dataDir: string): string {
   return pathToFileURL(join(dataDir, 'reports')).href
 }
@@ -218,7 +218,7 @@ function tlsOf(certFile: string | undefined, keyFile: string | undefined): Confi
   return { certFile: resolve(certFile), keyFile: resolve(keyFile) }
 }
 
-/** Where the store is: a PostgreSQL of the operator's, the embedded one, or none (a pure producer). */
+/** The place of the store: the operator's PostgreSQL, the embedded PostgreSQL, or none (a pure producer). */
 export function storeMode(config: Config): 'url' | 'embedded' | 'none' {
   if (config.databaseUrl) return 'url'
   return config.redisUrls && !config.embeddedForced ? 'none' : 'embedded'

@@ -1,10 +1,10 @@
-// Every way in which work can end badly, in one table each: reasons of refusal (the domain says no: a value, never
-// retried) and codes of fault (the world failed: thrown, retried by the verdict beside it). A bug is neither: it is an
-// assertion. Texts never quote a value.
+// Every way in which work can fail, in one table each: reasons of refusal (a rule says no: a value, never retried) and
+// codes of fault (something around tokenmill failed: thrown, retried by the verdict beside it). A bug is neither: it is a
+// failed assertion. Texts never quote a value.
 
 /** reason → HTTP status and text. A reason is a stable word; `docs/results.md` lists them. */
 export const REASONS = {
-  // The form of a field, wherever it comes from.
+  // The form of a field, in any request.
   field_required: { code: 400, text: 'This field is required.' },
   field_unknown: { code: 400, text: 'This field does not exist.' },
   field_type: { code: 400, text: 'This field has the wrong type.' },
@@ -127,16 +127,16 @@ export const REASONS = {
   batch_id_pan: { code: 400, text: 'The batch_id holds a value that could be a card number.' },
   parameter_pan: { code: 400, text: 'A parameter holds a value that could be a card number.' },
   echo_pan: { code: 400, text: 'An echoed column holds the card number of its own row, or of a nearby row.' },
-  // The end of a fault or defect, as the caller sees it.
+  // A fault or defect, as the caller sees it.
   internal: { code: 500, text: 'Unexpected error; quote code and timestamp to support.' },
 } as const satisfies Record<string, { code: 400 | 403 | 404 | 500; text: string }>
 
 export type Reason = keyof typeof REASONS
 
 /**
- * What is wrong with a Bearer token, as `error_description` (RFC 6750 section 3: ASCII without quotes and backslashes).
- * All but the last can be read off the token itself. The last is the same for an unknown user, an unknown key and a
- * wrong signature, so that nobody learns by trying which users and keys exist.
+ * The flaws of a Bearer token, as `error_description` (RFC 6750 section 3: ASCII without quotes and backslashes). All but
+ * the last can be seen in the token itself. The last is the same for an unknown user, an unknown key and a wrong
+ * signature, so that nobody learns by trying which users and keys exist.
  */
 export const TOKEN_FLAWS = {
   token_length: 'the token is longer than 8192 characters',
@@ -166,12 +166,12 @@ export const TOKEN_FLAWS = {
 export type TokenFlaw = keyof typeof TOKEN_FLAWS
 const NEWER = { code: 400, text: 'A newer release gave this reason; see the documentation of that release.' } as const
 
-/** Of any reason: results and receipts may hold one of a release that is newer than this process. */
+/** Code and text of any reason: results and receipts may hold a reason of a newer release than this process. */
 export function meaningOf(reason: string): { code: 400 | 403 | 404 | 500; text: string } {
   return Object.hasOwn(REASONS, reason) ? REASONS[reason as Reason] : NEWER
 }
 
-/** The domain says no. `field` is the key of `details`, with its prefix: `body.expiry_month`. */
+/** A rule says no. `field` is the key of `details`, with its prefix: `body.expiry_month`. */
 export interface Refusal {
   refused: true
   reason: Reason
@@ -188,7 +188,7 @@ export function isRefusal(value: unknown): value is Refusal {
   return typeof value === 'object' && value !== null && (value as { refused?: unknown }).refused === true
 }
 
-/** fault → what to do: `retry` with backoff, `pause` the worker until the world is back (no attempt used), or `fail` at once. */
+/** fault → verdict: `retry` with backoff, `pause` the worker until the fault is over (no attempt is used), or `fail` at once. */
 export const FAULTS = {
   store_away: { verdict: 'pause', text: 'The token store cannot be reached.' },
   queue_away: { verdict: 'pause', text: 'The queue server cannot be reached.' },
@@ -215,7 +215,7 @@ export const FAULTS = {
 
 export type FaultCode = keyof typeof FAULTS
 
-/** The world failed. Carries a code and never a value; `cause` stays in this process. */
+/** Something around tokenmill failed. Carries a code and never a value; `cause` stays in this process. */
 export class Fault extends Error {
   override name = 'Fault'
   readonly code: FaultCode
@@ -226,12 +226,12 @@ export class Fault extends Error {
   }
 }
 
-/** Anything thrown, as a Fault: what isn't one already is a defect. */
+/** Anything thrown, as a Fault: an error that isn't one already is a defect. */
 export function toFault(error: unknown): Fault {
   return error instanceof Fault ? error : new Fault('defect', error)
 }
 
-/** What must hold, else we are wrong. */
+/** Throws where `holds` is false: then tokenmill has a defect. */
 export function assert(holds: unknown, law: string): asserts holds {
   if (!holds) throw new Error(`broken law: ${law}`)
 }

@@ -1,5 +1,5 @@
-// How many keys a JSON object has as it is written: JSON.parse keeps the last of two equal keys and says nothing. It
-// doesn't check the text, which JSON.parse has accepted before.
+// Counts the keys of a JSON object in its text, to find duplicates: JSON.parse silently keeps the last of two equal keys.
+// It doesn't check the text, which JSON.parse has accepted before.
 
 const QUOTE = 0x22
 const COLON = 0x3a
@@ -9,11 +9,11 @@ const CLOSE_BRACKET = 0x5d
 const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 
-/** Keys of the outermost object; those of objects within it aren't counted. */
+/** Counts the keys of the outermost object only. */
 export function countKeys(json: string): number {
   let keys = 0
   let depth = 0
-  // A colon outside of strings stands behind each key, and nowhere else.
+  // Outside of strings a colon follows each key, and occurs nowhere else.
   for (let at = 0; at < json.length; at++) {
     const code = json.charCodeAt(at)
     if (code === QUOTE) at = endOfString(json, at)

@@ -1,10 +1,10 @@
-// What a process has opened, closed in reverse and within a deadline, and what ends a process: signals, and the end of
-// its parent. Only the main files use it; a room that opens something returns it to them. It isn't a container:
+// Closes what a process has opened, in reverse order and within a deadline; and says what ends a process: signals, and
+// the end of its parent. Only the main files use it; a room that opens something returns it to them. It isn't a container:
 // nothing is looked up here.
 import { closeSync, openSync } from 'node:fs'
 import { constants } from 'node:os'
 
-export type Closer = () => Promise<unknown> | unknown
+type Closer = () => Promise<unknown> | unknown
 
 export interface Lifetime {
   /** Registers how to close what was just opened. */
@@ -13,7 +13,7 @@ export interface Lifetime {
   close(): Promise<void>
 }
 
-export interface LifetimeOptions {
+interface LifetimeOptions {
   /** How long one closer may take before it is passed over. */
   closeMsMax?: number
   onError?: (name: string, error: unknown) => void
@@ -59,12 +59,12 @@ export function untilSignal(): Promise<NodeJS.Signals> {
 /** A person's second Ctrl-C comes later than this. */
 const SAME_PRESS_MS = 200
 
-/** Calls `listener` at each signal of these names. Returns how to stop. */
+/** Calls `listener` at each of these signals. Returns a function that ends this. */
 export function onSignal(names: readonly NodeJS.Signals[], listener: (signal: NodeJS.Signals) => void): () => void {
   let last: { signal: NodeJS.Signals; at: number } | undefined
   const hear = (signal: NodeJS.Signals) => {
     const at = performance.now()
-    // A terminal sends Ctrl-C to npm and to us, and npm then sends us the same once more: that is one Ctrl-C.
+    // A terminal sends Ctrl-C to npm and to this process, and npm then passes it on once more: that is one Ctrl-C.
     const isEcho = last?.signal === signal && at - last.at < SAME_PRESS_MS && hasTerminal()
     last = { signal, at }
     if (!isEcho) listener(signal)
@@ -75,7 +75,7 @@ export function onSignal(names: readonly NodeJS.Signals[], listener: (signal: No
   }
 }
 
-/** Whether a terminal controls this process, whatever its streams are connected to. */
+/** Whether a terminal controls this process, even if its streams are redirected. */
 function hasTerminal(): boolean {
   try {
     closeSync(openSync('/dev/tty', 'r'))
@@ -86,8 +86,8 @@ function hasTerminal(): boolean {
 }
 
 /**
- * Ends this process as SIGTERM does once the process that forked it is gone, however that ended. To be called before
- * anything is opened: an end that nobody listened for is not told again.
+ * Ends this process as SIGTERM does when the process that forked it has ended, in whatever way. Call it before anything
+ * is opened: Node reports the end of the parent once only.
  */
 export function endWithParent(): void {
   const end = () => process.kill(process.pid, 'SIGTERM')

@@ -1,5 +1,5 @@
-// One JSON line per event on standard error. Redaction is only the second net: the first is that nothing secret is
-// handed to a logger (card data travels as `Secret`, errors as codes).
+// The log: one JSON line per event on standard error. Redaction is the second line of defence; the first is that nothing
+// secret is handed to a logger (card data travels as `Secret`, errors as codes).
 import { type Logger, pino } from 'pino'
 
 export type { Logger }
@@ -35,7 +35,7 @@ export function openLog(level: string, base: Record<string, unknown> = {}): Logg
   )
 }
 
-/** What may be said of an error: its name and code. Messages of foreign errors can quote their input, so they stay out. */
+/** The parts of an error that may be logged: name and code. Messages of foreign errors can quote their input, so they stay out. */
 export function describeError(error: unknown): Record<string, unknown> {
   const description = describe(error)
   descriptions.add(description)
@@ -50,7 +50,7 @@ function describe(error: unknown): Record<string, unknown> {
   return { name: error.name, code, constraint, syscall, at: firstFrame(error) }
 }
 
-/** What a caller has described already is left as it is. */
+/** An error that a caller has described already is left as it is. */
 function once(value: unknown): unknown {
   return typeof value === 'object' && value !== null && descriptions.has(value) ? value : describeError(value)
 }

@@ -1,5 +1,5 @@
-// Bulk work gives way: on a machine that it shares with somebody who waits for an answer, the operating system serves him
-// first. Alone on a machine it is as fast as ever.
+// Lowers the priority of a process with bulk work: the operating system then serves interactive work on the same machine
+// first. On an idle machine bulk work is as fast as before.
 import { constants, setPriority } from 'node:os'
 
 /** For the rest of this process's life; where the system doesn't permit it, nothing changes. */
@@ -7,6 +7,6 @@ export function lowerPriority(): void {
   try {
     setPriority(constants.priority.PRIORITY_LOW)
   } catch {
-    // Fairness is a courtesy, not a promise.
+    // Not every system permits it, and everything works without it.
   }
 }

@@ -1,4 +1,4 @@
-// Tables in Markdown, for the documents that are made from the code. Columns are aligned, as a formatter would leave them.
+// Tables in Markdown, for the documents that are made from the code. Columns are aligned as the formatter aligns them.
 
 /** A `|` within a cell is escaped. */
 export function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {

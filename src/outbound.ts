@@ -1,6 +1,6 @@
-// Requests to the world outside: https to public addresses only, checked on the address that is connected to, so that
-// a name can't be made to point inside between the check and the use. One total deadline, a cap on the answer, no
-// redirects, no proxy of the environment. It never retries: only the caller knows whether a repeat is harmless.
+// Outgoing HTTP requests: https to public addresses only. The check is on the address of the connection itself, so that a
+// name can't point to a private address after the check. One total deadline, a bound on the answer, no redirects, no
+// proxy of the environment. It never retries: only the caller knows whether a repeat is harmless.
 import type { LookupAddress, LookupOptions } from 'node:dns'
 import { lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
@@ -8,9 +8,9 @@ import { Agent, buildConnector, type Dispatcher } from 'undici'
 import { isPrivateAddress } from './private-address.ts'
 import { TLS_POLICY } from './tls.ts'
 
-export type OutboundKind = 'forbidden' | 'unreachable' | 'timeout' | 'too_large' | 'protocol'
+type OutboundKind = 'forbidden' | 'unreachable' | 'timeout' | 'too_large' | 'protocol'
 
-/** `sent`: the other side may have seen the request. Holds neither URL nor headers. */
+/** `sent`: the server may have seen the request. The error holds neither URL nor headers. */
 export class OutboundError extends Error {
   override name = 'OutboundError'
   readonly kind: OutboundKind
@@ -30,9 +30,9 @@ export interface OutboundRequest {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   headers: Record<string, string>
   body?: string | Buffer | undefined
-  /** For the whole of it: waiting for a connection, connecting, sending, and the answer to its last byte. */
+  /** For everything together: waiting for a connection, connecting, sending, and the answer to its last byte. */
   timeoutMs: number
-  /** Of the answer's body. */
+  /** The most that the answer's body may hold. */
   bytesMax: number
 }
 
@@ -91,7 +91,7 @@ type IsExempt = (hostname: string, port: string) => boolean
 function readPrivateHosts(privateHosts: readonly string[]): IsExempt {
   const exempt = new Set(privateHosts.map(host => host.toLowerCase()))
   return (hostname, port) => {
-    // undici takes the brackets off an IPv6 address, URL leaves them on: the list has them on.
+    // undici strips the brackets of an IPv6 address, URL and the list keep them.
     const host = isIP(hostname) === 6 ? `[${hostname}]` : hostname
     return exempt.has(host) || exempt.has(`${host}:${port}`)
   }
@@ -174,7 +174,7 @@ function exchange(agent: Agent, target: URL, request: OutboundRequest): Promise<
       })
     const handler: Dispatcher.DispatchHandler = {
       onRequestStart: started => {
-        // Its time ran out while it waited for a connection.
+        // The deadline passed while the request waited for a connection.
         if (over) return started.abort(new OutboundError('timeout', false))
         controller = started
         sent = true

@@ -1,5 +1,5 @@
-// A port that another process has: one line that says what to do, and exit 1, since it may be free at the next try.
-// It isn't a wrong setting.
+// The error for a port that another process uses: one line that says what to do, and exit 1, since the port may be free at
+// the next start. It isn't a wrong setting.
 
 export class PortInUse extends Error {
   override name = 'PortInUse'

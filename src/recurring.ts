@@ -1,9 +1,9 @@
-// A task that comes back: run, wait, run again. A failure is noted and the next turn comes all the same.
+// A recurring task: run, wait, run again. A failure is logged, and the next run comes all the same.
 import { describeError, type Logger } from './log.ts'
 
 const QUIET_FAILURES = 100
 
-/** Runs `work` again and again, `ms` after it ended; returns how to stop. */
+/** Runs `work` again and again, each time `ms` after it has ended. Returns a function that stops it. */
 export function every(ms: number, work: () => Promise<unknown>, { log }: { log: Logger }): () => Promise<void> {
   let stopped = false
   let timer: NodeJS.Timeout | undefined
@@ -15,7 +15,7 @@ export function every(ms: number, work: () => Promise<unknown>, { log }: { log: 
         failures = 0
       })
       .catch(error => {
-        // Said at the first failure of a row, and seldom after.
+        // Logged at the first failure of a row, and seldom after that.
         const level = failures % QUIET_FAILURES === 0 ? 'warn' : 'debug'
         failures += 1
         log[level]({ error: describeError(error), failures }, 'a recurring task failed and will be tried again')

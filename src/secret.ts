@@ -1,5 +1,5 @@
-// A value that must never be printed: PANs, CVVs, private keys, API keys. It prints a mask wherever it lands
-// (templates, JSON, util.inspect), so that a careless log line shows stars. It isn't encryption.
+// A value that must never be printed: PANs, CVVs, private keys, API keys. In templates, JSON and util.inspect it prints a
+// mask, so that a careless log line reveals nothing. It isn't encryption.
 import { inspect } from 'node:util'
 
 const MASK = '[secret]'

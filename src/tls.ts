@@ -1,5 +1,5 @@
-// What TLS is spoken, by whatever connects or listens: 1.3, or 1.2 with forward secrecy and authenticated encryption.
-// Certificates are another matter: how they are checked is up to who connects.
+// The TLS policy for every connection, incoming and outgoing: 1.3, or 1.2 with forward secrecy and authenticated
+// encryption. Each client decides how it checks certificates.
 import tls from 'node:tls'
 
 const SUITES = [
@@ -9,10 +9,10 @@ const SUITES = [
   ...['ECDHE-ECDSA-AES128-GCM-SHA256', 'ECDHE-RSA-AES128-GCM-SHA256'],
 ]
 
-/** For connections that are opened in somebody else's process, too. */
+/** For libraries that take TLS options of their own. */
 export const TLS_POLICY = { minVersion: 'TLSv1.2', ciphers: SUITES.join(':') } as const
 
-/** Makes it the default of this process, for every library that opens connections without a word on TLS. */
+/** Makes the policy the default of this process, for libraries that open connections without TLS options. */
 export function restrictTls(): void {
   tls.DEFAULT_MIN_VERSION = TLS_POLICY.minVersion
   tls.DEFAULT_CIPHERS = TLS_POLICY.ciphers

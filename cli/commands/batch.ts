@@ -73,12 +73,12 @@ function cancel(terminal: Terminal, id: string, options: Options): Promise<void>
       if (done) await audits.insert(db, { actor: actor(), action: 'batch.cancel', subject: batch.batchId, detail })
       return done
     })
-    if (!cancelled) say(terminal, 'It was cancelled before.')
+    if (!cancelled) say(terminal, 'This batch was cancelled before.')
     print(
       terminal,
       options,
       { ...shownBatch(batch), state: 'CANCELLED' },
-      `${batch.batchId} is cancelled; what was done stays done.`,
+      `${batch.batchId} is cancelled; records that were done before stay as they are.`,
     )
   })
 }
@@ -86,8 +86,8 @@ function cancel(terminal: Terminal, id: string, options: Options): Promise<void>
 async function findOne(db: Db, id: string, clientId: string | undefined): Promise<batches.Batch> {
   const found = (await batches.findById(db, id)).filter(batch => clientId === undefined || batch.clientId === clientId)
   const [batch, ...others] = found
-  if (!batch) throw new Stop('There is no such batch; `tokenmill batch list` shows those there are.')
-  if (others.length > 0) throw new Stop('Several clients have a batch of this id; name one with --client.')
+  if (!batch) throw new Stop('There is no such batch; `tokenmill batch list` lists them.')
+  if (others.length > 0) throw new Stop('Several clients have a batch with this id; choose one with --client.')
   return batch
 }
 

@@ -60,11 +60,13 @@ async function readRanges(file: string, localSchemes: readonly string[]): Promis
     }
     const range = parseBinRow(rowOf(header, fields), localSchemes)
     if (isRefusal(range)) throw new Stop(`${file}, line ${line}, ${range.field}: ${REASONS[range.reason].text}`)
-    if (ranges.has(range.prefix)) throw new Stop(`${file}, line ${line}: ${range.prefix} stands there twice.`)
+    if (ranges.has(range.prefix)) throw new Stop(`${file}, line ${line}: the prefix ${range.prefix} occurs twice.`)
     ranges.set(range.prefix, range)
-    if (ranges.size > RANGES_MAX) throw new Stop(`${file}: more than ${RANGES_MAX} ranges are not taken.`)
+    if (ranges.size > RANGES_MAX)
+      throw new Stop(`${file}: a BIN table has at most ${RANGES_MAX} ranges; shorten the file.`)
   }
-  if (ranges.size === 0) throw new Stop(`${file} holds no range; its first line names the columns.`)
+  if (ranges.size === 0)
+    throw new Stop(`${file} holds no range; the first line must name the columns, such as prefix,brand.`)
   return [...ranges.values()]
 }
 
@@ -78,7 +80,7 @@ async function* readRowsOf(file: string): AsyncGenerator<CsvRow> {
   } catch (error) {
     const code = codeOf(error)
     if (error instanceof Stop || code === undefined) throw error
-    throw new Stop(code === 'ENOENT' ? `${file} is not there.` : `${file} can't be read (${code}).`)
+    throw new Stop(code === 'ENOENT' ? `${file} does not exist.` : `${file} can't be read (${code}).`)
   }
 }
 

@@ -1,5 +1,5 @@
 // `tokenmill capture-key`: the key pairs that callers encrypt cards to. Only public halves are ever printed.
-import { readFile } from 'node:fs/promises'
+
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { ConfigError } from '../../src/config.ts'
 import { alias as aliasSchema } from '../../src/job/envelope/text.ts'
@@ -10,6 +10,7 @@ import { importCaptureKey, makeCaptureKey } from '../../src/vault/capture.ts'
 import type { KeyProvider } from '../../src/vault/kek.ts'
 import { addCommand, addFamily, type JsonOption, readUuid } from '../command.ts'
 import { EXIT, Stop } from '../exit.ts'
+import { readArgumentFile } from '../open/key-files.ts'
 import { openCommandStore, openVault, withSession } from '../open/open.ts'
 import { actor, moment, print, say, type Terminal, table } from '../terminal.ts'
 
@@ -53,7 +54,7 @@ function add(terminal: Terminal, alias: string, options: AddOptions): Promise<vo
     const detail = { entity_id: options.entity, type: key.type, imported: options.import !== undefined }
     await store.transaction(async db => {
       if (!(await captureKeys.insert(db, { ...key, entityId: options.entity })))
-        throw new Stop(`The alias ${alias} is taken; an alias is never used again.`)
+        throw new Stop(`The alias ${alias} is or was in use; choose another, because an alias is never used again.`)
       await audits.insert(db, { actor: actor(), action: 'capture-key.add', subject: alias, detail })
     })
     const shown = { alias, entity_id: options.entity, type: key.type, public_key: key.publicKey }
@@ -68,17 +69,12 @@ async function importFile(
   kek: KeyProvider,
   passphrase: string | undefined,
 ) {
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new Stop(
-      error.code === 'ENOENT' ? `${path} is not there` : `${path} can't be read (${error.code})`,
-      EXIT.usage,
-    )
-  })
+  const text = await readArgumentFile(path)
   try {
     return await importCaptureKey(new Secret(text), alias, type, kek, passphrase ? new Secret(passphrase) : undefined)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    const hint = passphrase ? '' : ' (a passphrase is read from TOKENMILL_PGP_PASSPHRASE)'
+    const hint = passphrase ? '' : ' (set TOKENMILL_PGP_PASSPHRASE if the key has a passphrase)'
     throw new Stop(`${path}: ${error.message}${hint}`, EXIT.usage)
   }
 }
@@ -106,14 +102,15 @@ function retire(terminal: Terminal, alias: string, options: JsonOption): Promise
   return withSession(terminal, async session => {
     const { store } = await openCommandStore(session)
     const key = await captureKeys.find(store, alias)
-    if (!key) throw new Stop('There is no such capture key; `tokenmill capture-key list` shows those there are.')
-    if (key.state !== 'ACTIVE') throw new Stop(`This capture key was retired at ${moment(key.retiredAt)}.`)
+    if (!key) throw new Stop('There is no such capture key; `tokenmill capture-key list` lists them.')
+    if (key.state !== 'ACTIVE') throw new Stop(`This capture key was already retired at ${moment(key.retiredAt)}.`)
     await store.transaction(async db => {
       await captureKeys.retire(db, alias)
       await audits.insert(db, { actor: actor(), action: 'capture-key.retire', subject: alias })
     })
     const rest = (await captureKeys.list(store, key.entityId)).filter(({ state }) => state === 'ACTIVE')
-    if (rest.length === 0) say(terminal, 'Its entity has no active capture key left; make one with `capture-key add`.')
+    if (rest.length === 0)
+      say(terminal, 'The entity has no active capture key left; make one with `tokenmill capture-key add`.')
     print(
       terminal,
       options,

@@ -63,10 +63,10 @@ async function findKey(session: Session, { alias, client }: Options): Promise<Pu
   const near = path === undefined ? undefined : await findInFile(path, alias)
   if (near) return near
   if (client !== undefined || storeMode(config) === 'none')
-    throw new Stop(`${path} names no capture key of the alias ${alias}`)
+    throw new Stop(`${path} has no capture key with the alias ${alias}; use an alias of that file`)
   const { store } = await openCommandStore(session)
   const key = await captureKeys.find(store, alias)
-  if (!key) throw new Stop('There is no such capture key; `tokenmill capture-key list` shows those there are.')
+  if (!key) throw new Stop('There is no such capture key; `tokenmill capture-key list` lists them.')
   if (key.state !== 'ACTIVE') throw new Stop(`This capture key is ${key.state.toLowerCase()}; use one that is active.`)
   return readPublicCaptureKey(alias, key.publicKey)
 }

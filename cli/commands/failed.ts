@@ -75,6 +75,10 @@ function retry(terminal: Terminal, ids: readonly string[], options: JsonOption):
     const gone = wanted.filter(isEmptied).map(({ id }) => id)
     for (const id of gone) say(terminal, `${id}: its card data were removed after 15 minutes; submit it again.`)
     print(terminal, options, { retried, submit_again: gone }, `${retried.length} sent again`)
-    if (gone.length > 0) throw new Stop(`${gone.length} of ${wanted.length} can't be retried`, EXIT.incomplete)
+    if (gone.length > 0)
+      throw new Stop(
+        `${gone.length} of ${wanted.length} failed jobs can't be retried; submit them again`,
+        EXIT.incomplete,
+      )
   })
 }

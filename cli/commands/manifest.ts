@@ -43,7 +43,7 @@ function verify(terminal: Terminal, file: string, options: Options): Promise<voi
     const { manifest, checks, holds } = await verifyManifest(file, (bytes, jws) => verifyDetached(bytes, jws, [key]))
     const value = { file, batch_id: manifest.batch_id, rows: manifest.rows, counts: manifest.counts, checks, holds }
     print(terminal, options, value, textOf(checks))
-    if (!holds) throw new Stop(`${file} does not hold`, EXIT.failure)
+    if (!holds) throw new Stop(`${file}: at least one check failed`, EXIT.failure)
   })
 }
 
@@ -64,7 +64,8 @@ async function keyOfJwk(path: string): Promise<Key> {
 
 async function keyOfClient(path: string): Promise<Key> {
   const file = await readClientFile(path)
-  if (file.signing_key_file === null) throw new ConfigError(`${path}: signing_key_file names no file; use --key`)
+  if (file.signing_key_file === null)
+    throw new ConfigError(`${path}: signing_key_file names no file; give the public key with --key`)
   const { kid, alg, privateKey } = await readSigningKey(resolve(dirname(path), file.signing_key_file), file.client_id)
   return { kid, alg, publicKey: createPublicKey(privateKey) }
 }

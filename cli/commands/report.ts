@@ -172,7 +172,10 @@ interface ListOptions extends JsonOption {
 async function entitiesOf(session: Session, store: Store, file: string | undefined): Promise<string[]> {
   const { client_id: clientId } = await readClientFile(file ?? join(session.config.dataDir, 'dev-client.json'))
   const client = await clients.find(store, clientId)
-  if (!client) throw new Stop('The store does not know the client of these credentials.')
+  if (!client)
+    throw new Stop(
+      'This installation does not know the client of these credentials; give the file of another client with --client.',
+    )
   return client.entities
 }
 
@@ -209,7 +212,7 @@ function download(terminal: Terminal, uid: string, options: JsonOption & { out?:
     const files = openReportFiles(session)
     const { store } = await openCommandStore(session)
     const found = await reports.find(store, uid)
-    if (!found) throw new Stop('There is no such report; `tokenmill report list` shows those there are.')
+    if (!found) throw new Stop('There is no such report; `tokenmill report list` lists them.')
     const { status, storageKey, bytes, sha256 } = found
     if (status !== 'SUCCESSFUL' || storageKey === null || bytes === null || sha256 === null)
       throw new Stop(`This report is ${status}${found.failureReason ? `: ${found.failureReason}` : ''}.`)

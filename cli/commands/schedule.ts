@@ -96,8 +96,9 @@ function add(terminal: Terminal, options: AddOptions): Promise<void> {
       zone,
     }
     if (schedule.entityId !== null && !owner.entities.includes(schedule.entityId))
-      throw new Stop('The client does not act for this entity.', EXIT.usage)
-    if (!owner.roles.includes('REPORT_REQUEST')) throw new Stop('The client lacks the role REPORT_REQUEST.', EXIT.usage)
+      throw new Stop('--entity: the client does not act for this entity; name one of its entities.', EXIT.usage)
+    if (!owner.roles.includes('REPORT_REQUEST'))
+      throw new Stop('The client lacks the role REPORT_REQUEST; name a client that has it with --client.', EXIT.usage)
     await store.transaction(async db => {
       await schedules.insert(db, schedule)
       const { scheduleId, ...detail } = schedule
@@ -191,7 +192,7 @@ function remove(terminal: Terminal, scheduleId: string, options: JsonOption): Pr
     const { store } = await openCommandStore(session)
     await store.transaction(async db => {
       if (!(await schedules.remove(db, scheduleId)))
-        throw new Stop('There is no such schedule of reports; `tokenmill schedule list` shows those there are.')
+        throw new Stop('There is no such schedule of reports; `tokenmill schedule list` lists them.')
       await audits.insert(db, { actor: actor(), action: 'schedule.remove', subject: scheduleId })
     })
     print(terminal, options, { schedule_id: scheduleId, removed: true }, `${scheduleId} is removed`)

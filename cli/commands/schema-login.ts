@@ -41,10 +41,11 @@ export function registerSchemaLogin(family: Command, terminal: Terminal): void {
 async function run(session: Session, purpose: logins.LoginPurpose, options: Options): Promise<void> {
   const { terminal, config } = session
   if (config.databaseUrl === undefined)
-    throw new ConfigError('DATABASE_URL: it is not set; the embedded PostgreSQL has one user for all roles')
+    throw new ConfigError('DATABASE_URL: must be set; the embedded PostgreSQL has one user for all roles')
   const { store } = await openCommandStore(session)
   const known = await installation.find(store)
-  if (!known) throw new ConfigError('DATABASE_URL: its upgrade is incomplete; run `tokenmill schema upgrade`')
+  if (!known)
+    throw new ConfigError('DATABASE_URL: the upgrade of the database is incomplete; run `tokenmill schema upgrade`')
   const login = await logins.find(store, purpose, known.installationId)
   const path = resolve(options.out)
   const told = { login: login.name, file: path }
@@ -61,7 +62,10 @@ async function run(session: Session, purpose: logins.LoginPurpose, options: Opti
     await write()
     const sql = ['begin', ...statements, 'commit'].map(line => `${line};`).join('\n')
     print(terminal, options, { ...told, sql }, sql)
-    return say(terminal, `Have ${login.database}'s owner, who may make roles, run this; ${path} opens nothing before.`)
+    return say(
+      terminal,
+      `Let the owner of the database ${login.database}, who may create roles, run these statements; until then the URL in ${path} does not work.`,
+    )
   }
   await make(store, login, statements, write)
   print(terminal, options, told, `${login.exists ? 'changed' : 'made   '}   ${login.name}\nmade      ${path}`)
@@ -72,10 +76,14 @@ async function run(session: Session, purpose: logins.LoginPurpose, options: Opti
 async function isUpToDate(session: Session, login: logins.Login, path: string): Promise<boolean> {
   if (existsSync(path)) {
     if (login.exists && (await userOf(session, path)) === login.name) return true
-    throw new Stop(`${path} is there already and does not open ${login.name}; move it away, or replace it by --rotate`)
+    throw new Stop(
+      `${path} exists already and does not hold the password of ${login.name}; move the file away, or replace it with --rotate`,
+    )
   }
   if (!login.exists) return false
-  throw new Stop(`${login.name} is there already, and its password only in the file made with it; --rotate changes it`)
+  throw new Stop(
+    `${login.name} exists already, and only the file made with it holds its password; --rotate sets another password`,
+  )
 }
 
 /** Whom the server takes the file's URL for; undefined where it takes it for nobody. */
@@ -104,7 +112,7 @@ async function make(
       for (const text of statements) await db.query({ text })
       if (await logins.isOpenToAll(db))
         throw new Stop(
-          'DATABASE_URL: this user does not own the database and can’t close it to others; try --print-sql',
+          'DATABASE_URL: this user does not own the database, so it cannot revoke the rights of others; use --print-sql and let the owner run the statements',
         )
       await audits.insert(db, { actor: actor(), action: 'schema.login', subject: login.name })
       // Last: a file that can't be written leaves no login whose password nobody has.
@@ -112,7 +120,10 @@ async function make(
     })
   } catch (error) {
     if ((error as { code?: unknown }).code !== '42501') throw error
-    throw new Stop('DATABASE_URL: this user may not make logins; print the statements by --print-sql', EXIT.config)
+    throw new Stop(
+      'DATABASE_URL: this user may not create database users; use --print-sql and let an administrator run the statements',
+      EXIT.config,
+    )
   }
 }
 

@@ -22,13 +22,13 @@ export function addThreeDs(family: Command, terminal: Terminal): void {
     .action((options: Options) => run(terminal, options))
 }
 
-function readPort(text: string): number {
+export function readPort(text: string): number {
   const port = Number(text)
-  if (!/^\d{1,5}$/.test(text) || port > 65_535) throw new InvalidArgumentError('It is not a port.')
+  if (!/^\d{1,5}$/.test(text) || port > 65_535) throw new InvalidArgumentError('It is not a port, 0 to 65535.')
   return port
 }
 
-function readUrl(text: string): string {
+export function readUrl(text: string): string {
   if (!/^https?:\/\//.test(text) || !URL.canParse(text))
     throw new InvalidArgumentError('It is not an http or https URL.')
   return text

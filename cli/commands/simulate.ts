@@ -8,7 +8,7 @@ import { openSchemeSimulator, type SchemeSimulator } from '../../src/simulate/sc
 import { addCommand, addFamily, type JsonOption, readCount } from '../command.ts'
 import { Stop } from '../exit.ts'
 import { print, say, type Terminal } from '../terminal.ts'
-import { addThreeDs } from './simulate-three-ds.ts'
+import { addThreeDs, readPort, readUrl } from './simulate-three-ds.ts'
 
 /** In the order of `--help`. */
 const SIMULATORS: ((family: Command, terminal: Terminal) => void)[] = [addScheme, addThreeDs]
@@ -38,21 +38,9 @@ function addScheme(family: Command, terminal: Terminal): void {
     .action((options: SchemeOptions) => scheme(terminal, options))
 }
 
-function readPort(text: string): number {
-  const port = Number(text)
-  if (!/^\d{1,5}$/.test(text) || port > 65_535) throw new InvalidArgumentError('It is not a port.')
-  return port
-}
-
 function readMs(text: string): number {
   if (!/^\d{1,6}$/.test(text)) throw new InvalidArgumentError('It is not a number of milliseconds.')
   return Number(text)
-}
-
-function readUrl(text: string): string {
-  if (!/^https?:\/\//.test(text) || !URL.canParse(text))
-    throw new InvalidArgumentError('It is not an http or https URL.')
-  return text
 }
 
 async function scheme(terminal: Terminal, options: SchemeOptions): Promise<void> {

@@ -1,6 +1,6 @@
 // `tokenmill threeds-contract`: for whom 3-D Secure authentications are asked, and of which directory server.
+
 import { randomUUID } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { ConfigError } from '../../src/config.ts'
 import { isRefusal, REASONS } from '../../src/errors.ts'
@@ -12,6 +12,7 @@ import { ContractTerms } from '../../src/three-ds/contract.ts'
 import { makeJwtKey, readJwtKey } from '../../src/vault/three-ds-jwt.ts'
 import { addCommand, addFamily, type JsonOption, readUuid } from '../command.ts'
 import { EXIT, Stop } from '../exit.ts'
+import { readArgumentFile } from '../open/key-files.ts'
 import { openCommandStore, openVault, withSession } from '../open/open.ts'
 import { actor, facts, moment, print, type Terminal, table } from '../terminal.ts'
 
@@ -107,7 +108,7 @@ function add(terminal: Terminal, name: string, options: AddOptions): Promise<voi
     const { store, ring } = await openVault(session)
     await store.transaction(async db => {
       if (!(await contracts.insert(db, ring, { ...terms, contractId, key })))
-        throw new Stop(`This entity has a contract of the name ${name} already.`)
+        throw new Stop(`The entity already has a contract with the name ${name}; choose another name.`)
       const detail = { entity_id: terms.entityId, name, key_imported: options.jwtKey !== undefined }
       await audits.insert(db, { actor: actor(), action: 'threeds-contract.add', subject: contractId, detail })
     })
@@ -121,12 +122,7 @@ function add(terminal: Terminal, name: string, options: AddOptions): Promise<voi
 }
 
 async function readKeyFile(path: string): Promise<Secret<Buffer>> {
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new Stop(
-      error.code === 'ENOENT' ? `${path} is not there` : `${path} can't be read (${error.code})`,
-      EXIT.usage,
-    )
-  })
+  const text = await readArgumentFile(path)
   try {
     return readJwtKey(new Secret(text))
   } catch (error) {

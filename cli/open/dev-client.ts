@@ -18,7 +18,7 @@ const ROLES: Role[] = [
   ...(['LEDGER_WRITE', 'REPORT_READ', 'REPORT_REQUEST', 'THREEDS'] as const),
 ]
 
-export interface DevClient {
+interface DevClient {
   path: string
   /** False: it was there. */
   made: boolean

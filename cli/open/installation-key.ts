@@ -21,7 +21,7 @@ export async function makeInstallationKey(kek: KeyProvider): Promise<Omit<signin
 /** The key that signs now. Throws `Fault('key_unavailable')` where it can't be unwrapped. */
 export async function openInstallationKey(db: Db, kek: KeyProvider): Promise<InstallationKey> {
   const record = await signingKeys.findNewest(db)
-  if (!record) throw new ConfigError('DATABASE_URL: no signing key is there; run `tokenmill schema upgrade`')
+  if (!record) throw new ConfigError('DATABASE_URL: the database has no signing key; run `tokenmill schema upgrade`')
   const raw = await kek.unwrap(record.wrappedPrivate, purposeOf(record.kid))
   const privateKey = createPrivateKey({ key: raw, format: 'der', type: 'pkcs8' })
   raw.fill(0)

@@ -51,7 +51,7 @@ export async function findOrMakeKek(
   if (made) {
     if (known)
       throw new ConfigError(
-        `TOKENMILL_KEK_FILE: ${path} is not there; restore it (this database's keys are wrapped by ${known.kekId}, a new key would open none)`,
+        `TOKENMILL_KEK_FILE: ${path} does not exist; restore it (this database's keys are wrapped by ${known.kekId}, a new key would open none)`,
       )
     await mkdir(dirname(path), { recursive: true, mode: 0o700 })
     await makeKekFile(path)
@@ -63,6 +63,6 @@ export async function findOrMakeKek(
 function check(kek: KeyProvider, path: string, { kekId }: Known): KeyProvider {
   if (kek.id === kekId) return kek
   throw new ConfigError(
-    `TOKENMILL_KEK_FILE: ${path} holds ${kek.id}, but this database's keys are wrapped by ${kekId}; give that key`,
+    `TOKENMILL_KEK_FILE: ${path} holds ${kek.id}, but this database's keys are wrapped by ${kekId}; set it to the file of that key`,
   )
 }

@@ -1,6 +1,6 @@
 // Files that hold keys and credentials: mode 0600, whole or not at all, in directories that only their owner enters.
 import { randomBytes } from 'node:crypto'
-import { link, mkdir, open, rename, rm } from 'node:fs/promises'
+import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { EXIT, Stop } from '../exit.ts'
 
@@ -20,11 +20,22 @@ export async function writePrivate(path: string, text: string, options: { replac
     else await link(draft, path)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    if (code === 'EEXIST') throw new Stop(`${path} is there already; name another place with --out, or move it away`)
+    if (code === 'EEXIST')
+      throw new Stop(`${path} exists already; choose another place with --out, or move the file away`)
     throw new Stop(`${path} can't be written (${code})`, EXIT.failure)
   } finally {
     if (!options.replace) await rm(draft, { force: true })
   }
+}
+
+/** The text of a file that an argument names. Throws `Stop` (64) where it can't be read. */
+export function readArgumentFile(path: string): Promise<string> {
+  return readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw new Stop(
+      error.code === 'ENOENT' ? `${path} does not exist` : `${path} can't be read (${error.code})`,
+      EXIT.usage,
+    )
+  })
 }
 
 export function jsonText(value: unknown): string {

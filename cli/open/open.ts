@@ -69,14 +69,14 @@ export async function withSession<T>(terminal: Terminal, work: (session: Session
   }
 }
 
-export interface Database {
+interface Database {
   /** A secret. */
   url: string
   embedded: boolean
 }
 
 const ALONE =
-  'DATABASE_URL: REDIS_URL stands alone, so there is no token store here (a pure producer); set DATABASE_URL, or TOKENMILL_EMBEDDED=1'
+  'DATABASE_URL: only REDIS_URL is set, so this host has no token store (a pure producer); set DATABASE_URL, or TOKENMILL_EMBEDDED=1'
 
 /** Throws `ConfigError` where settings leave no store. */
 export function openDatabase(session: Session): Promise<Database> {
@@ -92,7 +92,7 @@ async function reachDatabase({ config, log, lifetime }: Session): Promise<Databa
   return { url: embedded.url, embedded: true }
 }
 
-export interface OpenedStore {
+interface OpenedStore {
   database: Database
   store: Store
 }
@@ -127,7 +127,8 @@ export function openVault(session: Session, connectionsMax?: number): Promise<Op
 async function unlock(session: Session, connectionsMax: number | undefined): Promise<OpenedVault> {
   const opened = await openCommandStore(session, connectionsMax)
   const known = await installation.find(opened.store)
-  if (!known) throw new ConfigError('DATABASE_URL: its upgrade is incomplete; run `tokenmill schema upgrade`')
+  if (!known)
+    throw new ConfigError('DATABASE_URL: the upgrade of the database is incomplete; run `tokenmill schema upgrade`')
   const kek = await findKek(session.config, opened.database.embedded, known)
   const ring = await openKeyRing(kek, await dataKeys.findAll(opened.store))
   return { ...opened, installationId: known.installationId, kek, ring }
@@ -147,7 +148,7 @@ export async function openQueues(session: Session, database: Database | undefine
     lifetime.onClose('queues', () => queues.close())
     return queues
   }
-  if (!database) throw new ConfigError('REDIS_URL: neither a queue server nor a database is set')
+  if (!database) throw new ConfigError('REDIS_URL: must be set, because there is no database for the queues')
   const pool = openQueuePool(database.url, queueConnections(workers))
   lifetime.onClose('queue connections', () => pool.end())
   const queues = await openPostgres(pool, options)

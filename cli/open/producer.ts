@@ -64,7 +64,7 @@ export async function openProducer(
   const { signingKey } = credentials
   if ((await clients.find(store, signingKey.clientId)) === undefined)
     throw new ConfigError(
-      `${path} is of a client that this installation (${database.embedded ? config.dataDir : 'DATABASE_URL'}) does not know; is it another one’s?`,
+      `${path}: this installation (${database.embedded ? config.dataDir : 'DATABASE_URL'}) does not know this client; give the file of one of its clients with --client`,
     )
   const isLive = () => clients.isLive(store, signingKey)
   if (!(await isLive())) throw new KeyNotLiveError(signingKey)

@@ -19,7 +19,7 @@ import { actor } from '../terminal.ts'
 import { findInstallationKeys } from './installation-key.ts'
 import { jsonText, writePrivate } from './key-files.ts'
 
-export interface Registration {
+interface Registration {
   name: string
   /** The first is its own. */
   entities: [string, ...string[]]
@@ -102,7 +102,7 @@ async function findActiveKeys(db: Db, entityId: string) {
   return { jwe: active.find(key => key.type !== 'pgp'), pgp: active.find(key => key.type === 'pgp') }
 }
 
-export interface Described {
+interface Described {
   clientId: string
   userId: string
   entityId: string

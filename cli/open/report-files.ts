@@ -6,7 +6,7 @@ import { openFiles } from '../../src/report/files/open.ts'
 import type { Session } from './open.ts'
 
 export const NO_REPORTS =
-  'REPORTS_URL: it is not set, so there is no place for report files that every host reaches; set it to file:///folder (of all hosts) or s3://bucket/prefix'
+  'REPORTS_URL: must be set, because report files need a place that every host reaches; set it to file:///folder (of all hosts) or s3://bucket/prefix'
 
 /** Undefined where there is no place for them. */
 export function findReportFiles({ config, terminal, lifetime }: Session): ReportFiles | undefined {

@@ -18,7 +18,9 @@ export async function readTls(files: Config['tls']): Promise<Tls | undefined> {
     createSecureContext({ cert, key, ...TLS_POLICY })
   } catch {
     // What OpenSSL says may quote a key.
-    throw new ConfigError('TOKENMILL_TLS_CERT, TOKENMILL_TLS_KEY: not a certificate chain and its key, in PEM')
+    throw new ConfigError(
+      'TOKENMILL_TLS_CERT, TOKENMILL_TLS_KEY: must be a certificate chain and its private key, both PEM',
+    )
   }
   return { cert, key }
 }

@@ -20,14 +20,14 @@ import { makeInstallationKey } from './installation-key.ts'
 import { assertKekNamed, findOrMakeKek } from './kek.ts'
 import { ensureApiKeyFile, ensureNetworkTokenFile, ensureSystemClients } from './system-clients.ts'
 
-export interface UpgradeOptions {
+interface UpgradeOptions {
   config: Pick<Config, 'dataDir' | 'kekFile'>
   database: { url: string; embedded: boolean }
   /** `--make-kek`: where a key-encryption key is made, if the database has none yet. */
   makeKek?: string | undefined
 }
 
-export interface Upgraded {
+interface Upgraded {
   /** Names of the migrations that ran. */
   migrations: string[]
   installationId: string

@@ -47,7 +47,8 @@ export async function serveGateway(session: Session): Promise<Gateway> {
   await assertSchema(store)
   if (!database.embedded && (await logins.seesCards(store))) log.warn(SEES_CARDS)
   const known = await installation.find(store)
-  if (!known) throw new ConfigError('DATABASE_URL: its upgrade is incomplete; run `tokenmill schema upgrade`')
+  if (!known)
+    throw new ConfigError('DATABASE_URL: the upgrade of the database is incomplete; run `tokenmill schema upgrade`')
   const queues = await openQueues(session, database, LISTENERS)
   if ((await queues.claimInstallation(known.installationId)) !== known.installationId)
     throw new ConfigError(

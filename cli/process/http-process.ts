@@ -5,7 +5,7 @@ import { EXIT, Stop } from '../exit.ts'
 import type { Session } from '../open/open.ts'
 
 const NAMES = { gateway: 'the gateway', 'three-ds': 'the 3-D Secure service' } as const
-export type HttpRole = keyof typeof NAMES
+type HttpRole = keyof typeof NAMES
 
 const RESTART_MS = 1_000
 const CLOSE_MS = 30_000

@@ -21,7 +21,8 @@ export async function startSchedule(
 ): Promise<void> {
   const signingKey = await readSystemKey(config.dataDir, 'scheduler')
   const own = await clients.find(opened.store, 'scheduler')
-  if (!own) throw new ConfigError('DATABASE_URL: its upgrade is incomplete; run `tokenmill schema upgrade`')
+  if (!own)
+    throw new ConfigError('DATABASE_URL: the upgrade of the database is incomplete; run `tokenmill schema upgrade`')
   const keys = await signingKeys.findPublic(opened.store)
   const schedule = openSchedule({
     ...opened,

@@ -10,7 +10,7 @@ import { say } from '../terminal.ts'
 const LATE_MS = 2_000
 const STOPPED = 'tokenmill: stopped before the end; run the same command again to continue'
 
-export interface Stopper {
+interface Stopper {
   /** Aborted by the first signal. */
   signal: AbortSignal
   /** The work has ended. */

@@ -18,7 +18,7 @@ const REPORT_SCRIPT = fileURLToPath(new URL('report-process.ts', import.meta.url
 const STORE_CONNECTIONS = { interactive: 20, bulk: 10 } as const
 const OWN_RESULTS = 1
 
-export interface WorkerProcess {
+interface WorkerProcess {
   /** What was started: its cells are forked of the same. */
   script: string
   /** For tests that make a record misbehave. */

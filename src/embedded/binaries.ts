@@ -28,7 +28,9 @@ function findRelease(): Release {
     const { version } = JSON.parse(readFileSync(join(home, 'package.json'), 'utf8')) as { version: string }
     return { native: join(home, 'native'), version }
   } catch {
-    throw new ConfigError(`DATABASE_URL: there is no embedded PostgreSQL for this machine (${name}); set it`)
+    throw new ConfigError(
+      `DATABASE_URL: there is no embedded PostgreSQL for this machine (${name}); set DATABASE_URL to a PostgreSQL server`,
+    )
   }
 }
 
@@ -53,7 +55,9 @@ export async function findBinaries(place: Place): Promise<Binaries> {
   if (code === 0) return programs(copy)
   rmSync(copy, { recursive: true, force: true })
   const line = output.split('\n')[0]
-  throw new ConfigError(`DATABASE_URL: the embedded PostgreSQL does not run on this machine (${line}); set it`)
+  throw new ConfigError(
+    `DATABASE_URL: the embedded PostgreSQL does not run on this machine (${line}); set DATABASE_URL to a PostgreSQL server`,
+  )
 }
 
 function programs(home: string): Binaries {

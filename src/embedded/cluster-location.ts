@@ -49,7 +49,9 @@ export async function findPlace(dataDir: string): Promise<Place> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code !== 'EACCES' && code !== 'EPERM' && code !== 'EROFS') throw error
-    throw new ConfigError(`TOKENMILL_DATA_DIR: ${dataDir} is not ours to read and write (${code})`)
+    throw new ConfigError(
+      `TOKENMILL_DATA_DIR: this user cannot read and write ${dataDir} (${code}); change its owner, or choose another directory`,
+    )
   }
 }
 
@@ -79,7 +81,9 @@ async function makeElsewhere(home: string, account: Account): Promise<string> {
   writeFileSync(join(dir, 'data-dir'), `${home}\n`)
   chownSync(dir, account.uid, account.gid)
   if (!(await canEnter(dir, account)))
-    throw new ConfigError(`TOKENMILL_DATA_DIR: uid ${account.uid} can reach neither ${home} nor ${dir}`)
+    throw new ConfigError(
+      `TOKENMILL_DATA_DIR: the user with uid ${account.uid} can reach neither ${home} nor ${dir}; choose a directory that this user can reach`,
+    )
   return dir
 }
 
@@ -119,7 +123,9 @@ async function canEnter(dir: string, account: Account): Promise<boolean> {
 function readPassword(home: string, cluster: string): Secret {
   const file = join(home, 'postgresql.password')
   if (!existsSync(file) && existsSync(cluster))
-    throw new ConfigError(`TOKENMILL_DATA_DIR: ${file} is missing, and the cluster beside it can't be opened without`)
+    throw new ConfigError(
+      `TOKENMILL_DATA_DIR: ${file} is missing, and the database beside it cannot be opened without that file; restore it from a backup`,
+    )
   return new Secret(writeOnce(file, `${randomBytes(24).toString('hex')}\n`, 0o600).trim())
 }
 

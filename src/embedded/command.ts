@@ -8,7 +8,7 @@ export interface Account {
   gid: number
 }
 
-export interface Ended {
+interface Ended {
   code: number
   /** The last 4,000 characters of both streams. */
   output: string

@@ -23,7 +23,7 @@ export interface Embedded {
   release(): Promise<void>
 }
 
-export interface AttachOptions {
+interface AttachOptions {
   log?: Logger
 }
 
@@ -157,7 +157,9 @@ async function join(place: Place, { port }: Postmaster): Promise<Client | undefi
     }
   } catch (error) {
     if ((error as { code?: string }).code === '28P01')
-      throw new ConfigError(`TOKENMILL_DATA_DIR: postgresql.password does not open the server of ${place.cluster}`)
+      throw new ConfigError(
+        `TOKENMILL_DATA_DIR: the server of ${place.cluster} does not accept the password in postgresql.password; restore that file from a backup`,
+      )
     // Not ready, or no longer: the caller looks again.
   }
   await client.end().catch(() => undefined)

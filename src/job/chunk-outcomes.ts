@@ -5,7 +5,7 @@ import { reuseTokenOf, type TokenRow } from '../token/token.ts'
 import { type Counts, noCounts, OUTCOMES, type Outcome, type RecordResult, tookEffect } from './outcome.ts'
 
 /** What an outcome shows of its token. */
-export type ShownToken = Pick<
+type ShownToken = Pick<
   TokenRow,
   | 'tokenId'
   | 'thirdParty'

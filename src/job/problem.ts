@@ -10,9 +10,9 @@ export const MESSAGES = {
   404: 'The resource, or one nested in it, was not found, deleted or modified; see details.',
   500: 'Unexpected error; quote code and timestamp to support.',
 } as const
-export type ProblemCode = keyof typeof MESSAGES
+type ProblemCode = keyof typeof MESSAGES
 
-export const REVERSAL_STATUSES = ['NONE', 'REQUIRED', 'COMPLETED'] as const
+const REVERSAL_STATUSES = ['NONE', 'REQUIRED', 'COMPLETED'] as const
 export type ReversalStatus = (typeof REVERSAL_STATUSES)[number]
 
 export const Problem = z.object({

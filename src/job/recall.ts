@@ -9,7 +9,7 @@ import { CATALOGUE, type Kind, type KindEntry } from './catalogue.ts'
 import type { FieldReason, ReversalStatus } from './problem.ts'
 
 /** The parts of a receipt that count. */
-export interface AnsweredReceipt {
+interface AnsweredReceipt {
   kind: Kind
   status: 'SUCCEEDED' | 'FAILED' | 'CANCELLED'
   code: number
@@ -19,7 +19,7 @@ export interface AnsweredReceipt {
   reversal: 'REQUIRED' | 'COMPLETED' | null
 }
 
-export type RecalledAnswer =
+type RecalledAnswer =
   | { fields: FieldReason[]; code?: number; reversalStatus?: ReversalStatus }
   | { success: { code: 200 | 204; record: Record<string, unknown> } }
 

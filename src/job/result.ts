@@ -9,7 +9,7 @@ import type { Algorithm } from './envelope/signature.ts'
 import { OUTCOMES, RecordResult } from './outcome.ts'
 import { Problem } from './problem.ts'
 
-export const RESULT_TYP = 'tokenmill-result+jwt'
+const RESULT_TYP = 'tokenmill-result+jwt'
 
 export const Result = z.object({
   v: z.literal(1),
@@ -87,6 +87,7 @@ export function openResult(data: unknown, clientId: string, keys: InstallationKe
   try {
     const claims = openSigned(jws, RESULT_TYP, keys)
     if (claims?.['aud'] !== clientId || claims['sha256'] !== digestOf(body)) return undefined
+    // Not parsed by the schema: the signature vouches for it, and a newer release may have written further words.
     const result = JSON.parse(body) as Result | ResultEvent
     return result.result_id === claims['result_id'] ? result : undefined
   } catch {

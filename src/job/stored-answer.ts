@@ -7,7 +7,7 @@ import { reuseTokenOf, type TokenRow } from '../token/token.ts'
 type AnswerRecord = Record<string, unknown>
 
 /** What stands beside the token's row: its receipt's outcome, its BIN range, its scheme token. */
-export interface AnswerParts {
+interface AnswerParts {
   outcome: string | null
   range: BinRange | undefined
   scheme: ShownScheme | undefined

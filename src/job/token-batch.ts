@@ -60,7 +60,7 @@ export function batchLayout(
 // The parts of a clear card are looked at by src/token/card.ts, which gives the reasons that a card deserves; here
 // only their types are.
 const cardPart = () => z.union([z.string().max(256), z.number()]).optional()
-export const ClearCard = z.strictObject({
+const ClearCard = z.strictObject({
   cardNumber: z.union([z.string().max(64), z.number()]),
   expiryMonth: cardPart(),
   expiryYear: cardPart(),
@@ -69,7 +69,6 @@ export const ClearCard = z.strictObject({
   startMonth: cardPart(),
   startYear: cardPart(),
 })
-export type ClearCard = z.infer<typeof ClearCard>
 
 const cardOf = {
   card: ClearCard.optional(),

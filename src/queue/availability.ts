@@ -2,7 +2,7 @@
 // reconnect anything; the clients do that themselves.
 const PROBE_MS = 500
 
-export interface Availability {
+interface Availability {
   /** Something went wrong: find out whether the server is away. */
   suspect(): void
   on(event: 'away' | 'back', listener: () => void): void

@@ -4,7 +4,7 @@ import type { BackendFactory, IQueueBackend } from 'bullmq'
 import type { JobState, ListedJob, Notice, NoticeName } from './engine.ts'
 
 /** BullMQ's connection option and its backend, of either engine. */
-export interface Access {
+interface Access {
   connection: object
   backend?: BackendFactory<IQueueBackend, object>
 }

@@ -15,7 +15,7 @@ const OPTIONS: JobsOptions = {
 const FETCH_RETRY_MS = 250
 const FETCH_NOTHING = () => false
 
-export interface JobFlags {
+interface JobFlags {
   tied: boolean
   exhausted: boolean
   readable: boolean

@@ -12,7 +12,7 @@ export function isDamage(error: unknown): boolean {
   return code === '22003' || /hash value is not an integer|increment or decrement would overflow/.test(message)
 }
 
-export interface DamageWatch {
+interface DamageWatch {
   /** To be told of every error between worker and server. */
   note(error: unknown): void
 }

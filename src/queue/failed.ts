@@ -1,19 +1,24 @@
-// Jobs that failed for good, kept for people to look at: a queue `failed-<kind>` that nobody works. A copy has an id of
-// its own, so that the job's own id is free for the next try. It doesn't decide what has failed.
+// The failed set: copies of jobs that failed for good, in a queue `failed-<kind>` that no worker reads. A copy has an id of
+// its own, so that the job's own id is free for the next attempt. The workers decide which jobs have failed.
 import { createHash } from 'node:crypto'
+import { z } from 'zod'
 import type { Queues, ReceivedJob } from './engine.ts'
 
-/** As the line writes it; `jobId` is the failed job's own id. */
-export interface FailedCopy {
-  jws: string
-  block?: string
-  kind: string
-  code: string
-  attempt: number
+/** The copy of a failed job, as a worker writes it. */
+const FailedCopy = z.object({
+  jws: z.string(),
+  block: z.string().exactOptional(),
+  kind: z.string(),
+  code: z.string(),
+  attempt: z.number(),
   /** Milliseconds since the epoch. */
-  failedAt: number
-  jobId: string
-}
+  failedAt: z.number(),
+  /** The failed job's own id. */
+  jobId: z.string(),
+})
+export type FailedCopy = z.infer<typeof FailedCopy>
+/** The copy as it lies in the queue. */
+const StoredCopy = FailedCopy.extend({ scrubbed: z.literal(true).optional() })
 
 export interface FailedJob extends FailedCopy {
   /** The copy's id. */
@@ -22,13 +27,13 @@ export interface FailedJob extends FailedCopy {
   scrubbed: boolean
 }
 
-type Stored = FailedCopy & { scrubbed?: true }
-
 const COPIES_MAX = 10_000
 const AGE_MS_MAX = 7 * 24 * 3_600_000
 const PAGE = 20
 
 const queueOf = (kind: string) => `failed-${kind}`
+/** Undefined for data that no worker wrote: everybody who may write to the server may add a job to this queue. */
+const storedCopyOf = (data: unknown) => StoredCopy.safeParse(data).data
 
 /** Keeps a copy of `job` and answers its id. Called before the handler answers `failed`, which takes the job itself off. */
 export async function moveToFailed(
@@ -47,17 +52,19 @@ export async function moveToFailed(
 /** Oldest first; `start` and `end` inclusive. */
 export async function failedList(queues: Queues, kind: string, start = 0, end = COPIES_MAX - 1): Promise<FailedJob[]> {
   const jobs = await queues.list(queueOf(kind), ['waiting'], start, end)
-  return jobs.map(({ id, data }) => {
-    const { scrubbed, ...copy } = data as Stored
-    return { ...copy, id, scrubbed: scrubbed === true }
+  return jobs.flatMap(({ id, data }) => {
+    const stored = storedCopyOf(data)
+    if (!stored) return []
+    const { scrubbed, ...copy } = stored
+    return [{ ...copy, id, scrubbed: scrubbed === true }]
   })
 }
 
 /** Sends a failed job again under its own id. False if there is no such copy. */
 export async function failedRetry(queues: Queues, kind: string, id: string): Promise<boolean> {
-  const found = await queues.get(queueOf(kind), id)
-  if (found === undefined) return false
-  const { jws, block, jobId } = found.data as Stored
+  const stored = storedCopyOf((await queues.get(queueOf(kind), id))?.data)
+  if (!stored) return false
+  const { jws, block, jobId } = stored
   await queues.add(kind, { id: jobId, data: { jws, ...(block !== undefined && { block }) } })
   await queues.remove(queueOf(kind), id)
   return true
@@ -78,15 +85,16 @@ export async function scrubFailed(
   search: for (let end = waiting - 1; end >= 0; end -= PAGE) {
     const page = await queues.list(queueOf(kind), ['waiting'], Math.max(0, end - PAGE + 1), end)
     for (const { id, data, timestamp } of page.reverse()) {
-      if ((data as Stored).scrubbed) break search
-      if (timestamp <= before) due.push(id)
+      const stored = storedCopyOf(data)
+      if (stored?.scrubbed) break search
+      if (stored && timestamp <= before) due.push(id)
     }
   }
   let count = 0
   for (const id of due.reverse()) {
-    const found = await queues.get(queueOf(kind), id)
-    if (found === undefined || (found.data as Stored).scrubbed) continue
-    if (await queues.update(queueOf(kind), id, { ...scrub(found.data as Stored), scrubbed: true })) count += 1
+    const stored = storedCopyOf((await queues.get(queueOf(kind), id))?.data)
+    if (!stored || stored.scrubbed) continue
+    if (await queues.update(queueOf(kind), id, { ...scrub(stored), scrubbed: true })) count += 1
   }
   return count
 }

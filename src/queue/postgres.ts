@@ -27,7 +27,7 @@ interface Row {
   reason: string | null
 }
 
-export interface PgQueryable {
+interface PgQueryable {
   query(text: string, params?: unknown[]): Promise<{ rows: unknown[] }>
 }
 
@@ -69,7 +69,7 @@ export async function connectPostgres(pool: PgPoolLike, options: QueueOptions): 
       const clientsMax = pool.options.max ?? 10
       const needed = (workers + 1) * CLIENTS_PER_WORKER + CLIENTS_OF_PRODUCERS
       if (needed > clientsMax) {
-        throw new ConfigError(`the queue pool has ${clientsMax} connections, ${workers + 1} workers need ${needed}`)
+        throw new ConfigError(`the queue pool has ${clientsMax} connections, but ${workers + 1} workers need ${needed}`)
       }
       workers += 1
     },
@@ -147,10 +147,12 @@ async function assertSchema(pool: PgPoolLike): Promise<void> {
   const version = versions[0]?.version ?? 0
   if (version < LATEST_SCHEMA_VERSION) {
     throw new ConfigError(
-      `the queue schema is at ${version}, this release needs ${LATEST_SCHEMA_VERSION}: run tokenmill schema upgrade`,
+      `DATABASE_URL: the queue schema has version ${version}, this release needs ${LATEST_SCHEMA_VERSION}; run \`tokenmill schema upgrade\``,
     )
   }
   if (version > LATEST_SCHEMA_VERSION) {
-    throw new ConfigError(`the queue schema is at ${version}, newer than this release's ${LATEST_SCHEMA_VERSION}`)
+    throw new ConfigError(
+      `DATABASE_URL: the queue schema has version ${version}, newer than this release's ${LATEST_SCHEMA_VERSION}; deploy the release that upgraded it`,
+    )
   }
 }

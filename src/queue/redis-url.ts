@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import type { RedisOptions } from 'ioredis'
 import { TLS_POLICY } from '../tls.ts'
 
-export interface Node {
+interface Node {
   host: string
   port: number
 }

@@ -177,7 +177,9 @@ async function assertFit(node: Redis, log: QueueOptions['log']): Promise<void> {
   const info = `${await node.info('memory')}\n${await node.info('persistence')}`
   const policy = /^maxmemory_policy:(\S+)/m.exec(info)?.[1]
   if (policy !== 'noeviction') {
-    throw new ConfigError(`REDIS_URL: the server evicts (${policy ?? 'unknown'}): set maxmemory-policy noeviction`)
+    throw new ConfigError(
+      `REDIS_URL: the server may delete jobs when its memory is full (maxmemory-policy ${policy ?? 'unknown'}); set maxmemory-policy noeviction`,
+    )
   }
   if (!/^aof_enabled:1/m.test(info))
     log.warn('Redis runs without AOF: a crash of it loses queued jobs (appendonly yes)')

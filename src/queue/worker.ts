@@ -24,7 +24,7 @@ class RetryLater extends Error {
   }
 }
 
-export interface WorkerOptions extends WorkOptions {
+interface WorkerOptions extends WorkOptions {
   lockMs: number
   onClosed: () => void
 }

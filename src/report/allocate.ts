@@ -2,7 +2,7 @@
 // a part is what the running sum grew by: no part is further than one minor unit from its exact value, none is kept in
 // memory, and the order of the lines alone decides where the odd units fall.
 
-export interface Allocation {
+interface Allocation {
   /** The part that falls to the next `amount`. */
   next(amount: bigint): bigint
   /** The sum of all parts so far: the rounded percentage of the sum so far. */

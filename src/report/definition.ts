@@ -25,7 +25,7 @@ export interface Rule {
 }
 
 /** `result` is `percent` of `of`, allocated over the lines of one currency (allocate.ts). */
-export interface Share {
+interface Share {
   result: string
   of: string
   percent: string

@@ -7,7 +7,7 @@ import { type Entry, Mismatch, type Sums } from './tie-out.ts'
 const RECORD = { line: 'LINE', group: 'GROUP', total: 'TOTAL' } as const
 
 /** Cells of `columns`, in order; a group's and a total's further count of lines stands apart. */
-export interface EntryCells {
+interface EntryCells {
   record: (typeof RECORD)[keyof typeof RECORD]
   cells: string[]
   /** Of a group and a total. */

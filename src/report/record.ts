@@ -5,7 +5,7 @@ export const STATUSES = ['INITIATED', 'INVALID_INPUT_PARAMETERS', 'PROCESSING_ST
 export type ReportStatus = (typeof STATUSES)[number]
 
 /** What of a stored report the record is made of; moments in ms since the epoch. */
-export interface Recordable {
+interface Recordable {
   reportUid: string
   reportType: ReportType
   reportParameter: Record<string, unknown>

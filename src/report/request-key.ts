@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { requestText } from '../job/envelope/digest.ts'
 import type { MimeType, ReportType } from '../job/report.ts'
 
-export interface Requested {
+interface Requested {
   reportType: ReportType
   entityId: string
   parameters: Record<string, string | number | boolean>

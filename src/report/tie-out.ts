@@ -15,7 +15,7 @@ export interface Total {
   sums: Sums
 }
 
-export interface Group {
+interface Group {
   /** The columns that its lines have in common. */
   row: Row
   lines: bigint

@@ -1,5 +1,5 @@
-// An expression as SQL over a table of fields that is handed in: only what stands there can be asked, every value is a
-// parameter. Whose rows may be seen is never this filter's affair: the caller ANDs that to it.
+// Compiles an expression to SQL over a table of fields that the caller hands in: only those fields can be searched, and
+// every value is a parameter. The filter grants nothing: the caller adds the condition on whose rows may be seen.
 
 import type { Expression, Operator, Term } from './parse.ts'
 import { isParseError, type ParseError, parseError } from './parse-error.ts'
@@ -7,31 +7,31 @@ import { checkPattern } from './safe-regex.ts'
 import { isDay, spanOf } from './time-span.ts'
 
 /** `day`: a date as text, `YYYY-MM-DD`. `moment`: a timestamptz. */
-export type FieldType = 'text' | 'uuid' | 'day' | 'moment'
+type FieldType = 'text' | 'uuid' | 'day' | 'moment'
 
 export interface Field {
   type: FieldType
-  /** What it is in SQL: ours, never the caller's. */
+  /** The SQL expression of the field, written in the code, never by a caller. */
   sql: string
   operators: readonly Operator[]
-  /** All values that it can have. */
+  /** All values that the field can have. */
   words?: readonly string[]
 }
 
 /** By the names that callers know. */
 export type Fields = Readonly<Record<string, Field>>
 
-export interface Condition {
-  /** SQL for a `where`, in parentheses where it needs them; parameters from the first one that was asked for. */
+interface Condition {
+  /** SQL for a `where`, in parentheses where needed; parameters are numbered from `firstParameter`. */
   text: string
   values: (string | string[])[]
-  /** The fields that it speaks of. */
+  /** The fields in the expression. */
   fields: ReadonlySet<string>
 }
 
 /**
- * A value that isn't there equals nothing: only `!=` and `=out=` find its row. Nothing negates a part, so that what SQL
- * knows not is as good as false.
+ * An absent value equals nothing: only `!=` and `=out=` find its row. RSQL has no negation of a part, so that SQL's
+ * unknown counts as false.
  */
 export function compile(expression: Expression, fields: Fields, firstParameter: number): Condition | ParseError {
   const values: Condition['values'] = []

@@ -1,5 +1,5 @@
-// How a resource is searched, in Markdown: its fields with their operators and values, and what a pattern may hold. Made
-// from the tables and checks that searches are read by, for the pages and for OpenAPI alike.
+// Describes in Markdown how a resource is searched: its fields with their operators and values, and what a pattern may
+// hold. Made from the tables and checks that parse searches, for the documents and for OpenAPI alike.
 import { markdownTable } from '../markdown.ts'
 import type { Field, Fields } from './compile.ts'
 import { RSQL } from './parse.ts'
@@ -22,7 +22,7 @@ function fieldTable(fields: Fields): string {
   return markdownTable(['field', 'operators', 'values'], rows)
 }
 
-/** What `=regex=` takes; a test holds each line against the check. */
+/** The forms that `=regex=` takes; a test compares each line with the check. */
 export const PATTERN_FORMS: readonly (readonly [form: string, means: string])[] = [
   ['.', 'any character'],
   ['^', 'the beginning of the text'],

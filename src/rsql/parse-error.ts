@@ -1,9 +1,9 @@
-// What is wrong with a search expression, and where: a value, never thrown. It doesn't quote the expression, of which
-// nothing is ours to repeat.
+// An error in a search expression and its position: a value, never thrown. It doesn't quote the expression, which may
+// hold a caller's data.
 
 export interface ParseError {
   parseError: true
-  /** Characters before it, from 0. */
+  /** Position of the error, from 0. */
   at: number
   /** A sentence that names the position, counted from 1. */
   message: string

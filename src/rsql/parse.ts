@@ -1,6 +1,6 @@
-// RSQL as text: `;`, `&` or `and` binds tighter than `,` or `or`, and a comparison is a field, an operator and one value or
-// a list. A parser of our own, for the known one tells no positions and lets unknown operators pass
-// (docs/decisions/0011-own-rsql-parser.md). Which fields there are isn't known here.
+// Parses RSQL: `;`, `&` or `and` binds tighter than `,` or `or`, and a comparison is a field, an operator and one value or
+// a list. The parser is our own because the known library reports no positions and accepts unknown operators
+// (docs/decisions/0011-own-rsql-parser.md). compile.ts checks the fields.
 import { isParseError, type ParseError, parseError } from './parse-error.ts'
 
 /** Bounds of an expression; `depth` counts parentheses, `terms` comparisons. */
@@ -144,7 +144,7 @@ export function parse(text: string): Expression | ParseError {
         at += 1
         return { text: read, at: start }
       }
-      // A backslash takes the next character as it is; outside of quotes it is a character like others.
+      // A backslash escapes the next character; outside of quotes it is an ordinary character.
       if (sign === '\\') at += 1
       read += text[at] ?? ''
     }

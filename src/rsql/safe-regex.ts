@@ -1,7 +1,7 @@
-// The patterns that `=regex=` takes: a subset in which PostgreSQL's matcher takes a time that grows with the text and
-// the pattern and not with their product's power. No back-references, no look-around, no options; repetitions have a
-// bound that nesting multiplies. What is left means the same in PostgreSQL as in JavaScript, but for letters beyond ASCII in `\w`.
-// It is found anywhere in the text unless `^` and `$` anchor it.
+// The patterns that `=regex=` takes: a subset for which PostgreSQL's matcher never needs exponential time. No
+// back-references, no look-around, no options; the product of nested repetitions is bounded. The subset means the same in
+// PostgreSQL as in JavaScript, except for letters beyond ASCII in `\w`. A match may stand anywhere in the text unless `^`
+// and `$` anchor it.
 
 export const PATTERN = { charactersMax: 128, depthMax: 5, repeatsMax: 256 } as const
 
@@ -9,11 +9,11 @@ const ESCAPED = /[\\^$.*+?()[\]{}|\-/]/
 const CLASSES = /[dswDSW]/
 
 interface Group {
-  /** What its atoms may be repeated to at most, one after the other. */
+  /** The number of repetitions of its atoms so far. */
   repeats: number
-  /** The last thing may be repeated, and may take as much. */
+  /** The size of the last atom, which may be repeated; 0 for none. */
   atom: number
-  /** A branch without anything in it is refused. */
+  /** The branch is empty so far; an empty branch is refused. */
   empty: boolean
 }
 
@@ -24,7 +24,7 @@ interface Scan {
   outer: Group[]
 }
 
-/** Reads what begins at `at`: the place behind it, or what is wrong. */
+/** Reads the element at `at`. Returns the position after it, or what is wrong. */
 type Reader = (scan: Scan, at: number) => number | string
 
 const READERS: Readonly<Record<string, Reader>> = {
@@ -59,7 +59,7 @@ export function checkPattern(pattern: string): { what: string; at: number } | un
 
 const emptyGroup = (): Group => ({ repeats: 0, atom: 0, empty: true })
 
-/** `size`: what may be repeated next; 0 for what may not. */
+/** `size`: the size of the atom that may be repeated next; 0 for an element that may not. */
 function put(group: Group, size: number): void {
   group.repeats += group.atom
   group.atom = size

@@ -1,7 +1,7 @@
-// A moment as a search names it stands for as long as it is exact: a day for the whole day, a second for the whole
-// second. So `==` finds what was shown with fewer digits than are stored. No clock is asked.
+// A time in a search stands for the span that its precision leaves open: a day for the whole day, a second for the whole
+// second. So `==` finds a time that was shown with fewer digits than are stored. No clock is read.
 
-export interface Span {
+interface Span {
   /** RFC 3339 in UTC with microseconds. `to` is the first moment after it. */
   from: string
   to: string
@@ -26,7 +26,7 @@ export function spanOf(text: string): Span | undefined {
   return span(from, 10n ** BigInt(6 - (fraction ?? '').length))
 }
 
-/** A day that is in the calendar, in years of four digits that a store can go a day beyond. */
+/** A day of the calendar with a four-digit year; the last year is left out, so that the next day has four digits, too. */
 export function isDay(text: string): boolean {
   if (!/^[1-9]\d{3}-\d\d-\d\d$/.test(text) || text.startsWith('9999')) return false
   const ms = Date.parse(`${text}T00:00:00Z`)

@@ -73,7 +73,7 @@ export function refill(state: AimdState, limits: RateLimits, now: number): AimdS
   return { ...state, part, tokens: Math.min(burst(rate), state.tokens + rate * seconds), at: now }
 }
 
-export interface Start {
+interface Start {
   state: AimdState
   started: boolean
   /** When to try again, ms; Infinity: when a call has ended, or the limit has changed. */

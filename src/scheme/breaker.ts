@@ -56,7 +56,7 @@ function rest(breaker: Breaker, limits: BreakerLimits, now: number): Breaker {
   return { state: 'open', failures: 0, restMs: Math.min(restMs * 2, limits.restMsMax), restsUntil: now + restMs }
 }
 
-export interface Admission {
+interface Admission {
   breaker: Breaker
   admitted: boolean
   /** How long the caller waits before the next attempt, ms; 0 where admitted. */

@@ -1,5 +1,5 @@
-// One call to a provider: it waits its transition, is kept back while the provider is down, and what came of it is told to
-// pace and breaker. What an answer means is the connector's affair; nothing is repeated here.
+// One call to a provider: the call waits for a permit of the rate limiter, is held back while the circuit breaker is
+// open, and reports its end to both. The connector decides what an answer means; nothing is repeated here.
 import type { Clock } from '../clock.ts'
 import { type OutboundAnswer, OutboundError } from '../outbound.ts'
 import type { Strain } from './aimd.ts'
@@ -7,7 +7,7 @@ import { admit, type Breaker, type BreakerLimits, newBreaker, transition } from 
 import type { Urgency } from './provider.ts'
 import { openRateLimiter, type RateLimiter } from './rate-limiter.ts'
 
-export type Called =
+type Called =
   | { called: 'answered'; answer: OutboundAnswer }
   /** No readable answer arrived. `sent`: the call may have had its effect. */
   | { called: 'failed'; sent: boolean }
@@ -24,7 +24,7 @@ export interface Caller extends Pick<RateLimiter, 'rate' | 'limit' | 'load'> {
   close(): void
 }
 
-export interface CallerOptions {
+interface CallerOptions {
   ratePerSecond: number
   connections: number
   clock: Clock

@@ -4,7 +4,7 @@ import type { OutboundAnswer } from '../outbound.ts'
 import { retryAfterMs } from './call.ts'
 import type { ProviderAnswer, ProviderRefusal } from './provider.ts'
 
-export type ErrorRule =
+type ErrorRule =
   | { verdict: 'refuse'; reason: ProviderRefusal }
   | { verdict: 'again'; once: boolean }
   /** The call may have had its effect: ask MDES. */

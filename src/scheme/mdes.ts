@@ -19,7 +19,7 @@ import { answerOfError, MDES_ERRORS } from './mdes-errors.ts'
 import * as wire from './mdes-wire.ts'
 import type { ProviderAnswer, ProviderToken, ProvisionCard, SchemeProvider, Sought, Urgency } from './provider.ts'
 
-export interface MdesOptions {
+interface MdesOptions {
   outbound: Outbound
   caller: Caller
   log: Logger

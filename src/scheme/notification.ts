@@ -9,7 +9,7 @@ import type { ProviderState, ProviderToken } from './provider.ts'
 import type { MdesSettings } from './scheme-file.ts'
 
 /** A token's state by the network. The later `at` counts; the answer of `get` counts more than any notification. */
-export interface NotifiedToken {
+interface NotifiedToken {
   reference: string
   state: ProviderState
   suspendedBy: ProviderToken['suspendedBy']

@@ -11,7 +11,7 @@ import type { SchemeProvider } from './provider.ts'
 import { type MdesSettings, readSchemeFile, type SchemeSettings, type ThirdPartySettings } from './scheme-file.ts'
 import { openThirdParty } from './third-party.ts'
 
-export interface SchemesOptions {
+interface SchemesOptions {
   /** TOKENMILL_SCHEME_FILE; undefined: no provider at all. */
   file: string | undefined
   privateHosts: readonly string[]
@@ -28,13 +28,13 @@ export interface SchemeRate extends Pick<Caller, 'rate' | 'limit' | 'load'> {
 }
 
 /** `contract` as `token_context` names it; `entityId`: the entity that the request is for. */
-export interface ThirdPartyContext {
+interface ThirdPartyContext {
   type: string
   contract: string | undefined
   entityId: string
 }
 
-export interface ThirdParty {
+interface ThirdParty {
   contract: string
   provider: SchemeProvider
 }

@@ -74,7 +74,7 @@ export interface RateClaim extends Claim {
   beat: number
 }
 
-export interface Renewal {
+interface Renewal {
   seen: Seen
   /** Processes that are gone: their rows are to be deleted. */
   silent: string[]

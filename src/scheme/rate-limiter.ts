@@ -14,7 +14,7 @@ import {
 } from './aimd.ts'
 import type { Urgency } from './provider.ts'
 
-export interface Permit {
+interface Permit {
   /** Must be called once, when the call has ended. */
   end(strain: Strain): void
 }

@@ -10,7 +10,7 @@ export interface Column<Row> {
   plain: boolean
 }
 
-export interface RowSet {
+interface RowSet {
   /** Which columns are sent once: part of the statement's name, for its text differs by it. */
   shape: string
   /** `(select …) as v(names)`, with parameters from $1 on. */

@@ -2,7 +2,7 @@
 // reports for it. One row.
 import type { Db } from './pool.ts'
 
-export interface Installation {
+interface Installation {
   installationId: string
   kekId: string
   /** ms since the epoch. */

@@ -35,7 +35,7 @@ export class LostRace extends Error {
   override name = 'LostRace'
 }
 
-export interface StoreOptions {
+interface StoreOptions {
   log: Logger
   connectionsMax: number
   /** Acts as this database role. */

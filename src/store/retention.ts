@@ -15,7 +15,7 @@ const DAY_MS = 86_400_000
 const HOUR_MS = 3_600_000
 export const RETENTION = { outboxDays: 7, captureKeyDays: 8, hours: 24, dryRunDays: 8, lockMsMax: 2_000 } as const
 
-export interface Swept {
+interface Swept {
   /** Names of dropped partitions. */
   partitions: string[]
   guesses: number
@@ -67,7 +67,7 @@ export async function ensurePartitions(store: Store, now: number): Promise<void>
   })
 }
 
-export interface Partition {
+interface Partition {
   table: (typeof PARTITIONED)[number]
   name: string
   /** ms since the epoch: the first moment after it. */
@@ -95,7 +95,7 @@ async function holdsUntold(db: Db, { name }: Partition): Promise<boolean> {
 }
 
 /** False where others are using the table just now: the next time will do. */
-export async function dropPartition(store: Store, { name }: Partition): Promise<boolean> {
+async function dropPartition(store: Store, { name }: Partition): Promise<boolean> {
   try {
     await store.transaction(async db => {
       // The drop waits for those who use the parent, and everybody who comes after waits behind it.

@@ -43,7 +43,8 @@ export async function upgradeSchema(url: string): Promise<string[]> {
   try {
     const version = await sql<{ server_version_num: string }>`show server_version_num`.execute(db)
     const major = Math.floor(Number(version.rows[0]?.server_version_num) / 10_000)
-    if (major < 13) throw new ConfigError(`DATABASE_URL: PostgreSQL 13 or newer is needed, this is ${major}`)
+    if (major < 13)
+      throw new ConfigError(`DATABASE_URL: PostgreSQL 13 or newer is required, the server is PostgreSQL ${major}`)
     const migrator = new Migrator({
       db,
       migrationTableSchema: 'tokenmill',

@@ -20,7 +20,7 @@ const RECORD_FIELDS = {
 
 export type FieldName = keyof typeof RECORD_FIELDS | `authentication.${Finding}`
 
-export interface Field {
+interface Field {
   /** Of the store's table. */
   column: string
   kind: FieldKind

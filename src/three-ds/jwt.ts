@@ -26,7 +26,7 @@ const ACTIONS = {
   R: 'FAILURE',
 } as const satisfies Record<FinalOutcome, ActionCode>
 
-export interface CreatedJwt {
+interface CreatedJwt {
   jwt: string
   threeds_contract_id: string
 }

@@ -20,7 +20,7 @@ import { resultKeyOf } from './result-key.ts'
 import { isFinal } from './transition.ts'
 import { write } from './write.ts'
 
-export interface LookedUp {
+interface LookedUp {
   answer: ShownLookup
   record: Authentication
   /** It ended by this very call: now its client is to be told. */

@@ -75,14 +75,12 @@ export interface Contracts {
   find(contractId: string): Promise<Contract | undefined>
 }
 
-export type JwtClaims = Record<string, unknown>
+type JwtClaims = Record<string, unknown>
 
 /** `jti`, `aud`, `iat` were found well-formed, the signature good, the age within bounds. */
-export type VerifiedJwt =
-  | { jti: string; aud: string; claims: JwtClaims }
-  | { fault: 'malformed' | 'signature' | 'expired' }
+type VerifiedJwt = { jti: string; aud: string; claims: JwtClaims } | { fault: 'malformed' | 'signature' | 'expired' }
 
-export interface JwtSigner {
+interface JwtSigner {
   sign(key: Secret<Buffer>, claims: JwtClaims): Promise<string>
   /** `now`: ms since the epoch. */
   verify(key: Secret<Buffer>, jwt: string, now: number): Promise<VerifiedJwt>

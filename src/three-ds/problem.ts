@@ -64,7 +64,7 @@ export function problemOf(no: ErrorNo, refusal: Refusal): Problem {
   return problem(no, { field, reason }, ...also)
 }
 
-export interface ProblemBody {
+interface ProblemBody {
   code: string
   message: string
   details: Record<string, { message: string; code: string }>

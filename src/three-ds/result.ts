@@ -11,7 +11,7 @@ import { isResultKey } from './result-key.ts'
 import { isFinal } from './transition.ts'
 import { upToDate, write } from './write.ts'
 
-export interface Received {
+interface Received {
   /** RRes or Erro, for the directory server; the HTTP status is 200 either way. */
   message: RRes | ReturnType<typeof erro>
   /** Absent where the message was none for us. */
@@ -70,7 +70,7 @@ function resultsResponse(rreq: RReq): RRes {
   }
 }
 
-export interface Returned {
+interface Returned {
   record: Authentication
   /** For `jwt/validate`; absent where the lookup named no JWT of ours. */
   jwt: string | undefined

@@ -29,7 +29,7 @@ export type Event = (typeof EVENTS)[number]
 
 /** same: said before. late: it has ended otherwise. early: nothing was asked yet that this could be the end of. */
 export type Unmoved = 'same' | 'late' | 'early'
-export type Verdict = { next: State } | { next?: undefined; unmoved: Unmoved }
+type Verdict = { next: State } | { next?: undefined; unmoved: Unmoved }
 
 type Cell = State | Unmoved
 

@@ -31,7 +31,7 @@ const Payload = z.object({
 })
 type Payload = z.infer<typeof Payload>
 
-export interface Validated {
+interface Validated {
   answer: {
     authentication_id: string
     action_code: ActionCode

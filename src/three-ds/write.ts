@@ -8,7 +8,7 @@ import type { Unmoved } from './transition.ts'
 
 const WRITES_MAX = 5
 
-export interface Written {
+interface Written {
   /** As it is stored now. */
   record: Authentication
   /** By this very call. */

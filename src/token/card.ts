@@ -19,7 +19,7 @@ export interface CardInput {
 }
 
 /** The tags of a card, with types not yet checked. */
-export interface RawCard {
+interface RawCard {
   cardNumber?: unknown
   expiryMonth?: unknown
   expiryYear?: unknown

@@ -61,7 +61,7 @@ export function update(
   return renew(draft, given) || linked || wrote ? changed(draft, context) : touched(row, context.receiptId)
 }
 
-/** Makes the token setStatus for another card; false where it is the same one. A stored `card_brand` was the old card's. */
+/** Links the token to another card; false where it is the same card. A stored `card_brand` belonged to the old card. */
 function link(row: TokenRow, card: CardFacts): boolean {
   if (row.fingerprint?.equals(card.fingerprint)) return false
   row.fingerprint = card.fingerprint
@@ -89,7 +89,7 @@ export function lifecycle(row: TokenRow, event: LifecycleEvent, context: Moment,
   return changed(draft, context)
 }
 
-/** Name and address lie in clear: neither may hold the number of the card they setStatus beside. */
+/** Name and e-mail address are stored in clear: neither may hold the number of the token's card. */
 function namedRefusal(given: Given, { bin, lastFour }: Pick<TokenRow, 'bin' | 'lastFour'>): Refusal | undefined {
   if (bin === null || lastFour === null) return undefined
   const holds = (text: string | undefined) => text !== undefined && holdsPanLookalike(text, { bin, lastFour })

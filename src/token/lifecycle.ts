@@ -7,7 +7,7 @@ export const EVENTS = ['SUSPEND', 'ACTIVATE', 'DELETE', 'EXPIRE', 'RENEW'] as co
 export type LifecycleEvent = (typeof EVENTS)[number]
 
 /** `stays`: granted without a change. `gone`: there is no such token. `from`: only if the token was suspended for this reason. */
-export type Transition =
+type Transition =
   | 'stays'
   | 'gone'
   | { to: 'ACTIVE'; from?: SuspendedReason }

@@ -43,7 +43,7 @@ export function holdsPan(text: string, pan: string): boolean {
 }
 
 /** The digits of a card number that may be shown: the first and the last four. */
-export interface PanEnds {
+interface PanEnds {
   /** Six digits or eight. */
   bin: string
   lastFour: string

@@ -8,7 +8,7 @@ import { isCurrency } from './currency.ts'
 import { renderScheme, type SchemeRecord, type ShownScheme } from './scheme.ts'
 import { reuseTokenOf, type TokenRow, type TokenStatus } from './token.ts'
 
-export interface BinDetails {
+interface BinDetails {
   bin?: string
   brand?: string
   issuer_country?: string
@@ -18,7 +18,7 @@ export interface BinDetails {
   variant?: string
 }
 
-export interface PatchRecord {
+interface PatchRecord {
   bin?: string
   expiry_month?: number
   expiry_year?: number
@@ -35,14 +35,14 @@ export interface PatchRecord {
   scheme_token?: SchemeRecord
 }
 
-export interface PutRecord extends Omit<PatchRecord, 'card_holder_email'> {
+interface PutRecord extends Omit<PatchRecord, 'card_holder_email'> {
   reuse_token?: string
   analytics_token?: string
   reuse_token_type: string
   token_scope: string
 }
 
-export interface GetRecord extends PutRecord {
+interface GetRecord extends PutRecord {
   brand?: string
   issuer_name?: string
   type?: 'DEBIT' | 'CREDIT'

@@ -3,7 +3,7 @@
 
 /** PENDING: to be provisioned; VOID: no token came of it. The others are the network's words. */
 export const SCHEME_STATES = ['PENDING', 'INACTIVE', 'ACTIVE', 'SUSPENDED', 'DELETED', 'VOID'] as const
-export type SchemeState = (typeof SCHEME_STATES)[number]
+type SchemeState = (typeof SCHEME_STATES)[number]
 export const SCHEME_ACTIONS = ['ACTIVATE', 'SUSPEND', 'DELETE'] as const
 export type SchemeAction = (typeof SCHEME_ACTIONS)[number]
 /** Calls to a network before the caller gets an answer; a deletion follows after the answer, until it is confirmed. */
@@ -51,7 +51,7 @@ type SchemeCondition =
   | 'DELETED'
 
 /** `stays`: granted without a change. `retire`: to be deleted at the network. `absent`: there is no scheme token for the action. */
-export type Step = SchemeCall | 'stays' | 'retire' | 'absent'
+type Step = SchemeCall | 'stays' | 'retire' | 'absent'
 
 const STEPS = {
   NONE: { ACTIVATE: 'PROVISION', SUSPEND: 'absent', DELETE: 'absent' },
@@ -90,7 +90,7 @@ export function isLive({ state, retiredAt }: Pick<SchemeRow, 'state' | 'retiredA
 }
 
 /** The scheme token support of a scope, and the party that requests the tokens. */
-export interface SchemeSupport {
+interface SchemeSupport {
   par: boolean
   networkTokens: boolean
   requestor: 'MERCHANT' | 'PSP'

@@ -3,7 +3,7 @@
 import { tombstone } from './lifecycle.ts'
 import type { TokenRow } from './token.ts'
 
-export interface Undone {
+interface Undone {
   /** The outcome that the operation's receipt names. */
   outcome: string | null
   /** The operation's receipt. */

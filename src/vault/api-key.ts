@@ -29,7 +29,7 @@ export function apiKeyFileText(key: KeyObject): Secret {
 export async function readApiKeyFile(path: string): Promise<KeyObject> {
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     const what =
-      error.code === 'ENOENT' ? 'is not there; `tokenmill schema upgrade` makes it' : `can't be read (${error.code})`
+      error.code === 'ENOENT' ? 'does not exist; `tokenmill schema upgrade` makes it' : `can't be read (${error.code})`
     throw new ConfigError(`${path} ${what}`)
   })
   const raw = rawOf(text)

@@ -15,7 +15,7 @@ export interface BearerClaims {
   roles: Role[]
 }
 
-export interface UnverifiedToken {
+interface UnverifiedToken {
   alg: Algorithm
   kid: string | undefined
   issuer: unknown

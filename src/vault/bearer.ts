@@ -7,14 +7,14 @@ import { type BearerClaims, type Flawed, readToken } from './bearer-claims.ts'
 import { type FetchJwks, openIssuerKeys, type VerifyingKey } from './issuer-keys.ts'
 
 /** The live key that a user's client registered under this `kid`; without one, the only active key of that client. */
-export type FindKey = (userId: string, kid: string | undefined) => Promise<VerifyingKey | undefined>
+type FindKey = (userId: string, kid: string | undefined) => Promise<VerifyingKey | undefined>
 
 export interface Bearer {
   /** Throws where the token can't be judged now: the store may be away. */
   verify(token: string, findKey: FindKey): Promise<BearerClaims | Flawed>
 }
 
-export interface BearerOptions {
+interface BearerOptions {
   /** issuer → URL of its JWKS. */
   issuers: ReadonlyMap<string, string>
   fetchJwks: FetchJwks

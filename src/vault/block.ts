@@ -10,7 +10,7 @@ import { JWE_ALG } from './jwe-key.ts'
 export const BLOCK_BYTES_MAX = 4 * 1024 * 1024
 
 /** The envelope that the block belongs to. */
-export interface BlockBinding {
+interface BlockBinding {
   iss: string
   jti: string
 }

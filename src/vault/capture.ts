@@ -22,13 +22,13 @@ export interface CaptureKeyRecord {
   wrappedPrivate: Buffer
 }
 
-export interface JweCaptureKey {
+interface JweCaptureKey {
   alias: string
   type: JweKeyType
   privateKey: KeyObject
 }
 
-export interface PgpCaptureKey {
+interface PgpCaptureKey {
   alias: string
   type: 'pgp'
   privateKey: Secret<PrivateKey>

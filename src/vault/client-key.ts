@@ -11,14 +11,14 @@ import { PRIVATE_MEMBERS, RSA_BITS } from './jwe-key.ts'
 export const Jwk = z.record(z.string(), z.unknown())
 export type Jwk = z.infer<typeof Jwk>
 
-export interface SigningKeyPair {
+interface SigningKeyPair {
   alg: 'EdDSA'
   kid: string
   publicJwk: Jwk
   privateJwk: Secret<Jwk>
 }
 
-export interface VerifyingKey {
+interface VerifyingKey {
   alg: Algorithm
   kid: string
   key: KeyObject

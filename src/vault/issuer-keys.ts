@@ -15,7 +15,7 @@ export interface VerifyingKey {
 /** The text at `url`, or a throw. */
 export type FetchJwks = (url: string) => Promise<string>
 
-export interface IssuerKeys {
+interface IssuerKeys {
   /** The key of this `kid`, if it is for `alg`. */
   find(kid: string, alg: Algorithm): Promise<VerifyingKey | undefined>
 }

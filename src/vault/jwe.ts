@@ -17,7 +17,7 @@ import {
 } from 'node:crypto'
 import { NONCE_BYTES, TAG_BYTES } from './aead.ts'
 
-export type JweAlg = 'RSA-OAEP-256' | 'ECDH-ES'
+type JweAlg = 'RSA-OAEP-256' | 'ECDH-ES'
 
 const CIPHERS = {
   A128GCM: { cipher: 'aes-128-gcm', keyBytes: 16 },
@@ -28,7 +28,7 @@ type Enc = keyof typeof CIPHERS
 /** Header parameters by which a sender would choose a key, a compression or an extension: none of them is his to choose. */
 const FORBIDDEN = ['zip', 'crit', 'jwk', 'jku', 'x5u', 'x5c', 'x5t', 'x5t#S256', 'p2s', 'p2c'] as const
 
-export interface OpenedJwe {
+interface OpenedJwe {
   header: Record<string, unknown>
   plain: Buffer
 }

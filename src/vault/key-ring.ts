@@ -20,7 +20,7 @@ export const PURPOSES = [
   'three-ds',
   'network-token',
 ] as const
-export type Purpose = (typeof PURPOSES)[number]
+type Purpose = (typeof PURPOSES)[number]
 
 /** A data key as it is stored. `purpose` is one of `PURPOSES`; others are passed over. */
 export interface WrappedKey {
@@ -30,7 +30,7 @@ export interface WrappedKey {
   state: 'ACTIVE' | 'DECRYPT_ONLY' | 'DESTROYED'
 }
 
-export interface Sealed {
+interface Sealed {
   /** Nonce, ciphertext, tag. */
   sealed: Buffer
   keyVersion: number

@@ -43,7 +43,7 @@ export function networkTokenFileText({ key, version }: NetworkTokenKey): Secret 
 export async function readNetworkTokenFile(path: string): Promise<NetworkTokenKey> {
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     const what =
-      error.code === 'ENOENT' ? 'is not there; `tokenmill schema upgrade` makes it' : `can't be read (${error.code})`
+      error.code === 'ENOENT' ? 'does not exist; `tokenmill schema upgrade` makes it' : `can't be read (${error.code})`
     throw new ConfigError(`${path} ${what}`)
   })
   const read = keyOf(text)

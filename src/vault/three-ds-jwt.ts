@@ -14,10 +14,8 @@ const SKEW_SECONDS = 60
 // jose takes base64url that isn't in its one form.
 const FORM = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]{43}$/
 
-export type JwtClaims = Record<string, unknown>
-export type VerifiedJwt =
-  | { jti: string; aud: string; claims: JwtClaims }
-  | { fault: 'malformed' | 'signature' | 'expired' }
+type JwtClaims = Record<string, unknown>
+type VerifiedJwt = { jti: string; aud: string; claims: JwtClaims } | { fault: 'malformed' | 'signature' | 'expired' }
 
 export function makeJwtKey(): Secret<Buffer> {
   return new Secret(randomBytes(KEY_BYTES_LEAST))

@@ -48,7 +48,7 @@ describe('client add', () => {
     const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-384' })
     await writeFile(file, JSON.stringify(publicKey.export({ format: 'jwk' })))
     expect(await add('shop', '--public-key', file)).toMatchObject({ status: 64 })
-    expect((await add('shop', '--public-key', join(bench.dataDir, 'none.jwk'))).stderr).toContain('is not there')
+    expect((await add('shop', '--public-key', join(bench.dataDir, 'none.jwk'))).stderr).toContain('does not exist')
   })
 
   it('prints what --client takes, whose keys are read and fit', async () => {
@@ -113,7 +113,7 @@ describe('client add', () => {
     const before = await bench.rows('select client_id from tokenmill.client')
     const { status, stderr } = await add('shop-b')
     expect(status).toBe(1)
-    expect(stderr).toContain('is there already')
+    expect(stderr).toContain('exists already')
     expect(await bench.rows('select client_id from tokenmill.client')).toEqual(before)
   })
 

@@ -75,6 +75,6 @@ describe('the embedded default', () => {
   it('is not used by a pure producer, which is told so', async () => {
     const { status, stderr } = await command(['client', 'list'], { REDIS_URL: 'redis://127.0.0.1:1' })
     expect(status).toBe(78)
-    expect(stderr).toMatch(/^tokenmill: DATABASE_URL: REDIS_URL stands alone/)
+    expect(stderr).toMatch(/^tokenmill: DATABASE_URL: only REDIS_URL is set/)
   })
 })

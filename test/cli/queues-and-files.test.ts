@@ -133,7 +133,7 @@ describeEngines('commands over queues and files', engine => {
     expect(await count()).toBe(2)
     await put('4571,VISA,,,', '4571,VISA,,,')
     expect((await cli('bin-table', 'import', file)).stderr).toContain('line 3: 4571 stands there twice')
-    expect((await cli('bin-table', 'import', join(dataDir, 'none.csv'))).stderr).toContain('is not there')
+    expect((await cli('bin-table', 'import', join(dataDir, 'none.csv'))).stderr).toContain('does not exist')
   })
 
   it("manifest verify holds a manifest against its client's signature and its files", async () => {

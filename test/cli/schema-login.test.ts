@@ -123,7 +123,7 @@ describe('a login', () => {
     expect(await urlOf(path)).toBe(before)
     await rename(path, `${path}.old`)
     const stopped = await run(first(), ['gateway', '--out', path])
-    expect([stopped.code, stopped.stderr]).toEqual([1, expect.stringMatching(/is there already.*--rotate/)])
+    expect([stopped.code, stopped.stderr]).toEqual([1, expect.stringMatching(/exists already.*--rotate/)])
     expect(await run(first(), ['gateway', '--out', path, '--rotate'])).toMatchObject({ code: 0 })
     expect(await ask(before, 'select 1')).toBe('28P01')
     expect(await ask(await urlOf(path), 'select 1')).toBe(1)

@@ -69,7 +69,7 @@ async function addKey(db: Db, clientId: string, publicJwk: Jwk): Promise<void> {
   if (active.length >= clients.ACTIVE_KEYS_MAX)
     throw new Stop(`This client has ${active.length} active keys already; retire or revoke one first.`)
   if (!(await clients.insertKey(db, { clientId, kid, alg, publicJwk })))
-    throw new Stop('This client has or had a key of this kid; a key never comes back.')
+    throw new Stop('This client has or had a key with this kid; make a new key, because a key is never used again.')
   await audits.insert(db, { actor: actor(), action: 'client.key.add', subject: clientId, detail: { kid } })
 }
 
@@ -124,7 +124,9 @@ function change(terminal: Terminal, word: string, kid: string, options: JsonOpti
     const detail = { kid, ...(until ? { until } : {}) }
     await store.transaction(async db => {
       if (!(await change.act(db, clientId)))
-        throw new Stop(`This client has no such key that could be changed; see \`tokenmill client key list ${word}\`.`)
+        throw new Stop(
+          `This client has no key with this kid that can be changed; see \`tokenmill client key list ${word}\`.`,
+        )
       await audits.insert(db, { actor: actor(), action: change.action, subject: clientId, detail })
     })
     const shown = { client_id: clientId, kid, state: change.state, ...(until ? { valid_until: until } : {}) }

@@ -11,7 +11,7 @@ export async function findClient(db: Db, word: string): Promise<clients.Client> 
   const client = found.find(({ clientId }) => clientId === word) ?? (others.length === 0 ? first : undefined)
   if (client) return client
   if (first) throw new Stop('Several clients have this name; give the client id.')
-  throw new Stop('There is no such client; `tokenmill client list` shows those there are.')
+  throw new Stop('There is no such client; `tokenmill client list` lists them.')
 }
 
 /** The same, but stops for one whose time is over. */

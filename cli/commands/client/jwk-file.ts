@@ -1,18 +1,14 @@
 // A client's public key as a file: a JWK, checked as the vault will check it. What is wrong with it is said with the
 // file's name, as a wrong argument.
-import { readFile } from 'node:fs/promises'
+
 import { ConfigError } from '../../../src/config.ts'
 import { importRegisteredJwk, Jwk } from '../../../src/vault/client-key.ts'
 import { EXIT, Stop } from '../../exit.ts'
+import { readArgumentFile } from '../../open/key-files.ts'
 
 /** The JWK as it stands in the file. Throws `Stop` (64) for one that can't be registered. */
 export async function readJwkFile(path: string): Promise<Jwk> {
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new Stop(
-      error.code === 'ENOENT' ? `${path} is not there` : `${path} can't be read (${error.code})`,
-      EXIT.usage,
-    )
-  })
+  const text = await readArgumentFile(path)
   const jwk = parse(text)
   if (!jwk) throw new Stop(`${path} is not a JWK`, EXIT.usage)
   try {

@@ -2,7 +2,7 @@
 // property is described once and reads the same in every document. Nothing is checked by what is written here.
 
 /** A description, or keywords of JSON Schema with a description among them. */
-export type Note = string | Readonly<Record<string, unknown>>
+type Note = string | Readonly<Record<string, unknown>>
 
 /** A property's name, or the end of its path (`scheme_token.status`); the longest key that fits a path wins. */
 export type Notes = Readonly<Record<string, Note>>

@@ -64,7 +64,7 @@ const DROPS = [
 ] as const
 export type Drop = (typeof DROPS)[number]
 
-export interface Peeked {
+interface Peeked {
   alg: Algorithm
   kid: string
   iss: string

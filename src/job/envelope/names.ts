@@ -8,7 +8,7 @@ import { holdsPossiblePan } from '../../token/possible-pan.ts'
 export const NAME_RULES = ['checked', 'numeric'] as const
 export type NameRule = (typeof NAME_RULES)[number]
 
-export interface Named {
+interface Named {
   jti?: string
   request: Record<string, unknown>
 }

@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import { Fault } from '../../errors.ts'
 import type { Range, ReportFiles } from './files.ts'
 
-export interface Recorded {
+interface Recorded {
   storageKey: string
   bytes: number
   /** Hexadecimal. */

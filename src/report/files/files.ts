@@ -8,7 +8,7 @@ export interface Range {
   end: number
 }
 
-export interface Stored {
+interface Stored {
   key: string
   bytes: number
   /** Hexadecimal. */

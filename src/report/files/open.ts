@@ -5,7 +5,7 @@ import { openDisk } from './disk.ts'
 import type { ReportFiles } from './files.ts'
 import { openS3 } from './s3.ts'
 
-export interface FilesOptions {
+interface FilesOptions {
   /** `file:///folder` or `s3://bucket/prefix`. */
   url: string
   /** Of a service that isn't AWS's own: paths instead of host names are used for buckets. */

@@ -12,7 +12,7 @@ import { isKey } from './file-name.ts'
 import type { ReportFiles } from './files.ts'
 import { spool } from './spool.ts'
 
-export interface S3Options {
+interface S3Options {
   bucket: string
   /** Without slashes at its ends. */
   prefix: string

@@ -8,7 +8,7 @@ import { finished } from 'node:stream/promises'
 /** Small pieces are gathered: a write per row would cost more than the row. */
 const GATHER_BYTES = 256 * 1024
 
-export interface Spooled {
+interface Spooled {
   bytes: number
   /** Hexadecimal. */
   sha256: string

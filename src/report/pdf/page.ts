@@ -38,7 +38,7 @@ export interface Box {
   width: number
 }
 
-export interface Setting {
+interface Setting {
   size: number
   bold?: boolean
   color?: string

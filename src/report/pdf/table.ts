@@ -6,14 +6,14 @@ import { grouped } from '../money.ts'
 import type { Entry, Sums } from '../tie-out.ts'
 import { INK, type Sheet, setText } from './page.ts'
 
-export interface Table {
+interface Table {
   /** Below which the next row comes. */
   y(): number
   draw(entry: Entry): void
   say(text: string): void
 }
 
-export interface TableOptions {
+interface TableOptions {
   sheet: Sheet
   y: number
   /** Groups stand in place of their lines. */

@@ -2,7 +2,7 @@
 // Node makes keys but no certificates. Good for rehearsals; nobody should trust it for more.
 import { type KeyObject, randomBytes, sign } from 'node:crypto'
 
-export interface CertificateOptions {
+interface CertificateOptions {
   privateKey: KeyObject
   publicKey: KeyObject
   commonName: string

@@ -27,7 +27,7 @@ export interface SimulatedTask {
   state: 'IN_PROGRESS' | 'COMPLETED' | 'FAILED'
 }
 
-export interface ExternalToken {
+interface ExternalToken {
   token: string
   reference: string
   card: string
@@ -36,7 +36,7 @@ export interface ExternalToken {
 }
 
 /** Parts of a line take effect together or not at all. */
-export interface Change {
+interface Change {
   task?: SimulatedTask
   token?: SimulatedToken
   external?: ExternalToken

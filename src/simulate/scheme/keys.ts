@@ -60,7 +60,7 @@ export function openKeys(folder: string): SimulatorKeys {
   }
 }
 
-export interface SchemeFileOptions {
+interface SchemeFileOptions {
   url: string
   ratePerSecond: number
 }

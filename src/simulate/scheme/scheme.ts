@@ -11,7 +11,7 @@ import { openSecurity } from './security.ts'
 import { openDesk } from './state.ts'
 import { registerThirdParty } from './third-party.ts'
 
-export interface SchemeSimulatorOptions {
+interface SchemeSimulatorOptions {
   host: string
   /** 0: any. */
   port: number

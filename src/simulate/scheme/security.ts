@@ -17,14 +17,14 @@ import OAuth from 'mastercard-oauth1-signer'
 import { z } from 'zod'
 import type { SimulatorKeys } from './keys.ts'
 
-export interface SignedRequest {
+interface SignedRequest {
   method: string
   url: string
   body: string
   authorization: string | undefined
 }
 
-export type Signature = 'valid' | 'wrong' | 'replayed'
+type Signature = 'valid' | 'wrong' | 'replayed'
 
 export interface Security {
   checkSignature(request: SignedRequest, now: number): Signature

@@ -121,7 +121,7 @@ export function describe(token: SimulatedToken): Record<string, unknown> {
   }
 }
 
-export interface MadeCard {
+interface MadeCard {
   taskId: string
   pan: string
   /** MMYY. */

@@ -3,7 +3,7 @@
 // what is to happen, with any card.
 import { VALUE_FORMS, type ValueForm } from './values.ts'
 
-export type Status = 'Y' | 'A' | 'N' | 'U' | 'R' | 'I' | 'D'
+type Status = 'Y' | 'A' | 'N' | 'U' | 'R' | 'I' | 'D'
 export type End = 'Y' | 'A' | 'N' | 'U' | 'R'
 
 /** What goes with an outcome, where it isn't what the network sends. */

@@ -3,7 +3,7 @@
 import { isMastercards, networkOf } from './values.ts'
 
 type Areq = Record<string, unknown>
-export interface Fault {
+interface Fault {
   /** 201 a member is missing; 203 one has no place here, or not this form. */
   error: '201' | '203'
   /** The members, by name. */

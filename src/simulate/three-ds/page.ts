@@ -1,7 +1,7 @@
 // The pages that a cardholder sees of the simulated access control server: one field and two buttons in plain HTML, by
 // keyboard and at phone width alike, with nothing fetched from anywhere.
 
-export interface ChallengePage {
+interface ChallengePage {
   /** Where the form goes. */
   action: string
   merchant: string

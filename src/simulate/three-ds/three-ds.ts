@@ -18,7 +18,7 @@ export interface ThreeDsSimulator {
   close(): Promise<void>
 }
 
-export interface ThreeDsSimulatorOptions {
+interface ThreeDsSimulatorOptions {
   host: string
   /** 0: any. */
   port: number

@@ -13,7 +13,7 @@ const NETWORKS = [
   ['upi', /^(62|81)/],
   ['visa', /^4/],
 ] as const
-export type SimulatedNetwork = (typeof NETWORKS)[number][0]
+type SimulatedNetwork = (typeof NETWORKS)[number][0]
 
 export function networkOf(number: string): SimulatedNetwork {
   return NETWORKS.find(([, range]) => range.test(number))?.[0] ?? 'visa'

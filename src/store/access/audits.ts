@@ -22,12 +22,3 @@ export async function insert(db: Db, audit: Audit): Promise<void> {
     values: [audit.actor, audit.action, audit.subject, JSON.stringify(audit.detail ?? {})],
   })
 }
-
-/** Newest first. */
-export async function list(db: Db, limit: number): Promise<(Required<Audit> & { at: number })[]> {
-  const { rows } = await db.query<Required<Audit> & { at: number }>({
-    text: 'select at, actor, action, subject, detail from tokenmill.audit order by audit_id desc limit $1',
-    values: [limit],
-  })
-  return rows
-}

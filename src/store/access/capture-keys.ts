@@ -20,7 +20,7 @@ export interface CaptureKeyInfo {
   destroyedAt: number | null
 }
 
-export interface CaptureKeyRecord extends CaptureKeyInfo {
+interface CaptureKeyRecord extends CaptureKeyInfo {
   /** Null once destroyed. */
   wrappedPrivate: Buffer | null
 }
@@ -71,7 +71,7 @@ export async function list(db: Db, entityId: string | null = null): Promise<Capt
   return rows.map(infoOf)
 }
 
-export type NewCaptureKey = Pick<CaptureKeyInfo, 'alias' | 'entityId' | 'type' | 'publicKey'> & {
+type NewCaptureKey = Pick<CaptureKeyInfo, 'alias' | 'entityId' | 'type' | 'publicKey'> & {
   wrappedPrivate: Buffer
 }
 

@@ -141,7 +141,7 @@ export async function list(db: Db): Promise<Client[]> {
   return rows.map(clientOf)
 }
 
-export type NewClient = Omit<Client, 'createdAt' | 'revokedAt' | 'names'> & {
+type NewClient = Omit<Client, 'createdAt' | 'revokedAt' | 'names'> & {
   /** `checked` */
   names?: NameRule
   apiKeyHash: Buffer | null

@@ -1,7 +1,7 @@
 // The vault's data keys, each wrapped by the key-encryption key. Not open to the reader role.
 import type { Db } from '../pool.ts'
 
-export interface DataKey {
+interface DataKey {
   purpose: string
   version: number
   wrapped: Buffer

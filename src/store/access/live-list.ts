@@ -2,7 +2,7 @@
 // the turn, with the next number.
 import type { Db } from '../pool.ts'
 
-export interface Turn {
+interface Turn {
   /** Grows with every turn. */
   seq: number
   /** By the database's clock, ms since the epoch. What is read after a turn is as it was then, or newer. */

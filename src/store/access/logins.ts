@@ -10,7 +10,7 @@ export const LOGIN_ROLES = { gateway: 'tokenmill_gateway', reader: 'tokenmill_re
 export type LoginPurpose = keyof typeof LOGIN_ROLES
 
 /** What a login may act as beside its own role: that of the queues, where they lie in this database. */
-export type MoreRoles = readonly 'tokenmill_queue'[]
+type MoreRoles = readonly 'tokenmill_queue'[]
 
 export interface Login {
   /** Of this database and installation, so that two databases on one server, or a copy of one, have two. */

@@ -13,7 +13,7 @@ interface Opening {
   settings: Settings
 }
 
-export interface PoolOptions {
+interface PoolOptions {
   max: number
   /** As `pg_stat_activity` names it. */
   application: string
@@ -26,7 +26,7 @@ export interface PoolOptions {
 const CONNECT_MS = 10_000
 const IDLE_MS = 60_000
 
-export interface OpenedPool {
+interface OpenedPool {
   pool: pg.Pool
   finder: Finder
 }

@@ -39,7 +39,7 @@ const ASK_MS = 2_000
 const WATCH_MS = 5_000
 
 const RIGHTS =
-  'DATABASE_URL: with several hosts its user needs EXECUTE on pg_control_system, pg_control_checkpoint and pg_control_recovery'
+  'DATABASE_URL: with several hosts the user needs EXECUTE on pg_control_system, pg_control_checkpoint and pg_control_recovery'
 
 const finders = new Map<string, Finder>()
 /** system → the highest timeline that this process saw. */

@@ -29,7 +29,9 @@ export function readAddress(text: string): Address {
   const parameters = new URLSearchParams(query)
   const wanted = parameters.get('target_session_attrs')
   if (wanted !== null && !WRITABLE.includes(wanted))
-    throw new ConfigError(`DATABASE_URL: target_session_attrs must be read-write, for the store is written to`)
+    throw new ConfigError(
+      `DATABASE_URL: target_session_attrs must be read-write, because tokenmill writes to the store`,
+    )
   const at = authority.lastIndexOf('@') + 1
   const hosts = readHosts(authority.slice(at), parameters)
   if (hosts.length === 0) return { url: assertReadable(url), hosts: [] }
@@ -48,7 +50,7 @@ function readHosts(list: string, parameters: URLSearchParams): Host[] {
   const parts = list.split(',').map(part => /^(\[[^\]]*\]|[^:]*):?(.*)$/.exec(part) ?? [])
   const names = named === null ? parts.map(([, name = '']) => decode(name)) : named.split(',')
   if (names.length < 2) return []
-  if (names.length > HOSTS_MAX) throw new ConfigError(`DATABASE_URL: names more than ${HOSTS_MAX} hosts`)
+  if (names.length > HOSTS_MAX) throw new ConfigError(`DATABASE_URL: must name at most ${HOSTS_MAX} hosts`)
   const ports = parameters.get('port')?.split(',') ?? (named === null ? parts.map(([, , port = '']) => port) : [''])
   if (ports.length > 1 && ports.length !== names.length)
     throw new ConfigError(`DATABASE_URL: names ${names.length} hosts, but ${ports.length} ports`)
@@ -68,7 +70,7 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    throw new ConfigError('DATABASE_URL: cannot be read; see its % signs')
+    throw new ConfigError('DATABASE_URL: cannot be read; check its % signs')
   }
 }
 

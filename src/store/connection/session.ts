@@ -15,7 +15,7 @@ const STAY_MS = 60_000
 const UNKNOWN_VALUE = '22023'
 const NO_ROLE = 'DATABASE_URL: this server lacks a role or setting of tokenmill; run `tokenmill schema upgrade` first'
 const TRANSACTION_MODE =
-  'DATABASE_URL: a pooler stands before PostgreSQL that hands a session on after each transaction or statement; tokenmill needs sessions that stay (pgbouncer: pool_mode = session)'
+  'DATABASE_URL: a connection pooler gives a session to others after each transaction or statement; tokenmill needs sessions of its own (pgbouncer: pool_mode = session)'
 
 const SET = `select session_user as login, array_agg(set_config(name, value, false) order by n) as values
   from unnest($1::text[], $2::text[]) with ordinality as given(name, value, n)`
@@ -47,7 +47,9 @@ export async function settle(client: PlacedClient, settings: Settings, finder: F
   if (settings['role'] !== undefined && after?.user !== settings['role']) lost.push('current_user')
   if (after?.login !== before?.login) lost.push('session_user')
   if (lost.length > 0)
-    throw new ConfigError(`DATABASE_URL: the server, or a pooler before it, does not keep ${lost.join(', ')}`)
+    throw new ConfigError(
+      `DATABASE_URL: the server, or a connection pooler before it, does not keep ${lost.join(', ')}`,
+    )
 }
 
 /** Asked once a minute, for it takes a connection more; a lost connection makes it be asked again. */

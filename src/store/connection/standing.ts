@@ -55,7 +55,7 @@ const STANDING = `select not (pg_is_in_recovery() or current_setting('transactio
 export async function askStanding(client: Asking): Promise<Standing> {
   const { rows } = await client.query<Standing>(STANDING)
   const standing = rows[0]
-  if (!standing) throw new Unfit('the server says nothing of itself')
+  if (!standing) throw new Unfit('the server does not report its state')
   return standing
 }
 
@@ -103,7 +103,7 @@ function ownOf(writable: readonly Answer[], seen: Recorded | undefined): Answer[
     seen === undefined ? true : standing.system === seen.system,
   )
   if (new Set(own.map(({ standing }) => standing.system)).size > 1)
-    throw new Unfit('two hosts of DATABASE_URL take writes and are no copies of one another')
+    throw new Unfit('two hosts of DATABASE_URL take writes and hold different databases; remove one')
   return own
 }
 

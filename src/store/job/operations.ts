@@ -68,7 +68,7 @@ function operationOf(row: Row): Operation {
   }
 }
 
-export type NewOperation = Pick<
+type NewOperation = Pick<
   Operation,
   'receiptId' | 'clientId' | 'entityId' | 'kind' | 'jobId' | 'requestDigest' | 'refusalId' | 'acceptedAt' | 'expiresAt'
 > & { jws: string; dueAt: number }
@@ -137,7 +137,7 @@ returning ${COLUMNS}, o.jws`,
 }
 
 /** How a queued operation was answered: by its receipt, or by a text told beside or without one. */
-export interface Sign {
+interface Sign {
   receiptId: string
   /** Absent where the receipt is the answer. */
   body: string | undefined

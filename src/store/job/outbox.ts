@@ -42,7 +42,7 @@ function outboxOf(row: Row): OutboxRow {
   }
 }
 
-export type NewOutboxRow = Omit<OutboxRow, 'outboxId' | 'createdAt'>
+type NewOutboxRow = Omit<OutboxRow, 'outboxId' | 'createdAt'>
 
 /** Returns the row's id. */
 export async function insert(db: Db, row: NewOutboxRow): Promise<number> {

@@ -150,7 +150,7 @@ const INSERT = `with told as (
 ${tellReceipt({ clientId: '$23', replyTo: '$8', receiptId: '$1', written: 'written' })}`
 
 /** A receipt that was just written, and the outbox row that will tell it. */
-export interface Written {
+interface Written {
   revision: number
   outboxId: number
 }

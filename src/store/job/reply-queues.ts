@@ -4,7 +4,7 @@ import type { Db, Store } from '../pool.ts'
 
 export const REPLY_QUEUES_MAX = 64
 
-export interface ReplyQueue {
+interface ReplyQueue {
   clientId: string
   replyTo: string
   /** ms since the epoch. */

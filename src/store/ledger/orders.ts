@@ -30,7 +30,7 @@ const SET = WRITTEN.filter(({ name }) => name !== 'order_id')
   .map(({ name }) => `${name} = excluded.${name}`)
   .join(', ')
 
-export interface Saved {
+interface Saved {
   created: number
   updated: number
 }
@@ -90,7 +90,7 @@ function orderOf(row: Row): Order {
   }
 }
 
-export interface OrderPage {
+interface OrderPage {
   /** On all pages. */
   totalItems: number
   orders: Order[]
@@ -114,7 +114,7 @@ export function search(store: Store, entityUid: string, query: OrderQuery): Prom
   })
 }
 
-export function countStatement(entityUid: string, filter: OrderFilter): Statement {
+function countStatement(entityUid: string, filter: OrderFilter): Statement {
   const { where, values } = conditionsOf(entityUid, filter)
   return { text: `select count(*) as total from tokenmill.order where ${where}`, values }
 }
@@ -131,7 +131,7 @@ order by ${DATES[query.filterDateType]} ${direction}, order_id ${direction} limi
   }
 }
 
-export interface Creator {
+interface Creator {
   createdUserUid: string
   createdBy: string
 }

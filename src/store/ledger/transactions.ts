@@ -32,7 +32,7 @@ export interface StoredTransaction {
 }
 
 /** Columns of `tokenmill.transaction` that a report may read, in the order of the table. */
-export const TRANSACTION_COLUMNS = [
+const TRANSACTION_COLUMNS = [
   'transaction_uid',
   'entity_uid',
   'merchant_reference',

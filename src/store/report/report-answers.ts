@@ -3,7 +3,7 @@
 import type { Db } from '../pool.ts'
 import { COLUMNS, type ReportRow, reportOf, type StoredReport } from './reports.ts'
 
-export interface Answers {
+interface Answers {
   /** Made, and of a period that had ended: asked for again, it is the answer. */
   made: StoredReport | undefined
   /** Has not ended; `heardOf`: whoever makes it said so within `silentMs`. */

@@ -3,7 +3,7 @@
 import { texts } from '../columns.ts'
 import type { Db } from '../pool.ts'
 
-export interface OldReport {
+interface OldReport {
   reportUid: string
   storageKey: string | null
 }

@@ -19,7 +19,7 @@ const QUERIES = {
   batch: BATCH,
 } as const satisfies Record<QueryName, RowsQuery>
 
-export interface Snapshot {
+interface Snapshot {
   /** Its moment, ms since the epoch. */
   asOf: number
   /** `YYYY-MM-DD`, UTC. */

@@ -70,7 +70,7 @@ export interface ReportQuery {
   orderCriteria: OrderCriterion
 }
 
-export interface ReportPage {
+interface ReportPage {
   /** How many there are on all pages. */
   totals: number
   reports: StoredReport[]

@@ -85,15 +85,6 @@ export async function find(db: Db, reportUid: string): Promise<StoredReport | un
   return rows[0] && reportOf(rows[0])
 }
 
-/** Newest first, of all entities. */
-export async function list(db: Db, limit: number): Promise<StoredReport[]> {
-  const { rows } = await db.query<Row>({
-    text: `select ${COLUMNS} from tokenmill.report order by created_on desc, report_uid limit $1`,
-    values: [limit],
-  })
-  return rows.map(reportOf)
-}
-
 export interface Asked {
   reportUid: string
   reportType: ReportType
@@ -106,7 +97,7 @@ export interface Asked {
 }
 
 /** `mine`: to be made now. `stored`: made already. `busy`: another job is making it. */
-export interface Claim {
+interface Claim {
   claim: 'mine' | 'stored' | 'busy'
   report: StoredReport
 }

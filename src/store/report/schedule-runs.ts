@@ -3,7 +3,7 @@
 import { plains } from '../columns.ts'
 import type { Db } from '../pool.ts'
 
-export const RUN_STATES = ['DUE', 'QUEUED', 'FAULTED', 'SUCCEEDED', 'FAILED'] as const
+const RUN_STATES = ['DUE', 'QUEUED', 'FAULTED', 'SUCCEEDED', 'FAILED'] as const
 /** FAULTED: failed by a fault, and tried again. SUCCEEDED and FAILED are the end. */
 export type RunState = (typeof RUN_STATES)[number]
 
@@ -91,7 +91,7 @@ on conflict on constraint schedule_run_pkey do nothing`,
   return count
 }
 
-export interface Claiming {
+interface Claiming {
   /** ms since the epoch. */
   now: number
   leaseMs: number

@@ -25,7 +25,7 @@ export interface ReportSchedule extends Common {
   parameters: Record<string, string | number | boolean>
 }
 
-export interface ExpirySchedule extends Common {
+interface ExpirySchedule extends Common {
   kind: 'token-expiry'
 }
 

@@ -27,7 +27,7 @@ const NAMES = Object.keys(TERMS) as Column[]
 type Row = Record<Column, string> & { contract_id: string; created_at: number }
 type KeyedRow = Row & { key_sealed: Buffer; key_version: number }
 
-export type ContractInfo = Omit<Contract, 'key'>
+type ContractInfo = Omit<Contract, 'key'>
 
 const infoOf = (row: Row): ContractInfo => ({
   ...(Object.fromEntries(NAMES.map(name => [TERMS[name], row[name]])) as ContractTerms),

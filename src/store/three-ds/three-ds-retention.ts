@@ -8,7 +8,7 @@ import * as jwts from './three-ds-jwts.ts'
 const DAY_MS = 86_400_000
 export const THREE_DS_RETENTION = { jwtDays: 1, authenticationDays: 750, rowsMax: 10_000 } as const
 
-export interface SweptThreeDs {
+interface SweptThreeDs {
   jwts: number
   authentications: number
 }

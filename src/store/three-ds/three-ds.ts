@@ -10,7 +10,7 @@ import * as contracts from './three-ds-contracts.ts'
 import * as jwts from './three-ds-jwts.ts'
 import * as notices from './three-ds-notices.ts'
 
-export interface ThreeDsStore {
+interface ThreeDsStore {
   authentications: Authentications
   jwts: Jwts
   contracts: Contracts

@@ -3,7 +3,7 @@
 import { plains } from '../columns.ts'
 import type { Db } from '../pool.ts'
 
-export interface BeforeImage {
+interface BeforeImage {
   /** Of the job that changed the row. */
   receiptId: string
   tokenId: string

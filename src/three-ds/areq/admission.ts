@@ -14,7 +14,7 @@ const SCRIPTED = [
 ] as const
 
 /** Of a lookup, what the table asks about. */
-export interface Admitted {
+interface Admitted {
   device_channel: 'Browser' | '3RI'
   message_category: Category
   authentication_indicator?: string | undefined

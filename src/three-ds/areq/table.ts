@@ -6,9 +6,9 @@ import { type Category, isMastercards, type Network } from '../outcome.ts'
 
 export type Version = (typeof VERSIONS)[number]
 /** An app (no lookup of ours comes from one), a browser, a request of the merchant's without a cardholder. */
-export type Channel = 'APP' | 'BRW' | '3RI'
+type Channel = 'APP' | 'BRW' | '3RI'
 /** conditional: CONDITIONS says which of the other three. */
-export type Cell = 'required' | 'conditional' | 'optional' | 'absent'
+type Cell = 'required' | 'conditional' | 'optional' | 'absent'
 type Row = Record<Channel, Record<Category, Cell>>
 
 const both = <P extends Cell, N extends Cell>(payment: P, other: N) => ({ '01': payment, '02': other }) as const

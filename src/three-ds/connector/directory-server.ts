@@ -6,7 +6,7 @@ import type { AReq } from '../areq/areq.ts'
 import { ARes, Erro } from '../messages.ts'
 import type { Answer, DirectoryServer } from '../ports.ts'
 
-export interface DirectoryOptions {
+interface DirectoryOptions {
   outbound: Pick<Outbound, 'request'>
   /** For each try. */
   timeoutMs: number

@@ -132,7 +132,7 @@ describe('a gateway process', () => {
     const children = [
       [
         { TOKENMILL_TLS_CERT: noPem, TOKENMILL_TLS_KEY: noPem },
-        /^tokenmill: TOKENMILL_TLS_CERT, TOKENMILL_TLS_KEY: not a/m,
+        /^tokenmill: TOKENMILL_TLS_CERT, TOKENMILL_TLS_KEY: must be a/m,
       ],
       [{ TOKENMILL_DATA_DIR: join(installation.dataDir, 'nowhere') }, /^tokenmill: .*gateway\.jwk is not there/m],
     ] as const

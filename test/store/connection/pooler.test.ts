@@ -14,7 +14,7 @@ const SESSION = { pool_mode: 'session' }
 const WHO = `select current_user as "user", current_setting('search_path') as path, current_setting('timezone') as zone,
   current_setting('statement_timeout') as timeout, current_setting('application_name') as application`
 const REFUSED =
-  'tokenmill: DATABASE_URL: a pooler stands before PostgreSQL that hands a session on after each transaction or statement; tokenmill needs sessions that stay (pgbouncer: pool_mode = session)\n'
+  'tokenmill: DATABASE_URL: a connection pooler gives a session to others after each transaction or statement; tokenmill needs sessions of its own (pgbouncer: pool_mode = session)\n'
 
 describe.skipIf(!findPgbouncer())('behind pgbouncer', () => {
   const log = openLog('silent')
@@ -144,7 +144,7 @@ describe.skipIf(!findPgbouncer())('behind pgbouncer', () => {
     expect(said).toMatchObject({
       status: 1,
       stderr:
-        'tokenmill: The token store cannot be reached. (08P01; the pooler before PostgreSQL ended the connection, its log says why)\n',
+        'tokenmill: The token store cannot be reached. (08P01; the connection pooler ended the connection; see its log)\n',
     })
   })
 })

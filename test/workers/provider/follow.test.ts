@@ -3,12 +3,12 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { provisionId } from '../../../src/job/envelope/ids.ts'
 import { settlesWithin } from '../../../src/queue/bounded-call.ts'
-import * as audits from '../../../src/store/access/audits.ts'
 import type { Store } from '../../../src/store/pool.ts'
 import * as schemeNotices from '../../../src/store/provider/scheme-notices.ts'
 import { workNow } from '../../../workers/provider/follow.ts'
 import { workNotices } from '../../../workers/provider/reconcile/loop.ts'
 import { sweep } from '../../../workers/provider/reconcile/sweep.ts'
+import { latestAudits } from '../../support/audits.ts'
 import { describeStore } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { testPan } from '../../support/test-pan.ts'
@@ -133,7 +133,7 @@ describeStore('a scheme token', engine => {
     expect(await sweep(world.deps)).toBeGreaterThan(0)
     expect(await shown(id)).toMatchObject({ status: 'SUSPENDED' })
     expect(eventsOf()).toHaveLength(1)
-    const found = await audits.list(installation.vault.store, 50)
+    const found = await latestAudits(installation.vault.store, 50)
     expect(found.find(({ subject }) => subject === reference)).toMatchObject({
       action: 'scheme.drift',
       subject: reference,
@@ -147,7 +147,7 @@ describeStore('a scheme token', engine => {
     world.wait(3_700_000)
     await sweep(world.deps)
     expect(await shown(id)).toMatchObject({ status: 'ACTIVE' })
-    const found = await audits.list(installation.vault.store, 50)
+    const found = await latestAudits(installation.vault.store, 50)
     expect(found.find(({ subject }) => subject === reference)).toMatchObject({ detail: { what: 'missing' } })
   })
 
@@ -158,7 +158,9 @@ describeStore('a scheme token', engine => {
     world.network.tokens.set(orphan.reference, { ...orphan, suspendedBy: new Set() } as never)
     world.wait(3_700_000)
     await sweep(world.deps)
-    const found = (await audits.list(installation.vault.store, 5)).filter(({ subject }) => subject === orphan.reference)
+    const found = (await latestAudits(installation.vault.store, 5)).filter(
+      ({ subject }) => subject === orphan.reference,
+    )
     expect(found).toMatchObject([{ action: 'scheme.drift', detail: { what: 'orphan' } }])
     expect(world.network.live()).toHaveLength(2)
   })
