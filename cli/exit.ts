@@ -1,5 +1,5 @@
-// How a command ends: the exit statuses, and the one line it says when it doesn't end well. Messages of foreign errors
-// can quote their input, so they aren't repeated; what they mean is.
+// How a command ends: the exit statuses, and the line that it prints when it fails. The message of a foreign error can
+// quote its input, so its meaning is printed instead.
 import { CommanderError } from 'commander'
 import { FileError } from '../producers/rows/file-error.ts'
 import { ConfigError } from '../src/config.ts'
@@ -19,7 +19,7 @@ export const EXIT = {
   interrupted: 130,
 } as const
 
-/** Ends a command with a line for its user, which holds nothing secret. */
+/** Ends a command with a line for its user. The line holds nothing secret. */
 export class Stop extends Error {
   override name = 'Stop'
   readonly status: number
@@ -32,11 +32,11 @@ export class Stop extends Error {
 
 interface Ending {
   status: number
-  /** Absent: all was said already. */
+  /** Absent where the line was printed already. */
   line?: string
 }
 
-/** What PostgreSQL says about how it was reached, by SQLSTATE. */
+/** Errors of PostgreSQL at connection, by SQLSTATE. */
 const REFUSALS: Record<string, string> = {
   '28P01': 'DATABASE_URL: the server does not accept this user and password',
   '28000': 'DATABASE_URL: the server does not admit this user from this host',
@@ -48,11 +48,12 @@ const REFUSALS: Record<string, string> = {
 const NO_TLS =
   'DATABASE_URL: the server offers no TLS that tokenmill accepts; configure TLS 1.3, or 1.2 with ECDHE and AEAD ciphers'
 
-/** The end that anything thrown leads to. */
+/** The ending for anything thrown. */
 export function endingOf(thrown: unknown): Ending {
   const error = toStoreFault(thrown)
   if (error instanceof Stop) return { status: error.status, line: error.message }
-  // Help and version were asked for; everything else of commander's is a command line it can't use, and it has said so.
+  // `--help` and `--version` end well; every other error of commander is a wrong command line, which commander has
+  // reported.
   if (error instanceof CommanderError) return { status: error.exitCode === 0 ? EXIT.ok : EXIT.usage }
   if (error instanceof ConfigError) return { status: EXIT.config, line: error.message }
   if (error instanceof PortInUse) return { status: EXIT.failure, line: error.message }
@@ -72,7 +73,7 @@ const WHERE_TO_LOOK: Partial<Record<Fault['code'], string>> = {
   queue_away: 'check REDIS_URL',
 }
 
-/** PostgreSQL itself ends no connection by the code of a broken protocol; poolers do, whatever the reason. */
+/** PostgreSQL itself never ends a connection with the code of a protocol violation; poolers use it for every reason. */
 const POOLER = 'the connection pooler ended the connection; see its log'
 
 function describeFault(fault: Fault): string {

@@ -1,5 +1,5 @@
-// Where a command reads and prints: results on standard output, everything said to a person on standard error. Handed
-// in, so that a test can be the terminal.
+// The terminal of a command: results go to standard output, messages to a person to standard error. It is handed in, so
+// that a test can be the terminal.
 import { userInfo } from 'node:os'
 import type { Readable, Writable } from 'node:stream'
 
@@ -15,7 +15,7 @@ export function processTerminal(): Terminal {
   return { env: process.env, stdin: process.stdin, stdout: process.stdout, stderr: process.stderr }
 }
 
-/** One line to the person at the terminal. */
+/** One line for the person at the terminal. */
 export function say(terminal: Terminal, line: string): void {
   terminal.stderr.write(`${line}\n`)
 }
@@ -26,7 +26,7 @@ export function print(terminal: Terminal, options: { json?: boolean }, value: un
   else if (text !== '') terminal.stdout.write(`${text}\n`)
 }
 
-/** Columns under their headings; nothing but the headings where there are no rows. */
+/** Columns under their headings; without rows the headings only. */
 export function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
   const all = [headings, ...rows]
   const widths = headings.map((_, column) => Math.max(...all.map(row => (row[column] ?? '').length)))
@@ -47,7 +47,7 @@ export function facts(pairs: Record<string, string | undefined>): string {
   return given.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join('\n')
 }
 
-/** A moment as text, in UTC; `-` for none. */
+/** A time as text, in UTC; `-` for none. */
 export function moment(ms: number | null): string {
   return ms === null ? '-' : new Date(ms).toISOString()
 }
@@ -65,7 +65,7 @@ export async function readAll(terminal: Terminal, bytesMax: number): Promise<str
   return Buffer.concat(chunks).toString('utf8')
 }
 
-/** Who is at the terminal, as audit rows name it. */
+/** The user at the terminal, for audit rows. */
 export function actor(): string {
   try {
     return `cli:${userInfo().username}`

@@ -1,4 +1,4 @@
-// `tokenmill batch`: what batches there are, how far they have come, and their end before the end.
+// `tokenmill batch`: lists batches, shows how far one has come, and cancels one.
 import type { Command } from 'commander'
 import { OUTCOMES } from '../../src/job/outcome.ts'
 import * as audits from '../../src/store/access/audits.ts'
@@ -98,7 +98,7 @@ function shownBatch(batch: batches.Batch) {
     record_kind: batch.recordKind,
     token_scope: batch.tokenScope,
     chunk_records: batch.chunkRecords,
-    // Nobody says how many chunks are to come: it is open until it is cancelled.
+    // No message says how many chunks will follow: a batch is open until it is cancelled.
     state: batch.state === 'RUNNING' ? 'OPEN' : batch.state,
     accepted_at: moment(batch.acceptedAt),
     created_at: moment(batch.createdAt),

@@ -1,5 +1,5 @@
-// `tokenmill bin-table import FILE`: what first digits say of an issuer, from the operator's own CSV. All of the file or
-// nothing of it.
+// `tokenmill bin-table import FILE`: reads issuer data by first digits from the operator's CSV. Imports the whole file
+// or nothing.
 import { createReadStream } from 'node:fs'
 import type { Command } from 'commander'
 import { type CsvRow, readCsv } from '../../producers/rows/csv.ts'
@@ -49,7 +49,7 @@ function save(store: Store, ranges: readonly NewRange[]): Promise<number> {
   })
 }
 
-/** Stops at the first row that is wrong, with its line. */
+/** Stops at the first wrong row and names its line. */
 async function readRanges(file: string, localSchemes: readonly string[]): Promise<NewRange[]> {
   const ranges = new Map<string, NewRange>()
   let header: readonly string[] | undefined

@@ -1,5 +1,5 @@
-// `tokenmill encrypt-card`: what a card capture library does, so that curl users can try things. It needs only a public
-// key: of a client's file, or else of the store.
+// `tokenmill encrypt-card`: does the work of a card capture library, for trials with curl. It needs only a public key,
+// from a client's file or else from the store.
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import { readCaptureKeys, readClientFile } from '../../producers/client-file.ts'
@@ -47,7 +47,7 @@ function parseCard(text: string): Record<string, unknown> {
     const value: unknown = JSON.parse(text)
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
   } catch {
-    // Its message would quote the card.
+    // The message of the error would quote the card.
   }
   throw new Stop(
     'standard input is not a JSON object such as {"cardNumber":"…","expiryMonth":12,"expiryYear":2030}',
@@ -58,7 +58,7 @@ function parseCard(text: string): Record<string, unknown> {
 async function findKey(session: Session, { alias, client }: Options): Promise<PublicCaptureKey> {
   const { config } = session
   const ready = devClientPath(config)
-  // The ready-made client's file answers without a database; a pure producer has nothing but its file.
+  // The file of the ready-made client needs no database; a pure producer has nothing but its client's file.
   const path = client ?? (existsSync(ready) || storeMode(config) === 'none' ? ready : undefined)
   const near = path === undefined ? undefined : await findInFile(path, alias)
   if (near) return near

@@ -1,4 +1,5 @@
-// `tokenmill failed`: jobs that failed for good, of every kind, and sending them again. Their data are never printed.
+// `tokenmill failed`: lists jobs of every kind that failed for good, and sends them again. Their data are never
+// printed.
 import type { Command } from 'commander'
 import { KINDS, type Kind } from '../../src/job/catalogue.ts'
 import type { Queues } from '../../src/queue/engine.ts'
@@ -21,7 +22,7 @@ export function registerFailed(program: Command, terminal: Terminal): void {
 
 type Failed = FailedJob & { queue: Kind }
 
-/** Housekeeping takes the whole job out of a copy that held card data, and leaves other copies as they are. */
+/** Housekeeping removes the whole job from a copy that held card data, and leaves other copies as they are. */
 const isEmptied = (job: Failed) => job.jws === ''
 
 async function findAll(queues: Queues): Promise<Failed[]> {

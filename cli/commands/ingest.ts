@@ -1,4 +1,4 @@
-// `tokenmill ingest`: files of what isn't cards. Each kind of file is one more command of the family.
+// `tokenmill ingest`: reads files that hold no cards. Each kind of file is one command of the family.
 import { type Command, Option } from 'commander'
 import { ingestOrders } from '../../producers/ingest/orders.ts'
 import { type IngestSummary, ingest } from '../../producers/ingest/run.ts'

@@ -1,5 +1,5 @@
-// `tokenmill manifest verify FILE`: holds a manifest against its signature, its results and, where it is still there, its
-// input.
+// `tokenmill manifest verify FILE`: checks a manifest against its signature, its results and, if that file still
+// exists, its input.
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { dirname, join, resolve } from 'node:path'
 import type { Command } from 'commander'

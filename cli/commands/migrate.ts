@@ -1,4 +1,4 @@
-// `tokenmill migrate FILE`: reads the options, hands them to the producer, prints what came of it.
+// `tokenmill migrate FILE`: reads the options, runs the producer and prints the result.
 import { readFile } from 'node:fs/promises'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { MigrateOptions } from '../../producers/migrate/options.ts'
@@ -105,7 +105,7 @@ async function run(terminal: Terminal, file: string, options: Options): Promise<
   }
 }
 
-/** As the command does it; the demo does it too. */
+/** The work of the command; the demo calls it, too. */
 export async function migrateFile(
   session: Session,
   file: string,

@@ -1,5 +1,5 @@
-// `tokenmill report`: ask for reports, find them, take them home. Asking goes through the queue like everybody's; finding
-// and taking read the store and the place where files lie.
+// `tokenmill report`: requests, finds and downloads reports. A request goes through the queue; the others read the
+// store and the report files.
 import { randomUUID } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
@@ -33,7 +33,7 @@ import { openProducer, type Producing } from '../open/producer.ts'
 import { NO_REPORTS, openReportFiles } from '../open/report-files.ts'
 import { moment, print, say, type Terminal, table } from '../terminal.ts'
 
-/** A report of many millions of lines, behind others that wait. */
+/** Long enough for a report of many millions of lines behind other reports. */
 const WAIT_MS_MAX = 3_600_000
 const UNAVAILABLE = 'reports_unavailable' satisfies Reason
 const CLIENT = "the client's credentials (default: dev-client.json of the data directory)"
@@ -105,14 +105,14 @@ async function request(terminal: Terminal, options: RequestOptions): Promise<voi
   }
 }
 
-/** On a host without a place for their files reports can still be asked for, where another host makes them. */
+/** A host without a place for report files can still request reports, if another host makes them. */
 async function assertReportsAreMade(session: Session): Promise<void> {
   if (session.config.reportsUrl !== undefined) return
   const { store } = await openCommandStore(session)
   if (!(await areReportsMade({ store }))) throw new ConfigError(NO_REPORTS)
 }
 
-/** The answer goes to the client's own results queue, which somebody else reads. */
+/** The answer goes to the client's own results queue, which another program reads. */
 async function send(
   terminal: Terminal,
   { queues, credentials }: Producing,
@@ -156,7 +156,7 @@ async function requestAndWait(
   }
 }
 
-/** As it is given on the command line. */
+/** The name of a field on the command line. */
 const optionOf = (field: string): string => field.replace(/^body\.parameters\./, '--parameter ')
 
 const fieldsText = (fields: FieldReason[]): string =>
@@ -168,7 +168,10 @@ interface ListOptions extends JsonOption {
   client?: string
 }
 
-/** As the client of the credentials sees them: its own entity's, or those that the expression names. */
+/**
+ * The entities that the client of these credentials may see: a search covers its own entity, or those that the
+ * expression names.
+ */
 async function entitiesOf(session: Session, store: Store, file: string | undefined): Promise<string[]> {
   const { client_id: clientId } = await readClientFile(file ?? join(session.config.dataDir, 'dev-client.json'))
   const client = await clients.find(store, clientId)
@@ -224,7 +227,7 @@ function download(terminal: Terminal, uid: string, options: JsonOption & { out?:
   })
 }
 
-/** Under its name only once all of it is there. */
+/** The file gets its name only when it is complete. */
 async function writeWhole(file: Readable, path: string): Promise<void> {
   const part = `${path}.part`
   try {

@@ -1,4 +1,4 @@
-// `tokenmill results`: follow a client's results as they come, or have stored ones published again.
+// `tokenmill results`: prints a client's results as they arrive, or has stored results published again.
 import { once } from 'node:events'
 import { join } from 'node:path'
 import type { Command } from 'commander'
@@ -41,7 +41,7 @@ async function follow(terminal: Terminal, options: Options): Promise<void> {
     })
     session.lifetime.onClose('client', () => client.close())
     client.results(async delivery => {
-      // Acknowledged only once whoever reads us has taken it.
+      // A result is acknowledged only when the reader of standard output has taken it.
       if (!terminal.stdout.write(`${JSON.stringify(delivery)}\n`)) await once(terminal.stdout, 'drain')
     })
     const ended = untilSignal()

@@ -29,7 +29,7 @@ interface WorkersOptions {
   concurrency?: number
 }
 
-/** `script`: the command's own, which `start` forks its HTTP roles from. */
+/** `script`: the entry of the command itself, from which `start` forks its HTTP roles. */
 export function registerRun(program: Command, terminal: Terminal, script: string): void {
   program
     .command('start')
@@ -77,12 +77,12 @@ function readKinds(text: string): Kind[] {
   return named as Kind[]
 }
 
-/** Something that may end by itself. */
+/** A role that may end by itself. */
 interface Running {
   failed: Promise<Stop>
 }
 
-/** Opens, runs until a signal or its own end, closes in reverse. */
+/** Opens a role, runs it until a signal or its own end, and closes everything in reverse order. */
 async function runRole(
   terminal: Terminal,
   role: string,
@@ -99,7 +99,7 @@ async function runRole(
   }
 }
 
-/** Its roles share one data directory, so a folder in that is a common place for report files. */
+/** All roles of `start` share one data directory, so a folder in it can hold the report files. */
 function withOwnReports(session: Session): Session {
   const { config, terminal } = session
   const reportsUrl = config.reportsUrl ?? ownReportsUrl(config.dataDir)
@@ -134,7 +134,7 @@ async function start(opened: Session, script: string): Promise<Running> {
   return working
 }
 
-/** A token of a card, made with curl; undefined where the client's file lacks what that needs. */
+/** A command line that makes a token with curl; undefined where the client's file lacks a value for it. */
 function createLine({ user_id, api_key, token_scope, capture_keys }: ClientFile, address: string): string | undefined {
   const alias = capture_keys.jwe?.alias ?? capture_keys.pgp?.alias
   if (api_key === undefined || token_scope === undefined || alias === undefined) return undefined
@@ -148,7 +148,7 @@ function createLine({ user_id, api_key, token_scope, capture_keys }: ClientFile,
 
 async function work(session: Session, { kinds, concurrency }: WorkersOptions): Promise<Running> {
   const { log, lifetime, config, terminal } = session
-  // Said here once, in one line, instead of by every child.
+  // Checked here first, so that one line reports an error instead of one line per child.
   await openVault(session)
   if (config.reportsUrl === undefined && kinds?.join() === 'report') throw new ConfigError(NO_REPORTS)
   if (config.reportsUrl === undefined && kinds?.includes('report') !== false)

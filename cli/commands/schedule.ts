@@ -1,5 +1,5 @@
-// `tokenmill schedule`: which reports are made every night, and what came of the last nights. The scheduler's process
-// makes them; this only says what is wanted.
+// `tokenmill schedule`: which reports are made every night, and how the last nights ended. The process `tokenmill
+// scheduler` makes the reports; these commands change its plan.
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
@@ -73,7 +73,7 @@ function readTime(text: string): string {
 }
 
 function readZone(text: string): string {
-  // An offset has no summer: who means a place should name it.
+  // An offset has no summer time: name a zone to follow a place's clock.
   if (!/^[A-Z]/i.test(text) || !isZone(text))
     throw new InvalidArgumentError('It is not a time zone such as Europe/Berlin.')
   return text
@@ -120,7 +120,10 @@ async function ownerOf(db: Db, word: string): Promise<Client> {
   return findLiveClient(db, file?.client_id ?? word)
 }
 
-/** What the schedule says beside the date. Anything that its type won't take is refused now, not at night. */
+/**
+ * The parameters of a schedule beside the date. Parameters that the report type doesn't accept are refused now, not at
+ * night.
+ */
 function checkedParameters(
   type: ReportType,
   given: { name: string; value: string }[],

@@ -1,5 +1,5 @@
-// `tokenmill schema login`: a database user for the gateway, or for people and tools that look, in a file that a process
-// takes its DATABASE_URL from. Neither can read a card. The owner's password then stays on the hosts of the workers.
+// `tokenmill schema login`: makes a database user for the gateway, or for people and tools that read, and a file with
+// its DATABASE_URL. Neither user can read cards, and the owner's password stays on the hosts of the workers.
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -72,7 +72,7 @@ async function run(session: Session, purpose: logins.LoginPurpose, options: Opti
   say(terminal, `Give DATABASE_URL of ${path} to the ${purpose} in place of the owner's.`)
 }
 
-/** Throws `Stop` where the login or the file is there, and they don't belong together. */
+/** Throws `Stop` where only one of login and file exists, or the file holds another login's password. */
 async function isUpToDate(session: Session, login: logins.Login, path: string): Promise<boolean> {
   if (existsSync(path)) {
     if (login.exists && (await userOf(session, path)) === login.name) return true
@@ -86,7 +86,7 @@ async function isUpToDate(session: Session, login: logins.Login, path: string): 
   )
 }
 
-/** Whom the server takes the file's URL for; undefined where it takes it for nobody. */
+/** The user that the server sees with the file's URL; undefined where the server refuses it. */
 async function userOf({ log }: Session, path: string): Promise<string | undefined> {
   const url = parseEnv(readFileSync(path, 'utf8'))['DATABASE_URL']
   if (url === undefined) return undefined
@@ -115,7 +115,7 @@ async function make(
           'DATABASE_URL: this user does not own the database, so it cannot revoke the rights of others; use --print-sql and let the owner run the statements',
         )
       await audits.insert(db, { actor: actor(), action: 'schema.login', subject: login.name })
-      // Last: a file that can't be written leaves no login whose password nobody has.
+      // The file is written last: if that fails, the transaction leaves no login whose password nobody has.
       await write()
     })
   } catch (error) {

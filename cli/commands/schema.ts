@@ -1,4 +1,4 @@
-// `tokenmill schema upgrade`: the deploy step. What it makes is upgrade.ts; `schema login` is schema-login.ts.
+// `tokenmill schema upgrade`: the deployment step. The work is in upgrade.ts; `schema login` is in schema-login.ts.
 import type { Command } from 'commander'
 import { addCommand, addFamily, type JsonOption } from '../command.ts'
 import { ensureDevClient } from '../open/dev-client.ts'

@@ -1,5 +1,5 @@
-// `tokenmill scheme`: scheme tokens as the operator sees them, above all those that a network has yet to hear of.
-// Nothing is asked of a network here.
+// `tokenmill scheme`: shows the operator scheme tokens, above all those with an outstanding call. It makes no call to a
+// network.
 import type { Command } from 'commander'
 import * as schemeIntents from '../../src/store/provider/scheme-intents.ts'
 import type { StoredScheme } from '../../src/store/provider/scheme-row.ts'
@@ -48,7 +48,7 @@ function list(terminal: Terminal, options: ListOptions): Promise<void> {
   })
 }
 
-/** What is to be done about it, in a word. */
+/** The outstanding call, in a word. */
 function openOf({ retiredAt, state, dueAt }: StoredScheme): string | undefined {
   if (state === 'DELETED' || state === 'VOID') return undefined
   if (retiredAt !== null) return 'delete'

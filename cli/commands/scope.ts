@@ -1,4 +1,4 @@
-// `tokenmill scope`: within which a card has one token.
+// `tokenmill scope`: token scopes; a card has one token in each.
 import { randomUUID } from 'node:crypto'
 import { type Command, Option } from 'commander'
 import * as audits from '../../src/store/access/audits.ts'
@@ -39,7 +39,7 @@ export function registerScope(program: Command, terminal: Terminal): void {
     .action((options: JsonOption & { entity?: string }) => list(terminal, options))
 }
 
-/** A new scope, and the audit row that tells of it. */
+/** A new scope and its audit row. */
 export async function makeScope(
   store: Store,
   scope: Omit<scopes.Scope, 'tokenScope' | 'createdAt' | 'autoProvision'> & { autoProvision?: boolean },

@@ -1,5 +1,5 @@
-// `tokenmill simulate …`: servers that stand for others, to rehearse against. Each simulator adds its command here and
-// is otherwise alone in src/simulate.
+// `tokenmill simulate …`: simulated servers of networks and third parties, for rehearsals. Each simulator adds its
+// command here and is otherwise alone in src/simulate.
 import { join, resolve } from 'node:path'
 import { type Command, InvalidArgumentError } from 'commander'
 import { readConfig } from '../../src/config.ts'
@@ -60,7 +60,7 @@ async function scheme(terminal: Terminal, options: SchemeOptions): Promise<void>
   const line = Object.entries(settings)
     .map(([name, value]) => `${name}=${value}`)
     .join(' ')
-  // Before it is said that the simulator is there: who reads that may send the signal at once.
+  // Listens for signals before it prints that the simulator runs: a reader of that line may send a signal at once.
   const ended = untilSignal()
   print(terminal, options, { url: simulator.url, ...settings }, line)
   say(

@@ -1,4 +1,4 @@
-// `tokenmill submit FILE.ndjson`: bulk token work of upstream systems.
+// `tokenmill submit FILE.ndjson`: sends the jobs of a file and prints their results.
 import type { Command } from 'commander'
 import { exitStatus, submitFile } from '../../producers/submit.ts'
 import { addCommand } from '../command.ts'

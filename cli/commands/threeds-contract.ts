@@ -1,4 +1,4 @@
-// `tokenmill threeds-contract`: for whom 3-D Secure authentications are asked, and of which directory server.
+// `tokenmill threeds-contract`: the 3-D Secure contracts of merchants, each with its directory server.
 
 import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
@@ -83,7 +83,7 @@ function termsOf(contractId: string, name: string, options: AddOptions): Contrac
   )
 }
 
-/** Term → what it is called on the command line. */
+/** Term → its name on the command line. */
 const WORDS: Readonly<Record<string, string>> = {
   name: 'the name',
   directoryUrl: '--directory-server',

@@ -1,5 +1,5 @@
-// The queues as an AsyncAPI 3 document, seen from tokenmill: it receives jobs and sends results. It says which queues
-// there are and what lies in them; the rules of the envelope are in docs/upstream.md.
+// The queues as an AsyncAPI 3 document, as tokenmill sees them: it receives jobs and sends results. It describes the
+// queues and their content; the rules of the envelope are in docs/upstream.md.
 import { CATALOGUE, KINDS, type Kind } from '../../src/job/catalogue.ts'
 
 const VERSION = '1.0.0'
@@ -90,7 +90,7 @@ function jobMessage(kind: Kind): object {
     title: `${kind} job`,
     contentType: 'application/json',
     payload: reference('./schema/job.json'),
-    // What is inside the JWS; no schema can see through the encoding.
+    // The payload of the JWS: no schema can describe it within the encoding.
     'x-jws-payload': reference('./schema/envelope.json'),
     'x-request': reference(`./schema/${kind}.json`),
     ...(CATALOGUE[kind].hasBlock && { 'x-block-line': reference('./schema/record.json') }),

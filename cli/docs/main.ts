@@ -1,5 +1,5 @@
-// `npm run docs`: writes the documents that follow from the code, so that they can't say anything else. What people
-// wrote (docs/upstream.md and its neighbours) isn't touched.
+// `npm run docs`: writes the documents that are made from the code, so that they can't contradict it. Documents written
+// by hand (docs/upstream.md and others) aren't touched.
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -22,7 +22,7 @@ function json(value: unknown): string {
   return `${JSON.stringify(value, null, 2)}\n`
 }
 
-/** Writes them all under `docs`; answers how many. */
+/** Writes all documents under `docs` and returns how many. */
 async function writeDocs(docs: string): Promise<number> {
   const files = generated()
   for (const [path, text] of files) {

@@ -1,4 +1,4 @@
-// docs/results.md: how work can end, from the tables that decide it. Every word that a caller may meet is here.
+// docs/results.md: how work can end, from the tables that decide it. The page has every word that a caller may meet.
 import { RESULT_COLUMNS } from '../../producers/rows/result-row.ts'
 import { REASONS } from '../../src/errors.ts'
 import { OUTCOMES, type Outcome } from '../../src/job/outcome.ts'

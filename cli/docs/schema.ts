@@ -1,5 +1,5 @@
-// The contract in zod as JSON Schema (2020-12), one document per shape. What a schema can't say (no control
-// characters, well-formed Unicode, bounds in bytes) is said in words; the zod schema stays the judge.
+// The contract in zod as JSON Schema (2020-12), one document per shape. Rules that a schema can't express (no control
+// characters, well-formed Unicode, bounds in bytes) are described in words; only the zod schema decides.
 import { z } from 'zod'
 import { CATALOGUE, KINDS, type Kind, RECORD_KINDS } from '../../src/job/catalogue.ts'
 import { annotate, type JsonSchema } from '../../src/job/describe/annotate.ts'
@@ -42,7 +42,7 @@ function recordSchema(): z.ZodType {
   return RecordHead.extend({ request: z.union(requests as unknown as [z.ZodType, ...z.ZodType[]]).optional() })
 }
 
-/** Fields of the kinds that ask for something of one token mean the same here as over HTTP. */
+/** Fields of requests about one token mean the same here as over HTTP. */
 const NOTED: ReadonlySet<Kind> = new Set(RECORD_KINDS)
 
 function annotated(kind: Kind, schema: JsonSchema): JsonSchema {

@@ -1,5 +1,5 @@
-// The ready-made client of the embedded default, so that a newcomer has something to call with: an entity, a scope, a
-// client with its keys, all in `<data dir>/dev-client.json`. Production has none.
+// The ready-made client of the embedded default, for first trials: an entity, a scope and a client with its keys, all
+// in `<data dir>/dev-client.json`. Production has no such client.
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
@@ -20,7 +20,7 @@ const ROLES: Role[] = [
 
 interface DevClient {
   path: string
-  /** False: it was there. */
+  /** False: the client existed already. */
   made: boolean
   /** File names are relative to `path`. */
   file: ClientFile
@@ -32,7 +32,7 @@ export function devClientPath({ dataDir }: Pick<Config, 'dataDir'>): string {
   return join(dataDir, 'dev-client.json')
 }
 
-/** Makes the client, or brings its file up to date with address, scope and capture keys of today. Two at once make one. */
+/** Makes the client, or updates address, scope and capture keys in its file. Two processes at once make one client. */
 export async function ensureDevClient(session: Session): Promise<DevClient> {
   const { config } = session
   const vault = await openVault(session)
@@ -58,7 +58,7 @@ async function make(vault: OpenedVault, config: Settings): Promise<ClientFile> {
     roles: ROLES,
     publicJwk: undefined,
     outDir: outDirOf(config),
-    // A file of another database, whose client isn't known here, is of no use any more.
+    // The file belongs to another database, where this client isn't known, and is of no use any more.
     replace: true,
     audience: config.audience,
     baseUrl: baseUrlOf(config),
@@ -80,7 +80,7 @@ async function refresh({ store }: OpenedVault, config: Settings, known: ClientFi
   return inOrder(known.api_key === undefined ? file : { ...file, api_key: known.api_key })
 }
 
-/** As the contract lists them, so that equal files are equal texts. */
+/** In the order of the contract, so that equal files are equal texts. */
 function inOrder({ client_id, user_id, api_key, ...rest }: ClientFile): ClientFile {
   return { client_id, user_id, ...(api_key === undefined ? {} : { api_key }), ...rest }
 }

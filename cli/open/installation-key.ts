@@ -1,4 +1,5 @@
-// What the installation signs results with: made once, its private half kept wrapped by the key-encryption key.
+// The key with which the installation signs results: made once, its private half stored wrapped by the key-encryption
+// key.
 import { createPrivateKey, type JsonWebKey } from 'node:crypto'
 import { ConfigError } from '../../src/config.ts'
 import type { InstallationKey } from '../../src/job/result.ts'
@@ -18,7 +19,7 @@ export async function makeInstallationKey(kek: KeyProvider): Promise<Omit<signin
   return { kid, alg, publicJwk, wrappedPrivate }
 }
 
-/** The key that signs now. Throws `Fault('key_unavailable')` where it can't be unwrapped. */
+/** The present signing key. Throws `Fault('key_unavailable')` where it can't be unwrapped. */
 export async function openInstallationKey(db: Db, kek: KeyProvider): Promise<InstallationKey> {
   const record = await signingKeys.findNewest(db)
   if (!record) throw new ConfigError('DATABASE_URL: the database has no signing key; run `tokenmill schema upgrade`')
@@ -28,7 +29,7 @@ export async function openInstallationKey(db: Db, kek: KeyProvider): Promise<Ins
   return { kid: record.kid, alg: record.alg, privateKey }
 }
 
-/** The public halves as a JWKS: by these, callers know results to be ours. */
+/** The public halves as a JWKS, by which callers verify results. */
 export async function findInstallationKeys(db: Db): Promise<{ keys: Record<string, unknown>[] }> {
   return { keys: (await signingKeys.findPublic(db)).map(key => key.publicJwk) }
 }

@@ -1,10 +1,11 @@
-// Files that hold keys and credentials: mode 0600, whole or not at all, in directories that only their owner enters.
+// Files that hold keys and credentials: mode 0600, written whole or not at all, in directories that only their owner
+// may enter.
 import { randomBytes } from 'node:crypto'
 import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { EXIT, Stop } from '../exit.ts'
 
-/** Makes `path`. Without `replace` it stops where there is a file of that name: no key is overwritten unasked. */
+/** Makes `path`. Without `replace` it stops where the file exists: no key is overwritten unintentionally. */
 export async function writePrivate(path: string, text: string, options: { replace?: boolean } = {}): Promise<void> {
   const draft = `${path}.${randomBytes(6).toString('hex')}`
   try {

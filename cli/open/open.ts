@@ -1,4 +1,4 @@
-// Opens what a command needs, no more, and closes it in reverse: settings, the database (the operator's or the embedded
+// Opens what a command needs and closes it in reverse order: settings, the database (the operator's or the embedded
 // one), the store, the keys, the queues. It decides nothing about tokens.
 import { type Config, ConfigError, readConfig, storeMode } from '../../src/config.ts'
 import { attach } from '../../src/embedded/server.ts'
@@ -19,20 +19,20 @@ import type { Terminal } from '../terminal.ts'
 import { findKek } from './kek.ts'
 import { upgrade } from './upgrade.ts'
 
-/** Workers finish what is in flight; their supervisor kills those that are late. */
+/** Workers finish the jobs in flight within this time; their supervisor kills those that are late. */
 const CLOSE_MS_MAX = 35_000
 
-/** What every command has: settings, a log, and a life in which things are opened. */
+/** The base of every command: settings, a log, and a lifetime for what is opened. */
 export interface Session {
   config: Config
   terminal: Terminal
   log: Logger
   lifetime: Lifetime
-  /** Each is opened once, for whoever asks first. */
+  /** Each is opened once, at the first use. */
   opened: { database?: Promise<Database>; store?: Promise<OpenedStore>; vault?: Promise<OpenedVault> }
 }
 
-/** Commands are quiet unless a level was asked for: they speak through `say`. */
+/** A command logs errors only unless a level is set: it prints to its user through `say`. */
 export function openSession(terminal: Terminal, role = 'cli'): Session {
   restrictTls()
   const config = readConfig(terminal.env)
@@ -49,8 +49,8 @@ export function openSession(terminal: Terminal, role = 'cli'): Session {
 }
 
 /**
- * Runs a command that ends by itself; whatever it opened is closed, at its end or at the first Ctrl-C. A second one ends
- * the process at once.
+ * Runs a command that ends by itself. Everything it opened is closed at its end or at the first Ctrl-C; a second Ctrl-C
+ * ends the process at once.
  */
 export async function withSession<T>(terminal: Terminal, work: (session: Session) => Promise<T>): Promise<T> {
   const session = openSession(terminal)
@@ -78,7 +78,7 @@ interface Database {
 const ALONE =
   'DATABASE_URL: only REDIS_URL is set, so this host has no token store (a pure producer); set DATABASE_URL, or TOKENMILL_EMBEDDED=1'
 
-/** Throws `ConfigError` where settings leave no store. */
+/** Throws `ConfigError` where the settings name no store. */
 export function openDatabase(session: Session): Promise<Database> {
   session.opened.database ??= reachDatabase(session)
   return session.opened.database
@@ -97,7 +97,7 @@ interface OpenedStore {
   store: Store
 }
 
-/** The store, its schema known to be ours. The embedded one is brought up to date; another is refused if it isn't. */
+/** The store, with a schema of this release. The embedded store is upgraded; any other is refused if its schema differs. */
 export function openCommandStore(session: Session, connectionsMax = 4): Promise<OpenedStore> {
   session.opened.store ??= connectStore(session, connectionsMax)
   return session.opened.store
@@ -118,7 +118,7 @@ export interface OpenedVault extends OpenedStore {
   ring: KeyRing
 }
 
-/** The store and the keys to what lies in it. Throws `ConfigError` for a key-encryption key that isn't the store's. */
+/** The store and the vault's keys. Throws `ConfigError` where the key-encryption key isn't the store's. */
 export function openVault(session: Session, connectionsMax?: number): Promise<OpenedVault> {
   session.opened.vault ??= unlock(session, connectionsMax)
   return session.opened.vault
@@ -134,12 +134,12 @@ async function unlock(session: Session, connectionsMax: number | undefined): Pro
   return { ...opened, installationId: known.installationId, kek, ring }
 }
 
-/** Connections that workers of the PostgreSQL engine may need: three for each, and two for producing. */
+/** The connections that the PostgreSQL engine needs: three for each worker, and two for producing. */
 function queueConnections(workers: number): number {
   return 3 * workers + 2
 }
 
-/** The queues, on Redis or else in `database`. `workers`: how many queues this process listens to. */
+/** The queues, on Redis or else in `database`. `workers`: the number of queues that this process listens to. */
 export async function openQueues(session: Session, database: Database | undefined, workers = 0): Promise<Queues> {
   const { config, log, lifetime } = session
   const options = { prefix: config.prefix, lockMs: config.lockMs, log }

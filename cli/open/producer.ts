@@ -1,5 +1,5 @@
-// What `migrate`, `submit` and `results` need: the client's file and the queues, and on the embedded engine the engine
-// itself with workers of the command's own. With REDIS_URL they never touch a store.
+// Opens what `migrate`, `submit` and `results` need: the client's file and the queues, and on the embedded engine the
+// engine with its own workers. With REDIS_URL these commands never open a store.
 import { join } from 'node:path'
 import { Option } from 'commander'
 import { type Credentials, readCredentials } from '../../producers/client-file.ts'
@@ -17,11 +17,11 @@ import { openQueues, openVault, type Session } from './open.ts'
 export interface Producing {
   queues: Queues
   credentials: Credentials
-  /** Asks the store, where it is at hand, whether the client's key is live. */
+  /** Asks the store, if the command has one, whether the client's key is live. */
   lookUp?: LookUp
 }
 
-/** For commands that send much and wait for it. */
+/** For commands that send much and wait for answers. */
 export interface GiveUpOption {
   giveUpAfter?: number
 }
@@ -32,12 +32,12 @@ export const giveUpOption = () =>
     'end with 1 after so long without any answer; the same command goes on (default: wait)',
   ).argParser(readCount)
 
-/** What those commands hand to their producers. */
+/** The options of these commands for their producers. */
 export function waitingOf({ config }: Session, { giveUpAfter }: GiveUpOption) {
   return { resendMs: config.resendMs, giveUpAfterMs: giveUpAfter === undefined ? undefined : giveUpAfter * 1000 }
 }
 
-/** A command serves its metrics only where a port is set for it. */
+/** A command serves metrics only if a port is set. */
 async function serveMetrics({ config, lifetime }: Session): Promise<void> {
   if (!config.metricsPort) return
   const metrics = openMetrics('cli')
@@ -60,7 +60,7 @@ export async function openProducer(
   const { database, store } = await openVault(session)
   if (database.embedded && clientFile === undefined) await ensureDevClient(session)
   const credentials = await readCredentials(path)
-  // Workers drop without a word what comes from somebody they don't know: it would be waited for, for days.
+  // Workers silently drop jobs of unknown clients: without this check the command would wait for days.
   const { signingKey } = credentials
   if ((await clients.find(store, signingKey.clientId)) === undefined)
     throw new ConfigError(
@@ -73,5 +73,5 @@ export async function openProducer(
   return { credentials, queues: await openQueues(session, database, LISTENERS), lookUp }
 }
 
-/** A producer listens to its results queue. */
+/** A producer listens to its results queue only. */
 const LISTENERS = 1

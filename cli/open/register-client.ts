@@ -1,5 +1,5 @@
-// Registers a client: its row and key, its API key, its entity's first capture keys, and the files it is handed. What is
-// secret goes into files of mode 0600; the API key is returned once and kept only as a keyed hash.
+// Registers a client: its row and key, its API key, the first capture keys of its entity, and its files. Secrets go
+// into files of mode 0600; the API key is returned once and stored only as a keyed hash.
 import { randomBytes, randomInt, randomUUID } from 'node:crypto'
 import { join, relative } from 'node:path'
 import type { ClientFile } from '../../producers/client-file.ts'
@@ -21,22 +21,22 @@ import { jsonText, writePrivate } from './key-files.ts'
 
 interface Registration {
   name: string
-  /** The first is its own. */
+  /** The first is the client's own entity. */
   entities: [string, ...string[]]
   roles: Role[]
-  /** The client's own; without it a pair is made. */
+  /** The client's own public key; undefined: a key pair is made. */
   publicJwk: Jwk | undefined
   /** `checked` */
   names?: NameRule | undefined
-  /** Where its files go. */
+  /** The directory of its files. */
   outDir: string
-  /** Its files may stand in the place of older ones. */
+  /** Its files may replace older ones. */
   replace?: boolean
   audience: string
   baseUrl: string
 }
 
-/** File names are absolute, `api_key` is there: this is the only time it is seen. */
+/** File names are absolute; `api_key` is shown this one time. */
 export type Registered = ClientFile & { api_key: string }
 
 interface Opened {
@@ -45,7 +45,7 @@ interface Opened {
   ring: KeyRing
 }
 
-/** Throws `ConfigError` for a public key that isn't accepted, `Stop` where a file is in the way. */
+/** Throws `ConfigError` for a public key that isn't accepted, `Stop` where a file exists already. */
 export async function registerClient(opened: Opened, registration: Registration): Promise<Registered> {
   const { store, ring } = opened
   const { name, entities, roles, publicJwk, names = 'checked', outDir, replace = false } = registration
@@ -62,7 +62,7 @@ export async function registerClient(opened: Opened, registration: Registration)
     await clients.insertKey(db, { clientId, kid, alg, publicJwk: jwk })
     const detail = { name, entities, roles, kid, alg, names }
     await audits.insert(db, { actor: actor(), action: 'client.add', subject: clientId, detail })
-    // Last, so that a file that can't be written leaves no client whose key nobody has.
+    // The file is written last: if that fails, the transaction leaves no client whose key nobody has.
     if (pair) await writePrivate(signingKeyPath(outDir), jsonText(pair.privateJwk.reveal()), { replace })
   })
   const signingKeyFile = pair ? signingKeyPath(outDir) : null
@@ -75,7 +75,7 @@ function signingKeyPath(outDir: string): string {
   return join(outDir, 'signing-key.jwk')
 }
 
-/** One JWE and one OpenPGP key, where the entity has no active one of that form. */
+/** Makes one JWE and one OpenPGP key, where the entity has no active key of that form. */
 async function ensureCaptureKeys({ store, kek }: Pick<Opened, 'store' | 'kek'>, entityId: string): Promise<void> {
   const active = await findActiveKeys(store, entityId)
   const suffix = randomBytes(4).toString('hex')
@@ -90,7 +90,7 @@ async function ensureCaptureKeys({ store, kek }: Pick<Opened, 'store' | 'kek'>, 
   }
 }
 
-// RSA for JWE: what today's clients of this interface know.
+// RSA for JWE, because present clients of this interface support it.
 const FIRST_KEYS = [
   { form: 'jwe', type: 'jwe-rsa' },
   { form: 'pgp', type: 'pgp' },
@@ -110,7 +110,7 @@ interface Described {
   names?: NameRule | undefined
 }
 
-/** The client's file as of now, its entity's public capture keys written to `outDir`. File names are absolute. */
+/** The client's file as of now. Writes the entity's public capture keys to `outDir`. File names are absolute. */
 export async function describeClient(
   db: Db,
   { outDir, audience, baseUrl }: Pick<Registration, 'outDir' | 'audience' | 'baseUrl'>,
@@ -137,7 +137,7 @@ export async function describeClient(
   }
 }
 
-/** The same with file names relative to `dir`, for a file that lies there and may be moved with its keys. */
+/** The same with file names relative to `dir`, so that the file can be moved together with its keys. */
 export function relativeTo<F extends ClientFile>(dir: string, file: F): F {
   const near = (path: string) => relative(dir, path)
   const { jwe, pgp } = file.capture_keys
@@ -151,7 +151,7 @@ export function relativeTo<F extends ClientFile>(dir: string, file: F): F {
   }
 }
 
-/** Where HTTP callers of this machine find the interface. */
+/** The address of the interface for HTTP callers on this machine. */
 export function baseUrlOf({ httpHost, httpPort, tls }: Pick<Config, 'httpHost' | 'httpPort' | 'tls'>): string {
   const host = httpHost === '0.0.0.0' || httpHost === '::' ? '127.0.0.1' : httpHost
   return `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${httpPort}/oidc`

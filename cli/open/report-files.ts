@@ -1,5 +1,5 @@
-// Where this installation's report files lie, by its settings. With an own PostgreSQL the roles may be on several hosts,
-// and a folder of one host's data directory is then no place for files that another host is asked for.
+// The place of this installation's report files, by its settings. With an external PostgreSQL the roles may run on
+// several hosts, so that the data directory of one host is no place that all of them reach.
 import { ConfigError } from '../../src/config.ts'
 import type { ReportFiles } from '../../src/report/files/files.ts'
 import { openFiles } from '../../src/report/files/open.ts'

@@ -1,6 +1,6 @@
-// The clients that are roles of ours: gateway, scheduler, worker. Each signs with a key of its own, whose file lies in the
-// data directory of the machine that runs the role. A machine without the file gets a key of its own. The gateway's
-// other secret, the key of API keys, lies beside them.
+// The system clients: gateway, scheduler, worker. Each signs with its own key, whose file is in the data directory of
+// the machine that runs the role. A machine without the file gets a new key. The gateway's other secrets are beside
+// these files.
 
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -22,24 +22,24 @@ import { actor } from '../terminal.ts'
 import { jsonText, writePrivate } from './key-files.ts'
 
 const NAMES = Object.keys(SYSTEM_CLIENTS) as SystemClient[]
-/** An older key still verifies what is queued: no envelope lives longer. */
+/** An older key still verifies queued jobs: no envelope lives longer. */
 const RETIRE_MS = 7 * 86_400_000
 
 function systemKeyPath(dataDir: string, name: SystemClient): string {
   return join(dataDir, 'system', `${name}.jwk`)
 }
 
-/** The key that a role signs with. Throws `ConfigError` where its file is absent. */
+/** The signing key of a role. Throws `ConfigError` where its file is absent. */
 export function readSystemKey(dataDir: string, name: SystemClient): Promise<SigningKey> {
   return readSigningKey(systemKeyPath(dataDir, name), name)
 }
 
-/** The key that API keys are hashed under: all that a gateway has of the vault. */
+/** The file of the key under which API keys are hashed: the only key of the vault that a gateway needs for them. */
 export function apiKeyPath(dataDir: string): string {
   return join(dataDir, 'system', 'api-key.jwk')
 }
 
-/** Writes the file of that key where it is absent or another; answers the files made. Run under the upgrade's lock. */
+/** Writes the file of that key where it is absent or differs; returns the files made. Run under the upgrade's lock. */
 export async function ensureApiKeyFile(store: Store, kek: KeyProvider, dataDir: string): Promise<string[]> {
   const path = apiKeyPath(dataDir)
   const key = await openKey(kek, await dataKeys.findAll(store), 'api-key')
@@ -49,7 +49,7 @@ export async function ensureApiKeyFile(store: Store, kek: KeyProvider, dataDir: 
   return [path]
 }
 
-/** The key that numbers of scheme tokens are sealed under: what a gateway needs to show them. */
+/** The file of the key that seals the numbers of scheme tokens, which a gateway needs to show them. */
 export function networkTokenPath(dataDir: string): string {
   return join(dataDir, 'system', 'network-token.jwk')
 }
@@ -66,7 +66,7 @@ export async function ensureNetworkTokenFile(store: Store, kek: KeyProvider, dat
   return [path]
 }
 
-/** Makes what is absent of clients, keys and files; answers the files made. Run under the upgrade's lock. */
+/** Makes missing clients, keys and files; returns the files made. Run under the upgrade's lock. */
 export async function ensureSystemClients(store: Store, dataDir: string): Promise<string[]> {
   const made: string[] = []
   for (const name of NAMES) {
@@ -79,7 +79,7 @@ export async function ensureSystemClients(store: Store, dataDir: string): Promis
       continue
     }
     const pair = makeSigningKey()
-    // File first: a key without a row is registered by the next run, a row without its file helps nobody.
+    // The file first: the next run registers a key without a row, but a row without its file is useless.
     await writePrivate(path, jsonText(pair.privateJwk.reveal()), { replace: true })
     made.push(path)
     await store.transaction(db => register(db, name, pair.publicJwk))
@@ -87,7 +87,7 @@ export async function ensureSystemClients(store: Store, dataDir: string): Promis
   return made
 }
 
-/** What the store says of the key in the file. */
+/** The state of the file's key in the store. */
 async function stateOf(
   db: Db,
   name: SystemClient,

@@ -1,11 +1,11 @@
-// The certificate of an HTTP role, read and found usable before anything listens.
+// Reads the certificate of an HTTP role, and checks it before anything listens.
 import { readFile } from 'node:fs/promises'
 import { createSecureContext } from 'node:tls'
 import type { Tls } from '../../producers/gateway/server/server.ts'
 import { type Config, ConfigError } from '../../src/config.ts'
 import { TLS_POLICY } from '../../src/tls.ts'
 
-/** Throws `ConfigError` for files that are absent or aren't a chain and its key. */
+/** Throws `ConfigError` for files that are absent or aren't a certificate chain and its key. */
 export async function readTls(files: Config['tls']): Promise<Tls | undefined> {
   if (!files) return undefined
   const read = (setting: string, path: string) =>
@@ -17,7 +17,7 @@ export async function readTls(files: Config['tls']): Promise<Tls | undefined> {
   try {
     createSecureContext({ cert, key, ...TLS_POLICY })
   } catch {
-    // What OpenSSL says may quote a key.
+    // OpenSSL's message may quote a key.
     throw new ConfigError(
       'TOKENMILL_TLS_CERT, TOKENMILL_TLS_KEY: must be a certificate chain and its private key, both PEM',
     )

@@ -1,6 +1,6 @@
-// Brings an installation up to date and makes what is absent: the schema, BullMQ's schema, the key-encryption key where
-// it may be made, data keys, the installation's id and signing key, the system clients. Done again it changes nothing;
-// two at once wait for each other. It makes no client, no scope and no card.
+// Brings an installation up to date and makes what is missing: the schema, BullMQ's schema, the key-encryption key
+// where that is permitted, data keys, the installation's id and signing key, the system clients. A second run changes
+// nothing; two runs at once wait for each other. It makes no client, no scope and no card.
 import { randomUUID } from 'node:crypto'
 import type { Config } from '../../src/config.ts'
 import { openLog } from '../../src/log.ts'
@@ -65,7 +65,7 @@ export function upgrade(options: UpgradeOptions): Promise<Upgraded> {
   })
 }
 
-/** The installation's own row, by which stores and queues are told apart. */
+/** The installation's row, which tells stores and queues of different installations apart. */
 async function begin(store: Store, kek: KeyProvider): Promise<string> {
   const installationId = randomUUID()
   await store.transaction(async db => {
@@ -85,7 +85,7 @@ function tell(store: Store, installationId: string, migrations: string[]): Promi
   })
 }
 
-/** A purpose that a release added gets its key; those that have one are left alone. */
+/** Makes the keys of purposes that are new in this release; existing keys stay. */
 async function addMissingKeys(store: Store, kek: KeyProvider): Promise<void> {
   const known = new Set((await dataKeys.findAll(store)).map(key => key.purpose))
   const missing = await makeDataKeys(

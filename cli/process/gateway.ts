@@ -1,5 +1,5 @@
-// The gateway as a role of its own, and as a child of `start`: opens what it needs, which is no key-encryption key,
-// and serves. What it answers is the gateway room's.
+// The gateway as a role of its own, and as a child of `start`: opens what it needs (no key-encryption key) and serves.
+// The interface itself is in producers/gateway.
 import type { Notifications } from '../../producers/gateway/deps.ts'
 import { type Gateway, openGateway } from '../../producers/gateway/main.ts'
 import { ConfigError } from '../../src/config.ts'
@@ -62,7 +62,7 @@ export async function serveGateway(session: Session): Promise<Gateway> {
   return openGateway({ ...opened, networkTokenKey, notifications })
 }
 
-/** What a network tells of its tokens is read by the keys of the scheme file; nothing is asked of it here. */
+/** Reads notifications of a network with the keys of the scheme file; makes no calls to the network. */
 function notificationsOf(file: string | undefined): Notifications | undefined {
   const mdes = file === undefined ? undefined : readSchemeFile(file).mdes
   return mdes && { provider: 'mdes', read: (authorization, body) => readNotification(mdes, authorization, body) }

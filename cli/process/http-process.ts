@@ -1,5 +1,5 @@
-// HTTP roles as children of `start`: each in a process of its own, so that nothing of `start` delays it, and started anew
-// where it dies. What a role serves is its own affair.
+// HTTP roles as children of `start`: each runs in its own process, so that nothing else in `start` delays it, and is
+// started again if it dies.
 import { type ChildProcess, fork } from 'node:child_process'
 import { EXIT, Stop } from '../exit.ts'
 import type { Session } from '../open/open.ts'
@@ -10,19 +10,19 @@ type HttpRole = keyof typeof NAMES
 const RESTART_MS = 1_000
 const CLOSE_MS = 30_000
 
-/** The child's side: says which port it has. */
+/** Called by the child: tells the parent its port. */
 export function tellParent({ port }: { port: number }): void {
-  // Once its end is listened for, too: who was told may ask for that at once.
+  // Sent after the child listens for its parent's end: the parent may ask for that at once.
   setImmediate(() => process.send?.({ port }))
 }
 
-/** `script`: the command's own. Answers the port of the first child; throws `Stop` where that can't start. */
+/** `script`: the entry of the command. Returns the port of the first child; throws `Stop` where it can't start. */
 export async function forkHttp({ log, lifetime, terminal }: Session, script: string, role: HttpRole): Promise<number> {
   let child: ChildProcess | undefined
   let closing = false
   const begin = () =>
     new Promise<number>((resolve, reject) => {
-      // A Ctrl-C in the terminal is ours to pass on, in order.
+      // Detached, so that the parent passes a Ctrl-C on in its own order.
       const forked = fork(script, [role], { env: terminal.env, detached: true })
       child = forked
       let served = false

@@ -1,11 +1,11 @@
-// Worker processes as children of a command, for the embedded engine: nobody else would work what it sends.
+// Worker processes as children of a command, for the embedded engine, where no other process works the command's jobs.
 import { fileURLToPath } from 'node:url'
 import { supervise } from '../../workers/process/supervise.ts'
 import type { Session } from '../open/open.ts'
 
 export const WORKER_SCRIPT = fileURLToPath(new URL('worker-process.ts', import.meta.url))
 
-/** Starts them and resolves once all of them work; they end with the session. `roles`: which are needed. */
+/** Starts the worker processes and resolves once all of them work; they end with the session. */
 export async function startLocalWorkers(session: Session, roles: readonly ('interactive' | 'bulk')[]): Promise<void> {
   const { config, log, lifetime, terminal } = session
   const workers = supervise({
@@ -19,7 +19,7 @@ export async function startLocalWorkers(session: Session, roles: readonly ('inte
   await workers.ready
 }
 
-/** A command's workers are as quiet as the command, unless a level was asked for. */
+/** A command's workers log errors only unless a level is set. */
 function quietLevel(env: NodeJS.ProcessEnv): string {
   return env['TOKENMILL_LOG_LEVEL'] || 'error'
 }

@@ -1,5 +1,5 @@
-// The entry of the process that makes one report: told what to make, it opens what it needs, makes it and ends. It ends
-// with the worker that asked, too.
+// The entry of the process that makes one report: it receives a task, opens what it needs, makes the report and ends.
+// It also ends with the worker that started it.
 
 import { toFault } from '../../src/errors.ts'
 import { endWithParent } from '../../src/lifetime.ts'
@@ -12,7 +12,7 @@ import { openDatabase, openSession, type Session } from '../open/open.ts'
 import { openReportFiles } from '../open/report-files.ts'
 import { processTerminal } from '../terminal.ts'
 
-/** One statement of a report may take so long: the sort of all its rows. */
+/** The time limit of one statement of a report, which may sort all rows. */
 const STATEMENT_MS_MAX = 15 * 60_000
 const TELL_MS = 1_000
 

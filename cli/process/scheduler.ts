@@ -1,5 +1,5 @@
-// Opens the schedule of the scheduler's process: its key, its user, and the keys by which it knows results. What is
-// scheduled is changed by `tokenmill schedule`.
+// Opens the schedule in the scheduler's process: its key, its user, and the keys that verify results. `tokenmill
+// schedule` changes what is scheduled.
 import type { ScheduleDeps } from '../../producers/schedule/deps.ts'
 import { openSchedule } from '../../producers/schedule/open.ts'
 import { ConfigError } from '../../src/config.ts'
@@ -12,7 +12,7 @@ import { readSystemKey } from '../open/system-clients.ts'
 /** Ticks, and the answers to `scheduler` and to `worker`. */
 export const SCHEDULE_LISTENERS = 3
 
-/** Some seconds of work for one worker process; some hundred kilobytes of a queue. */
+/** A page gives one worker process some seconds of work, and takes some hundred kilobytes in a queue. */
 const SWEEP_PAGE = 500
 
 export async function startSchedule(

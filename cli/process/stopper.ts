@@ -1,12 +1,12 @@
-// How a command that sends much is stopped: the first signal finishes what is in flight, for at most 20 s; a second one
-// ends the process at once, whatever is outstanding.
+// Stops a command that sends much: at the first signal it finishes the work in flight, for at most 20 s; a second
+// signal ends the process at once.
 import { FINISH_MS } from '../../producers/answer-deadline.ts'
 import { onSignal } from '../../src/lifetime.ts'
 import { EXIT } from '../exit.ts'
 import type { Session } from '../open/open.ts'
 import { say } from '../terminal.ts'
 
-/** The work may end by itself within this after its time is over. */
+/** The work may take this much longer before the process ends. */
 const LATE_MS = 2_000
 const STOPPED = 'tokenmill: stopped before the end; run the same command again to continue'
 
@@ -31,7 +31,7 @@ export function stopper({ terminal, lifetime }: Pick<Session, 'terminal' | 'life
       terminal,
       '\ntokenmill: finishing the work in flight, for at most 20 s; run the same command again to continue. A second signal ends it at once.',
     )
-    // What reads a file or waits for a server to start doesn't look at the signal.
+    // Code that reads a file or waits for a server to start doesn't watch the signal.
     late = setTimeout(cut, FINISH_MS + LATE_MS)
     controller.abort()
   })

@@ -1,5 +1,5 @@
 // The 3-D Secure service as a role of its own, and as a child of `start`: the one HTTP process that opens the vault. It
-// needs no queue: what its clients are told lies in the store, and workers tell it.
+// needs no queue: it writes events to the store, and workers publish them.
 import { openThreeDs, type ThreeDs } from '../../producers/gateway/three-ds/main.ts'
 import { openMetrics } from '../../src/metrics.ts'
 import { openOutbound } from '../../src/outbound.ts'
@@ -10,7 +10,7 @@ import { openVault, type Session } from '../open/open.ts'
 import { readTls } from '../open/tls.ts'
 
 const STORE_CONNECTIONS = 16
-/** A search; everything else is found by its key. */
+/** The limit of a search; everything else is found by its key. */
 const STATEMENT_MS_MAX = 10_000
 /** To one directory server. */
 const DIRECTORY_CONNECTIONS = 256

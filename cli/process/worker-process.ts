@@ -19,13 +19,13 @@ const STORE_CONNECTIONS = { interactive: 20, bulk: 10 } as const
 const OWN_RESULTS = 1
 
 interface WorkerProcess {
-  /** What was started: its cells are forked of the same. */
+  /** The script that was started; cells are forked from the same script. */
   script: string
   /** For tests that make a record misbehave. */
   inspect?: Deps['inspect']
 }
 
-/** Ends the process, with its supervisor's end if not before. */
+/** Runs until its supervisor ends, or a signal, and then ends the process. */
 export async function runWorkerProcess(options: WorkerProcess): Promise<never> {
   endWithParent()
   let session: Session | undefined

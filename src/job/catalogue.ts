@@ -1,5 +1,5 @@
-// Every kind of job there is: one word that is queue name, job name and file name alike, and what both sides must know
-// of it. A kind that leaves a field out, or has no handler, doesn't compile. How a kind is worked is its handler's.
+// Every kind of job: one word that is queue name, job name and file name, and what producers and workers must know of
+// the kind. A kind that lacks a field or a handler doesn't compile. The handlers in workers/ do the work.
 import type { z } from 'zod'
 import { renderPatch, renderPut } from '../token/render.ts'
 import { Report } from './report.ts'
@@ -29,18 +29,18 @@ export type Role = (typeof ROLES)[number]
 export const RECORD_KINDS = ['token-create', 'token-update', 'token-lifecycle', 'scheme-token'] as const
 export type RecordKind = (typeof RECORD_KINDS)[number]
 
-/** A request as it was sent, before or beside its schema. */
+/** A request as it was sent, not yet parsed. */
 type Sent = Record<string, unknown>
 
 export interface KindEntry {
   request: z.ZodType
-  /** What a request looks like from a system client, where that is something else. */
+  /** The schema of a request from a system client, where it differs. */
   requestFrom: Record<string, z.ZodType>
-  /** What a job of the kind does: one sentence of the documents. */
+  /** One sentence for the documents. */
   description: string
-  /** The role that the job's effective roles must hold; `null`: decided by the request alone. */
+  /** The role that the job's effective roles must include; `null`: the request alone decides. */
   role: Role | null
-  /** Roles that this request needs beside that. */
+  /** Further roles that this request needs. */
   moreRoles: (request: Sent) => readonly Role[]
   /** Bulk kinds never share a process with interactive ones. */
   bulk: boolean
@@ -48,15 +48,15 @@ export interface KindEntry {
   sequenced: boolean
   /** Only system clients may send it. */
   systemOnly: boolean
-  /** It is worked for a client that was revoked, too: what the client did before can still be taken back. */
+  /** The kind is worked for a revoked client, too, so that what the client did before can still be reversed. */
   servesRevoked: boolean
   /** The job carries its records as an encrypted block. */
   hasBlock: boolean
-  /** How many records a chunk states, whatever was sent; `null`: a job of the kind is no chunk. */
+  /** How many records a chunk states in its request; `null`: the kind is no chunk. */
   recordsIn: ((request: Sent) => unknown) | null
-  /** This request asks a network or a third party: what they did in vain is undone. A chunk sees to that itself. */
+  /** This request makes calls to a provider, so that a failed job may need compensation. A chunk compensates by itself. */
   asksProvider: (request: Sent) => boolean
-  /** How the answer of one that succeeded is told again. */
+  /** How the answer of a succeeded job is given again to a repeat. */
   retell: StoredAnswer
 }
 
@@ -97,7 +97,7 @@ export const CATALOGUE = {
   },
   'token-lifecycle': {
     request: TokenLifecycle,
-    // The scheduler's life cycle of a token is its end by date.
+    // The scheduler expires tokens by their date.
     requestFrom: { scheduler: TokenExpiry },
     description: 'Suspends, activates or deletes a token.',
     role: 'TOKEN_LIFECYCLE',
@@ -154,7 +154,7 @@ export const CATALOGUE = {
     hasBlock: false,
     recordsIn: linesIn,
     asksProvider: never,
-    // Of a line that is in the ledger there is nothing else to say.
+    // A line that is in the ledger needs no further answer.
     retell: { from: 'outcomes', tells: 'without-effect' },
   },
   report: {
@@ -196,7 +196,7 @@ export function isKind(word: unknown): word is Kind {
   return typeof word === 'string' && Object.hasOwn(CATALOGUE, word)
 }
 
-/** A batch needs what each of its records would; one that predicts is an answer about tokens, too. */
+/** A batch needs the role of each of its records; a dry run also answers about tokens, which needs TOKEN_READ. */
 function rolesOfRecords({ record_kind, dry_run }: Sent): Role[] {
   const { role } = CATALOGUE[record_kind as RecordKind]
   return dry_run === true ? [role, 'TOKEN_READ'] : [role]
@@ -214,20 +214,20 @@ export function isSystemClient(clientId: string): clientId is SystemClient {
   return Object.hasOwn(SYSTEM_CLIENTS, clientId)
 }
 
-/** What a request of this kind looks like from this sender. */
+/** The schema of a request of this kind from this sender. */
 export function requestOf(kind: Kind, iss: string): z.ZodType {
   const { request, requestFrom }: KindEntry = CATALOGUE[kind]
   return (isSystemClient(iss) ? requestFrom[iss] : undefined) ?? request
 }
 
-/** Whose results queue an answer goes to: what a system client asked on somebody's behalf is answered to itself. */
+/** The client whose results queue gets the answer: a system client gets the answers to its own requests. */
 export function addresseeOf({ iss, clientId }: { iss: string; clientId: string }): string {
   return isSystemClient(iss) ? iss : clientId
 }
 
 export const FAILED_QUEUE = (kind: Kind): string => `failed-${kind}`
 
-/** The queue on which a client finds its answers: `results-<client id>` or `results-<client id>-<reply_to>`. */
+/** The results queue of a client: `results-<client id>` or `results-<client id>-<reply_to>`. */
 export function resultsQueue(clientId: string, replyTo?: string | null): string {
   return replyTo ? `results-${clientId}-${replyTo}` : `results-${clientId}`
 }

@@ -1,10 +1,10 @@
-// A chunk's outcomes as its receipt keeps them: line, reference, outcome, reason, field and token id, packed as one
-// JSON text. No card details: those are joined when an answer is told again, by whoever tells it.
+// The outcomes of a chunk in its receipt: line, reference, outcome, reason, field and token id, packed as one JSON
+// text. It holds no card details: they are joined when the answer is given again.
 import { meaningOf } from '../errors.ts'
 import { reuseTokenOf, type TokenRow } from '../token/token.ts'
 import { type Counts, noCounts, OUTCOMES, type Outcome, type RecordResult, tookEffect } from './outcome.ts'
 
-/** What an outcome shows of its token. */
+/** The parts of a token that an outcome shows. */
 type ShownToken = Pick<
   TokenRow,
   | 'tokenId'
@@ -19,7 +19,7 @@ type ShownToken = Pick<
   | 'status'
 >
 
-/** One record, decided. */
+/** One decided record. */
 export interface RecordOutcome {
   line: number
   reference: string | undefined
@@ -27,7 +27,7 @@ export interface RecordOutcome {
   /** A word of REASONS, or of a newer release's. */
   reason: string | undefined
   field: string | undefined
-  /** The token's row, where the record stands for one. */
+  /** The token's row, if the record has a token. */
   token: ShownToken | undefined
 }
 
@@ -63,7 +63,7 @@ export function unpack(text: string): (Omit<RecordOutcome, 'token'> & { tokenId:
   }))
 }
 
-/** As the caller reads it. A deleted token has no details left to show. */
+/** The outcome as the caller reads it. A deleted token has no details left to show. */
 export function toResult(record: RecordOutcome): RecordResult {
   const { line, reference, outcome, reason, field, token } = record
   const result: RecordResult = { line, outcome, code: codeOf(outcome, reason) }

@@ -1,7 +1,7 @@
-// How many records a chunk holds: what whoever bisects it has to know of it. The records themselves are read elsewhere.
+// How many records a chunk holds, for the code that bisects a chunk. Parsing the records is elsewhere.
 import { CATALOGUE, isKind, type KindEntry } from './catalogue.ts'
 
-/** Undefined for a kind that is no chunk, or a request without its form. */
+/** Undefined for a kind that is no chunk, and for a malformed request. */
 export function chunkSizeOf(kind: unknown, request: unknown): number | undefined {
   if (!isKind(kind)) return undefined
   const { recordsIn }: KindEntry = CATALOGUE[kind]

@@ -1,6 +1,6 @@
-// The list by which a sender finds out that its key isn't live: workers sign it and lay it where senders may read it. An
-// unknown sender is never answered, so this is all that it hears. It is a hint and grants nothing: whoever holds it
-// back leaves senders where they were without it.
+// The list by which a sender finds out that its key isn't live: workers sign the list and put it where senders can read
+// it. An unknown sender never gets an answer, so it learns only from this list. The list is a hint and grants nothing:
+// without it senders wait as before.
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { signText } from './envelope/envelope.ts'
@@ -11,41 +11,44 @@ export const LIVE_KEYS_TYP = 'tokenmill-live-keys+jwt'
 
 export const LIVE_KEYS = {
   everyMs: 5_000,
-  /** After so long it says nothing any more. */
+  /** An older list says nothing. */
   lifeMs: 20_000,
-  /** Beyond so many it names none. */
+  /** With more keys the list names none. */
   keysMax: 10_000,
-  /** How far ahead of a sender's clock it may have been signed. */
+  /** How far ahead of the sender's clock the list may have been signed. */
   aheadMsMax: 60_000,
   jwsCharsMax: 1024 * 1024,
 } as const
 
 /**
- * What workers of this release understand and some older one refuses: words for members of envelopes and requests. A
- * sender uses such a member only while a list names its word.
+ * What workers of this release understand and some older release refuses: words for members of envelopes and requests.
+ * A sender uses such a member only while a list has its word.
  */
 export const FEATURES: readonly string[] = []
 
 export const LiveKeys = z.object({
   /** The installation's name. */
   aud: z.string(),
-  /** When it was read, in seconds, by the store's clock. */
+  /** When the store was read, in seconds of the store's clock. */
   iat: z.number(),
   /** Grows with every list. */
   seq: z.int().min(1),
   /** What every live worker understands. */
   features: z.array(z.string()),
-  /** Of each live key its hash (`keyHash`); absent where there are more than 10,000. */
+  /** The hash (`keyHash`) of each live key; absent where there are more than 10,000. */
   keys: z.array(z.string()).max(LIVE_KEYS.keysMax).optional(),
 })
 export type LiveKeys = z.infer<typeof LiveKeys>
 
-/** The first 9 bytes of SHA-256(client id, LF, kid), base64url: too little to learn either from, enough to find one's own. */
+/**
+ * The first 9 bytes of SHA-256(client id, LF, kid), base64url: too short to reveal either, long enough to find a known
+ * key.
+ */
 export function keyHash({ clientId, kid }: { clientId: string; kid: string }): string {
   return createHash('sha256').update(`${clientId}\n${kid}`).digest().subarray(0, 9).toString('base64url')
 }
 
-/** `live` are all that there are, or at least one more than a list may name. */
+/** `live`: all live keys, or at least one more than a list may name. */
 export function makeLiveKeys(
   head: Omit<LiveKeys, 'keys'>,
   live: readonly { clientId: string; kid: string }[],
@@ -57,7 +60,7 @@ export function sealLiveKeys(list: LiveKeys, key: InstallationKey): string {
   return signText(JSON.stringify(list), key, LIVE_KEYS_TYP)
 }
 
-/** The list, if one of `keys` signed it for this installation; else undefined. Its age is the caller's to judge. */
+/** The list, if one of `keys` signed it for this installation; else undefined. The caller judges its age. */
 export function openLiveKeys(jws: string, audience: string, keys: InstallationKeys): LiveKeys | undefined {
   if (jws.length > LIVE_KEYS.jwsCharsMax) return undefined
   try {

@@ -1,4 +1,4 @@
-// The closed set of ways in which a record of a batch ends, and the sum that always holds over them.
+// The closed set of outcomes of a batch's record, and their counts.
 import { z } from 'zod'
 
 export const OUTCOMES = ['CREATED', 'UPDATED', 'UNCHANGED', 'DUPLICATE', 'REJECTED', 'FAILED', 'CANCELLED'] as const
@@ -10,12 +10,12 @@ export function noCounts(): Counts {
   return { CREATED: 0, UPDATED: 0, UNCHANGED: 0, DUPLICATE: 0, REJECTED: 0, FAILED: 0, CANCELLED: 0 }
 }
 
-/** How many records ended, in whatever way. */
+/** How many records have ended. */
 export function sumOf(counts: Counts): number {
   return OUTCOMES.reduce((sum, outcome) => sum + counts[outcome], 0)
 }
 
-/** Outcomes after which the token stands as the record wished, or as the policy did. */
+/** Outcomes after which the token is as the record, or the policy, wanted it. */
 export function tookEffect(outcome: Outcome): boolean {
   return outcome === 'CREATED' || outcome === 'UPDATED' || outcome === 'UNCHANGED' || outcome === 'DUPLICATE'
 }
@@ -30,7 +30,7 @@ export const RecordResult = z.object({
   reason: z.string().optional(),
   /** Which field of the record the reason speaks of. */
   field: z.string().optional(),
-  /** What of the record failed, where that is its scheme token. */
+  /** The part that failed, where that is the scheme token. */
   failed_facet: z.enum(['token', 'scheme_token']).optional(),
   reuse_token: z.string().optional(),
   analytics_token: z.string().optional(),

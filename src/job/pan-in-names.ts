@@ -1,5 +1,6 @@
-// A job's own names, jti and reference, are kept, told again and written into files: none may hold the number of the card
-// that the job is about. Which numbers those are is found out here for a request in clear; an encrypted card's are told.
+// A job's own names, jti and reference, are stored, repeated in answers and written into files: none may hold the
+// number of the job's card. For a request in clear the numbers are found here; for an encrypted card the caller hands
+// them in.
 import { type Refusal, refuse } from '../errors.ts'
 import { endsOf, holdsPanLookalike, numbersIn, PAN_LENGTH } from '../token/pan.ts'
 import { holdsPossiblePan } from '../token/possible-pan.ts'
@@ -10,7 +11,7 @@ export interface Names {
   reference?: string | undefined
 }
 
-/** Where a request has a card in clear, allowed there or not. */
+/** Where a request may hold a card in clear, permitted there or not. */
 const PLACES = ['card', 'cardNumber', 'card_number', 'pan', 'id'] as const
 
 export function clearNumbersOf(request: unknown): string[] {
@@ -28,10 +29,10 @@ function isObject(value: unknown): value is Record<string, unknown> {
 
 const FOREIGN = /[^\0-\x7f]/
 
-/** Most names can't hold a card number, and are found out at once. */
+/** A quick check that sorts out most names. */
 export function couldHoldNumber(name: string | undefined): name is string {
   if (name === undefined) return false
-  // One sign of another script may stand for several digits.
+  // One character of another script may stand for several digits.
   return FOREIGN.test(name) || (name.match(/\d/g)?.length ?? 0) >= PAN_LENGTH.least
 }
 
@@ -44,7 +45,10 @@ export function nameRefusal({ jti, reference }: Names, numbers: readonly string[
   return givesAway(reference, numbers) ? refuse('reference_pan', 'body.reference') : undefined
 }
 
-/** The names as they may be told: a `jti` without its digits (the receipt's id still names the job), no `reference`. */
+/**
+ * The names with card numbers removed: a `jti` without its digits (the receipt's id still names the job), no
+ * `reference`.
+ */
 export function withoutOwnPan<N extends Names>(names: N, numbers: readonly string[], rule: NameRule): N {
   const told = { ...names }
   const { jti } = told

@@ -1,5 +1,5 @@
-// The error body of the token service: a fixed message per code, details by field, and never a value. One that a worker of a
-// newer release made is read here, too: what this release doesn't know of it is passed on within bounds.
+// The error body of the token service: a fixed message per code, details by field, and never a value. It also reads
+// problems of newer releases: unknown parts are passed on within bounds.
 import { z } from 'zod'
 import { meaningOf, type Reason, type Refusal } from '../errors.ts'
 
@@ -29,7 +29,7 @@ export interface FieldReason {
   field: string
   /** A word of REASONS, or of a newer release's. */
   reason: string
-  /** What a worker said of it; else the text of this release. */
+  /** The worker's text; absent: the text of this release. */
   text?: string
 }
 
@@ -61,7 +61,7 @@ export function problemOf(
   }
 }
 
-/** A status of any release: one that isn't known is taken for the first of its class (RFC 9110 15). */
+/** A status of any release: an unknown status counts as the first of its class (RFC 9110 15). */
 export function problemCodeOf(status: number): ProblemCode {
   if (Object.hasOwn(MESSAGES, status)) return status as ProblemCode
   return status >= 400 && status < 500 ? 400 : 500
@@ -75,7 +75,7 @@ const Detail = z.object({
   code: z.string().regex(/^[a-z][a-z0-9_]{0,63}$/),
 })
 
-/** What the problem of a result names; what isn't a field, a word and a sentence is left out. */
+/** The fields that the problem of a result names; entries that aren't a field, a word and a sentence are left out. */
 export function toldFields({ details = {} }: Pick<Problem, 'details'>): FieldReason[] {
   const told = Object.entries(details).flatMap(([field, detail]) => {
     const { success, data } = Detail.safeParse(detail)

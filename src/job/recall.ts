@@ -1,5 +1,5 @@
-// What a receipt of a single job says when it is asked again: the record of its token as the token is today, or why
-// there is none. Finding receipt and token is the asker's; a chunk's outcomes are chunk-outcomes.ts.
+// The answer to a repeated single job, from its receipt: the present record of its token, or why there is none. The
+// caller finds receipt and token; the outcomes of a chunk are in chunk-outcomes.ts.
 
 import { assert } from '../errors.ts'
 import type { BinRange } from '../token/bin.ts'
@@ -15,7 +15,7 @@ interface AnsweredReceipt {
   code: number
   outcome: string | null
   refusal: FieldReason[] | null
-  /** Whether what it did outside, in vain, is undone. */
+  /** Whether calls to a provider that were in vain are compensated. */
   reversal: 'REQUIRED' | 'COMPLETED' | null
 }
 

@@ -1,5 +1,5 @@
-// zod's verdicts as refusals of ours: the field by name, the reason by word, never a value. A key that the sender
-// made up is a value too, so only short plain names are repeated.
+// Turns zod's errors into refusals: field names and reasons, never a value. A key that the sender made up is a value
+// too, so only short plain names are repeated.
 import type { z } from 'zod'
 import { REASONS, type Reason, type Refusal } from '../errors.ts'
 

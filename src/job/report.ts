@@ -1,4 +1,4 @@
-// `report`: ask for a report to be generated. Which parameters a report type takes is the report's own business.
+// `report`: requests a report. Each report type defines its own parameters (src/report/definitions).
 import { z } from 'zod'
 import { text, uuid } from './envelope/text.ts'
 

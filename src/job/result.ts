@@ -1,5 +1,5 @@
-// What comes back on a results queue: the text of a result or an event, and the signature over its digest that tells
-// it from a forgery. Signing a digest costs a tenth of signing the text.
+// A delivery on a results queue: the text of a result or an event, and the signature over its digest, which proves its
+// origin. Signing a digest costs a tenth of signing the text.
 import { createHash, type KeyObject } from 'node:crypto'
 import { z } from 'zod'
 import { KINDS } from './catalogue.ts'
@@ -16,7 +16,7 @@ export const Result = z.object({
   type: z.literal('result'),
   result_id: z.string(),
   receipt_id: z.string(),
-  /** A receipt's highest revision holds. */
+  /** The highest revision of a receipt counts. */
   revision: z.int(),
   kind: z.enum(KINDS),
   jti: z.string(),
@@ -33,7 +33,7 @@ export const Result = z.object({
   ]),
   record: z.record(z.string(), z.unknown()).optional(),
   error: Problem.optional(),
-  /** Of a `transaction-batch`, whose `records` are only those that were refused. */
+  /** For a `transaction-batch`, whose `records` are only the refused ones. */
   counts: z.record(z.enum(OUTCOMES), z.int()).optional(),
   records: z.array(RecordResult).optional(),
   attempt: z.int(),
@@ -79,7 +79,7 @@ export function sealResult(
   return { body, jws: signText(payload, key, RESULT_TYP) }
 }
 
-/** The result inside, if one of `keys` (by `kid`) signed it for `clientId`; else undefined. */
+/** The result in a delivery, if one of `keys` (by `kid`) signed it for `clientId`; else undefined. */
 export function openResult(data: unknown, clientId: string, keys: InstallationKeys): Result | ResultEvent | undefined {
   const parsed = ResultData.safeParse(data)
   if (!parsed.success) return undefined

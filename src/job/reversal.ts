@@ -1,4 +1,4 @@
-// `reversal`: undo the operation of one receipt, if the envelope named is the one that took effect.
+// `reversal`: reverses the operation of one receipt, if the named envelope is the one that took effect.
 import { z } from 'zod'
 import { uuid } from './envelope/text.ts'
 

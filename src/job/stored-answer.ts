@@ -1,12 +1,12 @@
-// How the answer of a job that succeeded is told again. Each kind says it in the catalogue; the receipt keeps no card
-// data, so that a token's record is always the one of today.
+// How the answer of a succeeded job is given again. Each kind says it in the catalogue. A receipt holds no card data,
+// so that the record always shows the token as it is today.
 import type { BinRange } from '../token/bin.ts'
 import type { ShownScheme } from '../token/scheme.ts'
 import { reuseTokenOf, type TokenRow } from '../token/token.ts'
 
 type AnswerRecord = Record<string, unknown>
 
-/** What stands beside the token's row: its receipt's outcome, its BIN range, its scheme token. */
+/** The parts of an answer beside the token's row: the receipt's outcome, the token's BIN range, its scheme token. */
 interface AnswerParts {
   outcome: string | null
   range: BinRange | undefined
@@ -20,14 +20,14 @@ export interface FromToken {
 
 export type StoredAnswer =
   | FromToken
-  /** The receipt's outcome says it all. */
+  /** The receipt's outcome is the whole answer. */
   | { from: 'receipt'; record(outcome: string | null): AnswerRecord }
-  /** The outcomes that a chunk's receipt keeps, joined with the tokens; `tells`: of which records. */
+  /** The outcomes in a chunk's receipt, joined with the tokens; `tells`: which records. */
   | { from: 'outcomes'; tells: 'all' | 'without-effect' }
-  /** The kind's handler reads it from a table of its own: its `retell`. */
+  /** The kind's handler reads the answer from a table of its own (`retell`). */
   | { from: 'handler' }
 
-/** The token's record; of a deleted token nothing is left to show. */
+/** The token's record; a deleted token has nothing left to show. */
 export function fromToken(
   render: (token: TokenRow, range: BinRange | undefined, scheme: ShownScheme | undefined) => AnswerRecord,
 ): FromToken {

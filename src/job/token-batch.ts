@@ -1,4 +1,4 @@
-// `token-batch`: one chunk of a batch. The records travel in the job's `block`; what a record may hold is here too.
+// `token-batch`: one chunk of a batch. The records travel in the job's `block`; their shapes are here, too.
 import { z } from 'zod'
 import { REASONS, type Reason } from '../errors.ts'
 import { alias, encryptedCard, text, tokenId, uuid } from './envelope/text.ts'
@@ -39,12 +39,12 @@ export const TokenBatch = z.strictObject({
 })
 export type TokenBatch = z.infer<typeof TokenBatch>
 
-/** How many records a request states, be it of its form or not. */
+/** How many records a request states, even if it is malformed. */
 export function recordsInBlock({ block }: { block?: unknown }): unknown {
   return (block as { records?: unknown } | null | undefined)?.records
 }
 
-/** What every chunk of a batch must say alike. */
+/** The values that every chunk of a batch must have in common. */
 export function batchLayout(
   request: Pick<TokenBatch, 'record_kind' | 'token_scope' | 'chunk_records' | 'policy'>,
 ): Record<string, unknown> {
@@ -57,8 +57,7 @@ export function batchLayout(
   }
 }
 
-// The parts of a clear card are looked at by src/token/card.ts, which gives the reasons that a card deserves; here
-// only their types are.
+// Only the types of a clear card's parts are checked here; src/token/card.ts checks their values and gives the reasons.
 const cardPart = () => z.union([z.string().max(256), z.number()]).optional()
 const ClearCard = z.strictObject({
   cardNumber: z.union([z.string().max(64), z.number()]),
@@ -88,11 +87,11 @@ export type UpdateRecord = z.infer<(typeof RECORD_REQUESTS)['token-update']>
 
 const reason = z.string().refine((word): word is Reason => Object.hasOwn(REASONS, word))
 
-/** What stands around a record's request. */
+/** The parts of a record around its request. */
 export const RecordHead = z.strictObject({
   line: z.int().min(1).max(2_147_483_647),
   reference: text(0, 128).optional(),
-  // Judged by its kind's schema: looked into twice, it would cost as much as the card's hash.
+  // Parsed by its kind's schema later: parsing it twice would cost as much as the card's hash.
   request: z.unknown().optional(),
   rejected: z.strictObject({ reason }).optional(),
 })

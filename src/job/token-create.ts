@@ -27,7 +27,7 @@ export const TokenCreate = z.strictObject({
 })
 export type TokenCreate = z.infer<typeof TokenCreate>
 
-/** The reuse token is to be made by somebody else. */
+/** A third party shall make the reuse token. */
 export function asksThirdParty(request: { reuse_token_type?: unknown }): boolean {
   return (request.reuse_token_type ?? 'INTERNAL') !== 'INTERNAL'
 }

@@ -1,9 +1,8 @@
-// `token-update`: the body of PATCH /api/v2/card/{id} and the token's id. A plain `cvv` is no field
-// here: a queue job that holds one is refused.
+// `token-update`: the body of PATCH /api/v2/card/{id} and the token's id. A job with a plain `cvv` is refused.
 import { z } from 'zod'
 import { alias, date, emailAddress, encryptedCard, month, text, tokenId, year } from './envelope/text.ts'
 
-/** The fields of a PATCH that don't name a card. */
+/** The fields of a PATCH beside the card. */
 export const updateFields = {
   card_holder_name: text(1, 30).optional(),
   card_holder_email: emailAddress().optional(),

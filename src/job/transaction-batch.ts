@@ -1,5 +1,5 @@
-// `transaction-batch`: a chunk of ledger transactions. Amounts are integers in minor units of their currency. A chunk's
-// form is judged as a whole, each transaction alone, so that a bad one spoils nothing but itself.
+// `transaction-batch`: a chunk of ledger transactions. Amounts are integers in minor units of their currency. The chunk
+// is checked as a whole, each transaction alone, so that a wrong one rejects only itself.
 import { z } from 'zod'
 import { minorUnit } from '../token/currency.ts'
 import { holdsPanLookalike } from '../token/pan.ts'
@@ -10,8 +10,8 @@ export const TRANSACTION_TYPES = ['SALE', 'REFUND', 'CHARGEBACK', 'CHARGEBACK_RE
 export type TransactionType = (typeof TRANSACTION_TYPES)[number]
 
 /**
- * The signs that `amount`, the gross movement seen from the merchant, may have. `fee` and `commission` are what is taken
- * off it and may have either sign: negative is given back. So net = amount - fee - commission, of every type alike.
+ * The permitted signs of `amount`, the gross movement seen from the merchant. `fee` and `commission` are deducted and
+ * may have either sign: a negative one is given back. So net = amount - fee - commission, for every type.
  */
 export const AMOUNT_SIGNS = {
   SALE: { least: 0, most: 1 },
@@ -19,13 +19,13 @@ export const AMOUNT_SIGNS = {
   REFUND: { least: -1, most: 0 },
   CHARGEBACK: { least: -1, most: 0 },
   ADJUSTMENT: { least: -1, most: 1 },
-  // What is charged for no transaction stands in `fee` or `commission`.
+  // A charge that belongs to no transaction is in `fee` or `commission`.
   FEE: { least: 0, most: 0 },
 } as const satisfies Record<TransactionType, { least: -1 | 0 | 1; most: -1 | 0 | 1 }>
 
-/** No transaction is older; it bounds the months that a ledger can have. */
+/** The earliest date of a transaction; it bounds the number of months in a ledger. */
 const OLDEST_MS = Date.UTC(2000, 0, 1)
-/** How far ahead of the worker's clock `created_at` may lie: another clock, another day. */
+/** How far ahead of the worker's clock `created_at` may lie, since clocks and time zones differ. */
 export const AHEAD_MS_MAX = 86_400_000
 const NEWEST_MS = Date.UTC(2100, 0, 1)
 
@@ -34,10 +34,10 @@ export const LEDGER_CHUNK = { recordsDefault: 1000, recordsMax: 1000, bytesMax: 
 
 const custom = (reason: string) => ({ params: { reason } })
 
-/** Minor units as a decimal text, so that no JSON parser on the way rounds them. */
+/** Minor units as a decimal text, so that no JSON parser rounds them. */
 const amount = () => z.string().regex(/^-?\d{1,18}$/)
 
-/** UTC, and no finer than the store's microseconds, or a moment could end up in another month. */
+/** UTC, and not finer than the store's microseconds; else rounding could move a transaction into another month. */
 const moment = () => z.iso.datetime().refine(isStorable, custom('field_range'))
 
 function isStorable(value: string): boolean {
@@ -57,7 +57,7 @@ const fields = {
   type: z.enum(TRANSACTION_TYPES),
   brand: brandName().optional(),
   masked_card: z.string().regex(MASKED_CARD).optional(),
-  // Digits alone are no reference but a card number, or could be.
+  // Digits alone could be a card number.
   token_reference: text(14, 255)
     .refine(value => !/^[\d -]*$/.test(value), custom('field_format'))
     .optional(),
@@ -79,7 +79,7 @@ const fields = {
 
 export const TRANSACTION_FIELDS = Object.keys(fields) as readonly (keyof typeof fields)[]
 
-/** Texts of the sender's own, stored and reported as they are: none may hold the number behind its line's mask. */
+/** Texts of the sender, stored and reported as they are: none may hold the number behind the line's mask. */
 const OWN_TEXTS = [
   'merchant_reference',
   'clearing_merchant',
@@ -108,7 +108,7 @@ function hasItsSign({ type, amount: text }: { type: TransactionType; amount: str
   return sign >= least && sign <= most
 }
 
-/** A transaction and where it stood in its source. What the transaction must look like isn't asked here. */
+/** A transaction and its line in the source. The transaction isn't checked here. */
 export interface TransactionLine {
   line: number
   transaction: Record<string, unknown>
@@ -124,7 +124,7 @@ function isLine(value: unknown): value is TransactionLine {
   return placed && plain && Object.keys(rest).length === 0
 }
 
-// Judged by hand: a schema that copies a thousand records takes as long as what is done with them.
+// Checked by hand: a schema that copies a thousand records would take as long as the rest of the work.
 const lines = z
   .array(
     z.unknown().meta({
@@ -145,12 +145,12 @@ export const TransactionBatch = z.strictObject({
 })
 export type TransactionBatch = z.infer<typeof TransactionBatch>
 
-/** How many lines a request holds, be it of its form or not. */
+/** How many lines a request holds, even if it is malformed. */
 export function linesIn({ transactions }: { transactions?: unknown }): number | undefined {
   return Array.isArray(transactions) ? transactions.length : undefined
 }
 
-/** The lines of a request that has its form. */
+/** The lines of a request that was parsed. */
 export function linesOf(request: TransactionBatch): readonly TransactionLine[] {
   return request.transactions as TransactionLine[]
 }

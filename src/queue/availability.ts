@@ -1,9 +1,9 @@
-// Whether the queue server is there: told of trouble it asks, and says `away` and `back` once each. It doesn't
-// reconnect anything; the clients do that themselves.
+// Watches whether the queue server is available: after a sign of trouble it pings the server, and reports `away` and
+// `back` once each. The clients reconnect by themselves.
 const PROBE_MS = 500
 
 interface Availability {
-  /** Something went wrong: find out whether the server is away. */
+  /** Call after an error: checks whether the server is away. */
   suspect(): void
   on(event: 'away' | 'back', listener: () => void): void
   close(): void

@@ -1,5 +1,5 @@
-// What differs between the two engines, and nothing else: how to reach the server, and the few questions that
-// BullMQ has no portable word for. It isn't an abstraction of queues; that is BullMQ's.
+// The differences between the two engines: how to reach the server, and the few operations that BullMQ doesn't offer
+// for both. It is no abstraction of queues; BullMQ is.
 import type { BackendFactory, IQueueBackend } from 'bullmq'
 import type { JobState, ListedJob, Notice, NoticeName } from './engine.ts'
 
@@ -12,24 +12,24 @@ interface Access {
 export interface EngineBackend {
   engine: 'redis' | 'postgres'
   prefix: string
-  /** How long an idle worker waits before it looks by itself, in case a wake-up was lost. */
+  /** How long an idle worker waits before it checks the queue by itself, in case a wake-up was lost. */
   idleSeconds: number
   /** Fails soon when the server is away. */
   producer(): Access
   /** Waits for the server to come back. */
   consumer(): Access
-  /** Counts a worker against the connections there are; throws `ConfigError` if they don't suffice. */
+  /** Counts a worker against the available connections; throws `ConfigError` if they don't suffice. */
   admit(): void
   dismiss(): void
   has(queue: string, id: string): Promise<boolean>
-  /** Oldest first, where BullMQ's own listing isn't. */
+  /** Oldest first, for an engine where BullMQ's own listing isn't. */
   list?(queue: string, state: JobState, start: number, end: number): Promise<ListedJob[]>
   workersOf(queue: string): Promise<number | undefined>
-  /** Cuts a job off from a parent, so that finishing it touches nothing but itself. */
+  /** Detaches a job from a parent, so that finishing the job changes nothing else. */
   sever(queue: string, id: string): Promise<void>
-  /** Takes jobs off that can be worked by nobody (damage.ts); answers how many. */
+  /** Removes jobs that no worker can process (damage.ts); returns how many. */
   discardDamaged(queue: string): Promise<number>
-  /** Takes this job off, whatever state it is in; false if it isn't there. */
+  /** Removes this job in any state; false if there is none. */
   discard(queue: string, id: string): Promise<boolean>
   claim(installation: string): Promise<string>
   setNotice(name: NoticeName, text: string, lifeMs: number): Promise<void>

@@ -1,9 +1,9 @@
-// One call to the queue server: bounded in time, its failure turned into our words. It never repeats a call: ids
-// are deterministic, so that the caller may.
+// One call to the queue server, bounded in time, with its failure as a Fault. It never repeats a call: ids are
+// deterministic, so the caller may repeat it.
 import { ConfigError } from '../config.ts'
 import { Fault } from '../errors.ts'
 
-/** Rejects with `Fault('queue_away')` after `ms`. The call itself isn't undone and may still take effect. */
+/** Rejects with `Fault('queue_away')` after `ms`. The call itself isn't cancelled and may still take effect. */
 export async function withTimeout<T>(ms: number, call: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
@@ -13,7 +13,7 @@ export async function withTimeout<T>(ms: number, call: Promise<T>): Promise<T> {
   return Promise.race([call, late]).finally(() => clearTimeout(timer))
 }
 
-/** True if it settled, either way, withTimeout `ms`. */
+/** True if `work` has settled, either way, within `ms`. */
 export async function settlesWithin(ms: number, work: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<boolean>(resolve => {
@@ -28,7 +28,7 @@ export async function settlesWithin(ms: number, work: Promise<unknown>): Promise
 
 const DEADLOCKS_MAX = 4
 
-/** Repeats `work` when PostgreSQL chose it as the victim of a deadlock, which leaves nothing of it behind. */
+/** Repeats `work` when PostgreSQL rolled it back to resolve a deadlock. */
 export async function retryDeadlocks<T>(work: (time: number) => Promise<T>): Promise<T> {
   for (let time = 1; ; time++) {
     try {
@@ -40,7 +40,7 @@ export async function retryDeadlocks<T>(work: (time: number) => Promise<T>): Pro
   }
 }
 
-/** A Fault for what drivers and servers say; what isn't theirs is ours and stays as it is. */
+/** A Fault for an error of a driver or server; our own errors stay as they are. */
 export function toQueueFault(error: unknown): unknown {
   if (error instanceof Fault || error instanceof ConfigError || !(error instanceof Error)) return error
   if (

@@ -1,10 +1,10 @@
-// BullMQ's worker, disarmed: a job's options come from whoever may write to the server and beat the worker's own, so
-// they are replaced before anything reads them. It doesn't judge the data.
+// BullMQ's worker, made safe: whoever may write to the server sets a job's options, and they would win over the
+// worker's own, so that they are replaced before anything reads them. The data are checked elsewhere.
 import { type IQueueBackend, type Job, type JobJson, type JobsOptions, Worker } from 'bullmq'
 import { retryDeadlocks } from './bounded-call.ts'
 import { isDamage } from './damage.ts'
 
-/** Every job's options, whatever was stored with it. `attempts` only has to be out of reach: the handler decides. */
+/** The options of every job, whatever is stored. `attempts` only has to be unreachable: the handler decides. */
 const OPTIONS: JobsOptions = {
   attempts: 1_000_000_000,
   backoff: { type: 'disposition' },
@@ -27,14 +27,14 @@ type Failed = Parameters<Base['handleFailed']>
 
 export class Consumer extends Worker<unknown, { ok: 1 }, string, IQueueBackend> {
   readonly #flags = new WeakMap<Job, JobFlags>()
-  /** Takes a job off that can't be finished. */
+  /** Removes a job that can't be finished. */
   onUnfinishable: (id: string) => Promise<void> = async () => {}
 
   flagsOf(job: Job): JobFlags {
     return this.#flags.get(job) ?? { tied: true, exhausted: true, readable: false }
   }
 
-  /** The first to see a job, before its schedule would be continued or its stored failure be applied. */
+  /** Called first for each job, before BullMQ would continue its schedule or apply its stored failure. */
   protected override createJob(json: JobJson, id: string): Job {
     const { parent, parentKey, repeatJobKey, deduplicationId, debounceId, deferredFailure, ...rest } = json
     const opts: JobsOptions & { repeat?: unknown } = json.opts ?? {}
@@ -45,7 +45,7 @@ export class Consumer extends Worker<unknown, { ok: 1 }, string, IQueueBackend> 
     try {
       job = super.createJob(clean, id)
     } catch {
-      // Data that isn't JSON would throw at each fetch, for ever.
+      // Data that aren't JSON would throw at each fetch, for ever.
       flags.readable = false
       job = super.createJob({ ...clean, data: 'null' }, id)
     }
@@ -54,23 +54,23 @@ export class Consumer extends Worker<unknown, { ok: 1 }, string, IQueueBackend> 
   }
 
   /**
-   * Nothing is fetched that would be in the way of a pause or an end. A server that refuses (loading, out of memory,
-   * read-only) is asked again after a while, not in a hot loop.
+   * Fetches nothing that would delay a pause or an end. A server that refuses (loading, out of memory, read-only) is
+   * asked again after a while, not in a busy loop.
    */
   protected override async moveToActive(token: string, name?: string): Promise<Job> {
     if (this.paused || this.closing) return undefined as unknown as Job
     try {
       return await retryDeadlocks(() => super.moveToActive(token, name))
     } catch (error) {
-      // One job's fault, not the server's.
+      // A damaged job is no fault of the server.
       if (!isDamage(error) && !this.closing) await this.delay(FETCH_RETRY_MS)
       throw error
     }
   }
 
   /**
-   * On PostgreSQL one transaction finishes a job and fetches the next, and two of them deadlock over jobs whose delay
-   * is over. The victim is a finished job that would be run again: it is finished once more, alone.
+   * On PostgreSQL one transaction finishes a job and fetches the next, and two such transactions deadlock over jobs
+   * whose delay has ended. The loser is a finished job that would be run again: it is finished once more, alone.
    */
   protected override handleCompleted(...[result, job, token, fetchNext, span]: Completed): Promise<Job> {
     return this.#finish(job, mayFetch =>
@@ -83,8 +83,8 @@ export class Consumer extends Worker<unknown, { ok: 1 }, string, IQueueBackend> 
   }
 
   /**
-   * What is damaged may be the next job: this one is finished alone then. One whose own attempts can't be counted can't be
-   * finished at all: it was worked, and would come again or keep its id for ever.
+   * The next job may be the damaged one: then this job is finished alone. A job whose own attempts can't be counted
+   * can't be finished at all: it was worked, and would come again or keep its id for ever.
    */
   async #finish(job: Job, finish: (mayFetch: boolean) => Promise<Job>): Promise<Job> {
     try {
@@ -97,7 +97,7 @@ export class Consumer extends Worker<unknown, { ok: 1 }, string, IQueueBackend> 
     }
   }
 
-  /** Stops renewing locks of jobs that are given up, and lets go of the server. */
+  /** Stops renewing the locks of abandoned jobs, and disconnects from the server. */
   async abandon(): Promise<void> {
     await this.lockManager.close()
     await this.backend.close(true)

@@ -1,11 +1,11 @@
-// Jobs whose own fields were damaged, by whoever may write to the server: BullMQ can neither read them nor finish them, and
-// would hand them out for ever. Here is how such a failure is told from others, and who looks for the jobs then. What
-// damage is, each engine knows (redis-damage.ts, postgres.ts).
+// Jobs with damaged fields, which anybody who may write to the server can make: BullMQ can neither read nor finish
+// them, and would hand them out for ever. This file recognises such a failure and starts the search for those jobs.
+// Each engine knows what damage is (redis-damage.ts, postgres.ts).
 
 /** How often a job may stall before it is given up. */
 export const STALLED_MAX = 5
 
-/** What BullMQ, Redis and PostgreSQL say where a field isn't JSON, or a counter can't be counted on. */
+/** The errors of BullMQ, Redis and PostgreSQL for a field that isn't JSON, or a counter that can't be increased. */
 export function isDamage(error: unknown): boolean {
   if (error instanceof SyntaxError || error instanceof TypeError) return true
   const { message = '', code } = (error ?? {}) as { message?: string; code?: unknown }
@@ -13,11 +13,11 @@ export function isDamage(error: unknown): boolean {
 }
 
 interface DamageWatch {
-  /** To be told of every error between worker and server. */
+  /** Call with every error between worker and server. */
   note(error: unknown): void
 }
 
-/** `discard` takes damaged jobs off and answers how many; `onDamaged` is told of each. One look at a time. */
+/** `discard` removes damaged jobs and returns how many; `onDamaged` gets that number. One search at a time. */
 export function watchDamage(discard: () => Promise<number>, onDamaged: (jobs: number) => void): DamageWatch {
   let looking = false
   return {
@@ -26,7 +26,7 @@ export function watchDamage(discard: () => Promise<number>, onDamaged: (jobs: nu
       looking = true
       discard()
         .then(jobs => jobs > 0 && onDamaged(jobs))
-        // The next error asks again.
+        // The next error starts another search.
         .catch(() => {})
         .finally(() => {
           looking = false

@@ -1,15 +1,15 @@
-// Opens the queues on either engine. Everybody else is handed what it opened, and knows the interface alone.
+// Opens the queues on either engine. All other code gets what this file opens, and knows only the interface.
 import type { QueueOptions, Queues } from './engine.ts'
 import { connectPostgres, type PgPoolLike } from './postgres.ts'
 import { openQueues } from './queues.ts'
 import { connectRedis } from './redis.ts'
 
-/** One URL, or several of a Redis Cluster. Throws `ConfigError` for a server that isn't fit, `Fault('queue_away')` for none. */
+/** One URL, or several of a Redis Cluster. Throws `ConfigError` for an unfit server, `Fault('queue_away')` for none. */
 export async function openRedis(urls: string[], options: QueueOptions): Promise<Queues> {
   return openQueues(await connectRedis(urls, options), options)
 }
 
-/** `pool` is for queues alone, with search_path=bullmq on its connections, keepAlive, and three connections per worker and two more. */
+/** `pool` serves the queues alone, with search_path=bullmq, keepAlive, and three connections per worker plus two. */
 export async function openPostgres(pool: PgPoolLike, options: QueueOptions): Promise<Queues> {
   return openQueues(await connectPostgres(pool, options), options)
 }

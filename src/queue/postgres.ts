@@ -1,5 +1,5 @@
-// BullMQ's PostgreSQL backend on a pool that the caller owns. It never imports the driver, and it speaks to no
-// table but BullMQ's own.
+// BullMQ's PostgreSQL backend on a pool that the caller owns. It never imports the driver, and uses only BullMQ's own
+// tables.
 import { createPostgresBackend, LATEST_SCHEMA_VERSION, runMigrations } from 'bullmq'
 import { ConfigError } from '../config.ts'
 import type { EngineBackend } from './backend.ts'
@@ -7,10 +7,10 @@ import { toQueueFault, withTimeout } from './bounded-call.ts'
 import type { JobState, QueueOptions } from './engine.ts'
 
 const CALL_MS = 5_000
-/** What a worker may hold at once: its LISTEN, its fetching, its finishing and renewing. */
+/** The most that a worker holds at once: for LISTEN, for fetching, and for finishing and renewing. */
 const CLIENTS_PER_WORKER = 3
 const CLIENTS_OF_PRODUCERS = 2
-/** PostgreSQL cuts an application_name here. */
+/** PostgreSQL truncates an application_name to this length. */
 const NAME_BYTES = 63
 
 const ORDERS: Record<JobState, string> = {
@@ -54,7 +54,7 @@ export async function connectPostgres(pool: PgPoolLike, options: QueueOptions): 
     throw toQueueFault(error)
   })
 
-  // BullMQ adds listeners to the pool that it never takes off, one per queue: it is shown a pool without events.
+  // BullMQ adds listeners to the pool that it never removes, one per queue: it gets a pool without events.
   const quiet = { ...bound(pool), options: pool.options, on: () => quiet, removeAllListeners: () => quiet }
   const access = { connection: quiet, backend: createPostgresBackend as never }
   let workers = 0
@@ -83,7 +83,7 @@ export async function connectPostgres(pool: PgPoolLike, options: QueueOptions): 
       ])
       return rows.length > 0
     },
-    // BullMQ pages through waiting and active jobs from the newest, whatever order is asked for.
+    // BullMQ pages through waiting and active jobs from the newest, whatever order is requested.
     async list(queue, state, start, end) {
       const sql = `select id, data, added_at_ms::float8 as timestamp, failed_reason as reason from bullmq.job
         where queue = $1 and state = $2 order by ${ORDERS[state]} offset $3 limit $4`
@@ -96,10 +96,10 @@ export async function connectPostgres(pool: PgPoolLike, options: QueueOptions): 
         where datname = current_database() and application_name = $1`
       return (await ask<{ n: number }>(pool, sql, [name]))[0]?.n ?? 0
     },
-    // A parent lives in the same schema, open to the same user: nothing is gained by cutting it off.
+    // A parent is in the same schema, open to the same user: detaching gains nothing.
     sever: async () => {},
-    // Columns have types, so counters at their end are all that can be damaged. One stands in the way of the whole
-    // queue, for the statement that takes the next job fails on it: no stall could be waited for.
+    // Columns have types, so only counters at their maximum can be damaged. One such job blocks the whole queue,
+    // because the statement that takes the next job fails on it: it is removed at once.
     async discardDamaged(queue) {
       const sql = `delete from bullmq.job where queue = $1 and finished_at_ms is null
         and greatest(attempts_made, attempts_started, stalled_count) >= 2147483647 returning 1 as n`
@@ -109,7 +109,7 @@ export async function connectPostgres(pool: PgPoolLike, options: QueueOptions): 
       const sql = 'delete from bullmq.job where queue = $1 and id = $2 returning 1 as n'
       return (await ask<{ n: number }>(pool, sql, [queue, id])).length > 0
     },
-    // The store beside it says which installation this is.
+    // The store beside the queues says which installation this is.
     claim: async id => id,
     setNotice: async () => {},
     notice: async () => ({ text: undefined, permitted: true }),

@@ -1,5 +1,5 @@
-// The queues on one server, of either engine: what producers, sweepers and consoles ask of them. Workers are next
-// door; which jobs there are and what is in them is nobody's business here.
+// The queues on one server, of either engine: the operations for producers, sweepers and commands. Workers are in
+// worker.ts. It knows neither the kinds of jobs nor their content.
 import { Queue as BullQueue, type Job, type JobType } from 'bullmq'
 import { assert, Fault } from '../errors.ts'
 import { describeError } from '../log.ts'
@@ -12,7 +12,7 @@ import { openWorker } from './worker.ts'
 const CALL_MS = 5_000
 const BULK_MS = 30_000
 const OBLITERATE_MS = 120_000
-/** Queues kept open at once; each is a few listeners on the shared connection. */
+/** Queues kept open at once; each has a few listeners on the shared connection. */
 const OPEN_MAX = 1_000
 /** A job's data as JSON: an envelope of 1 MiB and a block of 4, with room for the frame. */
 const DATA_BYTES_MAX = 5.5 * 1024 * 1024
@@ -51,7 +51,7 @@ export function openQueues(backend: EngineBackend, options: QueueOptions): Queue
       bullBackend as never,
     )
     opened.on('error', () => availability.suspect())
-    // One whose first connection fails stays dead: the next call opens another.
+    // A queue whose first connection fails stays dead: the next call opens another.
     opened.waitUntilReady().catch(() => open.get(name) === opened && forget(name))
     return opened
   }
@@ -92,7 +92,8 @@ export function openQueues(backend: EngineBackend, options: QueueOptions): Queue
     tick: queue =>
       call(CALL_MS, async () => {
         const template = { name: queue, data: {}, opts: LEAVING }
-        // BullMQ would go on by what lies in the server; a worker of ours never does, so each is bullJobOf for anew.
+        // BullMQ would continue the schedule by data in the server; a consumer of ours never does, so each tick is
+        // requested anew.
         await queueOf(queue).upsertJobScheduler('tick', EVERY_MINUTE, template)
       }),
     work(queue, handler, workOptions) {

@@ -1,4 +1,5 @@
-// A Redis URL as connection options. What isn't in the URL (timeouts, retries) is decided where connections are opened.
+// A Redis URL as connection options. Options that aren't in the URL (timeouts, retries) are set where connections are
+// opened.
 import { isIP } from 'node:net'
 import type { RedisOptions } from 'ioredis'
 import { TLS_POLICY } from '../tls.ts'
@@ -8,7 +9,7 @@ interface Node {
   port: number
 }
 
-/** Throws `TypeError` for what isn't a URL. */
+/** Throws `TypeError` for a text that isn't a URL. */
 export function nodeOf(url: string): Node {
   const { hostname, port } = new URL(url)
   return { host: hostname.replace(/^\[|\]$/g, '') || '127.0.0.1', port: port === '' ? 6379 : Number(port) }

@@ -1,5 +1,5 @@
-// Redis, one server or a cluster: opens the connections and refuses a server that may forget jobs. Producers fail
-// withTimeout seconds when it is away, workers wait; no connection is both.
+// Redis, one server or a cluster: opens the connections and refuses a server that may lose jobs. While the server is
+// away, producers fail within seconds and workers wait; no connection serves both.
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis'
 import { ConfigError } from '../config.ts'
 import { Fault } from '../errors.ts'
@@ -23,7 +23,7 @@ const COMMON: RedisOptions = {
   keepAlive: 30_000,
   retryStrategy,
   disableClientInfo: true,
-  // A primary that became a replica: connect anew and send the command again.
+  // The primary has become a replica: reconnect and send the command again.
   reconnectOnError: error => (error.message.startsWith('READONLY') ? 2 : false),
 }
 const PRODUCER: RedisOptions = {
@@ -33,7 +33,7 @@ const PRODUCER: RedisOptions = {
   commandTimeout: CALL_MS,
   socketTimeout: 2 * CALL_MS,
 }
-// A blocking fetch lasts up to 10 s: a socket silent for three times that is dead.
+// A blocking fetch lasts up to 10 s: a socket that is silent three times as long is dead.
 const CONSUMER: RedisOptions = {
   ...COMMON,
   enableOfflineQueue: true,
@@ -86,7 +86,7 @@ export async function connectRedis(urls: string[], options: QueueOptions): Promi
         throw error
       }
     },
-    // The scripts that finish a job follow these fields into other queues' keys, whoever wrote them.
+    // BullMQ's scripts follow these fields into other queues' keys, whoever wrote them.
     async sever(queue, id) {
       await producer.hdel(keyOf(queue, id), 'parent', 'parentKey', 'rjk', 'deid')
     },
@@ -122,12 +122,12 @@ function isForbidden(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('NOPERM')
 }
 
-/** Only the first braces of a key count, and empty ones leave it without a tag: Redis hashes it whole. */
+/** Only the first braces of a key count, and empty braces are no tag: Redis then hashes the whole key. */
 function hasHashTag(prefix: string): boolean {
   return /^[^{]*\{[^}]+\}/.test(prefix)
 }
 
-/** Asks the first node that answers whether it belongs to a cluster. A cluster may be named by one node, too. */
+/** Asks the first node that answers whether it belongs to a cluster; one URL may name a cluster, too. */
 async function survey(urls: string[]): Promise<boolean> {
   let reason: unknown
   for (const url of urls) {
@@ -160,7 +160,7 @@ function connect(urls: string[], role: RedisOptions, cluster: boolean): Client {
     redisOptions: { ...redisOptions, replyMapping: 'legacy' } as ClusterRedisOptions,
     enableOfflineQueue,
     clusterRetryStrategy: retryStrategy,
-    // Certificates name hosts, so hosts stay as they are announced.
+    // Certificates name hosts, so announced host names are kept.
     ...(settings.tls && { dnsLookup: (address, callback) => callback(null, address) }),
   })
 }
@@ -172,7 +172,7 @@ function untilReady(client: Client): Promise<void> {
   })
 }
 
-/** INFO and not CONFIG: managed servers and sensible ACLs forbid the latter. */
+/** INFO and not CONFIG, which managed servers and strict ACLs forbid. */
 async function assertFit(node: Redis, log: QueueOptions['log']): Promise<void> {
   const info = `${await node.info('memory')}\n${await node.info('persistence')}`
   const policy = /^maxmemory_policy:(\S+)/m.exec(info)?.[1]

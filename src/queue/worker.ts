@@ -1,5 +1,5 @@
-// Takes jobs off one queue and does with each what its handler says. It goes on by itself whatever happens to the
-// server; it doesn't know what a job means.
+// Takes jobs from one queue and does with each what its handler says. It recovers by itself from trouble with the
+// server, and doesn't know what a job means.
 import { DelayedError, type Job, UnrecoverableError } from 'bullmq'
 import { assert, Fault } from '../errors.ts'
 import type { EngineBackend } from './backend.ts'
@@ -10,7 +10,7 @@ import type { Disposition, Handler, ReceivedJob, Worker, WorkOptions } from './e
 
 const RESTART_MS = 500
 const ABORTED_MS_MAX = 2_000
-/** What a job waits that could not be disposed of as its handler said. */
+/** The delay of a job that could not be disposed of as its handler said. */
 const MISHAP_MS = 1_000
 const PROGRESS_MS = 1_000
 
@@ -65,7 +65,7 @@ export function openWorker(backend: EngineBackend, queue: string, handler: Handl
     const { connection, backend: bullBackend } = backend.consumer()
     const opened: Consumer = new Consumer(
       queue,
-      // Three parameters, or BullMQ hands over no signal.
+      // Three parameters, or BullMQ passes no signal.
       (job, token, signal) => attempt(receive(job, opened), job, token, signal),
       {
         connection: connection as never,
@@ -99,7 +99,7 @@ export function openWorker(backend: EngineBackend, queue: string, handler: Handl
     return opened
   }
 
-  // A consumer whose first connection fails stays dead: it is replaced. One that listens mends itself.
+  // A consumer whose first connection fails stays dead: it is replaced. A listening consumer reconnects by itself.
   async function run(): Promise<void> {
     const closed = new Promise<void>(resolve => stopped.signal.addEventListener('abort', () => resolve()))
     while (!stopped.signal.aborted) {
@@ -123,7 +123,7 @@ export function openWorker(backend: EngineBackend, queue: string, handler: Handl
   async function close(deadlineMs: number): Promise<void> {
     stopped.abort()
     listening.reject(new Fault('queue_away', new Error('closed before it listened')))
-    // One that closes while it connects would leave a connection behind.
+    // Closing it while it connects would leave a connection behind.
     if (consumer && !listens) await settlesWithin(Math.max(deadlineMs, ABORTED_MS_MAX), consumer.waitUntilReady())
     const ending = consumer?.close() ?? Promise.resolve()
     if (!(await settlesWithin(deadlineMs, ending))) {
@@ -177,12 +177,12 @@ function progressOf(job: Job): (done: Record<string, number>) => void {
   }
 }
 
-/** What is stored is the producer's word. */
+/** The producer wrote this number, so it isn't trusted. */
 function count(stored: number): number {
   return Number.isSafeInteger(stored) && stored > 0 ? stored : 0
 }
 
-/** Returns or throws as BullMQ wants it. What is thrown is stored in clear: only codes. */
+/** Returns or throws as BullMQ requires. What is thrown is stored in clear: codes only. */
 async function dispose(job: Job, token: string, disposition: Disposition): Promise<{ ok: 1 }> {
   if ('done' in disposition) return { ok: 1 }
   if ('retryInMs' in disposition) throw new RetryLater(disposition.retryInMs)

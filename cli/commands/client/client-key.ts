@@ -1,5 +1,5 @@
-// `tokenmill client key`: the keys a client signs with. At most two are active at once, so that one can take over from the
-// other; all are of the algorithm that the client was registered with.
+// `tokenmill client key`: the signing keys of a client. At most two are active at the same time, so that a new key can
+// replace an old one; all have the algorithm that was fixed when the client was registered.
 import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import * as audits from '../../../src/store/access/audits.ts'
@@ -52,7 +52,7 @@ function add(terminal: Terminal, word: string, options: AddOptions): Promise<voi
     const path = join(outDir, `signing-key-${kid.slice(0, 8)}.jwk`)
     await store.transaction(async db => {
       await addKey(db, clientId, jwk)
-      // Last, so that a file that can't be written leaves no key that nobody has.
+      // The file is written last: if that fails, the transaction leaves no key whose private half nobody has.
       if (pair) await writePrivate(path, jsonText(pair.privateJwk.reveal()))
     })
     const shown = { client_id: clientId, kid, signing_key_file: pair ? path : null }
@@ -112,7 +112,7 @@ interface Change {
   action: string
   state: clients.ClientKey['state']
   until?: number
-  /** False: there is no such key to change. */
+  /** False: the client has no such key that can be changed. */
   act: (db: Db, clientId: string) => Promise<boolean>
 }
 

@@ -1,4 +1,4 @@
-// `tokenmill client`: who may send work. Keys of clients are client-key.ts.
+// `tokenmill client`: the clients, which may send work. Their keys are in client-key.ts.
 import { join, resolve } from 'node:path'
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import { ROLES, type Role } from '../../../src/job/catalogue.ts'
@@ -69,7 +69,7 @@ function readRoles(text: string): Role[] {
   return words as Role[]
 }
 
-/** It names a directory too. */
+/** The name is also the name of a directory. */
 function readName(text: string): string {
   if (/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(text)) return text
   throw new InvalidArgumentError(

@@ -1,10 +1,10 @@
-// Which client a command's argument names.
+// Finds the client that a command's argument names.
 import * as clients from '../../../src/store/access/clients.ts'
 import type { Db } from '../../../src/store/pool.ts'
 import { Stop } from '../../exit.ts'
 import { moment } from '../../terminal.ts'
 
-/** By client id, or by a name that only one client has. Revoked ones too. */
+/** By client id, or by a name that only one client has. Finds revoked clients, too. */
 export async function findClient(db: Db, word: string): Promise<clients.Client> {
   const found = await clients.findByWord(db, word)
   const [first, ...others] = found
@@ -14,7 +14,7 @@ export async function findClient(db: Db, word: string): Promise<clients.Client> 
   throw new Stop('There is no such client; `tokenmill client list` lists them.')
 }
 
-/** The same, but stops for one whose time is over. */
+/** The same, but stops where the client was revoked. */
 export async function findLiveClient(db: Db, word: string): Promise<clients.Client> {
   const client = await findClient(db, word)
   if (client.revokedAt !== null) throw new Stop(`This client was revoked at ${moment(client.revokedAt)}.`)

@@ -1,12 +1,12 @@
-// A client's public key as a file: a JWK, checked as the vault will check it. What is wrong with it is said with the
-// file's name, as a wrong argument.
+// Reads a client's public key from a file: a JWK, checked as the vault will check it. An error names the file, as a
+// wrong argument.
 
 import { ConfigError } from '../../../src/config.ts'
 import { importRegisteredJwk, Jwk } from '../../../src/vault/client-key.ts'
 import { EXIT, Stop } from '../../exit.ts'
 import { readArgumentFile } from '../../open/key-files.ts'
 
-/** The JWK as it stands in the file. Throws `Stop` (64) for one that can't be registered. */
+/** The JWK in the file. Throws `Stop` (64) for a key that can't be registered. */
 export async function readJwkFile(path: string): Promise<Jwk> {
   const text = await readArgumentFile(path)
   const jwk = parse(text)

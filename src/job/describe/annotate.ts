@@ -1,5 +1,5 @@
 // Writes descriptions, defaults and lists of values into a JSON Schema by the names of its properties, so that a
-// property is described once and reads the same in every document. Nothing is checked by what is written here.
+// property is described once for all documents. The notes have no effect on parsing.
 
 /** A description, or keywords of JSON Schema with a description among them. */
 type Note = string | Readonly<Record<string, unknown>>
@@ -9,7 +9,7 @@ export type Notes = Readonly<Record<string, Note>>
 
 export type JsonSchema = Readonly<Record<string, unknown>>
 
-/** `schema` with its notes. What the schema says of itself stays. */
+/** `schema` with its notes. Keywords of the schema itself win. */
 export function annotate(schema: JsonSchema, path: readonly string[], notes: Notes): JsonSchema {
   return within({ ...keywordsOf(notes[path.join('.')]), ...schema }, path, notes)
 }

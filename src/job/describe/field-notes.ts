@@ -1,5 +1,5 @@
-// What the fields of token requests mean, for every document that shows them: the OpenAPI document and docs/schema. A
-// default here is what a worker takes an absent field for; a request is never filled in with it.
+// The meanings of the fields of token requests, for every document that shows them: the OpenAPI document and
+// docs/schema. A default here says how a worker treats an absent field; it is never filled into a request.
 import { BRANDS } from '../../token/brand.ts'
 import { WINDOW } from '../../token/capture-time.ts'
 import type { Notes } from './annotate.ts'

@@ -1,4 +1,4 @@
-// What makes two requests the same: the text whose keyed hash a receipt keeps. The hash itself is the vault's.
+// What makes two requests the same: the text whose keyed hash a receipt stores. The vault computes the hash.
 import { createHash } from 'node:crypto'
 import canonicalize from 'canonicalize'
 import type { Kind } from '../catalogue.ts'
@@ -9,8 +9,8 @@ export function requestText(kind: Kind, request: unknown): string {
 }
 
 /**
- * A batch's chunk: `accepted_at` and `block` are left out and the records stand in their place, so that a chunk
- * encrypted anew is still the same chunk.
+ * A batch's chunk: `accepted_at` and `block` are left out and the records replace them, so that a chunk that was
+ * encrypted again is still the same chunk.
  */
 export function chunkText(request: Record<string, unknown>, records: Buffer): string {
   const { accepted_at: _, block: __, ...rest } = request
@@ -22,8 +22,8 @@ export function chunkText(request: Record<string, unknown>, records: Buffer): st
 }
 
 /**
- * A chunk of the ledger. Its lines count as they were written, by their digest: putting a thousand records
- * into canonical form takes longer than storing them.
+ * A chunk of the ledger. Its lines count by the digest of their text: canonicalising a thousand records takes longer
+ * than storing them.
  */
 export function ledgerText(request: Record<string, unknown>): string {
   const { transactions, ...rest } = request
@@ -37,7 +37,7 @@ function canonical(value: unknown): string {
   return text
 }
 
-/** SHA-256 of a JWS, base64url: how a reversal names the envelope that it undoes. */
+/** SHA-256 of a JWS: a reversal names the envelope by it. */
 export function envelopeDigest(jws: string): Buffer {
   return createHash('sha256').update(jws).digest()
 }

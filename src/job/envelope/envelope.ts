@@ -1,5 +1,5 @@
-// The signed envelope that every job travels in: its claims, their compact JWS, and the strict reading of it.
-// Nothing here knows who the clients are: the caller finds the key between `peek` and `verify`.
+// The signed envelope of a job: its claims, their compact JWS, and the strict reading of it. It knows no clients: the
+// caller finds the key between `peek` and `verify`.
 import type { KeyObject } from 'node:crypto'
 import { z } from 'zod'
 import { KINDS, ROLES } from '../catalogue.ts'
@@ -47,7 +47,7 @@ export type Claims = z.infer<typeof Claims>
 export const JobData = z.strictObject({ jws: z.string(), block: z.string().optional() })
 export type JobData = z.infer<typeof JobData>
 
-/** Why a job is dropped without a trace; the fixed labels of one counter. */
+/** Why a job is dropped without a trace; the labels of one counter. */
 const DROPS = [
   'malformed',
   'oversized',
@@ -75,7 +75,7 @@ interface Peeked {
 const COMPACT = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
 const HEADER_KEYS = new Set(['alg', 'kid', 'typ'])
 
-/** Reads a JWS without believing it: enough to look its key up. */
+/** Reads a JWS without verifying it, to look its key up. */
 export function peek(jws: string): Peeked | Drop {
   if (jws.length > ENVELOPE.jwsBytesMax) return 'oversized'
   const parts = readCompact(jws)
@@ -106,11 +106,11 @@ export function isAlgorithm(value: unknown): value is Algorithm {
 
 function readPart(base64url: string): Record<string, unknown> | undefined {
   const bytes = Buffer.from(base64url, 'base64url')
-  // Another spelling of the same bytes would be another digest of the same envelope.
+  // Another encoding of the same bytes would give the same envelope another digest.
   return bytes.toString('base64url') === base64url ? readObject(bytes) : undefined
 }
 
-/** Whether `key`, of the algorithm fixed at registration, signed this, under a header that says so. */
+/** Whether `key`, with the algorithm fixed at registration, signed this JWS under a header that names that algorithm. */
 export function verify(jws: string, key: { alg: Algorithm; publicKey: KeyObject }): boolean {
   return readPart(jws.slice(0, jws.indexOf('.')))?.['alg'] === key.alg && verifyCompact(jws, key)
 }
@@ -122,7 +122,7 @@ export interface SigningKey {
   privateKey: KeyObject
 }
 
-/** Signs claims as they are; the reader judges them. */
+/** Signs claims as they are; the reader checks them. */
 export function sign(claims: Claims, key: SigningKey): string {
   return signText(JSON.stringify(claims), key, JOB_TYP)
 }
@@ -131,7 +131,7 @@ export function signText(payload: string, key: Omit<SigningKey, 'clientId'>, typ
   return signCompact({ alg: key.alg, kid: key.kid, typ }, payload, key.privateKey)
 }
 
-/** The identity claims without which a job can't even be answered. */
+/** The claims without which a job can't be answered. */
 export const Identity = z.object({
   iss: clientId(),
   aud: z.string(),
@@ -139,7 +139,7 @@ export const Identity = z.object({
   jti: jti(),
 })
 
-/** When a job may still be started, in ms, and which claim is wrong about time if one is. */
+/** Until when a job may be started, in ms. */
 export function lifetimeOf(claims: Claims, holdsCard: boolean): { iat: number; exp: number; lifetimeMsMax: number } {
   const iat = claims.iat * 1000
   const fallback = holdsCard ? ENVELOPE.cardLifetimeMsDefault : ENVELOPE.lifetimeMsDefault

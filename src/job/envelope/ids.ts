@@ -1,4 +1,4 @@
-// Names that both sides can work out beforehand: the receipt of a job, its BullMQ id, the id of each of its results.
+// Ids that producers and workers compute independently: the receipt of a job, its BullMQ id, the ids of its results.
 import { createHash } from 'node:crypto'
 
 const RECEIPT_NAMESPACE = Buffer.from('9b1c6f0e5a4d5f7e8c3b2a1d0e9f8c7b', 'hex')
@@ -25,7 +25,7 @@ export function jobId(clientId: string, jti: string): string {
   return `j_${createHash('sha256').update(`${clientId}\n${jti}`).digest('base64url')}`
 }
 
-/** Of an answer that is no revision of its receipt: a refused envelope, by what it was. */
+/** The id of an answer that is no revision of its receipt: a refused envelope, by its digest. */
 export function refusalResultId(receipt: string, envelopeDigest: Buffer): string {
   return uuidV5(RESULT_NAMESPACE, `${receipt}\n${envelopeDigest.toString('base64url')}`)
 }
@@ -35,17 +35,17 @@ export function resultId(receipt: string, revision: number): string {
   return uuidV5(RESULT_NAMESPACE, `${receipt}\n${revision}`)
 }
 
-/** What a job asks of a network for one token; `line` of a chunk's record, 0 of a single job. */
+/** One job's call to a network for one token; `line` of a chunk's record, 0 for a single job. */
 export function schemeIntentId(receipt: string, line: number): string {
   return uuidV5(SCHEME_NAMESPACE, `intent\n${receipt}\n${line}`)
 }
 
-/** The name under which a network knows one provisioning; `ordinal` tells those of one token and receipt apart. */
+/** The id of a provisioning at a network; `ordinal` distinguishes provisionings with the same token and receipt. */
 export function provisionId(receipt: string, token: string, ordinal: number): string {
   return uuidV5(SCHEME_NAMESPACE, `provision\n${receipt}\n${token}\n${ordinal}`)
 }
 
-/** Where a card has one token of that contract's: as a scope is where it has one of the vault's own. */
+/** The id within which a card has one token of a contract, as it has one vault token within a scope. */
 export function contractPlace(tokenScope: string, contract: string): string {
   return uuidV5(SCHEME_NAMESPACE, `contract\n${tokenScope}\n${contract}`)
 }
@@ -55,7 +55,7 @@ export function schemeEventId(provision: string, version: number): string {
   return uuidV5(SCHEME_NAMESPACE, `event\n${provision}\n${version}`)
 }
 
-/** The event of an authentication's end: it ends once. */
+/** The event of the end of an authentication, which ends once. */
 export function threeDsEventId(authentication: string): string {
   return uuidV5(THREE_DS_NAMESPACE, `event\n${authentication}`)
 }

@@ -1,5 +1,4 @@
-// Reads a JWS that the installation signed: by a key that the reader was given beforehand, under a header that says so.
-// What the payload means is its reader's affair.
+// Reads a JWS that the installation signed, by a key that the reader had before. The caller interprets the payload.
 import type { KeyObject } from 'node:crypto'
 import { type Algorithm, verifyCompact } from './signature.ts'
 
@@ -8,7 +7,7 @@ export type InstallationKeys = ReadonlyMap<string, { alg: Algorithm; publicKey: 
 
 const HEADER_KEYS = new Set(['alg', 'kid', 'typ'])
 
-/** The payload, if one of `keys` signed it as this `typ`. Throws for what isn't JSON. */
+/** The payload, if one of `keys` signed it as this `typ`. Throws for text that isn't JSON. */
 export function openSigned(jws: string, typ: string, keys: InstallationKeys): Record<string, unknown> | undefined {
   const [head = '', payload = '', ...rest] = jws.split('.')
   if (rest.length !== 1) return undefined

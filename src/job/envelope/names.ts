@@ -1,10 +1,12 @@
-// Names that senders choose and that are stored in clear as they are: a job's jti, a batch's id, a report's parameters.
-// None may be a possible card number. Whether a name holds the job's own card, whatever the client's rule, is pan-in-names.ts'
-// question.
+// Names that senders choose and that are stored in clear: a job's jti, a batch's id, a report's parameters. None may be
+// a possible card number. pan-in-names.ts checks names for the job's own card, whatever the client's rule.
 import { type Refusal, refuse } from '../../errors.ts'
 import { holdsPossiblePan } from '../../token/possible-pan.ts'
 
-/** `numeric`: the client names its work by long numbers, some of which look like a card's by chance; none is refused for that. */
+/**
+ * `numeric`: the client uses long numbers as names, some of which look like card numbers by chance; none is refused for
+ * that.
+ */
 export const NAME_RULES = ['checked', 'numeric'] as const
 export type NameRule = (typeof NAME_RULES)[number]
 
@@ -13,7 +15,7 @@ interface Named {
   request: Record<string, unknown>
 }
 
-/** The first that is refused; a batch's id before the jti, which is made of it. */
+/** The first name that is refused; the batch's id before the jti, which contains it. */
 export function panNameRefusal({ jti, request }: Named, rule: NameRule): Refusal | undefined {
   if (rule === 'numeric') return undefined
   const { batch_id: batchId, parameters } = request
@@ -23,10 +25,10 @@ export function panNameRefusal({ jti, request }: Named, rule: NameRule): Refusal
   return jti !== undefined && holdsPossiblePan(jti) ? refuse('jti_pan', 'body.jti') : undefined
 }
 
-/** Of a report's parameters: texts, whole numbers and their names. */
+/** Checks a report's parameters: texts, whole numbers and their names. */
 function parameterRefusal(parameters: unknown): Refusal | undefined {
   for (const [name, value] of Object.entries(parameters ?? {})) {
-    // A name that would give the number away isn't told either.
+    // A name that holds the number isn't repeated either.
     if (holdsPossiblePan(name)) return refuse('parameter_pan', 'body.parameters')
     const isPlain = typeof value === 'string' || typeof value === 'number'
     if (isPlain && holdsPossiblePan(`${value}`)) return refuse('parameter_pan', `body.parameters.${name}`)

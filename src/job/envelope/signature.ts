@@ -1,6 +1,5 @@
-// Compact JWS (RFC 7515) over the four algorithms of the contract, on node:crypto. A library does this through the
-// thread pool: two hops of a fifth of a millisecond for work that takes a twentieth (docs/decisions/0009). It picks no
-// key and reads no header: the caller has pinned both.
+// Compact JWS (RFC 7515) with the four algorithms of the contract, on node:crypto. A library would use the thread pool,
+// which takes four times as long (docs/decisions/0009). The caller chooses the key and the algorithm.
 import { constants, type KeyObject, sign, verify } from 'node:crypto'
 
 export const ALGORITHMS = ['EdDSA', 'ES256', 'PS256', 'RS256'] as const
@@ -45,13 +44,13 @@ export function signCompact(
   return `${input}.${signature.toString('base64url')}`
 }
 
-/** Whether the signature stands in canonical base64url: bytes that can be spelt in two ways would have two digests. */
+/** Whether the signature is canonical base64url: two encodings of the same bytes would have two digests. */
 export function hasCanonicalSignature(jws: string): boolean {
   const text = jws.slice(jws.lastIndexOf('.') + 1)
   return Buffer.from(text, 'base64url').toString('base64url') === text
 }
 
-/** Whether `key`, of the algorithm fixed at its registration, signed this. */
+/** Whether `key`, with the algorithm fixed at its registration, signed this. */
 export function verifyCompact(jws: string, key: { alg: Algorithm; publicKey: KeyObject }): boolean {
   const { digest, options, fits } = SCHEMES[key.alg]
   const cut = jws.lastIndexOf('.')

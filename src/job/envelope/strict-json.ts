@@ -1,5 +1,5 @@
-// JSON objects, read strictly: UTF-8 only, and no name twice within an object, for another reader of the same bytes
-// might take the other value (RFC 7515, 4). Nesting of any depth is read and harms nobody.
+// Reads JSON objects strictly: UTF-8 only, and no name twice within an object, because another reader of the same bytes
+// might take the other value (RFC 7515, 4). Deep nesting is accepted.
 
 /** The object, or undefined for anything else. */
 export function readObject(bytes: Buffer): Record<string, unknown> | undefined {
@@ -14,12 +14,15 @@ export function readObject(bytes: Buffer): Record<string, unknown> | undefined {
   }
 }
 
-/** A text that JSON.stringify would write names nothing twice. Most are, and comparing takes a third of counting. */
+/**
+ * A text that equals the output of JSON.stringify has no name twice. Most texts do, and comparing takes a third of the
+ * time.
+ */
 function isPlain(value: unknown, text: string): boolean {
   try {
     return JSON.stringify(value) === text
   } catch {
-    // Nested deeper than it can follow.
+    // Nested deeper than JSON.stringify can go.
     return false
   }
 }
@@ -28,7 +31,10 @@ const QUOTE = 0x22
 const COLON = 0x3a
 const BACKSLASH = 0x5c
 
-/** Members as written: JSON.parse lets the last of two equal ones win. `json` is a text that it has accepted. */
+/**
+ * Counts the members in the text, since JSON.parse keeps the last of two equal names. JSON.parse has accepted `json`
+ * before.
+ */
 function countColons(json: string): number {
   let count = 0
   let inString = false

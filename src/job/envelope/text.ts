@@ -1,5 +1,5 @@
-// The few shapes that fields of requests are made of. Every text is well-formed Unicode without control characters,
-// so that nothing smuggles a line break into a log, a CSV or a terminal.
+// The basic shapes of request fields. Every text is well-formed Unicode without control characters, so that no text can
+// smuggle a line break into a log, a CSV or a terminal.
 import { z } from 'zod'
 import { numbersIn, panFault } from '../../token/pan.ts'
 
@@ -29,7 +29,7 @@ export const year = () => z.int().min(1900).max(9999)
 /** An address by the HTML standard's definition of a valid e-mail address. */
 export const emailAddress = () => z.email({ pattern: z.regexes.html5Email }).min(3).max(254)
 
-/** A reuse token as a request names it. No token looks like a card number, and none that was mistaken for one goes on. */
+/** A reuse token in a request. No token looks like a card number; a card number sent by mistake is refused here. */
 export const tokenId = () => text(14, 255).refine(isNoCard, { params: { reason: 'token_not_found' } })
 
 function isNoCard(id: string): boolean {
@@ -46,7 +46,7 @@ export const encryptedCard = () =>
     .max(24_576)
     .refine(isArmorSafe, { params: { reason: 'field_characters' } })
 
-// Bare armor holds line breaks; nothing else that isn't printable ASCII.
+// Bare armor holds line breaks; otherwise only printable ASCII is accepted.
 function isArmorSafe(value: string): boolean {
   return /^[\t\r\n -~]*$/.test(value)
 }
