@@ -1,6 +1,6 @@
-// PostgreSQL's programs, from the package that npm chose for this machine. They run where npm put them; where they can't
-// (the account of the server doesn't reach them, or an install without scripts left out their links) a copy beside
-// the cluster is used. The package's own start and stop are not: they tie the server to our process group.
+// PostgreSQL's programs, from the package that npm chose for this machine. They run where npm put them; where they
+// can't (the server's account doesn't reach them, or an install without scripts left out their links) a copy beside the
+// cluster is used. The package's own start and stop aren't used: they tie the server to our process group.
 import { chmodSync, cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename, dirname, join } from 'node:path'
@@ -39,7 +39,7 @@ export function majorVersion(): string {
   return findRelease().version.split('.')[0] ?? ''
 }
 
-/** Programs that run as the account of `place`. Throws `ConfigError` where they can't be made to. */
+/** Programs that the account of `place` can run. Throws `ConfigError` where there are none. */
 export async function findBinaries(place: Place): Promise<Binaries> {
   const { native, version } = findRelease()
   const copy = join(place.dir, `binaries-${version}`)
@@ -47,7 +47,7 @@ export async function findBinaries(place: Place): Promise<Binaries> {
   try {
     link(native)
   } catch {
-    // Not ours to write: the copy gets its links.
+    // This user may not write there: the copy gets the links.
   }
   if ((await probe(native, place)).code === 0) return programs(native)
   copyTo(native, copy)
@@ -76,7 +76,7 @@ function copyTo(native: string, copy: string): void {
     verbatimSymlinks: true,
     filter: source => !source.endsWith('.a') && basename(source) !== 'pkgconfig',
   })
-  // The umask of whoever installed must not shut the account out.
+  // The installing user's umask must not lock the account out.
   chmodSync(draft, 0o755)
   for (const entry of readdirSync(draft, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name)
@@ -92,7 +92,7 @@ function copyTo(native: string, copy: string): void {
   }
 }
 
-/** npm packs no symbolic links; the package makes them by an install script, which may not have been run. */
+/** npm packs no symbolic links; the package makes them with an install script, which may not have been run. */
 function link(home: string): void {
   const list = join(home, 'pg-symlinks.json')
   if (!existsSync(list)) return

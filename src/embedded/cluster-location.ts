@@ -1,7 +1,7 @@
-// Where the cluster of a data directory lies, whose it is, and the password that opens it. Usually that is
-// `<data dir>/postgresql`. PostgreSQL refuses to run as root, so for root an unprivileged account owns the cluster, and
-// where that account can't reach the data directory (a checkout under a 0700 home) the cluster lies elsewhere and
-// `<data dir>/postgresql.place` says where. Users are never created.
+// The place, the owner and the password of the cluster of a data directory. Usually the place is `<data
+// dir>/postgresql`. PostgreSQL refuses to run as root, so for root an unprivileged account owns the cluster; where that
+// account can't reach the data directory (a checkout under a 0700 home) the cluster is elsewhere, and `<data
+// dir>/postgresql.place` names the place. Users are never created.
 import { randomBytes } from 'node:crypto'
 import {
   chownSync,
@@ -27,12 +27,12 @@ export interface Place {
   dir: string
   cluster: string
   serverLog: string
-  /** Whom the server runs as; undefined: whoever we are. */
+  /** The account that runs the server; undefined: the present user. */
   account: Account | undefined
   password: Secret
 }
 
-/** Where a root that can't keep the cluster in the data directory keeps it: state that survives a reboot. */
+/** The place for a root user that can't keep the cluster in the data directory: it survives a reboot. */
 const STATE_DIR = '/var/lib/tokenmill'
 
 /** Finds or makes the place of `dataDir`. Safe to be called by several processes at once. Throws `ConfigError`. */
@@ -75,7 +75,7 @@ async function makeElsewhere(home: string, account: Account): Promise<string> {
     const { uid } = lstatSync(STATE_DIR)
     if (uid === 0 && (await canEnter(STATE_DIR, account))) dir = mkdtempSync(join(STATE_DIR, 'postgresql-'))
   } catch {
-    // A read-only system: the temporary directory is what is left.
+    // On a read-only system only the temporary directory is left.
   }
   dir ??= mkdtempSync(join(tmpdir(), 'tokenmill-postgresql-'))
   writeFileSync(join(dir, 'data-dir'), `${home}\n`)
@@ -87,7 +87,7 @@ async function makeElsewhere(home: string, account: Account): Promise<string> {
   return dir
 }
 
-/** Removes the cluster of `dataDir` from wherever it lies, and its password. The server must be stopped. */
+/** Removes the cluster of `dataDir` and its password. The server must be stopped. */
 export function discard(dataDir: string): void {
   const record = join(dataDir, 'postgresql.place')
   if (existsSync(record)) rmSync(readFileSync(record, 'utf8').trim(), { recursive: true, force: true })
@@ -115,7 +115,7 @@ function unprivileged(): Account {
   return { uid: 65_534, gid: 65_534 }
 }
 
-/** Asked of the system, not of mode bits: ACLs and user namespaces have their say too. */
+/** Asks the system instead of reading mode bits, because ACLs and user namespaces count, too. */
 async function canEnter(dir: string, account: Account): Promise<boolean> {
   return (await run('/bin/sh', ['-c', 'cd -- "$0"', dir], account)).code === 0
 }
@@ -129,7 +129,7 @@ function readPassword(home: string, cluster: string): Secret {
   return new Secret(writeOnce(file, `${randomBytes(24).toString('hex')}\n`, 0o600).trim())
 }
 
-/** Writes `file` if it isn't there, whole or not at all; answers what it then holds: of several writers one wins. */
+/** Writes `file` if it doesn't exist, whole or not at all; returns its content: of several writers one wins. */
 function writeOnce(file: string, text: string, mode: number): string {
   if (!existsSync(file)) {
     const draft = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`

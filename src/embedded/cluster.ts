@@ -1,5 +1,5 @@
-// One cluster on disk and its postmaster: make it, start it, stop it, say whether it runs. postmaster.pid is the truth.
-// It knows nothing of connections; who may use or stop the server is decided in server.ts.
+// One cluster on disk and its postmaster: makes it, starts it, stops it, says whether it runs. postmaster.pid is the
+// truth. It knows nothing of connections; server.ts decides who may use or stop the server.
 import { randomBytes } from 'node:crypto'
 import {
   chownSync,
@@ -33,18 +33,18 @@ const HOST = '127.0.0.1'
 const LOG_BYTES_MAX = 8 * 1024 * 1024
 const START_SECONDS_MAX = 60
 const STOP_SECONDS_MAX = 60
-/** How long the last port is waited for. */
+/** How long to wait for the last port. */
 const PORT_MS_MAX = 2_000
 const PORT_PAUSE_MS = 50
 
-/** For token work on two cores. ERROR lines stay out of the log: their detail quotes rows. */
+/** Settings for token work on two cores. ERROR lines stay out of the log: their detail quotes rows. */
 const SETTINGS = {
   listen_addresses: HOST,
   unix_socket_directories: '',
   max_connections: '200',
   shared_buffers: '256MB',
-  // After each checkpoint every page that a migration touches goes into the WAL whole once more, so checkpoints are
-  // forced seldom (docs/performance.md).
+  // After each checkpoint every page that a migration touches is written to the WAL in full once more, so checkpoints
+  // are forced seldom (docs/performance.md).
   max_wal_size: '8GB',
   min_wal_size: '256MB',
   checkpoint_timeout: '15min',
@@ -107,7 +107,7 @@ export async function initialise(place: Place, { initdb }: Binaries): Promise<vo
   }
 }
 
-/** What processes killed in the midst of `initialise` left behind. */
+/** Removes what processes left behind that were killed during `initialise`. */
 function clearDrafts(place: Place): void {
   for (const name of readdirSync(place.dir)) {
     const pid = Number(/^init-(\d+)-/.exec(name)?.[1])
@@ -115,14 +115,14 @@ function clearDrafts(place: Place): void {
   }
 }
 
-/** The postmaster of this cluster, in whatever state it is; undefined where none runs. */
+/** The postmaster of this cluster, in any state; undefined where none runs. */
 export function findPostmaster(place: Place): Postmaster | undefined {
   const [pid, , , port] = readPidFile(place)?.split('\n') ?? []
   const found = { pid: Number(pid), port: Number(port) }
   return isPostmaster(place, found.pid) ? found : undefined
 }
 
-/** Starts the server, on the port it had last where that is free. False where it didn't come up: raced, or ill. */
+/** Starts the server, on its last port where that is free. False where it didn't come up. */
 export async function start(place: Place, { pgCtl }: Binaries): Promise<boolean> {
   removeStalePidFile(place)
   turnLog(place)
@@ -136,7 +136,7 @@ export async function start(place: Place, { pgCtl }: Binaries): Promise<boolean>
   return code === 0
 }
 
-/** Disconnects everybody, rolls back what is open, and waits for the end. */
+/** Disconnects all clients, rolls back open transactions, and waits for the end. */
 export async function stop(place: Place, { pgCtl }: Binaries): Promise<void> {
   const args = ['-D', place.cluster, '-w', '-t', `${STOP_SECONDS_MAX}`, '-m', 'fast', 'stop']
   const { code, output } = await run(pgCtl, args, place.account)
@@ -152,8 +152,8 @@ function readPidFile(place: Place): string | undefined {
 }
 
 /**
- * After a reboot or in a new container the pid in a stale file can be another process's, and a killed postmaster that
- * nobody reaps stays a zombie: PostgreSQL then believes that the cluster is in use and would never start again.
+ * After a reboot or in a new container the pid in a stale file can belong to another process, and a killed postmaster
+ * that nobody reaps stays a zombie: PostgreSQL then takes the cluster for one in use and would never start again.
  */
 function removeStalePidFile(place: Place): void {
   const before = readPidFile(place)
@@ -180,11 +180,11 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** The last port again, so that pools of processes that outlived the server find it; postmaster.opts remembers it. */
+/** The last port again, so that connection pools of running processes find the server; postmaster.opts has the port. */
 async function choosePort(place: Place): Promise<number> {
   const opts = join(place.cluster, 'postmaster.opts')
   const last = existsSync(opts) ? /port='?(\d+)/.exec(readFileSync(opts, 'utf8'))?.[1] : undefined
-  // The sockets of a server that was just killed are in the way for a moment.
+  // The sockets of a server that was just killed block the port for a moment.
   for (const deadline = Date.now() + PORT_MS_MAX; last && Date.now() < deadline; await pause(PORT_PAUSE_MS)) {
     if (await listenOnce(Number(last))) return Number(last)
   }

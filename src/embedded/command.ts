@@ -1,8 +1,8 @@
-// Runs one of PostgreSQL's programs to its end, in a session of its own (a Ctrl-C in our terminal isn't theirs) and,
-// where we are root, as the unprivileged account that owns the cluster. It isn't a way to keep a process.
+// Runs one of PostgreSQL's programs to its end, in its own session (so that a Ctrl-C in the terminal doesn't reach it)
+// and, for root, as the unprivileged account that owns the cluster. It doesn't keep processes running.
 import { spawn } from 'node:child_process'
 
-/** Whom a program runs as. */
+/** The account that a program runs as. */
 export interface Account {
   uid: number
   gid: number
@@ -20,7 +20,7 @@ export function run(program: string, args: string[], account: Account | undefine
     const child = spawn(program, args, {
       cwd: '/',
       detached: true,
-      // Nothing of our environment: PGDATA, PGOPTIONS or LD_LIBRARY_PATH would steer the server elsewhere.
+      // Nothing of this process's environment: PGDATA, PGOPTIONS or LD_LIBRARY_PATH would change the server.
       env: { PATH: '/usr/bin:/bin:/usr/sbin:/sbin', LC_ALL: 'C', TZ: 'UTC' },
       stdio: ['ignore', 'pipe', 'pipe'],
       ...(account ? { uid: account.uid, gid: account.gid } : {}),

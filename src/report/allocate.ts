@@ -1,6 +1,6 @@
-// A percentage of a sum, cut into parts that add up to it exactly. Each running sum is rounded half away from zero, and
-// a part is what the running sum grew by: no part is further than one minor unit from its exact value, none is kept in
-// memory, and the order of the lines alone decides where the odd units fall.
+// A percentage of a sum, split into parts that add up to it exactly. Each running sum is rounded half away from zero,
+// and a part is the growth of the running sum: each part differs from its exact value by at most one minor unit, no
+// part is kept in memory, and only the order of the lines decides where odd units fall.
 
 interface Allocation {
   /** The part that falls to the next `amount`. */

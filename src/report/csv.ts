@@ -17,7 +17,7 @@ function quoted(cell: string): string {
   return SPECIAL.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell
 }
 
-/** Only texts are anybody's: the others are made of digits by us. */
+/** Only texts may come from outside: all other cells are digits that we wrote. */
 const IS_TEXT: Record<ColumnType, boolean> = {
   text: true,
   date: false,

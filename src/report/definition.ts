@@ -1,5 +1,5 @@
-// What a report type is: which rows it asks the store for, its columns, what of them is summed by what, and the
-// identities that must hold. One file of definitions/ each; how they are read and written is the same for all.
+// The definition of a report type: its query, its columns, which of them are summed by what, and the identities that
+// must hold. Each type has a file in definitions/; reading and writing are the same for all.
 import type { z } from 'zod'
 import { isRefusal, type Refusal } from '../errors.ts'
 import { parse } from '../job/refusal.ts'
@@ -43,7 +43,7 @@ const QUERIES = [
 ] as const
 export type QueryName = (typeof QUERIES)[number]
 
-/** What a query is told beside the entity; days are `YYYY-MM-DD`, both included. */
+/** The parameters of a query beside the entity; days are `YYYY-MM-DD`, both included. */
 export interface Filter {
   from: string | null
   to: string | null
@@ -51,17 +51,17 @@ export interface Filter {
   batchId: string | null
 }
 
-/** A report as it was asked for, its parameters checked. */
+/** A requested report with checked parameters. */
 export interface Plan {
   /** As the record shows them. */
   parameters: Record<string, string | number | boolean>
   filter: Filter
   shares: readonly Share[]
-  /** What is said of the period, and in the file's name; absent where it tells of the moment it was made. */
+  /** The period, also for the file's name; absent where the report is about the moment it is made. */
   period: { from: string; to: string } | undefined
   /** A word for the file's name in place of a period. */
   word?: string
-  /** Said under the title. */
+  /** Stands under the title. */
   notes: readonly string[]
 }
 
@@ -80,7 +80,10 @@ export interface Definition {
   query: QueryName
   plan(parameters: unknown): Plan | Refusal
   columns: readonly Column[]
-  /** Lines equal in these follow one another and are summed. Where there is money, the currency is the first. */
+  /**
+   * Lines that are equal in these columns follow each other and are summed. Where there is money, the currency is the
+   * first.
+   */
   group: readonly string[]
   /** What one group is called. */
   groupLabel: string
@@ -89,7 +92,7 @@ export interface Definition {
   chart?: Chart
 }
 
-/** A stretch of days in words. */
+/** A period in words. */
 export const span = (from: string, to: string): string => (from === to ? `on ${from}` : `from ${from} to ${to}`)
 
 /** The `plan` of a definition: parameters by `schema`, then what they mean. */

@@ -1,5 +1,5 @@
-// The table of report types: every one of the contract stands in it, or it doesn't compile. `null` is one that this
-// release refuses.
+// The table of report types: a type of the contract that is missing here doesn't compile. `null`: this release refuses
+// the type.
 import type { ReportType } from '../job/report.ts'
 import type { Definition } from './definition.ts'
 import { batch } from './definitions/batch.ts'

@@ -1,5 +1,5 @@
-// One entry of a report as cells, the same for CSV and plain text: which record it is, and what stands under each column.
-// How a cell is quoted or padded is the format's affair.
+// One entry of a report as cells, the same for CSV and plain text: the kind of record, and the cell of each column. The
+// format quotes or pads a cell.
 import { type Column, type Definition, isSummed, type Row } from './definition.ts'
 import { decimal } from './money.ts'
 import { type Entry, Mismatch, type Sums } from './tie-out.ts'

@@ -1,4 +1,4 @@
-// The parameters of reports over a stretch of days: at most one year, the end not before the beginning.
+// The parameters of reports over a period of days: at most one year, and the end not before the beginning.
 import { z } from 'zod'
 import { date } from '../job/envelope/text.ts'
 
@@ -22,5 +22,5 @@ export const inOrder = ({
   invoicePeriodTo: string
 }) => isPeriod(invoicePeriodFrom, invoicePeriodTo)
 
-/** How `inOrder` is refused. */
+/** The error where `inOrder` is false. */
 export const OUT_OF_ORDER = { path: ['invoicePeriodTo'], params: { reason: 'field_range' } }

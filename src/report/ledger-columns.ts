@@ -1,4 +1,4 @@
-// The columns of a ledger line, as both reports show it that list transactions one by one.
+// The columns of a ledger line, for both reports that list single transactions.
 import { type Column, column, type Rule } from './definition.ts'
 
 export const NET: Rule = { result: 'net', plus: ['gross'], minus: ['fee', 'commission'] }

@@ -1,4 +1,4 @@
-// Money as it is written: whole minor units, shown with the digits of their currency. Never a floating-point number.
+// Money as text: whole minor units, shown with the digits of their currency. Never a floating-point number.
 import { minorUnit } from '../token/currency.ts'
 
 /** `-1234` in EUR: `-12.34`; in JPY: `-1234`. Undefined for a currency without a minor unit. */

@@ -1,4 +1,4 @@
-// What stands above a report's rows, and how one is written: the same facts for every format.
+// The header of a report and the interface of a format: the same facts for every format.
 import type { Definition, Plan } from './definition.ts'
 import type { Entry, Total } from './tie-out.ts'
 

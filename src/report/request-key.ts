@@ -1,4 +1,4 @@
-// What "the same report" means: type, entity, parameters (defaults filled in) and MIME type.
+// When two requests ask for the same report: type, entity, parameters (with defaults) and MIME type are equal.
 import { createHash } from 'node:crypto'
 import { requestText } from '../job/envelope/digest.ts'
 import type { MimeType, ReportType } from '../job/report.ts'

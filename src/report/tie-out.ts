@@ -1,6 +1,6 @@
-// Lines on their way into a file, added up and held against what the store says they must come to. The sums are made
-// twice: here, line by line, and by the store's aggregates over the same snapshot. The first difference ends the report.
-// It doesn't know what a file looks like.
+// Adds up the lines of a report on their way into the file, and compares the sums with the store's. There are two
+// independent sums: this one, line by line, and the store's aggregates over the same snapshot. The first difference
+// ends the report. It knows no file format.
 import { openAllocation } from './allocate.ts'
 import { type Column, type Definition, hasMoney, isSummed, type Plan, type Row } from './definition.ts'
 import { decimal } from './money.ts'
@@ -29,10 +29,10 @@ export interface Source {
   lines: AsyncIterable<readonly Row[]>
 }
 
-/** What goes into the file, in order: lines, after the last of a group its sums, at the end the totals. */
+/** The entries of the file, in order: lines, the sums of a group after its last line, the totals at the end. */
 export type Entry = { kind: 'line'; row: Row } | { kind: 'group'; group: Group } | { kind: 'total'; total: Total }
 
-/** The report doesn't add up, or can't be written. The message says where; it names no card. */
+/** The report doesn't add up, or can't be written. The message names the place and no card. */
 export class Mismatch extends Error {
   override name = 'Mismatch'
 }
@@ -48,7 +48,7 @@ export function totalsOf(definition: Definition, rows: readonly Row[]): Total[] 
   })
 }
 
-/** Throws `Mismatch` at the first difference; what was yielded before is not to be kept then. */
+/** Throws `Mismatch` at the first difference; the caller discards what was yielded before. */
 export async function* tieOut(
   definition: Definition,
   { shares }: Pick<Plan, 'shares'>,
@@ -69,7 +69,7 @@ export async function* tieOut(
     const told = { lines: whole(row, 'lines'), sums: sumsOf(definition, row) }
     expectSame(nameOf(group), group, told, summed)
     const total = totalOf(counted, keyOf(definition, group.row), summed)
-    // Groups add up to the totals by what the store says of them, lines by what was read: both ways must meet.
+    // Groups add up to the totals by the store's numbers, lines by the lines read: both must agree.
     add(total, told)
     return { kind: 'group', group }
   }
@@ -100,7 +100,7 @@ export async function* tieOut(
   yield last
 }
 
-/** The sums of one line, once its identities were found to hold. */
+/** The sums of one line, after a check of its identities. */
 function lineCheck(definition: Definition, shares: Plan['shares']): (row: Row) => Sums {
   const summed = definition.columns.filter(isSummed)
   const allocations = new Map<string, ReturnType<typeof openAllocation>>()

@@ -1,5 +1,5 @@
-// Sets of rows as parameters of one statement. The driver's own way of sending arrays (escape every element) takes
-// longer than the statement, so the literals are built here. A column that is the same in every row is sent once.
+// Sets of rows as parameters of one statement. The driver's way of sending arrays (escape every element) takes longer
+// than the statement, so the literals are built here. A column with the same value in every row is sent once.
 
 export interface Column<Row> {
   name: string
@@ -11,7 +11,7 @@ export interface Column<Row> {
 }
 
 interface RowSet {
-  /** Which columns are sent once: part of the statement's name, for its text differs by it. */
+  /** The columns that are sent once: part of the statement's name, because the text depends on them. */
   shape: string
   /** `(select …) as v(names)`, with parameters from $1 on. */
   source: string

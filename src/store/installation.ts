@@ -1,5 +1,5 @@
-// Which installation this store belongs to, by which key-encryption key its keys are wrapped, and whether anybody makes
-// reports for it. One row.
+// The installation that this store belongs to, the key-encryption key that wraps its keys, and whether some process
+// makes reports. One row.
 import type { Db } from './pool.ts'
 
 interface Installation {
@@ -26,7 +26,7 @@ export async function insert(db: Db, installation: Omit<Installation, 'createdAt
   return count === 1
 }
 
-/** Says that this process makes reports. Each that does repeats it; who said so within the last half minute is enough. */
+/** Records that this process makes reports. Each such process repeats it; once in half a minute is enough for all. */
 export async function sayReportsAreMade(db: Db): Promise<void> {
   await db.query({
     text: `update tokenmill.installation set reports_made_at = now()
@@ -34,7 +34,7 @@ export async function sayReportsAreMade(db: Db): Promise<void> {
   })
 }
 
-/** Whether some process said so within the last `withinMs`. */
+/** Whether some process recorded that within the last `withinMs`. */
 export async function areReportsMade(db: Db, withinMs: number): Promise<boolean> {
   const { rows } = await db.query<{ made: boolean }>({
     text: `select coalesce(reports_made_at > now() - make_interval(secs => $1), false) as made from tokenmill.installation`,

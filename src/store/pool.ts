@@ -1,5 +1,4 @@
-// The store: statements and transactions on PostgreSQL, and what its errors mean to us. How a connection is opened is
-// connection.ts.
+// The store: statements and transactions on PostgreSQL, and its errors as Faults. connection.ts opens the connections.
 import { readFileSync } from 'node:fs'
 import pg from 'pg'
 import { ConfigError } from '../config.ts'
@@ -8,7 +7,7 @@ import type { Logger } from '../log.ts'
 import { openPool } from './connection/connection.ts'
 import type { Finder } from './connection/finder.ts'
 
-/** Something a statement can be sent to: the pool, or one transaction. */
+/** The pool, or one transaction: both take statements. */
 export interface Db {
   query<R>(statement: Statement): Promise<{ rows: R[]; count: number }>
 }
@@ -21,7 +20,10 @@ export interface Statement {
 }
 
 export interface Store extends Db {
-  /** Runs `work` between begin and commit. `lock` is taken first: of two with the same one, the second waits for the first's end. */
+  /**
+   * Runs `work` between begin and commit. `lock` is taken first: of two transactions with the same lock, the second
+   * waits for the end of the first.
+   */
   transaction<T>(work: (db: Db) => Promise<T>, options?: { lock?: string }): Promise<T>
   pool: pg.Pool
   connections(): { total: number; idle: number; waiting: number }
@@ -30,7 +32,7 @@ export interface Store extends Db {
   close(): Promise<void>
 }
 
-/** The rows we read were changed by somebody else meanwhile: begin again from the reading. */
+/** Another transaction has changed the rows that were read: begin again with reading. */
 export class LostRace extends Error {
   override name = 'LostRace'
 }
@@ -40,13 +42,13 @@ interface StoreOptions {
   connectionsMax: number
   /** Acts as this database role. */
   role?: 'tokenmill_reader' | 'tokenmill_gateway'
-  /** For statements of one job; long readings set their own. */
+  /** For statements of single jobs; long queries set their own. */
   statementMsMax?: number
   application?: string
 }
 
 const { types } = pg
-// Dates stay text (a Date would move them by the time zone), moments are milliseconds, counts are numbers.
+// Dates stay text (a Date would move them by the time zone), times are milliseconds, counts are numbers.
 const parsers: Record<number, (text: string) => unknown> = {
   [types.builtins.DATE]: text => text,
   [types.builtins.TIMESTAMPTZ]: text => new Date(text).getTime(),
@@ -57,8 +59,8 @@ const ourTypes = {
     parsers[oid] ?? types.getTypeParser(oid, format as 'text'),
 } as unknown as pg.CustomTypesConfig
 
-// A worker only ever looks rows up by key. A plan made while the tables are empty must not turn into a scan of
-// millions: the alternatives are switched off for it.
+// A worker only looks rows up by key. A plan made while the tables are empty must not turn into a scan of millions, so
+// the alternatives are switched off.
 const LOOKUPS_ONLY = {
   enable_seqscan: 'off',
   enable_hashjoin: 'off',
@@ -79,7 +81,7 @@ export function openStore(url: string, options: StoreOptions): Store {
       ...(role ? { role } : LOOKUPS_ONLY),
     },
     log,
-    // Statements of one transaction that don't need one another's answers go out together.
+    // Statements of one transaction that don't need each other's answers are sent together.
     driver: { pipeline: true, types: ourTypes },
   })
   pool.on('error', error => log.warn({ err: error }, 'an idle store connection was lost'))
@@ -87,7 +89,7 @@ export function openStore(url: string, options: StoreOptions): Store {
 }
 
 function storeOf(pool: pg.Pool, finder: Finder): Store {
-  /** A server that is away, or has become read-only, isn't the one any more. */
+  /** A server that is away, or has become read-only, isn't used any more. */
   const noticed = (meaning: unknown) => {
     if (meaning instanceof Fault && meaning.code === 'store_away') finder.forget()
     return meaning
@@ -145,12 +147,12 @@ function storeOf(pool: pg.Pool, finder: Finder): Store {
   }
 }
 
-/** Takes a further lock of a transaction: of two with the same one, the second waits for the first's end. */
+/** Takes a further lock of a transaction: of two with the same lock, the second waits for the end of the first. */
 export async function hold(db: Db, lock: string): Promise<void> {
   await db.query({ name: 'hold', text: 'select pg_advisory_xact_lock($1)', values: [lockNumber(lock)] })
 }
 
-/** A UUID's first 63 bits: the advisory lock that stands for it. */
+/** The first 63 bits of a UUID: the number of its advisory lock. */
 function lockNumber(uuid: string): string {
   return (BigInt(`0x${uuid.replaceAll('-', '').slice(0, 16)}`) >> 1n).toString()
 }
@@ -188,14 +190,14 @@ const AWAY = new Set([
   'UNFIT',
 ])
 
-/** Rules that two who don't know of each other may break together. */
+/** Constraints that two transactions can break together without knowing of each other. */
 const RACES = new Set([
   'one_live_token_per_card',
   'one_current_scheme_token_per_token',
   'network_reference_stands_once',
 ])
 
-/** A Fault or LostRace for an error of the driver or the server; anything that isn't theirs stays as it is. */
+/** A Fault or LostRace for an error of the driver or the server; any other error stays as it is. */
 export function toStoreFault(error: unknown): unknown {
   if (error instanceof Fault || error instanceof LostRace || error instanceof ConfigError) return error
   if (!(error instanceof Error)) return error
@@ -205,7 +207,7 @@ export function toStoreFault(error: unknown): unknown {
       ? new Fault('store_away', error)
       : error
   }
-  // A pooler ends a connection by 08P01, whatever the reason; as the answer to a statement it is a defect of ours.
+  // A pooler ends a connection with 08P01, whatever the reason; as the answer to a statement it is a defect.
   const isBrokenStatement = code === '08P01' && severity === 'ERROR'
   if (AWAY.has(code) || (code.startsWith('08') && !isBrokenStatement)) return new Fault('store_away', error)
   if (code === '40001' || code === '40P01' || code === '55P03') return new LostRace(code)

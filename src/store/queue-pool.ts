@@ -1,5 +1,5 @@
 // The connections of BullMQ's PostgreSQL engine: one pool per process, acting as the role that owns the schema `bullmq`
-// and has no rights on ours. What travels on them is the queue room's affair.
+// and has no rights on tokenmill's schema.
 import type pg from 'pg'
 import { openClient, openPool } from './connection/connection.ts'
 import { toStoreFault } from './pool.ts'
@@ -17,7 +17,7 @@ export async function withQueueOwner<T>(url: string, work: (client: pg.Client) =
   const client = openClient(url, 'tokenmill queue schema')
   try {
     await client.connect()
-    // A restored or copied database comes without the rights that its migration gave on the database itself.
+    // A restored or copied database lacks the rights on the database that its migration gave.
     const { rows } = await client.query<{ may: boolean; name: string }>(
       `select has_database_privilege($1, current_database(), 'CREATE') as may, quote_ident(current_database()) as name`,
       [ROLE],

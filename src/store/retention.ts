@@ -1,6 +1,6 @@
-// What is kept how long, and its end: weeks of receipts and of the outbox as whole partitions, counters and scratch rows
-// by age, private halves of retired capture keys. Each table's own file says how its rows go; when is said here.
-// The scheduler runs it every hour; running it twice does no harm.
+// How long data are kept, and their deletion: weeks of receipts and of the outbox as whole partitions, counters and
+// scratch rows by age, private halves of retired capture keys. Each table's own file deletes its rows; this file says
+// when. The scheduler runs it every hour; running it twice is harmless.
 
 import * as captureKeys from './access/capture-keys.ts'
 import * as dryRuns from './batch/dry-runs.ts'
@@ -26,7 +26,7 @@ interface Swept {
   schemes: number
 }
 
-/** Everything of this file, once. `receiptDays`: at least 8. */
+/** Runs everything in this file once. `receiptDays`: at least 8. */
 export async function sweep(store: Store, receiptDays: number, now: number): Promise<Swept> {
   await ensurePartitions(store, now)
   const partitions: string[] = []
@@ -94,11 +94,11 @@ async function holdsUntold(db: Db, { name }: Partition): Promise<boolean> {
   return count === 1
 }
 
-/** False where others are using the table just now: the next time will do. */
+/** False while others use the table: the next run will do it. */
 async function dropPartition(store: Store, { name }: Partition): Promise<boolean> {
   try {
     await store.transaction(async db => {
-      // The drop waits for those who use the parent, and everybody who comes after waits behind it.
+      // The drop waits for users of the parent table, and every later user waits behind the drop.
       await db.query({ text: `set local lock_timeout = ${RETENTION.lockMsMax}` })
       await db.query({ text: `drop table if exists tokenmill.${name}` })
     })

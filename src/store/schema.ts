@@ -1,5 +1,5 @@
-// Brings the database up to date: numbered, named, forward only. It makes tables and roles; what lies in them at first
-// (keys, clients) is made by the `schema upgrade` command.
+// Upgrades the database: numbered, named, forward only. It makes tables and roles; the command `schema upgrade` makes
+// their first content (keys, clients).
 import { Kysely, PostgresDialect, sql } from 'kysely'
 import { type Migration, Migrator } from 'kysely/migration'
 import type pg from 'pg'
@@ -34,7 +34,10 @@ const migrationOf = (name: string): Migration => ({
   },
 })
 
-/** Runs what is missing, in one transaction; several at once wait for each other. Returns the names of those that ran. */
+/**
+ * Runs the missing migrations in one transaction; several runs at once wait for each other. Returns the names of those
+ * that ran.
+ */
 export async function upgradeSchema(url: string): Promise<string[]> {
   const { pool } = openPool(url, { max: 2, application: 'tokenmill schema' })
   // A lost connection shows in the statement that was running on it.
@@ -66,7 +69,7 @@ async function adoptCluster(pool: pg.Pool): Promise<void> {
   if (standing) await clusterRecord.adopt(pool, standing)
 }
 
-/** Refuses a store that this code doesn't know: exit 78 with what to do. */
+/** Refuses a store whose schema isn't this release's: exit 78 with what to do. */
 export async function assertSchema(db: Db): Promise<void> {
   const known = await db
     .query<{ name: string }>({ text: 'select name from tokenmill.kysely_migration order by name' })

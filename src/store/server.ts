@@ -1,5 +1,4 @@
-// What is asked of the store's server itself: whether it answers, whether it takes writes, and what its clock says. None
-// of our tables is read.
+// Questions to the store's server itself: whether it answers, whether it takes writes, and its clock. No table is read.
 import { assert } from '../errors.ts'
 import type { Db } from './pool.ts'
 
@@ -16,7 +15,7 @@ export async function readClock(db: Db): Promise<number> {
   return row.now
 }
 
-/** False for a server that was demoted: it answers, and takes nothing. */
+/** False for a demoted server, which answers and takes no writes. */
 export async function isWritable(db: Db): Promise<boolean> {
   const { rows } = await db.query<{ readonly: string }>({
     text: `select current_setting('transaction_read_only') as readonly`,

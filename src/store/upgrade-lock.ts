@@ -5,7 +5,7 @@ import { toStoreFault } from './pool.ts'
 
 const LOCK = `hashtextextended('tokenmill upgrade', 0)`
 
-/** Waits for whoever upgrades this database now, then runs `work`. */
+/** Waits for another upgrade of this database, then runs `work`. */
 export async function withUpgradeLock<T>(url: string, work: () => Promise<T>): Promise<T> {
   const client = openClient(url, 'tokenmill upgrade')
   try {

@@ -1,5 +1,5 @@
-// What a message makes of an authentication: the same record with its new state, findings and secrets, or the reason why
-// nothing changes. Pure; who writes it down, and what is answered, are lookup.ts, result.ts and validate.ts.
+// Applies a message to an authentication: the same record with its new state, findings and secrets, or the reason why
+// nothing changes. Pure; lookup.ts, result.ts and validate.ts save and answer.
 import { Secret } from '../secret.ts'
 import { holdsPan } from '../token/pan.ts'
 import { type ARes, creqText, type Erro } from './messages.ts'
@@ -8,18 +8,18 @@ import { ERRORS, NO_ERROR } from './problem.ts'
 import type { Authentication, Findings, Secrets } from './record.ts'
 import { type Event, follow, type State, type Unmoved } from './transition.ts'
 
-/** How long a cardholder may take. */
+/** The time that a cardholder has. */
 export const CHALLENGE_MS = 30 * 60_000
-/** After so long without an answer, an authentication that was begun ends as U. */
+/** An authentication without an answer ends as U after this time. */
 export const OPEN_MS = 10 * 60_000
 
 export type Settled = { record: Authentication; unmoved?: undefined } | { record?: undefined; unmoved: Unmoved }
 
 interface Change {
   findings: Findings
-  /** As the directory server sent it: it wins over the table. */
+  /** The directory server's value: it wins over the table. */
   eci?: string | undefined
-  /** What the table is asked for otherwise. */
+  /** The key into the table where there is no such value. */
   eciCase: EciCase | 'C'
   secrets?: Secrets
   pendingUntil?: number
@@ -90,7 +90,7 @@ function findingsOf(ares: ARes, outcome: Outcome): Findings {
   }
 }
 
-/** Reason 80 with U: Mastercard took the data, and made no authentication of it. */
+/** Reason 80 with U: Mastercard took the data without an authentication. */
 const DATA_ONLY = '80'
 
 function eciCaseOf(ares: ARes, outcome: FinalOutcome, { isRecurring }: AnswerFacts): EciCase {
@@ -102,7 +102,7 @@ function eciCaseOf(ares: ARes, outcome: FinalOutcome, { isRecurring }: AnswerFac
 /** Neither the presence nor the form of an authentication value is asked for: the outcome is what was sent. */
 function isUsable(record: Authentication, ares: ARes, pan: Secret): boolean {
   if (ares.threeDSServerTransID !== record.transactionId || ares.transStatus === 'D') return false
-  // Nobody has a reason to send the number back, and it would be kept in clear.
+  // Nobody has a reason to send the card number back, and it would be stored in clear.
   if ([ares.cardholderInfo, ares.acsURL].some(text => text !== undefined && holdsPan(text, pan.reveal()))) return false
   return ares.transStatus !== 'C' || ares.acsURL !== undefined
 }
@@ -120,7 +120,7 @@ function given<K extends string>(name: K, value: string | undefined): { [key in 
   return (value === undefined ? {} : { [name]: value }) as { [key in K]?: string }
 }
 
-/** There will be no answer: 511 malformed, 512 refused by the directory server, whose code is kept (its text isn't). */
+/** There will be no answer: 511 malformed, 512 refused by the directory server, whose code is stored (its text isn't). */
 export function settleFailure(
   record: Authentication,
   { error, erro }: { error: 511 | 512; erro?: Erro | undefined },
@@ -138,7 +138,7 @@ export function settleFailure(
   }))
 }
 
-/** The end of a challenge, from whomever we learn it. */
+/** The end of a challenge, from any source. */
 export interface Result {
   outcome: FinalOutcome
   eci?: string | undefined
@@ -165,7 +165,7 @@ export function settleResult(record: Authentication, result: Result, now: number
   }))
 }
 
-/** Nobody came back in time. */
+/** No end came in time. */
 export function settleExpiry(record: Authentication, now: number): Settled {
   if (now < record.pendingUntil) return { unmoved: 'early' }
   const error = record.state === 'C' ? 513 : 502

@@ -1,5 +1,5 @@
-// A merchant's 3-D Secure contract: for whom authentications are asked, of which directory server, and the key that the
-// browser's JWTs are signed with. Contracts are made by the operator.
+// A merchant's 3-D Secure contract: the merchant account of authentications, their directory server, and the key that
+// signs the browser's JWTs. The operator makes contracts.
 import { z } from 'zod'
 import { text, uuid } from '../job/envelope/text.ts'
 import type { Secret } from '../secret.ts'
@@ -12,7 +12,7 @@ const address = () =>
     .max(2048)
     .refine(url => !new URL(url).username && !new URL(url).hash, { params: { reason: 'field_format' } })
 
-/** What the operator says of a contract. */
+/** The operator's terms. */
 export const ContractTerms = z.strictObject({
   name: text(1, 100),
   entityId: uuid(),
@@ -42,7 +42,7 @@ export interface Contract extends ContractTerms {
   createdAt: number
 }
 
-/** A contract is there for those who act for its entity; for anybody else it isn't. */
+/** Only clients that act for the contract's entity see it. */
 export function mayUse(caller: Caller, contract: Pick<Contract, 'entityId'>): boolean {
   return caller.entities.includes(contract.entityId)
 }

@@ -1,5 +1,5 @@
-// What lists of authentications are filtered and sorted by: every field of a record in clear, with the kind of its
-// values and the comparisons it takes. The proof and the challenge's payload are sealed, so nothing searches by them.
+// The fields by which lists of authentications are filtered and sorted: every field of a record in clear, with its type
+// and operators. The proof and the challenge's payload are sealed, so no search can use them.
 import { FINDINGS, type Finding } from './record.ts'
 
 /** uuid, token (a card's), amount (minor units), moment, text. */

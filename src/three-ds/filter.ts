@@ -1,6 +1,6 @@
-// The query of a list, as its parameters say it: `f=v` equal, `f!=v` not, `f>=v` and `f<=v` bounds, `f~=v` pattern; `_limit`,
-// `_skip`, `_sort`. A parameter repeated means OR; repeated, `!=` means none of them. Different ones are ANDed. How it
-// is answered is the store's affair.
+// Parses the query of a list: `f=v` equal, `f!=v` not, `f>=v` and `f<=v` bounds, `f~=v` pattern; `_limit`, `_skip`,
+// `_sort`. A repeated parameter means OR; repeated, `!=` means none of them. Different parameters are ANDed. The store
+// runs the query.
 import type { Reason } from '../errors.ts'
 import { isPrintable, uuid } from '../job/envelope/text.ts'
 import { parseReuseToken } from '../token/token.ts'

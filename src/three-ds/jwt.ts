@@ -1,5 +1,5 @@
-// The JWTs that go through the browser: the one a session begins with, and the one that brings a challenge's outcome
-// back. Both are HS256 by the contract's key; signing itself is the vault's.
+// The JWTs that pass through the browser: one begins a session, the other brings a challenge's outcome back. Both are
+// HS256 with the contract's key; the vault signs.
 
 import { isRefusal } from '../errors.ts'
 import { parse } from '../job/refusal.ts'
@@ -11,7 +11,7 @@ import { ERRORS, type ErrorNo, NO_ERROR, type Problem, problem, problemOf } from
 import type { Authentication, Caller } from './record.ts'
 import { isFinal } from './transition.ts'
 
-/** A JWT lives so long. */
+/** The lifetime of a JWT. */
 export const JWT_MS = 2 * 3_600_000
 
 export const ACTION_CODES = ['SUCCESS', 'NOACTION', 'FAILURE', 'ERROR'] as const
@@ -47,7 +47,7 @@ export async function createJwt(ports: Ports, caller: Caller, body: unknown): Pr
     Payload: {},
     ...lifeOf(issuedAt),
   })
-  // Signed first: a row of a JWT that nobody got does no harm, a JWT without its row would be good for nothing.
+  // Signed first: a row without its JWT does no harm, a JWT without its row would be useless.
   await ports.jwts.insert({ jti, contractId: contract.contractId, issuedAt })
   return { jwt, threeds_contract_id: contract.contractId }
 }

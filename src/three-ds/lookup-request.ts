@@ -1,5 +1,5 @@
-// What a lookup may ask, with every limit. Fields that callers of this interface send and that nothing is made of here
-// are taken and passed over. Whether the card is one isn't asked here.
+// The request of a lookup, with every limit. Fields that callers of this interface send and that have no use here are
+// accepted and ignored. The card is checked elsewhere.
 import { z } from 'zod'
 import {
   emailAddress,

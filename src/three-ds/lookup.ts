@@ -1,6 +1,6 @@
-// A lookup, from request to answer: check, find contract and card, write down what is intended, ask the directory server
-// under one transaction id, write down its answer. A repeat under the same idempotency key goes on where the first
-// stopped; it never begins a second authentication.
+// A lookup from request to answer: check it, find contract and card, save the intent, call the directory server under
+// one transaction id, save its answer. A repeat under the same idempotency key continues where the first stopped; it
+// never begins a second authentication.
 
 import { isRefusal } from '../errors.ts'
 import { parse } from '../job/refusal.ts'
@@ -23,7 +23,7 @@ import { write } from './write.ts'
 interface LookedUp {
   answer: ShownLookup
   record: Authentication
-  /** It ended by this very call: now its client is to be told. */
+  /** This call ended it: now its client is to be notified. */
   ended: boolean
 }
 
@@ -94,7 +94,7 @@ interface Beginning {
   idempotencyKey: string | undefined
 }
 
-/** The intent is written down before anything is sent. */
+/** The intent is saved before anything is sent. */
 async function begin({
   ports,
   caller,
@@ -138,7 +138,7 @@ async function begin({
     updatedAt: now,
     version: 1,
   }
-  // Two at once under one key: the other is asking.
+  // Two calls under one key: the other one is calling the directory server.
   if (!(await ports.authentications.insert(record))) return problem(503)
   if (jti !== null) await ports.jwts.bind(jti, contract.contractId, authenticationId, now - JWT_MS)
   return record
@@ -156,7 +156,7 @@ async function findSession(
   return isGood && issued.issuedAt > now - JWT_MS ? issued.jti : null
 }
 
-/** Takes an unanswered one up again, unless somebody is asking just now. */
+/** Resumes an unanswered authentication, unless another call is under way. */
 async function takeUp(ports: Ports, known: Authentication): Promise<Authentication | Problem> {
   const now = ports.clock()
   if (now < known.askedUntil) return problem(503)

@@ -1,17 +1,17 @@
-// EMV 3-D Secure messages that come from others, as far as they are used here: form and limits. Members that aren't
-// named are passed over, as the standard wants; what a message means is apply-message.ts.
+// EMV 3-D Secure messages from other parties, as far as they are used here: form and limits. Unknown members are
+// ignored, as the standard requires; apply-message.ts interprets a message.
 import { z } from 'zod'
 import { isPrintable } from '../job/envelope/text.ts'
 
-/** What we speak. */
+/** The editions that this service sends. */
 export const MESSAGE_VERSION = '2.2.0'
 export const VERSIONS = ['2.1.0', '2.2.0', '2.3.1'] as const
 
 const id = () => z.guid().toLowerCase()
 const version = () => z.enum(VERSIONS)
 const printable = (most: number) => z.string().min(1).max(most).refine(isPrintable)
-// What follows is only recorded and passed on. Nothing of it is a reason to lose the outcome: a form that can't be kept
-// counts as absent.
+// The following are only recorded and passed on. None of them is a reason to lose the outcome: a malformed value counts
+// as absent.
 const recorded = <T extends z.ZodType>(form: T) => form.optional().catch(undefined)
 /** A code of the network's or of another edition, kept as sent. Ten characters hold no card number. */
 const word = () => recorded(printable(10))
@@ -74,7 +74,7 @@ export interface RRes {
   resultsStatus: '01'
 }
 
-/** The browser's word that the challenge is over. It isn't signed: the outcome is the RReq's. */
+/** The browser's message that the challenge is over. It isn't signed: the outcome is in the RReq. */
 export const CRes = z.object({
   messageType: z.literal('CRes'),
   messageVersion: version(),
@@ -104,7 +104,7 @@ export function readCres(text: string): CRes | undefined {
   }
 }
 
-/** Our answer to a message that can't be used. Codes are EMV's: 101 not this message, 203 format, 301 unknown id. */
+/** The answer to a message that can't be used. Codes are EMV's: 101 not this message, 203 format, 301 unknown id. */
 export function erro(
   errorCode: '101' | '203' | '301' | '305' | '402',
   errorMessageType: string,

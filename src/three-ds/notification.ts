@@ -1,5 +1,5 @@
-// What a client is told on its results queue when an authentication has ended: the outcome, and who bears
-// a fraud. The authentication value isn't in it; who needs it retrieves the record.
+// The event on a client's results queue when an authentication has ended: the outcome, and who is liable for fraud. The
+// authentication value isn't in it; the client retrieves the record for it.
 import { threeDsEventId } from '../job/envelope/ids.ts'
 import type { ResultEvent } from '../job/result.ts'
 import { formatReuseToken } from '../token/token.ts'

@@ -1,5 +1,5 @@
-// What an authentication's outcome means for the payment: its ECI where the directory server named none, and who bears a
-// fraud. The tables are total over card network and outcome; how an outcome comes about is transition.ts.
+// The meaning of an authentication's outcome for the payment: its ECI where the directory server named none, and who is
+// liable for fraud. The tables are total over card network and outcome; transition.ts says how an outcome comes about.
 import type { Brand } from '../token/brand.ts'
 
 /** EMV transStatus, as far as this service shows it. C is no end: a challenge is under way. */
@@ -95,7 +95,7 @@ export interface LiabilityFacts {
   challenged: boolean
 }
 
-/** Undefined while nothing is decided, and for an authentication that was for no payment. */
+/** Undefined while nothing is decided, and for an authentication without a payment. */
 export function liabilityOf(facts: LiabilityFacts): 'ISSUER' | 'MERCHANT' | undefined {
   const { network, outcome, eci } = facts
   if (outcome === 'C' || (eci !== undefined && NO_PAYMENT.has(eci))) return undefined

@@ -1,5 +1,5 @@
-// What the flows of this room need of the outside, as small interfaces: the store, the vault, a directory server, the
-// clock. Whoever wires them (producers/gateway) hands them in; tests hand in what they like.
+// The interfaces through which the flows of this room reach the store, the vault, a directory server and the clock.
+// producers/gateway hands in the real ones, tests hand in their own.
 import type { Secret } from '../secret.ts'
 import type { Brand } from '../token/brand.ts'
 import type { AReq } from './areq/areq.ts'
@@ -9,7 +9,7 @@ import type { ARes, Erro } from './messages.ts'
 import type { Problem } from './problem.ts'
 import type { Authentication, Caller } from './record.ts'
 
-/** How asking the directory server ended. */
+/** How a call to the directory server ended. */
 export type Answer =
   | { kind: 'answered'; ares: ARes }
   /** It answered, with an error. */
@@ -17,14 +17,14 @@ export type Answer =
   | { kind: 'malformed' }
   /** Nothing was sent. */
   | { kind: 'unreachable' }
-  /** It may have been seen: a repeat must be recognisable. */
+  /** The request may have arrived: a repeat must be recognisable. */
   | { kind: 'unknown' }
 
 export interface DirectoryServer {
   authenticate(areq: AReq): Promise<Answer>
 }
 
-/** What a lookup names its card by. */
+/** The means by which a lookup names its card. */
 export type CardSource =
   | { kind: 'token'; token: string; field: string }
   | { kind: 'encrypted'; encryptedCard: string; alias: string; field: string }
@@ -43,17 +43,17 @@ export interface Authentications {
   find(authenticationId: string): Promise<Authentication | undefined>
   findByTransaction(transactionId: string): Promise<Authentication | undefined>
   findByKey(clientId: string, idempotencyKey: string): Promise<Authentication | undefined>
-  /** Pending ones whose time is over. */
+  /** Pending authentications whose time is over. */
   findOverdue(now: number, limit: number): Promise<Authentication[]>
-  /** False where the client's idempotency key is taken. */
+  /** False where the client's idempotency key is in use. */
   insert(record: Authentication): Promise<boolean>
-  /** Only over the version before; false where somebody else was first. */
+  /** Writes only over the version before; false where another writer was first. */
   save(record: Authentication): Promise<boolean>
-  /** Marks the JWT used and saves the record (where it changed) in one; nothing is done where either can't be. */
+  /** Marks the JWT used and saves the record (where it changed) in one transaction, or does nothing. */
   saveWithJwt(record: Authentication | undefined, jti: string, usedAt: number): Promise<'saved' | 'used' | 'lost'>
 }
 
-/** A JWT of ours, as issued. */
+/** A JWT that this service issued. */
 export interface IssuedJwt {
   jti: string
   contractId: string
@@ -105,6 +105,6 @@ export interface Ports {
   newId(): string
   /** A UUID version 4. */
   newUuid(): string
-  /** How long asking a directory server takes at most, retry included, ms. */
+  /** The most that a call to a directory server takes, repeats included, ms. */
   askMsMax: number
 }

@@ -1,5 +1,5 @@
-// Every way in which this service says no: a three-digit error number of its own (not the HTTP status), the status that
-// goes with it, and a text. The same numbers stand in `error_no` of records. Texts never quote a value.
+// Every refusal of this service: a three-digit error number of its own (not the HTTP status), the HTTP status, and a
+// text. The same numbers are in `error_no` of records. Texts never quote a value.
 import { meaningOf, type Refusal } from '../errors.ts'
 
 /** No error, where `error_no` is always given. */
@@ -10,7 +10,7 @@ export const ERRORS = {
   101: { status: 400, text: 'At least one parameter is invalid; see details.' },
   102: { status: 400, text: 'The filter, sort or page is invalid; see details.' },
   103: { status: 400, text: 'This idempotency key was used for another request.' },
-  // Who asks, and what for.
+  // The caller's rights.
   201: { status: 401, text: 'Valid credentials are required; check the Authorization header.' },
   202: { status: 403, text: 'Your roles do not permit this query.' },
   203: { status: 404, text: 'No such 3-D Secure contract.' },
@@ -31,12 +31,12 @@ export const ERRORS = {
   407: { status: 400, text: 'The JWT belongs to another authentication.' },
   408: { status: 400, text: 'The JWT contradicts how the authentication ended.' },
   409: { status: 400, text: 'The authentication awaits no result.' },
-  // The world.
+  // Errors outside of this service.
   500: { status: 500, text: 'Unexpected error; quote code and timestamp to support.' },
   501: { status: 504, text: 'The directory server could not be reached; nothing was sent.' },
   502: { status: 504, text: 'The directory server did not answer in time; the outcome is unknown.' },
   503: { status: 504, text: 'The same lookup is under way; ask again.' },
-  // These end as outcome U and stand in the record only.
+  // These end as outcome U and appear in the record only.
   511: { status: 504, text: 'The answer of the directory server was malformed.' },
   512: { status: 504, text: 'The directory server refused the request.' },
   513: { status: 504, text: 'The challenge was not finished in time.' },
@@ -44,7 +44,7 @@ export const ERRORS = {
 
 export type ErrorNo = keyof typeof ERRORS
 
-/** The service says no. */
+/** A refusal of this service. */
 export interface Problem {
   problem: ErrorNo
   details: { field: string; reason: string }[]

@@ -1,5 +1,5 @@
-// An authentication: what is kept of it, and how callers see it. The card is a token or a fingerprint here, never a
-// number; the proof and the challenge's payload are secrets, sealed where they are stored.
+// An authentication: what is stored of it, and how callers see it. The card is a token or a fingerprint, never a
+// number; the proof and the challenge's payload are secrets, sealed in the store.
 import type { Secret } from '../secret.ts'
 import type { Brand } from '../token/brand.ts'
 import { formatReuseToken } from '../token/token.ts'
@@ -7,7 +7,7 @@ import { type Category, cavvAlgorithm, liabilityOf, type Network } from './outco
 import { NO_ERROR } from './problem.ts'
 import type { State } from './transition.ts'
 
-/** Who asks, as HTTP's authentication found out. */
+/** The caller, as authenticated over HTTP. */
 export interface Caller {
   clientId: string
   /** Those the client acts for. */
@@ -74,7 +74,7 @@ export interface Authentication {
   state: State
   findings: Findings
   secrets: Secret<Secrets>
-  /** ms since the epoch: until then somebody is asking the directory server. */
+  /** Until then some call to the directory server is under way, ms since the epoch. */
   askedUntil: number
   /** ms since the epoch: then a pending authentication ends as U. */
   pendingUntil: number
@@ -107,7 +107,7 @@ function authorizationPayload({ findings, secrets }: Authentication): string {
   return Buffer.from(JSON.stringify(members)).toString('base64')
 }
 
-/** Fields of `authentication` that only who asked for it is shown. */
+/** Fields of `authentication` that only its requester may see. */
 const SECRET_FIELDS: ReadonlySet<string> = new Set(['cavv', 'authorization_payload', 'payload'])
 
 /** `authentication` without what proves an outcome or leads to a challenge. */
@@ -117,7 +117,7 @@ export function clearAuthentication(record: Authentication): Record<string, stri
 
 const NO_CHALLENGE = '02'
 
-/** Who bears a fraud of the payment; undefined while nothing is decided, and where there is no payment. */
+/** Who is liable for fraud of the payment; undefined while nothing is decided, and where there is no payment. */
 export function liabilityOfRecord(record: Authentication): 'ISSUER' | 'MERCHANT' | undefined {
   const { state, network, findings, secrets, challengeIndicator } = record
   if (state === 'OPEN') return undefined

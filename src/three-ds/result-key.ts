@@ -1,5 +1,5 @@
-// The part of the address for results that only we and the directory server know: ids of an authentication are shown to
-// whoever asked for it, and he would gain by ending it himself.
+// The secret part of the address for results, which only this service and the directory server know: the ids of an
+// authentication are shown to its requester, who would gain by ending it.
 import type { Ports } from './ports.ts'
 
 const BYTES = 16
@@ -11,7 +11,7 @@ export function resultKeyOf({ requestDigest }: Keyed, transactionId: string): st
   return requestDigest(`three-ds results\n${transactionId}`).subarray(0, BYTES).toString('base64url')
 }
 
-/** Digests are compared, of which nobody can choose the beginning: how long it takes tells nothing. */
+/** Compares digests, whose beginning nobody can choose, so that the duration reveals nothing. */
 export function isResultKey(ports: Keyed, transactionId: string, given: string): boolean {
   const [expected, said] = [resultKeyOf(ports, transactionId), given].map(text => ports.requestDigest(text))
   return expected !== undefined && said !== undefined && expected.equals(said)

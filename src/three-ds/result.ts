@@ -1,5 +1,5 @@
-// How a challenge ends: the results request (RReq) that the directory server sends to us, the browser's return with a
-// CRes, and the clock. The browser is never believed: its CRes only says that it is back.
+// How a challenge ends: by the results request (RReq) of the directory server, the browser's return with a CRes, and
+// the clock. The browser's message is never trusted: its CRes only says that the browser is back.
 
 import { type Result, settleResult } from './apply-message.ts'
 import { signOutcome } from './jwt.ts'
@@ -14,15 +14,15 @@ import { upToDate, write } from './write.ts'
 interface Received {
   /** RRes or Erro, for the directory server; the HTTP status is 200 either way. */
   message: RRes | ReturnType<typeof erro>
-  /** Absent where the message was none for us. */
+  /** Absent where the message was for another service. */
   record?: Authentication
-  /** It ended by this very message: now its client is to be told. */
+  /** This message ended it: now its client is to be notified. */
   ended: boolean
 }
 
 /**
- * `body`: parsed JSON of anybody; `key`: of the address it came to. The ids say whose it is, the key that it comes from
- * whom we gave that address.
+ * `body`: parsed JSON from anybody; `key`: of the address. The ids say which authentication it is, the key that the
+ * sender is the directory server that got this address.
  */
 export async function receiveResult(ports: Ports, body: unknown, key: string): Promise<Received> {
   const parsed = RReq.safeParse(body)
@@ -41,7 +41,7 @@ export async function receiveResult(ports: Ports, body: unknown, key: string): P
     settleResult(stored, resultOf(rreq), ports.clock()),
   )
   const ended = moved || current.ended
-  // One that ended otherwise isn't talked over: EMV's word for a message out of its order.
+  // An authentication with another end isn't changed: EMV's code for a message out of order.
   if (unmoved === 'late' || unmoved === 'early')
     return { message: erro(record.findings.error_no === '513' ? '402' : '305', 'RReq', id), record, ended }
   return { message: resultsResponse(rreq), record, ended }
@@ -89,7 +89,7 @@ export async function receiveReturn(ports: Ports, cres: string): Promise<Returne
   return { record, jwt: await signOutcome(ports, record) }
 }
 
-/** Ends pending authentications whose time is over; answers those that ended. */
+/** Ends pending authentications whose time is over; returns those that ended. */
 export async function expireOverdue(
   ports: Pick<Ports, 'authentications' | 'clock'>,
   limit: number,

@@ -1,8 +1,8 @@
-// What may become of an authentication, as one total table of state and event. The first end holds: whatever comes
-// later, doubled or out of order changes nothing, and is told apart by name.
+// The states of an authentication and their transitions, as one total table. The first end holds: a message that is
+// late, doubled or out of order changes nothing, and has a name of its own.
 import type { FinalOutcome, Outcome } from './outcome.ts'
 
-/** OPEN: begun, and no answer of the directory server is known. The others are outcomes; only C is left again. */
+/** OPEN: begun, with no answer of the directory server yet. The others are outcomes; only C has a next state. */
 export const STATES = ['OPEN', 'C', 'Y', 'A', 'N', 'U', 'R'] as const
 export type State = 'OPEN' | Outcome
 

@@ -1,5 +1,5 @@
-// JWT validate: the browser's JWT brings the outcome of a challenge to us. It is believed once, from the key of its
-// contract, for the authentication it was made for, and only as an end of what is still open or an echo of how it ended.
+// JWT validate: the browser's JWT brings the outcome of a challenge. It is accepted once, with its contract's key, for
+// its own authentication, and only as the end of an open challenge or a repeat of a known end.
 import { z } from 'zod'
 import { isRefusal } from '../errors.ts'
 import { parse } from '../job/refusal.ts'
@@ -40,7 +40,7 @@ interface Validated {
     validation_result: Record<string, string>
   }
   record: Authentication
-  /** It ended by this very call: now its client is to be told. */
+  /** This call ended it: now its client is to be notified. */
   ended: boolean
 }
 
@@ -86,7 +86,7 @@ async function believe(
   return { jti: verified.aud, payload: payload.data }
 }
 
-/** Only to say why the signature doesn't fit: nothing of the JWT is believed. */
+/** Only to say why the signature doesn't fit: nothing in the JWT is trusted. */
 async function isOfAnother(ports: Ports, contract: Contract, jwt: string): Promise<boolean> {
   const audience = ports.jwt.peekAudience(jwt)
   const issued = audience === undefined ? undefined : await ports.jwts.find(audience)
@@ -103,7 +103,7 @@ function misuse(issued: IssuedJwt | undefined, contract: Contract, record: Authe
 
 const WRITES_MAX = 5
 
-/** The JWT is used up and the record written in one, so that of two at once one finds it used. */
+/** The JWT is used up and the record written in one transaction, so that of two at once one finds it used. */
 async function apply(ports: Ports, found: Authentication, { jti, payload }: Believed): Promise<Validated | Problem> {
   const { PAResStatus: outcome, CAVV: cavv, ECIFlag: sentEci, XID: xid } = payload.Payment.ExtendedData
   let current: Authentication | undefined = found

@@ -1,5 +1,5 @@
-// Writes a settled authentication over whatever is stored by then: of two at once the second is judged by what the first
-// left. It decides nothing itself.
+// Writes a new state of an authentication over the stored one: of two at once, the second is judged by what the first
+// has left. It decides nothing itself.
 import { Fault } from '../errors.ts'
 import { type Settled, settleExpiry } from './apply-message.ts'
 import type { Ports } from './ports.ts'
@@ -11,12 +11,12 @@ const WRITES_MAX = 5
 interface Written {
   /** As it is stored now. */
   record: Authentication
-  /** By this very call. */
+  /** Whether this call ended it. */
   moved: boolean
   unmoved?: Unmoved
 }
 
-/** Throws `Fault('contention')` where others are first too often in a row. */
+/** Throws `Fault('contention')` where other writers are first too often in a row. */
 export async function write(
   ports: Pick<Ports, 'authentications'>,
   record: Authentication,
@@ -32,7 +32,7 @@ export async function write(
   throw new Fault('contention')
 }
 
-/** The authentication as of now: one whose time is over has ended, whether or not the clock has said so yet. */
+/** The authentication as of now: one whose time is over has ended, even if the clock's job hasn't ended it yet. */
 export async function upToDate(
   ports: Pick<Ports, 'authentications' | 'clock'>,
   record: Authentication,

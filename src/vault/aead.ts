@@ -1,5 +1,5 @@
-// AES-256-GCM as everything stored is sealed with it: nonce (12) || ciphertext || tag (16) in one buffer. It isn't the
-// wire's format: that is jwe.ts.
+// AES-256-GCM for everything that is stored encrypted: nonce (12) || ciphertext || tag (16) in one buffer. The wire
+// format is jwe.ts.
 import { createCipheriv, createDecipheriv, type KeyObject } from 'node:crypto'
 
 export const NONCE_BYTES = 12

@@ -1,5 +1,5 @@
-// API keys of those who speak HTTP: kept as a keyed hash, compared in constant time. The hash's key is a data key of
-// the vault; a process that has no key-encryption key is handed it, alone, in a file.
+// API keys of HTTP clients: stored as a keyed hash, compared in constant time. The hash's key is a data key of the
+// vault; a process without the key-encryption key gets this one key in a file.
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { ConfigError } from '../config.ts'

@@ -1,5 +1,5 @@
-// What a Bearer token says of itself, read before any key is looked for: its form, its claims and its time. Whatever is
-// wrong here follows from the token's own text and the clock, so that its sender may be told. Who signed it is not known.
+// Reads a Bearer token before any key is looked up: its form, its claims and its times. Every flaw found here follows
+// from the token's own text and the clock, so that the sender may be told. The signature is checked later.
 import { z } from 'zod'
 import type { TokenFlaw } from '../errors.ts'
 import { ROLES, type Role } from '../job/catalogue.ts'
@@ -11,7 +11,7 @@ export interface BearerClaims {
   /** UUID in lower case. */
   userId: string
   entityId: string
-  /** Words that are no roles here are left out; none where the token names none. */
+  /** Unknown roles are left out; none where the token names none. */
   roles: Role[]
 }
 

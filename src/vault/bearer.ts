@@ -1,6 +1,6 @@
-// Bearer tokens: JWTs that a client signed with a key registered for it, or that an issuer whom the operator named
-// signed. It finds out who speaks and what he claims; what he may do is his client's grant. An envelope or a result of
-// ours, stolen from a queue, is no token here.
+// Bearer tokens: JWTs signed by a client's registered key, or by an issuer that the operator named. It establishes the
+// user and the claims; the client's grant says what the user may do. An envelope or a result, stolen from a queue, is
+// no token.
 import type { Clock } from '../clock.ts'
 import { verifyCompact } from '../job/envelope/signature.ts'
 import { type BearerClaims, type Flawed, readToken } from './bearer-claims.ts'
@@ -18,7 +18,7 @@ interface BearerOptions {
   /** issuer → URL of its JWKS. */
   issuers: ReadonlyMap<string, string>
   fetchJwks: FetchJwks
-  /** Our name: `aud`, where it is given. */
+  /** The installation's name: `aud`, where the token has one. */
   audience: string
   clock: Clock
 }

@@ -1,5 +1,5 @@
-// The block of a batch: a chunk's records in one JWE whose protected header says for whom and for which job it was
-// sealed, so that a stolen one serves nobody else. What the records say isn't looked at.
+// The block of a batch: a chunk's records in one JWE. Its protected header names the sender and the job, so that a
+// stolen block is useless elsewhere. The records aren't parsed here.
 import { hash } from 'node:crypto'
 import { assert, type Refusal, refuse } from '../errors.ts'
 import type { CaptureKey } from './capture.ts'
@@ -27,7 +27,7 @@ export async function sealBlock(
   return block
 }
 
-/** The NDJSON, or the one refusal for every failure, another envelope's `iss` or `jti` included. */
+/** The NDJSON; every failure, also another envelope's `iss` or `jti`, is the same refusal. */
 export async function openBlock(jwe: string, key: CaptureKey, { iss, jti }: BlockBinding): Promise<Buffer | Refusal> {
   const refusal = refuse('block_undecryptable', 'body.request.block')
   if (key.type === 'pgp') return refusal

@@ -1,5 +1,5 @@
-// Capture keys: the pairs that callers encrypt cards and blocks to. A private half leaves here only wrapped by the
-// key-encryption key, and is opened only into a `KeyObject` or a `Secret`. Where they are stored isn't known here.
+// Capture keys: the key pairs to which callers encrypt cards and blocks. A private half leaves this file only wrapped
+// by the key-encryption key, and is opened only into a `KeyObject` or a `Secret`. The store keeps them.
 import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { PrivateKey } from 'openpgp'

@@ -1,5 +1,5 @@
-// What clients prove themselves with: signing keys, and API keys for those who speak HTTP. The algorithm is fixed when a
-// key is registered. Signing and verifying are the job room's.
+// The credentials of clients: signing keys, and API keys for HTTP clients. The algorithm is fixed when a key is
+// registered. src/job signs and verifies.
 import { createPublicKey, generateKeyPairSync, hash, type JsonWebKey, type KeyObject, randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { ConfigError } from '../config.ts'
@@ -94,7 +94,7 @@ function algorithmsOf(key: KeyObject): Algorithm[] {
     case 'ec':
       return namedCurve === 'prime256v1' ? ['ES256'] : []
     case 'rsa': {
-      // A small exponent (1 makes every signature valid) is nobody's honest key.
+      // A small exponent (1 makes every signature valid) is never legitimate.
       const isSound = modulusLength >= RSA_BITS.least && modulusLength <= RSA_BITS.most && publicExponent >= 0x10001n
       return isSound ? ['PS256', 'RS256'] : []
     }

@@ -1,6 +1,6 @@
-// The sender's side of a capture key: reads its public half and encrypts a card to it. It needs no key-encryption key
-// and no store, so that any producer can use it. Single cards aren't hot: jose seals them, and so every round trip
-// holds our own opening against another implementation.
+// The sender's side of a capture key: reads the public half and encrypts a card to it. It needs neither the
+// key-encryption key nor the store, so that any producer can use it. Speed doesn't matter for single cards: jose
+// encrypts them, so that every round trip checks our own decryption against another implementation.
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { CompactEncrypt } from 'jose'
 import { createMessage, encrypt, type PublicKey, readKey } from 'openpgp'

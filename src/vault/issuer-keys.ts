@@ -1,5 +1,5 @@
-// The public keys of one issuer of JWTs, from the JWKS that the operator named: fetched when a key is asked for that
-// isn't known, at most once in thirty seconds. Fetching itself is handed in.
+// The public keys of one issuer of JWTs, from the JWKS that the operator named: fetched when an unknown key is
+// requested, at most once in thirty seconds. The caller hands in the fetch.
 import type { KeyObject } from 'node:crypto'
 import { z } from 'zod'
 import type { Clock } from '../clock.ts'
@@ -21,11 +21,11 @@ interface IssuerKeys {
 }
 
 const REFETCH_MS = 30_000
-/** A key that was taken back is believed for at most so long. */
+/** How long a key that the issuer has withdrawn may still be accepted. */
 const VALID_MS = 10 * 60_000
 const KEYS_MAX = 64
 
-/** RFC 7517 section 5. A key that is none, or has no name, is passed over. */
+/** RFC 7517 section 5. An invalid key, or one without a name, is ignored. */
 const Jwks = z.object({ keys: z.array(z.unknown()) })
 const NamedJwk = z.looseObject({ kid: z.string() })
 
@@ -41,7 +41,7 @@ export function openIssuerKeys(url: string, fetchJwks: FetchJwks, clock: Clock):
       keys = readJwks(await fetchJwks(url))
       fetchedAt = triedAt
     } catch {
-      // Nobody is let in by it: what was known before holds while it may be believed.
+      // A failure lets nobody in: the known keys count until they are too old.
     }
   }
   return {

@@ -1,5 +1,4 @@
-// Which keys a JWE may be sealed to, and the one key algorithm that each kind of them stands for. Making and storing
-// them is capture.ts.
+// The keys to which a JWE may be encrypted, and the key algorithm of each type. capture.ts makes them.
 import type { KeyObject } from 'node:crypto'
 
 export type JweKeyType = 'jwe-rsa' | 'jwe-ec'

@@ -25,7 +25,7 @@ const CIPHERS = {
 } as const
 type Enc = keyof typeof CIPHERS
 
-/** Header parameters by which a sender would choose a key, a compression or an extension: none of them is his to choose. */
+/** Header parameters by which a sender could choose a key, a compression or an extension: the sender may choose none. */
 const FORBIDDEN = ['zip', 'crit', 'jwk', 'jku', 'x5u', 'x5c', 'x5t', 'x5t#S256', 'p2s', 'p2c'] as const
 
 interface OpenedJwe {
@@ -34,8 +34,8 @@ interface OpenedJwe {
 }
 
 /**
- * Opens `text`, of at most `bytesMax` characters, with `alg` and no other. Undefined for every failure alike: whoever
- * sent it learns nothing from which one it was.
+ * Opens `text`, of at most `bytesMax` characters, with `alg` and no other. Undefined for every failure alike, so that
+ * the sender doesn't learn which one it was.
  */
 export function openJwe(text: string, privateKey: KeyObject, alg: JweAlg, bytesMax: number): OpenedJwe | undefined {
   if (text.length > bytesMax) return undefined

@@ -9,7 +9,7 @@ import { Fault } from '../errors.ts'
 import { NONCE_BYTES, openWith, sealWith } from './aead.ts'
 
 export interface KeyProvider {
-  /** Public: names the key, tells nothing of it. */
+  /** Public: names the key and reveals nothing of it. */
   id: string
   /** `purpose` is bound to the result: what was wrapped for one unwraps for no other. */
   wrap(plain: Buffer, purpose: string): Promise<Buffer>
@@ -88,7 +88,7 @@ function refuseTo(verb: 'make' | 'read', path: string): (error: NodeJS.ErrnoExce
   }
 }
 
-/** So that the name survives a power cut; not every platform lets a folder be opened. */
+/** Makes the name survive a power cut; not every platform lets a folder be opened. */
 async function syncFolder(path: string): Promise<void> {
   if (process.platform === 'win32') return
   const handle = await open(path, 'r')

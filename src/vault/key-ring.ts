@@ -1,5 +1,5 @@
-// The key ring: every data key of the vault, opened once at start and from then on only a `KeyObject` (raw keys cost
-// five times as much per card). What is sealed names its key's version. Where keys are stored isn't known here.
+// The key ring: every data key of the vault, opened once at start and kept only as a `KeyObject` (raw keys cost five
+// times as much per card). Encrypted data name their key's version. The store keeps the wrapped keys.
 import { createHmac, createSecretKey, type Hmac, type KeyObject, randomBytes } from 'node:crypto'
 import { assert, Fault } from '../errors.ts'
 import { Secret } from '../secret.ts'
@@ -53,7 +53,7 @@ export interface KeyRing {
   apiKeyHash(userId: string, apiKey: Secret): Buffer
   sealBeforeImage(json: Buffer, tokenId: string): Sealed
   openBeforeImage(sealed: Buffer, keyVersion: number, tokenId: string): Buffer
-  /** CAVVs, challenges and contracts' keys of 3-D Secure. `row` names what they lie in: nothing opens in another's place. */
+  /** CAVVs, challenges and contract keys of 3-D Secure. `row` names their row: they open in no other. */
   sealThreeDs(plain: Buffer, row: string): Sealed
   openThreeDs(sealed: Buffer, keyVersion: number, row: string): Buffer
   /** The number of a scheme token, in its provisioning's row. */
@@ -91,7 +91,7 @@ export async function openKey(kek: KeyProvider, keys: readonly WrappedKey[], pur
 interface PurposeKeys {
   active: KeyObject
   version: number
-  /** Every version that still opens what it once sealed. */
+  /** Every version that may still open data. */
   versions: Map<number, KeyObject>
 }
 

@@ -1,5 +1,5 @@
-// The numbers of scheme tokens, sealed under a data key of their own, so that the process that shows them (answers over
-// HTTP) can be handed that key alone, in a file. No card can be opened with it.
+// The numbers of scheme tokens, sealed under a data key of their own, so that the process that shows them (the gateway)
+// can have that key alone, in a file. It opens no card.
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { ConfigError } from '../config.ts'
@@ -17,7 +17,7 @@ export interface NetworkTokenKey {
   version: number
 }
 
-/** `provisionId` names the row that it lies in: it opens in no other. */
+/** `provisionId` names the row of the number: it opens in no other row. */
 export function sealNetworkToken(key: KeyObject, number: Secret, provisionId: string): Buffer {
   return sealWith(key, randomBytes(NONCE_BYTES), number.reveal(), aadOf(provisionId))
 }

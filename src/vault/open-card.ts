@@ -1,5 +1,5 @@
-// `encrypted_card` into its plaintext, by either envelope, told apart by their form. What the plaintext says is judged
-// by the token rules; every failure to open it is one and the same refusal.
+// Decrypts `encrypted_card`, whichever of the two envelopes it is. The token rules judge the plaintext; every failure
+// to decrypt is the same refusal.
 import { setImmediate } from 'node:timers/promises'
 import { type Refusal, refuse } from '../errors.ts'
 import { Secret } from '../secret.ts'
@@ -44,20 +44,20 @@ function decode(plain: Uint8Array): Secret | Refusal {
   }
 }
 
-/** How long decryptions may follow one another before others are let in. */
+/** How long decryptions may run in a row before other work gets its turn. */
 const EVENT_LOOP_BUDGET_MS = 5
 
-// The event loop is one per process, and so is this.
+// There is one event loop per process, and so one budget.
 let runEnds = 0
 let opening: Promise<void> | undefined
 
 /**
- * Runs `work` at once while the run lasts, else after the event loop has turned; in no particular order. Decrypting a card
- * holds the event loop for a third of a millisecond: a batch that opens hundreds would keep lock renewal and other jobs
- * waiting for as long as it lasts.
+ * Runs `work` at once while the budget lasts, else after a turn of the event loop; in no particular order. Decrypting a
+ * card blocks the event loop for a third of a millisecond: a batch with hundreds of cards would delay lock renewal and
+ * other jobs.
  */
 async function withinEventLoopBudget<T>(work: () => T): Promise<Awaited<T>> {
-  // Check and work without an await between them: of hundreds that wait, only those within the run go on.
+  // No await between check and work: of hundreds that wait, only those within the budget go on.
   while (performance.now() > runEnds) {
     opening ??= setImmediate().then(() => {
       runEnds = performance.now() + EVENT_LOOP_BUDGET_MS

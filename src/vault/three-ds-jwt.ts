@@ -1,5 +1,5 @@
-// JWTs of the 3-D Secure service: HS256 and nothing else, under the key that is handed in. What they say, and whether one
-// may be used again, isn't known here.
+// JWTs of the 3-D Secure service: HS256 only, with the key that the caller hands in. src/three-ds checks their claims
+// and their single use.
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { decodeJwt, errors, jwtVerify, SignJWT } from 'jose'
 import { ConfigError } from '../config.ts'

@@ -56,7 +56,7 @@ describe('a command line', () => {
     const { status, stderr } = await line(['client', 'list'])
     expect(status).toBe(1)
     expect(stderr).toBe(
-      'tokenmill: The token store cannot be reached. (ECONNREFUSED; see DATABASE_URL, or server.log in the data directory)\n',
+      'tokenmill: The token store cannot be reached. (ECONNREFUSED; check DATABASE_URL, or see server.log in the data directory)\n',
     )
   })
 })

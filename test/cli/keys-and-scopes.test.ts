@@ -68,7 +68,7 @@ describe('capture-key', () => {
 
   it('never gives an alias twice', async () => {
     const { status, stderr } = await bench.cli(['capture-key', 'add', 'k-rsa', '--entity', ENTITY])
-    expect({ status, stderr }).toMatchObject({ status: 1, stderr: expect.stringContaining('is taken') })
+    expect({ status, stderr }).toMatchObject({ status: 1, stderr: expect.stringContaining('is or was in use') })
   })
 
   it('refuses a file that holds no private key, without repeating it', async () => {
@@ -90,7 +90,7 @@ describe('capture-key', () => {
 
   it('retires once', async () => {
     expect((await bench.cli(['capture-key', 'retire', 'k-imported'])).status).toBe(0)
-    expect((await bench.cli(['capture-key', 'retire', 'k-imported'])).stderr).toContain('was retired at')
+    expect((await bench.cli(['capture-key', 'retire', 'k-imported'])).stderr).toContain('was already retired at')
     expect((await bench.cli(['capture-key', 'retire', 'unknown'])).stderr).toContain('no such capture key')
   })
 })

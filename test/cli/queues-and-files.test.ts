@@ -107,9 +107,9 @@ describeEngines('commands over queues and files', engine => {
       counts: noCounts(),
     })
     expect((await cli('batch', 'show', 'none')).stderr).toContain('There is no such batch')
-    expect((await cli('batch', 'cancel', 'b-2')).stderr).toContain('name one with --client')
+    expect((await cli('batch', 'cancel', 'b-2')).stderr).toContain('choose one with --client')
     expect(await cli('batch', 'cancel', 'b-2', '--client', 'gateway')).toMatchObject({ status: 0, stderr: '' })
-    expect((await cli('batch', 'cancel', 'b-2', '--client', 'gateway')).stderr).toBe('It was cancelled before.\n')
+    expect((await cli('batch', 'cancel', 'b-2', '--client', 'gateway')).stderr).toBe('This batch was cancelled before.\n')
     expect(await audited('batch.cancel')).toEqual([{ subject: 'b-2' }])
   })
 
@@ -132,7 +132,7 @@ describeEngines('commands over queues and files', engine => {
     expect((await cli('bin-table', 'import', file, '--json')).json()).toMatchObject({ written: 1 })
     expect(await count()).toBe(2)
     await put('4571,VISA,,,', '4571,VISA,,,')
-    expect((await cli('bin-table', 'import', file)).stderr).toContain('line 3: 4571 stands there twice')
+    expect((await cli('bin-table', 'import', file)).stderr).toContain('line 3: the prefix 4571 occurs twice')
     expect((await cli('bin-table', 'import', join(dataDir, 'none.csv'))).stderr).toContain('does not exist')
   })
 

@@ -106,7 +106,7 @@ describe('attach refuses', () => {
     rmSync(file)
     await expect(attach(dir)).rejects.toThrow(ConfigError)
     writeFileSync(file, 'another\n', { mode: 0o600 })
-    await expect(attach(dir)).rejects.toThrow(/does not open the server/)
+    await expect(attach(dir)).rejects.toThrow(/does not accept the password/)
     writeFileSync(file, password)
     await embedded.release()
   })

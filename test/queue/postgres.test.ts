@@ -25,7 +25,7 @@ describe('opening PostgreSQL', () => {
   }
 
   it('refuses a database without the queue schema, with an older or with a newer one', async () => {
-    await expect(open()).rejects.toThrow(/run tokenmill schema upgrade$/)
+    await expect(open()).rejects.toThrow(/run `tokenmill schema upgrade`$/)
     await upgrade(database.url)
     await (await open()).close()
     const client = new pg.Client({ connectionString: database.url })
@@ -62,7 +62,7 @@ describe('opening PostgreSQL', () => {
     const work = () => queues.work('p-budget', recorder().handler, { concurrency: 1 })
     const workers = [work(), work()]
     expect(work).toThrow(ConfigError)
-    expect(work).toThrow(/8 connections, 3 workers need 11/)
+    expect(work).toThrow(/8 connections, but 3 workers need 11/)
     await workers[0]?.close(1_000)
     workers.push(work())
     await Promise.all(workers.map(worker => worker.close(1_000)))

@@ -78,7 +78,7 @@ describeEngines('an installation without REPORTS_URL', engine => {
   it('has no workers for reports alone: 78', async () => {
     const workers = command(['workers', '--kinds', 'report'])
     expect(await workers.exit).toMatchObject({ code: 78 })
-    expect(workers.stderr()).toMatch(/^tokenmill: REPORTS_URL: it is not set, /m)
+    expect(workers.stderr()).toMatch(/^tokenmill: REPORTS_URL: must be set, /m)
   }, 30_000)
 
   it('refuses requests and downloads over HTTP with 503, and goes on to list reports', async () => {
@@ -114,7 +114,7 @@ describeEngines('an installation without REPORTS_URL', engine => {
       async (...args) => {
         const child = command(['report', ...args])
         expect(await child.exit).toMatchObject({ code: 78 })
-        expect(child.stderr()).toMatch(/^tokenmill: REPORTS_URL: it is not set, [^\n]*\n$/)
+        expect(child.stderr()).toMatch(/^tokenmill: REPORTS_URL: must be set, [^\n]*\n$/)
       },
       30_000,
     )

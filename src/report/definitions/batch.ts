@@ -1,5 +1,5 @@
-// BATCH_REPORT: what became of a batch's records: outcomes and reasons, and in how many chunks. The outcomes that each
-// chunk counted must equal the records that it lists. Single records are in the results file, which is the client's.
+// BATCH_REPORT: the outcomes and reasons of a batch's records, and the number of chunks. The outcomes that each chunk
+// counted must equal the records that it lists. Single records are in the results file, which the client has.
 import { z } from 'zod'
 import { column, type Definition, planner } from '../definition.ts'
 

@@ -1,5 +1,5 @@
-// DAILY_TRANSACTION_REPORT: every transaction that was created on one day (UTC), by type. Whether it was cleared yet
-// is the settlement report's affair.
+// DAILY_TRANSACTION_REPORT: every transaction that was created on one day (UTC), by type. Clearing is in the settlement
+// report.
 import { z } from 'zod'
 import { date } from '../../job/envelope/text.ts'
 import { type Definition, planner } from '../definition.ts'

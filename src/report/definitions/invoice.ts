@@ -1,5 +1,5 @@
-// INVOICE: what a merchant is charged for a period, by type and brand: fees and commission, and tax on both where a rate
-// is given. Rounding as in partner-commission.ts. Numbering invoices is the issuer's affair; the report's uid names it.
+// INVOICE: a merchant's charges for a period, by type and brand: fees and commission, and tax on both where a rate is
+// given. Rounding as in partner-commission.ts. The issuer numbers invoices; the report's uid names this one.
 import { z } from 'zod'
 import { column, type Definition, planner, span } from '../definition.ts'
 import { inOrder, invoicePeriod, OUT_OF_ORDER, percent } from '../invoice-period.ts'

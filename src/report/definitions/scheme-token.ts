@@ -1,5 +1,6 @@
-// SCHEME_TOKEN_REPORT: how an entity's tokens stand at the card networks, as of now, by scope, provider and status: what is
-// covered, what waits or was refused, what was not held against its network lately, which deletions are not confirmed.
+// SCHEME_TOKEN_REPORT: the present state of an entity's tokens at the card networks, by scope, provider and status: how
+// many have a scheme token, wait or were refused, were not reconciled with the network lately, and have an unconfirmed
+// deletion.
 import { z } from 'zod'
 import { column, type Definition, planner } from '../definition.ts'
 

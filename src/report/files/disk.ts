@@ -1,4 +1,4 @@
-// Reports' files in a folder: written under a name of no report, flushed, renamed. Keys are checked before they become
+// Report files in a folder: written under a temporary name, flushed, renamed. Keys are checked before they become
 // paths.
 import { randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
@@ -46,7 +46,7 @@ function absent(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error
 }
 
-/** A rename is safe once its folder is. */
+/** A rename is durable once its folder is flushed. */
 async function flushFolder(folder: string): Promise<void> {
   const handle = await open(folder)
   try {
@@ -56,7 +56,7 @@ async function flushFolder(folder: string): Promise<void> {
   }
 }
 
-/** What the file system refuses is a fault of the place; what the report throws stays what it is. */
+/** An error of the file system is a fault of the place; an error of the report stays as it is. */
 async function reach<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -1,5 +1,5 @@
-// A report's file on its way out, held against the digest that was recorded when it was made. The last bytes leave only
-// once all of them were right: a spoilt file is never received whole.
+// Sends a report's file and checks it against the digest recorded when it was made. The last bytes leave only after the
+// check: nobody receives a damaged file whole.
 import { createHash } from 'node:crypto'
 import { type Readable, Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -26,7 +26,7 @@ export async function readReport(files: ReportFiles, recorded: Recorded, range?:
     })
     return get(files, recorded.storageKey, range)
   }
-  // Whichever side breaks off ends the other; the error is the reader's to see.
+  // Whichever side breaks off ends the other; the reader gets the error.
   pipeline(whole, check).catch(error => check.destroy(error))
   return check
 }

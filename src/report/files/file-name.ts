@@ -1,4 +1,5 @@
-// Names of a report and its file. Whatever a parameter holds, a name is letters, digits, dots, hyphens and underscores.
+// Names of a report and its file. A name holds letters, digits, dots, hyphens and underscores, whatever a parameter
+// holds.
 import type { MimeType, ReportType } from '../../job/report.ts'
 import type { Plan } from '../definition.ts'
 
@@ -15,7 +16,7 @@ export function fileName(type: ReportType, plan: Plan, mimeType: MimeType, repor
   return `${type}_${plain(middle)}_${reportUid}.${EXTENSIONS[mimeType]}`
 }
 
-/** Where its bytes lie: two attempts with other bytes never write the same place. */
+/** The place of the bytes: two attempts with different bytes never write to the same place. */
 export function storageKey(name: string, sha256: string): string {
   const dot = name.lastIndexOf('.')
   return `${name.slice(0, dot)}.${sha256.slice(0, 12)}${name.slice(dot)}`
@@ -23,7 +24,7 @@ export function storageKey(name: string, sha256: string): string {
 
 const KEY = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,250}$/
 
-/** Holds for every key that `storageKey` makes; anything else never reaches a file system. */
+/** True for every key that `storageKey` makes; any other key never reaches a file system. */
 export function isKey(key: string): boolean {
   return KEY.test(key) && !key.includes('..')
 }
@@ -31,7 +32,7 @@ export function isKey(key: string): boolean {
 const UUID = '[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}'
 const OURS = new RegExp(`^([A-Z_]+_[A-Za-z0-9-]{0,64}_${UUID}\\.[0-9a-f]{12}\\.(pdf|csv|txt)|part_${UUID})$`)
 
-/** Holds for what was written here, whole or in part, and for nothing that somebody else would put beside it. */
+/** True for files that this product wrote, whole or in part, and for no foreign file beside them. */
 export function isOurs(key: string): boolean {
   return OURS.test(key)
 }

@@ -1,4 +1,4 @@
-// Opens the place for reports' files that a setting names: a folder, or a bucket that speaks S3.
+// Opens the place of report files that a setting names: a folder, or an S3 bucket.
 import { fileURLToPath } from 'node:url'
 import { ConfigError } from '../../config.ts'
 import { openDisk } from './disk.ts'

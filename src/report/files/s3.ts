@@ -1,5 +1,5 @@
-// Reports' files in a bucket. A report is written to a temporary file first, so that its digest and length are known and
-// one request puts it there whole. Region, credentials and endpoint are AWS's usual settings.
+// Report files in an S3 bucket. A report is first written to a temporary file, so that digest and length are known and
+// one request uploads it whole. Region, credentials and endpoint are AWS's usual settings.
 import { randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { rm } from 'node:fs/promises'
@@ -22,7 +22,7 @@ interface S3Options {
 const CONNECT_MS = 5_000
 const IDLE_MS = 60_000
 
-/** Loaded when the first file is asked for: every command knows where files lie, few of them go there. */
+/** Loaded at the first use: every command has the setting, and few use the files. */
 async function open(endpoint: string | undefined) {
   const sdk = await import('@aws-sdk/client-s3')
   const client: S3Client = new sdk.S3Client({

@@ -1,4 +1,4 @@
-// Pieces of a report on their way to a file: written, digested and on the disk before anybody is told of them.
+// Writes the pieces of a report to a file: written, digested and flushed before anybody uses it.
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
@@ -34,7 +34,7 @@ export async function spool(pieces: AsyncIterable<string | Buffer>, path: string
     return { bytes, sha256: hash.digest('hex') }
   } catch (error) {
     file.destroy()
-    // One that is still being opened would come after it was removed.
+    // A file that is still being opened would appear after its removal.
     await done.catch(() => {})
     await rm(path, { force: true })
     throw error

@@ -1,5 +1,5 @@
-// A small bar chart of one column over a report's lines, in the currency that has most of them. The heights are for the
-// eye; every figure that counts stands in the table.
+// A small bar chart of one column over a report's lines, in the currency with the most lines. The heights are an
+// illustration; the table has every figure.
 import type { Chart, Row } from '../definition.ts'
 import { amountOf } from '../entry-cells.ts'
 import { grouped } from '../money.ts'
@@ -7,7 +7,7 @@ import { type Box, INK, setText } from './page.ts'
 
 export interface Bars {
   note(row: Row): void
-  /** False where there is nothing a picture would add. */
+  /** False where a picture would add nothing. */
   draw(doc: PDFKit.PDFDocument, box: Box & { height: number }): boolean
 }
 

@@ -1,5 +1,5 @@
-// The paper a report is set on: A4, the fonts that every reader has, one dark colour and two greys. It knows how to set a
-// cell so that it fits; what stands where is pdf.ts's and table.ts's.
+// The page of a report: A4, the fonts that every reader has, one dark colour and two greys. It sets a cell so that it
+// fits; pdf.ts and table.ts place the content.
 import type { Definition } from '../definition.ts'
 
 export const INK = {

@@ -38,7 +38,7 @@ export const writePdf: Write = async function* (definition, plan, head, entries)
   for await (const chunk of doc as AsyncIterable<Buffer>) yield chunk
 }
 
-/** What is drawn: bounded, and all of it read before the first of it is set, so that the whole was found right. */
+/** The content to draw: bounded, and read completely before drawing begins, so that the whole report was checked. */
 async function keep(entries: AsyncIterable<readonly Entry[]>, condensed: boolean, bars: Bars | undefined) {
   const kept: Entry[] = []
   let groups = 0

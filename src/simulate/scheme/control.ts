@@ -1,5 +1,5 @@
-// What a rehearsal asks and tells the simulator beside the networks' own calls: counters, the tokens there are, and what
-// issuers do on their own. Under /_simulator, without credentials: the simulator listens on this machine only.
+// The control interface of the simulator for rehearsals: counters, the tokens, and actions of issuers. Under
+// /_simulator, without credentials, because the simulator listens on this machine only.
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { change } from './change.ts'
@@ -14,9 +14,9 @@ const Deed = z.strictObject({
     .string()
     .regex(/^(0[1-9]|1[0-2])\d\d$/)
     .optional(),
-  /** False: the requestor isn't told, and its store drifts. */
+  /** False: the requestor gets no notification, and its store drifts. */
   notify: z.boolean().default(true),
-  /** So many times the same notification. */
+  /** How often the same notification is sent. */
   times: z.number().int().min(1).max(10).default(1),
 })
 const Notifications = z.strictObject({ url: z.url({ protocol: /^https?$/ }).nullable() })

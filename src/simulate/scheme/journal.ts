@@ -1,5 +1,5 @@
-// What the simulated network knows, and the file that keeps it over restarts and kill -9: one JSON line per change,
-// written and synced before the change is answered. PANs are in it as keyed hashes only. It is never made shorter.
+// The state of the simulated network, and the file that keeps it over restarts and kill -9: one JSON line per change,
+// written and synced before the change is answered. It holds PANs only as keyed hashes, and never shrinks.
 import { mkdirSync, readFileSync, truncateSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { dirname } from 'node:path'

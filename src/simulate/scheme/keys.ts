@@ -1,5 +1,5 @@
-// The key material of a rehearsal: both halves of every pair, made on the first start and kept, and the scheme file
-// that makes tokenmill speak to this simulator. Real networks hand out half of this, by hand and over weeks.
+// The key material of a rehearsal: both halves of every pair, made at the first start and kept, and the scheme file
+// with which tokenmill calls this simulator. A real network hands out half of this, by hand and over weeks.
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

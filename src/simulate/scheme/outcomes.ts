@@ -1,5 +1,5 @@
-// What becomes of a card, by its number: published outcome numbers, and further ones on a published test BIN for what
-// those don't cover. Every other number succeeds. docs/simulator.md lists them all, and a test holds it to that.
+// The outcome of a card, by its number: published outcome numbers, and further ones on a published test BIN. Every
+// other number succeeds. docs/simulator.md lists them all, and a test compares the two.
 
 export interface Outcome {
   /** In a few words, for the page. */

@@ -1,5 +1,5 @@
-// The scheme-token network and the third-party tokeniser to rehearse against: a server of its own that knows nothing of
-// us but the shapes on the wire. It allows so many calls a second, answers late if told so, and forgets nothing.
+// The simulated scheme-token network and third-party tokeniser, for rehearsals: a separate server that shares only the
+// wire formats with tokenmill. It allows a number of calls per second, answers late if told so, and forgets nothing.
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import fastify from 'fastify'

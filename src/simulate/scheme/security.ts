@@ -1,6 +1,6 @@
-// The network's side of signatures and encryption, by Mastercard's own packages: the signature's base string is put
-// together by the package that signs, and a sample of payloads is opened by the package that encrypts them (all by
-// node:crypto, because the package takes tens of milliseconds for one).
+// The network's side of signatures and encryption, with Mastercard's own packages: the package that signs also builds
+// the signature's base string here, and the package that encrypts also decrypts a sample of payloads (node:crypto
+// decrypts all of them, because the package takes tens of milliseconds for one).
 import {
   constants,
   createDecipheriv,

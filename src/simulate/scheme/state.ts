@@ -1,5 +1,5 @@
-// What every part of the simulator shares: its state, its counters, and how it notifies. It is handed down; nothing in
-// it answers a request.
+// The state that all parts of the simulator share: tokens, counters, and notifications. It is handed in, and answers no
+// request.
 import { randomBytes, randomInt } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Outbound, openOutbound } from '../../outbound.ts'

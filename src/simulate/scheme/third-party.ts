@@ -1,5 +1,5 @@
-// A third-party tokeniser of the plainest sort: a token for a card under the caller's reference, found by it, deleted.
-// The same reference is answered with the same token, whatever happened to the first answer.
+// A simple third-party tokeniser: makes a token for a card under the caller's reference, finds it by that reference,
+// deletes it. The same reference gets the same token, whatever happened to the first answer.
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'

@@ -1,6 +1,6 @@
-// What the simulated directory server makes of a card: by its whole number, from published test cards and a few of our
-// own. Any other card is authenticated without a challenge. A cardholder whose name begins with SIMULATE says instead
-// what is to happen, with any card.
+// How the simulated directory server treats a card: by its whole number, from published test cards and a few of our
+// own. Any other card is authenticated without a challenge. A cardholder name that begins with SIMULATE chooses the
+// outcome for any card.
 import { VALUE_FORMS, type ValueForm } from './values.ts'
 
 type Status = 'Y' | 'A' | 'N' | 'U' | 'R' | 'I' | 'D'

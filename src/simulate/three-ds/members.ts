@@ -1,5 +1,5 @@
-// The directory server's own rules of an AReq (EMV 3-D Secure 2.1 to 2.3.1): which members each device channel, message
-// category and edition requires, which have no place in it, and what a few of them may hold.
+// The simulated directory server's rules for an AReq (EMV 3-D Secure 2.1 to 2.3.1): which members each device channel,
+// message category and edition requires, which must be absent, and the values of a few.
 import { isMastercards, networkOf } from './values.ts'
 
 type Areq = Record<string, unknown>

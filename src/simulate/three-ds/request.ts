@@ -1,5 +1,5 @@
-// What the simulated directory server reads of an AReq, and its error message for one that it refuses. Which members a
-// request must and must not hold is members.ts.
+// Reads the parts of an AReq that the simulated directory server needs, and makes its error message. members.ts says
+// which members a request must and must not hold.
 import { faultOf, VERSIONS } from './members.ts'
 
 export interface SimulatedAreq {

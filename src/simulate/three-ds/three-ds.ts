@@ -1,6 +1,6 @@
-// A directory server and the access control servers behind it, to rehearse 3-D Secure against: EMV 2.2 messages over
-// HTTP, with the outcome decided by the test card. One transaction id is one authentication, however often it is asked.
-// It keeps everything in memory and is nobody's product.
+// A simulated directory server with its access control servers, to rehearse 3-D Secure: EMV 2.2 messages over HTTP,
+// with the outcome decided by the test card. One transaction id is one authentication, however often it is requested.
+// It keeps everything in memory.
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import fastify, { type FastifyInstance, type FastifyReply } from 'fastify'

@@ -1,5 +1,5 @@
-// What card networks send with an outcome: the authentication value in the form of each network, and the ECI. The bytes
-// are nobody's: they follow from the transaction, so that one asked twice is answered the same.
+// The values that card networks send with an outcome: the authentication value in each network's form, and the ECI. The
+// bytes follow from the transaction, so that a repeat gets the same answer.
 import { createHash } from 'node:crypto'
 
 /** By the number's first digits; a co-badged card is its co-badge's. */

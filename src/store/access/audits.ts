@@ -1,19 +1,19 @@
-// Who did what to the installation: one row for every act of an administrator, written in the transaction of the act.
-// It isn't a log of token work; that is what receipts are.
+// Audit rows: one row for every act of an administrator, written in the transaction of the act. It is no log of token
+// work; receipts are.
 import type { Db } from '../pool.ts'
 
 export interface Audit {
-  /** Who: a user of the machine (`cli:name`), a client id, or a role of ours. */
+  /** A user of the machine (`cli:name`), a client id, or a role of tokenmill. */
   actor: string
-  /** What: `client.add`, `capture-key.retire`, … */
+  /** The act: `client.add`, `capture-key.retire`, … */
   action: string
-  /** To whom or what. */
+  /** The object of the act. */
   subject: string
   /** Never a secret. */
   detail?: Record<string, unknown>
 }
 
-/** For a statement that does an act and records it: followed by a `select` of these three. */
+/** For a statement that does an act and records it: add a `select` of these three. */
 export const RECORD = 'insert into tokenmill.audit (actor, action, subject)'
 
 export async function insert(db: Db, audit: Audit): Promise<void> {

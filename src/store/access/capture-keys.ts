@@ -1,5 +1,5 @@
-// Capture keys: the public half that callers encrypt cards with, and the private half as the key-encryption key wrapped
-// it. Opening one is the vault's affair.
+// Capture keys: the public half, to which callers encrypt cards, and the private half, wrapped by the key-encryption
+// key. The vault opens them.
 
 import type { Db } from '../pool.ts'
 import * as audits from './audits.ts'
@@ -75,7 +75,7 @@ type NewCaptureKey = Pick<CaptureKeyInfo, 'alias' | 'entityId' | 'type' | 'publi
   wrappedPrivate: Buffer
 }
 
-/** False where the alias is taken, by whatever entity. */
+/** False where the alias is in use, by any entity. */
 export async function insert(db: Db, key: NewCaptureKey): Promise<boolean> {
   const { count } = await db.query({
     text: `insert into tokenmill.capture_key (alias, entity_id, type, public_key, wrapped_private) values ($1, $2, $3, $4, $5)
@@ -85,7 +85,10 @@ on conflict (alias) do nothing`,
   return count === 1
 }
 
-/** It still opens what is under way; its private half is destroyed days later (retention.ts). False where it isn't active. */
+/**
+ * The key still opens cards under way; its private half is destroyed days later (retention.ts). False where the key
+ * isn't active.
+ */
 export async function retire(db: Db, alias: string): Promise<boolean> {
   const { count } = await db.query({
     text: `update tokenmill.capture_key set state = 'RETIRED', retired_at = now() where alias = $1 and state = 'ACTIVE'`,
@@ -95,8 +98,8 @@ export async function retire(db: Db, alias: string): Promise<boolean> {
 }
 
 /**
- * Private halves of keys that were retired before `before` (ms): whatever was encrypted to them, wherever a copy lies,
- * is shredded. Returns how many.
+ * Destroys the private halves of keys that were retired before `before` (ms): no card that was encrypted to them can be
+ * opened any more, wherever a copy lies. Returns how many.
  */
 export async function destroyRetired(db: Db, before: number): Promise<number> {
   const { count } = await db.query({

@@ -1,5 +1,5 @@
-// Clients and the keys they sign with: who may send work, for whom, and by which signature. It doesn't judge an
-// envelope; whether a key is live at a moment is told by its state and its end.
+// Clients and their signing keys: who may send work, for which entities, and with which signature. It checks no
+// envelope; a key's state and end say whether it is live.
 import type { Role } from '../../job/catalogue.ts'
 import type { NameRule } from '../../job/envelope/names.ts'
 import type { Algorithm } from '../../job/envelope/signature.ts'
@@ -9,13 +9,13 @@ export interface Client {
   clientId: string
   name: string
   userId: string
-  /** The first is its own; for the others it may also act and search. */
+  /** The first is the client's own; it may also act and search for the others. */
   entities: string[]
   roles: Role[]
   /** Fixed by its first key. */
   alg: Algorithm | null
   system: boolean
-  /** What it may name its work by. */
+  /** The rule for the names that the client gives to its work. */
   names: NameRule
   /** ms since the epoch. */
   createdAt: number
@@ -101,7 +101,7 @@ export async function find(db: Db, clientId: string): Promise<Client | undefined
   return row && clientOf(row)
 }
 
-/** The same, its row held until the transaction ends: whoever changes its keys meanwhile waits. */
+/** The same, and locks the row until the transaction ends: another change of its keys waits. */
 export async function hold(db: Db, clientId: string): Promise<Client | undefined> {
   const { rows } = await db.query<Row>({
     text: `select ${COLUMNS} from tokenmill.client where client_id = $1 for update`,
@@ -120,7 +120,7 @@ export async function findByWord(db: Db, word: string): Promise<Client[]> {
   return rows.map(clientOf)
 }
 
-/** Who a user name of HTTP Basic stands for, with the hash of the API key. Not open to the reader role. */
+/** The client of a user name of HTTP Basic, with the hash of the API key. Not open to the reader role. */
 export async function findByUser(
   db: Db,
   userId: string,
@@ -147,7 +147,7 @@ type NewClient = Omit<Client, 'createdAt' | 'revokedAt' | 'names'> & {
   apiKeyHash: Buffer | null
 }
 
-/** False where a client of this id is there already; it stays as it is. */
+/** False where a client with this id exists; it stays as it is. */
 export async function insert(db: Db, client: NewClient): Promise<boolean> {
   const { count } = await db.query({
     text: `insert into tokenmill.client (client_id, name, user_id, api_key_hash, entities, roles, alg, system, names)
@@ -193,7 +193,7 @@ export async function setApiKeyHash(db: Db, clientId: string, apiKeyHash: Buffer
   return count === 1
 }
 
-/** All keys a client ever had, so that a revoked one can be told from an unknown one. */
+/** All keys that a client ever had, so that a revoked key can be distinguished from an unknown one. */
 export async function findClientKeys(db: Db, clientId: string): Promise<ClientKey[]> {
   const { rows } = await db.query<KeyRow>({
     name: 'client-keys',
@@ -216,7 +216,7 @@ on conflict (client_id, kid) do nothing`,
   return count === 1
 }
 
-/** It verifies until `validUntil` (ms) and no longer. False where it isn't there or is revoked. */
+/** The key verifies until `validUntil` (ms). False where it doesn't exist or is revoked. */
 export async function retireKey(db: Db, clientId: string, kid: string, validUntil: number): Promise<boolean> {
   const { count } = await db.query({
     text: `update tokenmill.client_key set state = 'RETIRED', valid_until = $3
@@ -226,7 +226,7 @@ where client_id = $1 and kid = $2 and state <> 'REVOKED'`,
   return count === 1
 }
 
-/** It verifies nothing any more. False where it isn't there. */
+/** The key verifies nothing any more. False where it doesn't exist. */
 export async function revokeKey(db: Db, clientId: string, kid: string): Promise<boolean> {
   const { count } = await db.query({
     text: `update tokenmill.client_key set state = 'REVOKED' where client_id = $1 and kid = $2`,
@@ -235,10 +235,10 @@ export async function revokeKey(db: Db, clientId: string, kid: string): Promise<
   return count === 1
 }
 
-/** As workers judge it (workers/directory.ts), now by the database's clock. */
+/** The workers' rule for live keys (workers/directory.ts), with the database's clock. */
 const LIVE = `c.revoked_at is null and (k.state = 'ACTIVE' or (k.state = 'RETIRED' and k.valid_until > now()))`
 
-/** Keys by which jobs are taken now, at most `limit`. */
+/** At most `limit` live keys. */
 export async function listLiveKeys(db: Db, limit: number): Promise<Pick<ClientKey, 'clientId' | 'kid'>[]> {
   const { rows } = await db.query<{ client_id: string; kid: string }>({
     name: 'live-keys',
@@ -249,7 +249,7 @@ where ${LIVE} order by k.client_id, k.kid limit $1`,
   return rows.map(row => ({ clientId: row.client_id, kid: row.kid }))
 }
 
-/** Whether jobs under this key are taken now. */
+/** Whether this key is live. */
 export async function isLive(db: Db, { clientId, kid }: Pick<ClientKey, 'clientId' | 'kid'>): Promise<boolean> {
   const { rows } = await db.query({
     name: 'key-is-live',

@@ -15,7 +15,7 @@ export async function findAll(db: Db): Promise<DataKey[]> {
   return rows
 }
 
-/** False where there is one of this purpose and version; it stays as it is. */
+/** False where a key with this purpose and version exists; it stays as it is. */
 export async function insert(db: Db, key: Omit<DataKey, 'state'>): Promise<boolean> {
   const { count } = await db.query({
     text: `insert into tokenmill.data_key (purpose, version, wrapped) values ($1, $2, $3) on conflict (purpose, version) do nothing`,

@@ -1,15 +1,15 @@
-// Whose turn it is to tell senders which keys are live. Every worker process asks about once a second; one of them gets
-// the turn, with the next number.
+// Which process publishes the list of live keys. Every worker process asks about once a second; one of them gets the
+// turn and the next number.
 import type { Db } from '../pool.ts'
 
 interface Turn {
   /** Grows with every turn. */
   seq: number
-  /** By the database's clock, ms since the epoch. What is read after a turn is as it was then, or newer. */
+  /** By the database's clock, ms since the epoch. Data read after a turn are of this time or newer. */
   at: number
 }
 
-/** A turn where clients or keys have changed since the last one, or that is `everyMs` ago; else undefined. */
+/** A turn, if clients or keys have changed since the last one or that is `everyMs` ago; else undefined. */
 export async function takeTurn(db: Db, everyMs: number): Promise<Turn | undefined> {
   const { rows } = await db.query<{ seq: number; told_at: number }>({
     name: 'live-list-turn',

@@ -1,16 +1,16 @@
-// The worker processes that are alive and what each can do, so that a sender uses nothing that one of them would refuse.
-// A process that was killed leaves its row behind, and is believed to live until the row is old.
+// The live worker processes and their features, so that a sender uses nothing that one of them would refuse. A killed
+// process leaves its row behind and counts as live until the row is old.
 import type { Db } from '../pool.ts'
 
 export interface LiveWorker {
   workerId: string
   /** The kinds whose queues it listens to. */
   kinds: readonly string[]
-  /** What it understands beyond what every release does. */
+  /** The features beyond those of every release. */
   features: readonly string[]
 }
 
-/** Says that it is alive. */
+/** Reports that this process is alive. */
 export async function see(db: Db, { workerId, kinds, features }: LiveWorker): Promise<void> {
   await db.query({
     name: 'live-worker-see',
@@ -24,7 +24,7 @@ export async function leave(db: Db, workerId: string): Promise<void> {
   await db.query({ text: 'delete from tokenmill.live_worker where worker_id = $1', values: [workerId] })
 }
 
-/** Takes off those that were silent for `ms`. */
+/** Removes processes that were silent for `ms`. */
 export async function removeSilent(db: Db, ms: number): Promise<void> {
   await db.query({
     name: 'live-workers-remove',

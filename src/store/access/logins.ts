@@ -1,5 +1,5 @@
-// Database users that log in, for one role and this database alone. The roles themselves belong to the whole server and
-// have no password: one of them with a login would open every installation of that server.
+// Database users for one role and this database alone. The roles themselves belong to the whole server and have no
+// password: a role with a login would open every installation on that server.
 import { createHash } from 'node:crypto'
 import pg from 'pg'
 import { assert } from '../../errors.ts'
@@ -9,14 +9,14 @@ import type { Db } from '../pool.ts'
 export const LOGIN_ROLES = { gateway: 'tokenmill_gateway', reader: 'tokenmill_reader' } as const
 export type LoginPurpose = keyof typeof LOGIN_ROLES
 
-/** What a login may act as beside its own role: that of the queues, where they lie in this database. */
+/** Further roles that a login may take: that of the queues, where they are in this database. */
 type MoreRoles = readonly 'tokenmill_queue'[]
 
 export interface Login {
   /** Of this database and installation, so that two databases on one server, or a copy of one, have two. */
   name: string
   database: string
-  /** It is there already. */
+  /** The user exists already. */
   exists: boolean
 }
 
@@ -31,7 +31,7 @@ export async function find(db: Db, purpose: LoginPurpose, installationId: string
   return { name, database, exists: names.includes(name) }
 }
 
-/** What makes the login, or gives the one that is there another password; without a semicolon at their ends. */
+/** The statements that make the login, or give an existing one another password; without semicolons at their ends. */
 export function statementsFor(
   { name, database, exists }: Login,
   purpose: LoginPurpose,
@@ -46,7 +46,7 @@ export function statementsFor(
   ]
 }
 
-/** Whether everybody who may log in on this server may connect to this database. */
+/** Whether every user of this server may connect to this database. */
 export async function isOpenToAll(db: Db): Promise<boolean> {
   const { rows } = await db.query<{ open: boolean }>({
     text: `select has_database_privilege('public', current_database(), 'CONNECT') as open`,
@@ -54,7 +54,7 @@ export async function isOpenToAll(db: Db): Promise<boolean> {
   return rows[0]?.open === true
 }
 
-/** Whether the user that logged in could select sealed cards: by itself, or by a role that it may take on. */
+/** Whether the user that logged in could select sealed cards, by itself or by a role that it may take. */
 export async function seesCards(db: Db): Promise<boolean> {
   const { rows } = await db.query<{ sees: boolean }>({
     text: `select exists (
@@ -69,9 +69,9 @@ export async function sessionUser(db: Db): Promise<string> {
   return rows[0]?.name ?? ''
 }
 
-/** A URL like `setting` with another user. Only that part of it is read: the rest may name several hosts. */
+/** The URL `setting` with another user. Only that part is parsed: the rest may name several hosts. */
 export function urlAs(setting: string, user: string, password: string): string {
-  // Up to the last @, as connections read it: a password may hold one.
+  // Up to the last @, as the driver reads it: a password may hold one.
   const found = /^(postgres(?:ql)?:\/\/)(?:[^/?#]*@)?([^?#]*)\??([^#]*)/i.exec(urlOf(setting))
   assert(found, 'what a connection was opened by can be read')
   const [, scheme = '', place = '', query = ''] = found

@@ -1,4 +1,4 @@
-// Token scopes: within which a card has one token, whose they are, and what is supported there. Never deleted.
+// Token scopes: a card has one token within a scope. A scope has an entity and settings, and is never deleted.
 import type { Db } from '../pool.ts'
 
 export const REQUESTORS = ['MERCHANT', 'PSP'] as const

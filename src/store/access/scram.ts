@@ -1,5 +1,5 @@
-// What PostgreSQL stores of a password (RFC 5803): made here, so that the password itself never stands in a statement,
-// in the server's log, or in what a database administrator is handed.
+// The form in which PostgreSQL stores a password (RFC 5803): computed here, so that the password itself never appears
+// in a statement, in the server's log, or in the statements for a database administrator.
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto'
 import type { Secret } from '../../secret.ts'
 

@@ -1,4 +1,4 @@
-// What the installation signs results with: public halves for everybody, the private half wrapped by the
+// The installation's signing keys for results: public halves for everybody, the private half wrapped by the
 // key-encryption key.
 import type { Algorithm } from '../../job/envelope/signature.ts'
 import type { Db } from '../pool.ts'
@@ -28,7 +28,7 @@ function publicOf(row: PublicRow): PublicSigningKey {
   return { kid: row.kid, alg: row.alg, publicJwk: row.public_jwk, createdAt: row.created_at }
 }
 
-/** All there ever were, newest first: results signed by an older one are still verified. */
+/** All signing keys, newest first: results signed by an older one are still verified. */
 export async function findPublic(db: Db): Promise<PublicSigningKey[]> {
   const { rows } = await db.query<PublicRow>({
     text: `select ${COLUMNS} from tokenmill.signing_key order by created_at desc, kid`,
@@ -36,7 +36,7 @@ export async function findPublic(db: Db): Promise<PublicSigningKey[]> {
   return rows.map(publicOf)
 }
 
-/** The one that signs. */
+/** The key that signs now. */
 export async function findNewest(db: Db): Promise<SigningKeyRecord | undefined> {
   const { rows } = await db.query<PublicRow & { wrapped_private: Buffer }>({
     text: `select ${COLUMNS}, wrapped_private from tokenmill.signing_key order by created_at desc, kid limit 1`,

@@ -1,5 +1,5 @@
-// The row that says which PostgreSQL this store lies on and the highest timeline that was seen. Written by `schema
-// upgrade` and whenever a later timeline is found; it goes with the store into every copy of it.
+// The row that names the PostgreSQL of this store and the highest timeline seen. Written by `schema upgrade` and
+// whenever a later timeline is found; every copy of the store has it.
 import type pg from 'pg'
 import type { Recorded, Standing } from './standing.ts'
 
@@ -30,7 +30,10 @@ export async function adopt(client: Asking, { system, timeline }: Standing): Pro
   )
 }
 
-/** Whoever may not write it leaves it to others. It doesn't wait for a standby: after a promotion there may be none. */
+/**
+ * A user without the right to write leaves it to others. It doesn't wait for a standby: after a promotion there may be
+ * none.
+ */
 export async function advance(client: Asking, { timeline }: Standing): Promise<void> {
   await client
     .query(

@@ -1,5 +1,4 @@
-// Every connection to the store's PostgreSQL is opened here: to the host that takes writes, settled and proven before
-// anybody uses it. What travels on it is its owner's affair.
+// Opens every connection to the store's PostgreSQL: to the host that takes writes, checked before anybody uses it.
 import pg from 'pg'
 import { ConfigError } from '../../config.ts'
 import type { Logger } from '../../log.ts'
@@ -95,7 +94,7 @@ class StoreClient extends PlacedClient implements Watched {
       this.cut()
       const line = error instanceof ConfigError ? error.message : refusalOf(error)
       if (line === undefined) throw error
-      // Once this process has worked on the store, the trouble is the world's and may pass.
+      // Once this process has worked on the store, the trouble is a fault that may pass.
       throw finder.proven ? new Unfit(line) : new ConfigError(line)
     } finally {
       clearTimeout(late)
@@ -104,7 +103,10 @@ class StoreClient extends PlacedClient implements Watched {
     return this
   }
 
-  /** Several hosts were asked before; this is the one that was reached. One alone is held against what was seen of it. */
+  /**
+   * With several hosts, the finder has asked them: this is the one that was reached. A single host is compared with
+   * what was seen of it before.
+   */
   async #stand(finder: Finder): Promise<void> {
     const standing = await askStandingIfAllowed(this)
     if (!standing) return

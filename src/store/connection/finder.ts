@@ -1,5 +1,5 @@
-// Finds the one host of DATABASE_URL that is to be worked on. One finder per URL and process: what it found is shared,
-// kept for a second, and forgotten when a connection is lost. It opens no connection that anybody else uses.
+// Finds the one host of DATABASE_URL to work on. There is one finder per URL and process: its result is shared, kept
+// for a second, and forgotten when a connection is lost. Nobody else uses its connections.
 import { ConfigError } from '../../config.ts'
 import type { Logger } from '../../log.ts'
 import * as clusterRecord from './cluster-record.ts'
@@ -15,17 +15,20 @@ export interface Watched {
 
 export interface Finder {
   address: Address
-  /** Undefined: there is one host only, and the driver knows it. Throws `Unfit`, or what most hosts answered. */
+  /** Undefined: there is only one host, and the driver knows it. Throws `Unfit`, or the error of most hosts. */
   find(): Promise<Host | undefined>
-  /** A connection was lost, or none could be had: whatever is known is asked again. */
+  /** Call after a connection was lost, or none could be opened: everything is asked again. */
   forget(): void
-  /** Throws `Unfit` for a server of a timeline below one that was seen; cuts off those that are now below. */
+  /**
+   * Throws `Unfit` for a server whose timeline is lower than one that was seen; cuts connections to servers that are
+   * now lower.
+   */
   admit(standing: Standing): void
   watch(connection: Watched): void
   unwatch(connection: Watched): void
   /** Servers that took writes when last asked. */
   writable(): number
-  /** Where alarms are said. */
+  /** The log for alarms. */
   log: Logger | undefined
   /** Whether a connection of this process was ever opened and proven. */
   proven: boolean
@@ -35,7 +38,7 @@ export interface Finder {
 
 const KEEP_MS = 1_000
 const ASK_MS = 2_000
-/** A primary that was left behind, or hangs, may keep connections that nobody breaks: they are looked after so often. */
+/** A primary that was left behind, or hangs, may keep connections that nobody breaks: they are checked this often. */
 const WATCH_MS = 5_000
 
 const RIGHTS =
@@ -70,7 +73,7 @@ function openFinder(address: Address): Finder {
     })
     const { standing } = choice.chosen
     system = standing.system
-    // Said when it begins; the metric says how long it lasts.
+    // Logged when it begins; the metric says how long it lasts.
     if (choice.writable.length > 1 && writable < 2) alarm(choice)
     writable = choice.writable.length
     finder.admit(standing)
@@ -169,7 +172,7 @@ async function askOne(host: Host, client: PlacedClient): Promise<Answer> {
   return { host, standing, record: await clusterRecord.read(client) }
 }
 
-/** What one host refuses may be its own trouble: it is told only where none was merely away. */
+/** The error of one host may be its own trouble: it is reported only if no host was merely away. */
 function reasonOf(reasons: readonly unknown[]): unknown {
   const isRefusal = (reason: unknown) =>
     reason instanceof ConfigError || /^(28|3D|42|08P01)/.test(String((reason as { code?: unknown }).code))

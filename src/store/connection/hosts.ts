@@ -8,7 +8,7 @@ export interface Host {
   port: number
 }
 
-/** What the driver is given. */
+/** The values for the driver. */
 export interface Address {
   /** A secret. With several hosts it names none of them. */
   url: string
@@ -18,7 +18,7 @@ export interface Address {
 
 const PORT = 5432
 const HOSTS_MAX = 16
-/** tokenmill writes: of `target_session_attrs` these say the same. */
+/** tokenmill writes, so these values of `target_session_attrs` mean the same. */
 const WRITABLE = ['any', 'read-write', 'primary']
 
 /** Throws `ConfigError` for what can't be read. */
@@ -74,7 +74,7 @@ function decode(text: string): string {
   }
 }
 
-/** The error of the parser would quote the URL, password and all. */
+/** The parser's error would quote the URL with its password. */
 function assertReadable(url: string): string {
   // An empty host is a Unix socket's; the driver takes it, the parser doesn't.
   if (!URL.canParse(url.replace('@/', '@localhost/')) && !url.includes(' '))

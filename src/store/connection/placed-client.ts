@@ -1,4 +1,4 @@
-// The driver's client, put on one of several hosts: the driver itself knows of one only. It is settled by others.
+// The driver's client, connected to one of several hosts: the driver itself knows one only. session.ts configures it.
 import type { Socket } from 'node:net'
 import pg from 'pg'
 import type { Host } from './hosts.ts'
@@ -8,7 +8,7 @@ export class PlacedClient extends pg.Client {
   constructor(config: pg.ClientConfig, host: Host | undefined) {
     super(config)
     this.place(host)
-    // A connection that dies between two statements has nobody to tell: the next statement on it fails.
+    // A connection that dies between two statements reports to nobody: the next statement on it fails.
     this.on('error', () => undefined)
   }
 
@@ -16,7 +16,7 @@ export class PlacedClient extends pg.Client {
     if (host) Object.assign(this, host)
   }
 
-  /** Ends it though the other side doesn't answer. */
+  /** Ends the connection even if the server doesn't answer. */
   cut(): void {
     const { stream } = this.connection as unknown as { stream: Socket }
     stream.destroy()

@@ -1,5 +1,5 @@
-// What every connection is told when it is new, and the proof that it was heard. Nothing of it rides on start-up
-// parameters: a pooler may refuse or drop them, and a gateway would then act as the database's owner.
+// Configures every new connection, and checks that the settings took effect. None of them is a start-up parameter: a
+// pooler may refuse or drop those, and a gateway would then act as the database's owner.
 import { ConfigError } from '../../config.ts'
 import type { Finder } from './finder.ts'
 import type { Host } from './hosts.ts'
@@ -11,7 +11,7 @@ export type Settings = Readonly<Record<string, string>>
 const ROUNDS = 3
 const SECOND_MS_MAX = 5_000
 const STAY_MS = 60_000
-/** invalid_parameter_value: so PostgreSQL answers to a role that isn't there. */
+/** invalid_parameter_value: PostgreSQL's answer for a role that doesn't exist. */
 const UNKNOWN_VALUE = '22023'
 const NO_ROLE = 'DATABASE_URL: this server lacks a role or setting of tokenmill; run `tokenmill schema upgrade` first'
 const TRANSACTION_MODE =
@@ -30,7 +30,7 @@ interface Told {
   values: string[]
 }
 
-/** Sets and reads back. Throws `ConfigError` where what was set doesn't stay. */
+/** Sets and reads back. Throws `ConfigError` where a setting doesn't stay. */
 export async function settle(client: PlacedClient, settings: Settings, finder: Finder): Promise<void> {
   const names = Object.keys(settings)
   const set = await client.query<Told>(SET, [names, Object.values(settings)]).catch(error => {
@@ -52,14 +52,17 @@ export async function settle(client: PlacedClient, settings: Settings, finder: F
     )
 }
 
-/** Asked once a minute, for it takes a connection more; a lost connection makes it be asked again. */
+/** Checked once a minute, because it needs another connection, and again after a lost connection. */
 async function assertSessionsStay(client: PlacedClient, finder: Finder): Promise<void> {
   if (performance.now() < finder.sessionsStayUntil) return
   if (!(await sessionsStay(client, finder))) throw new ConfigError(TRANSACTION_MODE)
   finder.sessionsStayUntil = performance.now() + STAY_MS
 }
 
-/** `first` idles while a second connection begins a transaction: whoever shares sessions gives it the first one's. */
+/**
+ * `first` idles while a second connection begins a transaction: a pooler that shares sessions gives it the session of
+ * the first.
+ */
 async function sessionsStay(first: PlacedClient, { address }: Finder): Promise<boolean> {
   const host: Host | undefined = address.hosts.length > 0 ? { host: first.host, port: first.port } : undefined
   const second = new PlacedClient({ connectionString: address.url, keepAlive: true }, host)
@@ -92,8 +95,8 @@ async function pidOf(client: PlacedClient): Promise<number | undefined> {
 }
 
 /**
- * What a pooler says by 08P01, the code of a broken protocol, which it uses for everything: the line for what stays
- * wrong until the configuration is changed, undefined for what passes.
+ * The line for an error 08P01 of a pooler, which poolers use for everything: for an error that lasts until the
+ * configuration is changed; undefined for one that passes.
  */
 export function refusalOf(error: unknown): string | undefined {
   const { code, message } = error as { code?: unknown; message?: unknown }

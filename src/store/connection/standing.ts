@@ -1,12 +1,11 @@
-// What a PostgreSQL server says of itself, and which of several is the one to work on. Asked and judged here; who asks,
-// and how often, is finder.ts.
+// The state of a PostgreSQL server, and the choice between several. finder.ts decides when to ask.
 import type pg from 'pg'
 import type { Host } from './hosts.ts'
 
-/** A server that must not be worked on, or none that may be. Our own words, so they may be shown. */
+/** A server that must not be worked on, or none that may be. The message is our own, so it may be shown. */
 export class Unfit extends Error {
   override name = 'Unfit'
-  /** Read by `toStoreFault`: the store is away as long as this holds. */
+  /** `toStoreFault` reads it: the store is away as long as this holds. */
   readonly code = 'UNFIT'
 }
 
@@ -17,7 +16,7 @@ export interface Standing {
   system: string
   /** Grows by each promotion. */
   timeline: number
-  /** When this very server was started: two addresses of one server have it in common. */
+  /** When this server was started: two addresses of one server have the same value. */
   started: string
 }
 
@@ -26,11 +25,11 @@ export interface Recorded {
   timeline: number
 }
 
-/** What a host answered. */
+/** The answer of a host. */
 export interface Answer {
   host: Host
   standing: Standing
-  /** The row `tokenmill.cluster` in its store; undefined: none, or not for this user to see. */
+  /** The row `tokenmill.cluster` in its store; undefined: there is none, or this user may not see it. */
   record: Recorded | undefined
 }
 
@@ -71,8 +70,8 @@ export function askStandingIfAllowed(client: Asking): Promise<Standing | undefin
 }
 
 /**
- * The server to work on: of those that take writes and are this installation's, the one of the highest timeline.
- * `seen` is the system that this process works on, if it knows, and the highest timeline it saw. Throws `Unfit`.
+ * Chooses the server: of those that take writes and belong to this installation, the one with the highest timeline.
+ * `seen`: the system that this process works on, if it knows, and the highest timeline it saw. Throws `Unfit`.
  */
 export function choose(answers: readonly Answer[], seen: Recorded | undefined): Choice {
   const writable = answers.filter(({ standing }, index) => {
@@ -95,7 +94,10 @@ function isOneServer(a: Standing, b: Standing): boolean {
   return a.system === b.system && a.started === b.started
 }
 
-/** A store restored from a dump names the server that it was dumped from: a copy, until `schema upgrade` says otherwise. */
+/**
+ * A store restored from a dump names the server it was dumped from: it counts as a copy until `schema upgrade` confirms
+ * it.
+ */
 function ownOf(writable: readonly Answer[], seen: Recorded | undefined): Answer[] {
   const known = writable.filter(({ standing, record }) => record?.system === standing.system)
   const unknown = writable.filter(({ record }) => record === undefined)

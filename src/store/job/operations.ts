@@ -1,5 +1,5 @@
-// Operations that were accepted over HTTP and are answered later: each keeps its signed envelope until its answer is
-// there or its time is over. What the answer is lies in the receipt; here only that of an envelope which left none.
+// Operations that were accepted over HTTP and are answered later: each keeps its signed envelope until the answer
+// exists or its time is over. The answer is in the receipt; only that of an envelope without a receipt is here.
 import type { Kind } from '../../job/catalogue.ts'
 import type { Problem } from '../../job/problem.ts'
 import { plains } from '../columns.ts'
@@ -74,8 +74,8 @@ type NewOperation = Pick<
 > & { jws: string; dueAt: number }
 
 /**
- * True if it is queued by this call: it is new, or the same request once ended without a receipt. Where it is false, an
- * operation of this id stands as it is.
+ * True if this call queues the operation: it is new, or the same request once ended without a receipt. False: an
+ * operation with this id exists and stays as it is.
  */
 export async function accept(db: Db, operation: NewOperation): Promise<boolean> {
   const { count } = await db.query({
@@ -115,8 +115,8 @@ export async function find(db: Db, receiptId: string): Promise<Operation | undef
 }
 
 /**
- * Takes up to `limit` that are due, skipping those another process has just taken. Each is due again after as long as it
- * has waited so far, 5 s at least and `leaseMs` at most.
+ * Takes up to `limit` due operations, skipping those that another process has just taken. Each is due again after as
+ * long as it has waited so far, at least 5 s and at most `leaseMs`.
  */
 export async function take(
   db: Db,
@@ -136,14 +136,14 @@ returning ${COLUMNS}, o.jws`,
   return rows.map(row => ({ ...operationOf(row), jws: row.jws }))
 }
 
-/** How a queued operation was answered: by its receipt, or by a text told beside or without one. */
+/** How a queued operation was answered: by its receipt, or by a text beside or without one. */
 interface Sign {
   receiptId: string
   /** Absent where the receipt is the answer. */
   body: string | undefined
 }
 
-/** The newest answer to each, of those told since it was queued. Operations without one are left out. */
+/** The newest answer to each, of those published since it was queued. Operations without an answer are left out. */
 export async function findSigns(db: Db, receiptIds: readonly string[]): Promise<Sign[]> {
   if (receiptIds.length === 0) return []
   const { rows } = await db.query<{ receipt_id: string; body: string | null }>({
@@ -196,7 +196,7 @@ from unnest($1::uuid[]) as v(id) where o.receipt_id = v.id and o.state = 'QUEUED
   })
 }
 
-/** What was promised and has no answer yet. */
+/** The number of operations that have no answer yet. */
 export async function measure(db: Db): Promise<{ rows: number; oldest: number | null }> {
   const { rows } = await db.query<{ rows: number; oldest: number | null }>({
     text: `select count(*) as rows, min(accepted_at) as oldest from tokenmill.operation where state = 'QUEUED'`,
@@ -204,7 +204,7 @@ export async function measure(db: Db): Promise<{ rows: number; oldest: number | 
   return rows[0] ?? { rows: 0, oldest: null }
 }
 
-/** Their receipts are gone by then. Up to `limit` at once; returns how many. */
+/** Removes operations whose receipts are gone. Up to `limit` at once; returns how many. */
 export async function removeOld(db: Db, before: number, limit: number): Promise<number> {
   const { count } = await db.query({
     text: `delete from tokenmill.operation where receipt_id in (select receipt_id from tokenmill.operation

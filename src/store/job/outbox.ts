@@ -1,5 +1,5 @@
-// What is to be told, kept until it was, and for some days after so that it can be told again. Selected by state,
-// never by an id that grew: ids commit out of order.
+// The outbox: results and events to be published, kept for some days after so that they can be published again.
+// Selected by state, never by a growing id: ids commit out of order.
 import { resultId } from '../../job/envelope/ids.ts'
 import { plains } from '../columns.ts'
 import type { Db } from '../pool.ts'
@@ -56,8 +56,8 @@ values (current_date, $1, $2, $3, $4, $5, $6) returning outbox_id`,
 }
 
 /**
- * For a statement that writes a receipt: tells it in the same go. `written` is the subquery that holds its revision, the
- * others are parameters of the statement (`$1`).
+ * For a statement that writes a receipt: adds its outbox row in the same statement. `written` is the subquery that has
+ * the revision, the others are parameters of the statement (`$1`).
  */
 export function tellReceipt(columns: {
   clientId: string
@@ -70,7 +70,7 @@ select current_date, ${columns.clientId}, ${columns.replyTo}, ${columns.receiptI
 returning outbox_id, revision`
 }
 
-/** The revision that the next thing told of this receipt has. */
+/** The revision of the next answer for this receipt. */
 export async function nextRevision(db: Db, receiptId: string): Promise<number> {
   const { rows } = await db.query<{ revision: number }>({
     name: 'outbox-next-revision',
@@ -84,14 +84,14 @@ export async function markSent(db: Db, outboxIds: readonly number[]): Promise<vo
   if (outboxIds.length === 0) return
   await db.query({
     name: 'outbox-sent',
-    // What a crash of the database takes of this is told again: nobody waits for the disk.
+    // What a crash of the database loses of this is published again: nobody waits for the disk.
     text: `update tokenmill.outbox as o set state = 'SENT' from unnest($1::bigint[]) as v(id)
 where o.outbox_id = v.id and (select set_config('synchronous_commit', 'off', true)) = 'off'`,
     values: [plains(outboxIds)],
   })
 }
 
-/** Queues that have something to be told, oldest first. */
+/** Queues with unpublished rows, oldest first. */
 export async function pendingQueues(
   db: Db,
 ): Promise<{ clientId: string; replyTo: string | null; rows: number; oldest: number }[]> {
@@ -118,7 +118,10 @@ and created_at < $3 order by outbox_id limit $4 for update skip locked`,
   return rows.map(outboxOf)
 }
 
-/** How many answers wait to be told on one of this client's queues. Events, which nobody asked for, are none. */
+/**
+ * How many answers wait to be published on one of this client's queues. Events don't count, because no job requested
+ * them.
+ */
 export async function pendingOf(db: Db, clientId: string, replyTo: string | null, most: number): Promise<number> {
   const { rows } = await db.query<{ rows: number }>({
     text: `select count(*) as rows from (
@@ -130,7 +133,7 @@ export async function pendingOf(db: Db, clientId: string, replyTo: string | null
   return rows[0]?.rows ?? 0
 }
 
-/** Tells again what was told since `since` (ms): the default queue's, or one reply queue's. Returns how many. */
+/** Publishes again what was published since `since` (ms), on the default queue or one reply queue. Returns how many. */
 export async function replay(db: Db, clientId: string, replyTo: string | null, since: number): Promise<number> {
   const { count } = await db.query({
     text: `update tokenmill.outbox set state = 'NEW' where state = 'SENT' and client_id = $1 and reply_to is not distinct from $2 and created_at >= $3`,

@@ -1,5 +1,5 @@
-// Receipts: what each job left behind, once. The receipt is the law of exactly-once: whoever holds its lock and
-// writes it first decides.
+// Receipts: the stored end of each job, once. They make jobs take effect exactly once: the transaction that holds the
+// lock and writes the receipt first decides.
 
 import { addresseeOf, type Kind } from '../../job/catalogue.ts'
 import type { Counts } from '../../job/outcome.ts'
@@ -30,7 +30,7 @@ export interface Receipt {
   outcomes: string | null
   failedRecords: number
   revision: number
-  /** Whether what was done outside, in vain, is undone; null where nothing was. */
+  /** Whether calls to providers that were in vain are compensated; null where there were none. */
   reversal: 'REQUIRED' | 'COMPLETED' | null
   attempt: number
   /** ms since the epoch. */
@@ -179,7 +179,7 @@ const REVISE = `with revised as (
 )
 ${tellReceipt({ clientId: '$12', replyTo: '$11', receiptId: '$1', written: 'revised' })}`
 
-/** A receipt whose outcome is another now: one revision higher, and the outbox row that will tell it. */
+/** A receipt with another outcome: one revision higher, with its outbox row. */
 export async function revise(db: Db, receipt: Receipt): Promise<Written> {
   const values = [
     receipt.receiptId,
@@ -200,8 +200,8 @@ export async function revise(db: Db, receipt: Receipt): Promise<Written> {
 }
 
 /**
- * What took effect is from now on the effect of the envelope that repeats it, so that only whoever asked last can have it
- * undone. Under the receipt's lock; false where it is no longer as it was read.
+ * From now on the effect belongs to the envelope of the repeat, so that only the last sender can have it reversed. Runs
+ * under the receipt's lock; false where the receipt has changed since it was read.
  */
 export async function handOn(
   db: Db,
@@ -217,8 +217,8 @@ where receipt_id = $1 and envelope_digest = $2 and status = 'SUCCEEDED' and reve
 }
 
 /**
- * Takes the place of a job that hasn't been started, so that it never will be: a receipt without an outcome. What the
- * job was isn't known; `receipt` names who cancelled it. Nothing is told: whoever comes with that job is.
+ * Takes the place of a job that hasn't been started, so that it never will be: a receipt without an outcome. The job's
+ * kind isn't known; `receipt` names who cancelled it. Nothing is published now: the job gets this answer when it comes.
  */
 export async function insertCancelled(db: Db, receipt: Receipt): Promise<void> {
   const { count } = await db.query({
@@ -244,7 +244,7 @@ where not exists (select from tokenmill.receipt where receipt_id = $1)`,
   if (count !== 1) throw new LostRace('the receipt was written meanwhile')
 }
 
-/** What a cancelled job that was never told of had done outside is undone. */
+/** Records that the calls of a cancelled job to providers are compensated. */
 export async function settleCancelled(db: Db, receiptId: string): Promise<void> {
   await db.query({
     text: `update tokenmill.receipt set reversal = 'COMPLETED' where receipt_id = $1 and reversal = 'REQUIRED'`,

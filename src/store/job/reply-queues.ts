@@ -1,5 +1,4 @@
-// The reply queues a client has asked to be answered on, of which it may have a bounded number. The queues themselves
-// are the queue room's.
+// The reply queues that a client has used; their number is bounded. src/queue handles the queues themselves.
 import type { Db, Store } from '../pool.ts'
 
 export const REPLY_QUEUES_MAX = 64
@@ -11,7 +10,7 @@ interface ReplyQueue {
   createdAt: number
 }
 
-/** False where the client has as many as are allowed. Exact under concurrency: counted while its row is held. */
+/** False where the client has reached the limit. Exact under concurrency: counted while the client's row is locked. */
 export async function register(store: Store, clientId: string, replyTo: string): Promise<boolean> {
   if (await isRegistered(store, clientId, replyTo)) return true
   return store.transaction(async db => {
@@ -48,7 +47,7 @@ order by created_at, client_id, reply_to`,
   return rows.map(row => ({ clientId: row.client_id, replyTo: row.reply_to, createdAt: row.created_at }))
 }
 
-/** False where there was none. */
+/** False where there is none. */
 export async function remove(db: Db, clientId: string, replyTo: string): Promise<boolean> {
   const { count } = await db.query({
     text: 'delete from tokenmill.reply_queue where client_id = $1 and reply_to = $2',

@@ -1,15 +1,15 @@
-// The months of the ledger, each a partition that is made when its first line comes: a ledger may begin years ago, so
-// there is no "ahead". They are attached, not created in place, so that nobody who reads or writes other months waits.
+// The months of the ledger: each is a partition, made when its first line comes, because a ledger may begin years ago.
+// A partition is attached, not created in place, so that nobody who uses other months waits.
 import { texts } from '../columns.ts'
 import type { Db, Store } from '../pool.ts'
 import { PARTITION_LOCK } from '../schema.ts'
 
-/** Sees that there is a partition for each month (`2026-03`) that is named. */
+/** Makes sure that there is a partition for each of these months (`2026-03`). */
 export async function ensureMonths(store: Store, months: readonly string[]): Promise<void> {
   if ((await findMissing(store, months)).length === 0) return
   await store.transaction(async db => {
     await db.query({ text: PARTITION_LOCK })
-    // Asked again, now that nobody else can be making them.
+    // Checked again, now that no other transaction can be making them.
     for (const month of await findMissing(db, months)) {
       for (const text of statementsOf(month)) await db.query({ text })
     }

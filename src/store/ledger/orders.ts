@@ -1,4 +1,4 @@
-// Orders: taken in as sets, the later modification winning, and searched within one entity, which no parameter widens.
+// Orders: saved as sets, where the later modification wins, and searched within one entity, which no parameter widens.
 import type { IngestedOrder, Order } from '../../orders/order.ts'
 import type { OrderFilter, OrderQuery } from '../../orders/query.ts'
 import { type Column, plains, rowSet } from '../columns.ts'
@@ -99,7 +99,7 @@ interface OrderPage {
 /** How long a search may take. */
 const SEARCH_MS_MAX = 2_000
 
-/** The page of the entity's orders that `query` asks for. Throws a Fault `deadline` where the store takes too long. */
+/** The page of the entity's orders for `query`. Throws a Fault `deadline` where the search takes too long. */
 export function search(store: Store, entityUid: string, query: OrderQuery): Promise<OrderPage> {
   return store.transaction(async db => {
     // One snapshot, so that page and total agree.
@@ -107,7 +107,7 @@ export function search(store: Store, entityUid: string, query: OrderQuery): Prom
     await db.query({ text: `set local statement_timeout = ${SEARCH_MS_MAX}` })
     const counted = await db.query<{ total: number }>(countStatement(entityUid, query))
     const totalItems = counted.rows[0]?.total ?? 0
-    // However far beyond the end a page lies, it is empty.
+    // A page beyond the end is empty.
     if ((query.pageNumber - 1) * query.pageSize >= totalItems) return { totalItems, orders: [] }
     const { rows } = await db.query<Row>(pageStatement(entityUid, query))
     return { totalItems, orders: rows.map(orderOf) }
@@ -139,7 +139,7 @@ interface Creator {
 /** More than any entity has users; the list has no pages. */
 const CREATORS_MAX = 10_000
 
-/** Who made the entity's orders that `filter` finds, by name. */
+/** The creators of the entity's orders that `filter` finds, by name. */
 export async function findCreators(db: Db, entityUid: string, filter: OrderFilter): Promise<Creator[]> {
   const { where, values } = conditionsOf(entityUid, filter)
   const { rows } = await db.query<{ created_user_uid: string; created_by: string }>({

@@ -1,5 +1,4 @@
-// The ledger: lines of transactions, written once. A line that stands is never rewritten, whoever asks; what reports
-// make of it is their own SQL, over the columns that are named here.
+// The ledger: lines of transactions, written once and never rewritten. Reports query the columns named here.
 import type { TransactionType } from '../../job/transaction-batch.ts'
 import { type Column, rowSet } from '../columns.ts'
 import type { Db } from '../pool.ts'
@@ -90,8 +89,8 @@ const namesOf = (columns: typeof SAID, prefix = '') => columns.map(({ name }) =>
 const UIDS = COLUMNS.filter(({ name }) => name === 'transaction_uid' || name === 'created_at')
 
 /**
- * Claims the uids of these lines, each of which is there once, in order of their uids; waits for others who claim one
- * of them. Returns those that were free.
+ * Claims the uids of these lines, each of which occurs once, in the order of the uids; waits for other transactions
+ * that claim one of them. Returns the uids that were free.
  */
 export async function claim(db: Db, lines: readonly StoredTransaction[]): Promise<Set<string>> {
   const { shape, source, values } = rowSet(UIDS, lines)
@@ -120,7 +119,7 @@ interface Numbered extends StoredTransaction {
 }
 const NUMBERED: readonly Column<Numbered>[] = [{ name: 'n', type: 'integer', text: t => t.n, plain: true }, ...SAID]
 
-/** Which of these lines, by index, stand already, in every column as they are given. */
+/** The indexes of those lines that exist already with every column as given. */
 export async function findSame(db: Db, lines: readonly StoredTransaction[]): Promise<Set<number>> {
   if (lines.length === 0) return new Set()
   const { shape, source, values } = rowSet(

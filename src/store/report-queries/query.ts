@@ -1,5 +1,5 @@
-// What a query of a report is made of: three statements over the same rows. The queries lie beside it; who runs them is
-// report-rows.ts.
+// The three statements of a report's query, all over the same rows. The queries are beside this file; report-rows.ts
+// runs them.
 import type { Filter } from '../../report/definition.ts'
 
 /** Parameters: $1 entity, then as `values` lists them. Lines and groups come in the same order. */

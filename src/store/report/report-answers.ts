@@ -1,14 +1,13 @@
-// What there is already for a request for a report, whoever asked for it. Who makes it is decided where it is made
-// (reports.ts).
+// The existing reports for a request, whoever requested them. reports.ts decides who makes a new one.
 import type { Db } from '../pool.ts'
 import { COLUMNS, type ReportRow, reportOf, type StoredReport } from './reports.ts'
 
 interface Answers {
-  /** Made, and of a period that had ended: asked for again, it is the answer. */
+  /** Made, about a period that had ended: it answers the repeated request. */
   made: StoredReport | undefined
-  /** Has not ended; `heardOf`: whoever makes it said so within `silentMs`. */
+  /** Not yet ended; `heardOf`: its maker gave a sign of life within `silentMs`. */
   underWay: { report: StoredReport; heardOf: boolean } | undefined
-  /** Of all there ever were the last, however it ended. */
+  /** The last of all reports for this request, however it ended. */
   lastUid: string | undefined
 }
 

@@ -1,5 +1,5 @@
-// Which reports are to go: those that are old, and files that belong to none. Rows go by reports.ts; what lies in the file
-// store itself is the caller's to remove.
+// Which reports are to be removed: old ones, and files without a report. reports.ts deletes the rows; the caller
+// removes the files.
 import { texts } from '../columns.ts'
 import type { Db } from '../pool.ts'
 

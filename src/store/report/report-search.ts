@@ -1,5 +1,5 @@
-// `GET /reports`: records of reports by a search expression, page by page. Which entities a caller may see is an AND of
-// its own, which no expression reaches. Reports are made and changed elsewhere (reports.ts).
+// `GET /reports`: records of reports by a search expression, page by page. The entities that a caller may see are a
+// condition of their own, which no expression can change. reports.ts makes and changes reports.
 import { Fault } from '../../errors.ts'
 import { MIME_TYPES, REPORT_TYPES } from '../../job/report.ts'
 import { STATUSES } from '../../report/record.ts'
@@ -76,7 +76,7 @@ interface ReportPage {
   reports: StoredReport[]
 }
 
-/** How long a search may take: patterns are bounded, and this bounds what they meet. */
+/** The time limit of a search: patterns are bounded, and this bounds the rows that they are compared with. */
 const SEARCH_MS_MAX = 2_000
 
 /**
@@ -131,7 +131,7 @@ async function pageOf(db: Db, query: ReportQuery, where: Where, totals: number):
   if (offset >= totals) return []
   const direction = orderBy === 'ASC' ? 'asc' : 'desc'
   const column = ORDER_CRITERIA[orderCriteria]
-  // Equals stand in the order of their uids, so that no page repeats or misses one.
+  // Rows that are equal are sorted by their uids, so that no page repeats or misses one.
   const order = column === 'report_uid' ? `report_uid ${direction}` : `${column} ${direction}, report_uid ${direction}`
   const { rows } = await db.query<ReportRow>({
     text: `select ${COLUMNS}

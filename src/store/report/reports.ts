@@ -1,5 +1,5 @@
-// Reports: what was asked for, how far it is, where its file lies. One row a report; the one that makes it holds its
-// request, the others wait or are answered with what it made. It reads no report's rows (report-rows.ts).
+// Reports: the request, the progress, the place of the file. One row per report. The job that makes a report holds its
+// request; others wait, or get the same report. Report rows are read elsewhere (report-rows.ts).
 import type { MimeType, ReportType } from '../../job/report.ts'
 import type { ReportStatus } from '../../report/record.ts'
 import { type Db, LostRace, type Store } from '../pool.ts'
@@ -48,7 +48,7 @@ interface Row {
   failure_reason: string | null
 }
 
-/** For whoever selects reports by other means (report-search.ts). */
+/** The columns, for other files that select reports (report-search.ts). */
 export const COLUMNS = `report_uid, report_type, report_parameter, mime_type, report_entity_uid, file_name, created_on, modified_on,
 status, client_id, period_closed, as_of, lines, totals, bytes, sha256, storage_key, failure_reason`
 export type ReportRow = Row
@@ -96,15 +96,15 @@ export interface Asked {
   period: { from: string; to: string } | undefined
 }
 
-/** `mine`: to be made now. `stored`: made already. `busy`: another job is making it. */
+/** `mine`: this job makes the report. `stored`: the report exists. `busy`: another job is making it. */
 interface Claim {
   claim: 'mine' | 'stored' | 'busy'
   report: StoredReport
 }
 
 /**
- * Who makes this report. Of several that ask for the same one at a time gets it; one that hasn't been heard of for
- * `staleMs` loses it. `refresh`: what is stored doesn't count.
+ * Decides who makes this report. Of several jobs with the same request one gets it; a maker that gave no sign of life
+ * for `staleMs` loses it. `refresh`: a stored report doesn't count.
  */
 export function claim(
   store: Store,
@@ -131,7 +131,7 @@ export function claim(
 
 const lockOf = (requestKey: Buffer): string => requestKey.toString('hex', 0, 16)
 
-/** The report that answers this request without being made again. */
+/** The stored report that answers this request. */
 async function findAnswer(db: Db, requestKey: Buffer): Promise<StoredReport | undefined> {
   const { rows } = await db.query<Row>({
     text: `select ${COLUMNS} from tokenmill.report where request_key = $1 and status = 'SUCCESSFUL' and period_closed
@@ -187,7 +187,7 @@ returning ${COLUMNS}`,
   return reportOf(rows[0])
 }
 
-/** A report that can't be made: `reason` names what of its parameters is wrong. */
+/** A report that can't be made: `reason` names the wrong parameters. */
 export async function refuseParameters(db: Db, asked: Asked, reason: string): Promise<StoredReport> {
   return insert(db, asked, 'INVALID_INPUT_PARAMETERS', reason)
 }
@@ -203,7 +203,7 @@ where report_uid = $1 and status <> 'SUCCESSFUL' returning ${COLUMNS}`,
   return reportOf(rows[0])
 }
 
-/** Its rows are being read, `lines` of them so far; also the sign of life that keeps it from being taken over. */
+/** Records that `lines` rows were read; it is also the sign of life that keeps other jobs from taking over. */
 export async function progress(db: Db, reportUid: string, lines: number | null): Promise<void> {
   await db.query({
     text: `update tokenmill.report set modified_on = now(), status = case when $2::bigint is null then status else 'PROCESSING_STARTED' end,
@@ -225,7 +225,7 @@ export interface Made {
   asOf: number
 }
 
-/** LostRace where another attempt ended it meanwhile. */
+/** LostRace where another attempt has ended the report meanwhile. */
 export async function succeed(db: Db, reportUid: string, made: Made): Promise<StoredReport> {
   const { rows } = await db.query<Row>({
     text: `update tokenmill.report set status = 'SUCCESSFUL', modified_on = now(), file_name = $2, storage_key = $3, bytes = $4, sha256 = $5,
@@ -255,7 +255,7 @@ where report_uid = $1 and status in ('INITIATED', 'PROCESSING_STARTED')`,
   })
 }
 
-/** Reports whose maker wasn't heard of since `before` (ms): FAILED. Returns how many. */
+/** Ends reports as FAILED whose maker gave no sign of life since `before` (ms). Returns how many. */
 export async function failAbandoned(db: Db, before: number): Promise<number> {
   const { count } = await db.query({
     text: `update tokenmill.report set status = 'FAILED', failure_reason = 'abandoned: whoever made it was not heard of any more', modified_on = now()

@@ -1,5 +1,5 @@
-// Runs of schedules: one row for each date (and entity) of a schedule, from the moment it is due. A run is claimed by
-// saying when it is to be looked at again: whoever claims it and dies leaves it to the next who looks then.
+// Runs of schedules: one row for each date (and entity) of a schedule, from the time it is due. A scheduler claims a
+// run by setting when it is to be looked at again: if the scheduler dies, another takes the run over then.
 import { plains } from '../columns.ts'
 import type { Db } from '../pool.ts'
 
@@ -69,7 +69,7 @@ function runOf(row: Row): Run {
   }
 }
 
-/** Those that aren't there yet; answers how many. */
+/** Inserts those that don't exist yet; returns how many. */
 export async function insert(
   db: Db,
   runs: readonly (RunKey & { receiptId: string | null; dueAt: number })[],
@@ -96,11 +96,11 @@ interface Claiming {
   now: number
   leaseMs: number
   limit: number
-  /** Those that were never asked for, else those that were. */
+  /** Runs whose job was not sent yet, else those whose job was sent. */
   fresh: boolean
 }
 
-/** Runs that are to be looked at by `now` are the caller's until `now` + `leaseMs`. */
+/** Runs to be looked at by `now` belong to the caller until `now` + `leaseMs`. */
 export async function claim(db: Db, { now, leaseMs, limit, fresh }: Claiming): Promise<Run[]> {
   const { rows } = await db.query<Row>({
     text: `update tokenmill.schedule_run as r set next_at = $2, attempts = r.attempts + 1 from (
@@ -113,7 +113,7 @@ returning ${OF_R}`,
   return rows.map(runOf)
 }
 
-/** Runs whose job was asked for and isn't answered. */
+/** Runs whose job was sent and isn't answered. */
 export async function countQueued(db: Db): Promise<number> {
   const { rows } = await db.query<{ n: number }>({
     text: `select count(*) as n from tokenmill.schedule_run where next_at is not null and state = 'QUEUED'`,
@@ -125,7 +125,7 @@ const OPEN = `next_at is not null`
 const THIS = 'schedule_id = $1 and business_date = $2 and entity_id = $3'
 const keyOf = ({ scheduleId, businessDate, entityId }: RunKey) => [scheduleId, businessDate, entityId]
 
-/** Asked for; looked at again at `nextAt` if it isn't answered until then. */
+/** The job was sent; the run is looked at again at `nextAt` if there is no answer until then. */
 export async function markQueued(db: Db, run: RunKey, nextAt: number): Promise<void> {
   await db.query({
     text: `update tokenmill.schedule_run set state = 'QUEUED', next_at = $4 where ${THIS} and ${OPEN}`,
@@ -133,7 +133,7 @@ export async function markQueued(db: Db, run: RunKey, nextAt: number): Promise<v
   })
 }
 
-/** The end of a run, unless it has one. Answers the run if this was its end. */
+/** Ends a run, unless it has ended. Returns the run if this was its end. */
 export async function fail(db: Db, run: RunKey, reason: string): Promise<Run | undefined> {
   const { rows } = await db.query<Row>({
     text: `update tokenmill.schedule_run set state = 'FAILED', reason = $4, next_at = null, ended_at = now()
@@ -158,8 +158,8 @@ export type Answered =
   | { state: 'FAILED'; reason: string }
 
 /**
- * What the job of this receipt came to. Success is for good, and the end of a run isn't undone by an older answer.
- * Answers the run if its row changed.
+ * The answer to the job of this receipt. Success is final, and an older answer doesn't reopen a run. Returns the run if
+ * its row changed.
  */
 export async function settle(db: Db, receiptId: string, answered: Answered): Promise<Run | undefined> {
   const { rows } =
@@ -183,7 +183,7 @@ where receipt_id = $1 and (${OPEN} or ($2 = 'SUCCEEDED' and state = 'FAILED')) r
   return rows[0] && runOf(rows[0])
 }
 
-/** Open runs that were due by `before` and weren't said to be late: they are now. */
+/** Open runs that were due by `before` and not yet reported as late: they are late now. */
 export async function markLate(db: Db, before: number, now: number): Promise<Run[]> {
   const { rows } = await db.query<Row>({
     text: `update tokenmill.schedule_run set late_at = $2 where ${OPEN} and late_at is null and due_at <= $1 returning ${COLUMNS}`,
@@ -192,7 +192,7 @@ export async function markLate(db: Db, before: number, now: number): Promise<Run
   return rows.map(runOf)
 }
 
-/** Open runs of schedules that were removed, or that were due by `before`: given up. */
+/** Open runs of removed schedules, or due by `before`: given up. */
 export async function giveUp(db: Db, before: number): Promise<Run[]> {
   const { rows } = await db.query<Row>({
     text: `update tokenmill.schedule_run as r set state = 'FAILED', next_at = null, ended_at = now(),
@@ -204,7 +204,7 @@ returning ${OF_R}`,
   return rows.map(runOf)
 }
 
-/** When the oldest open run was due. */
+/** The due time of the oldest open run. */
 export async function oldestOpen(db: Db): Promise<number | undefined> {
   const { rows } = await db.query<{ due_at: number | null }>({
     text: `select min(due_at) as due_at from tokenmill.schedule_run where ${OPEN}`,

@@ -1,4 +1,4 @@
-// What is done every night: schedules. Which of their dates are due is worked out elsewhere; what came of each date is a
+// Schedules: the tasks of every night. producers/schedule computes which dates are due; the outcome of each date is a
 // run (schedule-runs.ts).
 import type { MimeType, ReportType } from '../../job/report.ts'
 import type { Db } from '../pool.ts'
@@ -87,7 +87,7 @@ export async function find(db: Db, scheduleId: string): Promise<Schedule | undef
 }
 
 export type NewSchedule = Omit<ReportSchedule, 'kind' | 'createdAt' | 'removedAt' | 'newest'> & {
-  /** From when on nights are made up for, ms since the epoch; now. */
+  /** Since when missed nights are made up for, ms since the epoch. */
   since?: number
 }
 
@@ -103,7 +103,7 @@ values ($1, 'report', $2, $3, $4, $5, $6::jsonb, $7, $8, coalesce($9, now()))`,
   })
 }
 
-/** False where there is no such schedule of reports any more. */
+/** False where there is no such schedule of reports. */
 export async function remove(db: Db, scheduleId: string): Promise<boolean> {
   const { count } = await db.query({
     text: `update tokenmill.schedule set removed_at = now() where schedule_id = $1 and removed_at is null and kind = 'report'`,

@@ -1,11 +1,11 @@
-// The row of an authentication and its record, one into the other. The secrets are sealed on the way in and opened on the
-// way out, by whoever holds the key; this room doesn't.
+// Converts the row of an authentication to its record and back. The secrets are sealed and opened by functions that the
+// caller hands in; this room has no key.
 import { Secret } from '../../secret.ts'
 import type { Category, Network } from '../../three-ds/outcome.ts'
 import { type Authentication, FINDINGS, type Finding, type Secrets } from '../../three-ds/record.ts'
 import type { State } from '../../three-ds/transition.ts'
 
-/** Of the vault's key ring, what is needed here. `row` names what the bytes lie in. */
+/** The functions of the vault's key ring that are needed here. `row` names the row to which the bytes are bound. */
 export interface Sealer {
   sealThreeDs(plain: Buffer, row: string): { sealed: Buffer; keyVersion: number }
   openThreeDs(sealed: Buffer, keyVersion: number, row: string): Buffer

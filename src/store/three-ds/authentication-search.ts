@@ -1,5 +1,5 @@
-// Lists and counts of authentications: a search as one parameterised statement. Of each entity a page is read off an
-// index, and the pages are merged, so that a client of many entities costs no sort of everything.
+// Lists and counts authentications: a search as one parameterised statement. A page is read per entity from an index,
+// and the pages are merged, so that a client with many entities needs no sort of all rows.
 import { setImmediate } from 'node:timers/promises'
 import { type FieldKind, fieldOf } from '../../three-ds/fields.ts'
 import { type Condition, likePattern, type Search } from '../../three-ds/filter.ts'
@@ -26,7 +26,7 @@ export async function find(
   const { rows } = await db.query<Row>(listStatement(entities, search))
   const found: Authentication[] = []
   for (const row of rows) {
-    // Lookups of others wait for this event loop, and a page may hold ten thousand proofs to open.
+    // Lookups of other clients wait for this event loop, and a page may hold ten thousand proofs to open.
     if (found.length % OPENED_AT_ONCE === OPENED_AT_ONCE - 1) await setImmediate()
     found.push(recordOf(row, sealer))
   }

@@ -1,4 +1,4 @@
-// 3-D Secure contracts: what the operator said of each, and the key of its JWTs, sealed.
+// 3-D Secure contracts: the operator's terms, and the sealed key of the contract's JWTs.
 import { Secret } from '../../secret.ts'
 import type { Contract, ContractTerms } from '../../three-ds/contract.ts'
 import type { Db } from '../pool.ts'

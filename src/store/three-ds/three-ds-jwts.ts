@@ -1,5 +1,5 @@
-// JWTs that browsers began with: each is good for one authentication and used once, which a conditional update sees to.
-// The JWT itself isn't kept.
+// JWTs with which browsers begin: each is valid for one authentication and used once, which a conditional update
+// ensures. The JWT itself isn't stored.
 import type { IssuedJwt } from '../../three-ds/ports.ts'
 import type { Db } from '../pool.ts'
 
@@ -40,7 +40,7 @@ export async function find(db: Db, jti: string): Promise<IssuedJwt | undefined> 
   )
 }
 
-/** Names the authentication that this JWT is for: the last lookup that gave it, as long as it wasn't used. */
+/** Records the authentication of this JWT: the last lookup that named it, as long as the JWT is unused. */
 export async function bind(
   db: Db,
   {

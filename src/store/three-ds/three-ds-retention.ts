@@ -1,5 +1,5 @@
-// How long 3-D Secure keeps what it knows: JWTs no longer than they could be used, authentications as long as a payment can
-// be disputed over. The scheduler runs it every hour.
+// How long 3-D Secure data are kept: JWTs as long as they can be used, authentications as long as a payment can be
+// disputed. The scheduler runs it every hour.
 
 import type { Db } from '../pool.ts'
 import * as authentications from './authentications.ts'

@@ -1,5 +1,5 @@
-// The store as the flows of 3-D Secure know it: their ports, over one pool, with the secrets sealed and opened by the
-// vault's ring. Whoever saves an end saves what is told of it, too. Nothing is decided here.
+// The store behind the ports of the 3-D Secure flows: one pool, with the secrets sealed and opened by the vault's key
+// ring. The transaction that saves an end also writes its event. Nothing is decided here.
 import type { Authentications, Contracts, Jwts } from '../../three-ds/ports.ts'
 import type { Authentication } from '../../three-ds/record.ts'
 import { isFinal } from '../../three-ds/transition.ts'
@@ -54,7 +54,7 @@ async function save(store: Store, sealer: Sealer, record: Authentication): Promi
   }
 }
 
-/** An end is never written over, so that a record that is saved with one has just ended. */
+/** An end is never overwritten, so a record that is saved with one has just ended. */
 async function saveAndTell(db: Db, sealer: Sealer, record: Authentication): Promise<void> {
   const [saved] = await Promise.all([
     authentications.save(db, sealer, record),
@@ -67,7 +67,7 @@ async function saveAndTell(db: Db, sealer: Sealer, record: Authentication): Prom
 async function saveWithJwt(store: Store, sealer: Sealer, { record, jti, usedAt }: Saving) {
   try {
     return await store.transaction(async db => {
-      // The JWT's row first: of two at once, the second waits here and finds it used.
+      // The JWT's row first: of two transactions, the second waits here and finds the JWT used.
       if (!(await jwts.use(db, jti, usedAt))) return 'used'
       if (record) await saveAndTell(db, sealer, record)
       return 'saved'

@@ -1,5 +1,5 @@
-// Rows as they were before an interactive job changed them, sealed: what a reversal puts back. What they hold isn't
-// known here.
+// Sealed rows as they were before an interactive job changed them: a reversal restores them. Their content is opaque
+// here.
 import { plains } from '../columns.ts'
 import type { Db } from '../pool.ts'
 
@@ -11,7 +11,7 @@ interface BeforeImage {
   keyVersion: number
 }
 
-/** No reversal reaches back further. */
+/** No reversal reaches further back. */
 export const BEFORE_IMAGE_HOURS = 24
 
 export async function insert(db: Db, { receiptId, tokenId, sealed, keyVersion }: BeforeImage): Promise<void> {
@@ -31,7 +31,7 @@ export async function find(db: Db, receiptId: string): Promise<BeforeImage | und
   return row && { receiptId, tokenId: row.token_id, sealed: row.sealed, keyVersion: row.key_version }
 }
 
-/** A deleted card goes from here, too. */
+/** Removes a deleted card from these rows, too. */
 export async function eraseOf(db: Db, tokenIds: readonly string[]): Promise<void> {
   if (tokenIds.length === 0) return
   await db.query({

@@ -1,5 +1,5 @@
-// How often a client asked for cards of the same BIN and last four that were not known: what somebody who guesses
-// PANs leaves behind. A window is 24 hours.
+// Counts how often a client asked for unknown cards with the same BIN and last four digits, as somebody would who
+// guesses PANs. A window is 24 hours.
 import { texts } from '../columns.ts'
 import type { Db } from '../pool.ts'
 

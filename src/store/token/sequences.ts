@@ -1,4 +1,4 @@
-// The highest `sequence` of a client that took effect on a token, over all kinds that change one.
+// The highest `sequence` of a client that took effect on a token, over all kinds that change a token.
 import { type Db, LostRace } from '../pool.ts'
 
 export async function find(db: Db, clientId: string, tokenId: string): Promise<number | undefined> {
@@ -10,7 +10,7 @@ export async function find(db: Db, clientId: string, tokenId: string): Promise<n
   return rows[0]?.sequence
 }
 
-/** Moves the mark up; LostRace where a later one has taken effect meanwhile. */
+/** Raises the sequence; LostRace where a later one has taken effect meanwhile. */
 export async function advance(db: Db, clientId: string, tokenId: string, sequence: number): Promise<void> {
   const { count } = await db.query({
     name: 'sequence-advance',

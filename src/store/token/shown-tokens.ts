@@ -1,5 +1,5 @@
-// Tokens as the reader role may see them: what can be shown of a card, and nothing that it could be found by. What a
-// reader may not select is null here; rows that are to be written are tokens.ts.
+// Tokens as the reader role may see them: what may be shown of a card, and nothing by which it could be found. Columns
+// that a reader may not select are null here; tokens.ts has rows for writing.
 import type { TokenRow } from '../../token/token.ts'
 import { plains } from '../columns.ts'
 import type { Db } from '../pool.ts'

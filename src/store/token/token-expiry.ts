@@ -1,17 +1,17 @@
-// Tokens whose expiry date has passed, in pages that follow an index: however many there are, a page costs the same. It
-// changes none of them; that is a job's to do.
+// Tokens whose expiry date has passed, in pages along an index: a page costs the same however many there are. It
+// changes none of them; jobs do.
 import { plains } from '../columns.ts'
 import type { Db } from '../pool.ts'
 
 export interface ExpiredToken {
   tokenId: string
-  /** `YYYY-MM-DD`, the last day it was good for. */
+  /** `YYYY-MM-DD`, the last day of the token. */
   tokenExpiryDate: string
   /** Whose scope it is in. */
   entityId: string
 }
 
-/** Where the page before ended. */
+/** The end of the page before. */
 export type Place = Pick<ExpiredToken, 'tokenExpiryDate' | 'tokenId'>
 
 /** Active tokens whose date is `lastDay` or earlier, in the order of date and id, beyond `after`. */

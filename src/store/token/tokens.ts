@@ -1,9 +1,10 @@
-// The token table: found by card or by id, saved as sets. One statement per table and chunk; a single job is a set of one.
+// The token table: found by card or by id, saved as sets. One statement per table and chunk; a single job is a set of
+// one.
 import type { BatchMark, ThirdPartyName, TokenRow } from '../../token/token.ts'
 import { byteas, type Column, plains, rowSet, texts } from '../columns.ts'
 import { type Db, LostRace } from '../pool.ts'
 
-/** A token as it lies in the store: what the rules know, and the version of the key it is sealed under. */
+/** A token as it is stored: the fields that the rules use, and the version of the key that sealed its PAN. */
 export interface StoredToken extends TokenRow {
   sealVersion: number | null
 }
@@ -50,7 +51,7 @@ const column = (
   plain = true,
 ): Column<StoredToken> => ({ name, type, text, plain })
 const flag = (value: boolean | undefined) => (value === undefined ? null : value ? 't' : 'f')
-// Rows of a chunk share their moment, and a moment's text takes longer than anything else of a row.
+// Rows of a chunk share their time, and formatting a time takes longer than the rest of a row.
 let lastMoment = { ms: 0, text: new Date(0).toISOString() }
 function moment(ms: number): string {
   if (lastMoment.ms !== ms) lastMoment = { ms, text: new Date(ms).toISOString() }
@@ -143,7 +144,8 @@ function tokenOf(row: Row): StoredToken {
   }
 }
 
-// A look-up per card inside one statement. `= any(…)` gets a plan made on the empty table, which grows with it.
+// One look-up per card inside one statement: `= any(…)` would get a plan made on the empty table, and become slower
+// with it.
 const FIND_BY_FINGERPRINT = `select ${NAMES} from unnest($1::bytea[]) as wanted(card)
 cross join lateral (select ${NAMES} from tokenmill.token where fingerprint = wanted.card limit 1) as found`
 const FIND_BY_ID = `select ${NAMES} from unnest($1::uuid[]) as wanted(id)
@@ -165,7 +167,7 @@ export async function findByIds(db: Db, tokenIds: readonly string[]): Promise<St
   return rows.map(tokenOf)
 }
 
-/** Live tokens that third parties made, by their names for them; one name may be that of several. */
+/** Live tokens of third parties, by the third parties' values; several tokens may have the same value. */
 export async function findByThirdParty(db: Db, names: readonly string[]): Promise<StoredToken[]> {
   if (names.length === 0) return []
   const { rows } = await db.query<Row>({
@@ -178,7 +180,7 @@ where s.third_party and s.state = 'ACTIVE' and s.reference = any($1::text[])`,
   return rows.map(tokenOf)
 }
 
-/** One token, its row held until the transaction ends: whoever names a receipt in it meanwhile waits. */
+/** One token, its row locked until the transaction ends: another transaction that writes a receipt into it waits. */
 export async function hold(db: Db, tokenId: string): Promise<StoredToken | undefined> {
   const { rows } = await db.query<Row>({
     text: `select ${NAMES} from tokenmill.token where token_id = $1 for update`,
@@ -188,7 +190,7 @@ export async function hold(db: Db, tokenId: string): Promise<StoredToken | undef
   return row && tokenOf(row)
 }
 
-/** What stands of these tokens, their rows held until the transaction ends: whoever changes one meanwhile waits. */
+/** The rows of these tokens, locked until the transaction ends: another transaction that changes one waits. */
 export async function holdAll(
   db: Db,
   tokenIds: readonly string[],
@@ -203,8 +205,9 @@ order by token_id for no key update`,
 }
 
 /**
- * Inserts those whose card has no token yet. Answers the cards (latin1 of the fingerprint) that somebody else has just
- * made one for. Rows are sorted by fingerprint, so that two chunks with the same cards wait for each other in one order.
+ * Inserts tokens whose cards have none yet. Returns the cards (latin1 of the fingerprint) for which another transaction
+ * has just made a token. Rows are sorted by fingerprint, so that two chunks with the same cards wait for each other in
+ * one order.
  */
 export async function insertMissing(db: Db, tokens: readonly StoredToken[]): Promise<string[]> {
   if (tokens.length === 0) return []
@@ -217,7 +220,7 @@ on conflict on constraint one_live_token_per_card do nothing`,
     values,
   })
   if (count === tokens.length) return []
-  // Seldom: asking which ones is cheaper than having every chunk's ids returned.
+  // This happens seldom: finding out which ones is cheaper than returning every chunk's ids.
   const inserted = await findIds(
     db,
     sorted.map(({ tokenId }) => tokenId),
@@ -228,7 +231,7 @@ on conflict on constraint one_live_token_per_card do nothing`,
 }
 const NOTHING = Buffer.alloc(0)
 
-/** All or LostRace. */
+/** Inserts all, or throws LostRace. */
 export async function insertAll(db: Db, tokens: readonly StoredToken[]): Promise<void> {
   const lost = await insertMissing(db, tokens)
   if (lost.length > 0) throw new LostRace('a card got its token meanwhile')
@@ -247,7 +250,7 @@ cross join lateral (select token_id from tokenmill.token where token_id = wanted
 const CHANGED = COLUMNS.filter(({ name }) => name !== 'token_id' && name !== 'token_scope' && name !== 'created_at')
 const SET = CHANGED.map(({ name }) => `${name} = v.${name}`).join(', ')
 
-/** Writes rows whose version is one above the one that was read; all or LostRace. */
+/** Writes rows whose version is one above the version that was read; all, or throws LostRace. */
 export async function updateAll(db: Db, tokens: readonly StoredToken[]): Promise<void> {
   if (tokens.length === 0) return
   const sorted = tokens.toSorted((a, b) => (a.tokenId < b.tokenId ? -1 : 1))
@@ -260,7 +263,7 @@ export async function updateAll(db: Db, tokens: readonly StoredToken[]): Promise
   if (count !== tokens.length) throw new LostRace('a token was changed meanwhile')
 }
 
-/** Names the receipt that last answered for this token, where nothing else of it changes. */
+/** Writes the last receipt of this token, where nothing else changes. */
 export async function touch(db: Db, tokenId: string, receiptId: string, version: number): Promise<void> {
   const { count } = await db.query({
     name: 'token-touch',
@@ -270,7 +273,7 @@ export async function touch(db: Db, tokenId: string, receiptId: string, version:
   if (count !== 1) throw new LostRace('a token was changed meanwhile')
 }
 
-/** Names the receipt of a batch in live tokens that it did something for beside their rows. */
+/** Writes the receipt of a batch into live tokens for which it changed something outside their rows. */
 export async function nameReceipt(db: Db, tokenIds: readonly string[], receiptId: string): Promise<void> {
   if (tokenIds.length === 0) return
   await db.query({

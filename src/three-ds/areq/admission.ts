@@ -1,5 +1,5 @@
-// Can an AReq be made of this lookup that its directory server takes? What the table requires and only the caller can
-// give is asked for here, before anything is written down or sent.
+// Whether the directory server would accept an AReq made of this lookup. Values that the table requires and only the
+// caller can give are checked here, before anything is saved or sent.
 
 import { MESSAGE_VERSION } from '../messages.ts'
 import type { Category, Network } from '../outcome.ts'
@@ -13,7 +13,7 @@ const SCRIPTED = [
   'browser_time_zone',
 ] as const
 
-/** Of a lookup, what the table asks about. */
+/** The facts of a lookup that the table needs. */
 interface Admitted {
   device_channel: 'Browser' | '3RI'
   message_category: Category
@@ -50,7 +50,7 @@ export function situationOf(
     ...(channel === '3RI'
       ? { threeRIInd: request.three_ri_indicator }
       : { authenticationInd: request.authentication_indicator ?? PAYMENT }),
-    // With scripts EMV requires all of these; a browser whose caller left one out counts as without.
+    // With scripts EMV requires all of these; a browser whose caller left one out counts as one without scripts.
     hasScripts: device.browser_javascript_enabled !== false && SCRIPTED.every(name => isGiven(device[name])),
     hasBillingCountry: isGiven(request.billing_country_code),
     hasShippingCountry: isGiven(request.shipping_country_code),

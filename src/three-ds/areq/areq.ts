@@ -1,5 +1,5 @@
-// The authentication request (AReq, EMV 3-D Secure) that a lookup becomes. It holds the card number, so it travels as a
-// Secret. Which members it has is table.ts; what they hold is members.ts.
+// Makes the authentication request (AReq, EMV 3-D Secure) of a lookup. It holds the card number, so it travels as a
+// Secret. table.ts says which members it has, members.ts what they hold.
 import { assert } from '../../errors.ts'
 import { Secret } from '../../secret.ts'
 import { MESSAGE_VERSION } from '../messages.ts'
@@ -37,7 +37,7 @@ interface Place {
   isRequired: boolean
 }
 
-/** A text as this edition takes it, and no longer than the standard has it; undefined where it is better left out. */
+/** A text in the form of this edition, cut to the standard's length; undefined where it is better left out. */
 function written(value: unknown, { member, version, isRequired }: Place): unknown {
   if (typeof value !== 'string') return value
   const isUnicode = version === '2.3.1'

@@ -1,5 +1,5 @@
-// Texts as the older editions of the messages take them: printable ASCII. What isn't is transliterated as a bank would
-// write it (ü is ue); what can't be is left to the caller.
+// Texts for the older editions of the messages: printable ASCII. Other characters are transliterated as a bank does (ü
+// is ue); the caller handles those that can't be.
 import transliterate from '@sindresorhus/transliterate'
 
 const FOREIGN = /[^\x20-\x7e]+/g
@@ -21,7 +21,7 @@ export function isAscii(text: string): boolean {
   return !/[^\x20-\x7e]/.test(text)
 }
 
-/** A question mark for each character that can't be written: for texts that can't be left out. */
+/** A question mark for each character that can't be transliterated: for texts that can't be left out. */
 export function markForeign(text: string): string {
   return Array.from(text, one => (isAscii(one) ? one : '?')).join('')
 }

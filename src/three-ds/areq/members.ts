@@ -1,5 +1,5 @@
-// What the members of an AReq hold, each made of the lookup, its card and its contract. Whether a member is sent at all is
-// areq.ts.
+// The contents of an AReq's members, each made of the lookup, its card and its contract. areq.ts decides whether a
+// member is sent.
 import { assert } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
 import { countryNumber } from '../../token/country.ts'
@@ -37,7 +37,7 @@ export interface Asking {
   now: number
 }
 
-/** Members that nobody gives us: those of an app, and how the shop logged its customer in. */
+/** Members without a source: those of an app, and how the shop logged its customer in. */
 type Unsent = Extract<Member, `sdk${string}` | 'deviceRenderOptions' | 'threeDSRequestorAuthenticationInfo'>
 type Members = Record<Exclude<Member, Unsent>, unknown>
 
@@ -76,7 +76,7 @@ export function membersOf({ transactionId, request, contract, card, server, now 
   } satisfies Members
 }
 
-/** An address isn't transliterated: it would be another one. */
+/** An address isn't transliterated, because it would then be another address. */
 function asciiUrl(url: string): string {
   return isAscii(url) ? url : new URL(url).href
 }

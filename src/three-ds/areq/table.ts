@@ -136,7 +136,7 @@ type Conditional = {
   [M in Member]: 'conditional' extends (typeof TABLE)[Version][M][Channel][Category] ? M : never
 }[Member]
 
-/** What is asked of a request, to know what it has to hold. */
+/** The facts of a request that decide what it has to hold. */
 export interface Situation {
   version: Version
   channel: Channel
@@ -199,7 +199,7 @@ export function inclusionOf(member: Member, situation: Situation): Exclude<Cell,
   return cell === 'conditional' ? CONDITIONS[member as Conditional](situation) : cell
 }
 
-/** What a directory server would refuse: members that are missing, and those that have no place. */
+/** What a directory server would refuse: missing members, and members that must be absent. */
 export function faultsOf(areq: Readonly<Record<string, unknown>>, situation: Situation) {
   const missing = MEMBERS.filter(member => inclusionOf(member, situation) === 'required' && areq[member] === undefined)
   const surplus = Object.keys(areq).filter(name => !isMember(name) || inclusionOf(name, situation) === 'absent')

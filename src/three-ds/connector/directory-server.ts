@@ -1,5 +1,5 @@
-// The way to a directory server: an AReq as JSON over HTTPS, and its answer read. Asked again only where nothing was sent;
-// anything else is left to the caller, who can repeat it under the same transaction id. It stores nothing.
+// The connector to a directory server: sends an AReq as JSON over HTTPS and reads the answer. It repeats only a request
+// that wasn't sent; any other repeat is up to the caller, under the same transaction id. It stores nothing.
 import { Buffer } from 'node:buffer'
 import { type Outbound, type OutboundAnswer, OutboundError } from '../../outbound.ts'
 import type { AReq } from '../areq/areq.ts'
@@ -8,14 +8,14 @@ import type { Answer, DirectoryServer } from '../ports.ts'
 
 interface DirectoryOptions {
   outbound: Pick<Outbound, 'request'>
-  /** For each try. */
+  /** For each attempt. */
   timeoutMs: number
 }
 
 const TRIES = 2
 const BYTES_MAX = 64 * 1024
 
-/** How long asking takes at most: what `Ports.askMsMax` is to be. */
+/** The most that a call takes: the value of `Ports.askMsMax`. */
 export function askMsMax(timeoutMs: number): number {
   return TRIES * timeoutMs + 1_000
 }
@@ -32,7 +32,7 @@ async function authenticate(url: string, areq: AReq, options: DirectoryOptions):
     } catch (error) {
       if (!(error instanceof OutboundError)) throw error
       if (error.sent) return answerOf(error)
-      // A name that may not be asked won't be by asking twice.
+      // A forbidden name stays forbidden at the second attempt.
       if (tries === TRIES || error.kind === 'forbidden') return { kind: 'unreachable' }
     }
   }
@@ -48,7 +48,7 @@ function post(url: string, areq: AReq, { outbound, timeoutMs }: DirectoryOptions
   })
 }
 
-/** It was sent, and no whole answer came. What is too large, or no HTTP, is an answer all the same. */
+/** The request was sent, and no whole answer came. An answer that is too large, or no HTTP, is an answer all the same. */
 function answerOf({ kind }: OutboundError): Answer {
   return kind === 'too_large' || kind === 'protocol' ? { kind: 'malformed' } : { kind: 'unknown' }
 }
@@ -57,7 +57,7 @@ function read({ status, body }: OutboundAnswer, areq: AReq): Answer {
   const message = json(body)
   const erro = Erro.safeParse(message)
   if (erro.success) return { kind: 'refused', erro: erro.data }
-  // A gateway in between may have lost an answer that there was.
+  // A gateway in between may have lost the answer.
   if (status >= 500) return { kind: 'unknown' }
   const ares = ARes.safeParse(message)
   const isOurs = ares.success && ares.data.threeDSServerTransID === areq.reveal().threeDSServerTransID

@@ -1,5 +1,5 @@
-// OpenPGP private keys for capture: made, imported and opened. Their binary form is what the key-encryption key wraps;
-// messages are pgp.ts.
+// OpenPGP private keys for capture: made, imported and opened. The key-encryption key wraps their binary form; messages
+// are in pgp.ts.
 import { decryptKey, generateKey, type PrivateKey, readPrivateKey } from 'openpgp'
 import { ConfigError } from '../../config.ts'
 import { Secret } from '../../secret.ts'

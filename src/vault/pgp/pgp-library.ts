@@ -1,6 +1,6 @@
-// What the OpenPGP library is taught, once, where it is first used: to read padded compression, and the names of ciphers
-// that it doesn't have. It reaches into the library's own packet class, whose exact version package.json fixes and whose
-// reading the tests hold against real files of gpg and sq.
+// Extends the OpenPGP library, once, at its first use: padded compression, and the names of ciphers that it lacks. It
+// replaces a method of the library's own packet class; package.json fixes the exact version, and tests read real files
+// of gpg and sq.
 import { createInflate, createInflateRaw, type Inflate, type InflateRaw, inflateRawSync, inflateSync } from 'node:zlib'
 import { CompressedDataPacket, type Config, enums } from 'openpgp'
 

@@ -40,7 +40,7 @@ describe('docs', () => {
     const text = generated().get('asyncapi.json') ?? ''
     const document = JSON.parse(text) as Record<string, unknown>
     for (const [, ref = ''] of text.matchAll(/"\$ref": "([^"]+)"/g)) {
-      if (ref.startsWith('../../')) expect(generated().has(ref.slice(2)), ref).toBe(true)
+      if (ref.startsWith('./')) expect(generated().has(ref.slice(2)), ref).toBe(true)
       else {
         const found = ref
           .slice(2)

@@ -44,7 +44,7 @@ describe('DATABASE_URL names', () => {
     ['postgres:///db?host=a,b,c&port=1,2', /names 3 hosts, but 2 ports/],
     ['postgres://a:x,b/db', /a port is no number/],
     ['postgres://a:1,b:70000/db', /a port is no number/],
-    [`postgres://${'h,'.repeat(16)}h/db`, /more than 16 hosts/],
+    [`postgres://${'h,'.repeat(16)}h/db`, /at most 16 hosts/],
     ['postgres://u:secret/word@h/db', /cannot be read/],
     ['host = a,b secret', /cannot be read as keywords/],
   ])('nothing that can be used, in one line that quotes nothing: %s', (url, line) => {

@@ -41,7 +41,7 @@ describe('of servers that take writes', () => {
     )
     expect(chosenOf([answer('empty', 9, { system: 'other' }), answer('ours', 1, { record: ours })])).toBe('ours')
     expect(() => chosenOf([answer('other', 9, { system: 'other' })], ours)).toThrow(Unfit)
-    expect(() => chosenOf([answer('a', 1), answer('b', 1, { system: 'other' })])).toThrow(/no copies of one another/)
+    expect(() => chosenOf([answer('a', 1), answer('b', 1, { system: 'other' })])).toThrow(/hold different databases/)
   })
 
   it('whatever is answered, a server is worked on only where it takes writes on the highest timeline of all', () => {

@@ -8,10 +8,10 @@ import * as schemeNotices from '../../../src/store/provider/scheme-notices.ts'
 import { workNow } from '../../../workers/provider/follow.ts'
 import { workNotices } from '../../../workers/provider/reconcile/loop.ts'
 import { sweep } from '../../../workers/provider/reconcile/sweep.ts'
-import { latestAudits } from '../../support/audits.ts'
 import { describeStore } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { testPan } from '../../support/test-pan.ts'
+import { latestAudits } from './audits.ts'
 import { type Job, openWorld, type World } from './bundle.ts'
 
 describeStore('a scheme token', engine => {

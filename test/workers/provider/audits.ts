@@ -1,6 +1,6 @@
 // Audit rows, as a test reads them. The product only writes them; people read them with SQL.
-import type { Audit } from '../../src/store/access/audits.ts'
-import type { Db } from '../../src/store/pool.ts'
+import type { Audit } from '../../../src/store/access/audits.ts'
+import type { Db } from '../../../src/store/pool.ts'
 
 /** The newest first. */
 export async function latestAudits(db: Db, limit: number): Promise<Required<Audit>[]> {
