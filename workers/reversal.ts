@@ -91,7 +91,7 @@ async function conclude(
 ): Promise<ReversalStatus> {
   if (receipt.reversal === 'REQUIRED') {
     // One that was cancelled before it left a receipt has told nobody anything.
-    if (receipt.requestDigest.length === 0) await receipts.settleCancelled(db, receipt.receiptId)
+    if (receipt.requestDigest.length === 0) await receipts.recordCancelledCompensation(db, receipt.receiptId)
     else await receipts.revise(db, { ...receipt, reversal: 'COMPLETED', completedAt: deps.clock() })
     return 'COMPLETED'
   }

@@ -39,7 +39,7 @@ export function openAnswers(deps: ScheduleDeps, sweeper: Pick<Sweeper, 'hear'>):
 }
 
 async function settle(result: Result, deps: ScheduleDeps): Promise<void> {
-  const run = await runs.settle(deps.store, result.receipt_id, answeredBy(result, deps.clock()))
+  const run = await runs.applyAnswer(deps.store, result.receipt_id, answeredBy(result, deps.clock()))
   if (run) noteEnd(run, deps)
 }
 

@@ -5,7 +5,7 @@ import { chmodSync, cpSync, existsSync, readdirSync, readFileSync, renameSync, r
 import { createRequire } from 'node:module'
 import { basename, dirname, join } from 'node:path'
 import { ConfigError } from '../config.ts'
-import type { Place } from './cluster-location.ts'
+import type { ClusterLocation } from './cluster-location.ts'
 import { run } from './command.ts'
 
 export interface Binaries {
@@ -39,19 +39,19 @@ export function majorVersion(): string {
   return findRelease().version.split('.')[0] ?? ''
 }
 
-/** Programs that the account of `place` can run. Throws `ConfigError` where there are none. */
-export async function findBinaries(place: Place): Promise<Binaries> {
+/** Programs that the account of `location` can run. Throws `ConfigError` where there are none. */
+export async function findBinaries(location: ClusterLocation): Promise<Binaries> {
   const { native, version } = findRelease()
-  const copy = join(place.dir, `binaries-${version}`)
+  const copy = join(location.dir, `binaries-${version}`)
   if (existsSync(copy)) return programs(copy)
   try {
     link(native)
   } catch {
     // This user may not write there: the copy gets the links.
   }
-  if ((await probe(native, place)).code === 0) return programs(native)
+  if ((await probe(native, location)).code === 0) return programs(native)
   copyTo(native, copy)
-  const { code, output } = await probe(copy, place)
+  const { code, output } = await probe(copy, location)
   if (code === 0) return programs(copy)
   rmSync(copy, { recursive: true, force: true })
   const line = output.split('\n')[0]
@@ -64,8 +64,8 @@ function programs(home: string): Binaries {
   return { initdb: join(home, 'bin/initdb'), pgCtl: join(home, 'bin/pg_ctl') }
 }
 
-function probe(home: string, place: Place) {
-  return run(join(home, 'bin/postgres'), ['--version'], place.account)
+function probe(home: string, location: ClusterLocation) {
+  return run(join(home, 'bin/postgres'), ['--version'], location.account)
 }
 
 function copyTo(native: string, copy: string): void {

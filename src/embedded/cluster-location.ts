@@ -22,7 +22,7 @@ import { ConfigError } from '../config.ts'
 import { Secret } from '../secret.ts'
 import { type Account, run } from './command.ts'
 
-export interface Place {
+export interface ClusterLocation {
   /** Holds `data` (the cluster), `server.log`, and a copy of the binaries where one is needed. */
   dir: string
   cluster: string
@@ -36,7 +36,7 @@ export interface Place {
 const STATE_DIR = '/var/lib/tokenmill'
 
 /** Finds or makes the place of `dataDir`. Safe to be called by several processes at once. Throws `ConfigError`. */
-export async function findPlace(dataDir: string): Promise<Place> {
+export async function findClusterLocation(dataDir: string): Promise<ClusterLocation> {
   const root = process.getuid?.() === 0
   try {
     mkdirSync(dataDir, { recursive: true, mode: root ? 0o711 : 0o700 })

@@ -19,7 +19,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { ConfigError } from '../config.ts'
 import { Fault } from '../errors.ts'
 import { type Binaries, majorVersion } from './binaries.ts'
-import type { Place } from './cluster-location.ts'
+import type { ClusterLocation } from './cluster-location.ts'
 import { run } from './command.ts'
 
 export const USER = 'tokenmill'
@@ -63,25 +63,26 @@ const SETTINGS = {
 }
 
 /** Throws `ConfigError` where another major version made the cluster. False: there is no cluster yet. */
-export function isInitialised(place: Place): boolean {
-  const file = join(place.cluster, 'PG_VERSION')
+export function isInitialised(location: ClusterLocation): boolean {
+  const file = join(location.cluster, 'PG_VERSION')
   if (!existsSync(file)) return false
   const found = readFileSync(file, 'utf8').trim()
   const ours = majorVersion()
   if (found === ours) return true
   throw new ConfigError(
-    `TOKENMILL_DATA_DIR: ${place.cluster} was made by PostgreSQL ${found}, this release embeds ${ours}; use the release that made it to move the data, or another directory`,
+    `TOKENMILL_DATA_DIR: ${location.cluster} was made by PostgreSQL ${found}, this release embeds ${ours}; use the release that made it to move the data, or another directory`,
   )
 }
 
 /** Makes the cluster. Of several processes at once one wins, because a directory is renamed whole or not at all. */
-export async function initialise(place: Place, { initdb }: Binaries): Promise<void> {
-  const draft = join(place.dir, `init-${process.pid}-${randomBytes(4).toString('hex')}`)
+export async function initialise(location: ClusterLocation, { initdb }: Binaries): Promise<void> {
+  const draft = join(location.dir, `init-${process.pid}-${randomBytes(4).toString('hex')}`)
   const passwordFile = join(draft, 'password')
   mkdirSync(draft, { mode: 0o700 })
   try {
-    writeFileSync(passwordFile, `${place.password.reveal()}\n`, { mode: 0o600 })
-    if (place.account) for (const path of [draft, passwordFile]) chownSync(path, place.account.uid, place.account.gid)
+    writeFileSync(passwordFile, `${location.password.reveal()}\n`, { mode: 0o600 })
+    if (location.account)
+      for (const path of [draft, passwordFile]) chownSync(path, location.account.uid, location.account.gid)
     const made = join(draft, 'data')
     const { code, output } = await run(
       initdb,
@@ -95,57 +96,68 @@ export async function initialise(place: Place, { initdb }: Binaries): Promise<vo
         '--data-checksums',
         '--no-instructions',
       ],
-      place.account,
+      location.account,
     )
     if (code !== 0) throw new Fault('store_away', new Error(`initdb failed: ${output}`))
-    renameSync(made, place.cluster)
+    renameSync(made, location.cluster)
   } catch (error) {
-    if (!existsSync(place.cluster)) throw error
+    if (!existsSync(location.cluster)) throw error
   } finally {
     rmSync(draft, { recursive: true, force: true })
-    clearDrafts(place)
+    clearDrafts(location)
   }
 }
 
 /** Removes what processes left behind that were killed during `initialise`. */
-function clearDrafts(place: Place): void {
-  for (const name of readdirSync(place.dir)) {
+function clearDrafts(location: ClusterLocation): void {
+  for (const name of readdirSync(location.dir)) {
     const pid = Number(/^init-(\d+)-/.exec(name)?.[1])
-    if (pid > 0 && !isAlive(pid)) rmSync(join(place.dir, name), { recursive: true, force: true })
+    if (pid > 0 && !isAlive(pid)) rmSync(join(location.dir, name), { recursive: true, force: true })
   }
 }
 
 /** The postmaster of this cluster, in any state; undefined where none runs. */
-export function findPostmaster(place: Place): Postmaster | undefined {
-  const [pid, , , port] = readPidFile(place)?.split('\n') ?? []
+export function findPostmaster(location: ClusterLocation): Postmaster | undefined {
+  const [pid, , , port] = readPidFile(location)?.split('\n') ?? []
   const found = { pid: Number(pid), port: Number(port) }
-  return isPostmaster(place, found.pid) ? found : undefined
+  return isPostmaster(location, found.pid) ? found : undefined
 }
 
 /** Starts the server, on its last port where that is free. False where it didn't come up. */
-export async function start(place: Place, { pgCtl }: Binaries): Promise<boolean> {
-  removeStalePidFile(place)
-  turnLog(place)
-  const port = await choosePort(place)
+export async function start(location: ClusterLocation, { pgCtl }: Binaries): Promise<boolean> {
+  removeStalePidFile(location)
+  turnLog(location)
+  const port = await choosePort(location)
   const options = Object.entries({ port, ...SETTINGS }).map(([name, value]) => `-c ${name}='${value}'`)
   const { code } = await run(
     pgCtl,
-    ['-D', place.cluster, '-l', place.serverLog, '-w', '-t', `${START_SECONDS_MAX}`, '-o', options.join(' '), 'start'],
-    place.account,
+    [
+      '-D',
+      location.cluster,
+      '-l',
+      location.serverLog,
+      '-w',
+      '-t',
+      `${START_SECONDS_MAX}`,
+      '-o',
+      options.join(' '),
+      'start',
+    ],
+    location.account,
   )
   return code === 0
 }
 
 /** Disconnects all clients, rolls back open transactions, and waits for the end. */
-export async function stop(place: Place, { pgCtl }: Binaries): Promise<void> {
-  const args = ['-D', place.cluster, '-w', '-t', `${STOP_SECONDS_MAX}`, '-m', 'fast', 'stop']
-  const { code, output } = await run(pgCtl, args, place.account)
-  if (code !== 0 && findPostmaster(place)) throw new Fault('store_away', new Error(`pg_ctl stop failed: ${output}`))
+export async function stop(location: ClusterLocation, { pgCtl }: Binaries): Promise<void> {
+  const args = ['-D', location.cluster, '-w', '-t', `${STOP_SECONDS_MAX}`, '-m', 'fast', 'stop']
+  const { code, output } = await run(pgCtl, args, location.account)
+  if (code !== 0 && findPostmaster(location)) throw new Fault('store_away', new Error(`pg_ctl stop failed: ${output}`))
 }
 
-function readPidFile(place: Place): string | undefined {
+function readPidFile(location: ClusterLocation): string | undefined {
   try {
-    return readFileSync(join(place.cluster, 'postmaster.pid'), 'utf8')
+    return readFileSync(join(location.cluster, 'postmaster.pid'), 'utf8')
   } catch {
     return undefined
   }
@@ -155,18 +167,18 @@ function readPidFile(place: Place): string | undefined {
  * After a reboot or in a new container the pid in a stale file can belong to another process, and a killed postmaster
  * that nobody reaps stays a zombie: PostgreSQL then takes the cluster for one in use and would never start again.
  */
-function removeStalePidFile(place: Place): void {
-  const before = readPidFile(place)
+function removeStalePidFile(location: ClusterLocation): void {
+  const before = readPidFile(location)
   const pid = Number(before?.split('\n')[0])
-  if (!(pid > 0) || !isAlive(pid) || isPostmaster(place, pid)) return
-  if (readPidFile(place) === before) unlinkSync(join(place.cluster, 'postmaster.pid'))
+  if (!(pid > 0) || !isAlive(pid) || isPostmaster(location, pid)) return
+  if (readPidFile(location) === before) unlinkSync(join(location.cluster, 'postmaster.pid'))
 }
 
-function isPostmaster(place: Place, pid: number): boolean {
+function isPostmaster(location: ClusterLocation, pid: number): boolean {
   if (!(pid > 0) || !isAlive(pid)) return false
   if (!existsSync('/proc/self/cmdline')) return true
   try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes(place.cluster)
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes(location.cluster)
   } catch {
     return false
   }
@@ -181,8 +193,8 @@ function isAlive(pid: number): boolean {
 }
 
 /** The last port again, so that connection pools of running processes find the server; postmaster.opts has the port. */
-async function choosePort(place: Place): Promise<number> {
-  const opts = join(place.cluster, 'postmaster.opts')
+async function choosePort(location: ClusterLocation): Promise<number> {
+  const opts = join(location.cluster, 'postmaster.opts')
   const last = existsSync(opts) ? /port='?(\d+)/.exec(readFileSync(opts, 'utf8'))?.[1] : undefined
   // The sockets of a server that was just killed block the port for a moment.
   for (const deadline = Date.now() + PORT_MS_MAX; last && Date.now() < deadline; await pause(PORT_PAUSE_MS)) {
@@ -203,7 +215,7 @@ function listenOnce(port: number): Promise<number> {
   })
 }
 
-function turnLog(place: Place): void {
-  const size = statSync(place.serverLog, { throwIfNoEntry: false })?.size ?? 0
-  if (size > LOG_BYTES_MAX) renameSync(place.serverLog, `${place.serverLog}.1`)
+function turnLog(location: ClusterLocation): void {
+  const size = statSync(location.serverLog, { throwIfNoEntry: false })?.size ?? 0
+  if (size > LOG_BYTES_MAX) renameSync(location.serverLog, `${location.serverLog}.1`)
 }

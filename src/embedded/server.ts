@@ -12,7 +12,7 @@ import { Fault } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { findBinaries } from './binaries.ts'
 import { findPostmaster, initialise, isInitialised, type Postmaster, start, stop, USER } from './cluster.ts'
-import { findPlace, type Place } from './cluster-location.ts'
+import { type ClusterLocation, findClusterLocation } from './cluster-location.ts'
 
 export { discard } from './cluster-location.ts'
 
@@ -45,9 +45,9 @@ const RETRY_MS = 2_000
  */
 export async function attach(dataDir: string, options: AttachOptions = {}): Promise<Embedded> {
   const { log } = options
-  const place = await findPlace(dataDir)
+  const location = await findClusterLocation(dataDir)
   const leaving = new AbortController()
-  let hold = await takeHold(place, log, leaving.signal)
+  let hold = await takeHold(location, log, leaving.signal)
   const { port } = hold
   let healing: Promise<void> | undefined
   watch()
@@ -63,7 +63,7 @@ export async function attach(dataDir: string, options: AttachOptions = {}): Prom
     log?.warn({ port }, 'the embedded PostgreSQL went away; attaching again')
     while (!leaving.signal.aborted) {
       try {
-        hold = await takeHold(place, log, leaving.signal)
+        hold = await takeHold(location, log, leaving.signal)
         if (hold.port !== port) log?.error({ port, now: hold.port }, 'its port was taken; restart this process')
         return watch()
       } catch (error) {
@@ -78,7 +78,7 @@ export async function attach(dataDir: string, options: AttachOptions = {}): Prom
     leaving.abort()
     await healing
     if (await isLast(hold.client)) {
-      await stop(place, await findBinaries(place))
+      await stop(location, await findBinaries(location))
       log?.info({ port: hold.port }, 'embedded PostgreSQL stopped')
     }
     await hold.client.end().catch(() => undefined)
@@ -86,7 +86,7 @@ export async function attach(dataDir: string, options: AttachOptions = {}): Prom
 
   let left: Promise<void> | undefined
   return {
-    url: `postgresql://${USER}:${place.password.reveal()}@127.0.0.1:${port}/${DATABASE}`,
+    url: `postgresql://${USER}:${location.password.reveal()}@127.0.0.1:${port}/${DATABASE}`,
     release: () => {
       left ??= leave()
       return left
@@ -106,38 +106,38 @@ async function isLast(client: Client): Promise<boolean> {
   }
 }
 
-async function takeHold(place: Place, log: Logger | undefined, signal: AbortSignal): Promise<Hold> {
+async function takeHold(location: ClusterLocation, log: Logger | undefined, signal: AbortSignal): Promise<Hold> {
   const deadline = Date.now() + ATTACH_MS_MAX
-  isInitialised(place)
+  isInitialised(location)
   for (let starts = 0; starts < STARTS_MAX && Date.now() < deadline; ) {
-    const postmaster = findPostmaster(place)
-    const client = postmaster && (await join(place, postmaster))
+    const postmaster = findPostmaster(location)
+    const client = postmaster && (await join(location, postmaster))
     if (postmaster && client) return { client, port: postmaster.port }
     if (!postmaster) {
       // One who is leaving still takes part in who is the last, but starts nothing any more.
       signal.throwIfAborted()
-      const binaries = await findBinaries(place)
-      if (!isInitialised(place)) await initialise(place, binaries)
-      if (await start(place, binaries)) {
-        log?.info({ port: findPostmaster(place)?.port }, 'embedded PostgreSQL started')
+      const binaries = await findBinaries(location)
+      if (!isInitialised(location)) await initialise(location, binaries)
+      if (await start(location, binaries)) {
+        log?.info({ port: findPostmaster(location)?.port }, 'embedded PostgreSQL started')
         continue
       }
       starts++
     }
     await pause(PAUSE_MS)
   }
-  throw new Fault('store_away', new Error(`the embedded PostgreSQL did not start; see ${place.serverLog}`))
+  throw new Fault('store_away', new Error(`the embedded PostgreSQL did not start; see ${location.serverLog}`))
 }
 
 /** A connection that holds the shared lock; undefined where the server is starting, stopping or somebody else's. */
-async function join(place: Place, { port }: Postmaster): Promise<Client | undefined> {
+async function join(location: ClusterLocation, { port }: Postmaster): Promise<Client | undefined> {
   // postmaster.pid is written line by line, the port last of what we read.
   if (!(port > 0)) return undefined
   const client = new Client({
     host: '127.0.0.1',
     port,
     user: USER,
-    password: place.password.reveal(),
+    password: location.password.reveal(),
     database: 'postgres',
     application_name: 'tokenmill attached',
     keepAlive: true,
@@ -149,7 +149,7 @@ async function join(place: Place, { port }: Postmaster): Promise<Client | undefi
     await client.connect()
     const { rows } = await client.query<{ held: boolean | null }>(
       "select case when current_setting('data_directory') = $2 then pg_try_advisory_lock_shared($1) end as held",
-      [LOCK, place.cluster],
+      [LOCK, location.cluster],
     )
     if (rows[0]?.held) {
       await createDatabase(client)
@@ -158,7 +158,7 @@ async function join(place: Place, { port }: Postmaster): Promise<Client | undefi
   } catch (error) {
     if ((error as { code?: string }).code === '28P01')
       throw new ConfigError(
-        `TOKENMILL_DATA_DIR: the server of ${place.cluster} does not accept the password in postgresql.password; restore that file from a backup`,
+        `TOKENMILL_DATA_DIR: the server of ${location.cluster} does not accept the password in postgresql.password; restore that file from a backup`,
       )
     // Not ready, or no longer: the caller looks again.
   }

@@ -45,7 +45,7 @@ export function openCaller({ ratePerSecond, connections, clock }: CallerOptions)
     waitMsMax: WAIT_MS_MAX,
   })
   let breaker: Breaker = newBreaker(BREAKER_LIMITS)
-  const told = (event: 'success' | 'failure') => {
+  const recordEvent = (event: 'success' | 'failure') => {
     breaker = transition(breaker, event, BREAKER_LIMITS, clock())
   }
   return {
@@ -64,11 +64,11 @@ export function openCaller({ ratePerSecond, connections, clock }: CallerOptions)
       try {
         const answer = await request()
         const strain = strainOfStatus(answer.status) ?? strainOf(answer)
-        told(strain === 'failing' ? 'failure' : 'success')
+        recordEvent(strain === 'failing' ? 'failure' : 'success')
         ours.end(strain)
         return { called: 'answered', answer }
       } catch (error) {
-        told('failure')
+        recordEvent('failure')
         // One call without an answer is no sign of strain; the breaker counts many in a row.
         ours.end('none')
         if (!(error instanceof OutboundError)) throw error

@@ -6,7 +6,7 @@ import type pg from 'pg'
 import { ConfigError } from '../config.ts'
 import * as clusterRecord from './connection/cluster-record.ts'
 import { openPool } from './connection/connection.ts'
-import { askStandingIfAllowed } from './connection/standing.ts'
+import { readServerStateIfAllowed } from './connection/standing.ts'
 import { type Db, readSql } from './pool.ts'
 
 export const MIGRATIONS = [
@@ -65,7 +65,7 @@ export async function upgradeSchema(url: string): Promise<string[]> {
 
 /** Left out where the user may not ask: then a later list of hosts can't tell this store from a copy. */
 async function adoptCluster(pool: pg.Pool): Promise<void> {
-  const standing = await askStandingIfAllowed(pool)
+  const standing = await readServerStateIfAllowed(pool)
   if (standing) await clusterRecord.adopt(pool, standing)
 }
 

@@ -13,7 +13,7 @@ export const CHALLENGE_MS = 30 * 60_000
 /** An authentication without an answer ends as U after this time. */
 export const OPEN_MS = 10 * 60_000
 
-export type Settled = { record: Authentication; unmoved?: undefined } | { record?: undefined; unmoved: Unmoved }
+export type Applied = { record: Authentication; unmoved?: undefined } | { record?: undefined; unmoved: Unmoved }
 
 interface Change {
   findings: Findings
@@ -25,7 +25,7 @@ interface Change {
   pendingUntil?: number
 }
 
-function settle(record: Authentication, event: Event, now: number, change: (next: State) => Change): Settled {
+function apply(record: Authentication, event: Event, now: number, change: (next: State) => Change): Applied {
   const verdict = follow(record.state, event)
   if (verdict.next === undefined) return { unmoved: verdict.unmoved }
   const { findings, secrets = {}, pendingUntil = record.pendingUntil, ...sent } = change(verdict.next)
@@ -57,10 +57,10 @@ interface AnswerFacts {
 }
 
 /** The directory server's answer. One that can't be used ends the authentication as U with error 511. */
-export function settleAnswer(record: Authentication, ares: ARes, facts: AnswerFacts): Settled {
-  if (!isUsable(record, ares, facts.pan)) return settleFailure(record, { error: 511 }, facts.now)
+export function applyAnswer(record: Authentication, ares: ARes, facts: AnswerFacts): Applied {
+  if (!isUsable(record, ares, facts.pan)) return applyFailure(record, { error: 511 }, facts.now)
   const outcome = ANSWERS[ares.transStatus as keyof typeof ANSWERS]
-  return settle(record, `answer-${outcome}`, facts.now, () => ({
+  return apply(record, `answer-${outcome}`, facts.now, () => ({
     findings: findingsOf(ares, outcome),
     eci: ares.eci,
     ...(outcome === 'C'
@@ -121,12 +121,12 @@ function given<K extends string>(name: K, value: string | undefined): { [key in 
 }
 
 /** There will be no answer: 511 malformed, 512 refused by the directory server, whose code is stored (its text isn't). */
-export function settleFailure(
+export function applyFailure(
   record: Authentication,
   { error, erro }: { error: 511 | 512; erro?: Erro | undefined },
   now: number,
-): Settled {
-  return settle(record, 'failed', now, () => ({
+): Applied {
+  return apply(record, 'failed', now, () => ({
     eciCase: 'U',
     findings: {
       // 305 is said of numbers that no issuer has enrolled.
@@ -150,8 +150,8 @@ export interface Result {
 }
 
 /** Y, N, U, A or R, as it was sent. */
-export function settleResult(record: Authentication, result: Result, now: number): Settled {
-  return settle(record, `result-${result.outcome}`, now, () => ({
+export function applyResult(record: Authentication, result: Result, now: number): Applied {
+  return apply(record, `result-${result.outcome}`, now, () => ({
     eci: result.eci,
     eciCase: result.outcome,
     findings: {
@@ -166,10 +166,10 @@ export function settleResult(record: Authentication, result: Result, now: number
 }
 
 /** No end came in time. */
-export function settleExpiry(record: Authentication, now: number): Settled {
+export function applyExpiry(record: Authentication, now: number): Applied {
   if (now < record.pendingUntil) return { unmoved: 'early' }
   const error = record.state === 'C' ? 513 : 502
-  return settle(record, 'expired', now, () => ({
+  return apply(record, 'expired', now, () => ({
     eciCase: 'U',
     findings: {
       error_no: String(error),

@@ -6,7 +6,7 @@ import { isRefusal } from '../errors.ts'
 import { parse } from '../job/refusal.ts'
 import { Secret } from '../secret.ts'
 import { holdsPan } from '../token/pan.ts'
-import { OPEN_MS, settleAnswer, settleFailure } from './apply-message.ts'
+import { applyAnswer, applyFailure, OPEN_MS } from './apply-message.ts'
 import { lackingIn } from './areq/admission.ts'
 import { areqOf, WINDOW_SIZE } from './areq/areq.ts'
 import { type Contract, mayUse } from './contract.ts'
@@ -199,16 +199,16 @@ async function ask(ports: Ports, { record, request, contract, card }: Asked): Pr
   }
   const windowSize = request.acs_window_size ?? WINDOW_SIZE
   const isRecurring = request.device_channel === '3RI' && request.three_ri_indicator === RECURRING
-  const settled = await write(ports, record, current => {
+  const applied = await write(ports, record, current => {
     const now = ports.clock()
     if (answer.kind === 'answered')
-      return settleAnswer(current, answer.ares, { now, windowSize, pan: card.pan, isRecurring })
-    if (answer.kind === 'refused') return settleFailure(current, { error: 512, erro: answer.erro }, now)
-    return settleFailure(current, { error: 511 }, now)
+      return applyAnswer(current, answer.ares, { now, windowSize, pan: card.pan, isRecurring })
+    if (answer.kind === 'refused') return applyFailure(current, { error: 512, erro: answer.erro }, now)
+    return applyFailure(current, { error: 511 }, now)
   })
   return {
-    answer: shownLookup(settled.record),
-    record: settled.record,
-    ended: settled.moved && isFinal(settled.record.state),
+    answer: shownLookup(applied.record),
+    record: applied.record,
+    ended: applied.moved && isFinal(applied.record.state),
   }
 }

@@ -1,7 +1,7 @@
 // How a challenge ends: by the results request (RReq) of the directory server, the browser's return with a CRes, and
 // the clock. The browser's message is never trusted: its CRes only says that the browser is back.
 
-import { type Result, settleResult } from './apply-message.ts'
+import { applyResult, type Result } from './apply-message.ts'
 import { signOutcome } from './jwt.ts'
 import { type CRes, erro, MESSAGE_VERSION, RReq, type RRes, readCres } from './messages.ts'
 import type { Ports } from './ports.ts'
@@ -38,7 +38,7 @@ export async function receiveResult(ports: Ports, body: unknown, key: string): P
   if (!found || !isOurs || !isResultKey(ports, id, key)) return { message: erro('301', 'RReq', id), ended: false }
   const current = await upToDate(ports, found)
   const { record, moved, unmoved } = await write(ports, current.record, stored =>
-    settleResult(stored, resultOf(rreq), ports.clock()),
+    applyResult(stored, resultOf(rreq), ports.clock()),
   )
   const ended = moved || current.ended
   // An authentication with another end isn't changed: EMV's code for a message out of order.

@@ -3,7 +3,7 @@
 import { z } from 'zod'
 import { isRefusal } from '../errors.ts'
 import { parse } from '../job/refusal.ts'
-import { settleResult } from './apply-message.ts'
+import { applyResult } from './apply-message.ts'
 import { type Contract, mayUse } from './contract.ts'
 import { type ActionCode, actionOf, errorText, JWT_MS } from './jwt.ts'
 import { JwtValidateRequest } from './lookup-request.ts'
@@ -110,14 +110,14 @@ async function apply(ports: Ports, found: Authentication, { jti, payload }: Beli
   for (let attempt = 0; attempt < WRITES_MAX && current; attempt++) {
     const { record, ended } = await upToDate(ports, current)
     const now = ports.clock()
-    const settled = settleResult(record, { outcome, eci: sentEci, cavv, xid }, now)
-    if (settled.unmoved === 'early') return problem(409)
-    if (settled.unmoved === 'late') return problem(408)
-    const saved = await ports.authentications.saveWithJwt(settled.record, jti, now)
+    const applied = applyResult(record, { outcome, eci: sentEci, cavv, xid }, now)
+    if (applied.unmoved === 'early') return problem(409)
+    if (applied.unmoved === 'late') return problem(408)
+    const saved = await ports.authentications.saveWithJwt(applied.record, jti, now)
     if (saved === 'used') return problem(405)
-    const stands = settled.record ?? record
+    const stands = applied.record ?? record
     if (saved === 'saved')
-      return { answer: answerOf(stands), record: stands, ended: ended || settled.unmoved === undefined }
+      return { answer: answerOf(stands), record: stands, ended: ended || applied.unmoved === undefined }
     current = await ports.authentications.find(found.authenticationId)
   }
   return problem(500)

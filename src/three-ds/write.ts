@@ -1,7 +1,7 @@
 // Writes a new state of an authentication over the stored one: of two at once, the second is judged by what the first
 // has left. It decides nothing itself.
 import { Fault } from '../errors.ts'
-import { type Settled, settleExpiry } from './apply-message.ts'
+import { type Applied, applyExpiry } from './apply-message.ts'
 import type { Ports } from './ports.ts'
 import type { Authentication } from './record.ts'
 import type { Unmoved } from './transition.ts'
@@ -20,13 +20,13 @@ interface Written {
 export async function write(
   ports: Pick<Ports, 'authentications'>,
   record: Authentication,
-  decide: (stored: Authentication) => Settled,
+  decide: (stored: Authentication) => Applied,
 ): Promise<Written> {
   let stored: Authentication | undefined = record
   for (let attempt = 0; attempt < WRITES_MAX && stored; attempt++) {
-    const settled = decide(stored)
-    if (settled.unmoved !== undefined) return { record: stored, moved: false, unmoved: settled.unmoved }
-    if (await ports.authentications.save(settled.record)) return { record: settled.record, moved: true }
+    const applied = decide(stored)
+    if (applied.unmoved !== undefined) return { record: stored, moved: false, unmoved: applied.unmoved }
+    if (await ports.authentications.save(applied.record)) return { record: applied.record, moved: true }
     stored = await ports.authentications.find(record.authenticationId)
   }
   throw new Fault('contention')
@@ -37,6 +37,6 @@ export async function upToDate(
   ports: Pick<Ports, 'authentications' | 'clock'>,
   record: Authentication,
 ): Promise<{ record: Authentication; ended: boolean }> {
-  const written = await write(ports, record, stored => settleExpiry(stored, ports.clock()))
+  const written = await write(ports, record, stored => applyExpiry(stored, ports.clock()))
   return { record: written.record, ended: written.moved }
 }

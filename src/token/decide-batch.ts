@@ -64,8 +64,8 @@ function keepFirstLine(row: TokenRow, { given, card, context, batch, field }: Li
 function differs(row: TokenRow, given: Given, card: CardFacts): boolean {
   if (given.tokenType !== undefined && addType(row.tokenType, given.tokenType) !== row.tokenType) return true
   return CARD_FIELD_NAMES.some(name => {
-    const facet = CARD_FIELDS[name]
-    if (!facet.given(given) || facet.same(row, given)) return false
+    const field = CARD_FIELDS[name]
+    if (!field.given(given) || field.same(row, given)) return false
     // A stated brand that equals the detected brand is no difference.
     return name !== 'brand' || row.brand !== card.brand
   })

@@ -7,7 +7,7 @@ import { makeScope } from '../../cli/commands/scope.ts'
 import { ensureDevClient } from '../../cli/open/dev-client.ts'
 import { openSession, openVault } from '../../cli/open/open.ts'
 import { findPostmaster } from '../../src/embedded/cluster.ts'
-import { findPlace } from '../../src/embedded/cluster-location.ts'
+import { findClusterLocation } from '../../src/embedded/cluster-location.ts'
 import { attach, discard } from '../../src/embedded/server.ts'
 import { until } from '../support/until.ts'
 import { childrenRunning, kill9, type Place, QUICK } from './bundle.ts'
@@ -48,7 +48,7 @@ describe('every effect of a migration happens once (embedded)', () => {
     return rows as R[]
   }
 
-  const postmaster = async () => findPostmaster(await findPlace(dir))?.pid ?? -1
+  const postmaster = async () => findPostmaster(await findClusterLocation(dir))?.pid ?? -1
 
   it('though its PostgreSQL was killed, and the run goes on by itself', async () => {
     const runs = await disturb(place, files[0] as CardFile, async () => kill9([await postmaster()]))

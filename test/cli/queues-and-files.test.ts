@@ -109,7 +109,9 @@ describeEngines('commands over queues and files', engine => {
     expect((await cli('batch', 'show', 'none')).stderr).toContain('There is no such batch')
     expect((await cli('batch', 'cancel', 'b-2')).stderr).toContain('choose one with --client')
     expect(await cli('batch', 'cancel', 'b-2', '--client', 'gateway')).toMatchObject({ status: 0, stderr: '' })
-    expect((await cli('batch', 'cancel', 'b-2', '--client', 'gateway')).stderr).toBe('This batch was cancelled before.\n')
+    expect((await cli('batch', 'cancel', 'b-2', '--client', 'gateway')).stderr).toBe(
+      'This batch was cancelled before.\n',
+    )
     expect(await audited('batch.cancel')).toEqual([{ subject: 'b-2' }])
   })
 

@@ -38,7 +38,7 @@ describe.skipIf(process.getuid?.() !== 0)('as root', () => {
     rmSync(home, { recursive: true, force: true })
   })
 
-  const place = () => readFileSync(join(dataDir, 'postgresql.place'), 'utf8').trim()
+  const location = () => readFileSync(join(dataDir, 'postgresql.place'), 'utf8').trim()
   const ownerOf = (pid: number) => statSync(`/proc/${pid}`).uid
   const serverPid = (dir: string) => Number(readFileSync(join(dir, 'data/postmaster.pid'), 'utf8').split('\n')[0])
 
@@ -53,22 +53,22 @@ describe.skipIf(process.getuid?.() !== 0)('as root', () => {
   it('a data directory under a 0700 home names the place elsewhere, which later processes find', async () => {
     holder = startScript('test/embedded/holder.ts', [dataDir])
     const [, url] = await holder.line(/attached (\S+)/)
-    const pid = serverPid(place())
+    const pid = serverPid(location())
     expect(ownerOf(pid)).not.toBe(0)
-    expect(statSync(place()).mode & 0o777).toBe(0o700)
+    expect(statSync(location()).mode & 0o777).toBe(0o700)
     const second = startScript('test/embedded/holder.ts', [dataDir])
     expect((await second.line(/attached (\S+)/))[1]).toBe(url)
     second.write()
     await second.exit
-    expect(serverPid(place())).toBe(pid)
+    expect(serverPid(location())).toBe(pid)
   })
 
   it('a checkout under a 0700 home, installed without scripts, is served by a copy of the binaries', async () => {
     const checkout = copyCheckout(home)
     holder = startScript(join(checkout, 'test/embedded/holder.ts'), [dataDir], { cwd: checkout })
     await holder.line(/attached/)
-    expect(readdirSync(place()).filter(name => name.startsWith('binaries-'))).toHaveLength(1)
-    expect(readFileSync(`/proc/${serverPid(place())}/cmdline`, 'utf8')).toContain(join(place(), 'binaries-'))
+    expect(readdirSync(location()).filter(name => name.startsWith('binaries-'))).toHaveLength(1)
+    expect(readFileSync(`/proc/${serverPid(location())}/cmdline`, 'utf8')).toContain(join(location(), 'binaries-'))
   })
 })
 

@@ -6,7 +6,7 @@ import { Client } from 'pg'
 import { inject } from 'vitest'
 import { findBinaries } from '../../src/embedded/binaries.ts'
 import { findPostmaster, initialise, start, stop, USER } from '../../src/embedded/cluster.ts'
-import { discard, findPlace } from '../../src/embedded/cluster-location.ts'
+import { discard, findClusterLocation } from '../../src/embedded/cluster-location.ts'
 import { until } from './until.ts'
 
 export interface OwnPostgres {
@@ -30,7 +30,7 @@ export async function startPostgres(): Promise<OwnPostgres> {
   const dir = mkdtempSync(join(inject('runDir'), 'own-'))
   // As root, the server's account has to get through.
   chmodSync(dir, 0o711)
-  const place = await findPlace(dir)
+  const place = await findClusterLocation(dir)
   const binaries = await findBinaries(place)
   const begin = () => until(() => start(place, binaries), { ms: RESTART_MS_MAX, what: 'the start of PostgreSQL' })
   await initialise(place, binaries)

@@ -6,7 +6,7 @@ import { Client } from 'pg'
 import { inject } from 'vitest'
 import type { Binaries } from '../../src/embedded/binaries.ts'
 import { findPostmaster, initialise, start, stop, USER } from '../../src/embedded/cluster.ts'
-import { findPlace, type Place } from '../../src/embedded/cluster-location.ts'
+import { type ClusterLocation, findClusterLocation } from '../../src/embedded/cluster-location.ts'
 import { run } from '../../src/embedded/command.ts'
 import { discard } from '../../src/embedded/server.ts'
 import { findServer } from './postgres-tools.ts'
@@ -42,7 +42,7 @@ export async function startPair(): Promise<PostgresPair> {
   const dirs = [0, 1].map(() => mkdtempSync(join(inject('runDir'), 'pair-')))
   // As root, the servers' account has to get through.
   for (const dir of dirs) chmodSync(dir, 0o711)
-  const [first, second] = await Promise.all(dirs.map(findPlace))
+  const [first, second] = await Promise.all(dirs.map(findClusterLocation))
   if (!first || !second) throw new Error('two places')
   const password = first.password.reveal()
   await initialise(first, binaries)
@@ -80,7 +80,7 @@ export async function startPair(): Promise<PostgresPair> {
   }
 }
 
-async function open(place: Place, binaries: Binaries, password: string, database: string): Promise<Server> {
+async function open(place: ClusterLocation, binaries: Binaries, password: string, database: string): Promise<Server> {
   const begin = async () => {
     await until(() => start(place, binaries), { ms: START_MS_MAX, what: 'the start of PostgreSQL' })
   }
@@ -98,7 +98,7 @@ async function open(place: Place, binaries: Binaries, password: string, database
   }
 }
 
-function client(place: Place, password: string, database: string): Pick<Server, 'url' | 'ask'> {
+function client(place: ClusterLocation, password: string, database: string): Pick<Server, 'url' | 'ask'> {
   const url = `postgresql://${USER}:${password}@127.0.0.1:${findPostmaster(place)?.port}/${database}`
   return {
     url,

@@ -2,13 +2,7 @@ import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Secret } from '../../src/secret.ts'
-import {
-  type Settled,
-  settleAnswer,
-  settleExpiry,
-  settleFailure,
-  settleResult,
-} from '../../src/three-ds/apply-message.ts'
+import { type Applied, applyAnswer, applyExpiry, applyFailure, applyResult } from '../../src/three-ds/apply-message.ts'
 import { ARes, RReq } from '../../src/three-ds/messages.ts'
 import { ECIS } from '../../src/three-ds/outcome.ts'
 import type { Authentication } from '../../src/three-ds/record.ts'
@@ -52,12 +46,12 @@ function aresOf(record: Authentication, transStatus: ARes['transStatus']): ARes 
   }
 }
 
-function happen(record: Authentication, event: Event, now: number): Settled {
+function happen(record: Authentication, event: Event, now: number): Applied {
   const [kind, status] = event.split('-') as [string, 'Y']
-  if (kind === 'answer') return settleAnswer(record, aresOf(record, status), { now, windowSize: '05', pan: PAN })
-  if (kind === 'result') return settleResult(record, { outcome: status, cavv: CAVV }, now)
-  if (kind === 'failed') return settleFailure(record, { error: 511 }, now)
-  return settleExpiry(record, Math.max(now, record.pendingUntil))
+  if (kind === 'answer') return applyAnswer(record, aresOf(record, status), { now, windowSize: '05', pan: PAN })
+  if (kind === 'result') return applyResult(record, { outcome: status, cavv: CAVV }, now)
+  if (kind === 'failed') return applyFailure(record, { error: 511 }, now)
+  return applyExpiry(record, Math.max(now, record.pendingUntil))
 }
 
 describe('an authentication', () => {
@@ -103,7 +97,7 @@ describe('an authentication', () => {
   it('with an answer that can not be used ends as U and says why', () => {
     const record = makeRecord()
     const used = (ares: Partial<ARes>) =>
-      settleAnswer(record, { ...aresOf(record, 'Y'), ...ares }, { now: START, windowSize: '05', pan: PAN }).record
+      applyAnswer(record, { ...aresOf(record, 'Y'), ...ares }, { now: START, windowSize: '05', pan: PAN }).record
     for (const wrong of [
       { transStatus: 'D' },
       { transStatus: 'C', acsURL: undefined },
@@ -147,7 +141,7 @@ describe('an authentication value', () => {
         const record = makeRecord({ network: 'MASTERCARD', state: 'C' })
         const rreq = RReq.parse({ ...rreqOf(record), transStatus, authenticationValue: value })
         const result = { outcome: rreq.transStatus, cavv: rreq.authenticationValue }
-        const found = settleResult(record, result, START).record
+        const found = applyResult(record, result, START).record
         expect(found?.state).toBe(transStatus)
         expect(found?.secrets.reveal().cavv).toBe(value || undefined)
       }
@@ -166,7 +160,7 @@ describe('an ECI', () => {
       for (const network of ['VISA', 'MASTERCARD'] as const)
         expect(settled(makeRecord({ network }), { transStatus, eci }).findings.eci_flag).toBe(eci)
     for (const outcome of ['Y', 'A', 'N', 'U', 'R'] as const)
-      expect(settleResult(makeRecord({ state: 'C' }), { outcome, eci }, START).record?.findings.eci_flag).toBe(eci)
+      expect(applyResult(makeRecord({ state: 'C' }), { outcome, eci }, START).record?.findings.eci_flag).toBe(eci)
   })
 
   it('that was not sent, or is none, comes from the table', () => {
@@ -236,7 +230,7 @@ function rreqOf(record: Authentication) {
 function settled(record: Authentication, more: Record<string, unknown>, facts = {}): Authentication {
   const message = { ...aresOf(record, 'Y'), authenticationValue: undefined, messageType: 'ARes', ...more }
   const ares = ARes.parse(JSON.parse(JSON.stringify(message)))
-  const found = settleAnswer(record, ares, { now: START, windowSize: '05', pan: PAN, ...facts }).record
+  const found = applyAnswer(record, ares, { now: START, windowSize: '05', pan: PAN, ...facts }).record
   if (!found) throw new Error('an open authentication is settled by its answer')
   return found
 }

@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { change } from './change.ts'
 import type { SimulatedToken } from './journal.ts'
-import type { Desk } from './state.ts'
+import type { SimulatorState } from './state.ts'
 
 const Deed = z.strictObject({
   do: z.enum(['suspend', 'resume', 'delete', 'activate', 'expiry', 'notify']),
@@ -21,15 +21,15 @@ const Deed = z.strictObject({
 })
 const Notifications = z.strictObject({ url: z.url({ protocol: /^https?$/ }).nullable() })
 
-export function registerControl(server: FastifyInstance, desk: Desk): void {
-  const { journal } = desk
+export function registerControl(server: FastifyInstance, state: SimulatorState): void {
+  const { journal } = state
 
   server.get('/_simulator/stats', async () => {
     const tokens = [...journal.tokens.values()]
     const live = tokens.filter(({ state }) => state !== 'DEACTIVATED')
     const externals = [...journal.externals.values()]
     return {
-      counts: desk.counts(),
+      counts: state.counts(),
       tokens: { all: tokens.length, live: live.length },
       // Never more than nought: a task makes one token.
       tasksWithSeveralTokens: severals(tokens.map(({ taskId }) => taskId)),
@@ -40,7 +40,7 @@ export function registerControl(server: FastifyInstance, desk: Desk): void {
         live: externals.filter(({ deleted }) => !deleted).length,
         cardsWithSeveralLiveTokens: severals(externals.filter(({ deleted }) => !deleted).map(({ card }) => card)),
       },
-      packageDisagreements: desk.security.disagreements(),
+      packageDisagreements: state.security.disagreements(),
     }
   })
 
@@ -61,14 +61,14 @@ export function registerControl(server: FastifyInstance, desk: Desk): void {
     const after = perform(token, deed.data)
     if (after === undefined) return reply.code(409).send({ error: 'its state does not permit that' })
     if (after !== token) await journal.record({ token: after })
-    if (deed.data.notify) await desk.notify(after, reasonOf(deed.data.do), deed.data.times)
+    if (deed.data.notify) await state.notify(after, reasonOf(deed.data.do), deed.data.times)
     return { reference, state: after.state, suspendedBy: after.suspendedBy }
   })
 
   server.post('/_simulator/notifications', async (request, reply) => {
     const parsed = Notifications.safeParse(JSON.parse(String(request.body)))
     if (!parsed.success) return reply.code(400).send({ error: parsed.error.issues[0]?.message })
-    desk.notifyUrl = parsed.data.url ?? undefined
+    state.notifyUrl = parsed.data.url ?? undefined
     return { url: parsed.data.url }
   })
 }

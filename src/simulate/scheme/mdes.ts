@@ -8,7 +8,7 @@ import { change, type Deed } from './change.ts'
 import type { SimulatedTask, SimulatedToken } from './journal.ts'
 import { TOKEN_REQUESTOR_ID } from './keys.ts'
 import { type Outcome, outcomeOf, type Way } from './outcomes.ts'
-import { type Desk, describe, makeToken } from './state.ts'
+import { describe, makeToken, type SimulatorState } from './state.ts'
 
 /** An application error. */
 class Refused extends Error {
@@ -56,8 +56,8 @@ const SLOW_MS = 2_000
 const LATER_MS = 2_000
 const ONCE: ReadonlySet<Way> = new Set(['hang_before_once', 'reset_before_once', 'fail_once', 'busy_once'])
 
-export function registerMdes(server: FastifyInstance, desk: Desk): void {
-  const { journal, security } = desk
+export function registerMdes(server: FastifyInstance, state: SimulatorState): void {
+  const { journal, security } = state
   /** Tasks whose first time is over, for the ways that are for the first time only. */
   const seen = new Set<string>()
   const operations: Record<string, (body: unknown, reply: FastifyReply) => Promise<unknown>> = {
@@ -71,12 +71,12 @@ export function registerMdes(server: FastifyInstance, desk: Desk): void {
   }
   for (const [operation, answer] of Object.entries(operations))
     server.post(`/mdes/digitization/static/1/0/${operation}`, async (request, reply) => {
-      desk.count(operation)
+      state.count(operation)
       try {
         return await answer(parse(request.body), reply)
       } catch (error) {
         if (!(error instanceof Refused)) throw error
-        desk.count(`error ${error.code}`)
+        state.count(`error ${error.code}`)
         return reply.code(500).send(failure(error.code))
       }
     })
@@ -93,7 +93,7 @@ export function registerMdes(server: FastifyInstance, desk: Desk): void {
     const outcome = outcomeOf(pan)
     const known = journal.tasks.get(taskId)
     if (known !== undefined && known.state !== 'FAILED') {
-      desk.count('repeats')
+      state.count('repeats')
       throw new Refused('DUPLICATE_REQUEST')
     }
     const way = wayOf(taskId, outcome)
@@ -105,11 +105,11 @@ export function registerMdes(server: FastifyInstance, desk: Desk): void {
       if (error !== undefined) throw new Refused(error)
       return { responseId: newId(), decision: 'DECLINED' }
     }
-    const token = makeToken(desk, { taskId, pan, expiry: expiryMonth + expiryYear }, outcome)
+    const token = makeToken(state, { taskId, pan, expiry: expiryMonth + expiryYear }, outcome)
     const task: SimulatedTask = { id: taskId, state: 'COMPLETED' }
     if (way === 'later') {
       await journal.record({ task: { id: taskId, state: 'IN_PROGRESS' } })
-      desk.later(LATER_MS, () => journal.record({ task, token }))
+      state.later(LATER_MS, () => journal.record({ task, token }))
       return hang(reply)
     }
     await journal.record({ task, token })
@@ -141,12 +141,12 @@ export function registerMdes(server: FastifyInstance, desk: Desk): void {
   }
 
   function suspendLater(reference: string, ms: number): void {
-    desk.later(ms, async () => {
+    state.later(ms, async () => {
       const token = journal.tokens.get(reference)
       const suspended = token && change(token, 'suspend', 'ISSUER', Date.now())
       if (suspended === undefined) return
       await journal.record({ token: suspended })
-      await desk.notify(suspended, 'SUSPECTED_FRAUD')
+      await state.notify(suspended, 'SUSPECTED_FRAUD')
     })
   }
 

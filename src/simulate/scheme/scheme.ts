@@ -8,7 +8,7 @@ import { openJournal } from './journal.ts'
 import { openKeys, writeSchemeFile } from './keys.ts'
 import { registerMdes } from './mdes.ts'
 import { openSecurity } from './security.ts'
-import { openDesk } from './state.ts'
+import { openSimulatorState } from './state.ts'
 import { registerThirdParty } from './third-party.ts'
 
 interface SchemeSimulatorOptions {
@@ -41,8 +41,8 @@ export async function openSchemeSimulator(options: SchemeSimulatorOptions): Prom
   const { folder, ratePerSecond, latencyMs } = options
   const keys = openKeys(folder)
   const journal = await openJournal(join(folder, 'journal.ndjson'))
-  const desk = openDesk(keys, journal, openSecurity(keys))
-  desk.notifyUrl = options.notifyUrl
+  const state = openSimulatorState(keys, journal, openSecurity(keys))
+  state.notifyUrl = options.notifyUrl
   // A task that was under way when the simulator died will never end: it failed.
   for (const task of [...journal.tasks.values()])
     if (task.state === 'IN_PROGRESS') await journal.record({ task: { ...task, state: 'FAILED' } })
@@ -54,9 +54,9 @@ export async function openSchemeSimulator(options: SchemeSimulatorOptions): Prom
   server.addHook('preHandler', async (request, reply) => {
     const network = request.url.startsWith('/mdes/')
     if (!network && !request.url.startsWith('/third-party/')) return
-    desk.count('calls')
+    state.count('calls')
     if (!isAllowed(Date.now())) {
-      desk.count('throttled')
+      state.count('throttled')
       return reply.code(429).send(gatewayError('RATE_LIMIT_EXCEEDED'))
     }
     if (latencyMs > 0) await pause(latencyMs)
@@ -68,14 +68,14 @@ export async function openSchemeSimulator(options: SchemeSimulatorOptions): Prom
       body: typeof body === 'string' ? body : '',
       authorization: headers.authorization,
     }
-    const signature = desk.security.checkSignature(signed, Date.now())
+    const signature = state.security.checkSignature(signed, Date.now())
     if (signature === 'valid') return
-    desk.count(signature === 'wrong' ? 'wrongSignatures' : 'replayedSignatures')
+    state.count(signature === 'wrong' ? 'wrongSignatures' : 'replayedSignatures')
     return reply.code(401).send(gatewayError('AUTHENTICATION_FAILED'))
   })
-  registerMdes(server, desk)
-  registerThirdParty(server, desk)
-  registerControl(server, desk)
+  registerMdes(server, state)
+  registerThirdParty(server, state)
+  registerControl(server, state)
   await server.listen({ host: options.host, port: options.port })
   const bound = server.server.address()
   const port = typeof bound === 'object' && bound !== null ? bound.port : options.port
@@ -87,7 +87,7 @@ export async function openSchemeSimulator(options: SchemeSimulatorOptions): Prom
     schemeFile: writeSchemeFile(folder, { url, ratePerSecond }),
     close: async () => {
       await server.close()
-      await desk.close()
+      await state.close()
     },
   }
 }

@@ -8,7 +8,7 @@ import { type SimulatorKeys, TOKEN_REQUESTOR_ID } from './keys.ts'
 import { checkDigit, type Outcome } from './outcomes.ts'
 import type { Security } from './security.ts'
 
-export interface Desk {
+export interface SimulatorState {
   keys: SimulatorKeys
   journal: Journal
   security: Security
@@ -25,7 +25,7 @@ export interface Desk {
 
 const NOTIFY_TRIES = 5
 
-export function openDesk(keys: SimulatorKeys, journal: Journal, security: Security): Desk {
+export function openSimulatorState(keys: SimulatorKeys, journal: Journal, security: Security): SimulatorState {
   const counted = new Map<string, number>()
   const timers = new Set<NodeJS.Timeout>()
   const running = new Set<Promise<void>>()
@@ -56,7 +56,7 @@ export function openDesk(keys: SimulatorKeys, journal: Journal, security: Securi
       .catch(() => false)
   }
 
-  const desk: Desk = {
+  const state: SimulatorState = {
     keys,
     journal,
     security,
@@ -73,9 +73,9 @@ export function openDesk(keys: SimulatorKeys, journal: Journal, security: Securi
       })
       for (let time = 0; time < times; time += 1) {
         let told = false
-        for (let attempt = 0; attempt < NOTIFY_TRIES && !told && !closed && desk.notifyUrl; attempt += 1) {
+        for (let attempt = 0; attempt < NOTIFY_TRIES && !told && !closed && state.notifyUrl; attempt += 1) {
           if (attempt > 0) await pause(200 * attempt)
-          told = await post(desk.notifyUrl, body)
+          told = await post(state.notifyUrl, body)
         }
         count(told ? 'notified' : 'notNotified')
       }
@@ -99,7 +99,7 @@ export function openDesk(keys: SimulatorKeys, journal: Journal, security: Securi
       await journal.close()
     },
   }
-  return desk
+  return state
 }
 
 /** A token as MDES describes one. */
@@ -128,10 +128,10 @@ interface MadeCard {
   expiry: string
 }
 
-export function makeToken(desk: Desk, { taskId, pan, expiry }: MadeCard, outcome: Outcome): SimulatedToken {
+export function makeToken(state: SimulatorState, { taskId, pan, expiry }: MadeCard, outcome: Outcome): SimulatedToken {
   const digits = outcome.digits ?? 16
   const body = `5204${Array.from({ length: digits - 5 }, () => randomInt(10)).join('')}`
-  const card = desk.security.fingerprint(pan)
+  const card = state.security.fingerprint(pan)
   return {
     reference: `DSIMMC${randomBytes(21).toString('hex')}`,
     taskId,

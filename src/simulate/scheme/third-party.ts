@@ -4,7 +4,7 @@ import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { type Outcome, outcomeOf } from './outcomes.ts'
-import type { Desk } from './state.ts'
+import type { SimulatorState } from './state.ts'
 
 const Create = z.object({
   reference: z.string().min(1).max(128),
@@ -28,8 +28,8 @@ const CODES: Record<string, string> = {
   NO_RESPONSE_FROM_ISSUER: 'try_again',
 }
 
-export function registerThirdParty(server: FastifyInstance, desk: Desk): void {
-  const { journal, security, keys } = desk
+export function registerThirdParty(server: FastifyInstance, state: SimulatorState): void {
+  const { journal, security, keys } = state
   const failure = (code: string) => ({ error: { code } })
   const seen = new Set<string>()
 
@@ -38,12 +38,12 @@ export function registerThirdParty(server: FastifyInstance, desk: Desk): void {
     const given = Buffer.from(request.headers.authorization ?? '')
     const expected = Buffer.from(`Bearer ${keys.thirdPartyToken}`)
     if (given.length === expected.length && timingSafeEqual(given, expected)) return
-    desk.count('unauthorized')
+    state.count('unauthorized')
     return reply.code(401).send(failure('unauthorized'))
   })
 
   server.post('/third-party/tokens', async (request, reply) => {
-    desk.count('third-party create')
+    state.count('third-party create')
     const asked = Create.safeParse(parse(request.body)).data
     if (asked === undefined || request.headers['idempotency-key'] !== asked.reference)
       return reply.code(400).send(failure('request_invalid'))
@@ -51,7 +51,7 @@ export function registerThirdParty(server: FastifyInstance, desk: Desk): void {
     const fingerprint = security.fingerprint(card.number)
     const known = journal.externals.get(reference)
     if (known !== undefined) {
-      desk.count('third-party repeats')
+      state.count('third-party repeats')
       if (known.card !== fingerprint || known.deleted) return reply.code(409).send(failure('reference_taken'))
       return { token: known.token, reference }
     }
@@ -71,7 +71,7 @@ export function registerThirdParty(server: FastifyInstance, desk: Desk): void {
   })
 
   server.get('/third-party/tokens', async (request, reply) => {
-    desk.count('third-party find')
+    state.count('third-party find')
     const { reference } = request.query as { reference?: string }
     const known = journal.externals.get(reference ?? '')
     if (known === undefined || known.deleted) return reply.code(404).send(failure('unknown'))
@@ -79,7 +79,7 @@ export function registerThirdParty(server: FastifyInstance, desk: Desk): void {
   })
 
   server.delete('/third-party/tokens/:token', async (request, reply) => {
-    desk.count('third-party delete')
+    state.count('third-party delete')
     const { token } = request.params as { token: string }
     const known = [...journal.externals.values()].find(one => one.token === token)
     if (known === undefined) return reply.code(404).send(failure('unknown'))

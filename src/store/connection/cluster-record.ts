@@ -1,7 +1,7 @@
 // The row that names the PostgreSQL of this store and the highest timeline seen. Written by `schema upgrade` and
 // whenever a later timeline is found; every copy of the store has it.
 import type pg from 'pg'
-import type { Recorded, Standing } from './standing.ts'
+import type { Recorded, ServerState } from './standing.ts'
 
 type Asking = Pick<pg.Client, 'query'>
 
@@ -20,7 +20,7 @@ export async function read(client: Asking): Promise<Recorded | undefined> {
 }
 
 /** Says that this store is the installation's, on this server. */
-export async function adopt(client: Asking, { system, timeline }: Standing): Promise<void> {
+export async function adopt(client: Asking, { system, timeline }: ServerState): Promise<void> {
   await client.query(
     `insert into tokenmill.cluster as known (system_identifier, timeline) values ($1, $2)
      on conflict (singleton) do update set system_identifier = excluded.system_identifier, seen_at = now(),
@@ -34,7 +34,7 @@ export async function adopt(client: Asking, { system, timeline }: Standing): Pro
  * A user without the right to write leaves it to others. It doesn't wait for a standby: after a promotion there may be
  * none.
  */
-export async function advance(client: Asking, { timeline }: Standing): Promise<void> {
+export async function advance(client: Asking, { timeline }: ServerState): Promise<void> {
   await client
     .query(
       `begin; set local synchronous_commit = local;

@@ -4,8 +4,8 @@ import { ConfigError } from '../../config.ts'
 import type { Logger } from '../../log.ts'
 import { type Finder, finderOf, type Watched } from './finder.ts'
 import { PlacedClient } from './placed-client.ts'
-import { refusalOf, type Settings, settle } from './session.ts'
-import { askStandingIfAllowed, type Standing, Unfit } from './standing.ts'
+import { configureSession, refusalOf, type Settings } from './session.ts'
+import { readServerStateIfAllowed, type ServerState, Unfit } from './standing.ts'
 
 interface Opening {
   finder: Finder
@@ -61,7 +61,7 @@ function configOf(finder: Finder, settings: Settings): pg.ClientConfig & { openi
 }
 
 class StoreClient extends PlacedClient implements Watched {
-  standing: Standing | undefined
+  standing: ServerState | undefined
   readonly #opening: Opening
 
   constructor(config: pg.ClientConfig & { opening: Opening }) {
@@ -87,7 +87,7 @@ class StoreClient extends PlacedClient implements Watched {
       await super.connect()
       this.once('error', finder.forget)
       this.once('end', () => finder.unwatch(this))
-      await settle(this, settings, finder)
+      await configureSession(this, settings, finder)
       await this.#stand(finder)
     } catch (error) {
       finder.forget()
@@ -108,7 +108,7 @@ class StoreClient extends PlacedClient implements Watched {
    * what was seen of it before.
    */
   async #stand(finder: Finder): Promise<void> {
-    const standing = await askStandingIfAllowed(this)
+    const standing = await readServerStateIfAllowed(this)
     if (!standing) return
     finder.admit(standing)
     this.standing = standing

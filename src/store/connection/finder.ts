@@ -5,11 +5,11 @@ import type { Logger } from '../../log.ts'
 import * as clusterRecord from './cluster-record.ts'
 import { type Address, type Host, readAddress } from './hosts.ts'
 import { PlacedClient } from './placed-client.ts'
-import { type Answer, askStanding, type Choice, choose, type Standing, Unfit } from './standing.ts'
+import { type Answer, type Choice, choose, readServerState, type ServerState, Unfit } from './standing.ts'
 
 /** A connection that a later timeline may cut off. */
 export interface Watched {
-  standing: Standing | undefined
+  standing: ServerState | undefined
   cut(): void
 }
 
@@ -23,7 +23,7 @@ export interface Finder {
    * Throws `Unfit` for a server whose timeline is lower than one that was seen; cuts connections to servers that are
    * now lower.
    */
-  admit(standing: Standing): void
+  admit(standing: ServerState): void
   watch(connection: Watched): void
   unwatch(connection: Watched): void
   /** Servers that took writes when last asked. */
@@ -81,7 +81,7 @@ function openFinder(address: Address): Finder {
   }
 
   /** A standby tells of a promotion, too: what it follows is seen, though it can't be worked on. */
-  function raise({ system: raised, timeline }: Standing): void {
+  function raise({ system: raised, timeline }: ServerState): void {
     timelines.set(raised, Math.max(timeline, timelines.get(raised) ?? 0))
     for (const connection of watched) {
       const { standing } = connection
@@ -166,7 +166,7 @@ function openProbe({ url }: Address, host: Host): PlacedClient {
 
 async function askOne(host: Host, client: PlacedClient): Promise<Answer> {
   await client.connect()
-  const standing = await askStanding(client).catch(error => {
+  const standing = await readServerState(client).catch(error => {
     throw (error as { code?: string }).code === '42501' ? new ConfigError(RIGHTS) : error
   })
   return { host, standing, record: await clusterRecord.read(client) }

@@ -31,7 +31,7 @@ interface Told {
 }
 
 /** Sets and reads back. Throws `ConfigError` where a setting doesn't stay. */
-export async function settle(client: PlacedClient, settings: Settings, finder: Finder): Promise<void> {
+export async function configureSession(client: PlacedClient, settings: Settings, finder: Finder): Promise<void> {
   const names = Object.keys(settings)
   const set = await client.query<Told>(SET, [names, Object.values(settings)]).catch(error => {
     throw (error as { code?: string }).code === UNKNOWN_VALUE ? new ConfigError(NO_ROLE) : error

@@ -9,7 +9,7 @@ export class Unfit extends Error {
   readonly code = 'UNFIT'
 }
 
-export interface Standing {
+export interface ServerState {
   /** It takes writes: no standby, and not switched to read-only. */
   writable: boolean
   /** The same for a primary and everything that was ever copied from it as files. */
@@ -28,7 +28,7 @@ export interface Recorded {
 /** The answer of a host. */
 export interface Answer {
   host: Host
-  standing: Standing
+  standing: ServerState
   /** The row `tokenmill.cluster` in its store; undefined: there is none, or this user may not see it. */
   record: Recorded | undefined
 }
@@ -51,8 +51,8 @@ const STANDING = `select not (pg_is_in_recovery() or current_setting('transactio
   from pg_control_system() as control, pg_control_checkpoint() as last, pg_control_recovery() as recovery`
 
 /** Throws as the driver does: 42501 where the user may not call these functions. */
-export async function askStanding(client: Asking): Promise<Standing> {
-  const { rows } = await client.query<Standing>(STANDING)
+export async function readServerState(client: Asking): Promise<ServerState> {
+  const { rows } = await client.query<ServerState>(STANDING)
   const standing = rows[0]
   if (!standing) throw new Unfit('the server does not report its state')
   return standing
@@ -62,8 +62,8 @@ export async function askStanding(client: Asking): Promise<Standing> {
 const MUTE = new Set(['42501', '42883', '0A000'])
 
 /** Undefined where the server doesn't say. */
-export function askStandingIfAllowed(client: Asking): Promise<Standing | undefined> {
-  return askStanding(client).catch(error => {
+export function readServerStateIfAllowed(client: Asking): Promise<ServerState | undefined> {
+  return readServerState(client).catch(error => {
     if (MUTE.has((error as { code?: string }).code ?? '')) return undefined
     throw error
   })
@@ -75,7 +75,7 @@ export function askStandingIfAllowed(client: Asking): Promise<Standing | undefin
  */
 export function choose(answers: readonly Answer[], seen: Recorded | undefined): Choice {
   const writable = answers.filter(({ standing }, index) => {
-    const first = answers.findIndex(other => isOneServer(other.standing, standing))
+    const first = answers.findIndex(other => isSameServer(other.standing, standing))
     return standing.writable && first === index
   })
   if (writable.length === 0) throw new Unfit('no host of DATABASE_URL takes writes')
@@ -90,7 +90,7 @@ export function choose(answers: readonly Answer[], seen: Recorded | undefined): 
   return { chosen, writable }
 }
 
-function isOneServer(a: Standing, b: Standing): boolean {
+function isSameServer(a: ServerState, b: ServerState): boolean {
   return a.system === b.system && a.started === b.started
 }
 

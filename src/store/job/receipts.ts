@@ -245,7 +245,7 @@ where not exists (select from tokenmill.receipt where receipt_id = $1)`,
 }
 
 /** Records that the calls of a cancelled job to providers are compensated. */
-export async function settleCancelled(db: Db, receiptId: string): Promise<void> {
+export async function recordCancelledCompensation(db: Db, receiptId: string): Promise<void> {
   await db.query({
     text: `update tokenmill.receipt set reversal = 'COMPLETED' where receipt_id = $1 and reversal = 'REQUIRED'`,
     values: [receiptId],

@@ -161,7 +161,7 @@ export type Answered =
  * The answer to the job of this receipt. Success is final, and an older answer doesn't reopen a run. Returns the run if
  * its row changed.
  */
-export async function settle(db: Db, receiptId: string, answered: Answered): Promise<Run | undefined> {
+export async function applyAnswer(db: Db, receiptId: string, answered: Answered): Promise<Run | undefined> {
   const { rows } =
     answered.state === 'FAULTED'
       ? await db.query<Row>({

@@ -182,14 +182,14 @@ describeEngines('a schedule', engine => {
     expect(await claim(now + 1, true)).toMatchObject([{ ...key, state: 'DUE', attempts: 1 }])
     expect(await claim(now + 1, true)).toEqual([])
     const faulted = { state: 'FAULTED', reason: 'internal', nextAt: now + 3_600_000, faultsMax: 2 } as const
-    expect(await runs.settle(store, receiptId, faulted)).toMatchObject({ state: 'FAULTED', faults: 1 })
+    expect(await runs.applyAnswer(store, receiptId, faulted)).toMatchObject({ state: 'FAULTED', faults: 1 })
     expect(await claim(now + 3_599_000, false)).toEqual([])
     expect(await claim(now + 3_601_000, false)).toMatchObject([{ ...key, attempts: 2 }])
-    expect(await runs.settle(store, receiptId, faulted)).toMatchObject({ state: 'FAILED', faults: 2 })
+    expect(await runs.applyAnswer(store, receiptId, faulted)).toMatchObject({ state: 'FAILED', faults: 2 })
     // An answer that comes late, yet says that it was made.
     const made = { state: 'SUCCEEDED', reportUid: receiptId } as const
-    expect(await runs.settle(store, receiptId, made)).toMatchObject({ state: 'SUCCEEDED', reportUid: receiptId })
-    expect(await runs.settle(store, receiptId, { state: 'FAILED', reason: 'x' })).toBeUndefined()
+    expect(await runs.applyAnswer(store, receiptId, made)).toMatchObject({ state: 'SUCCEEDED', reportUid: receiptId })
+    expect(await runs.applyAnswer(store, receiptId, { state: 'FAILED', reason: 'x' })).toBeUndefined()
     const other = { ...key, businessDate: dayAfter(businessDate, -1) }
     await runs.insert(store, [{ ...other, receiptId: randomUUID(), dueAt: Date.now() }])
     await remove(scheduleId)
