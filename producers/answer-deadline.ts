@@ -2,7 +2,7 @@
 // at all. It only says when that is over; what was not answered is sent again by the next run of the same command.
 import type { Writable } from 'node:stream'
 
-export interface PatienceOptions {
+export interface AnswerDeadlineOptions {
   /** Aborted: nothing more is sent. */
   stop: AbortSignal
   /** How long what is in flight is awaited then (20,000). */
@@ -10,11 +10,11 @@ export interface PatienceOptions {
   /** After so long without any answer while one is awaited, it is over. Undefined: never. */
   giveUpAfterMs?: number | undefined
   /** Called at most once. */
-  onOver: () => void
+  onEnd: () => void
   tell: (line: string) => void
 }
 
-export interface Patience {
+export interface AnswerDeadline {
   sent(): void
   answered(): void
   /** `sent` now and `answered` when it is settled. */
@@ -29,7 +29,13 @@ export function tellTo(stream: Writable & { isTTY?: boolean }): (line: string) =
   return line => stream.write(`${stream.isTTY ? '\n' : ''}tokenmill: ${line}\n`)
 }
 
-export function openPatience({ stop, finishMs = FINISH_MS, giveUpAfterMs, onOver, tell }: PatienceOptions): Patience {
+export function openAnswerDeadline({
+  stop,
+  finishMs = FINISH_MS,
+  giveUpAfterMs,
+  onEnd: onOver,
+  tell,
+}: AnswerDeadlineOptions): AnswerDeadline {
   let awaited = 0
   let silent: NodeJS.Timeout | undefined
   let finish: NodeJS.Timeout | undefined
@@ -41,25 +47,25 @@ export function openPatience({ stop, finishMs = FINISH_MS, giveUpAfterMs, onOver
     if (line !== undefined) tell(line)
     onOver()
   }
-  function listen(): void {
+  function restartSilence(): void {
     clearTimeout(silent)
     if (giveUpAfterMs === undefined || awaited === 0) return
     const line = `nothing was answered for ${giveUpAfterMs / 1000} s (--give-up-after)`
     silent = setTimeout(() => end(line), giveUpAfterMs)
   }
-  function hurry(): void {
+  function startFinish(): void {
     finish = setTimeout(() => end(), finishMs)
   }
   function sent(): void {
     awaited += 1
-    if (awaited === 1) listen()
+    if (awaited === 1) restartSilence()
   }
   function answered(): void {
     awaited -= 1
-    listen()
+    restartSilence()
   }
-  if (stop.aborted) hurry()
-  else stop.addEventListener('abort', hurry, { once: true })
+  if (stop.aborted) startFinish()
+  else stop.addEventListener('abort', startFinish, { once: true })
   return {
     sent,
     answered,
@@ -72,7 +78,7 @@ export function openPatience({ stop, finishMs = FINISH_MS, giveUpAfterMs, onOver
       over = true
       clearTimeout(silent)
       clearTimeout(finish)
-      stop.removeEventListener('abort', hurry)
+      stop.removeEventListener('abort', startFinish)
     },
   }
 }

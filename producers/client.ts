@@ -10,10 +10,10 @@ import { type Answered, type BulkItem, type BulkOptions, bulk } from './client/b
 import { type CardToEncrypt, type EncryptedCard, encryptCard } from './client/card.ts'
 import { ClosedError } from './client/errors.ts'
 import type { Handle } from './client/jobs.ts'
-import { openSlots } from './client/semaphore.ts'
+import { openSemaphore } from './client/semaphore.ts'
 import { openSending, type SubmitOptions } from './client/sending.ts'
 import { type Credentials, readCredentials } from './client-file.ts'
-import { KeyNotLiveError, type LookUp, openListLookUp, watchKey } from './live-key.ts'
+import { type KeyCheck, KeyNotLiveError, openListCheck, watchKey } from './live-key.ts'
 import { type Delivery, type Inbox, once, openInbox } from './results.ts'
 
 export type { ClientKind } from './ask.ts'
@@ -47,9 +47,9 @@ export interface ConnectOptions {
   deliveries?: number
   clock?: Clock
   /** Tells whether the client's key is live, where there is more than the list that workers publish. */
-  lookUp?: LookUp | undefined
+  checkKey?: KeyCheck | undefined
   /** How often it is looked for while something is unanswered, ms (5,000). */
-  lookMs?: number | undefined
+  keyCheckMs?: number | undefined
   /** One line for a person, where it can't be known (a warning in the log). */
   tell?: (line: string) => void
 }
@@ -87,15 +87,15 @@ export async function connect(options: ConnectOptions): Promise<Client> {
   const queues = options.queues ?? (await openOwn(options, log))
   const { clientId } = credentials.signingKey
   const sending = openSending({ queues, credentials, replyTo, clock, log }, { resendMs, unansweredMax })
-  const { lookUp, lookMs, tell = (line: string) => log.warn(line) } = options
+  const { checkKey: lookUp, keyCheckMs: lookMs, tell = (line: string) => log.warn(line) } = options
   const { isWaiting } = sending
-  const watch = watchKey(() => lookUp ?? openListLookUp(queues, credentials, clock), {
+  const watch = watchKey(() => lookUp ?? openListCheck(queues, credentials, clock), {
     isWaiting,
     onGone: () => {
       const error = new KeyNotLiveError(credentials.signingKey)
       // Who only listens for results has nobody to reject.
       log.warn(error.message)
-      sending.fail(error)
+      sending.rejectAll(error)
     },
     tell,
     everyMs: lookMs,
@@ -105,7 +105,7 @@ export async function connect(options: ConnectOptions): Promise<Client> {
   let inbox: Inbox | undefined
 
   async function receive(delivery: Delivery): Promise<'taken' | 'unclaimed'> {
-    const claimed = delivery.type === 'result' && sending.settle(delivery)
+    const claimed = delivery.type === 'result' && sending.resolve(delivery)
     await subscriber?.(delivery)
     return claimed || subscriber ? 'taken' : 'unclaimed'
   }
@@ -134,11 +134,11 @@ export async function connect(options: ConnectOptions): Promise<Client> {
       return answer
     },
     results(callback, { concurrency = 10 } = {}) {
-      const places = openSlots(concurrency)
+      const limit = openSemaphore(concurrency)
       const deliver = once(callback)
       subscriber = async delivery => {
-        await places.take()
-        await deliver(delivery).finally(places.free)
+        await limit.acquire()
+        await deliver(delivery).finally(limit.release)
       }
       listen()
     },

@@ -6,7 +6,7 @@ import { panNameRefusal } from '../src/job/envelope/names.ts'
 import type { Logger } from '../src/log.ts'
 import type { Queues } from '../src/queue/engine.ts'
 import type { Credentials } from './client-file.ts'
-import type { LookUp } from './live-key.ts'
+import type { KeyCheck } from './live-key.ts'
 import { FileError } from './rows/file-error.ts'
 
 export interface FileRunDeps {
@@ -22,7 +22,7 @@ export interface FileRunDeps {
   /** After so long without any answer the run ends, not complete. */
   giveUpAfterMs?: number | undefined
   /** Tells whether the client's key is live, where there is more than the list that workers publish. */
-  lookUp?: LookUp | undefined
+  checkKey?: KeyCheck | undefined
 }
 
 /** Throws a FileError for an id that is no batch's, or could be a card number. */

@@ -7,10 +7,10 @@ import type { Queues } from '../src/queue/engine.ts'
 import type { Credentials } from './client-file.ts'
 
 /** `why`: what a person can be told about why it isn't known. */
-export type Standing = { is: 'live' | 'gone' } | { is: 'unknown'; why?: string }
+export type KeyState = { is: 'live' | 'gone' } | { is: 'unknown'; why?: string }
 
 /** One look; asked again as long as somebody waits. May reject, which says nothing. */
-export type LookUp = () => Promise<Standing>
+export type KeyCheck = () => Promise<KeyState>
 
 /** The installation takes no job under this key: revoked, retired, or of another installation. */
 export class KeyNotLiveError extends ConfigError {
@@ -23,7 +23,7 @@ export class KeyNotLiveError extends ConfigError {
   }
 }
 
-const WHY = {
+const UNKNOWN_BECAUSE = {
   none: 'no worker says which keys are live',
   forbidden: 'this Redis user may not read which keys are live (docs/upstream.md)',
   forged:
@@ -31,17 +31,18 @@ const WHY = {
   old: 'the list of live keys is not of now; are the clocks of this host and of the database right?',
   replayed: 'the list of live keys is older than one seen before',
 } as const
-const unknown = (why?: keyof typeof WHY): Standing => (why ? { is: 'unknown', why: WHY[why] } : { is: 'unknown' })
+const unknown = (why?: keyof typeof UNKNOWN_BECAUSE): KeyState =>
+  why ? { is: 'unknown', why: UNKNOWN_BECAUSE[why] } : { is: 'unknown' }
 
 /** So many lists, one after the other, must lack the key. */
 const LISTS_MIN = 2
 
 /** Looks at the list that workers publish. Each call is one look. */
-export function openListLookUp(
+export function openListCheck(
   queues: Pick<Queues, 'notice'>,
   { signingKey, audience, installationKeys }: Pick<Credentials, 'signingKey' | 'audience' | 'installationKeys'>,
   clock: Clock,
-): LookUp {
+): KeyCheck {
   const own = keyHash(signingKey)
   const beganAt = clock()
   /** The highest `seq` that was seen; undefined until the first look was answered. */
@@ -49,12 +50,12 @@ export function openListLookUp(
   let lacking = 0
 
   /** Undefined for a list that says something about now. */
-  function faultOf({ iat, seq }: LiveKeys): keyof typeof WHY | undefined {
+  function wrongWith({ iat, seq }: LiveKeys): keyof typeof UNKNOWN_BECAUSE | undefined {
     if (seq < (seen ?? 0)) return 'replayed'
     const ageMs = clock() - iat * 1000
     return ageMs > LIVE_KEYS.lifeMs || ageMs < -LIVE_KEYS.aheadMsMax ? 'old' : undefined
   }
-  function judge({ iat, seq, keys }: LiveKeys): Standing {
+  function judge({ iat, seq, keys }: LiveKeys): KeyState {
     // Whatever the two clocks say, what lay there at the first look was signed before it.
     const isNew = seen !== undefined && seq > seen && iat * 1000 >= beganAt
     seen = Math.max(seen ?? 0, seq)
@@ -73,7 +74,7 @@ export function openListLookUp(
       return unknown('none')
     }
     const list = openLiveKeys(text, audience, installationKeys)
-    const fault = list ? faultOf(list) : 'forged'
+    const fault = list ? wrongWith(list) : 'forged'
     return list && !fault ? judge(list) : unknown(fault)
   }
 }
@@ -94,21 +95,21 @@ export interface KeyWatchOptions {
 }
 
 /** Looks at once and then every 5 s while somebody waits. */
-export function watchKey(open: () => LookUp, options: KeyWatchOptions): KeyWatch {
+export function watchKey(open: () => KeyCheck, options: KeyWatchOptions): KeyWatch {
   const { isWaiting, onGone, tell, everyMs = LIVE_KEYS.everyMs } = options
-  let lookUp = open()
+  let checkOnce = open()
   let timer: NodeJS.Timeout | undefined
-  let looking = false
+  let checking = false
   let told = false
 
-  async function look(isFirst: boolean): Promise<void> {
-    if (looking) return
-    looking = true
-    const standing: Standing = await lookUp().catch(() => unknown())
-    looking = false
+  async function check(isFirst: boolean): Promise<void> {
+    if (checking) return
+    checking = true
+    const standing: KeyState = await checkOnce().catch(() => unknown())
+    checking = false
     if (standing.is === 'gone') {
       // Whoever asks next begins anew: the key may have come to life.
-      lookUp = open()
+      checkOnce = open()
       onGone()
     }
     // Not at the first look: most are answered before anybody needs to know.
@@ -119,9 +120,9 @@ export function watchKey(open: () => LookUp, options: KeyWatchOptions): KeyWatch
   return {
     start() {
       if (timer) return
-      void look(true)
+      void check(true)
       timer = setInterval(() => {
-        if (isWaiting()) void look(false)
+        if (isWaiting()) void check(false)
       }, everyMs)
     },
     stop: () => clearInterval(timer),

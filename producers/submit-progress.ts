@@ -6,7 +6,7 @@ import type { ClientKind } from './ask.ts'
 
 const EVERY_MS = 10_000
 const TERMINAL_MS = 500
-const UNHEARD_MS = 10_000
+const NOBODY_MS = 10_000
 
 export interface Totals {
   /** Lines that were read; blank ones are none. */
@@ -29,9 +29,9 @@ export function watchSubmit(queues: Queues, stream: Writable & { isTTY?: boolean
   const startedAt = performance.now()
   const kinds = new Set<ClientKind>()
   const terminal = stream.isTTY === true
-  const tell = () =>
+  const print = () =>
     stream.write(terminal ? `\r\u001b[K${lineOf(totals, startedAt)}` : `${lineOf(totals, startedAt)}\n`)
-  const ticking = setInterval(tell, terminal ? TERMINAL_MS : EVERY_MS)
+  const ticking = setInterval(print, terminal ? TERMINAL_MS : EVERY_MS)
   let listening: NodeJS.Timeout | undefined
 
   async function ask(): Promise<void> {
@@ -48,12 +48,12 @@ export function watchSubmit(queues: Queues, stream: Writable & { isTTY?: boolean
   return {
     sent(kind) {
       kinds.add(kind)
-      listening ??= setTimeout(ask, UNHEARD_MS)
+      listening ??= setTimeout(ask, NOBODY_MS)
     },
     stop() {
       clearInterval(ticking)
       clearTimeout(listening)
-      tell()
+      print()
       if (terminal) stream.write('\n')
     },
   }

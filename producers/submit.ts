@@ -15,11 +15,11 @@ import { parse } from '../src/job/refusal.ts'
 import type { Logger } from '../src/log.ts'
 import type { Queues } from '../src/queue/engine.ts'
 import { holdsPossiblePan } from '../src/token/possible-pan.ts'
-import { openPatience, tellTo } from './answer-deadline.ts'
+import { openAnswerDeadline, tellTo } from './answer-deadline.ts'
 import type { ClientKind } from './ask.ts'
 import { isClientKind } from './client/asks.ts'
 import { ClosedError, type Credentials, connect } from './client.ts'
-import type { LookUp } from './live-key.ts'
+import type { KeyCheck } from './live-key.ts'
 import { codeOf, FileError } from './rows/file-error.ts'
 import { readLines } from './rows/lines.ts'
 import { type Totals, watchSubmit } from './submit-progress.ts'
@@ -42,7 +42,7 @@ export interface SubmitFile {
   giveUpAfterMs?: number | undefined
   resendMs?: number
   /** Tells whether the client's key is live, where there is more than the list that workers publish. */
-  lookUp?: LookUp | undefined
+  checkKey?: KeyCheck | undefined
 }
 
 /** 0: every line succeeded. 3: some didn't. 1: the run isn't complete; the same command continues it. */
@@ -72,7 +72,7 @@ const NEVER = new AbortController().signal
 
 /** Throws `FileError` for a file that can't be read, `KeyNotLiveError` where nobody will answer this client. */
 export async function submitFile(options: SubmitFile): Promise<Totals> {
-  const { file, queues, credentials, out, progress, log, signal = NEVER, inFlight = 1_000, lookUp } = options
+  const { file, queues, credentials, out, progress, log, signal = NEVER, inFlight = 1_000, checkKey: lookUp } = options
   const { finishMs, giveUpAfterMs } = options
   const digest = await digestOf(file)
   const replyTo = `s${digest.slice(0, 16)}`
@@ -81,9 +81,15 @@ export async function submitFile(options: SubmitFile): Promise<Totals> {
   const totals: Totals = { lines: 0, succeeded: 0, failed: 0, invalid: 0, complete: false }
   const { resendMs = 60_000 } = options
   const tell = tellTo(progress)
-  const client = await connect({ queues, credentials, replyTo, log, resendMs, lookUp, tell })
+  const client = await connect({ queues, credentials, replyTo, log, resendMs, checkKey: lookUp, tell })
   const watch = watchSubmit(queues, progress, totals)
-  const patience = openPatience({ stop: signal, finishMs, giveUpAfterMs, onOver: () => client.close(), tell })
+  const answerDeadline = openAnswerDeadline({
+    stop: signal,
+    finishMs,
+    giveUpAfterMs,
+    onEnd: () => client.close(),
+    tell,
+  })
 
   async function print(line: number, result: object): Promise<void> {
     if (!out.write(`${JSON.stringify({ line, ...result })}\n`)) await event(out, 'drain')
@@ -95,7 +101,7 @@ export async function submitFile(options: SubmitFile): Promise<Totals> {
       const item = isRefusal(text) ? text : itemOf(text, line, digest)
       if (!isRefusal(item)) {
         watch.sent(item.kind)
-        patience.sent()
+        answerDeadline.sent()
         yield item
         continue
       }
@@ -113,7 +119,7 @@ export async function submitFile(options: SubmitFile): Promise<Totals> {
   }
   try {
     for await (const { item, result } of client.bulk(items(), { inFlight, priority: 10 })) {
-      patience.answered()
+      answerDeadline.answered()
       const kind = result.attempt === 0 ? 'invalid' : result.status === 'SUCCEEDED' ? 'succeeded' : 'failed'
       totals[kind] += 1
       await print(item.line, result)
@@ -122,7 +128,7 @@ export async function submitFile(options: SubmitFile): Promise<Totals> {
     totals.complete = false
     if (!(error instanceof ClosedError)) throw error
   } finally {
-    patience.close()
+    answerDeadline.close()
     watch.stop()
     await client.close()
   }

@@ -9,7 +9,7 @@ import { clearNumbersOf, tellableNames } from '../../src/job/pan-in-names.ts'
 import type { Result } from '../../src/job/result.ts'
 import type { ClientKind } from '../ask.ts'
 import { ClosedError, RefusedError } from './errors.ts'
-import { openSlots } from './semaphore.ts'
+import { openSemaphore } from './semaphore.ts'
 
 export interface BulkItem {
   kind: ClientKind
@@ -61,7 +61,7 @@ export async function* bulk<T extends BulkItem>(
   options: BulkOptions = {},
 ): AsyncGenerator<Answered<T>, void, void> {
   const { inFlight = 1_000, priority = 10 } = options
-  const slots = openSlots(inFlight)
+  const inFlightLimit = openSemaphore(inFlight)
   const stop = new AbortController()
   const stopped = AbortSignal.any([stop.signal, closed])
   const results: Answered<T>[] = []
@@ -72,13 +72,13 @@ export async function* bulk<T extends BulkItem>(
   let failure: { error: unknown } | undefined
   let wake = Promise.withResolvers<void>()
 
-  function tell(): void {
+  function wakeUp(): void {
     wake.resolve()
     wake = Promise.withResolvers<void>()
   }
   function fail(error: unknown): void {
     failure ??= { error }
-    tell()
+    wakeUp()
   }
   // One at a time: not every iterator can be asked again before it has answered.
   async function pull(): Promise<T | undefined> {
@@ -102,33 +102,33 @@ export async function* bulk<T extends BulkItem>(
         result => {
           unanswered.delete(posted)
           results.push({ item, result })
-          tell()
+          wakeUp()
         },
         error => {
           // Its place is free: nothing is handed to the caller for it.
           unanswered.delete(posted)
-          slots.free()
+          inFlightLimit.release()
           fail(error)
         },
       )
     } catch (error) {
       if (!(error instanceof RefusedError)) throw error
       results.push({ item, result: notSent({ clientId, names }, { ...item, jti }, error) })
-      tell()
+      wakeUp()
     }
   }
   async function sender(): Promise<void> {
     while (!exhausted && !failure && !stopped.aborted) {
-      await slots.take()
+      await inFlightLimit.acquire()
       const item = failure ? undefined : await pull()
-      if (item === undefined) return slots.free()
+      if (item === undefined) return inFlightLimit.release()
       await send(item)
     }
   }
 
   const onStopped = () => {
-    slots.close()
-    tell()
+    inFlightLimit.close()
+    wakeUp()
   }
   stopped.addEventListener('abort', onStopped)
   let sending = true
@@ -139,14 +139,14 @@ export async function* bulk<T extends BulkItem>(
   )
   const ended = Promise.all(senders).then(() => {
     sending = false
-    tell()
+    wakeUp()
   })
   try {
     for (;;) {
       const more = wake.promise
       for (let answered = results.shift(); answered; answered = results.shift()) {
         yield answered
-        slots.free()
+        inFlightLimit.release()
       }
       if (closed.aborted) throw new ClosedError()
       if (!sending && unanswered.size === 0 && results.length === 0) break

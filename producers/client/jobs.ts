@@ -31,7 +31,7 @@ interface Entry {
   dueAt: number
   waiters: Set<Waiter>
   /** Nobody asks for the result later. */
-  fleeting: boolean
+  transient: boolean
 }
 
 export interface Jobs {
@@ -42,9 +42,9 @@ export interface Jobs {
   /** The result, now or when it comes. */
   await(handle: Handle, timeoutMs?: number): Promise<Result>
   /** False if nothing here waits for it. A lower revision than one that was found changes nothing. */
-  settle(result: Result): boolean
+  resolve(result: Result): boolean
   /** Rejects every wait for a result. Fleeting jobs are dropped; the others are still sent: somebody may ask later. */
-  fail(error: Error): void
+  rejectAll(error: Error): void
   /** Whether there is any. */
   isWaiting(): boolean
   /** Jobs to be sent again as of `now`; each is due again `resendMs` later. */
@@ -52,27 +52,27 @@ export interface Jobs {
   close(): void
 }
 
-const ANSWERED_MAX = 1_000
+const RESULTS_MAX = 1_000
 /** A jti that comes again after its answer is sent once more so soon. */
 const REPEAT_MS = 250
-const SETTLED_MAX = 50_000
+const ANSWERED_MAX = 50_000
 
 /** `onAnswered` is told once per job, when its first result is found or it is dropped. */
 export function openJobs(resendMs: number, clock: () => number, onAnswered: () => void): Jobs {
   const open = new Map<string, Entry>()
-  const answered = new Map<string, Result>()
+  const results = new Map<string, Result>()
   // Receipts whose result was found, so that its repeats are known as ours.
-  const settled = new Set<string>()
+  const answered = new Set<string>()
 
   function entryOf(receiptId: string): Entry {
-    const entry = open.get(receiptId) ?? { dueAt: 0, waiters: new Set<Waiter>(), fleeting: true }
+    const entry = open.get(receiptId) ?? { dueAt: 0, waiters: new Set<Waiter>(), transient: true }
     open.set(receiptId, entry)
     return entry
   }
   function keep(receiptId: string, result: Result): void {
-    answered.delete(receiptId)
-    answered.set(receiptId, result)
-    trim(answered, ANSWERED_MAX)
+    results.delete(receiptId)
+    results.set(receiptId, result)
+    trim(results, RESULTS_MAX)
   }
   function giveUp(receiptId: string, entry: Entry, waiter: Waiter): void {
     entry.waiters.delete(waiter)
@@ -82,13 +82,13 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
   return {
     join(job, { fleeting }) {
       const entry = entryOf(job.handle.receiptId)
-      entry.fleeting &&= fleeting
+      entry.transient &&= fleeting
       if (entry.job) return entry.job
       entry.job = job
       // The job that was answered may still be leaving the queue, which then swallows this one of the same id.
-      entry.dueAt = clock() + (settled.has(job.handle.receiptId) ? Math.min(REPEAT_MS, resendMs) : resendMs)
+      entry.dueAt = clock() + (answered.has(job.handle.receiptId) ? Math.min(REPEAT_MS, resendMs) : resendMs)
       // Sent again, so to be answered again: what was found before may not be the answer to this one.
-      answered.delete(job.handle.receiptId)
+      results.delete(job.handle.receiptId)
       return undefined
     },
     drop(receiptId, error) {
@@ -100,7 +100,7 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
       if (error || entry.waiters.size === 0) open.delete(receiptId)
     },
     async await({ jti, receiptId }, timeoutMs) {
-      const found = answered.get(receiptId)
+      const found = results.get(receiptId)
       if (found) return found
       const entry = entryOf(receiptId)
       const waiter = Promise.withResolvers<Result>()
@@ -112,29 +112,29 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
       }, timeoutMs)
       return waiter.promise.finally(() => clearTimeout(timer))
     },
-    settle(result) {
+    resolve(result) {
       const { receipt_id: receiptId, revision } = result
       const entry = open.get(receiptId)
-      const found = answered.get(receiptId)
+      const found = results.get(receiptId)
       if (found && revision > found.revision) keep(receiptId, result)
-      if (!entry) return settled.has(receiptId)
+      if (!entry) return answered.has(receiptId)
       if (entry.job && isOfOlderEnvelope(result, entry.job)) {
         entry.dueAt = Math.min(entry.dueAt, clock() + REPEAT_MS)
         return true
       }
       open.delete(receiptId)
-      settled.add(receiptId)
-      trim(settled, SETTLED_MAX)
-      if (!(entry.job && entry.fleeting)) keep(receiptId, result)
+      answered.add(receiptId)
+      trim(answered, ANSWERED_MAX)
+      if (!(entry.job && entry.transient)) keep(receiptId, result)
       for (const waiter of entry.waiters) waiter.resolve(result)
       if (entry.job) onAnswered()
       return true
     },
-    fail(error) {
+    rejectAll(error) {
       for (const [receiptId, entry] of open) {
         for (const waiter of entry.waiters) waiter.reject(error)
         entry.waiters.clear()
-        if (entry.job && !entry.fleeting) continue
+        if (entry.job && !entry.transient) continue
         open.delete(receiptId)
         if (entry.job) onAnswered()
       }

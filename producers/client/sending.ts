@@ -14,7 +14,7 @@ import { holdsCard, signAsk } from '../envelope.ts'
 import { askOf } from './asks.ts'
 import { RefusedError } from './errors.ts'
 import { type Handle, type Job, openJobs } from './jobs.ts'
-import { openSlots } from './semaphore.ts'
+import { openSemaphore } from './semaphore.ts'
 
 export interface SubmitOptions {
   /** The idempotency key. Give your own where a repeat by your own code must not be done twice. */
@@ -47,9 +47,9 @@ export interface Sending {
   ): Promise<{ answer: Promise<Result>; forget(): void }>
   result(handle: Handle, timeoutMs: number): Promise<Result>
   /** False if nothing here waits for it. */
-  settle(result: Result): boolean
+  resolve(result: Result): boolean
   /** Rejects every wait for a result; only jobs of `submit` are still sent again. */
-  fail(error: Error): void
+  rejectAll(error: Error): void
   /** Whether anything is unanswered. */
   isWaiting(): boolean
   close(): void
@@ -65,13 +65,13 @@ const RESEND_CHECK_MS = 250
 export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: SendingOptions): Sending {
   const { queues, credentials, replyTo, clock, log } = deps
   const { clientId } = credentials.signingKey
-  const room = openSlots(unansweredMax)
-  const jobs = openJobs(resendMs, clock, room.free)
+  const unansweredLimit = openSemaphore(unansweredMax)
+  const jobs = openJobs(resendMs, clock, unansweredLimit.release)
   let closed = false
   let resending = false
 
   /** Signed, and with a place among the unanswered. */
-  async function ready(kind: string, request: unknown, given: SubmitOptions): Promise<Job> {
+  async function prepare(kind: string, request: unknown, given: SubmitOptions): Promise<Job> {
     const ask = askOf(kind, request, given.block)
     if (isRefusal(ask)) throw new RefusedError(ask, clock())
     const jti = given.jti ?? randomUUID()
@@ -83,14 +83,14 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
     const job: Job = { handle, kind: ask.kind, digest: digestOf(ask), signed, priority }
     // A lifetime that the caller set isn't stretched, and a card is judged by the time of its first envelope.
     if (expiresInMs === undefined && !holdsCard(ask)) job.sign = sign
-    await room.take()
+    await unansweredLimit.acquire()
     return job
   }
   /** False if the same job is unanswered already. */
-  function enter(job: Job, fleeting: boolean): boolean {
+  function join(job: Job, fleeting: boolean): boolean {
     const unanswered = jobs.join(job, { fleeting })
     if (!unanswered) return true
-    room.free()
+    unansweredLimit.release()
     // Both answers would bear the same receipt, and nobody could tell which is whose.
     if (unanswered.digest !== job.digest) throw new RefusedError(refuse('jti_reused', 'body.jti'), clock())
     return false
@@ -120,9 +120,9 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
 
   return {
     async submit(kind, request, given) {
-      const job = await ready(kind, request, given)
+      const job = await prepare(kind, request, given)
       const { handle } = job
-      if (!enter(job, false)) return handle
+      if (!join(job, false)) return handle
       await put(job).catch(error => {
         jobs.drop(handle.receiptId)
         throw error
@@ -130,9 +130,9 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
       return handle
     },
     async ask(kind, request, given, timeoutMs) {
-      const job = await ready(kind, request, given)
+      const job = await prepare(kind, request, given)
       const { handle } = job
-      const isNew = enter(job, true)
+      const isNew = join(job, true)
       // Before it is sent: its result may be here before the queue's word that it has the job.
       const answer = jobs.await(handle, timeoutMs)
       answer.catch(() => {}) // Whoever asked may be gone by then.
@@ -146,13 +146,13 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
       return { answer, forget: () => forget(new Error('forgotten')) }
     },
     result: (handle, timeoutMs) => jobs.await(handle, timeoutMs),
-    settle: jobs.settle,
-    fail: jobs.fail,
+    resolve: jobs.resolve,
+    rejectAll: jobs.rejectAll,
     isWaiting: jobs.isWaiting,
     close() {
       closed = true
       clearInterval(timer)
-      room.close()
+      unansweredLimit.close()
       jobs.close()
     },
   }

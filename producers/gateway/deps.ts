@@ -12,11 +12,11 @@ import type { Store } from '../../src/store/pool.ts'
 import type { NetworkTokenKey } from '../../src/vault/network-token.ts'
 import type { GatewayApp } from './app.ts'
 import type { Directory } from './directory.ts'
-import type { Desk, DeskSettings } from './operations/request-reply.ts'
+import type { RequestReply, RequestReplySettings } from './operations/request-reply.ts'
 import type { Authenticate } from './server/authenticate.ts'
 import type { IsKnownKey } from './server/idempotency-key.ts'
 
-export interface GatewaySettings extends DeskSettings {
+export interface GatewaySettings extends RequestReplySettings {
   /** Requests per client and minute; 0: no limit. */
   rateLimit: number
   /** Bytes of a batch's body. */
@@ -45,7 +45,7 @@ export interface GatewayDeps {
   directory: Directory
   authenticate: Authenticate
   isKnownKey: IsKnownKey
-  desk: Desk
+  requestReply: RequestReply
   clock: Clock
   metrics: Metrics
   log: Logger

@@ -1,4 +1,4 @@
-// One gateway process: the desk, the directory and the server, wired. What it was handed is closed by its lifetime,
+// One gateway process: the request-reply, the directory and the server, wired. What it was handed is closed by its lifetime,
 // after what is opened here. It holds no key-encryption key.
 import type { KeyObject } from 'node:crypto'
 import { systemClock } from '../../src/clock.ts'
@@ -16,7 +16,7 @@ import { importPublicJwk } from '../../src/vault/client-key.ts'
 import type { NetworkTokenKey } from '../../src/vault/network-token.ts'
 import type { GatewayDeps, Notifications } from './deps.ts'
 import { openDirectory } from './directory.ts'
-import { openDesk } from './operations/request-reply.ts'
+import { openRequestReply } from './operations/request-reply.ts'
 import { ROUTES } from './routes.ts'
 import { openAuthenticate } from './server/authenticate.ts'
 import { knownIn } from './server/idempotency-key.ts'
@@ -77,9 +77,9 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
     receiptDays: config.receiptDays,
   }
   const installationKeys = await watchInstallationKeys(opened)
-  const desk = openDesk({ queues, store, signingKey, installationKeys, settings, clock, metrics, log })
-  lifetime.onClose('desk', desk.close)
-  await desk.ready
+  const requestReply = openRequestReply({ queues, store, signingKey, installationKeys, settings, clock, metrics, log })
+  lifetime.onClose('request and reply', requestReply.close)
+  await requestReply.ready
   const directory = openDirectory(store, clock)
   const bearer = openBearerFor(config, opened.outbound, clock)
   const authenticate = openAuthenticate({ directory, apiKeyKey, bearer })
@@ -97,7 +97,7 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
       directory,
       authenticate,
       isKnownKey: knownIn(store),
-      desk,
+      requestReply,
       clock,
       metrics,
       log,
@@ -106,7 +106,7 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
   const app = await openServer(deps, { routes: ROUTES, document: gatewayDocument(config), prefix: '', tls })
   metrics.collectProcess()
   const { httpHost: host, httpPort } = config
-  const place = { host, port: httpPort, setting: 'TOKENMILL_HTTP_PORT', hurry: desk.hurry }
+  const place = { host, port: httpPort, setting: 'TOKENMILL_HTTP_PORT', giveUp: requestReply.giveUp }
   const port = await listen(app, place, { lifetime, log })
   return { port, deps }
 }

@@ -32,7 +32,7 @@ export async function* cutRows(parts: AsyncIterable<Row[]>, size: number): Async
 const LF = 10
 
 /** Reads a file's beginning, so that what is wrong with all of it is said at once, and counts its lines: a guess at its rows. */
-export async function proveRows(bytes: AsyncIterable<Buffer>, options: RowOptions): Promise<number> {
+export async function validateRows(bytes: AsyncIterable<Buffer>, options: RowOptions): Promise<number> {
   let lines = 0
   const counted = async function* () {
     for await (const piece of bytes) {

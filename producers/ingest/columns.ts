@@ -27,22 +27,22 @@ export interface Layout {
   uidAt: number
 }
 
-/** What a column of theirs is to us: one of ours, left out (null), or unknown (undefined). */
-export function resolve(theirs: string, { map = {}, ignoreUnknown = false }: ColumnOptions) {
-  const name = Object.hasOwn(map, theirs) ? map[theirs] : theirs
+/** The column that a name in a file's header means; null where the column is left out, undefined where the name is unknown. */
+export function resolve(given: string, { map = {}, ignoreUnknown = false }: ColumnOptions) {
+  const name = Object.hasOwn(map, given) ? map[given] : given
   if (name === null || (COLUMN_NAMES as readonly unknown[]).includes(name)) return name as ColumnName | null
-  return ignoreUnknown && !Object.hasOwn(map, theirs) ? null : undefined
+  return ignoreUnknown && !Object.hasOwn(map, given) ? null : undefined
 }
 
 /** The layout of a file with this header; a FileError tells everything that is wrong with it at once. */
 export function layoutOf(header: readonly string[], options: ColumnOptions): Layout {
   const at = new Map<ColumnName, number>()
   const wrong: string[] = []
-  for (const [index, theirs] of header.entries()) {
-    const ours = resolve(theirs, options)
-    if (ours === undefined) wrong.push(`column ${index + 1} (${shown(theirs)}) is unknown`)
-    else if (ours !== null && at.has(ours)) wrong.push(`${ours} is there twice`)
-    else if (ours !== null) at.set(ours, index)
+  for (const [index, given] of header.entries()) {
+    const column = resolve(given, options)
+    if (column === undefined) wrong.push(`column ${index + 1} (${shown(given)}) is unknown`)
+    else if (column !== null && at.has(column)) wrong.push(`${column} is there twice`)
+    else if (column !== null) at.set(column, index)
   }
   for (const name of NEEDED) if (!at.has(name)) wrong.push(`${name} is missing`)
   if (!at.has('amount') && !at.has('amount_minor')) wrong.push('amount or amount_minor is missing')

@@ -4,7 +4,7 @@
 import { readFile, rm } from 'node:fs/promises'
 import { z } from 'zod'
 import { OUTCOMES } from '../../src/job/outcome.ts'
-import { writeDurably } from '../rows/atomic-file.ts'
+import { writeAtomically } from '../rows/atomic-file.ts'
 import { codeOf, FileError } from '../rows/file-error.ts'
 
 const hex = z.string().regex(/^[0-9a-f]{64}$/)
@@ -51,7 +51,7 @@ export async function readCheckpoint(results: string): Promise<Checkpoint | unde
 }
 
 export async function writeCheckpoint(results: string, checkpoint: Checkpoint): Promise<void> {
-  await writeDurably(checkpointPath(results), `${JSON.stringify(Checkpoint.parse(checkpoint))}\n`)
+  await writeAtomically(checkpointPath(results), `${JSON.stringify(Checkpoint.parse(checkpoint))}\n`)
 }
 
 export async function removeCheckpoint(results: string): Promise<void> {

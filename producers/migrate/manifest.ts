@@ -7,7 +7,7 @@ import { basename, dirname, relative, resolve } from 'node:path'
 import { z } from 'zod'
 import { assert } from '../../src/errors.ts'
 import { type Counts, noCounts, OUTCOMES, type Outcome, sumOf } from '../../src/job/outcome.ts'
-import { writeDurably } from '../rows/atomic-file.ts'
+import { writeAtomically } from '../rows/atomic-file.ts'
 import { readCsv } from '../rows/csv.ts'
 import { codeOf, FileError } from '../rows/file-error.ts'
 import { RESULT_COLUMNS } from '../rows/result-row.ts'
@@ -59,8 +59,8 @@ export async function writeManifest(path: string, manifest: Manifest, sign: Sign
   assert(rows === sum, `${rows} rows were read and ${sum} outcomes written`)
   await checkManifestFree(path, manifest.batch_id)
   const text = `${JSON.stringify(Manifest.parse(manifest), null, 2)}\n`
-  await writeDurably(signaturePath(path), `${await sign(Buffer.from(text))}\n`)
-  await writeDurably(path, text)
+  await writeAtomically(signaturePath(path), `${await sign(Buffer.from(text))}\n`)
+  await writeAtomically(path, text)
 }
 
 export async function readManifest(path: string): Promise<{ manifest: Manifest; bytes: Buffer }> {

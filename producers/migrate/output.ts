@@ -4,7 +4,7 @@ import { rm } from 'node:fs/promises'
 import type { Clock } from '../../src/clock.ts'
 import { type Counts, noCounts } from '../../src/job/outcome.ts'
 import type { ResultRow } from '../rows/result-row.ts'
-import type { Proof } from '../rows/validate-file.ts'
+import type { ValidatedFile } from '../rows/validate-file.ts'
 import { layoutOf, type Paths, type Variant } from './batch-identity.ts'
 import type { readCheckpoint } from './checkpoint.ts'
 import { removeCheckpoint, writeCheckpoint } from './checkpoint.ts'
@@ -16,14 +16,14 @@ export interface Output {
   nextChunk: number
   /** Rows of one chunk, the next in order. */
   write(rows: readonly ResultRow[]): Promise<void>
-  /** Makes everything durable; the mark is of the whole results file. */
+  /** Makes everything durable; the digest is of the whole results file. */
   close(): Promise<{ sha256: string; bytes: number }>
   release(): Promise<void>
   /** Nothing took effect, and the same file is to be run otherwise: as if this run had never been begun. */
   discard(): Promise<void>
 }
 
-interface OutputPlan {
+interface OutputRun {
   batchId: string
   variant: Variant
   paths: Paths
@@ -36,8 +36,8 @@ const CHECKPOINT_MS = 1_000
 
 export async function openOutput(
   options: MigrateOptions,
-  plan: OutputPlan,
-  proof: Proof | undefined,
+  plan: OutputRun,
+  validated: ValidatedFile | undefined,
   clock: Clock,
 ): Promise<Output> {
   const { checkpoint, paths } = plan
@@ -59,7 +59,7 @@ export async function openOutput(
     await writeCheckpoint(paths.results, {
       v: 1,
       batch_id: plan.batchId,
-      ...(proof ? { input: { sha256: proof.marks.sha256, bytes: proof.marks.bytes } } : {}),
+      ...(validated ? { input: { sha256: validated.digests.sha256, bytes: validated.digests.bytes } } : {}),
       options: { ...layoutOf(options), chunk_records: plan.chunkRecords },
       next_chunk: nextChunk,
       results,

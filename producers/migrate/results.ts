@@ -8,7 +8,7 @@ import { codeOf, FileError } from '../rows/file-error.ts'
 import { headerOf, type ResultColumns, type ResultRow, textOf } from '../rows/result-row.ts'
 
 /** How much was written, and its hex SHA-256. */
-export interface ResultsMark {
+export interface ResultsDigest {
   bytes: number
   sha256: string
 }
@@ -16,7 +16,7 @@ export interface ResultsMark {
 export interface ResultsFile {
   write(rows: readonly ResultRow[]): Promise<void>
   /** Makes what was written durable: only then may a checkpoint name it. */
-  sync(): Promise<ResultsMark>
+  sync(): Promise<ResultsDigest>
   close(): Promise<void>
 }
 
@@ -56,7 +56,7 @@ async function openBegun(path: string, header: string): Promise<FileHandle | und
 }
 
 /** Takes a results file up again at a checkpoint: what was written after it is cut off, what is before it is proven. */
-export async function resumeResults(path: string, columns: ResultColumns, at: ResultsMark): Promise<ResultsFile> {
+export async function resumeResults(path: string, columns: ResultColumns, at: ResultsDigest): Promise<ResultsFile> {
   const file = await open(path, 'r+').catch(error => {
     const next = 'Put it back, or run with --again as a new batch.'
     throw new FileError('output', `${path}, which the checkpoint names, cannot be opened.`, next, error)
@@ -99,7 +99,7 @@ function appendTo(path: string, file: FileHandle, columns: ResultColumns, hash: 
   return {
     append,
     write: (rows: readonly ResultRow[]) => append(textOf(rows, columns)),
-    sync: async (): Promise<ResultsMark> => {
+    sync: async (): Promise<ResultsDigest> => {
       await file.datasync().catch(error => {
         throw cannotWrite(path, error)
       })

@@ -2,7 +2,7 @@
 // clears what tells only of the last one; nothing is sent.
 import { readFile, rm } from 'node:fs/promises'
 import { FileError } from '../rows/file-error.ts'
-import type { Proof } from '../rows/validate-file.ts'
+import type { ValidatedFile } from '../rows/validate-file.ts'
 import { layoutOf, type Paths, pathsOf, type Variant } from './batch-identity.ts'
 import { checkSameBatch, readCheckpoint, removeCheckpoint } from './checkpoint.ts'
 import { checkManifestFree, type Manifest, readManifest } from './manifest.ts'
@@ -21,10 +21,10 @@ export interface Run {
 }
 
 /** A new run, the continuation of one, or, where its manifest is there already, a replay of one that is complete. */
-export async function planRun(
+export async function openRun(
   options: MigrateOptions,
   batchId: string,
-  proof: Proof | undefined,
+  validated: ValidatedFile | undefined,
   began: number,
 ): Promise<Run> {
   let done = false
@@ -39,7 +39,7 @@ export async function planRun(
   if (checkpoint) {
     checkSameBatch(
       checkpoint,
-      { batch_id: batchId, input: proof && { sha256: proof.marks.sha256, bytes: proof.marks.bytes } },
+      { batch_id: batchId, input: validated && { sha256: validated.digests.sha256, bytes: validated.digests.bytes } },
       paths.results,
     )
     const layout = JSON.stringify(layoutOf(options))

@@ -14,13 +14,13 @@ import { formatOf } from '../rows/input-format.ts'
 import { checkColumns } from '../rows/layout.ts'
 import { readRows } from '../rows/rows.ts'
 import { openSource } from '../rows/source.ts'
-import { type Proof, proveFile } from '../rows/validate-file.ts'
+import { type ValidatedFile, validateFile } from '../rows/validate-file.ts'
 import { batchIdOf, layoutOf, pathsOf, replyToOf, type Variant } from './batch-identity.ts'
 import { removeCheckpoint } from './checkpoint.ts'
 import { type Manifest, nameFrom, readManifest, writeManifest } from './manifest.ts'
 import type { MigrateOptions } from './options.ts'
 import { openOutput } from './output.ts'
-import { planRun, type Run } from './resume.ts'
+import { openRun, type Run } from './resume.ts'
 import { lockRun } from './run-lock.ts'
 import { sendChunks } from './send.ts'
 
@@ -53,21 +53,21 @@ export async function migrate(options: MigrateOptions, deps: FileRunDeps): Promi
     verifyKeyFile: options.verifyKeyFile,
   }
   const expected = options.expect === undefined ? undefined : (await readManifest(options.expect)).manifest
-  const proof = options.file === '-' ? undefined : await proveFile(source, rowOptions)
-  const batchId = batchIdOf(options, proof?.marks)
+  const validated = options.file === '-' ? undefined : await validateFile(source, rowOptions)
+  const batchId = batchIdOf(options, validated?.digests)
   const release = await lockRun(pathsOf(options, options.dryRun ? 'dry-run' : 'run').results)
   try {
-    return await runLocked({ options, source, rowOptions, proof, batchId, expected, began }, deps)
+    return await runLocked({ options, source, rowOptions, validated, batchId, expected, began }, deps)
   } finally {
     await release()
   }
 }
 
-interface Prepared {
+interface LockedRun {
   options: MigrateOptions
   source: Parameters<typeof openSource>[0]
   rowOptions: Parameters<typeof readRows>[1]
-  proof: Proof | undefined
+  validated: ValidatedFile | undefined
   batchId: string
   expected: Manifest | undefined
   /** ms since the epoch. */
@@ -75,10 +75,10 @@ interface Prepared {
 }
 
 async function runLocked(
-  { options, source, rowOptions, proof, batchId, expected, began }: Prepared,
+  { options, source, rowOptions, validated, batchId, expected, began }: LockedRun,
   deps: FileRunDeps,
 ): Promise<Summary> {
-  const run = await planRun(options, batchId, proof, began)
+  const run = await openRun(options, batchId, validated, began)
   // Answers to a run before this one are no answers to this one; all of it can be had again.
   const { clientId } = deps.credentials.signingKey
   await deps.queues.obliterate(resultsQueue(clientId, replyToOf(batchId))).catch(() => {})
@@ -88,15 +88,15 @@ async function runLocked(
     replyTo: replyToOf(batchId),
     log: deps.log,
     clock: deps.clock,
-    lookUp: deps.lookUp,
+    checkKey: deps.checkKey,
     tell: tellTo(deps.stream),
     ...(deps.resendMs === undefined ? {} : { resendMs: deps.resendMs }),
   })
   try {
-    const input = await openSource(source, proof?.marks)
+    const input = await openSource(source, validated?.digests)
     // The header is read before anything is written: a wrong one leaves no trace of a run.
     const chunks = await begun(cutRows(readRows(input.bytes, rowOptions), run.chunkRecords))
-    const sent = await sendAll(chunks, { options, run, client, deps, proof })
+    const sent = await sendAll(chunks, { options, run, client, deps, validated })
     const summary = {
       batchId,
       variant: run.variant,
@@ -107,7 +107,7 @@ async function runLocked(
       differences: [],
     }
     if (!sent.complete) return { ...summary, complete: false }
-    if (proof) assert(sent.rows === proof.rows, `${proof.rows} rows were proven and ${sent.rows} read`)
+    if (validated) assert(sent.rows === validated.rows, `${validated.rows} rows were proven and ${sent.rows} read`)
     await finish(options, run, { ...sent, input: input.digest() }, deps)
     return { ...summary, complete: true, differences: compare(expected, sent.counts) }
   } finally {
@@ -121,20 +121,20 @@ interface SendingAll {
   run: Run
   client: Client
   deps: FileRunDeps
-  proof: Proof | undefined
+  validated: ValidatedFile | undefined
 }
 
-async function sendAll(chunks: AsyncIterable<RowChunk>, { options, run, client, deps, proof }: SendingAll) {
-  const output = await openOutput(options, run, proof, deps.clock)
+async function sendAll(chunks: AsyncIterable<RowChunk>, { options, run, client, deps, validated }: SendingAll) {
+  const output = await openOutput(options, run, validated, deps.clock)
   const done = sumOf(output.counts)
-  const progress = openProgress({ stream: deps.stream, clock: deps.clock, total: proof?.rows, done })
+  const progress = openProgress({ stream: deps.stream, clock: deps.clock, total: validated?.rows, done })
   progress.update(output.counts)
   try {
     const onProgress = () => progress.update(output.counts)
     const sending = { options, plan: run, client, deps, output, onProgress }
     const { complete, rows } = await sendChunks(chunks, sending)
-    const mark = await output.close()
-    return { complete, rows, counts: output.counts, mark }
+    const digest = await output.close()
+    return { complete, rows, counts: output.counts, digest }
   } finally {
     progress.stop()
     await output.release()
@@ -147,7 +147,7 @@ async function finish(
   sent: {
     rows: number
     counts: Counts
-    mark: { sha256: string; bytes: number }
+    digest: { sha256: string; bytes: number }
     input: { sha256: string; bytes: number }
   },
   deps: FileRunDeps,
@@ -159,7 +159,7 @@ async function finish(
     batch_id: batchId,
     dry_run: options.dryRun,
     input: { ...sent.input, name: nameFrom(paths.manifest, options.file) },
-    results: { ...sent.mark, name: nameFrom(paths.manifest, paths.results) },
+    results: { ...sent.digest, name: nameFrom(paths.manifest, paths.results) },
     options: { ...layoutOf(options), chunk_records: run.chunkRecords, in_flight: options.inFlight },
     rows: sent.rows,
     counts: sent.counts,

@@ -23,11 +23,11 @@ export async function withSchemeTokens(result: Result, part: SchemePart, client:
   const { records } = result
   const wanted = records?.filter(isWanted) ?? []
   if (!records || wanted.length === 0) return result
-  const told = await ask(wanted, part, client)
-  const byLine = new Map(told.records?.map(record => [record.line, record]))
+  const schemeResult = await ask(wanted, part, client)
+  const byLine = new Map(schemeResult.records?.map(record => [record.line, record]))
   return {
     ...result,
-    records: records.map(record => (isWanted(record) ? merged(record, byLine.get(record.line), told) : record)),
+    records: records.map(record => (isWanted(record) ? merged(record, byLine.get(record.line), schemeResult) : record)),
   }
 }
 

@@ -3,7 +3,7 @@
 import { isRefusal } from '../../src/errors.ts'
 import type { RecordResult } from '../../src/job/outcome.ts'
 import type { Result } from '../../src/job/result.ts'
-import { openPatience, tellTo } from '../answer-deadline.ts'
+import { openAnswerDeadline, tellTo } from '../answer-deadline.ts'
 import { untilSent } from '../client/bulk.ts'
 import { type Client, ClosedError } from '../client.ts'
 import type { FileRunDeps } from '../file-run.ts'
@@ -15,7 +15,7 @@ import type { MigrateOptions } from './options.ts'
 import type { Output } from './output.ts'
 import { withSchemeTokens } from './scheme-tokens.ts'
 
-interface Plan {
+interface RunIdentity {
   batchId: string
   chunkRecords: number
   startedAt: number
@@ -35,7 +35,7 @@ const FIRST_MAX = 4
 
 export interface Sending {
   options: MigrateOptions
-  plan: Plan
+  plan: RunIdentity
   client: Client
   deps: FileRunDeps
   output: Output
@@ -52,13 +52,13 @@ export async function sendChunks(
   const skipped = output.nextChunk
   let rows = 0
   let complete = true
-  const settle = async () => {
+  const awaitOldest = async () => {
     const [sent] = window
     if (!sent) return
     // In the window until it is answered: that is how long somebody must be there to work it.
     const result = await sent.answer
     window.shift()
-    const hopeless = sent.chunk.number === 0 ? hopelessness(result) : undefined
+    const hopeless = sent.chunk.number === 0 ? hopelessReason(result) : undefined
     if (hopeless) {
       await output.discard()
       throw hopeless
@@ -67,8 +67,8 @@ export async function sendChunks(
     onProgress()
   }
   const { stop, giveUpAfterMs } = deps
-  const onOver = () => client.close()
-  const patience = openPatience({ stop, giveUpAfterMs, onOver, tell: tellTo(deps.stream) })
+  const onEnd = () => client.close()
+  const answerDeadline = openAnswerDeadline({ stop, giveUpAfterMs, onEnd, tell: tellTo(deps.stream) })
   const stopWatching = watchForWorkers(deps, () => window.length > 0)
   const silent = setTimeout(() => {
     if (window.length > 0 && output.nextChunk === skipped)
@@ -87,17 +87,17 @@ export async function sendChunks(
       rows += chunk.rows.length
       if (chunk.number < skipped) continue
       // What the first chunk shows to be hopeless isn't tried a million times.
-      while (window.length >= (output.nextChunk === 0 ? Math.min(FIRST_MAX, inFlight) : inFlight)) await settle()
-      window.push({ chunk, answer: patience.watch(send(chunk, { options, plan, client, deps })) })
+      while (window.length >= (output.nextChunk === 0 ? Math.min(FIRST_MAX, inFlight) : inFlight)) await awaitOldest()
+      window.push({ chunk, answer: answerDeadline.watch(send(chunk, { options, plan, client, deps })) })
       window.at(-1)?.answer.catch(() => {})
     }
-    while (window.length > 0) await settle()
+    while (window.length > 0) await awaitOldest()
   } catch (error) {
     // Closed because there was no point in waiting on: what is unanswered is sent again by the next run.
     if (!(error instanceof ClosedError)) throw error
     complete = false
   } finally {
-    patience.close()
+    answerDeadline.close()
     clearTimeout(silent)
     stopWatching()
   }
@@ -140,7 +140,7 @@ function blockKeyOf({ captureKeys }: FileRunDeps['credentials']) {
 }
 
 /** One row of results for each row of the file, whatever became of the chunk. */
-function rowsOf({ number, rows }: RowChunk, result: Result, plan: Plan): ResultRow[] {
+function rowsOf({ number, rows }: RowChunk, result: Result, plan: RunIdentity): ResultRow[] {
   if (result.records) {
     const { records } = result
     if (records.length !== rows.length)
@@ -175,7 +175,7 @@ const NEXT: Record<string, string> = {
   dry_run_rows: 'Try again tomorrow, or ask the operator to raise the limit.',
 }
 
-function refusedChunk(number: number, result: Result, plan: Plan): FileError {
+function refusedChunk(number: number, result: Result, plan: RunIdentity): FileError {
   const details = Object.entries(result.error?.details ?? {})
   const [field = 'body', detail] = details[0] ?? []
   const reason = detail?.code ?? 'internal'
@@ -189,7 +189,7 @@ function refusedChunk(number: number, result: Result, plan: Plan): FileError {
 }
 
 /** Every row of the first chunk refused for one reason that no later chunk can escape. */
-function hopelessness({ records = [] }: Result): FileError | undefined {
+function hopelessReason({ records = [] }: Result): FileError | undefined {
   const all = (reason: string) => records.length > 0 && records.every(record => record.reason === reason)
   if (all('capture_time_stale')) {
     return new FileError(

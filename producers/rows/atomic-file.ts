@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 import { codeOf, FileError } from './file-error.ts'
 
 /** Mode 0600; replaces what was there. */
-export async function writeDurably(path: string, text: string): Promise<void> {
+export async function writeAtomically(path: string, text: string): Promise<void> {
   const beside = `${path}.${process.pid}.new`
   try {
     const file = await open(beside, 'w', 0o600)

@@ -1,6 +1,6 @@
 // Rows cut into chunks, always alike for the same rows and size: a chunk's number names the same rows in every run.
 import { CHUNK } from '../../src/job/token-batch.ts'
-import { refuseLikeCards } from './pan-lookalikes.ts'
+import { refusePanLookalikes } from './pan-lookalikes.ts'
 import type { Row } from './rows.ts'
 
 export interface RowChunk {
@@ -18,7 +18,7 @@ export async function* cutRows(
   size: number,
   { stored = false }: { stored?: boolean } = {},
 ): AsyncGenerator<RowChunk> {
-  const chunkOf = (number: number, rows: Row[]) => ({ number, rows: refuseLikeCards(rows, { stored }) })
+  const chunkOf = (number: number, rows: Row[]) => ({ number, rows: refusePanLookalikes(rows, { stored }) })
   let number = 0
   let rows: Row[] = []
   let bytes = 0

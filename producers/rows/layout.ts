@@ -1,11 +1,11 @@
-// Which column of a file is which of ours: from its header, `--map`, `--ignore-unknown` and `--echo`. Everything that
+// Which column of a file is which of column: from its header, `--map`, `--ignore-unknown` and `--echo`. Everything that
 // doesn't fit is told at once, with line and column; a name is quoted only where it can't be card data, for a file
 // without a header has a card in its first row.
 import { z } from 'zod'
 import { COLUMN_NAMES, COLUMNS, type ColumnName, isColumnOf, NEEDED, type RecordKind } from './columns.ts'
 import { FileError } from './file-error.ts'
 
-/** `--map`: their name → ours, or null to leave the column out. */
+/** `--map`: their name → column, or null to leave the column out. */
 export const ColumnMap = z.record(z.string(), z.union([z.string(), z.null()]))
 export type ColumnMap = z.infer<typeof ColumnMap>
 
@@ -41,20 +41,20 @@ export function parseMap(name: string, text: string): ColumnMap {
 /** Refuses options that no file can make good. Do it before a file is read. */
 export function checkColumns({ recordKind, map = {}, echo = [] }: ColumnOptions): void {
   const taken = new Set<string>()
-  for (const [theirs, ours] of Object.entries(map)) {
-    if (ours === null) continue
-    if (!isColumnOf(recordKind, ours)) {
+  for (const [name, column] of Object.entries(map)) {
+    if (column === null) continue
+    if (!isColumnOf(recordKind, column)) {
       const next = `Columns of ${recordKind}: ${namesOf(recordKind)}.`
-      throw new FileError('usage', `--map gives ${shown(theirs)} the unknown name ${shown(ours)}.`, next)
+      throw new FileError('usage', `--map gives ${shown(name)} the unknown name ${shown(column)}.`, next)
     }
-    if (taken.has(ours)) {
-      throw new FileError('usage', `--map gives two columns the name ${ours}.`, 'Set one of them to null.')
+    if (taken.has(column)) {
+      throw new FileError('usage', `--map gives two columns the name ${column}.`, 'Set one of them to null.')
     }
-    taken.add(ours)
+    taken.add(column)
   }
   for (const name of echo) {
-    const ours = map[name] === undefined ? name : map[name]
-    const card = ours !== null && Object.hasOwn(COLUMNS, ours) && COLUMNS[ours as ColumnName].card
+    const column = map[name] === undefined ? name : map[name]
+    const card = column !== null && Object.hasOwn(COLUMNS, column) && COLUMNS[column as ColumnName].card
     if (card || CODES.test(name)) {
       throw new FileError('usage', `--echo ${shown(name)} would put card data into the results.`, 'Leave it out.')
     }
@@ -63,7 +63,7 @@ export function checkColumns({ recordKind, map = {}, echo = [] }: ColumnOptions)
   if (twice !== undefined) throw new FileError('usage', `--echo names ${shown(twice)} twice.`, 'Name it once.')
 }
 
-/** What a column of theirs is to us: one of ours, left out (null), or unknown (undefined). */
+/** The column that a name in a file's header means; null where the column is left out, undefined where the name is unknown. */
 export function resolve(name: string, { recordKind, map = {}, ignoreUnknown = false }: ColumnOptions) {
   if (Object.hasOwn(map, name)) return map[name] as ColumnName | null
   if (isColumnOf(recordKind, name)) return name
@@ -84,17 +84,18 @@ export function layoutOf(header: readonly string[], line: number, options: Colum
       throw new FileError('usage', `${place}: ${shown(name)} stands in column ${before + 1} too.`, 'Rename one.')
     }
     seen.set(name, index)
-    const ours = resolve(name, options)
-    if (ours === undefined) throw new FileError('usage', `${place}: unknown column ${shown(name)}.`, hint(header, name))
-    if (ours === null) continue
-    if (at[ours] >= 0) {
-      throw new FileError('usage', `${place}: a second column for ${ours}.`, 'Set one of them to null in --map.')
+    const column = resolve(name, options)
+    if (column === undefined)
+      throw new FileError('usage', `${place}: unknown column ${shown(name)}.`, hint(header, name))
+    if (column === null) continue
+    if (at[column] >= 0) {
+      throw new FileError('usage', `${place}: a second column for ${column}.`, 'Set one of them to null in --map.')
     }
-    at[ours] = index
+    at[column] = index
   }
-  for (const [theirs, ours] of Object.entries(map)) {
-    if (ours !== null && !seen.has(theirs)) {
-      throw new FileError('usage', `Line ${line}: no column ${shown(theirs)}, which --map names.`, 'Check --map.')
+  for (const [name, column] of Object.entries(map)) {
+    if (column !== null && !seen.has(name)) {
+      throw new FileError('usage', `Line ${line}: no column ${shown(name)}, which --map names.`, 'Check --map.')
     }
   }
   for (const name of echo) {
@@ -141,7 +142,7 @@ function hint(header: readonly string[], name: string): string {
   if (header.length === 1 && name.includes('\t')) return 'Separate the columns by commas, not by tabs.'
   if (header.length === 1 && name.includes('\r')) return 'End the lines with LF or CRLF, not with a bare CR.'
   if (CODES.test(name)) return 'Security codes must not be kept: map it to null, or better, take it out of the file.'
-  const near = COLUMN_NAMES.find(ours => ours === name.trim().toLowerCase().replace(/[ -]/g, '_'))
+  const near = COLUMN_NAMES.find(column => column === name.trim().toLowerCase().replace(/[ -]/g, '_'))
   if (near !== undefined) return `Write it ${near}, or name it with --map FILE.`
   return 'Name it with --map FILE, or drop such columns with --ignore-unknown.'
 }

@@ -9,7 +9,7 @@ import { type Row, rejectRow } from './record.ts'
  * `stored`: references are stored before a worker sees them. Else they are held here only against cards that no worker
  * will see, those of refused rows: the worker does the rest, and a chunk that an older release sent stays the same chunk.
  */
-export function refuseLikeCards(rows: Row[], { stored }: { stored: boolean }): Row[] {
+export function refusePanLookalikes(rows: Row[], { stored }: { stored: boolean }): Row[] {
   if (!rows.some(({ reference, echo = [] }) => [reference, ...echo].some(couldLookLikeCard))) return rows
   const all = likenessesOf(rows)
   const unseen = stored ? all : likenessesOf(rows.filter(({ rejected }) => rejected !== undefined))

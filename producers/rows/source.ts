@@ -1,5 +1,5 @@
-// The bytes of the input with its layers taken off, always as a stream. A file is read twice: `proveSource` reads it
-// through to its end before anything of it is used, and `openSource` with the marks of that reading releases only
+// The bytes of the input with its wrappers taken off, always as a stream. A file is read twice: `proveSource` reads it
+// through to its end before anything of it is used, and `openSource` with the digests of that reading releases only
 // bytes that are the proven ones. That is what makes it safe to stream OpenPGP, whose integrity shows only at the end.
 // It knows nothing of rows.
 import { createReadStream } from 'node:fs'
@@ -7,9 +7,9 @@ import { stat } from 'node:fs/promises'
 import { pipeline } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { codeOf, FileError } from './file-error.ts'
-import { layersOf } from './input-format.ts'
+import { inputFormatOf } from './input-format.ts'
 import { decryptOpenpgp, type OpenpgpKeys, type OpenpgpOptions, readKeys } from './openpgp/decrypt.ts'
-import { digestWhileReading, type InputDigest, type Marks, releaseProven } from './segments.ts'
+import { digestWhileReading, type InputDigest, releaseVerified, type SegmentDigests } from './segments.ts'
 
 export interface SourceOptions extends OpenpgpOptions {
   /** A file, or `-` for standard input. */
@@ -29,21 +29,21 @@ const READ_BYTES = 1024 * 1024
 const UNZIP_BYTES = 64 * 1024
 
 /**
- * Reads the whole file, hands its bytes to `check` and nowhere else, and answers with its marks once integrity is
+ * Reads the whole file, hands its bytes to `check` and nowhere else, and answers with its digests once integrity is
  * proven. `check` may leave off early by throwing; for an encrypted file its error is told only if the file turns out
  * to be genuine, so that a forged one can't choose what is said.
  */
-export async function proveSource<T>(
+export async function validateSource<T>(
   options: SourceOptions,
   check: (bytes: AsyncIterable<Buffer>) => Promise<T>,
-): Promise<{ marks: Marks; checked: T }> {
+): Promise<{ digests: SegmentDigests; checked: T }> {
   if (options.path === '-') throw new FileError('usage', 'Standard input cannot be read twice.', 'Give a file.')
   const keys = await keysFor(options)
   const raw = digestWhileReading(readRaw(options.path))
-  const bytes = peel(options.path, raw.bytes, keys)[Symbol.asyncIterator]()
+  const bytes = unwrap(options.path, raw.bytes, keys)[Symbol.asyncIterator]()
   try {
     const checked = await checkThrough(bytes, keys !== undefined, check)
-    return { marks: raw.marks(), checked }
+    return { digests: raw.digests(), checked }
   } finally {
     await bytes.return?.(undefined)
   }
@@ -74,24 +74,24 @@ async function checkThrough<T>(
 }
 
 /** Opens the second reading of a proven file, or standard input, which has only one. */
-export async function openSource(options: SourceOptions, marks?: Marks): Promise<Source> {
+export async function openSource(options: SourceOptions, digests?: SegmentDigests): Promise<Source> {
   if (options.path === '-') {
-    const raw = digestWhileReading(refuseLayers(options.stdin ?? process.stdin))
-    return { bytes: raw.bytes, digest: () => digestOf(raw.marks()) }
+    const raw = digestWhileReading(refuseWrapped(options.stdin ?? process.stdin))
+    return { bytes: raw.bytes, digest: () => digestOf(raw.digests()) }
   }
-  if (marks === undefined) throw new Error('broken law: a file is proven before it is opened')
-  const raw = releaseProven(options.path, readRaw(options.path), marks)
+  if (digests === undefined) throw new Error('broken law: a file is proven before it is opened')
+  const raw = releaseVerified(options.path, readRaw(options.path), digests)
   // The signature was proven with the ciphertext; only the decryption has to be done again.
   const keys = await keysFor({ ...options, verifyKeyFile: undefined })
-  return { bytes: peel(options.path, raw, keys), digest: () => digestOf(marks) }
+  return { bytes: unwrap(options.path, raw, keys), digest: () => digestOf(digests) }
 }
 
-function digestOf({ sha256, bytes }: Marks): InputDigest {
+function digestOf({ sha256, bytes }: SegmentDigests): InputDigest {
   return { sha256, bytes }
 }
 
 async function keysFor(options: SourceOptions): Promise<OpenpgpKeys | undefined> {
-  const encrypted = layersOf(options.path).layers.includes('openpgp')
+  const encrypted = inputFormatOf(options.path).wrappers.includes('openpgp')
   if (encrypted) return readKeys(options)
   if (options.verifyKeyFile === undefined) return undefined
   const next = 'Leave --verify-key out, or give the OpenPGP file (.pgp, .gpg, .asc).'
@@ -110,10 +110,10 @@ async function* readRaw(path: string): AsyncGenerator<Buffer> {
   }
 }
 
-function peel(path: string, raw: AsyncIterable<Buffer>, keys: OpenpgpKeys | undefined): AsyncIterable<Buffer> {
+function unwrap(path: string, raw: AsyncIterable<Buffer>, keys: OpenpgpKeys | undefined): AsyncIterable<Buffer> {
   let bytes = raw
-  for (const layer of layersOf(path).layers) {
-    bytes = layer === 'gzip' || keys === undefined ? gunzip(path, bytes) : decryptOpenpgp(path, bytes, keys)
+  for (const wrapper of inputFormatOf(path).wrappers) {
+    bytes = wrapper === 'gzip' || keys === undefined ? gunzip(path, bytes) : decryptOpenpgp(path, bytes, keys)
   }
   return bytes
 }
@@ -153,7 +153,7 @@ async function* gunzip(name: string, bytes: AsyncIterable<Buffer>): AsyncGenerat
 const ARMOR = Buffer.from('-----BEGIN PGP')
 
 /** Standard input is rows and nothing else: what is wrapped is refused at its first byte. */
-async function* refuseLayers(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+async function* refuseWrapped(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let first = true
   for await (const piece of bytes) {
     if (first && piece.length > 0) {

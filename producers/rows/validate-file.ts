@@ -3,18 +3,18 @@
 import { formatOf } from './input-format.ts'
 import { checkColumns } from './layout.ts'
 import { countRows, type RowOptions } from './rows.ts'
-import type { Marks } from './segments.ts'
-import { proveSource, type SourceOptions } from './source.ts'
+import type { SegmentDigests } from './segments.ts'
+import { type SourceOptions, validateSource } from './source.ts'
 
-export interface Proof {
-  marks: Marks
+export interface ValidatedFile {
+  digests: SegmentDigests
   /** Rejected ones included: what the conservation law counts. */
   rows: number
 }
 
-export async function proveFile(source: SourceOptions, rows: RowOptions): Promise<Proof> {
+export async function validateFile(source: SourceOptions, rows: RowOptions): Promise<ValidatedFile> {
   checkColumns(rows)
   const format = formatOf(source.path, rows.format)
-  const { marks, checked } = await proveSource(source, bytes => countRows(bytes, { ...rows, format }))
-  return { marks, rows: checked }
+  const { digests, checked } = await validateSource(source, bytes => countRows(bytes, { ...rows, format }))
+  return { digests, rows: checked }
 }

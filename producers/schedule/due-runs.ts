@@ -17,16 +17,16 @@ const RESEND_MS = 60_000
 const RESENDS_SLOWER_MAX = 10
 
 /** `sweep` takes on the run of an expiry sweep that was claimed. */
-export async function look(deps: ScheduleDeps, sweep: (run: runs.Run) => void): Promise<void> {
+export async function dispatchDueRuns(deps: ScheduleDeps, sweep: (run: runs.Run) => void): Promise<void> {
   const { store, clock } = deps
   const known = await schedules.list(store)
   for (const schedule of known) await makeRuns(schedule, deps)
-  await tellLate(deps)
+  await noteLateRuns(deps)
   for (const fresh of [false, true]) {
     for (;;) {
       if (fresh && (await runs.countQueued(store)) >= IN_FLIGHT_MAX) break
       const claimed = await runs.claim(store, { now: clock(), leaseMs: RESEND_MS, limit: PAGE, fresh })
-      for (const run of claimed) await take(run, deps, sweep)
+      for (const run of claimed) await dispatch(run, deps, sweep)
       if (claimed.length < PAGE) break
     }
   }
@@ -59,7 +59,7 @@ async function entitiesOf(
   return (await clients.find(store, clientId))?.entities ?? []
 }
 
-async function tellLate(deps: ScheduleDeps): Promise<void> {
+async function noteLateRuns(deps: ScheduleDeps): Promise<void> {
   const { store, clock, settings, metrics } = deps
   const now = clock()
   for (const run of await runs.giveUp(store, now - CATCH_UP_DATES * DAY_MS)) noteEnd(run, deps)
@@ -68,7 +68,7 @@ async function tellLate(deps: ScheduleDeps): Promise<void> {
   metrics.scheduleOldest.set(oldest === undefined ? 0 : Math.max(0, (now - oldest) / 1000))
 }
 
-async function take(run: runs.Run, deps: ScheduleDeps, sweep: (run: runs.Run) => void): Promise<void> {
+async function dispatch(run: runs.Run, deps: ScheduleDeps, sweep: (run: runs.Run) => void): Promise<void> {
   const { store, clock } = deps
   const schedule = await schedules.find(store, run.scheduleId)
   if (!schedule) return

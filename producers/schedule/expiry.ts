@@ -20,15 +20,15 @@ const RESEND_MS = 60_000
 /** The run stays this process's while it says so. */
 const LEASE_MS = 60_000
 
-export interface Sweeper {
+export interface ExpirySweeper {
   /** Takes a claimed run on, unless one is under way here: whoever looks when its time has come takes it then. */
-  take(run: runs.Run): void
+  start(run: runs.Run): void
   /** A result of a job that may be this sweep's. */
-  hear(result: Result): void
+  onResult(result: Result): void
   close(): Promise<void>
 }
 
-export function openSweeper(deps: ScheduleDeps): Sweeper {
+export function openExpirySweeper(deps: ScheduleDeps): ExpirySweeper {
   const { store, queues, log, clock } = deps
   const stop = new AbortController()
   /** Receipt → token, of the page that is under way. */
@@ -81,14 +81,14 @@ export function openSweeper(deps: ScheduleDeps): Sweeper {
   }
 
   return {
-    take(run) {
+    start(run) {
       running ??= sweep(run)
         .catch(error => log.warn({ error: describeError(error) }, 'a sweep of expired tokens broke off; it will go on'))
         .finally(() => {
           running = undefined
         })
     },
-    hear({ receipt_id: receipt, status, code }) {
+    onResult({ receipt_id: receipt, status, code }) {
       // One that was deleted meanwhile is as good as suspended.
       if (pending.delete(receipt) && status === 'FAILED' && code !== 404) failed += 1
     },

@@ -21,8 +21,8 @@ const HEARTBEAT_MS = 15_000
 interface Watcher {
   intakeNo: number
   stream: Readable
-  told: string
-  toldAt: number
+  sent: string
+  sentAt: number
   /** The stream took no more; what comes meanwhile is passed over. */
   full: boolean
 }
@@ -35,26 +35,26 @@ export function openEvents({ store, clock, log }: Pick<GatewayDeps, 'store' | 'c
   let closed = false
 
   function push(watcher: Watcher, text: string): void {
-    watcher.toldAt = clock()
+    watcher.sentAt = clock()
     watcher.full = !watcher.stream.push(text)
   }
-  function tell(watcher: Watcher, status: BatchStatus): void {
+  function sendStatus(watcher: Watcher, status: BatchStatus): void {
     const data = JSON.stringify(status)
     if (status.finished) {
-      if (watcher.told !== data) push(watcher, eventOf('progress', status, data))
+      if (watcher.sent !== data) push(watcher, eventOf('progress', status, data))
       push(watcher, eventOf('finished', status, data))
       watcher.stream.push(null)
       // It may be read later still, but there is no more to be told.
       forget(watcher)
-    } else if (!watcher.full && watcher.told !== data) push(watcher, eventOf('progress', status, data))
-    else if (!watcher.full && clock() - watcher.toldAt >= HEARTBEAT_MS) push(watcher, ': still there\n\n')
-    watcher.told = data
+    } else if (!watcher.full && watcher.sent !== data) push(watcher, eventOf('progress', status, data))
+    else if (!watcher.full && clock() - watcher.sentAt >= HEARTBEAT_MS) push(watcher, ': still there\n\n')
+    watcher.sent = data
   }
   async function look(): Promise<void> {
     const progress = await intake.findByNumbers(store, [...watched.keys()])
     if (closed) return
     for (const found of progress) {
-      for (const watcher of watched.get(found.intakeNo) ?? []) tell(watcher, statusOf(found, false))
+      for (const watcher of watched.get(found.intakeNo) ?? []) sendStatus(watcher, statusOf(found, false))
     }
   }
   function lookSoon(): void {
@@ -74,7 +74,7 @@ export function openEvents({ store, clock, log }: Pick<GatewayDeps, 'store' | 'c
       const { intakeNo, clientId } = first
       const own = streams.filter(id => id === clientId).length
       if (streams.length >= STREAMS_MAX || own >= STREAMS_OF_ONE_MAX || closed) return undefined
-      const watcher: Watcher = { intakeNo, stream: undefined as never, told: '', toldAt: clock(), full: false }
+      const watcher: Watcher = { intakeNo, stream: undefined as never, sent: '', sentAt: clock(), full: false }
       watcher.stream = new Readable({
         read: () => {
           watcher.full = false
@@ -86,7 +86,7 @@ export function openEvents({ store, clock, log }: Pick<GatewayDeps, 'store' | 'c
       })
       streams.push(clientId)
       watched.set(intakeNo, (watched.get(intakeNo) ?? new Set()).add(watcher))
-      tell(watcher, statusOf(first, false))
+      sendStatus(watcher, statusOf(first, false))
       lookSoon()
       return watcher.stream
     },

@@ -30,7 +30,7 @@ const BUSY_MS = 250
 const IDLE_MS = 1_000
 /** Chunks in memory at once, 5 MiB each at most. */
 const TAKE_MAX = 8
-const TOLD_MAX = 64
+const ANSWERS_MAX = 64
 /** A job that was started in time may end so long after. */
 const GRACE_MS = 60_000
 const AWAY_MS = 1_000
@@ -54,15 +54,15 @@ export function openFeeder(
       }
     }
   }
-  async function settle(): Promise<void> {
+  async function recordAnswers(): Promise<void> {
     await chunks.settleByReceipt(store)
-    for (const { intakeNo, chunk, records, body } of await chunks.findTold(store, TOLD_MAX)) {
-      await chunks.settleTold(store, intakeNo, chunk, settledBy(JSON.parse(body) as Result, records))
+    for (const { intakeNo, chunk, records, body } of await chunks.findTold(store, ANSWERS_MAX)) {
+      await chunks.settleTold(store, intakeNo, chunk, endOf(JSON.parse(body) as Result, records))
     }
   }
   /** Whether anything is under way. */
   async function feed(): Promise<boolean> {
-    await settle()
+    await recordAnswers()
     const times = () => ({ now: clock(), dueAt: clock() + resendMs })
     for (;;) {
       const taken = await store.transaction(db => chunks.take(db, inFlight, times(), TAKE_MAX))
@@ -101,7 +101,7 @@ export function openFeeder(
 }
 
 /** A whole chunk's end by an answer that has no receipt: a dry run's outcomes, or why none of it was done. */
-function settledBy(result: Result, records: number): chunks.Settled {
+function endOf(result: Result, records: number): chunks.Settled {
   if (result.records) return { state: 'DONE', counts: count(result.records), code: result.code, reason: null }
   const code = problemCodeOf(result.code)
   const reason = toldFields(result.error ?? {})[0]?.reason ?? 'internal'

@@ -22,7 +22,7 @@ export const BatchQuery = z.strictObject({
 })
 export type BatchQuery = z.infer<typeof BatchQuery>
 
-export interface Asked {
+export interface BatchRequest {
   batchId: string
   recordKind: BatchQuery['kind']
   tokenScope: string | undefined
@@ -31,7 +31,7 @@ export interface Asked {
 }
 
 /** Refuses what can't stand together. */
-export function askedOf(query: BatchQuery, idempotencyKey: string | undefined): Asked | Refusal {
+export function batchRequestOf(query: BatchQuery, idempotencyKey: string | undefined): BatchRequest | Refusal {
   const { kind, token_scope: tokenScope, on_conflict, on_expired, dry_run, batch_id } = query
   const dryRun = dry_run === 'true'
   if (kind === 'token-create' && tokenScope === undefined) return refuse('field_required', 'query.token_scope')
@@ -55,7 +55,7 @@ function nameOf(idempotencyKey: string | undefined): string {
 }
 
 /** What every chunk says alike, in one order. */
-export function layoutOf({ recordKind, tokenScope, policy }: Asked): Record<string, unknown> {
+export function layoutOf({ recordKind, tokenScope, policy }: BatchRequest): Record<string, unknown> {
   return batchLayout({
     record_kind: recordKind,
     token_scope: tokenScope,

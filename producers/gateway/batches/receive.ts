@@ -18,9 +18,9 @@ import { tokenBatch } from '../../token-batch.ts'
 import type { Caller } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
 import type { Metered } from './body.ts'
-import { type Asked, layoutOf } from './query.ts'
+import { type BatchRequest, layoutOf } from './query.ts'
 
-export type ReceiveDeps = Pick<GatewayDeps, 'store' | 'desk' | 'signingKey' | 'clock'>
+export type ReceiveDeps = Pick<GatewayDeps, 'store' | 'requestReply' | 'signingKey' | 'clock'>
 
 export interface Body {
   format: 'csv' | 'ndjson'
@@ -32,31 +32,31 @@ const TOUCH_MS = 30_000
 /** The batch as it stands, made now or before by the same request. Throws what the body is broken by. */
 export async function receive(
   caller: Caller,
-  asked: Asked,
+  batch: BatchRequest,
   body: Body,
   captureKey: PublicCaptureKey,
   deps: ReceiveDeps,
 ): Promise<intake.Intake | Refusal> {
   const { store } = deps
   const { clientId } = caller.client
-  const known = await intake.find(store, clientId, asked.batchId)
+  const known = await intake.find(store, clientId, batch.batchId)
   if (known) {
     for await (const _ of body.metered.bytes);
     return sameAs(known, body.metered.mac())
   }
-  if (panNameRefusal({ request: { batch_id: asked.batchId } }, caller.client.names))
+  if (panNameRefusal({ request: { batch_id: batch.batchId } }, caller.client.names))
     return refuse('batch_id_pan', 'query.batch_id')
-  const layout = layoutOf(asked)
-  const begun = asked.dryRun ? undefined : await batches.find(store, clientId, asked.batchId)
+  const layout = layoutOf(batch)
+  const begun = batch.dryRun ? undefined : await batches.find(store, clientId, batch.batchId)
   if (begun && !isLayout(begun, layout)) return refuse('batch_layout', 'query.batch_id')
   const acceptedAt = deps.clock()
   const times = { acceptedAt, expiresAt: acceptedAt + ENVELOPE.lifetimeMsDefault }
-  const { batchId, recordKind, dryRun, tokenScope = null } = asked
+  const { batchId, recordKind, dryRun, tokenScope = null } = batch
   const row = { clientId, entityId: caller.entityId, batchId, recordKind, tokenScope, dryRun, ...times }
   const intakeNo = await intake.begin(store, row)
   let accepted = false
   try {
-    const read = await storeChunks(caller, asked, body, { intakeNo, ...times, captureKey }, deps)
+    const read = await storeChunks(caller, batch, body, { intakeNo, ...times, captureKey }, deps)
     const bodyMac = body.metered.mac()
     const accepting = store.transaction(async db => {
       if (!(await intake.accept(db, intakeNo, { bodyMac, ...read }))) return false
@@ -91,7 +91,7 @@ function isLayout({ layout }: batches.Batch, other: Record<string, unknown>): bo
   return Object.entries(other).every(([name, value]) => layout[name] === value)
 }
 
-interface Place {
+interface Storing {
   intakeNo: number
   acceptedAt: number
   expiresAt: number
@@ -100,18 +100,18 @@ interface Place {
 
 async function storeChunks(
   caller: Caller,
-  asked: Asked,
+  batch: BatchRequest,
   { format, metered }: Body,
-  place: Place,
+  place: Storing,
   deps: ReceiveDeps,
 ): Promise<{ records: number; chunks: number }> {
   const { intakeNo } = place
   const touching = setInterval(() => intake.touch(deps.store, intakeNo).catch(() => {}), TOUCH_MS)
   const read = { records: 0, chunks: 0 }
   try {
-    const rows = readRows(metered.bytes, { format, recordKind: asked.recordKind })
+    const rows = readRows(metered.bytes, { format, recordKind: batch.recordKind })
     for await (const chunk of cutRows(rows, CHUNK.recordsDefault, { stored: true })) {
-      await chunks.insert(deps.store, { intakeNo, ...(await sealChunk(caller, asked, chunk, place, deps)) })
+      await chunks.insert(deps.store, { intakeNo, ...(await sealChunk(caller, batch, chunk, place, deps)) })
       read.records += chunk.rows.length
       read.chunks += 1
     }
@@ -123,17 +123,17 @@ async function storeChunks(
 
 async function sealChunk(
   caller: Caller,
-  asked: Asked,
+  batch: BatchRequest,
   { number, rows }: RowChunk,
-  { acceptedAt, expiresAt, captureKey }: Place,
-  { desk, signingKey, clock }: ReceiveDeps,
+  { acceptedAt, expiresAt, captureKey }: Storing,
+  { requestReply, signingKey, clock }: ReceiveDeps,
 ): Promise<Omit<chunks.NewChunk, 'intakeNo'>> {
-  const { batchId, recordKind, tokenScope, policy, dryRun } = asked
+  const { batchId, recordKind, tokenScope, policy, dryRun } = batch
   const plan = { batchId, recordKind, tokenScope, policy, dryRun, acceptedAt: acceptedAt / 1000, captureKey }
   const ask = await tokenBatch(signingKey.clientId, plan, { number, lines: rows.map(row => row.json) })
   assert(!isRefusal(ask), 'a chunk has its form')
   const options = { jti: ask.jti, expiresInMs: expiresAt - clock(), listens: false }
-  const signed = await desk.sign(caller, 'token-batch', ask.request, options)
+  const signed = await requestReply.sign(caller, 'token-batch', ask.request, options)
   assert(!isRefusal(signed) && ask.block !== undefined, 'a chunk can be signed')
   const { jws } = signed.data
   const receipt = receiptId(caller.client.clientId, ask.jti)

@@ -15,7 +15,7 @@ import { decline, type Reply, sendJson } from '../server/replies.ts'
 import { ERRORS } from '../tokens/records.ts'
 import { hasRoles, rolesOf } from './access.ts'
 import { bodyKeyOf, meter, type Source } from './body.ts'
-import { type Asked, askedOf, BatchId, BatchQuery } from './query.ts'
+import { BatchId, BatchQuery, type BatchRequest, batchRequestOf } from './query.ts'
 import { receive } from './receive.ts'
 
 const FORMATS = { 'application/x-ndjson': 'ndjson', 'text/csv': 'csv' } as const
@@ -63,9 +63,9 @@ export function submissionRoute(app: GatewayApp, url: string, deps: GatewayDeps,
       const { clientId } = caller.client
       const format = formatOf(request.headers['content-type'])
       if (format === undefined) return decline(reply, declineFor('body_media_type', 'body'))
-      const asked = askedOf(query, idempotencyKeyOf(headers))
-      if (isRefusal(asked)) return decline(reply, declineOf(asked))
-      const denied = await denial(asked, caller, deps)
+      const batch = batchRequestOf(query, idempotencyKeyOf(headers))
+      if (isRefusal(batch)) return decline(reply, declineOf(batch))
+      const denied = await denial(batch, caller, deps)
       if (denied) return decline(reply, denied)
       const captureKey = await captureKeyOf(caller, deps)
       if (!captureKey) return decline(reply, declineFor('alias_unknown', 'body'))
@@ -74,8 +74,8 @@ export function submissionRoute(app: GatewayApp, url: string, deps: GatewayDeps,
       receiving.push(clientId)
       try {
         const limits = { bytesMax: deps.settings.batchBytesMax, idleMsMax: IDLE_MS_MAX, key }
-        const metered = meter(body as Source, aboutOf(format, asked), limits)
-        const made = await receive(caller, asked, { format, metered }, captureKey, deps)
+        const metered = meter(body as Source, aboutOf(format, batch), limits)
+        const made = await receive(caller, batch, { format, metered }, captureKey, deps)
         if (isRefusal(made)) return decline(reply, declineOf(made))
         onAccepted()
         return reply.code(202).header('location', `${url}/${made.batchId}`).send(acceptedOf(made))
@@ -95,7 +95,7 @@ function formatOf(type: string | undefined): 'csv' | 'ndjson' | undefined {
 }
 
 /** What makes two requests with the same body the same. */
-function aboutOf(format: string, { recordKind, tokenScope, policy, dryRun }: Asked): string {
+function aboutOf(format: string, { recordKind, tokenScope, policy, dryRun }: BatchRequest): string {
   return JSON.stringify([format, recordKind, tokenScope, policy.on_conflict, policy.on_expired, dryRun])
 }
 
@@ -103,10 +103,10 @@ function acceptedOf({ batchId, records, chunks, acceptedAt }: Intake): z.infer<t
   return { batch_id: batchId, records, chunks, accepted_at: new Date(acceptedAt).toISOString() }
 }
 
-async function denial(asked: Asked, caller: Caller, { directory }: GatewayDeps): Promise<Decline | undefined> {
-  if (!hasRoles(caller, rolesOf(asked))) return declineFor('role_missing', 'query.kind')
-  if (asked.tokenScope === undefined) return undefined
-  const scope = await directory.scope(asked.tokenScope)
+async function denial(batch: BatchRequest, caller: Caller, { directory }: GatewayDeps): Promise<Decline | undefined> {
+  if (!hasRoles(caller, rolesOf(batch))) return declineFor('role_missing', 'query.kind')
+  if (batch.tokenScope === undefined) return undefined
+  const scope = await directory.scope(batch.tokenScope)
   const isOpen = scope !== undefined && caller.client.entities.includes(scope.entityId)
   return isOpen ? undefined : declineFor('scope_forbidden', 'query.token_scope')
 }

@@ -26,32 +26,32 @@ export interface Operation {
   /** Undefined: not in time. Nothing that comes later counts. */
   readonly answer: Promise<Result | undefined>
   /** A result of this receipt was found. */
-  settle(result: Result): void
+  resolve(result: Result): void
   /** Whether the queue may have the job. */
-  wasOffered(): boolean
+  mayBeQueued(): boolean
 }
 
-export interface Offering {
+export interface OperationDeps {
   queues: Queues
   clock: Clock
   isAway: () => boolean
   /** Aborted: the time is over for all. */
-  hurried: AbortSignal
+  givenUp: AbortSignal
 }
 
 const RESEND_MS = 2_000
 /** While the queue server is away, and after it failed us. */
 const RETRY_MS = 250
 
-export function openOperation({ kind, receiptId, signed, deadline }: Job, offering: Offering): Operation {
-  const { queues, clock, isAway, hurried } = offering
+export function openOperation({ kind, receiptId, signed, deadline }: Job, deps: OperationDeps): Operation {
+  const { queues, clock, isAway, givenUp } = deps
   const digest = envelopeDigest(signed.data.jws)
   const found = Promise.withResolvers<Result>()
   let offered = false
   let taken = false
   let impossible = false
 
-  async function offer(): Promise<boolean> {
+  async function enqueue(): Promise<boolean> {
     // From here on nobody can say for sure that the queue doesn't have it: an error may be about the answer only.
     offered = true
     try {
@@ -65,10 +65,10 @@ export function openOperation({ kind, receiptId, signed, deadline }: Job, offeri
     }
   }
   async function run(): Promise<Result | undefined> {
-    while (!impossible && !hurried.aborted && clock() < deadline) {
-      const wasTaken = !isAway() && (await Promise.race([offer(), found.promise.then(() => true)]))
+    while (!impossible && !givenUp.aborted && clock() < deadline) {
+      const wasTaken = !isAway() && (await Promise.race([enqueue(), found.promise.then(() => true)]))
       const left = deadline - clock()
-      const result = await foundWithin(Math.min(wasTaken ? RESEND_MS : RETRY_MS, left), found.promise, hurried)
+      const result = await foundWithin(Math.min(wasTaken ? RESEND_MS : RETRY_MS, left), found.promise, givenUp)
       if (result) return result
     }
     return undefined
@@ -78,10 +78,10 @@ export function openOperation({ kind, receiptId, signed, deadline }: Job, offeri
     receiptId,
     envelopeDigest: digest,
     answer: run(),
-    settle: result => {
+    resolve: result => {
       if (isAnswerTo(result, receiptId, digest)) found.resolve(result)
     },
-    wasOffered: () => offered && (taken || !impossible),
+    mayBeQueued: () => offered && (taken || !impossible),
   }
 }
 
@@ -91,13 +91,13 @@ function isAnswerTo(result: Result, receiptId: string, digest: Buffer): boolean 
   return result.error?.details?.['body.exp']?.code !== 'envelope_expired'
 }
 
-async function foundWithin<T>(ms: number, found: Promise<T>, hurried: AbortSignal): Promise<T | undefined> {
+async function foundWithin<T>(ms: number, found: Promise<T>, givenUp: AbortSignal): Promise<T | undefined> {
   const over = Promise.withResolvers<undefined>()
   const end = () => over.resolve(undefined)
   const timer = setTimeout(end, Math.max(0, ms))
-  hurried.addEventListener('abort', end, { once: true })
+  givenUp.addEventListener('abort', end, { once: true })
   return Promise.race([found, over.promise]).finally(() => {
     clearTimeout(timer)
-    hurried.removeEventListener('abort', end)
+    givenUp.removeEventListener('abort', end)
   })
 }

@@ -15,20 +15,20 @@ import type { Store } from '../../../src/store/pool.ts'
 import * as shownTokens from '../../../src/store/token/shown-tokens.ts'
 import type { Caller } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
-import { type Decline, declineFor, declineOf, faceOf } from '../server/error-bodies.ts'
+import { type Decline, declineFor, declineOf, errorBodyOf } from '../server/error-bodies.ts'
 import { shownScheme } from '../tokens/shown-scheme.ts'
 import { answerOf, type Write, writtenOf } from './write.ts'
 
 export type OperationDeps = Pick<
   GatewayDeps,
-  'store' | 'queues' | 'desk' | 'directory' | 'networkTokenKey' | 'clock' | 'log'
+  'store' | 'queues' | 'requestReply' | 'directory' | 'networkTokenKey' | 'clock' | 'log'
 >
 
 /** `queued` resolves when the queue has it, or has shown that it can't be reached: the sweeper goes on then. */
 export type Accepted = { receiptId: string; queued: Promise<void> } | { declined: Decline }
 
 /** An operation's error is the token service's. */
-const TOKEN = faceOf('/oidc/api/v2')
+const TOKEN = errorBodyOf('/oidc/api/v2')
 /** A gateway that lives has it queued by then. */
 const FIRST_DUE_MS = 5_000
 
@@ -39,11 +39,11 @@ export function prefersAsync(prefer: string | undefined): boolean {
 
 /** Stored when it resolves. The same key and request again: the same operation. */
 export async function accept(write: Write, caller: Caller, deps: OperationDeps): Promise<Accepted> {
-  const { store, desk, clock } = deps
+  const { store, requestReply, clock } = deps
   const { kind, request, idempotencyKey: jti = randomUUID() } = write
   const { clientId } = caller.client
   const acceptedAt = clock()
-  const signed = await desk.sign(caller, kind, request, { jti, listens: false })
+  const signed = await requestReply.sign(caller, kind, request, { jti, listens: false })
   if (isRefusal(signed)) return declinedBy(signed)
   const { jws } = signed.data
   const receiptId = receiptIdOf(clientId, jti)
@@ -80,7 +80,7 @@ function declinedBy(refusal: Refusal): { declined: Decline } {
 }
 
 /** How an operation stands, in the words of the interface. */
-export interface Standing {
+export interface OperationStatus {
   receipt_id: string
   status: 'PENDING' | 'SUCCEEDED' | 'FAILED'
   /** 0: not answered, or answered beside a receipt. */
@@ -93,7 +93,7 @@ export interface Standing {
 }
 
 /** One answer for another's operation and for none. */
-export async function find(receiptId: string, caller: Caller, deps: OperationDeps): Promise<Standing | Decline> {
+export async function find(receiptId: string, caller: Caller, deps: OperationDeps): Promise<OperationStatus | Decline> {
   const { store } = deps
   const { client, roles } = caller
   const none = declineFor('operation_not_found', 'params.id')
@@ -103,18 +103,22 @@ export async function find(receiptId: string, caller: Caller, deps: OperationDep
   if (seen.kind === 'report' || seen.kind === 'reversal') return none
   const { role } = CATALOGUE[seen.kind]
   if (!roles.includes('TOKEN_READ') && !(role && roles.includes(role))) return declineFor('role_missing', 'params')
-  if (seen.state === 'QUEUED') await settle([receiptId], store)
+  if (seen.state === 'QUEUED') await recordAnswers([receiptId], store)
   const operation = await operations.find(store, receiptId)
   if (!operation) return none
   if (operation.state === 'QUEUED') return { ...headOf(operation), status: 'PENDING' }
   // A later answer of the same job outranks one without a receipt, but none that was told beside it.
   const isBeside = operation.state === 'REFUSED' && operation.revision === 0
   const receipt = isBeside ? undefined : await receipts.find(store, receiptId)
-  if (receipt) return standingOf(operation, receipt, deps)
-  return operation.state === 'ANSWERED' ? none : standingWithout(operation)
+  if (receipt) return statusByReceipt(operation, receipt, deps)
+  return operation.state === 'ANSWERED' ? none : statusWithoutReceipt(operation)
 }
 
-async function standingOf(operation: operations.Operation, receipt: Receipt, deps: OperationDeps): Promise<Standing> {
+async function statusByReceipt(
+  operation: operations.Operation,
+  receipt: Receipt,
+  deps: OperationDeps,
+): Promise<OperationStatus> {
   const { revision, completedAt, tokenId } = receipt
   const token = tokenId === null ? undefined : await shownTokens.find(deps.store, tokenId)
   const scope = token && (await deps.directory.scope(token.tokenScope))
@@ -127,7 +131,7 @@ async function standingOf(operation: operations.Operation, receipt: Receipt, dep
   return { ...headOf(operation), revision, ...ended, completed_at: moment(completedAt) }
 }
 
-function standingWithout(operation: operations.Operation): Standing {
+function statusWithoutReceipt(operation: operations.Operation): OperationStatus {
   const { error, revision, expiresAt, completedAt } = operation
   const at = completedAt ?? expiresAt
   const expired = problemOf([{ field: 'body.exp', reason: 'envelope_expired' }], at)
@@ -149,7 +153,7 @@ function failure(error: Problem, at: number) {
 const moment = (ms: number) => new Date(ms).toISOString()
 
 /** Notes the answers that are there, and erases the envelopes they answer. */
-export async function settle(receiptIds: readonly string[], store: Store): Promise<Set<string>> {
+export async function recordAnswers(receiptIds: readonly string[], store: Store): Promise<Set<string>> {
   const signs = await operations.findSigns(store, receiptIds)
   await operations.answer(
     store,

@@ -12,7 +12,7 @@ import { LostRace } from '../../../src/store/pool.ts'
 import { importPublicJwk } from '../../../src/vault/client-key.ts'
 import { type Delivery, openInbox } from '../../results.ts'
 import type { GatewayDeps } from '../deps.ts'
-import { settle } from './operations.ts'
+import { recordAnswers } from './operations.ts'
 
 export type SweeperDeps = Pick<
   GatewayDeps,
@@ -82,7 +82,7 @@ export async function sweep({ store, queues, settings, clock }: SweeperDeps): Pr
   for (;;) {
     const due = await operations.take(store, clock(), settings.resendMs, TAKE_MAX)
     const receiptIds = due.map(({ receiptId }) => receiptId)
-    const settled = await settle(receiptIds, store)
+    const settled = await recordAnswers(receiptIds, store)
     for (const { receiptId, kind, jobId: id, jws, expiresAt } of due) {
       if (settled.has(receiptId) || expiresAt <= clock()) continue
       await queues.add(kind, { id, data: { jws } })
@@ -118,7 +118,7 @@ async function openCommonInbox({ store, queues, signingKey, log }: SweeperDeps) 
   )
   // The answer itself lies in the store: this only says that it is there.
   async function receive(delivery: Delivery): Promise<'taken'> {
-    if (delivery.type === 'result' && delivery.kind !== 'token-batch') await settle([delivery.receipt_id], store)
+    if (delivery.type === 'result' && delivery.kind !== 'token-batch') await recordAnswers([delivery.receipt_id], store)
     return 'taken'
   }
   return openInbox(queues, { clientId: signingKey.clientId, keys }, receive, { concurrency: DELIVERIES, log })

@@ -19,25 +19,25 @@ import type { Caller } from '../app.ts'
 import type { Operation } from './operation.ts'
 import type { Sign } from './sign.ts'
 
-export interface Undoing {
+export interface TimeoutReversals {
   /**
    * `REQUIRED`: an effect may have been made; its reversal is queued, or stored until it is. `NONE`: the job never left
    * this process, so there is nothing to undo.
    */
-  undo(caller: Caller, operation: Operation, requestDigest: string): Promise<ReversalStatus>
+  reverse(caller: Caller, operation: Operation, requestDigest: string): Promise<ReversalStatus>
   /** A reversal's result was found. */
-  settle(result: Result): void
+  resolve(result: Result): void
   /** Whether this receipt's operation was given up here with another request. */
-  isOther(receiptId: string, requestDigest: string): boolean
+  isOtherRequest(receiptId: string, requestDigest: string): boolean
   /** False if the reversal of an operation that was given up here under this receipt isn't through by `deadline` (ms). */
-  through(receiptId: string, deadline: number): Promise<boolean>
+  awaitReversal(receiptId: string, deadline: number): Promise<boolean>
   /** Reversals that neither the queue nor the store has taken yet. */
-  owed(): number
+  pending(): number
   /** Stores what is owed still. */
   close(): Promise<void>
 }
 
-export interface UndoingDeps {
+export interface TimeoutReversalDeps {
   queues: Queues
   store: Store
   clock: Clock
@@ -45,9 +45,9 @@ export interface UndoingDeps {
   sign: Sign
 }
 
-interface GivenUp {
+interface TimedOut {
   requestDigest: string
-  through: PromiseWithResolvers<true>
+  reversed: PromiseWithResolvers<true>
 }
 
 /** A reversal is owed however long the workers stay away: as long as an envelope may live. */
@@ -55,19 +55,19 @@ const LIFETIME_MS = 7 * 86_400_000
 /** How long the queue may take to take the reversal before it is stored. */
 const STORED_AFTER_MS = 1_000
 /** And how long the caller waits for either. */
-const PATIENCE_MS = 3_000
+const HANDOVER_MS_MAX = 3_000
 const RETRY_MS = 500
-const GIVEN_UP_MAX = 10_000
+const TIMED_OUT_MAX = 10_000
 
-export function openUndoing({ queues, store, clock, log, sign }: UndoingDeps): Undoing {
+export function openTimeoutReversals({ queues, store, clock, log, sign }: TimeoutReversalDeps): TimeoutReversals {
   // By receipt; the oldest are forgotten, which only makes a repeat of theirs less sure of the final state.
-  const givenUp = new Map<string, GivenUp>()
+  const timedOut = new Map<string, TimedOut>()
   const byReversal = new Map<string, string>()
-  const owed = new Map<string, Promise<void>>()
+  const pending = new Map<string, Promise<void>>()
   const closing = new AbortController()
 
   /** Resolves once the queue has it, or the store. Both may: its jti makes them one. */
-  async function hand(receiptId: string, add: () => Promise<void>, keep: () => Promise<void>): Promise<void> {
+  async function handOver(receiptId: string, add: () => Promise<void>, keep: () => Promise<void>): Promise<void> {
     const handed = new AbortController()
     const until = AbortSignal.any([handed.signal, closing.signal])
     const untilTaken = async (give: () => Promise<void>, toWhom: string) => {
@@ -84,23 +84,23 @@ export function openUndoing({ queues, store, clock, log, sign }: UndoingDeps): U
         }
       }
     }
-    const patience = pause(STORED_AFTER_MS, undefined, { signal: until }).catch(() => {})
-    const storing = patience.then(() => untilTaken(keep, 'store'))
+    const delay = pause(STORED_AFTER_MS, undefined, { signal: until }).catch(() => {})
+    const storing = delay.then(() => untilTaken(keep, 'store'))
     await Promise.race([untilTaken(add, 'queue').then(() => storing), storing])
     if (!handed.signal.aborted)
       log.error({ receipt: receiptId }, 'a reversal was neither queued nor stored before the end of the process')
   }
-  function note(receiptId: string, reversalId: string, requestDigest: string): void {
-    const [oldest] = givenUp.keys()
-    if (givenUp.size >= GIVEN_UP_MAX && oldest !== undefined) givenUp.delete(oldest)
+  function remember(receiptId: string, reversalId: string, requestDigest: string): void {
+    const [oldest] = timedOut.keys()
+    if (timedOut.size >= TIMED_OUT_MAX && oldest !== undefined) timedOut.delete(oldest)
     const [eldest] = byReversal.keys()
-    if (byReversal.size >= GIVEN_UP_MAX && eldest !== undefined) byReversal.delete(eldest)
-    givenUp.set(receiptId, { requestDigest, through: Promise.withResolvers<true>() })
+    if (byReversal.size >= TIMED_OUT_MAX && eldest !== undefined) byReversal.delete(eldest)
+    timedOut.set(receiptId, { requestDigest, reversed: Promise.withResolvers<true>() })
     byReversal.set(reversalId, receiptId)
   }
 
   return {
-    async undo(caller, { receiptId, envelopeDigest: digest, wasOffered }, requestDigest) {
+    async reverse(caller, { receiptId, envelopeDigest: digest, mayBeQueued: wasOffered }, requestDigest) {
       if (!wasOffered()) return 'NONE'
       const envelope = digest.toString('base64url')
       const jti = reversalJti(receiptId, envelope)
@@ -108,42 +108,42 @@ export function openUndoing({ queues, store, clock, log, sign }: UndoingDeps): U
       const signed = await sign(caller, 'reversal', request, { jti, expiresInMs: LIFETIME_MS })
       assert(!isRefusal(signed), 'a reversal has its form')
       const reversalId = receiptIdOf(caller.client.clientId, jti)
-      note(receiptId, reversalId, requestDigest)
+      remember(receiptId, reversalId, requestDigest)
       const add = () => queues.add('reversal', { id: signed.id, data: signed.data, priority: 0 })
-      const keep = () => keepReversal(store, caller, { signed, reversalId, requestDigest, now: clock() })
-      const handed = hand(receiptId, add, keep).finally(() => owed.delete(receiptId))
-      owed.set(receiptId, handed)
-      await settles(PATIENCE_MS, handed)
+      const keep = () => storeReversal(store, caller, { signed, reversalId, requestDigest, now: clock() })
+      const handed = handOver(receiptId, add, keep).finally(() => pending.delete(receiptId))
+      pending.set(receiptId, handed)
+      await settles(HANDOVER_MS_MAX, handed)
       return 'REQUIRED'
     },
-    settle({ receipt_id }) {
+    resolve({ receipt_id }) {
       const receiptId = byReversal.get(receipt_id)
       if (receiptId === undefined) return
       byReversal.delete(receipt_id)
-      givenUp.get(receiptId)?.through.resolve(true)
+      timedOut.get(receiptId)?.reversed.resolve(true)
     },
-    isOther: (receiptId, requestDigest) => {
-      const known = givenUp.get(receiptId)
+    isOtherRequest: (receiptId, requestDigest) => {
+      const known = timedOut.get(receiptId)
       return known !== undefined && known.requestDigest !== requestDigest
     },
-    async through(receiptId, deadline) {
-      const known = givenUp.get(receiptId)
+    async awaitReversal(receiptId, deadline) {
+      const known = timedOut.get(receiptId)
       if (!known) return true
-      return settles(Math.max(0, deadline - clock()), known.through.promise)
+      return settles(Math.max(0, deadline - clock()), known.reversed.promise)
     },
-    owed: () => owed.size,
+    pending: () => pending.size,
     async close() {
       closing.abort()
-      await settles(PATIENCE_MS, Promise.all(owed.values()))
+      await settles(HANDOVER_MS_MAX, Promise.all(pending.values()))
     },
   }
 }
 
 /** Every gateway's sweeper queues what lies there, until it is answered. */
-async function keepReversal(
+async function storeReversal(
   store: Store,
   { client, entityId }: Caller,
-  { signed, reversalId, requestDigest, now }: Kept,
+  { signed, reversalId, requestDigest, now }: StoredReversal,
 ): Promise<void> {
   const { jws } = signed.data
   // Not new: it lies there already.
@@ -154,7 +154,7 @@ async function keepReversal(
   })
 }
 
-interface Kept {
+interface StoredReversal {
   signed: Signed
   reversalId: string
   /** Of the operation that it undoes. */

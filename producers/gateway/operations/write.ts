@@ -1,4 +1,4 @@
-// A write over HTTP: the operation goes over the desk, and its end becomes the answer. The fields that a worker names
+// A write over HTTP: the operation goes over the requestReply, and its end becomes the answer. The fields that a worker names
 // are a job's; here they get the names that the HTTP caller knows.
 import type { Reason, Refusal } from '../../../src/errors.ts'
 import { type Problem, problemCodeOf, toldFields } from '../../../src/job/problem.ts'
@@ -21,13 +21,13 @@ export type Written = { code: 200; record: Record<string, unknown> } | { code: 2
 /** How soon one should ask again, seconds: a few operations' time. */
 const RETRY_AFTER_S = 1
 
-export async function perform(
+export async function sendWrite(
   write: Write,
   caller: Caller,
-  { desk, log }: Pick<GatewayDeps, 'desk' | 'log'>,
+  { requestReply, log }: Pick<GatewayDeps, 'requestReply' | 'log'>,
 ): Promise<Written> {
   const { kind, request, idempotencyKey } = write
-  const end = await desk.ask(caller, kind, request, { idempotencyKey })
+  const end = await requestReply.ask(caller, kind, request, { idempotencyKey })
   if (end.end === 'answered' && isOurs(end.result.error))
     log.error({ kind, receipt: end.result.receipt_id }, 'a worker refused an envelope of ours')
   return writtenOf(end)

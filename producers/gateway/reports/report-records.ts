@@ -36,14 +36,14 @@ export const ReportQuery = z.strictObject({
 
 export const ReportUid = z.strictObject({ reportUid: uuid() })
 
-export const ReportAsked = z.strictObject({
+export const ReportOrder = z.strictObject({
   reportType: Report.shape.report_type,
   reportEntityUid: uuid().describe('UUID of the entity that the report is about. The client must act for it.'),
   reportParameter: Report.shape.parameters,
   mimeType: Report.shape.mime_type,
   refresh: z.boolean().optional().describe('`true`: the report is made anew, even if there is one. Absent: `false`.'),
 })
-export type ReportAsked = z.infer<typeof ReportAsked>
+export type ReportOrder = z.infer<typeof ReportOrder>
 
 export const ReportRecord = z.strictObject({
   reportUid: z.guid(),

@@ -14,7 +14,7 @@ import type { StoredReport } from '../../../src/store/report/reports.ts'
 import type { Caller } from '../app.ts'
 import { accept, type OperationDeps } from '../operations/operations.ts'
 import { type Decline, declineFor, declineOf } from '../server/error-bodies.ts'
-import type { ReportAsked, ReportRecord } from './report-records.ts'
+import type { ReportOrder, ReportRecord } from './report-records.ts'
 import { type Found, find } from './report-standing.ts'
 
 /** `ended`: nothing is being made. */
@@ -26,7 +26,7 @@ const SILENT_MS = 120_000
 const ATTEMPTS_MAX = 8
 
 export async function request(
-  asked: ReportAsked,
+  asked: ReportOrder,
   caller: Caller,
   idempotencyKey: string | undefined,
   deps: OperationDeps,
@@ -58,7 +58,7 @@ export async function request(
 /** `lastUid`: the last report of this request that ended and left none. */
 async function queueReport(
   write: { kind: 'report'; request: object & Record<string, unknown> },
-  asked: ReportAsked,
+  asked: ReportOrder,
   { idempotencyKey, lastUid }: { idempotencyKey: string | undefined; lastUid: string | undefined },
   caller: Caller,
   deps: OperationDeps,
@@ -109,7 +109,7 @@ async function isQueued(reportUid: string, { store }: OperationDeps): Promise<bo
 
 /** Of a job that no worker has taken up. */
 function recordOfJob(
-  { reportType, reportParameter, mimeType, reportEntityUid }: ReportAsked,
+  { reportType, reportParameter, mimeType, reportEntityUid }: ReportOrder,
   reportUid: string,
   found: Found | undefined,
   { clock }: OperationDeps,

@@ -11,12 +11,12 @@ import { decline } from './replies.ts'
 const OPEN_PAGES = /^\/docs(\/|$)/
 
 /** Counts a request without good credentials; seconds to wait where there are too many from there. */
-export type CountStranger = (request: FastifyRequest) => Promise<number | undefined>
+export type CountUnauthenticated = (request: FastifyRequest) => Promise<number | undefined>
 
 export function guard(
   app: GatewayApp,
   { authenticate }: Pick<GatewayDeps, 'authenticate'>,
-  countStranger?: CountStranger,
+  countStranger?: CountUnauthenticated,
 ): void {
   app.decorateRequest('caller', null as never)
   app.addHook('onRoute', route => {

@@ -27,7 +27,7 @@ export interface Decline {
   retryAfterS?: number
 }
 
-export interface Face {
+export interface ErrorBody {
   /** Paths that begin so are this service's; the longest prefix wins. */
   prefix: string
   /** The body of the answer; `at` is ms since the epoch. */
@@ -35,7 +35,7 @@ export interface Face {
 }
 
 /** The token service, the listing of orders, and whatever has no body of its own. */
-const TOKEN: Face = {
+const TOKEN: ErrorBody = {
   prefix: '',
   render: ({ status, fields, reversalStatus }, at) => {
     const message = TEXTS[status]
@@ -51,7 +51,7 @@ const TEXTS = {
 } as const satisfies Record<DeclineStatus, string>
 
 /** The reporting service. `param` is there where one parameter is wrong, and the first of several. */
-const REPORTS: Face = {
+const REPORTS: ErrorBody = {
   prefix: '/oidc/report-engine/',
   render: ({ status, fields, detail }, at) => {
     const { title, type } = REPORT_ERRORS[status]
@@ -78,7 +78,7 @@ export const REPORT_ERRORS = {
 } as const satisfies Record<DeclineStatus, { title: string; type: string }>
 
 /** Of the 3-D Secure service: a number of its own in place of the status, and no `reversal_status`. */
-const THREE_DS: Face = {
+const THREE_DS: ErrorBody = {
   prefix: '/oidc/3ds-service',
   render: ({ status, fields }, at) => {
     const inQuery = status === 400 && fields.every(({ field }) => field.startsWith('query'))
@@ -100,11 +100,11 @@ const THREE_DS_NUMBERS = {
 const nameOf = (field: string): string => field.replace(/^(body|query|params)\.?/, '')
 
 /** One row per service that has an error body of its own. */
-export const FACES: readonly Face[] = [TOKEN, REPORTS, THREE_DS]
+export const ERROR_BODIES: readonly ErrorBody[] = [TOKEN, REPORTS, THREE_DS]
 
-export function faceOf(path: string): Face {
-  const fitting = FACES.filter(({ prefix }) => path.startsWith(prefix))
-  return fitting.reduce((best, face) => (face.prefix.length > best.prefix.length ? face : best), TOKEN)
+export function errorBodyOf(path: string): ErrorBody {
+  const fitting = ERROR_BODIES.filter(({ prefix }) => path.startsWith(prefix))
+  return fitting.reduce((best, body) => (body.prefix.length > best.prefix.length ? body : best), TOKEN)
 }
 
 export function declineOf(refusal: Refusal): Decline {

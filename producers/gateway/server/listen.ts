@@ -14,26 +14,26 @@ export interface Listening {
   /** The name of the port's setting. */
   setting: string
   /** Called when requests in flight have gone on for long enough after the end was asked for. */
-  hurry?: () => void
+  giveUp?: () => void
 }
 
 /** How long requests in flight may go on after the end was asked for. */
 const DRAIN_MS = 20_000
 /** What was hurried is answered within this. */
-const HURRIED_MS = 5_000
+const GIVE_UP_MS = 5_000
 const IDLE_SWEEP_MS = 100
 
 /** Answers the port. Throws `PortInUse` for one that is taken. */
 export async function listen(
   app: GatewayApp,
-  { host, port, setting, hurry }: Listening,
+  { host, port, setting, giveUp }: Listening,
   { lifetime, log }: { lifetime: Lifetime; log: Logger },
 ): Promise<number> {
   const unused = watchUnused(app)
   lifetime.onClose('http server', async () => {
-    const timer = setTimeout(() => hurry?.(), DRAIN_MS)
+    const timer = setTimeout(() => giveUp?.(), DRAIN_MS)
     // Who doesn't read his answer isn't waited for.
-    const cut = setTimeout(() => app.server.closeAllConnections(), DRAIN_MS + HURRIED_MS)
+    const cut = setTimeout(() => app.server.closeAllConnections(), DRAIN_MS + GIVE_UP_MS)
     // A connection whose last request has ended would else be kept for the next one, which isn't taken.
     const sweep = setInterval(() => {
       app.server.closeIdleConnections()

@@ -17,15 +17,15 @@ const ASKED_MS_MAX = 3_000
 const HOME = { documentation: '/docs', openapi: '/openapi.json' } as const
 const HOMES = ['/', '/oidc', '/oidc/']
 
-export function opsRoutes(app: GatewayApp, { store, queues, metrics, desk }: GatewayDeps): void {
+export function opsRoutes(app: GatewayApp, { store, queues, metrics, requestReply }: GatewayDeps): void {
   opsPages(app, {
     store,
     metrics,
     asks: () => [
       reasonUnless(queues.ping(), 'the queue server does not answer'),
-      reasonUnless(desk.ready, 'it does not listen for answers yet'),
+      reasonUnless(requestReply.ready, 'it does not listen for answers yet'),
     ],
-    collect: () => metrics.gatewayInFlight.set(desk.inFlight()),
+    collect: () => metrics.gatewayInFlight.set(requestReply.inFlight()),
   })
   app.get('/.well-known/jwks.json', PUBLIC, async (_request, reply) => {
     const keys = (await signingKeys.findPublic(store)).map(key => key.publicJwk)

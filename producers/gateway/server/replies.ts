@@ -5,7 +5,7 @@ import { systemClock } from '../../../src/clock.ts'
 import { Fault } from '../../../src/errors.ts'
 import type { Logger } from '../../../src/log.ts'
 import { challengesOf } from './challenge.ts'
-import { type Decline, Declined, declineFor, faceOf, failed } from './error-bodies.ts'
+import { type Decline, Declined, declineFor, errorBodyOf, failed } from './error-bodies.ts'
 import { declineOfAll, WrongForm, wrongBody } from './form.ts'
 
 /** Any reply, whatever its route's schema says of its bodies. */
@@ -38,7 +38,7 @@ export function decline<R extends Reply>(reply: R, said: Decline): R {
   const challenges = challengesOf(said, headers.authorization)
   if (challenges.length > 0) reply.header('www-authenticate', challenges)
   if (said.retryAfterS !== undefined) reply.header('retry-after', String(said.retryAfterS))
-  return sendJson(reply, said.status, faceOf(url).render(said, systemClock()))
+  return sendJson(reply, said.status, errorBodyOf(url).render(said, systemClock()))
 }
 
 /** What fastify says, by its code. */

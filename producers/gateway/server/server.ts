@@ -9,9 +9,9 @@ import { systemClock } from '../../../src/clock.ts'
 import { TLS_POLICY } from '../../../src/tls.ts'
 import type { GatewayApp } from '../app.ts'
 import type { RoutePlugin, ServerDeps } from '../deps.ts'
-import { type CountStranger, guard } from './access.ts'
+import { type CountUnauthenticated, guard } from './access.ts'
 import { allowStreams, BODY_BYTES_MAX, limitBodyTime, takeJson } from './body.ts'
-import { busy, Declined, declineFor, faceOf } from './error-bodies.ts'
+import { busy, Declined, declineFor, errorBodyOf } from './error-bodies.ts'
 import { compileSchema } from './form.ts'
 import { echoHeaders, requestIdOf } from './headers.ts'
 import { refusePanKeys } from './idempotency-key.ts'
@@ -93,7 +93,7 @@ export async function openServer<D extends ServerDeps>(
 }
 
 /** By client, whichever user or credentials of it; who has none, or wrong ones, is counted by address. */
-async function limitRate(app: GatewayApp, perMinute: number): Promise<CountStranger> {
+async function limitRate(app: GatewayApp, perMinute: number): Promise<CountUnauthenticated> {
   await app.register(rateLimit, {
     max: perMinute,
     timeWindow: 60_000,
@@ -112,7 +112,7 @@ async function limitRate(app: GatewayApp, perMinute: number): Promise<CountStran
 /** Bytes that are no HTTP request get the same body as other wrong ones, and their connection is closed. */
 function refuseBytes(error: NodeJS.ErrnoException, socket: Socket, prefix: string): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
-  const body = JSON.stringify(faceOf(prefix).render(declineFor('field_format', 'params'), systemClock()))
+  const body = JSON.stringify(errorBodyOf(prefix).render(declineFor('field_format', 'params'), systemClock()))
   const head = ['HTTP/1.1 400 Bad Request', 'content-type: application/json; charset=utf-8', 'connection: close']
   socket.end(`${[...head, `content-length: ${Buffer.byteLength(body)}`].join('\r\n')}\r\n\r\n${body}`)
 }

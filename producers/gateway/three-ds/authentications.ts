@@ -64,7 +64,7 @@ export function authenticationRoutes(app: GatewayApp, deps: ThreeDsDeps): void {
     preValidation,
     handler: async (request, reply) => {
       const { entities } = callerOf(request.caller)
-      const found = await answered(request, search => searches.find(store, sealer, entities, search))
+      const found = await searchOrProblem(request, search => searches.find(store, sealer, entities, search))
       if (isProblem(found)) return answerProblem(reply, found, clock())
       return reply.code(200).send(found.map(record => shownRecord(record) as AuthenticationRecord))
     },
@@ -84,7 +84,7 @@ export function authenticationRoutes(app: GatewayApp, deps: ThreeDsDeps): void {
     preValidation,
     handler: async (request, reply) => {
       const { entities } = callerOf(request.caller)
-      const count = await answered(request, search => searches.count(store, entities, search))
+      const count = await searchOrProblem(request, search => searches.count(store, entities, search))
       return isProblem(count) ? answerProblem(reply, count, clock()) : reply.code(200).send({ count })
     },
   })
@@ -113,7 +113,7 @@ function searchOf({ raw }: Pick<FastifyRequest, 'raw'>): Search | Problem {
   return parseSearch(new URLSearchParams(query))
 }
 
-async function answered<T>(request: FastifyRequest, ask: (search: Search) => Promise<T>): Promise<T | Problem> {
+async function searchOrProblem<T>(request: FastifyRequest, ask: (search: Search) => Promise<T>): Promise<T | Problem> {
   const search = searchOf(request)
   if (isProblem(search)) return search
   return ask(search).catch(error => {

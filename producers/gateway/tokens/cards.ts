@@ -12,7 +12,7 @@ import type { Caller, GatewayApp } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
 import { AcceptedRecord, respondLater } from '../operations/operation-routes.ts'
 import { prefersAsync } from '../operations/operations.ts'
-import { perform } from '../operations/write.ts'
+import { sendWrite } from '../operations/write.ts'
 import { declineFor } from '../server/error-bodies.ts'
 import { wrongBody } from '../server/form.ts'
 import { idempotencyKeyOf, WriteHeaders } from '../server/headers.ts'
@@ -47,7 +47,7 @@ export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void {
     handler: async ({ body, caller, headers }, reply) => {
       const write = { kind: 'token-create', request: body, idempotencyKey: idempotencyKeyOf(headers) } as const
       if (prefersAsync(headers.prefer)) return respondLater(write, caller, deps, reply)
-      const written = await perform(write, caller, deps)
+      const written = await sendWrite(write, caller, deps)
       if ('declined' in written) return decline(reply, written.declined)
       const record = recordOf(written)
       return reply.code(200).send((await unmask(record, String(record['reuse_token']), deps)) as Put)
@@ -73,7 +73,7 @@ export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void {
       const request = { id: params.id, ...fields }
       const write = { kind: 'token-update', request, idempotencyKey: idempotencyKeyOf(headers) } as const
       if (prefersAsync(headers.prefer)) return respondLater(write, caller, deps, reply)
-      const written = await perform(write, caller, deps)
+      const written = await sendWrite(write, caller, deps)
       if ('declined' in written) return decline(reply, written.declined)
       return reply.code(200).send((await unmask(recordOf(written), params.id, deps)) as Patched)
     },
@@ -126,7 +126,7 @@ export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void {
         const request = { id: params.id, action }
         const write = { kind: 'token-lifecycle', request, idempotencyKey: idempotencyKeyOf(headers) } as const
         if (prefersAsync(headers.prefer)) return respondLater(write, caller, deps, reply)
-        const written = await perform(write, caller, deps)
+        const written = await sendWrite(write, caller, deps)
         return 'declined' in written ? decline(reply, written.declined) : reply.code(204).send(null)
       },
     })
