@@ -5,7 +5,7 @@ import { CATALOGUE, type Kind } from '../src/job/catalogue.ts'
 import { parse } from '../src/job/refusal.ts'
 
 /** The kinds that a client may send; the others belong to system clients. */
-export type ClientKind = Exclude<Kind, 'reversal'>
+export type ClientKind = { [K in Kind]: (typeof CATALOGUE)[K]['systemOnly'] extends true ? never : K }[Kind]
 
 export interface Ask {
   kind: ClientKind

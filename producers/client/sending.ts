@@ -1,17 +1,17 @@
 // The way out of a client: checks an ask, signs it, puts it into the queue of its kind, and does so again while no
 // result is found. The way back is producers/results.ts.
-import { createHash, randomUUID } from 'node:crypto'
+
+import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../src/clock.ts'
 import { Fault, isRefusal, refuse } from '../../src/errors.ts'
-import { ledgerText, requestText } from '../../src/job/envelope/digest.ts'
 import { receiptId } from '../../src/job/envelope/ids.ts'
 import type { Result } from '../../src/job/result.ts'
 import type { Logger } from '../../src/log.ts'
 import type { Queues } from '../../src/queue/engine.ts'
-import type { Ask } from '../ask.ts'
+import { every } from '../../src/recurring.ts'
 import type { Credentials } from '../client-file.ts'
 import { holdsCard, signAsk } from '../envelope.ts'
-import { askOf } from './asks.ts'
+import { askOf, digestOf } from './asks.ts'
 import { RefusedError } from './errors.ts'
 import { type Handle, type Job, openJobs } from './jobs.ts'
 import { openSemaphore } from './semaphore.ts'
@@ -68,7 +68,6 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
   const unansweredLimit = openSemaphore(unansweredMax)
   const jobs = openJobs(resendMs, clock, unansweredLimit.release)
   let closed = false
-  let resending = false
 
   /** Signed, and with a place among the unanswered. */
   async function prepare(kind: string, request: unknown, given: SubmitOptions): Promise<Job> {
@@ -102,8 +101,6 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
 
   /** The same id again: where the job is still queued, the queue ignores it; where it was lost, this mends that. */
   async function resend(): Promise<void> {
-    if (resending) return
-    resending = true
     for (const job of jobs.due(clock())) {
       if (closed) break
       try {
@@ -114,9 +111,8 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
         log.warn({ jti: job.handle.jti, err: error }, 'an unanswered job could not be sent again; it will be')
       }
     }
-    resending = false
   }
-  const timer = setInterval(resend, Math.min(Math.max(resendMs / 4, 10), RESEND_CHECK_MS))
+  const stopResending = every(Math.min(Math.max(resendMs / 4, 10), RESEND_CHECK_MS), resend, { log })
 
   return {
     async submit(kind, request, given) {
@@ -151,17 +147,9 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
     isWaiting: jobs.isWaiting,
     close() {
       closed = true
-      clearInterval(timer)
+      void stopResending()
       unansweredLimit.close()
       jobs.close()
     },
   }
-}
-
-/** As the vault sees it: a batch that is encrypted anew is still the same. */
-function digestOf({ kind, request }: Ask): string {
-  if (kind === 'transaction-batch') return createHash('sha256').update(ledgerText(request)).digest('base64url')
-  const { accepted_at: _, block: __, ...rest } = request
-  const text = requestText(kind, kind === 'token-batch' ? rest : request)
-  return createHash('sha256').update(text).digest('base64url')
 }

@@ -9,6 +9,7 @@ import type { Logger } from '../../src/log.ts'
 import type { Metrics } from '../../src/metrics.ts'
 import type { Outbound } from '../../src/outbound.ts'
 import type { Queues } from '../../src/queue/engine.ts'
+import { every } from '../../src/recurring.ts'
 import type { ReportFiles } from '../../src/report/files/files.ts'
 import * as signingKeys from '../../src/store/access/signing-keys.ts'
 import type { Store } from '../../src/store/pool.ts'
@@ -85,23 +86,21 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
   const authenticate = openAuthenticate({ directory, apiKeyKey, bearer })
   const hashKey = apiKeyKey
   const deps: GatewayDeps = {
-    ...{
-      settings,
-      store,
-      queues,
-      reportFiles,
-      signingKey,
-      hashKey,
-      networkTokenKey: opened.networkTokenKey,
-      notifications: opened.notifications,
-      directory,
-      authenticate,
-      isKnownKey: knownIn(store),
-      requestReply,
-      clock,
-      metrics,
-      log,
-    },
+    settings,
+    store,
+    queues,
+    reportFiles,
+    signingKey,
+    hashKey,
+    networkTokenKey: opened.networkTokenKey,
+    notifications: opened.notifications,
+    directory,
+    authenticate,
+    isKnownKey: knownIn(store),
+    requestReply,
+    clock,
+    metrics,
+    log,
   }
   const app = await openServer(deps, { routes: ROUTES, document: gatewayDocument(config), prefix: '', tls })
   metrics.collectProcess()
@@ -119,9 +118,6 @@ async function watchInstallationKeys({ store, lifetime, log }: Opened) {
       keys.set(kid, { alg, publicKey: importPublicJwk(publicJwk).key })
   }
   await read()
-  const timer = setInterval(() => {
-    read().catch(error => log.warn({ err: error }, 'the keys of results could not be read'))
-  }, KEYS_MS)
-  lifetime.onClose('keys of results', () => clearInterval(timer))
+  lifetime.onClose('keys of results', every(KEYS_MS, read, { log }))
   return keys
 }

@@ -4,9 +4,9 @@ import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
 import { finished } from 'node:stream/promises'
+import { cellOf } from '../../src/csv-text.ts'
 import type { Outcome } from '../../src/job/outcome.ts'
 import { cannotWrite } from '../rows/atomic-file.ts'
-import { cellOf } from '../rows/csv-cell.ts'
 
 export interface RefusedLine {
   line: number

@@ -1,7 +1,8 @@
 // A row of results as text: the CSV that `migrate` writes and the gateway sends, column by column. Where the text goes,
 // and in which order, is the caller's.
+
+import { cellOf } from '../../src/csv-text.ts'
 import { type RecordResult, tookEffect } from '../../src/job/outcome.ts'
-import { cellOf } from './csv-cell.ts'
 
 export interface ResultColumns {
   /** A replay tells the token's status of now. */

@@ -1,6 +1,8 @@
 // Progress of batches as server-sent events. One question a second to the store serves every stream of the process, and
 // none holds a connection to it. A reader that is slow misses states between, never the last.
+
 import { Readable } from 'node:stream'
+import { every } from '../../../src/recurring.ts'
 import * as intake from '../../../src/store/batch/intake.ts'
 import type { GatewayDeps } from '../deps.ts'
 import { type BatchStatus, statusOf } from './status.ts'
@@ -14,7 +16,7 @@ export interface Events {
 
 const STREAMS_MAX = 200
 const STREAMS_OF_ONE_MAX = 50
-const LOOK_MS = 1_000
+const PROGRESS_MS = 1_000
 /** Proxies close what is silent for longer than half a minute or so. */
 const HEARTBEAT_MS = 15_000
 
@@ -31,7 +33,7 @@ export function openEvents({ store, clock, log }: Pick<GatewayDeps, 'store' | 'c
   const watched = new Map<number, Set<Watcher>>()
   /** Client ids, one for each stream. */
   const streams: string[] = []
-  let timer: NodeJS.Timeout | undefined
+  let stop: (() => Promise<void>) | undefined
   let closed = false
 
   function push(watcher: Watcher, text: string): void {
@@ -50,49 +52,44 @@ export function openEvents({ store, clock, log }: Pick<GatewayDeps, 'store' | 'c
     else if (!watcher.full && clock() - watcher.sentAt >= HEARTBEAT_MS) push(watcher, ': still there\n\n')
     watcher.sent = data
   }
-  async function look(): Promise<void> {
+  async function readProgress(): Promise<void> {
     const progress = await intake.findByNumbers(store, [...watched.keys()])
     if (closed) return
     for (const found of progress) {
       for (const watcher of watched.get(found.intakeNo) ?? []) sendStatus(watcher, statusOf(found, false))
     }
   }
-  function lookSoon(): void {
-    if (timer !== undefined || closed || watched.size === 0) return
-    timer = setTimeout(async () => {
-      await look().catch(error => log.debug({ err: error }, 'progress could not be read; it will be'))
-      timer = undefined
-      lookSoon()
-    }, LOOK_MS)
-  }
   function forget(watcher: Watcher): void {
-    const those = watched.get(watcher.intakeNo)
-    if (those?.delete(watcher) && those.size === 0) watched.delete(watcher.intakeNo)
+    const watchers = watched.get(watcher.intakeNo)
+    if (watchers?.delete(watcher) && watchers.size === 0) watched.delete(watcher.intakeNo)
+    if (watched.size > 0) return
+    void stop?.()
+    stop = undefined
   }
   return {
     open(first) {
       const { intakeNo, clientId } = first
       const own = streams.filter(id => id === clientId).length
       if (streams.length >= STREAMS_MAX || own >= STREAMS_OF_ONE_MAX || closed) return undefined
-      const watcher: Watcher = { intakeNo, stream: undefined as never, sent: '', sentAt: clock(), full: false }
-      watcher.stream = new Readable({
+      const stream = new Readable({
         read: () => {
           watcher.full = false
         },
       })
-      watcher.stream.once('close', () => {
+      const watcher: Watcher = { intakeNo, stream, sent: '', sentAt: clock(), full: false }
+      stream.once('close', () => {
         forget(watcher)
         streams.splice(streams.indexOf(clientId), 1)
       })
       streams.push(clientId)
       watched.set(intakeNo, (watched.get(intakeNo) ?? new Set()).add(watcher))
       sendStatus(watcher, statusOf(first, false))
-      lookSoon()
-      return watcher.stream
+      if (watched.size > 0) stop ??= every(PROGRESS_MS, readProgress, { log })
+      return stream
     },
     close() {
       closed = true
-      clearTimeout(timer)
+      void stop?.()
       for (const watchers of [...watched.values()]) for (const { stream } of watchers) stream.push(null)
     },
   }

@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Fault } from '../../../src/errors.ts'
 import { count } from '../../../src/job/chunk-outcomes.ts'
 import { problemCodeOf, toldFields } from '../../../src/job/problem.ts'
-import type { Result } from '../../../src/job/result.ts'
+import { type AnyResult, readResult } from '../../../src/job/result.ts'
 import { describeError } from '../../../src/log.ts'
 import * as intake from '../../../src/store/batch/intake.ts'
 import * as chunks from '../../../src/store/batch/intake-chunks.ts'
@@ -57,7 +57,7 @@ export function openFeeder(
   async function recordAnswers(): Promise<void> {
     await chunks.settleByReceipt(store)
     for (const { intakeNo, chunk, records, body } of await chunks.findTold(store, ANSWERS_MAX)) {
-      await chunks.settleTold(store, intakeNo, chunk, endOf(JSON.parse(body) as Result, records))
+      await chunks.settleTold(store, intakeNo, chunk, endOf(readResult(body), records))
     }
   }
   /** Whether anything is under way. */
@@ -101,7 +101,7 @@ export function openFeeder(
 }
 
 /** A whole chunk's end by an answer that has no receipt: a dry run's outcomes, or why none of it was done. */
-function endOf(result: Result, records: number): chunks.Settled {
+function endOf(result: AnyResult, records: number): chunks.Settled {
   if (result.records) return { state: 'DONE', counts: count(result.records), code: result.code, reason: null }
   const code = problemCodeOf(result.code)
   const reason = toldFields(result.error ?? {})[0]?.reason ?? 'internal'

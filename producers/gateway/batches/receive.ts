@@ -1,6 +1,7 @@
 // From a body that streams in to a batch that was accepted: rows become records, records chunks, and each chunk is
 // encrypted, signed and stored before the next is read. A card in the clear is in memory only, and never more than one
 // chunk's worth. Nothing of a body works before its end has come.
+
 import { timingSafeEqual } from 'node:crypto'
 import { assert, isRefusal, type Refusal, refuse } from '../../../src/errors.ts'
 import { envelopeDigest } from '../../../src/job/envelope/digest.ts'
@@ -8,6 +9,7 @@ import { ENVELOPE } from '../../../src/job/envelope/envelope.ts'
 import { receiptId, refusalResultId } from '../../../src/job/envelope/ids.ts'
 import { panNameRefusal } from '../../../src/job/envelope/names.ts'
 import { CHUNK } from '../../../src/job/token-batch.ts'
+import { every } from '../../../src/recurring.ts'
 import * as batches from '../../../src/store/batch/batches.ts'
 import * as intake from '../../../src/store/batch/intake.ts'
 import * as chunks from '../../../src/store/batch/intake-chunks.ts'
@@ -20,7 +22,7 @@ import type { GatewayDeps } from '../deps.ts'
 import type { Metered } from './body.ts'
 import { type BatchRequest, layoutOf } from './query.ts'
 
-export type ReceiveDeps = Pick<GatewayDeps, 'store' | 'requestReply' | 'signingKey' | 'clock'>
+export type ReceiveDeps = Pick<GatewayDeps, 'store' | 'requestReply' | 'signingKey' | 'clock' | 'log'>
 
 export interface Body {
   format: 'csv' | 'ndjson'
@@ -102,22 +104,22 @@ async function storeChunks(
   caller: Caller,
   batch: BatchRequest,
   { format, metered }: Body,
-  place: Storing,
+  storing: Storing,
   deps: ReceiveDeps,
 ): Promise<{ records: number; chunks: number }> {
-  const { intakeNo } = place
-  const touching = setInterval(() => intake.touch(deps.store, intakeNo).catch(() => {}), TOUCH_MS)
+  const { intakeNo } = storing
+  const stopTouching = every(TOUCH_MS, () => intake.touch(deps.store, intakeNo), { log: deps.log })
   const read = { records: 0, chunks: 0 }
   try {
     const rows = readRows(metered.bytes, { format, recordKind: batch.recordKind })
     for await (const chunk of cutRows(rows, CHUNK.recordsDefault, { stored: true })) {
-      await chunks.insert(deps.store, { intakeNo, ...(await sealChunk(caller, batch, chunk, place, deps)) })
+      await chunks.insert(deps.store, { intakeNo, ...(await sealChunk(caller, batch, chunk, storing, deps)) })
       read.records += chunk.rows.length
       read.chunks += 1
     }
     return read
   } finally {
-    clearInterval(touching)
+    await stopTouching()
   }
 }
 

@@ -3,7 +3,7 @@
 import { z } from 'zod'
 import { toResult, unpack } from '../../../src/job/chunk-outcomes.ts'
 import type { RecordResult } from '../../../src/job/outcome.ts'
-import type { Result } from '../../../src/job/result.ts'
+import { readResult } from '../../../src/job/result.ts'
 import { type ChunkEnd, page } from '../../../src/store/batch/intake-results.ts'
 import type { Store } from '../../../src/store/pool.ts'
 import * as shownTokens from '../../../src/store/token/shown-tokens.ts'
@@ -48,7 +48,7 @@ const StoredLines = z.array(z.tuple([z.int(), z.string().optional()]))
 
 /** A dry run's chunk, or one that was never worked: each of its rows ends as the whole chunk did. */
 function withoutReceipt({ state, code, reason, lines, body }: ChunkEnd): RecordResult[] {
-  if (state === 'DONE') return body === null ? [] : ((JSON.parse(body) as Result).records ?? [])
+  if (state === 'DONE') return body === null ? [] : (readResult(body).records ?? [])
   const failed = code === 500
   const outcome = state === 'CANCELLED' ? 'CANCELLED' : failed ? 'FAILED' : 'REJECTED'
   return StoredLines.parse(JSON.parse(lines ?? '[]')).map(([line, reference]) => ({

@@ -7,7 +7,7 @@ import { envelopeDigest, requestText } from '../../../src/job/envelope/digest.ts
 import { receiptId as receiptIdOf, refusalResultId } from '../../../src/job/envelope/ids.ts'
 import { type Problem, problemOf } from '../../../src/job/problem.ts'
 import { recall } from '../../../src/job/recall.ts'
-import type { Result } from '../../../src/job/result.ts'
+import { readResult } from '../../../src/job/result.ts'
 import * as operations from '../../../src/store/job/operations.ts'
 import type { Receipt } from '../../../src/store/job/receipts.ts'
 import * as receipts from '../../../src/store/job/receipts.ts'
@@ -99,8 +99,7 @@ export async function find(receiptId: string, caller: Caller, deps: OperationDep
   const none = declineFor('operation_not_found', 'params.id')
   const seen = await operations.find(store, receiptId)
   if (!seen || seen.clientId !== client.clientId || !client.entities.includes(seen.entityId)) return none
-  // How a report stands is told by the reporting service; a reversal is the gateway's own.
-  if (seen.kind === 'report' || seen.kind === 'reversal') return none
+  if (CATALOGUE[seen.kind].statusAt !== 'operations') return none
   const { role } = CATALOGUE[seen.kind]
   if (!roles.includes('TOKEN_READ') && !(role && roles.includes(role))) return declineFor('role_missing', 'params')
   if (seen.state === 'QUEUED') await recordAnswers([receiptId], store)
@@ -161,7 +160,7 @@ export async function recordAnswers(receiptIds: readonly string[], store: Store)
   )
   for (const { receiptId, body } of signs) {
     if (body === undefined) continue
-    const { error, revision, completed_at } = JSON.parse(body) as Result
+    const { error, revision, completed_at } = readResult(body)
     assert(error, 'what is told without a receipt is a problem')
     await operations.refuse(store, receiptId, { error, revision, completedAt: Date.parse(completed_at) })
   }

@@ -100,8 +100,8 @@ export function openRequestReply(deps: RequestReplyDeps): RequestReply {
 
   async function receive(delivery: Delivery): Promise<'taken'> {
     if (delivery.type === 'result') {
-      if (delivery.kind === 'reversal') reversals.resolve(delivery)
-      else entries.get(delivery.receipt_id)?.operation?.resolve(delivery)
+      reversals.resolve(delivery)
+      entries.get(delivery.receipt_id)?.operation?.resolve(delivery)
     }
     // Nobody else listens here: what no one waits for any more is told in vain.
     return 'taken'

@@ -1,5 +1,6 @@
 // Which report a uid stands for, as this caller may see it. A job has its report's uid from its beginning; where it was
 // answered with a report that was there already, its receipt says which, and the uid goes on to stand for that one.
+import { CATALOGUE, type Kind } from '../../../src/job/catalogue.ts'
 import * as operations from '../../../src/store/job/operations.ts'
 import * as receipts from '../../../src/store/job/receipts.ts'
 import type { Store } from '../../../src/store/pool.ts'
@@ -22,11 +23,15 @@ export async function find(
   if (own && own.status !== 'FAILED') return isOurs(own) ? { report: own } : undefined
   const receipt = await receipts.find(store, reportUid)
   const job = await operations.find(store, reportUid)
-  const isOwnJob = job?.kind === 'report' && job.clientId === client.clientId
+  const isOwnJob = job !== undefined && isReport(job) && job.clientId === client.clientId
   if (isOwnJob && job.state === 'QUEUED' && !receipt) return { status: 'INITIATED', createdOn: job.acceptedAt }
-  const answer = receipt?.kind === 'report' && receipt.refusal === null ? receipt.outcome : null
+  const answer = receipt && isReport(receipt) && receipt.refusal === null ? receipt.outcome : null
   const other = answer === null || answer === reportUid ? undefined : await reports.find(store, answer)
   const report = isOurs(other) ? other : own
   if (report) return isOurs(report) ? { report } : undefined
   return isOwnJob ? { status: 'FAILED', createdOn: job.acceptedAt } : undefined
+}
+
+function isReport({ kind }: { kind: Kind }): boolean {
+  return CATALOGUE[kind].statusAt === 'reports'
 }

@@ -28,7 +28,7 @@ export function guard(
     const caller = await authenticate(request.headers.authorization)
     if (!caller || 'flaws' in caller) {
       // Only these: whoever shares an address with a stranger, behind one proxy, gets in all the same.
-      const waitS = await countStranger?.(request as unknown as FastifyRequest)
+      const waitS = await countStranger?.(request)
       return decline(reply, waitS === undefined ? unauthenticated(caller?.flaws) : busy(waitS))
     }
     request.caller = caller

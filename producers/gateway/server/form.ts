@@ -45,7 +45,9 @@ export const compileSchema: FastifySchemaCompiler<z.ZodType> = ({ schema, httpPa
   }
 }
 
-type Judgeable = Record<Part, unknown> & { getValidationFunction(part: Part): unknown }
+export interface Judgeable extends Record<Part, unknown> {
+  getValidationFunction(part: Part): unknown
+}
 type Judge = (data: unknown) => { error: WrongForm } | { value: unknown }
 
 /** What is wrong in every part of the request. */

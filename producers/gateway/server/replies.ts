@@ -1,12 +1,12 @@
 // How a request is answered with no: the error body of the service it was for. Handlers answer so as a value; what
 // fastify or a hook throws comes here too.
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { systemClock } from '../../../src/clock.ts'
 import { Fault } from '../../../src/errors.ts'
 import type { Logger } from '../../../src/log.ts'
 import { challengesOf } from './challenge.ts'
 import { type Decline, Declined, declineFor, errorBodyOf, failed } from './error-bodies.ts'
-import { declineOfAll, WrongForm, wrongBody } from './form.ts'
+import { declineOfAll, type Judgeable, WrongForm, wrongBody } from './form.ts'
 
 /** Any reply, whatever its route's schema says of its bodies. */
 export interface Reply {
@@ -59,10 +59,14 @@ function declinedBy(error: unknown): Declined | undefined {
   return known ?? (isOfRequest ? UNREADABLE : undefined)
 }
 
+/** The part of any request that an error's answer needs, whatever the schema of its route. */
+interface FailedRequest extends Judgeable {
+  id: string
+  routeOptions: { url?: string | undefined }
+}
+
 /** The end of a request whose handling threw. */
-export function handleError(
-  log: Logger,
-): (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply {
+export function handleError(log: Logger): <R extends Reply>(error: unknown, request: FailedRequest, reply: R) => R {
   return (error, request, reply) => {
     const declined = declinedBy(error)
     if (declined instanceof WrongForm) return decline(reply, declineOfAll(declined, request))

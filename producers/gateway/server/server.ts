@@ -3,7 +3,7 @@
 import type { Socket } from 'node:net'
 import helmet from '@fastify/helmet'
 import rateLimit from '@fastify/rate-limit'
-import Fastify, { type FastifyHttpOptions } from 'fastify'
+import Fastify, { type FastifyHttpOptions, type FastifyReply } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { systemClock } from '../../../src/clock.ts'
 import { TLS_POLICY } from '../../../src/tls.ts'
@@ -61,7 +61,8 @@ export async function openServer<D extends ServerDeps>(
     routerOptions: { maxParamLength: PATH_PART_LENGTH_MAX },
     frameworkErrors: (error, request, reply) => {
       reply.header('x-request-id', request.id)
-      handleError(deps.log)(error, request as never, reply as never)
+      // fastify's type of this reply names no route, so that it takes no body at all.
+      handleError(deps.log)(error, request, reply as FastifyReply)
     },
     clientErrorHandler: (error: NodeJS.ErrnoException, socket: Socket) => refuseBytes(error, socket, prefix),
     ...(tls ? { https: { ...node, ...tls, ...TLS_POLICY } } : { http: node }),
