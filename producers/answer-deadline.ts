@@ -1,13 +1,13 @@
-// How long a run waits for answers: 20 s after it was asked to stop, and as long as it was told to where nobody answers
-// at all. It only says when that is over; what was not answered is sent again by the next run of the same command.
+// Says when a run stops waiting for answers: 20 s after the run was asked to stop, and after the given time without any
+// answer. The next run of the same command sends again what was not answered.
 import type { Writable } from 'node:stream'
 
 export interface AnswerDeadlineOptions {
   /** Aborted: nothing more is sent. */
   stop: AbortSignal
-  /** How long what is in flight is awaited then (20,000). */
+  /** How long jobs in flight are awaited after `stop`, ms (20,000). */
   finishMs?: number | undefined
-  /** After so long without any answer while one is awaited, it is over. Undefined: never. */
+  /** The run ends after so long without any answer while one is awaited, ms. Undefined: never. */
   giveUpAfterMs?: number | undefined
   /** Called at most once. */
   onEnd: () => void
@@ -17,14 +17,14 @@ export interface AnswerDeadlineOptions {
 export interface AnswerDeadline {
   sent(): void
   answered(): void
-  /** `sent` now and `answered` when it is settled. */
+  /** Calls `sent` now, and `answered` when `answer` resolves or rejects. */
   watch<T>(answer: Promise<T>): Promise<T>
   close(): void
 }
 
 export const FINISH_MS = 20_000
 
-/** Tells a person, on the stream where progress goes. */
+/** Returns how to write one line for a person on the stream of the progress. */
 export function tellTo(stream: Writable & { isTTY?: boolean }): (line: string) => void {
   return line => stream.write(`${stream.isTTY ? '\n' : ''}tokenmill: ${line}\n`)
 }

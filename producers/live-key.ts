@@ -1,15 +1,16 @@
-// Finds out whether the key that a sender signs with is live: workers never answer a sender whose key isn't, and say so
-// only in a list (src/job/live-keys.ts). It concludes late rather than wrongly, and nothing where there is no list.
+// Finds out whether the key that a sender signs with is live. Workers never answer a sender whose key isn't live; they
+// only publish a list of live keys (src/job/live-keys.ts). The check would rather conclude late than wrongly, and
+// concludes nothing where there is no list.
 import type { Clock } from '../src/clock.ts'
 import { ConfigError } from '../src/config.ts'
 import { keyHash, LIVE_KEYS, type LiveKeys, openLiveKeys } from '../src/job/live-keys.ts'
 import type { Queues } from '../src/queue/engine.ts'
 import type { Credentials } from './client-file.ts'
 
-/** `why`: what a person can be told about why it isn't known. */
+/** `why` tells a person why the state isn't known. */
 export type KeyState = { is: 'live' | 'gone' } | { is: 'unknown'; why?: string }
 
-/** One look; asked again as long as somebody waits. May reject, which says nothing. */
+/** One check, repeated as long as somebody waits. A rejection tells nothing about the key. */
 export type KeyCheck = () => Promise<KeyState>
 
 /** The installation takes no job under this key: revoked, retired, or of another installation. */
@@ -34,10 +35,10 @@ const UNKNOWN_BECAUSE = {
 const unknown = (why?: keyof typeof UNKNOWN_BECAUSE): KeyState =>
   why ? { is: 'unknown', why: UNKNOWN_BECAUSE[why] } : { is: 'unknown' }
 
-/** So many lists, one after the other, must lack the key. */
+/** The key is gone when so many lists in a row lack it. */
 const LISTS_MIN = 2
 
-/** Looks at the list that workers publish. Each call is one look. */
+/** Checks the list that workers publish. Each call is one check. */
 export function openListCheck(
   queues: Pick<Queues, 'notice'>,
   { signingKey, audience, installationKeys }: Pick<Credentials, 'signingKey' | 'audience' | 'installationKeys'>,
@@ -45,18 +46,18 @@ export function openListCheck(
 ): KeyCheck {
   const own = keyHash(signingKey)
   const beganAt = clock()
-  /** The highest `seq` that was seen; undefined until the first look was answered. */
+  /** The highest `seq` that was seen; undefined until the first check was answered. */
   let seen: number | undefined
   let lacking = 0
 
-  /** Undefined for a list that says something about now. */
+  /** Undefined for a list that tells the present state. */
   function wrongWith({ iat, seq }: LiveKeys): keyof typeof UNKNOWN_BECAUSE | undefined {
     if (seq < (seen ?? 0)) return 'replayed'
     const ageMs = clock() - iat * 1000
     return ageMs > LIVE_KEYS.lifeMs || ageMs < -LIVE_KEYS.aheadMsMax ? 'old' : undefined
   }
   function judge({ iat, seq, keys }: LiveKeys): KeyState {
-    // Whatever the two clocks say, what lay there at the first look was signed before it.
+    // The list of the first check was signed before that check, whatever the two clocks say.
     const isNew = seen !== undefined && seq > seen && iat * 1000 >= beganAt
     seen = Math.max(seen ?? 0, seq)
     if (!keys || keys.includes(own)) {
@@ -80,21 +81,21 @@ export function openListCheck(
 }
 
 export interface KeyWatch {
-  /** The first look; nothing before. */
+  /** Does the first check; there is none before. */
   start(): void
   stop(): void
 }
 
 export interface KeyWatchOptions {
-  /** Whether somebody waits for an answer: else it needn't look. */
+  /** Whether somebody waits for an answer; there is no check otherwise. */
   isWaiting: () => boolean
   onGone: () => void
-  /** One line, once, where it can't be known. */
+  /** Takes one line, once, where it can't be known whether the key is live. */
   tell: (line: string) => void
   everyMs?: number | undefined
 }
 
-/** Looks at once and then every 5 s while somebody waits. */
+/** Checks at once and then every 5 s while somebody waits. */
 export function watchKey(open: () => KeyCheck, options: KeyWatchOptions): KeyWatch {
   const { isWaiting, onGone, tell, everyMs = LIVE_KEYS.everyMs } = options
   let checkOnce = open()
@@ -108,11 +109,11 @@ export function watchKey(open: () => KeyCheck, options: KeyWatchOptions): KeyWat
     const standing: KeyState = await checkOnce().catch(() => unknown())
     checking = false
     if (standing.is === 'gone') {
-      // Whoever asks next begins anew: the key may have come to life.
+      // The next check begins anew: the key may have become live.
       checkOnce = open()
       onGone()
     }
-    // Not at the first look: most are answered before anybody needs to know.
+    // Not at the first check: most jobs are answered before anybody needs to know.
     if (standing.is !== 'unknown' || standing.why === undefined || told || isFirst || !isWaiting()) return
     told = true
     tell(`${standing.why}. Whether this client's key is live can't be known; waiting on ...`)

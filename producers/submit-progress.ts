@@ -1,5 +1,5 @@
-// How a `submit` gets on, on standard error: a line that stays in place on a terminal, else one every ten seconds; and
-// one line if nobody seems to work on what was sent. It only tells.
+// Shows the progress of `submit` on standard error: one line that stays in place on a terminal, else a line every ten
+// seconds, and a hint where no worker seems to take the jobs.
 import type { Writable } from 'node:stream'
 import type { Queues } from '../src/queue/engine.ts'
 import type { ClientKind } from './ask.ts'
@@ -9,7 +9,7 @@ const TERMINAL_MS = 500
 const NOBODY_MS = 10_000
 
 export interface Totals {
-  /** Lines that were read; blank ones are none. */
+  /** Lines that were read, without blank ones. */
   lines: number
   succeeded: number
   /** Refused by the vault, or failed there. */

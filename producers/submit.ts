@@ -1,5 +1,5 @@
-// The work of `tokenmill submit FILE.ndjson`: one job per line, many in flight, one result line for each in the order
-// in which they come. The same file again is safe: each line's jti follows from the file. It parses no arguments.
+// The work of `tokenmill submit FILE.ndjson`: one job for each line, many in flight, and one result line for each job
+// in the order in which results come. The same file may be submitted again: the jti of each line follows from the file.
 import { createHash } from 'node:crypto'
 import { once as event } from 'node:events'
 import { createReadStream } from 'node:fs'
@@ -28,24 +28,24 @@ export interface SubmitFile {
   file: string
   queues: Queues
   credentials: Credentials
-  /** Results, NDJSON. */
+  /** The stream of the results, NDJSON. */
   out: Writable
-  /** Progress, as text. */
+  /** The stream of the progress, as text. */
   progress: Writable & { isTTY?: boolean }
   log: Logger
-  /** Aborted: nothing more is sent, what is in flight is awaited for up to `finishMs`. */
+  /** When aborted, nothing more is sent, and jobs in flight are awaited for up to `finishMs`. */
   signal?: AbortSignal
-  /** Jobs sent and unanswered (1,000). */
+  /** At most so many jobs are sent and unanswered (1,000). */
   inFlight?: number
   finishMs?: number
-  /** After so long without any answer the run ends, not complete. */
+  /** After so long without any answer the run ends incomplete, ms. */
   giveUpAfterMs?: number | undefined
   resendMs?: number
-  /** Tells whether the client's key is live, where there is more than the list that workers publish. */
+  /** Tells whether the client's key is live, for a caller that knows more than the list that workers publish. */
   checkKey?: KeyCheck | undefined
 }
 
-/** 0: every line succeeded. 3: some didn't. 1: the run isn't complete; the same command continues it. */
+/** 0: every line succeeded. 3: some lines didn't. 1: the run isn't complete; the same command continues it. */
 export function exitStatus({ complete, failed, invalid }: Totals): 0 | 1 | 3 {
   if (!complete) return 1
   return failed + invalid > 0 ? 3 : 0
@@ -76,7 +76,7 @@ export async function submitFile(options: SubmitFile): Promise<Totals> {
   const { finishMs, giveUpAfterMs } = options
   const digest = await digestOf(file)
   const replyTo = `s${digest.slice(0, 16)}`
-  // Answers to a run before this one are no answers to this one; all of it can be had again.
+  // Answers to an earlier run aren't answers to this one; receipts answer everything again.
   await queues.obliterate(resultsQueue(credentials.signingKey.clientId, replyTo)).catch(() => {})
   const totals: Totals = { lines: 0, succeeded: 0, failed: 0, invalid: 0, complete: false }
   const { resendMs = 60_000 } = options
@@ -136,7 +136,7 @@ export async function submitFile(options: SubmitFile): Promise<Totals> {
   return totals
 }
 
-/** SHA-256, in hex. */
+/** SHA-256 of the file, in hex. */
 async function digestOf(file: string): Promise<string> {
   const hash = createHash('sha256')
   try {
@@ -175,7 +175,9 @@ function decode(bytes: Buffer): string | Refusal {
   }
 }
 
-/** The `jti` of a line that has none: from the file's digest, of which sixteen digits do, unless they would pass for a card's. */
+/**
+ * The `jti` of a line that has none. Sixteen digits of the file's digest do, unless they would pass for a card number.
+ */
 export function submitName(digest: string, line: number): string {
   const name = `s-${digest.slice(0, 16)}-${line}`
   return holdsPossiblePan(name) ? `s-${digest.slice(0, 32)}-${line}` : name
@@ -190,7 +192,7 @@ function itemOf(text: string, line: number, digest: string): Item | Refusal {
   return { line, kind: kind as ClientKind, request, jti, reference, sequence }
 }
 
-/** What an invalid line can still be recognised by. */
+/** The names by which a sender can recognise an invalid line. */
 function named(text: string, rule: NameRule): { kind?: string; jti?: string; reference?: string } {
   const value = objectOf(text) ?? {}
   const { kind, jti, reference } = Line.shape

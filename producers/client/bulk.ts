@@ -1,5 +1,5 @@
-// Many asks, a bounded number of them in flight, their results in the order in which they come. It sends nothing
-// itself: `post` does, and is asked again while the queue is away.
+// Sends many asks, a bounded number of them in flight, and yields their results in the order in which they come. The
+// function `post` does the sending, and is called again while the queue server is away.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Fault } from '../../src/errors.ts'
@@ -20,26 +20,26 @@ export interface BulkItem {
   sequence?: number | undefined
 }
 
-/** An item and what came of it. */
+/** An item and its result. */
 export interface Answered<T extends BulkItem> {
   item: T
   result: Result
 }
 
 export interface BulkOptions {
-  /** Asks sent and not yet handed to the caller as results (1,000). */
+  /** At most so many asks are sent whose results the caller hasn't been handed (1,000). */
   inFlight?: number
-  /** BullMQ's; 0 is first (10). */
+  /** BullMQ's priority; 0 is first (10). */
   priority?: number
 }
 
 export interface Posted {
   answer: Promise<Result>
-  /** Neither waits for it nor sends it again. */
+  /** Stops waiting for the answer and sending the job again. */
   forget(): void
 }
 
-/** Rejects with `RefusedError` for what isn't sent, with `Fault('queue_away')` for what couldn't be. */
+/** Rejects with `RefusedError` for an item that isn't sent, with `Fault('queue_away')` for one that couldn't be. */
 export type Post = (item: BulkItem & { jti: string; priority: number }) => Promise<Posted>
 
 const SENDERS_MAX = 32
@@ -54,7 +54,10 @@ export interface BulkDeps {
   closed: AbortSignal
 }
 
-/** What is refused here comes as a result too: FAILED, with `attempt` 0. Ends with the source's error, if it threw one, after the results of all that was sent. */
+/**
+ * Also an item that is refused here has a result: FAILED, with `attempt` 0. If the source throws, its error comes after
+ * the results of all sent items.
+ */
 export async function* bulk<T extends BulkItem>(
   { clientId, names, post, closed }: BulkDeps,
   items: AsyncIterable<T> | Iterable<T>,
@@ -80,7 +83,7 @@ export async function* bulk<T extends BulkItem>(
     failure ??= { error }
     wakeUp()
   }
-  // One at a time: not every iterator can be asked again before it has answered.
+  // One call of `next` at a time: not every iterator takes a second call before it has answered the first.
   async function pull(): Promise<T | undefined> {
     const next = pulling.then(async () => {
       if (exhausted) return undefined
@@ -105,7 +108,7 @@ export async function* bulk<T extends BulkItem>(
           wakeUp()
         },
         error => {
-          // Its place is free: nothing is handed to the caller for it.
+          // The caller is handed nothing for this item, so that its permit is released here.
           unanswered.delete(posted)
           inFlightLimit.release()
           fail(error)
@@ -155,7 +158,8 @@ export async function* bulk<T extends BulkItem>(
     if (failure) throw failure.error
   } finally {
     stop.abort()
-    // A source may be waiting for its next item: one who breaks off waits with it, as `for await` does; close doesn't.
+    // The source may be waiting for its next item: a caller that breaks off waits with the source, as `for await` does;
+    // `close` doesn't wait.
     if (!closed.aborted) await ended
     for (const posted of unanswered) posted.forget()
     const returned = exhausted ? undefined : source.return?.()
@@ -163,7 +167,10 @@ export async function* bulk<T extends BulkItem>(
   }
 }
 
-/** Asks again while the queue is away, ever more slowly. Rejects with `Fault('queue_away')` once it is `stopped`. */
+/**
+ * Calls `post` again while the queue is away, with growing pauses. Rejects with `Fault('queue_away')` once `stopped` is
+ * aborted.
+ */
 export async function untilSent<T>(post: () => Promise<T>, stopped: AbortSignal): Promise<T> {
   for (let times = 0; ; times += 1) {
     try {
@@ -178,7 +185,7 @@ export async function untilSent<T>(post: () => Promise<T>, stopped: AbortSignal)
   }
 }
 
-/** A refusal of ours in the form of a result. Nobody signed it. */
+/** A refusal of this client in the form of a result, which nobody signed. */
 function notSent(
   { clientId, names }: Pick<BulkDeps, 'clientId' | 'names'>,
   item: BulkItem & { jti: string },

@@ -1,8 +1,8 @@
-// A number of places, taken and freed: what keeps anything that is in flight bounded. First come, first served.
+// A semaphore: bounds how many things are in flight at once. The first to ask is the first to be served.
 import { ClosedError } from './errors.ts'
 
 export interface Semaphore {
-  /** Resolves with a place; rejects with `ClosedError` once closed. */
+  /** Resolves when one of `max` permits is free; rejects with `ClosedError` once closed. */
   acquire(): Promise<void>
   release(): void
   taken(): number

@@ -1,5 +1,5 @@
-// The way out of a client: checks an ask, signs it, puts it into the queue of its kind, and does so again while no
-// result is found. The way back is producers/results.ts.
+// The sending half of a client: checks an ask, signs it, puts it on the queue of its kind, and repeats that while no
+// result is found. The receiving half is producers/results.ts.
 
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../src/clock.ts'
@@ -17,14 +17,14 @@ import { type Handle, type Job, openJobs } from './jobs.ts'
 import { openSemaphore } from './semaphore.ts'
 
 export interface SubmitOptions {
-  /** The idempotency key. Give your own where a repeat by your own code must not be done twice. */
+  /** The idempotency key. Give your own where your own code may repeat the request, which must then be worked once. */
   jti?: string | undefined
   reference?: string | undefined
   sequence?: number | undefined
   expiresInMs?: number | undefined
-  /** BullMQ's; 0 is first (0). */
+  /** BullMQ's priority; 0 is first (0). */
   priority?: number | undefined
-  /** Of a `token-batch`: its records (token-batch.ts). */
+  /** The encrypted records of a `token-batch` (token-batch.ts). */
   block?: string | undefined
 }
 
@@ -38,7 +38,7 @@ export interface SendingDeps {
 
 export interface Sending {
   submit(kind: string, request: unknown, given: SubmitOptions): Promise<Handle>
-  /** As `submit`; the result goes to the caller alone and isn't kept. */
+  /** As `submit`, but the result goes to this caller only and isn't kept. */
   ask(
     kind: string,
     request: unknown,
@@ -46,9 +46,9 @@ export interface Sending {
     timeoutMs?: number,
   ): Promise<{ answer: Promise<Result>; forget(): void }>
   result(handle: Handle, timeoutMs: number): Promise<Result>
-  /** False if nothing here waits for it. */
+  /** Takes a result that was found. False if no job here has its receipt. */
   resolve(result: Result): boolean
-  /** Rejects every wait for a result; only jobs of `submit` are still sent again. */
+  /** Rejects every wait for a result. Only jobs of `submit` are still sent again. */
   rejectAll(error: Error): void
   /** Whether anything is unanswered. */
   isWaiting(): boolean
@@ -69,7 +69,7 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
   const jobs = openJobs(resendMs, clock, unansweredLimit.release)
   let closed = false
 
-  /** Signed, and with a place among the unanswered. */
+  /** Checks and signs the job, and waits until one more may be unanswered. */
   async function prepare(kind: string, request: unknown, given: SubmitOptions): Promise<Job> {
     const ask = askOf(kind, request, given.block)
     if (isRefusal(ask)) throw new RefusedError(ask, clock())
@@ -80,17 +80,17 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
     if (isRefusal(signed)) throw new RefusedError(signed, clock())
     const handle = { jti, receiptId: receiptId(clientId, jti) }
     const job: Job = { handle, kind: ask.kind, digest: digestOf(ask), signed, priority }
-    // A lifetime that the caller set isn't stretched, and a card is judged by the time of its first envelope.
+    // A lifetime that the caller set isn't prolonged, and the first envelope's time decides whether a card is fresh.
     if (expiresInMs === undefined && !holdsCard(ask)) job.sign = sign
     await unansweredLimit.acquire()
     return job
   }
-  /** False if the same job is unanswered already. */
+  /** False if the same job is unanswered already. Throws for another job under the same jti. */
   function join(job: Job, fleeting: boolean): boolean {
     const unanswered = jobs.join(job, { fleeting })
     if (!unanswered) return true
     unansweredLimit.release()
-    // Both answers would bear the same receipt, and nobody could tell which is whose.
+    // Both answers would have the same receipt, so that no caller could tell which is the answer to its request.
     if (unanswered.digest !== job.digest) throw new RefusedError(refuse('jti_reused', 'body.jti'), clock())
     return false
   }
@@ -99,7 +99,7 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
       throw error instanceof Fault ? error : new Fault('queue_away', error)
     })
 
-  /** The same id again: where the job is still queued, the queue ignores it; where it was lost, this mends that. */
+  /** Sends due jobs under the same id: the queue ignores a job that it still has, and takes one that was lost. */
   async function resend(): Promise<void> {
     for (const job of jobs.due(clock())) {
       if (closed) break
@@ -129,9 +129,9 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
       const job = await prepare(kind, request, given)
       const { handle } = job
       const isNew = join(job, true)
-      // Before it is sent: its result may be here before the queue's word that it has the job.
+      // The wait begins before the job is sent: the result may come before the queue confirms that it has the job.
       const answer = jobs.await(handle, timeoutMs)
-      answer.catch(() => {}) // Whoever asked may be gone by then.
+      answer.catch(() => {}) // The caller may be gone by then.
       const forget = (error: Error) => jobs.drop(handle.receiptId, error)
       if (isNew) {
         await put(job).catch(error => {

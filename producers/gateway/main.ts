@@ -1,5 +1,5 @@
-// One gateway process: the request-reply, the directory and the server, wired. What it was handed is closed by its lifetime,
-// after what is opened here. It holds no key-encryption key.
+// Opens one gateway process: request and reply, the directory and the server. Its lifetime closes what the process was
+// handed after it has closed what is opened here. The process holds no key-encryption key.
 import type { KeyObject } from 'node:crypto'
 import { systemClock } from '../../src/clock.ts'
 import type { Config } from '../../src/config.ts'
@@ -45,7 +45,7 @@ export interface Opened {
   log: Logger
   metrics: Metrics
   lifetime: Lifetime
-  /** As the role `tokenmill_gateway`. */
+  /** Acts as the database role `tokenmill_gateway`. */
   store: Store
   queues: Queues
   outbound: Outbound
@@ -64,7 +64,7 @@ export interface Gateway {
 
 const KEYS_MS = 60_000
 
-/** Listens. Throws `ConfigError` for a port that is taken. */
+/** Opens the gateway and listens. Throws a `ConfigError` for a port that is taken. */
 export async function openGateway(opened: Opened): Promise<Gateway> {
   const { config, log, metrics, lifetime, store, queues, reportFiles, signingKey, apiKeyKey, tls } = opened
   const clock = systemClock
@@ -110,7 +110,7 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
   return { port, deps }
 }
 
-/** Public keys of results by `kid`; a new one is known a minute later. */
+/** The public keys of results by `kid`; a new key is known a minute later. */
 async function watchInstallationKeys({ store, lifetime, log }: Opened) {
   const keys = new Map<string, { alg: signingKeys.PublicSigningKey['alg']; publicKey: KeyObject }>()
   const read = async () => {

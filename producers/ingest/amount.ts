@@ -1,5 +1,5 @@
-// Amounts of a file as minor units, exactly: digits are moved, never computed with. What sign an amount may have isn't
-// known here.
+// Converts the amounts of a file to minor units, exactly: digits are moved, never computed with. The sign of an amount
+// isn't judged here.
 import type { Reason } from '../../src/errors.ts'
 import { minorUnit } from '../../src/token/currency.ts'
 

@@ -1,5 +1,5 @@
-// Rows of a file cut into chunks of lines, with the rows between them that the reader refused: those are told in their
-// place and never sent. The same file is always cut alike.
+// Cuts the rows of a file into chunks of lines. Rows that the reader refused are reported in their place and never
+// sent. The same file is always cut alike.
 import type { TransactionLine } from '../../src/job/transaction-batch.ts'
 import { type LedgerChunk, openCutter } from '../transaction-batch.ts'
 import type { RefusedRow, Row } from './record.ts'

@@ -1,5 +1,5 @@
-// The columns that a file of transactions may have, and which of a file's columns is which: the one list of their
-// names. An amount stands either in major units (`amount`) or in minor ones (`amount_minor`), never in both.
+// The columns that a file of transactions may have, and the column that each name in its header means. An amount stands
+// either in major units (`amount`) or in minor ones (`amount_minor`), never in both.
 import { TRANSACTION_FIELDS } from '../../src/job/transaction-batch.ts'
 import { FileError } from '../rows/file-error.ts'
 import type { ColumnMap } from '../rows/layout.ts'

@@ -1,5 +1,6 @@
-// `tokenmill ingest orders`: lines of NDJSON become orders in the store. It goes by no queue: orders hold no card data, and
-// who runs it has the store. The same file again changes nothing, for the later modification stands.
+// `tokenmill ingest orders`: lines of NDJSON become orders in the store. No queue is used: orders hold no card data,
+// and whoever runs the command has the store. The same file again changes nothing, because the later modification of an
+// order stands.
 import { createReadStream } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'

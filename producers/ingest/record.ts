@@ -1,5 +1,5 @@
-// One row of a file as a ledger line, or why it can't be one. Only what the file's own form adds is judged here (units,
-// moments with an offset); everything else is the worker's.
+// Turns one row of a file into a ledger line, or into the reason why it can't be one. Only the file's own form is
+// judged here (units, times with an offset); the worker judges everything else.
 import type { Reason } from '../../src/errors.ts'
 import type { TransactionLine } from '../../src/job/transaction-batch.ts'
 import { checkMinor, minorOf } from './amount.ts'

@@ -1,5 +1,5 @@
-// What is left to be mended after a run: one line of CSV for each row of the file that isn't in the ledger. It replaces
-// what an earlier run left, and bears its name only once the run is complete.
+// The results file of an ingest: one line of CSV for each row that isn't in the ledger. It replaces the file of an
+// earlier run, and gets its name only when the run is complete.
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'

@@ -1,5 +1,5 @@
-// The bytes of a file of transactions as rows, CSV or NDJSON, in arrays of what 64 KiB of text hold. It knows neither
-// where the bytes come from nor where the rows go.
+// Reads the bytes of a file of transactions as rows, CSV or NDJSON, in arrays of what 64 KiB of text hold. It knows
+// neither where the bytes come from nor where the rows go.
 import { isUtf8 } from 'node:buffer'
 import type { Reason } from '../../src/errors.ts'
 import { readObject } from '../../src/job/envelope/strict-json.ts'

@@ -1,6 +1,6 @@
-// `tokenmill ingest transactions`: a file of transactions becomes chunks on the queue, what was refused a results file.
-// The same command again is safe wherever it ended: chunks that were done are answered from their receipts, and lines
-// that stand in the ledger stay as they are. What a line may say is the worker's to judge.
+// `tokenmill ingest transactions`: a file of transactions becomes chunks on the queue, and its refused rows become a
+// results file. The same command may run again wherever it ended: receipts answer the chunks that were done, and lines
+// in the ledger stay as they are. The worker judges what a line may say.
 import { createHash } from 'node:crypto'
 import { assert } from '../../src/errors.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'

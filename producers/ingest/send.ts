@@ -1,5 +1,5 @@
-// Sends chunks, a bounded number beyond the first unanswered one, and hands on what came of them in the order of the
-// file. A chunk that stays unanswered is sent again by the client library; here it is simply awaited.
+// Sends chunks, a bounded number beyond the first unanswered one, and hands on their ends in the order of the file. The
+// client library sends an unanswered chunk again; here it is only awaited.
 import { isRefusal, REASONS } from '../../src/errors.ts'
 import { type Counts, noCounts } from '../../src/job/outcome.ts'
 import type { Result } from '../../src/job/result.ts'

@@ -1,5 +1,5 @@
-// What a run of `migrate` is, worked out before anything is sent: the batch's name, which decides whether two runs are
-// the same, and where its files lie.
+// The identity of a `migrate` run, worked out before anything is sent: the batch id, which decides whether two runs are
+// the same, and the places of its files.
 import { createHash, randomBytes } from 'node:crypto'
 import type { InputDigest } from '../rows/segments.ts'
 import type { MigrateOptions } from './options.ts'

@@ -1,6 +1,6 @@
-// Where a run stands, beside its results: enough to continue it after a crash, and nothing of a card. It is written
-// after the results it names are durable, so that it never promises more than there is. The authority on outcomes is
-// the batch's receipts, not this file.
+// The checkpoint beside the results of a run: enough to continue the run after a crash, and nothing of a card. It is
+// written after the results it names are durable, so that it never promises more than there is. The receipts of the
+// batch, not this file, decide outcomes.
 import { readFile, rm } from 'node:fs/promises'
 import { z } from 'zod'
 import { OUTCOMES } from '../../src/job/outcome.ts'

@@ -1,5 +1,6 @@
 // The manifest of a finished run: what went in, what came out, and the sum that must hold between them, signed by the
-// client. Verifying reads everything again. It holds no key: signing and checking of signatures are handed in.
+// client. Its verification reads everything again. This file holds no key: the functions that sign and verify are
+// handed in.
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'

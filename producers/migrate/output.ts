@@ -1,4 +1,4 @@
-// Results file and checkpoint of a run, written together: a checkpoint never names rows that aren't durable yet.
+// Writes the results file and the checkpoint of a run together: a checkpoint never names rows that aren't durable yet.
 
 import { rm } from 'node:fs/promises'
 import type { Clock } from '../../src/clock.ts'

@@ -1,5 +1,5 @@
-// What a run is: a new one, the continuation of one, or the replay of one that is complete. It reads what lies there and
-// clears what tells only of the last one; nothing is sent.
+// Decides which run a command is: a new one, the continuation of one, or the replay of a complete one. It reads the
+// files of earlier runs and removes those of the last dry run or replay. It sends nothing.
 import { readFile, rm } from 'node:fs/promises'
 import { FileError } from '../rows/file-error.ts'
 import type { ValidatedFile } from '../rows/validate-file.ts'

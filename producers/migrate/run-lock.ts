@@ -1,5 +1,5 @@
-// One run at a time over one results file: two of them would write into it at places of their own. The lock is a file
-// beside it that names its owner; an owner that is gone has left it.
+// Lets one run at a time write a results file: two would overwrite each other's rows. The lock is a file beside the
+// results that names its owner. A lock whose owner is gone is removed.
 import { randomUUID } from 'node:crypto'
 import { link, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'

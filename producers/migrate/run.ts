@@ -1,5 +1,6 @@
-// `tokenmill migrate`: a file of cards becomes chunks on the queue, their answers a results file in input order and a
-// signed manifest. It can be stopped anywhere and continued by the same command. What a row means is the worker's.
+// `tokenmill migrate`: a file of cards becomes chunks on the queue, and their answers become a results file in input
+// order and a signed manifest. It can be stopped anywhere, and the same command continues it. The worker decides what a
+// row does.
 import { assert } from '../../src/errors.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
 import { type Counts, sumOf } from '../../src/job/outcome.ts'

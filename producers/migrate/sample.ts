@@ -1,4 +1,4 @@
-// A made-up card-on-file export for the demo and the bench: published test BINs, a few per cent of the rows bad on
+// A made-up card-on-file export for the demo and the bench: published test BINs, and a few per cent of the rows bad on
 // purpose, repeated or expired. The same seed and month give the same file. No card in it was ever issued.
 import { createWriteStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'

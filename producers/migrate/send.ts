@@ -1,5 +1,5 @@
-// Sends chunks, a bounded number beyond the first unanswered one, and writes the answers in order. A chunk that stays
-// unanswered is sent again by the client library; here it is simply awaited.
+// Sends chunks, a bounded number beyond the first unanswered one, and writes the answers in order. The client library
+// sends an unanswered chunk again; here it is only awaited.
 import { isRefusal } from '../../src/errors.ts'
 import type { RecordResult } from '../../src/job/outcome.ts'
 import type { Result } from '../../src/job/result.ts'

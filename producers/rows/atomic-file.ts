@@ -1,4 +1,5 @@
-// Small files that are either the old ones or the new ones, whatever crashes: written beside, synced, renamed.
+// Writes small files atomically: after a crash there is either the old file or the new one. A new file is written
+// beside the old one, synced and renamed.
 import { open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { codeOf, FileError } from './file-error.ts'

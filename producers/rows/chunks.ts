@@ -1,4 +1,5 @@
-// Rows cut into chunks, always alike for the same rows and size: a chunk's number names the same rows in every run.
+// Cuts rows into chunks, always alike for the same rows and size: the number of a chunk names the same rows in every
+// run.
 import { CHUNK } from '../../src/job/token-batch.ts'
 import { refusePanLookalikes } from './pan-lookalikes.ts'
 import type { Row } from './rows.ts'

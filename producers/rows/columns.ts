@@ -1,5 +1,5 @@
-// The columns that a file may have, by the kind of its records: the one list of their names. What a value must look
-// like is not said here.
+// The columns that a file may have, by the kind of its records: the one list of their names. The form of a value isn't
+// said here.
 import type { TokenBatch } from '../../src/job/token-batch.ts'
 
 export type RecordKind = TokenBatch['record_kind']

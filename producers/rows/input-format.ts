@@ -1,5 +1,5 @@
-// What the name of a file tells: the format of its rows and the wrappers around them, outermost first
-// (`cards.csv.gz.pgp` is OpenPGP around gzip around CSV). It never looks into the file.
+// Tells from the name of a file the format of its rows and the wrappers around them, outermost first
+// (`cards.csv.gz.pgp` is OpenPGP around gzip around CSV). It never reads the file.
 import { basename } from 'node:path'
 import { FileError } from './file-error.ts'
 

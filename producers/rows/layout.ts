@@ -1,6 +1,6 @@
-// Which column of a file is which of column: from its header, `--map`, `--ignore-unknown` and `--echo`. Everything that
-// doesn't fit is told at once, with line and column; a name is quoted only where it can't be card data, for a file
-// without a header has a card in its first row.
+// Finds out which column each name in a file's header means, by the options `--map`, `--ignore-unknown` and `--echo`. A
+// message names line and column. It quotes a name only where the name can't be card data: a file without a header has a
+// card in its first row.
 import { z } from 'zod'
 import { COLUMN_NAMES, COLUMNS, type ColumnName, isColumnOf, NEEDED, type RecordKind } from './columns.ts'
 import { FileError } from './file-error.ts'

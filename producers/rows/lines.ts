@@ -1,5 +1,5 @@
-// Bytes into blocks of whole physical lines, in bounded memory whatever the bytes are: a line over 64 KiB is passed
-// over and told, not collected. It doesn't look into a line.
+// Cuts bytes into blocks of whole physical lines, in bounded memory whatever the bytes are: a line over 64 KiB is
+// reported and not collected. The content of a line isn't read here.
 import { CHUNK } from '../../src/job/token-batch.ts'
 import { FileError } from './file-error.ts'
 

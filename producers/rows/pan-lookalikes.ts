@@ -1,5 +1,5 @@
-// Texts of a file's rows that will stand in results or in the store: none may look like the card of any row of its chunk.
-// What a row's own card forbids is asked when the row is read (record.ts); cards that are encrypted are the worker's.
+// Rejects rows with a text for the results or the store that looks like the card of any row of the chunk. record.ts
+// checks a text against the card of its own row; workers check cards that are encrypted.
 import type { Reason } from '../../src/errors.ts'
 import { digitsOf } from '../../src/token/pan.ts'
 import { couldLookLikeCard, type Likenesses, openLikenesses } from '../../src/token/pan-lookalike.ts'

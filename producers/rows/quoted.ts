@@ -1,7 +1,7 @@
-// Rows that hold quotes: where one ends, and what it holds. The simple ones (`"a",b,"c"`) are split here, the others
-// are csv-parse's, which is too slow for files that quote every field. A row is complete when its number of quotes
-// is even. Where such a row proves to be ill-formed, or no end comes within 64 KiB, only its first line is rejected
-// and the lines after it are read again as rows: an unclosed quote must not swallow its neighbours.
+// Reads rows that hold quotes. Simple ones (`"a",b,"c"`) are split here; csv-parse, which is too slow for files that
+// quote every field, reads the others. A row is complete when its number of quotes is even. If such a row is
+// ill-formed, or has no end within 64 KiB, only its first line is rejected and the lines after it are read again as
+// rows: an unclosed quote must not swallow its neighbours.
 import { isUtf8 } from 'node:buffer'
 import { type Options, parse } from 'csv-parse/sync'
 import type { Reason } from '../../src/errors.ts'

@@ -1,6 +1,6 @@
-// One row's cells into the record that travels in the block, written straight as its line of JSON (a record is built
-// for every row of a file: an object that is stringified afterwards costs twice). Deep checks of a card are the
-// worker's; here only what the reading of a file can spoil.
+// Turns the cells of one row into the record that travels in the block, written straight as its line of JSON (a record
+// is built for every row of a file: to build an object and stringify it would cost twice as much). Only errors of
+// reading a file are found here; the worker checks the card.
 import { type Reason, type Refusal, refuse } from '../../src/errors.ts'
 import { isPrintable } from '../../src/job/envelope/text.ts'
 import { CHUNK } from '../../src/job/token-batch.ts'

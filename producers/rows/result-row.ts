@@ -1,5 +1,5 @@
-// A row of results as text: the CSV that `migrate` writes and the gateway sends, column by column. Where the text goes,
-// and in which order, is the caller's.
+// A row of results as text: the CSV that `migrate` writes and the gateway sends, column by column. The caller decides
+// where the text goes, and in which order.
 
 import { cellOf } from '../../src/csv-text.ts'
 import { type RecordResult, tookEffect } from '../../src/job/outcome.ts'

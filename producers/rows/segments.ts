@@ -1,6 +1,6 @@
-// The raw bytes of the input, digested as they pass, and on a second reading held back until they are proven to be
-// those of the first. One running SHA-256 serves both ends: its state after each 16 MiB is that segment's mark (it
-// stands for the segment and all before it), and its last state is the digest that `sha256sum` prints.
+// Digests the raw bytes of the input as they pass, and on the second reading holds them back until they are verified to
+// be those of the first. One running SHA-256 serves both purposes: its state after each 16 MiB is the digest of that
+// segment and of all before it, and its last state is the digest that `sha256sum` prints.
 import { createHash } from 'node:crypto'
 import { FileError } from './file-error.ts'
 

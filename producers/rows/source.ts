@@ -1,7 +1,6 @@
-// The bytes of the input with its wrappers taken off, always as a stream. A file is read twice: `proveSource` reads it
-// through to its end before anything of it is used, and `openSource` with the digests of that reading releases only
-// bytes that are the proven ones. That is what makes it safe to stream OpenPGP, whose integrity shows only at the end.
-// It knows nothing of rows.
+// The bytes of the input without its wrappers, always as a stream. A file is read twice: `validateSource` reads it to
+// its end before anything of it is used, and `openSource` releases only bytes whose digests are those of the first
+// reading. Only so is it safe to stream OpenPGP, whose integrity shows at its end. This file knows nothing of rows.
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { pipeline } from 'node:stream'

@@ -1,5 +1,5 @@
-// The first reading of a file: integrity, digests, header and number of rows, before anything is sent. No record is
-// made of it.
+// The first reading of a file: integrity, digests, header and number of rows, before anything is sent. It makes no
+// records.
 import { formatOf } from './input-format.ts'
 import { checkColumns } from './layout.ts'
 import { countRows, type RowOptions } from './rows.ts'

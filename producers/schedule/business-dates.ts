@@ -1,5 +1,5 @@
-// Which business dates of a schedule are due. A business date is the day (UTC) that is reported; its run is due when the
-// zone's clock shows the schedule's time on the day after, and never before the day itself has ended.
+// Finds the business dates of a schedule that are due. A business date is the day (UTC) that is reported. Its run is
+// due when the zone's clock shows the schedule's time on the day after, and never before the day itself has ended.
 import { firstMoment } from './zone-time.ts'
 
 export interface Timing {

@@ -1,5 +1,5 @@
-// One look at what is due. It may be had at any time, by several processes at once and as often as they like: the rows of
-// runs decide what comes of it.
+// Makes the runs that are due and sends their jobs. Several processes may do this at any time and as often as they
+// like: the rows of runs decide who sends what.
 import * as clients from '../../src/store/access/clients.ts'
 import * as runs from '../../src/store/report/schedule-runs.ts'
 import * as schedules from '../../src/store/report/schedules.ts'

@@ -1,5 +1,5 @@
-// The sweep of a night: one job for every token whose date has passed, a page at a time. The next page is sent when the
-// one before is through, so a million tokens wait in the store and not in the queue. It suspends none itself.
+// The nightly sweep: one job for every token whose date has passed, a page at a time. The next page is sent when the
+// one before is answered, so that a million tokens wait in the store and not on the queue. Workers suspend the tokens.
 import { setTimeout as pause } from 'node:timers/promises'
 import { assert, isRefusal } from '../../src/errors.ts'
 import { receiptId } from '../../src/job/envelope/ids.ts'

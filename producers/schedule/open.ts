@@ -1,5 +1,5 @@
-// The schedule of one process: ticks that come by the queue, a clock of its own in case they don't, and the answers. The
-// tick is a courtesy and holds nothing; whoever forges one makes us look, which we do anyway.
+// The schedule of one process: dispatches due runs at each tick from the queue, and by a clock of its own in case no
+// tick comes. A tick holds nothing: a forged one only makes the process look for due runs, which it does anyway.
 import { describeError } from '../../src/log.ts'
 import * as runs from '../../src/store/report/schedule-runs.ts'
 import { dateOf } from './business-dates.ts'

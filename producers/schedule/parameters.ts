@@ -1,5 +1,5 @@
-// What a nightly report of each type is asked with: the business date, and what the schedule says beside it. Whether the
-// type takes it is checked where reports are made.
+// The parameters of a nightly report, by its type: the business date, and those that the schedule fixes. The maker of
+// the report checks whether the type takes them.
 import type { ReportType } from '../../src/job/report.ts'
 
 export type Parameters = Record<string, string | number | boolean>

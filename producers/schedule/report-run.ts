@@ -1,5 +1,5 @@
-// A run that is a report: the job that asks for it, signed anew each time it is sent, always under the same jti. Who
-// may have which report is judged where it is made.
+// Sends the job of a run that is a report, signed anew each time and always under the same jti. The worker that makes
+// the report judges who may have it.
 import { isRefusal } from '../../src/errors.ts'
 import { receiptId } from '../../src/job/envelope/ids.ts'
 import type { Client } from '../../src/store/access/clients.ts'

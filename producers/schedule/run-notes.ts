@@ -1,4 +1,4 @@
-// What is said of a run that is late or failed: a count and one line. Nobody but the operator is told.
+// Notes a late or failed run: a count and one log line. Only the operator is told.
 import type { Run, RunState } from '../../src/store/report/schedule-runs.ts'
 import type { ScheduleDeps } from './deps.ts'
 

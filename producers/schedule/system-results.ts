@@ -1,5 +1,5 @@
-// What system clients are answered: on queues of their own, which must not pile up. The scheduler's runs are marked by
-// their results; everything else was told to whom it concerns elsewhere, and is dropped.
+// Reads the results queues of the system clients, which must not pile up. Results of the scheduler's jobs mark its
+// runs; the other results were told elsewhere and are dropped.
 import type { Reason } from '../../src/errors.ts'
 import type { SystemClient } from '../../src/job/catalogue.ts'
 import type { Result } from '../../src/job/result.ts'

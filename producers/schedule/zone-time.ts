@@ -1,5 +1,5 @@
-// When a clock on the wall of a zone first shows a time. It knows nothing of schedules. Intl.DateTimeFormat holds the
-// zones (the Node that this runs on has no Temporal), and its answer at one moment is all that is asked of it.
+// Finds the moment at which a zone's clock first shows a time. It knows nothing of schedules. Intl.DateTimeFormat holds
+// the zones (this Node has no Temporal) and is asked only for what the clock shows at one moment.
 import { openCache } from '../../src/cache.ts'
 
 const HOUR_MS = 3_600_000

@@ -1,5 +1,5 @@
-// Progress of batches as server-sent events. One question a second to the store serves every stream of the process, and
-// none holds a connection to it. A reader that is slow misses states between, never the last.
+// Progress of batches as server-sent events. One query a second to the store serves all streams of the process, and no
+// stream holds a connection to the store. A slow reader misses states in between, never the last one.
 
 import { Readable } from 'node:stream'
 import { every } from '../../../src/recurring.ts'
@@ -8,7 +8,7 @@ import type { GatewayDeps } from '../deps.ts'
 import { type BatchStatus, statusOf } from './status.ts'
 
 export interface Events {
-  /** Undefined where there are as many streams as are allowed, of this client or in all. */
+  /** Opens a stream; undefined where this client, or the process, has as many as are allowed. */
   open(first: intake.Intake): Readable | undefined
   /** Ends every stream. */
   close(): void
@@ -17,7 +17,7 @@ export interface Events {
 const STREAMS_MAX = 200
 const STREAMS_OF_ONE_MAX = 50
 const PROGRESS_MS = 1_000
-/** Proxies close what is silent for longer than half a minute or so. */
+/** Proxies close a stream that is silent for about half a minute. */
 const HEARTBEAT_MS = 15_000
 
 interface Watcher {
@@ -25,7 +25,7 @@ interface Watcher {
   stream: Readable
   sent: string
   sentAt: number
-  /** The stream took no more; what comes meanwhile is passed over. */
+  /** The stream takes no more at present; states that come meanwhile are skipped. */
   full: boolean
 }
 
@@ -46,7 +46,7 @@ export function openEvents({ store, clock, log }: Pick<GatewayDeps, 'store' | 'c
       if (watcher.sent !== data) push(watcher, eventOf('progress', status, data))
       push(watcher, eventOf('finished', status, data))
       watcher.stream.push(null)
-      // It may be read later still, but there is no more to be told.
+      // The caller may still read the stream, but nothing more will be pushed.
       forget(watcher)
     } else if (!watcher.full && watcher.sent !== data) push(watcher, eventOf('progress', status, data))
     else if (!watcher.full && clock() - watcher.sentAt >= HEARTBEAT_MS) push(watcher, ': still there\n\n')
@@ -95,7 +95,10 @@ export function openEvents({ store, clock, log }: Pick<GatewayDeps, 'store' | 'c
   }
 }
 
-/** Chunks done are the event's id: whoever connects again is told the state of that moment, whatever it saw before. */
+/**
+ * The id of the event is the number of done chunks. A caller that connects again gets the present state, whatever it
+ * saw before.
+ */
 function eventOf(name: 'progress' | 'finished', status: BatchStatus, data: string): string {
   return `event: ${name}\nid: ${status.chunks_done}\ndata: ${data}\n\n`
 }

@@ -1,6 +1,6 @@
-// From a body that streams in to a batch that was accepted: rows become records, records chunks, and each chunk is
-// encrypted, signed and stored before the next is read. A card in the clear is in memory only, and never more than one
-// chunk's worth. Nothing of a body works before its end has come.
+// Turns a body that streams in into an accepted batch: rows become records, records become chunks, and each chunk is
+// encrypted, signed and stored before the next one is read. Cards in the clear are in memory only, and never more than
+// one chunk of them. No record is worked before the whole body has come.
 
 import { timingSafeEqual } from 'node:crypto'
 import { assert, isRefusal, type Refusal, refuse } from '../../../src/errors.ts'
@@ -31,7 +31,7 @@ export interface Body {
 
 const TOUCH_MS = 30_000
 
-/** The batch as it stands, made now or before by the same request. Throws what the body is broken by. */
+/** Returns the batch, made now or before by the same request. Throws an error for a broken body. */
 export async function receive(
   caller: Caller,
   batch: BatchRequest,
@@ -62,7 +62,7 @@ export async function receive(
     const bodyMac = body.metered.mac()
     const accepting = store.transaction(async db => {
       if (!(await intake.accept(db, intakeNo, { bodyMac, ...read }))) return false
-      // Known to the workers and to `batch list` from now on: it can be cancelled before its first chunk.
+      // From now on workers and `batch list` know the batch: it can be cancelled before its first chunk.
       if (!dryRun)
         await batches.open(db, {
           ...{ clientId, batchId, recordKind, tokenScope, chunkRecords: CHUNK.recordsDefault, layout },
@@ -71,7 +71,7 @@ export async function receive(
       return true
     })
     accepted = await accepting.catch(async error => {
-      // The commit may have been made, though its answer was lost.
+      // The commit may have taken effect though its answer was lost.
       if ((await intake.find(store, clientId, batchId))?.intakeNo === intakeNo) return true
       throw error
     })
@@ -79,7 +79,7 @@ export async function receive(
     assert(made, 'a body is swept away only while nothing of it comes')
     return accepted ? made : sameAs(made, bodyMac)
   } finally {
-    // Where this fails, the sweep does it later.
+    // If this fails, the sweeper does it later.
     if (!accepted) await intake.discard(store, intakeNo).catch(() => {})
   }
 }

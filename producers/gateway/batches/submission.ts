@@ -1,5 +1,5 @@
-// The request that starts a batch: its query and rights are judged before its body is read, and a body that is refused
-// early isn't read to its end.
+// The route that starts a batch. It judges query and roles before it reads the body, and it doesn't read a body to its
+// end that it refuses early.
 import { z } from 'zod'
 import { isRefusal } from '../../../src/errors.ts'
 import { problemOf } from '../../../src/job/problem.ts'
@@ -20,11 +20,11 @@ import { receive } from './receive.ts'
 
 const FORMATS = { 'application/x-ndjson': 'ndjson', 'text/csv': 'csv' } as const
 const STREAMED = /^(application\/x-ndjson|text\/csv)\b/i
-/** Bodies read at once by one process, each with a chunk and its block in memory; and of one client. */
+/** Number of bodies read at once, by one process and of one client; each holds a chunk and its block in memory. */
 const RECEIVING_MAX = 8
 const RECEIVING_OF_ONE_MAX = 4
 const RETRY_AFTER_S = 5
-/** Between two pieces of a body. */
+/** The longest pause between two pieces of a body. */
 const IDLE_MS_MAX = 60_000
 
 const Accepted = z.strictObject({
@@ -34,7 +34,7 @@ const Accepted = z.strictObject({
   accepted_at: z.iso.datetime(),
 })
 
-/** `onAccepted`: a batch is there to be fed. */
+/** `onAccepted` is called when a batch can be fed. */
 export function submissionRoute(app: GatewayApp, url: string, deps: GatewayDeps, onAccepted: () => void): void {
   const key = bodyKeyOf(deps.hashKey)
   /** Client ids, one for each body. */
@@ -94,7 +94,7 @@ function formatOf(type: string | undefined): 'csv' | 'ndjson' | undefined {
   return Object.hasOwn(FORMATS, name) ? FORMATS[name as keyof typeof FORMATS] : undefined
 }
 
-/** What makes two requests with the same body the same. */
+/** Equal for two requests that are the same if their bodies are. */
 function aboutOf(format: string, { recordKind, tokenScope, policy, dryRun }: BatchRequest): string {
   return JSON.stringify([format, recordKind, tokenScope, policy.on_conflict, policy.on_expired, dryRun])
 }
@@ -111,14 +111,17 @@ async function denial(batch: BatchRequest, caller: Caller, { directory }: Gatewa
   return isOpen ? undefined : declineFor('scope_forbidden', 'query.token_scope')
 }
 
-/** The newest JWE key of the caller's entity, to encrypt to. */
+/** The newest JWE key of the caller's entity, to which blocks are encrypted. */
 async function captureKeyOf({ entityId }: Caller, { store }: GatewayDeps): Promise<PublicCaptureKey | undefined> {
   const known = await captureKeys.list(store, entityId)
   const key = known.findLast(({ state, type }) => state === 'ACTIVE' && type !== 'pgp')
   return key && readPublicCaptureKey(key.alias, key.publicKey)
 }
 
-/** What is wrong with the whole body, and where; never a value. What to do about it is said for a file, and left out. */
+/**
+ * Answers what is wrong with the whole body, and where, without any value. The advice of a FileError is for files, and
+ * left out.
+ */
 function declineRows<R extends Reply>(reply: R, error: FileError, now: number): R {
   const problem = problemOf([{ field: 'body', reason: 'rows_unreadable' }], now)
   const message = error.message.slice(0, -error.next.length).trim()

@@ -1,5 +1,5 @@
 // Writes that are answered later (`Prefer: respond-async`): the envelope is stored before the 202 and queued after it,
-// and whatever happens in between, the sweeper queues it. The answer is told from the receipt, as it is today.
+// and the sweeper queues it where that failed. The answer is made from the receipt as it is now.
 import { createHash, randomUUID } from 'node:crypto'
 import { assert, isRefusal, type Refusal, refuse } from '../../../src/errors.ts'
 import { CATALOGUE } from '../../../src/job/catalogue.ts'
@@ -24,20 +24,20 @@ export type OperationDeps = Pick<
   'store' | 'queues' | 'requestReply' | 'directory' | 'networkTokenKey' | 'clock' | 'log'
 >
 
-/** `queued` resolves when the queue has it, or has shown that it can't be reached: the sweeper goes on then. */
+/** `queued` resolves when the queue has the job, or could not be reached; the sweeper then queues the job. */
 export type Accepted = { receiptId: string; queued: Promise<void> } | { declined: Decline }
 
-/** An operation's error is the token service's. */
+/** The error of an operation has the body of the token service. */
 const TOKEN = errorBodyOf('/oidc/api/v2')
-/** A gateway that lives has it queued by then. */
+/** A gateway that lives has queued the operation by then. */
 const FIRST_DUE_MS = 5_000
 
-/** RFC 7240: one preference of a list, in any case. */
+/** RFC 7240: one preference of a list, in upper or lower case. */
 export function prefersAsync(prefer: string | undefined): boolean {
   return prefer?.split(',').some(one => one.trim().toLowerCase() === 'respond-async') ?? false
 }
 
-/** Stored when it resolves. The same key and request again: the same operation. */
+/** The operation is stored when this resolves. The same key and request again are the same operation. */
 export async function accept(write: Write, caller: Caller, deps: OperationDeps): Promise<Accepted> {
   const { store, requestReply, clock } = deps
   const { kind, request, idempotencyKey: jti = randomUUID() } = write
@@ -57,7 +57,7 @@ export async function accept(write: Write, caller: Caller, deps: OperationDeps):
     dueAt: acceptedAt + FIRST_DUE_MS,
   }
   const fresh = await operations.accept(store, operation).catch(async error => {
-    // The commit may have been made, though its answer was lost: the sweeper queues it.
+    // The commit may have taken effect though its answer was lost: the sweeper then queues the operation.
     if ((await operations.find(store, receiptId)) === undefined) throw error
     return false
   })
@@ -79,11 +79,11 @@ function declinedBy(refusal: Refusal): { declined: Decline } {
   return written
 }
 
-/** How an operation stands, in the words of the interface. */
+/** The state of an operation, in the words of the interface. */
 export interface OperationStatus {
   receipt_id: string
   status: 'PENDING' | 'SUCCEEDED' | 'FAILED'
-  /** 0: not answered, or answered beside a receipt. */
+  /** 0: not answered, or answered without a receipt. */
   revision: number
   code?: number
   record?: Record<string, unknown>
@@ -92,7 +92,7 @@ export interface OperationStatus {
   completed_at?: string
 }
 
-/** One answer for another's operation and for none. */
+/** Another client's operation and a missing operation have the same answer. */
 export async function find(receiptId: string, caller: Caller, deps: OperationDeps): Promise<OperationStatus | Decline> {
   const { store } = deps
   const { client, roles } = caller
@@ -106,7 +106,7 @@ export async function find(receiptId: string, caller: Caller, deps: OperationDep
   const operation = await operations.find(store, receiptId)
   if (!operation) return none
   if (operation.state === 'QUEUED') return { ...headOf(operation), status: 'PENDING' }
-  // A later answer of the same job outranks one without a receipt, but none that was told beside it.
+  // A receipt outranks an answer without one, but not an answer that was told beside the receipt (revision 0).
   const isBeside = operation.state === 'REFUSED' && operation.revision === 0
   const receipt = isBeside ? undefined : await receipts.find(store, receiptId)
   if (receipt) return statusByReceipt(operation, receipt, deps)
@@ -141,7 +141,7 @@ function headOf({ receiptId, acceptedAt }: operations.Operation) {
   return { receipt_id: receiptId, status: 'PENDING' as const, revision: 0, accepted_at: moment(acceptedAt) }
 }
 
-/** In the words in which the same write is declined at once. */
+/** The error with which the same write is declined at once. */
 function failure(error: Problem, at: number) {
   const written = answerOf({ code: error.code, error })
   assert('declined' in written, 'a problem declines')
@@ -151,7 +151,7 @@ function failure(error: Problem, at: number) {
 
 const moment = (ms: number) => new Date(ms).toISOString()
 
-/** Notes the answers that are there, and erases the envelopes they answer. */
+/** Records the answers that the store has, and erases the envelopes that they answer. Returns the answered receipts. */
 export async function recordAnswers(receiptIds: readonly string[], store: Store): Promise<Set<string>> {
   const signs = await operations.findSigns(store, receiptIds)
   await operations.answer(

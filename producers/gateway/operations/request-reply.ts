@@ -1,6 +1,6 @@
-// Where requests over HTTP become jobs and wait for their answer. An operation that is asked for is signed, queued and
-// repeated until it is answered or its time is over; then it is undone. It doesn't know what an operation does, and
-// keeps nothing that a restart would need: receipts do, and the store where a reversal can't be queued.
+// Request and reply over queues: an HTTP request becomes a job, and the request waits for the job's answer. The job is
+// repeated until it is answered or its deadline passes; then it is reversed. This file doesn't know what a job does. It
+// keeps nothing that a restart would need: receipts and the store do.
 
 import { createHash, randomUUID } from 'node:crypto'
 import type { Clock } from '../../../src/clock.ts'
@@ -22,32 +22,35 @@ import { type Operation, openOperation } from './operation.ts'
 import { openSign, type Sign } from './sign.ts'
 import { openTimeoutReversals } from './timeout-reversal.ts'
 
-/** How an operation ended for the one who asked. */
+/** The end of an operation, as its caller gets it. */
 export type End =
   | { end: 'answered'; result: Result }
   /** Not answered in time. */
   | { end: 'late'; reversalStatus: ReversalStatus }
-  /** Not taken on: too much is under way. */
+  /** Not begun: too many operations are under way. */
   | { end: 'busy' }
-  /** Not taken on: it was wrong before it was sent. */
+  /** Not begun: the request was refused before it was sent. */
   | { end: 'refused'; refusal: Refusal }
 
 export interface RequestReply {
-  /** Resolves within the time-out and a few seconds, whatever becomes of the operation. */
+  /**
+   * Sends a job and waits for its answer. Resolves within the time-out and a few seconds, whatever becomes of the
+   * operation.
+   */
   ask(caller: Caller, kind: Kind, request: Record<string, unknown>, options?: AskOptions): Promise<End>
-  /** A signed envelope for `caller`'s client, as `ask` would send it, whose result comes to this process. */
+  /** Signs an envelope for the caller's client as `ask` does; its result comes to this process. */
   sign: Sign
-  /** Operations that wait for an answer, or for their reversal to be queued. */
+  /** The number of operations that wait for an answer, or for their reversal to be queued. */
   inFlight(): number
-  /** Once it listens for answers. */
+  /** Resolves when this process listens for answers. */
   ready: Promise<void>
-  /** Gives up what still waits: each is answered, and undone. */
+  /** Gives up the operations that still wait: each is answered, and reversed. */
   giveUp(): void
   close(): Promise<void>
 }
 
 export interface AskOptions {
-  /** Becomes the job's `jti`; a fresh one without it. */
+  /** Becomes the `jti` of the job; without it the job has a new one. */
   idempotencyKey?: string | undefined
 }
 
@@ -55,7 +58,7 @@ export interface RequestReplySettings {
   audience: string
   /** How long a write may take, ms. */
   timeoutMs: number
-  /** Operations that wait for their answer at once. */
+  /** At most so many operations wait for their answer at once. */
   inFlightMax: number
 }
 
@@ -73,7 +76,7 @@ export interface RequestReplyDeps {
 const DELIVERIES = 50
 const CLOSE_MS = 5_000
 
-/** What is under way for one receipt, in this process. */
+/** The operation under way for one receipt, in this process. */
 interface Entry {
   requestDigest: string
   operation?: Operation
@@ -83,7 +86,7 @@ interface Entry {
 export function openRequestReply(deps: RequestReplyDeps): RequestReply {
   const { queues, store, signingKey, installationKeys, settings, clock, metrics, log } = deps
   const { timeoutMs, inFlightMax, audience } = settings
-  // Each process is answered on a queue of its own.
+  // Each process has a results queue of its own.
   const replyTo = `g${randomUUID().replaceAll('-', '').slice(0, 24)}`
   const entries = new Map<string, Entry>()
   const givenUp = new AbortController()
@@ -103,7 +106,7 @@ export function openRequestReply(deps: RequestReplyDeps): RequestReply {
       reversals.resolve(delivery)
       entries.get(delivery.receipt_id)?.operation?.resolve(delivery)
     }
-    // Nobody else listens here: what no one waits for any more is told in vain.
+    // Only this process listens here: a result for which nobody waits any more is dropped.
     return 'taken'
   }
   const mailbox = { clientId: signingKey.clientId, replyTo, keys: installationKeys }
@@ -112,7 +115,7 @@ export function openRequestReply(deps: RequestReplyDeps): RequestReply {
   async function run(caller: Caller, { kind, request, jti, receiptId }: Request, entry: Entry): Promise<End> {
     const begunAt = clock()
     const deadline = begunAt + timeoutMs
-    // Given up here before: what holds is known once its reversal is through.
+    // An operation of this receipt was given up before: the state is known when its reversal is done.
     if (!(await reversals.awaitReversal(receiptId, deadline))) return { end: 'late', reversalStatus: 'REQUIRED' }
     const signed = await sign(caller, kind, request, { jti, expiresInMs: timeoutMs })
     if (isRefusal(signed)) return { end: 'refused', refusal: signed }
@@ -152,7 +155,7 @@ export function openRequestReply(deps: RequestReplyDeps): RequestReply {
       givenUp.abort()
       await inbox.close(CLOSE_MS)
       await reversals.close()
-      // One that is left behind is removed by the scheduler.
+      // The scheduler removes a queue that is left behind.
       if (!away) await queues.obliterate(resultsQueue(signingKey.clientId, replyTo)).catch(() => {})
     },
   }

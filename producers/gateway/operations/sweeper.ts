@@ -1,6 +1,6 @@
-// What makes a 202 a promise: operations without an answer are queued again until their time is over, and then marked;
-// what is answered, or too old, is erased. Every gateway runs one, and takes only what no other has just taken. It also
-// takes the answers to operations off the gateways' common results queue, where nobody waits for them.
+// Keeps the promise of a 202: queues unanswered operations again until they expire, marks expired ones, and erases
+// those that are answered or old. Every gateway runs a sweeper, which takes only operations that no other sweeper has
+// just taken. It also reads the answers to operations from the gateways' common results queue.
 
 import { CATALOGUE } from '../../../src/job/catalogue.ts'
 import { every } from '../../../src/recurring.ts'
@@ -24,14 +24,14 @@ export interface Sweeper {
 
 const SWEEP_MS = 1_000
 const TAKE_MAX = 100
-/** A job that was started in time may end so long after. */
+/** A job that was started in time may end so long after its deadline. */
 const GRACE_MS = 60_000
 const HOUSEKEEPING_MS = 60_000
 const METRICS_MS = 10_000
-/** A body of which nothing came for so long, and nobody said so: its gateway is gone. */
+/** If nothing of a body came for so long and its gateway didn't discard it, the gateway is gone. */
 const STALE_MS = 600_000
 const DAY_MS = 86_400_000
-/** The texts of dry runs lie in the outbox, which is kept so long. */
+/** The results of dry runs lie in the outbox, which is kept so long. */
 const DRY_RUN_DAYS = 7
 const REMOVE_MAX = 10_000
 const DELIVERIES = 10
@@ -74,7 +74,7 @@ async function keepHouse({ store, settings, clock }: SweeperDeps): Promise<void>
   await intake.removeOld(store, { batches: old, dryRuns: clock() - DRY_RUN_DAYS * DAY_MS })
 }
 
-/** What was promised by a 202. */
+/** Measures the operations and chunks that a 202 promised. */
 async function measure({ store, metrics, clock }: SweeperDeps): Promise<void> {
   const promised = { operation: await operations.measure(store), chunk: await chunks.measure(store) }
   for (const [what, { rows, oldest }] of Object.entries(promised)) {
@@ -90,7 +90,7 @@ async function openCommonInbox({ store, queues, signingKey, log }: SweeperDeps) 
       { alg, publicKey: importPublicJwk(publicJwk).key },
     ]),
   )
-  // The answer itself lies in the store: this only says that it is there.
+  // The answer itself lies in the store: the delivery only tells that it is there.
   async function receive(delivery: Delivery): Promise<'taken'> {
     if (delivery.type === 'result' && CATALOGUE[delivery.kind].statusAt !== 'batches')
       await recordAnswers([delivery.receipt_id], store)

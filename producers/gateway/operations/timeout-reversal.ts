@@ -1,6 +1,6 @@
-// What is done about an operation whose time is over: a reversal of its very envelope is queued, or stored for the
-// sweeper where the queue can't be reached. From then on the reversal wins: an answer that still comes is not told. It
-// doesn't undo anything itself.
+// Deals with an operation whose deadline has passed: queues a reversal that names its envelope, or stores the reversal
+// for the sweeper where the queue can't be reached. From then on the reversal wins, and an answer that still comes is
+// dropped. The worker undoes the effect.
 import { createHash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../../../src/clock.ts'
@@ -21,19 +21,22 @@ import type { Sign } from './sign.ts'
 
 export interface TimeoutReversals {
   /**
-   * `REQUIRED`: an effect may have been made; its reversal is queued, or stored until it is. `NONE`: the job never left
-   * this process, so there is nothing to undo.
+   * Reverses an operation. `REQUIRED`: it may have an effect; its reversal is queued, or stored until it is. `NONE`: the job never left
+   * this process, so that there is nothing to undo.
    */
   reverse(caller: Caller, operation: Operation, requestDigest: string): Promise<ReversalStatus>
-  /** A reversal's result was found. */
+  /** Takes a result, which may be that of a reversal. */
   resolve(result: Result): void
-  /** Whether this receipt's operation was given up here with another request. */
+  /** Whether an operation of this receipt timed out here with another request. */
   isOtherRequest(receiptId: string, requestDigest: string): boolean
-  /** False if the reversal of an operation that was given up here under this receipt isn't through by `deadline` (ms). */
+  /**
+   * Waits for the reversal of an operation of this receipt that timed out here. False if it isn't done by `deadline`
+   * (ms).
+   */
   awaitReversal(receiptId: string, deadline: number): Promise<boolean>
-  /** Reversals that neither the queue nor the store has taken yet. */
+  /** The number of reversals that neither the queue nor the store has taken yet. */
   pending(): number
-  /** Stores what is owed still. */
+  /** Stores the pending reversals. */
   close(): Promise<void>
 }
 
@@ -50,23 +53,23 @@ interface TimedOut {
   reversed: PromiseWithResolvers<true>
 }
 
-/** A reversal is owed however long the workers stay away: as long as an envelope may live. */
+/** A reversal stays due however long the workers are away: as long as an envelope may live. */
 const LIFETIME_MS = 7 * 86_400_000
-/** How long the queue may take to take the reversal before it is stored. */
+/** The reversal is stored if the queue hasn't taken it after so long. */
 const STORED_AFTER_MS = 1_000
-/** And how long the caller waits for either. */
+/** The caller waits at most so long for queue or store. */
 const HANDOVER_MS_MAX = 3_000
 const RETRY_MS = 500
 const TIMED_OUT_MAX = 10_000
 
 export function openTimeoutReversals({ queues, store, clock, log, sign }: TimeoutReversalDeps): TimeoutReversals {
-  // By receipt; the oldest are forgotten, which only makes a repeat of theirs less sure of the final state.
+  // By receipt. The oldest are removed; a repeat of such an operation may then not see its final state.
   const timedOut = new Map<string, TimedOut>()
   const byReversal = new Map<string, string>()
   const pending = new Map<string, Promise<void>>()
   const closing = new AbortController()
 
-  /** Resolves once the queue has it, or the store. Both may: its jti makes them one. */
+  /** Resolves once the queue or the store has the reversal. Both may have it: its jti makes them one. */
   async function handOver(receiptId: string, add: () => Promise<void>, keep: () => Promise<void>): Promise<void> {
     const handed = new AbortController()
     const until = AbortSignal.any([handed.signal, closing.signal])
@@ -139,14 +142,14 @@ export function openTimeoutReversals({ queues, store, clock, log, sign }: Timeou
   }
 }
 
-/** Every gateway's sweeper queues what lies there, until it is answered. */
+/** Stores a reversal as an operation, which the sweepers queue until it is answered. */
 async function storeReversal(
   store: Store,
   { client, entityId }: Caller,
   { signed, reversalId, requestDigest, now }: StoredReversal,
 ): Promise<void> {
   const { jws } = signed.data
-  // Not new: it lies there already.
+  // A reversal that isn't new is stored already.
   await operations.accept(store, {
     ...{ receiptId: reversalId, clientId: client.clientId, entityId, kind: 'reversal', jobId: signed.id, jws },
     ...{ requestDigest: Buffer.from(requestDigest, 'base64url'), acceptedAt: now, dueAt: now },
@@ -157,12 +160,12 @@ async function storeReversal(
 interface StoredReversal {
   signed: Signed
   reversalId: string
-  /** Of the operation that it undoes. */
+  /** The digest of the request that is reversed. */
   requestDigest: string
   now: number
 }
 
-/** The same for the same envelope, so that a reversal that is queued twice is one. */
+/** The jti is the same for the same envelope, so that a reversal that is queued twice is worked once. */
 export function reversalJti(receiptId: string, envelope: string): string {
   return `reversal-${createHash('sha256').update(`${receiptId}\n${envelope}`).digest('base64url')}`
 }

@@ -1,5 +1,5 @@
-// The reporting service: reports are searched, asked for and downloaded. They are made by
-// workers, and whose they are is never up to a search expression.
+// The routes of the reporting service: search, request and download reports. Workers make reports. A search expression
+// never decides whose reports a caller sees.
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { Fault } from '../../../src/errors.ts'

@@ -1,5 +1,5 @@
-// How a request is answered with no: the error body of the service it was for. Handlers answer so as a value; what
-// fastify or a hook throws comes here too.
+// Answers a request with an error body of its service. Handlers return a decline as a value; errors that fastify or a
+// hook throws are answered here, too.
 import type { FastifyRequest } from 'fastify'
 import { systemClock } from '../../../src/clock.ts'
 import { Fault } from '../../../src/errors.ts'
@@ -8,7 +8,7 @@ import { challengesOf } from './challenge.ts'
 import { type Decline, Declined, declineFor, errorBodyOf, failed } from './error-bodies.ts'
 import { declineOfAll, type Judgeable, WrongForm, wrongBody } from './form.ts'
 
-/** Any reply, whatever its route's schema says of its bodies. */
+/** A reply of any route, whatever its schema allows as a body. */
 export interface Reply {
   request: Pick<FastifyRequest, 'url' | 'headers'>
   code(status: number): unknown
@@ -32,7 +32,7 @@ export function sendJson<R extends Reply>(reply: R, status: number, body: object
   return sendAny(reply, body)
 }
 
-/** Sends `decline` in the body of the path's service. */
+/** Sends a decline as the error body of the path's service. */
 export function decline<R extends Reply>(reply: R, said: Decline): R {
   const { url, headers } = reply.request
   const challenges = challengesOf(said, headers.authorization)
@@ -41,7 +41,7 @@ export function decline<R extends Reply>(reply: R, said: Decline): R {
   return sendJson(reply, said.status, errorBodyOf(url).render(said, systemClock()))
 }
 
-/** What fastify says, by its code. */
+/** The declines of fastify's own errors, by code. */
 const BY_CODE: Record<string, Declined> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: wrongBody(declineFor('body_media_type', 'body')),
   FST_ERR_CTP_BODY_TOO_LARGE: wrongBody(declineFor('body_too_large', 'body')),
@@ -50,7 +50,7 @@ const BY_CODE: Record<string, Declined> = {
 }
 const UNREADABLE = new Declined(declineFor('body_json', 'body'))
 
-/** What an error says about the request, where it is one of the request. */
+/** The decline of an error that the request caused; undefined for other errors. */
 function declinedBy(error: unknown): Declined | undefined {
   if (error instanceof Declined) return error
   const { code, statusCode } = (error ?? {}) as { code?: unknown; statusCode?: unknown }

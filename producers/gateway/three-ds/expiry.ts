@@ -1,5 +1,5 @@
-// The clock of authentications: those that nobody came back for end as U when their time is over, and their clients are
-// told. Every process runs one; of two at once one is first.
+// Ends abandoned authentications: when the time of one is over, it ends as U and its client is told. Every process runs
+// this; where two try at once, one of them is first.
 
 import { every } from '../../../src/recurring.ts'
 import { expireOverdue } from '../../../src/three-ds/result.ts'

@@ -1,5 +1,5 @@
-// One process of the 3-D Secure service, wired: the same server as the gateway's with other routes, and the key ring. What
-// it was handed is closed by its lifetime, after what is opened here.
+// Opens one process of the 3-D Secure service: the gateway's server with other routes, and the key ring. Its lifetime
+// closes what the process was handed after it has closed what is opened here.
 import type { KeyObject } from 'node:crypto'
 import { systemClock } from '../../../src/clock.ts'
 import type { Config } from '../../../src/config.ts'
@@ -57,7 +57,7 @@ const DOCUMENT = {
   notes: THREE_DS_NOTES,
 }
 
-/** Listens. Throws `ConfigError` for a port that is taken. */
+/** Opens the service and listens. Throws a `ConfigError` for a port that is taken. */
 export async function openThreeDs(opened: Opened): Promise<ThreeDs> {
   const { config, log, metrics, lifetime, store, kek, ring, outbound, apiKeyKey, tls } = opened
   const clock = systemClock
@@ -84,7 +84,7 @@ export async function openThreeDs(opened: Opened): Promise<ThreeDs> {
   lifetime.onClose('end of authentications', startExpiry(deps))
   const place = { host: config.httpHost, port: config.threeDsPort, setting: 'TOKENMILL_THREE_DS_PORT' }
   const port = await listen(app, place, { lifetime, log })
-  // Of port 0 the number is known only now.
+  // The number that port 0 stands for is known only now.
   server.url = urlAt(port)
   return { port, deps }
 }

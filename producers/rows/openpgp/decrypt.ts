@@ -1,6 +1,6 @@
-// OpenPGP as a stream: decrypting an input of any size in flat memory, and encrypting the sample. The plaintext that
-// comes out is not yet authenticated while it flows: whoever reads it may act on it only after the end was reached
-// without an error, or on a ciphertext that was proven before (see source.ts).
+// OpenPGP as a stream: decrypts an input of any size in flat memory, and encrypts the sample. The plaintext is not yet
+// authenticated while it flows: a reader may act on it only after the stream has ended without an error, or on a
+// ciphertext that was verified before (see source.ts).
 import { readFile } from 'node:fs/promises'
 import {
   type Config,

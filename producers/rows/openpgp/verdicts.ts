@@ -1,5 +1,6 @@
-// What is said of an OpenPGP file that can't be read: what it is instead, or what is wrong with it, and what to do. It is
-// told from the library's words, the packets that were seen and the file's beginning, none of which is ever quoted.
+// Explains an OpenPGP file that can't be read: what it is instead, or what is wrong with it, and what to do. The
+// explanation follows from the library's message, the packets that were seen and the beginning of the file, none of
+// which is ever quoted.
 import { FileError } from '../file-error.ts'
 
 export interface Seen {
