@@ -6,7 +6,7 @@ import type { RefusedRow, Row } from './record.ts'
 import { type RowOptions, readRows } from './rows.ts'
 
 export interface RowChunk {
-  /** Absent at the end of a file whose last rows were all refused. */
+  /** Absent where only refused rows follow the last chunk. */
   chunk: LedgerChunk | undefined
   refused: readonly RefusedRow[]
 }
@@ -31,7 +31,10 @@ export async function* cutRows(parts: AsyncIterable<Row[]>, size: number): Async
 
 const LF = 10
 
-/** Reads a file's beginning, so that what is wrong with all of it is said at once, and counts its lines: a guess at its rows. */
+/**
+ * Reads the beginning of a file, so that an error of the whole file is reported at once, and counts its lines: an
+ * estimate of its rows.
+ */
 export async function validateRows(bytes: AsyncIterable<Buffer>, options: RowOptions): Promise<number> {
   let lines = 0
   const counted = async function* () {
@@ -41,7 +44,7 @@ export async function validateRows(bytes: AsyncIterable<Buffer>, options: RowOpt
     }
   }
   const pieces = counted()
-  // Without `return`: the reader leaves off after its first rows, and the counting goes on.
+  // Without `return`: the reader stops after its first rows, and the counting goes on.
   const rows = readRows({ [Symbol.asyncIterator]: () => ({ next: () => pieces.next() }) }, options)
   await rows.next()
   for await (const _ of pieces);

@@ -11,7 +11,7 @@ export type ColumnName = PlainName | AmountName | `${AmountName}_minor`
 
 const PLAIN = TRANSACTION_FIELDS.filter((name): name is PlainName => !(AMOUNTS as readonly string[]).includes(name))
 const COLUMN_NAMES: readonly ColumnName[] = [...PLAIN, ...AMOUNTS.flatMap(name => [name, `${name}_minor` as const])]
-/** `fee` and `commission` are nothing where a file has no such column. */
+/** The columns that every file needs. Without a column `fee` or `commission` these amounts are 0. */
 const NEEDED = ['transaction_uid', 'entity_uid', 'type', 'currency', 'created_at'] as const
 
 export interface ColumnOptions {
@@ -19,7 +19,7 @@ export interface ColumnOptions {
   ignoreUnknown?: boolean | undefined
 }
 
-/** Where a row has what: positions among its cells. */
+/** The position of each column among the cells of a row. */
 export interface Layout {
   plain: readonly { name: PlainName; at: number }[]
   amounts: readonly { name: AmountName; minor: boolean; at: number }[]
@@ -27,14 +27,17 @@ export interface Layout {
   uidAt: number
 }
 
-/** The column that a name in a file's header means; null where the column is left out, undefined where the name is unknown. */
+/**
+ * The column that a name in a file's header means; null where the column is left out, undefined where the name is
+ * unknown.
+ */
 export function resolve(given: string, { map = {}, ignoreUnknown = false }: ColumnOptions) {
   const name = Object.hasOwn(map, given) ? map[given] : given
   if (name === null || (COLUMN_NAMES as readonly unknown[]).includes(name)) return name as ColumnName | null
   return ignoreUnknown && !Object.hasOwn(map, given) ? null : undefined
 }
 
-/** The layout of a file with this header; a FileError tells everything that is wrong with it at once. */
+/** The layout of a file with this header. Throws a FileError that names everything that is wrong with the header. */
 export function layoutOf(header: readonly string[], options: ColumnOptions): Layout {
   const at = new Map<ColumnName, number>()
   const wrong: string[] = []
@@ -64,7 +67,7 @@ export function layoutOf(header: readonly string[], options: ColumnOptions): Lay
   }
 }
 
-/** A name may be anything: a file without a header has a row there. */
+/** Shows a name in a message only if it looks like one: a file without a header has a row in its place. */
 function shown(name: string): string {
   return /^[A-Za-z][A-Za-z _.-]{0,39}$/.test(name) ? `"${name}"` : 'not a name'
 }

@@ -8,7 +8,7 @@ import type { Layout } from './columns.ts'
 /** A row that isn't sent. */
 export interface RefusedRow {
   line: number
-  /** As the file has it; empty where the row can't be read. */
+  /** The id in the file; empty where the row can't be read. */
   uid: string
   reason: Reason
   field: string | undefined
@@ -49,7 +49,10 @@ function amountOf(
 const DAY = /^\d{4}-\d\d-\d\d$/
 const ZONED = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(\.\d+)?(?:[Zz]|([+-])(\d\d):(\d\d))$/
 
-/** In UTC: a moment with an offset is moved, a day alone is its beginning. Anything else stays, for the worker to refuse. */
+/**
+ * Converts a time to UTC: an offset is applied, and a day alone stands for its beginning. Another text stays as it is,
+ * and the worker refuses it.
+ */
 export function momentOf(text: string): string {
   if (text.length >= 20 && text.endsWith('Z') && text[10] === 'T') return text
   if (DAY.test(text)) return `${text}T00:00:00Z`

@@ -22,11 +22,11 @@ export interface Results {
   write(lines: readonly RefusedLine[]): Promise<void>
   /** Gives the file its name. */
   complete(): Promise<void>
-  /** Leaves what an earlier run wrote as it was. */
+  /** Leaves the file of an earlier run as it was. */
   discard(): Promise<void>
 }
 
-/** `idColumn`: what the file calls the id of a row. */
+/** `idColumn` is the file's name for the id of a row. */
 export async function openResults(path: string, idColumn = 'transaction_uid'): Promise<Results> {
   const beside = `${path}.new`
   const stream = createWriteStream(beside, { mode: 0o600, flush: true })
@@ -36,7 +36,7 @@ export async function openResults(path: string, idColumn = 'transaction_uid'): P
   })
   const put = async (text: string) => {
     if (failure !== undefined) throw cannotWrite(path, failure)
-    // A stream that breaks while it is waited for rejects the wait.
+    // A stream that breaks during the wait rejects the wait.
     if (!stream.write(text)) {
       await once(stream, 'drain').catch(error => {
         throw cannotWrite(path, error)

@@ -22,13 +22,13 @@ import { sendChunks } from './send.ts'
 export interface IngestOptions extends ColumnOptions {
   file: string
   format?: Format | undefined
-  /** Where the refused lines go; default FILE.results.csv. */
+  /** The file of the refused lines; default FILE.results.csv. */
   results?: string | undefined
-  /** Lines per job. */
+  /** Number of lines per job. */
   chunk: number
-  /** Chunks sent beyond the first unanswered one. */
+  /** At most so many chunks are sent beyond the first unanswered one. */
   inFlight: number
-  /** Default: from the file's digest and what decides how it is read. */
+  /** Default: from the file's digest and the options that decide how the file is read. */
   batchId?: string | undefined
 }
 
@@ -42,7 +42,10 @@ export interface IngestSummary {
   ms: number
 }
 
-/** Throws a FileError for what file, disk or options make impossible, `KeyNotLiveError` where nobody will answer. */
+/**
+ * Throws a FileError where file, disk or options make the run impossible, `KeyNotLiveError` where no worker will
+ * answer.
+ */
 export async function ingest(options: IngestOptions, deps: FileRunDeps): Promise<IngestSummary> {
   if (options.file === '-') {
     throw new FileError('usage', 'A ledger is read twice, so it is not read from standard input.', 'Give a file.')
@@ -84,7 +87,7 @@ export async function ingest(options: IngestOptions, deps: FileRunDeps): Promise
   }
 }
 
-/** Another size of chunk is another batch: a chunk's number must name the same lines in every run. */
+/** Another chunk size makes another batch: the number of a chunk must name the same lines in every run. */
 function batchIdOf({ batchId, chunk, map, ignoreUnknown, format }: IngestOptions, { sha256 }: SegmentDigests): string {
   if (batchId !== undefined) return batchId
   const deciding = JSON.stringify([sha256, chunk, map ?? {}, ignoreUnknown ?? false, format ?? null])

@@ -14,7 +14,7 @@ import type { RefusedLine } from './results.ts'
 
 export interface ChunkEnd {
   counts: Counts
-  /** In the order of the file. */
+  /** The refused lines in the order of the file. */
   refused: RefusedLine[]
 }
 
@@ -35,7 +35,7 @@ export async function sendChunks(
   const awaitOldest = async () => {
     const [sent] = window
     if (!sent) return
-    // In the window until it is answered: that is how long somebody must be there to work it.
+    // The chunk stays in the window until it is answered: so long a worker is needed.
     const result = await sent.answer
     window.shift()
     await onChunkEnd(endOf(sent.rows, result))
@@ -59,7 +59,7 @@ export async function sendChunks(
     }
     while (window.length > 0) await awaitOldest()
   } catch (error) {
-    // Closed because there was no point in waiting on: what is unanswered is sent again by the next run.
+    // The client was closed at the answer deadline. The next run sends the unanswered chunks again.
     if (!(error instanceof ClosedError)) throw error
     complete = false
   } finally {
@@ -128,7 +128,7 @@ function refusedChunk(number: number, { error }: Result): FileError {
   return new FileError('input', wrong, NEXT[reason] ?? 'Mend that, then run the same command again.')
 }
 
-/** Says so once where nobody takes the chunks. */
+/** Prints a hint once if no worker takes the chunks. */
 function watchForWorkers({ queues, stream }: FileRunDeps, waiting: () => boolean): () => void {
   const away = () => stream.write('tokenmill: the queue server is away; waiting for it ...\n')
   queues.on('away', away)

@@ -16,11 +16,11 @@ export const OutcomeCounts = z.record(z.enum(OUTCOMES), count)
 export const Checkpoint = z.strictObject({
   v: z.literal(1),
   batch_id: z.string().min(1).max(64),
-  /** Absent for standard input, which is known only at its end. */
+  /** Absent for standard input, whose digest is known only at its end. */
   input: DigestOfFile.optional(),
-  /** Everything that decides what the batch is: chunk size, record kind, policies, map, echo. */
+  /** All options that decide what the batch does: chunk size, record kind, policies, map, echo. */
   options: z.record(z.string(), z.json()),
-  /** The first chunk whose rows aren't in the results yet. */
+  /** The number of the first chunk whose rows aren't in the results yet. */
   next_chunk: count,
   results: DigestOfFile,
   counts: OutcomeCounts,
@@ -58,7 +58,7 @@ export async function removeCheckpoint(results: string): Promise<void> {
   await rm(checkpointPath(results), { force: true })
 }
 
-/** Refuses to continue what is another batch, over another file, or another layout. */
+/** Refuses to continue another batch, or a batch over another file. */
 export function checkSameBatch(found: Checkpoint, now: Pick<Checkpoint, 'batch_id' | 'input'>, results: string): void {
   const path = checkpointPath(results)
   if (found.batch_id !== now.batch_id) {

@@ -14,12 +14,14 @@ import { createResults, resumeResults } from './results.ts'
 export interface Output {
   counts: Counts
   nextChunk: number
-  /** Rows of one chunk, the next in order. */
+  /** Writes the rows of the next chunk in order. */
   write(rows: readonly ResultRow[]): Promise<void>
-  /** Makes everything durable; the digest is of the whole results file. */
+  /** Makes everything durable; returns the digest of the whole results file. */
   close(): Promise<{ sha256: string; bytes: number }>
   release(): Promise<void>
-  /** Nothing took effect, and the same file is to be run otherwise: as if this run had never been begun. */
+  /**
+   * Removes results and checkpoint of a run without any effect, so that the same file can be run with other options.
+   */
   discard(): Promise<void>
 }
 
@@ -73,7 +75,7 @@ export async function openOutput(
     if (open) await file.close()
     open = false
   }
-  // Before the first chunk is sent: whatever happens then, the same command finds this run.
+  // The checkpoint is saved before the first chunk is sent, so that the same command finds this run whatever happens.
   await save().catch(async error => {
     await file.close()
     throw error

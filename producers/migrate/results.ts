@@ -7,7 +7,7 @@ import { cannotWrite, syncDirectory } from '../rows/atomic-file.ts'
 import { codeOf, FileError } from '../rows/file-error.ts'
 import { headerOf, type ResultColumns, type ResultRow, textOf } from '../rows/result-row.ts'
 
-/** How much was written, and its hex SHA-256. */
+/** The number of bytes written, and their SHA-256 in hex. */
 export interface ResultsDigest {
   bytes: number
   sha256: string
@@ -15,14 +15,14 @@ export interface ResultsDigest {
 
 export interface ResultsFile {
   write(rows: readonly ResultRow[]): Promise<void>
-  /** Makes what was written durable: only then may a checkpoint name it. */
+  /** Makes the written rows durable: only then may a checkpoint name them. */
   sync(): Promise<ResultsDigest>
   close(): Promise<void>
 }
 
 const REREAD_BYTES = 1024 * 1024
 
-/** A new results file with its header. What already bears that name is left alone: FileError. */
+/** Creates a results file with its header. Throws a FileError if another file has that name. */
 export async function createResults(path: string, columns: ResultColumns): Promise<ResultsFile> {
   const file = await open(path, 'wx+', 0o600).catch(async error => {
     if (codeOf(error) !== 'EEXIST') throw cannotWrite(path, error)
@@ -42,7 +42,9 @@ export async function createResults(path: string, columns: ResultColumns): Promi
   }
 }
 
-/** One that ended before its first checkpoint: nothing was sent, and nothing but its header, or less, is there. */
+/**
+ * Opens the file of a run that ended before its first checkpoint: nothing was sent, and at most the header was written.
+ */
 async function openBegun(path: string, header: string): Promise<FileHandle | undefined> {
   const file = await open(path, 'r+').catch(() => undefined)
   if (!file) return undefined
@@ -55,7 +57,7 @@ async function openBegun(path: string, header: string): Promise<FileHandle | und
   return undefined
 }
 
-/** Takes a results file up again at a checkpoint: what was written after it is cut off, what is before it is proven. */
+/** Opens a results file at a checkpoint: verifies the bytes before the checkpoint and cuts off those after it. */
 export async function resumeResults(path: string, columns: ResultColumns, at: ResultsDigest): Promise<ResultsFile> {
   const file = await open(path, 'r+').catch(error => {
     const next = 'Put it back, or run with --again as a new batch.'

@@ -13,14 +13,14 @@ export interface Run {
   variant: Variant
   paths: Paths
   chunkRecords: number
-  /** ms since the epoch: when the batch's first chunk was accepted. */
+  /** The time at which the first chunk was accepted, ms since the epoch. */
   startedAt: number
   checkpoint: Awaited<ReturnType<typeof readCheckpoint>>
   done(): boolean
   finish(): void
 }
 
-/** A new run, the continuation of one, or, where its manifest is there already, a replay of one that is complete. */
+/** Returns a new run, the continuation of one, or, if its manifest exists, the replay of a complete one. */
 export async function openRun(
   options: MigrateOptions,
   batchId: string,
@@ -84,7 +84,7 @@ async function finishedRun(path: string, batchId: string): Promise<Manifest | un
   return manifest.batch_id === batchId ? manifest : undefined
 }
 
-/** Files of a dry run or a replay only tell of the last one. */
+/** Removes the files of the last dry run or replay. */
 async function cleared(paths: Paths): Promise<Paths> {
   for (const path of [paths.results, paths.manifest, `${paths.manifest}.jws`]) await rm(path, { force: true })
   await removeCheckpoint(paths.results)

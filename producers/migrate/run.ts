@@ -35,11 +35,14 @@ export interface Summary {
   /** False: stopped before the end; run the same command to go on. */
   complete: boolean
   ms: number
-  /** Counts that came out otherwise than the expected manifest said. */
+  /** The counts that differ from the expected manifest. */
   differences: { outcome: string; expected: number; found: number }[]
 }
 
-/** Throws a FileError for what file, disk or options make impossible, `KeyNotLiveError` where nobody will answer. */
+/**
+ * Throws a FileError where file, disk or options make the run impossible, `KeyNotLiveError` where no worker will
+ * answer.
+ */
 export async function migrate(options: MigrateOptions, deps: FileRunDeps): Promise<Summary> {
   checkColumns(options)
   refuseImpossible(options)
@@ -80,7 +83,7 @@ async function runLocked(
   deps: FileRunDeps,
 ): Promise<Summary> {
   const run = await openRun(options, batchId, validated, began)
-  // Answers to a run before this one are no answers to this one; all of it can be had again.
+  // Answers to an earlier run aren't answers to this one; receipts answer everything again.
   const { clientId } = deps.credentials.signingKey
   await deps.queues.obliterate(resultsQueue(clientId, replyToOf(batchId))).catch(() => {})
   const client = await connect({
@@ -95,7 +98,7 @@ async function runLocked(
   })
   try {
     const input = await openSource(source, validated?.digests)
-    // The header is read before anything is written: a wrong one leaves no trace of a run.
+    // The header is read before anything is written, so that a wrong one leaves no trace of a run.
     const chunks = await begun(cutRows(readRows(input.bytes, rowOptions), run.chunkRecords))
     const sent = await sendAll(chunks, { options, run, client, deps, validated })
     const summary = {

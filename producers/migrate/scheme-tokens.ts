@@ -8,17 +8,17 @@ import type { Client } from '../client.ts'
 import { type BatchPlan, tokenBatch } from '../token-batch.ts'
 
 export interface SchemePart {
-  /** The batch of the tokens; these are asked for under a name of their own. */
+  /** The batch of the tokens. Their scheme tokens are asked for under a batch id of their own. */
   plan: BatchPlan
   chunk: number
   timeoutMs: number
   stop: AbortSignal
 }
 
-/** A token that was made on a second try makes another list of what to ask for. */
+/** A token that was made on a second try changes the list of scheme tokens, which then needs another batch id. */
 const NAMES_MAX = 5
 
-/** `result` with what became of the scheme tokens of its records. */
+/** Adds the outcome of the scheme tokens to the records of `result`. */
 export async function withSchemeTokens(result: Result, part: SchemePart, client: Client): Promise<Result> {
   const { records } = result
   const wanted = records?.filter(isWanted) ?? []

@@ -26,7 +26,7 @@ interface Sent {
   answer: Promise<Result>
 }
 
-/** Longer than any job may wait for its start. */
+/** Longer than a job may wait for its start. */
 const ANSWER_MS_MAX = 8 * 86_400_000
 const NOBODY_MS = 10_000
 const SILENT_MS = 30_000
@@ -46,7 +46,7 @@ export async function sendChunks(
   chunks: AsyncIterable<RowChunk>,
   { options, plan, client, deps, output, onProgress }: Sending,
 ): Promise<{ complete: boolean; rows: number }> {
-  // Updates and actions of one token follow each other only where one chunk follows the other.
+  // Updates and actions of one token keep their order only if each chunk waits for the one before.
   const inFlight = options.recordKind === 'token-create' ? options.inFlight : 1
   const window: Sent[] = []
   const skipped = output.nextChunk
@@ -55,7 +55,7 @@ export async function sendChunks(
   const awaitOldest = async () => {
     const [sent] = window
     if (!sent) return
-    // In the window until it is answered: that is how long somebody must be there to work it.
+    // The chunk stays in the window until it is answered: so long a worker is needed.
     const result = await sent.answer
     window.shift()
     const hopeless = sent.chunk.number === 0 ? hopelessReason(result) : undefined
@@ -86,14 +86,14 @@ export async function sendChunks(
       }
       rows += chunk.rows.length
       if (chunk.number < skipped) continue
-      // What the first chunk shows to be hopeless isn't tried a million times.
+      // If the first chunk shows that all rows will be refused, only a few chunks have been sent.
       while (window.length >= (output.nextChunk === 0 ? Math.min(FIRST_MAX, inFlight) : inFlight)) await awaitOldest()
       window.push({ chunk, answer: answerDeadline.watch(send(chunk, { options, plan, client, deps })) })
       window.at(-1)?.answer.catch(() => {})
     }
     while (window.length > 0) await awaitOldest()
   } catch (error) {
-    // Closed because there was no point in waiting on: what is unanswered is sent again by the next run.
+    // The client was closed at the answer deadline. The next run sends the unanswered chunks again.
     if (!(error instanceof ClosedError)) throw error
     complete = false
   } finally {
@@ -129,7 +129,7 @@ async function send(
   return withSchemeTokens(result, part, client)
 }
 
-/** Blocks are JWEs, so the client's file must name a key for those. */
+/** Blocks are JWEs: the client's file must name a JWE key. */
 function blockKeyOf({ captureKeys }: FileRunDeps['credentials']) {
   if (captureKeys.jwe) return captureKeys.jwe
   throw new FileError(
@@ -139,7 +139,7 @@ function blockKeyOf({ captureKeys }: FileRunDeps['credentials']) {
   )
 }
 
-/** One row of results for each row of the file, whatever became of the chunk. */
+/** One row of results for each row of the chunk, whatever its result. */
 function rowsOf({ number, rows }: RowChunk, result: Result, plan: RunIdentity): ResultRow[] {
   if (result.records) {
     const { records } = result
@@ -148,7 +148,7 @@ function rowsOf({ number, rows }: RowChunk, result: Result, plan: RunIdentity): 
     return records.map((record, index) => withRow(record, rows[index]))
   }
   if (result.code !== 500) throw refusedChunk(number, result, plan)
-  // It stands as it was, with tokens that this answer doesn't tell.
+  // The chunk stands as an earlier run left it, with tokens that this answer doesn't tell.
   if (result.revision === 0)
     throw new FileError(
       'input',
@@ -188,7 +188,7 @@ function refusedChunk(number: number, result: Result, plan: RunIdentity): FileEr
   )
 }
 
-/** Every row of the first chunk refused for one reason that no later chunk can escape. */
+/** The error of a first chunk whose rows were all refused for one reason that later chunks will share. */
 function hopelessReason({ records = [] }: Result): FileError | undefined {
   const all = (reason: string) => records.length > 0 && records.every(record => record.reason === reason)
   if (all('capture_time_stale')) {
@@ -208,7 +208,7 @@ function hopelessReason({ records = [] }: Result): FileError | undefined {
   return undefined
 }
 
-/** Says so once where nobody takes the chunks. */
+/** Prints a hint once if no worker takes the chunks. */
 function watchForWorkers({ queues, stream, log }: FileRunDeps, waiting: () => boolean): () => void {
   const timer = setTimeout(async () => {
     const listening = await queues.workersOf('token-batch').catch(() => undefined)

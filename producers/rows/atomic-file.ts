@@ -4,7 +4,7 @@ import { open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { codeOf, FileError } from './file-error.ts'
 
-/** Mode 0600; replaces what was there. */
+/** Replaces the file of that name; the new one has mode 0600. */
 export async function writeAtomically(path: string, text: string): Promise<void> {
   const beside = `${path}.${process.pid}.new`
   try {

@@ -10,10 +10,10 @@ export interface RowChunk {
   rows: Row[]
 }
 
-/** The block is base64 of this and a header, and has its own bound. */
+/** A block is base64 of these bytes and a header, and has a bound of its own. */
 const BYTES_MAX = CHUNK.bytesMax - 65_536
 
-/** `stored`: references are stored as they are before a worker sees them. */
+/** `stored`: the references are stored before a worker checks them. */
 export async function* cutRows(
   parts: AsyncIterable<Row[]>,
   size: number,
@@ -41,7 +41,7 @@ export async function* cutRows(
   if (rows.length > 0) yield chunkOf(number, rows)
 }
 
-/** The same chunks, the first of them read already: what is wrong with the input's beginning is thrown here. */
+/** Reads the first chunk and returns all chunks: an error at the beginning of the input is thrown here. */
 export async function begun(chunks: AsyncGenerator<RowChunk>): Promise<AsyncIterable<RowChunk>> {
   const first = await chunks.next()
   async function* all() {

@@ -6,7 +6,7 @@ export type RecordKind = TokenBatch['record_kind']
 
 interface Column {
   kinds: readonly RecordKind[]
-  /** Card data, which is never echoed into the results. */
+  /** The column holds card data, which is never echoed into the results. */
   card: boolean
 }
 
@@ -41,7 +41,7 @@ export type ColumnName = keyof typeof COLUMNS
 
 export const COLUMN_NAMES = Object.keys(COLUMNS) as ColumnName[]
 
-/** Columns without which a file of this kind makes no sense; of an inner list one is enough. */
+/** The columns that a file of this kind needs; one of each inner list is enough. */
 export const NEEDED: Record<RecordKind, readonly (readonly ColumnName[])[]> = {
   'token-create': [['card_number', 'encrypted_card']],
   'token-update': [['id']],

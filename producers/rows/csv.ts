@@ -17,7 +17,9 @@ const CR = 13
 const QUOTE = 34
 const NO_FIELDS: readonly string[] = []
 
-/** The first row is the header: its width is every row's. Yields the rows of up to 64 KiB of text at a time. */
+/**
+ * The first row is the header, and every row must have its width. Yields the rows of up to 64 KiB of text at a time.
+ */
 export async function* readCsv(bytes: AsyncIterable<Buffer>): AsyncGenerator<CsvRow[]> {
   let line = 1
   let width = 0

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { COLUMN_NAMES, COLUMNS, type ColumnName, isColumnOf, NEEDED, type RecordKind } from './columns.ts'
 import { FileError } from './file-error.ts'
 
-/** `--map`: their name → column, or null to leave the column out. */
+/** `--map`: a name in the file's header → a column of COLUMNS, or null to leave the column out. */
 export const ColumnMap = z.record(z.string(), z.union([z.string(), z.null()]))
 export type ColumnMap = z.infer<typeof ColumnMap>
 
@@ -13,11 +13,11 @@ export interface ColumnOptions {
   recordKind: RecordKind
   map?: ColumnMap | undefined
   ignoreUnknown?: boolean | undefined
-  /** Their names, in the order in which the results shall have them. */
+  /** Names of the file's columns, in the order in which the results repeat them. */
   echo?: readonly string[] | undefined
 }
 
-/** Where a row has what: positions in the array of its cells, -1 for a column that isn't there. */
+/** The position of each column among the cells of a row, -1 for a column that isn't there. */
 export interface Layout {
   recordKind: RecordKind
   at: Readonly<Record<ColumnName, number>>
@@ -38,7 +38,7 @@ export function parseMap(name: string, text: string): ColumnMap {
   throw new FileError('usage', `${name} is no column map.`, 'It looks like {"their column": "our column"}.', map.error)
 }
 
-/** Refuses options that no file can make good. Do it before a file is read. */
+/** Refuses options that can't fit any file. Call it before a file is read. */
 export function checkColumns({ recordKind, map = {}, echo = [] }: ColumnOptions): void {
   const taken = new Set<string>()
   for (const [name, column] of Object.entries(map)) {
@@ -63,14 +63,17 @@ export function checkColumns({ recordKind, map = {}, echo = [] }: ColumnOptions)
   if (twice !== undefined) throw new FileError('usage', `--echo names ${shown(twice)} twice.`, 'Name it once.')
 }
 
-/** The column that a name in a file's header means; null where the column is left out, undefined where the name is unknown. */
+/**
+ * The column that a name in a file's header means; null where the column is left out, undefined where the name is
+ * unknown.
+ */
 export function resolve(name: string, { recordKind, map = {}, ignoreUnknown = false }: ColumnOptions) {
   if (Object.hasOwn(map, name)) return map[name] as ColumnName | null
   if (isColumnOf(recordKind, name)) return name
   return ignoreUnknown ? null : undefined
 }
 
-/** The layout of a file with this header, found at physical line `line`. */
+/** The layout of a file whose header stands at physical line `line`. */
 export function layoutOf(header: readonly string[], line: number, options: ColumnOptions): Layout {
   checkColumns(options)
   refuseHeaderless(header, line)

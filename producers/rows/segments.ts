@@ -39,7 +39,7 @@ async function* cut(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   }
 }
 
-/** Passes bytes on and keeps their digests. */
+/** Passes bytes on and computes their digests. */
 export function digestWhileReading(bytes: AsyncIterable<Buffer>): Digesting {
   const hash = createHash('sha256')
   const segments: string[] = []

@@ -13,14 +13,14 @@ import { digestWhileReading, type InputDigest, releaseVerified, type SegmentDige
 export interface SourceOptions extends OpenpgpOptions {
   /** A file, or `-` for standard input. */
   path: string
-  /** What `-` reads. */
+  /** The stream that `-` stands for. */
   stdin?: AsyncIterable<Buffer> | undefined
 }
 
 export interface Source {
   /** Decrypted and decompressed. */
   bytes: AsyncIterable<Buffer>
-  /** Of the raw input; complete once `bytes` has ended. */
+  /** The digest of the raw input; complete once `bytes` has ended. */
   digest(): InputDigest
 }
 
@@ -54,7 +54,7 @@ async function checkThrough<T>(
   check: (bytes: AsyncIterable<Buffer>) => Promise<T>,
 ): Promise<T> {
   let broken: { error: unknown } | undefined
-  // Without `return`: leaving a loop early must not close what still has to be read to its end.
+  // Without `return`: a loop that ends early must not close bytes that still have to be read to their end.
   const lent = {
     next: () =>
       bytes.next().catch(error => {
@@ -72,7 +72,7 @@ async function checkThrough<T>(
   return verdict.value
 }
 
-/** Opens the second reading of a proven file, or standard input, which has only one. */
+/** Opens the second reading of a validated file, or standard input, which has only one. */
 export async function openSource(options: SourceOptions, digests?: SegmentDigests): Promise<Source> {
   if (options.path === '-') {
     const raw = digestWhileReading(refuseWrapped(options.stdin ?? process.stdin))
@@ -80,7 +80,7 @@ export async function openSource(options: SourceOptions, digests?: SegmentDigest
   }
   if (digests === undefined) throw new Error('broken law: a file is proven before it is opened')
   const raw = releaseVerified(options.path, readRaw(options.path), digests)
-  // The signature was proven with the ciphertext; only the decryption has to be done again.
+  // The first reading verified the signature with the ciphertext; only the decryption has to be done again.
   const keys = await keysFor({ ...options, verifyKeyFile: undefined })
   return { bytes: unwrap(options.path, raw, keys), digest: () => digestOf(digests) }
 }
@@ -121,7 +121,7 @@ async function* gunzip(name: string, bytes: AsyncIterable<Buffer>): AsyncGenerat
   const unzip = createGunzip({ chunkSize: UNZIP_BYTES })
   const source = bytes[Symbol.asyncIterator]()
   let given = 0
-  // Not the iterable itself: zlib's coming to its end must not close the source, which is still to be drained.
+  // Not the iterable itself: when zlib ends, the source must stay open to be read to its end.
   async function* counted() {
     for (let next = await source.next(); !next.done; next = await source.next()) {
       given += next.value.length
@@ -134,7 +134,7 @@ async function* gunzip(name: string, bytes: AsyncIterable<Buffer>): AsyncGenerat
     yield* unzip as AsyncIterable<Buffer>
     const used = unzip.bytesWritten
     for (let next = await source.next(); !next.done; next = await source.next()) given += next.value.length
-    // zlib passes silently over what follows the last member; a damaged second member would vanish that way.
+    // zlib silently ignores bytes after the last member; a damaged second member would be lost in this way.
     if (used < given) {
       const next = 'Fetch the file again, or repack it with gzip.'
       throw new FileError('input', `${name} goes on after its gzip data.`, next)
@@ -151,7 +151,7 @@ async function* gunzip(name: string, bytes: AsyncIterable<Buffer>): AsyncGenerat
 
 const ARMOR = Buffer.from('-----BEGIN PGP')
 
-/** Standard input is rows and nothing else: what is wrapped is refused at its first byte. */
+/** Standard input must be plain rows: gzip and OpenPGP are refused at their first byte. */
 async function* refuseWrapped(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let first = true
   for await (const piece of bytes) {

@@ -8,7 +8,7 @@ import { type SourceOptions, validateSource } from './source.ts'
 
 export interface ValidatedFile {
   digests: SegmentDigests
-  /** Rejected ones included: what the conservation law counts. */
+  /** Number of rows, rejected ones included: so many outcomes must follow. */
   rows: number
 }
 

@@ -10,13 +10,13 @@ import { noteEnd, noteLate } from './run-notes.ts'
 
 const DAY_MS = 86_400_000
 const PAGE = 100
-/** Reports that are asked for and not made yet; the rest waits in the store. */
+/** At most so many reports are asked for and not made yet; the others wait in the store. */
 const IN_FLIGHT_MAX = 1_000
-/** A run that was sent is sent again after so long; the more often it was, the longer. */
+/** A run is sent again after so long; the pause grows with each time. */
 const RESEND_MS = 60_000
 const RESENDS_SLOWER_MAX = 10
 
-/** `sweep` takes on the run of an expiry sweep that was claimed. */
+/** `sweep` starts a claimed run of an expiry sweep. */
 export async function dispatchDueRuns(deps: ScheduleDeps, sweep: (run: runs.Run) => void): Promise<void> {
   const { store, clock } = deps
   const known = await schedules.list(store)
@@ -37,7 +37,7 @@ async function makeRuns(schedule: schedules.Schedule, { store, clock }: Schedule
   const due = dueDates(schedule, createdAt, newest, clock())
   if (due.length === 0) return
   if (schedule.kind === 'token-expiry') {
-    // The sweep of a date finds what those before it left.
+    // The sweep of a date finds the tokens that earlier sweeps left.
     const latest = due.slice(-1).map(date => ({ scheduleId, ...date, entityId: runs.NO_ENTITY, receiptId: null }))
     await runs.insert(store, latest)
     return

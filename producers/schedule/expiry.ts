@@ -17,13 +17,13 @@ import { noteEnd } from './run-notes.ts'
 
 const POLL_MS = 100
 const RESEND_MS = 60_000
-/** The run stays this process's while it says so. */
+/** The run belongs to this process so long after each renewal. */
 const LEASE_MS = 60_000
 
 export interface ExpirySweeper {
-  /** Takes a claimed run on, unless one is under way here: whoever looks when its time has come takes it then. */
+  /** Starts a claimed run, unless one is under way here: the run is then claimed again later. */
   start(run: runs.Run): void
-  /** A result of a job that may be this sweep's. */
+  /** Takes a result of a job that may belong to this sweep. */
   onResult(result: Result): void
   close(): Promise<void>
 }
@@ -31,7 +31,7 @@ export interface ExpirySweeper {
 export function openExpirySweeper(deps: ScheduleDeps): ExpirySweeper {
   const { store, queues, log, clock } = deps
   const stop = new AbortController()
-  /** Receipt → token, of the page that is under way. */
+  /** Receipt → token, for the page under way. */
   const pending = new Map<string, expiry.ExpiredToken>()
   let failed = 0
   let running: Promise<void> | undefined
@@ -48,7 +48,7 @@ export function openExpirySweeper(deps: ScheduleDeps): ExpirySweeper {
       await workPage(run, page)
       if (stop.signal.aborted) return
     }
-    // Those that failed are found again by the next night's sweep.
+    // The next night's sweep finds the failed tokens again.
     const ended = await (failed === 0 ? runs.finishSweep(store, run, tokens) : runs.fail(store, run, 'tokens_failed'))
     if (ended) noteEnd(ended, deps)
     if (tokens > 0) log.info({ date: run.businessDate, tokens, failed }, 'tokens whose date has passed were swept')
@@ -66,7 +66,7 @@ export function openExpirySweeper(deps: ScheduleDeps): ExpirySweeper {
         sentAt = clock()
       }
       await pause(POLL_MS, undefined, { signal: stop.signal }).catch(() => {})
-      // Results may be taken by another scheduler; that a token isn't due any more, the store says to both.
+      // Another scheduler may take the results; the store tells both that a token isn't due any more.
       const still = await expiry.stillExpired(
         store,
         run.businessDate,
@@ -89,7 +89,7 @@ export function openExpirySweeper(deps: ScheduleDeps): ExpirySweeper {
         })
     },
     onResult({ receipt_id: receipt, status, code }) {
-      // One that was deleted meanwhile is as good as suspended.
+      // A token that was deleted meanwhile needs no suspension.
       if (pending.delete(receipt) && status === 'FAILED' && code !== 404) failed += 1
     },
     async close() {
@@ -101,7 +101,7 @@ export function openExpirySweeper(deps: ScheduleDeps): ExpirySweeper {
 
 const jtiOf = ({ businessDate }: runs.Run, { tokenId }: expiry.ExpiredToken) => `exp-${businessDate}-${tokenId}`
 
-/** On nobody's behalf but the installation's own: what the date says holds for every client. */
+/** The jobs are on the installation's own behalf: the date of a token holds for every client. */
 async function jobsOf(
   run: runs.Run,
   tokens: readonly expiry.ExpiredToken[],

@@ -11,14 +11,14 @@ import { openSystemInboxes } from './system-results.ts'
 export const TICKS = 'schedule-tick'
 const DAY_MS = 86_400_000
 const DISPATCH_MS = 60_000
-/** However many ticks come, looks are this far apart. */
+/** However many ticks come, dispatches are so far apart. */
 const DISPATCH_MS_MIN = 1_000
 const CLOSE_MS = 5_000
 
 export interface Schedule {
-  /** Once it listens to ticks and answers. */
+  /** Resolves when it listens to ticks and results. */
   ready: Promise<void>
-  /** Looks now, or waits for the look that is under way. Throws a Fault. */
+  /** Dispatches due runs now, or waits for the dispatch under way. Throws a Fault. */
   dispatchNow(): Promise<void>
   close(): Promise<void>
 }
@@ -49,14 +49,14 @@ export function openSchedule(deps: ScheduleDeps): Schedule {
   }
   async function round(): Promise<void> {
     await dispatch().catch(error => {
-      // Said at the first failure of a row: the next look is a minute away.
+      // Only the first failure of a row is a warning: the next dispatch is a minute away.
       log[failures === 0 ? 'warn' : 'debug']({ error: describeError(error) }, 'what is due could not be looked at')
       failures += 1
     })
     if (!closed) await queues.tick(TICKS).catch(error => log.debug({ err: error }, 'a tick was not laid'))
     roundIn(DISPATCH_MS)
   }
-  /** The next turn, unless one comes earlier. */
+  /** Sets the time of the next round, unless one comes earlier. */
   function roundIn(ms: number): void {
     const at = performance.now() + ms
     if (closed || at >= timerAt) return

@@ -10,11 +10,13 @@ import type { ExpirySweeper } from './expiry.ts'
 import { noteEnd } from './run-notes.ts'
 
 const HOUR_MS = 3_600_000
-/** A day of hourly attempts. */
+/** Attempts of one run: a day of hourly ones. */
 const FAULTS_MAX = 24
 const CONCURRENCY = 10
 const MINUTE_MS = 60_000
-/** A run's own end is seven days later. */
+/**
+ * Refusals of an envelope that no worker tried. The same run is asked for again, up to its own end seven days later.
+ */
 const UNTRIED: ReadonlySet<string> = new Set<Reason>(['envelope_expired', 'envelope_future'])
 
 export function openSystemInboxes(deps: ScheduleDeps, sweeper: Pick<ExpirySweeper, 'onResult'>): Inbox[] {
@@ -49,7 +51,7 @@ function endOf({ status, code, record, error }: Result, now: number): runs.Answe
     return { state: 'SUCCEEDED', reportUid: typeof uid === 'string' ? uid : null }
   }
   const [said] = Object.values(error?.details ?? {})
-  // It came too late, or by another clock, and was not looked at: the same run is asked for again.
+  // The envelope came too late, or by another clock, and was not tried: the same run is asked for again.
   if (said && UNTRIED.has(said.code))
     return { state: 'FAULTED', reason: said.code, nextAt: now + MINUTE_MS, faultsMax: Number.POSITIVE_INFINITY }
   if (code !== 500) return { state: 'FAILED', reason: said?.code ?? String(code) }
