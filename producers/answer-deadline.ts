@@ -50,7 +50,7 @@ export function openAnswerDeadline({
   function restartSilence(): void {
     clearTimeout(silent)
     if (giveUpAfterMs === undefined || awaited === 0) return
-    const line = `nothing was answered for ${giveUpAfterMs / 1000} s (--give-up-after)`
+    const line = `no answer came for ${giveUpAfterMs / 1000} s (--give-up-after)`
     silent = setTimeout(() => end(line), giveUpAfterMs)
   }
   function startFinish(): void {

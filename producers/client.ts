@@ -102,9 +102,9 @@ export async function connect(options: ConnectOptions): Promise<Client> {
   const queues = options.queues ?? (await openOwn(options, log))
   const { clientId } = credentials.signingKey
   const sending = openSending({ queues, credentials, replyTo, clock, log }, { resendMs, unansweredMax })
-  const { checkKey: lookUp, keyCheckMs: lookMs, tell = (line: string) => log.warn(line) } = options
+  const { checkKey, keyCheckMs, tell = (line: string) => log.warn(line) } = options
   const { isWaiting } = sending
-  const watch = watchKey(() => lookUp ?? openListCheck(queues, credentials, clock), {
+  const watch = watchKey(() => checkKey ?? openListCheck(queues, credentials, clock), {
     isWaiting,
     onGone: () => {
       const error = new KeyNotLiveError(credentials.signingKey)
@@ -113,7 +113,7 @@ export async function connect(options: ConnectOptions): Promise<Client> {
       sending.rejectAll(error)
     },
     tell,
-    everyMs: lookMs,
+    everyMs: keyCheckMs,
   })
   const closed = new AbortController()
   let subscriber: ((delivery: Delivery) => Promise<void>) | undefined

@@ -106,17 +106,17 @@ export function watchKey(open: () => KeyCheck, options: KeyWatchOptions): KeyWat
   async function check(isFirst: boolean): Promise<void> {
     if (checking) return
     checking = true
-    const standing: KeyState = await checkOnce().catch(() => unknown())
+    const state: KeyState = await checkOnce().catch(() => unknown())
     checking = false
-    if (standing.is === 'gone') {
+    if (state.is === 'gone') {
       // The next check begins anew: the key may have become live.
       checkOnce = open()
       onGone()
     }
     // Not at the first check: most jobs are answered before anybody needs to know.
-    if (standing.is !== 'unknown' || standing.why === undefined || told || isFirst || !isWaiting()) return
+    if (state.is !== 'unknown' || state.why === undefined || told || isFirst || !isWaiting()) return
     told = true
-    tell(`${standing.why}. Whether this client's key is live can't be known; waiting on ...`)
+    tell(`${state.why}. The sender can't know whether this client's key is live; it goes on waiting ...`)
   }
   return {
     start() {

@@ -68,9 +68,9 @@ export async function openProducer(
     )
   const isLive = () => clients.isLive(store, signingKey)
   if (!(await isLive())) throw new KeyNotLiveError(signingKey)
-  const lookUp: KeyCheck = async () => ({ is: (await isLive()) ? 'live' : 'gone' })
+  const checkKey: KeyCheck = async () => ({ is: (await isLive()) ? 'live' : 'gone' })
   if (database.embedded && roles.length > 0) await startLocalWorkers(session, roles)
-  return { credentials, queues: await openQueues(session, database, LISTENERS), checkKey: lookUp }
+  return { credentials, queues: await openQueues(session, database, LISTENERS), checkKey }
 }
 
 /** A producer listens to its results queue. */

@@ -39,7 +39,7 @@ export interface Jobs {
    * Adds `job`, unless a job of the same receipt is unanswered: returns that job. `transient`: nobody asks for the
    * result later.
    */
-  join(job: Job, options: { fleeting: boolean }): Job | undefined
+  join(job: Job, options: { transient: boolean }): Job | undefined
   /** Stops sending the job; with an error, rejects every wait for its result. */
   drop(receiptId: string, error?: Error): void
   /** Resolves with the result, now or when it comes. */
@@ -89,9 +89,9 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
   }
 
   return {
-    join(job, { fleeting }) {
+    join(job, { transient }) {
       const entry = entryOf(job.handle.receiptId)
-      entry.transient &&= fleeting
+      entry.transient &&= transient
       if (entry.job) return entry.job
       entry.job = job
       // The answered job may still be leaving the queue, which then ignores this job of the same id.

@@ -86,8 +86,8 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
     return job
   }
   /** False if the same job is unanswered already. Throws for another job under the same jti. */
-  function join(job: Job, fleeting: boolean): boolean {
-    const unanswered = jobs.join(job, { fleeting })
+  function join(job: Job, transient: boolean): boolean {
+    const unanswered = jobs.join(job, { transient })
     if (!unanswered) return true
     unansweredLimit.release()
     // Both answers would have the same receipt, so that no caller could tell which is the answer to its request.

@@ -125,7 +125,7 @@ function refusedChunk(number: number, { error }: Result): FileError {
   const [field = 'body', detail] = Object.entries(error?.details ?? {})[0] ?? []
   const reason = detail?.code ?? 'internal'
   const wrong = `Chunk ${number} was refused: ${field}: ${detail?.message ?? error?.message ?? reason}`
-  return new FileError('input', wrong, NEXT[reason] ?? 'Mend that, then run the same command again.')
+  return new FileError('input', wrong, NEXT[reason] ?? 'Correct that, then run the same command again.')
 }
 
 /** Prints a hint once if no worker takes the chunks. */

@@ -29,7 +29,7 @@ export async function createResults(path: string, columns: ResultColumns): Promi
     const begun = await openBegun(path, headerOf(columns))
     if (begun) return begun
     const next = 'Give another name with --results FILE, or move it away.'
-    throw new FileError('usage', `${path} is there already and is not this batch's.`, next, error)
+    throw new FileError('usage', `${path} exists and does not belong to this batch.`, next, error)
   })
   try {
     await syncDirectory(dirname(path))

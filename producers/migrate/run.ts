@@ -111,7 +111,7 @@ async function runLocked(
       differences: [],
     }
     if (!sent.complete) return { ...summary, complete: false }
-    if (validated) assert(sent.rows === validated.rows, `${validated.rows} rows were proven and ${sent.rows} read`)
+    if (validated) assert(sent.rows === validated.rows, `${validated.rows} rows were counted and ${sent.rows} read`)
     await finish(options, run, { ...sent, input: input.digest() }, deps)
     return { ...summary, complete: true, differences: compare(expected, sent.counts) }
   } finally {
@@ -195,12 +195,20 @@ function refuseImpossible(options: MigrateOptions): void {
   if (recordKind === 'token-create' && scope === undefined) {
     throw new FileError(
       'usage',
-      'Which token scope shall the cards go to?',
+      'A migration of new tokens needs a token scope.',
       'Give --scope UUID; `tokenmill scope list` names yours.',
     )
   }
   if (schemeTokens && recordKind !== 'token-create')
-    throw new FileError('usage', '--scheme-tokens goes with new tokens.', 'Use --record-kind scheme-token for others.')
+    throw new FileError(
+      'usage',
+      '--scheme-tokens needs --record-kind token-create.',
+      'Use --record-kind scheme-token for tokens that exist.',
+    )
   if (again && (dryRun || batchId !== undefined))
-    throw new FileError('usage', '--again makes a batch id of its own.', 'Leave --batch-id and --dry-run out.')
+    throw new FileError(
+      'usage',
+      '--again makes a new batch id and starts a real run.',
+      'Leave --batch-id and --dry-run out.',
+    )
 }

@@ -73,7 +73,7 @@ export async function sendChunks(
   const silent = setTimeout(() => {
     if (window.length > 0 && output.nextChunk === skipped)
       deps.stream.write(
-        'tokenmill: nothing was answered for 30 s. Workers may be busy, or not know this client: is its file of this installation?\n',
+        'tokenmill: no answer came for 30 s. Workers may be busy, or may not know this client; check that its file is of this installation.\n',
       )
   }, SILENT_MS)
   silent.unref()
@@ -152,7 +152,7 @@ function rowsOf({ number, rows }: RowChunk, result: Result, plan: RunIdentity): 
   if (result.revision === 0)
     throw new FileError(
       'input',
-      `Chunk ${number} has stood since an earlier run, and could not be worked once more for the rows that failed then.`,
+      `Chunk ${number} was done in an earlier run, and its failed rows could not be worked again.`,
       'Run the same command again later; the operator finds the cause in the failed set (`tokenmill failed list`).',
     )
   return rows.map(row => withRow({ line: row.line, outcome: 'FAILED', code: 500, reason: 'internal' }, row))
@@ -184,7 +184,7 @@ function refusedChunk(number: number, result: Result, plan: RunIdentity): FileEr
   return new FileError(
     'input',
     `Chunk ${number} was refused: ${field}: ${detail?.message ?? result.error?.message ?? reason}${since}`,
-    NEXT[reason] ?? 'Mend that, then run the same command again.',
+    NEXT[reason] ?? 'Correct that, then run the same command again.',
   )
 }
 

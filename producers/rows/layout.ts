@@ -31,11 +31,11 @@ export function parseMap(name: string, text: string): ColumnMap {
   try {
     value = JSON.parse(text)
   } catch (error) {
-    throw new FileError('usage', `${name} is not JSON.`, 'It looks like {"their column": "our column"}.', error)
+    throw new FileError('usage', `${name} is not JSON.`, 'Write it as {"name in the file": "column"}.', error)
   }
   const map = ColumnMap.safeParse(value)
   if (map.success) return map.data
-  throw new FileError('usage', `${name} is no column map.`, 'It looks like {"their column": "our column"}.', map.error)
+  throw new FileError('usage', `${name} is no column map.`, 'Write it as {"name in the file": "column"}.', map.error)
 }
 
 /** Refuses options that can't fit any file. Call it before a file is read. */
@@ -120,7 +120,7 @@ function refuseIncomplete(at: Record<ColumnName, number>, line: number, kind: Re
   }
   for (const names of NEEDED[kind]) if (!names.some(has)) wrong(`no column ${names.join(' or ')}`)
   if (has('encrypted_card') && !has('public_key_alias')) wrong('encrypted_card without a column public_key_alias')
-  if (has('expiry_month') !== has('expiry_year')) wrong('of expiry_month and expiry_year there is only one')
+  if (has('expiry_month') !== has('expiry_year')) wrong('the file has only one of expiry_month and expiry_year')
   if (has('expiry') && has('expiry_month')) {
     const next = 'Set one of them to null in --map.'
     throw new FileError('usage', `Line ${line}: expiry stands beside expiry_month and expiry_year.`, next)

@@ -89,7 +89,7 @@ const WRAPPED: readonly (readonly [Buffer, string, string])[] = [
 
 function checkHead(head: Buffer): Buffer {
   for (const [start, what, next] of WRAPPED) {
-    if (head.subarray(0, start.length).equals(start)) throw new FileError('usage', `What was given ${what}.`, next)
+    if (head.subarray(0, start.length).equals(start)) throw new FileError('usage', `The input ${what}.`, next)
   }
   if (isUtf16(head)) {
     throw new FileError('input', 'Line 1: the text is UTF-16.', 'Export it as UTF-8 (in Excel: "CSV UTF-8").')

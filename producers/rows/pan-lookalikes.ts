@@ -6,8 +6,9 @@ import { couldLookLikeCard, type Likenesses, openLikenesses } from '../../src/to
 import { type Row, rejectRow } from './record.ts'
 
 /**
- * `stored`: references are stored before a worker sees them. Else they are held here only against cards that no worker
- * will see, those of refused rows: the worker does the rest, and a chunk that an older release sent stays the same chunk.
+ * `stored`: references are stored before a worker checks them. Otherwise they are compared here only with cards that no
+ * worker will see, those of refused rows. The worker compares them with the others, so that a chunk that an older release
+ * sent stays the same chunk.
  */
 export function refusePanLookalikes(rows: Row[], { stored }: { stored: boolean }): Row[] {
   if (!rows.some(({ reference, echo = [] }) => [reference, ...echo].some(couldLookLikeCard))) return rows

@@ -28,8 +28,8 @@ const READ_BYTES = 1024 * 1024
 const UNZIP_BYTES = 64 * 1024
 
 /**
- * Reads the whole file, hands its bytes to `check` and nowhere else, and answers with its digests once integrity is
- * proven. `check` may leave off early by throwing; for an encrypted file its error is told only if the file turns out
+ * Reads the whole file, hands its bytes to `check` and nowhere else, and returns its digests once integrity is
+ * verified. `check` may stop early by throwing; for an encrypted file its error is thrown only if the file turns out
  * to be genuine, so that a forged one can't choose what is said.
  */
 export async function validateSource<T>(
@@ -78,7 +78,7 @@ export async function openSource(options: SourceOptions, digests?: SegmentDigest
     const raw = digestWhileReading(refuseWrapped(options.stdin ?? process.stdin))
     return { bytes: raw.bytes, digest: () => digestOf(raw.digests()) }
   }
-  if (digests === undefined) throw new Error('broken law: a file is proven before it is opened')
+  if (digests === undefined) throw new Error('broken law: a file is validated before it is opened')
   const raw = releaseVerified(options.path, readRaw(options.path), digests)
   // The first reading verified the signature with the ciphertext; only the decryption has to be done again.
   const keys = await keysFor({ ...options, verifyKeyFile: undefined })
@@ -164,7 +164,8 @@ async function* refuseWrapped(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buff
       // An OpenPGP packet begins with the top bit set; no UTF-8 text does but by a lead byte 0xC2 to 0xF4.
       const packet = (one >= 0x80 && one < 0xc2) || one === 0xd2
       if (packet || piece.subarray(0, ARMOR.length).equals(ARMOR)) {
-        const wrong = 'OpenPGP is not accepted from standard input, whose integrity cannot be proven before it is used.'
+        const wrong =
+          'OpenPGP is not accepted from standard input, whose integrity cannot be verified before it is used.'
         throw new FileError('usage', wrong, 'Give the encrypted file by its name.')
       }
     }

@@ -31,7 +31,7 @@ it('is over after a silence, and says so once', async () => {
   await until(() => said.over)
   answerDeadline.answered()
   answerDeadline.sent()
-  expect(said).toEqual({ over: 1, lines: ['nothing was answered for 0.02 s (--give-up-after)'] })
+  expect(said).toEqual({ over: 1, lines: ['no answer came for 0.02 s (--give-up-after)'] })
 })
 
 it('has no end while nothing is awaited, and counts anew from each answer', async () => {

@@ -22,8 +22,8 @@ export interface Source extends AsyncIterable<Buffer> {
 }
 
 /**
- * Derives a key that only gateways have. The body of a batch holds card numbers, of which there are so few that a plain hash
- * would reveal them (PCI DSS 3.5.1.1), as would a hash under a key that is stored beside it.
+ * Derives a key that only gateways have. The body of a batch holds card numbers, of which there are so few that a plain
+ * hash would reveal them (PCI DSS 3.5.1.1), as would a hash under a key that is stored beside it.
  */
 export function bodyKeyOf(hashKey: KeyObject): Buffer {
   return Buffer.from(hkdfSync('sha256', hashKey, '', 'tokenmill batch body', 32))

@@ -39,6 +39,7 @@ const CLOSE_MS = 5_000
 
 export async function openSweeper(deps: SweeperDeps): Promise<Sweeper> {
   const { log } = deps
+  await measure(deps)
   const inbox = await openCommonInbox(deps)
   const stops = [
     every(SWEEP_MS, () => sweep(deps), { log }),

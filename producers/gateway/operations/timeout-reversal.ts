@@ -21,8 +21,8 @@ import type { Sign } from './sign.ts'
 
 export interface TimeoutReversals {
   /**
-   * Reverses an operation. `REQUIRED`: it may have an effect; its reversal is queued, or stored until it is. `NONE`: the job never left
-   * this process, so that there is nothing to undo.
+   * Reverses an operation. `REQUIRED`: it may have an effect; its reversal is queued, or stored until it is. `NONE`: the
+   * job never left this process, so that there is nothing to undo.
    */
   reverse(caller: Caller, operation: Operation, requestDigest: string): Promise<ReversalStatus>
   /** Takes a result, which may be that of a reversal. */
@@ -103,8 +103,8 @@ export function openTimeoutReversals({ queues, store, clock, log, sign }: Timeou
   }
 
   return {
-    async reverse(caller, { receiptId, envelopeDigest: digest, mayBeQueued: wasOffered }, requestDigest) {
-      if (!wasOffered()) return 'NONE'
+    async reverse(caller, { receiptId, envelopeDigest: digest, mayBeQueued }, requestDigest) {
+      if (!mayBeQueued()) return 'NONE'
       const envelope = digest.toString('base64url')
       const jti = reversalJti(receiptId, envelope)
       const request = { receipt_id: receiptId, envelope }

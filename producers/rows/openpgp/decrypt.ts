@@ -180,8 +180,8 @@ interface ReadPacket {
 const STALLED_MS = 5_000
 
 /**
- * Some damaged messages leave the library waiting for ever: it neither asks for more nor gives anything. `until` rejects
- * when that has lasted; while the source itself is being read it waits as long as that takes.
+ * On some damaged messages the library waits for ever: it neither reads on nor yields anything. `until` rejects when that
+ * has lasted; while the source itself is being read it waits as long as that takes.
  */
 function openStallWatch() {
   let isReading = false

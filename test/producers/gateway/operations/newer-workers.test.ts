@@ -170,7 +170,13 @@ describeStore('a gateway older than its workers', engine => {
     const error = { code: 403, message: '', details: { 'body.batch_id': NEWER }, timestamp: 1, reversal_status: 'NONE' }
     await outbox.insert(installation.vault.store, {
       ...{ clientId, replyTo: null, resultId: resultId(receipt, 1), receiptId: receipt, revision: 1 },
-      body: JSON.stringify({ kind: 'token-batch', code: 403, error, revision: 1 }),
+      body: JSON.stringify({
+        kind: 'token-batch',
+        code: 403,
+        error,
+        revision: 1,
+        completed_at: new Date().toISOString(),
+      }),
     })
     expect(await lineOf('chunk')).toBe(`2,r-1,REJECTED,403,,,,,,,,${NEWER.code}`)
 

@@ -40,7 +40,7 @@ it('a reversal that is offered for long leaves no listener behind', async () => 
     sign: async () => ({ id: 'j_1', data: { jws: 'x' }, issuedAt: 0, expiresAt: 0 }),
   } as unknown as TimeoutReversalDeps
   const caller = { client: { clientId: 'c' } } as never
-  const operation = { receiptId: 'r', envelopeDigest: Buffer.alloc(32), wasOffered: () => true } as never
+  const operation = { receiptId: 'r', envelopeDigest: Buffer.alloc(32), mayBeQueued: () => true } as never
   const listening = countListeners()
   const reversals = openTimeoutReversals(deps)
   const before = listening()
