@@ -1,4 +1,4 @@
-// What each command that sends a file is handed, and the check of a batch id that a user gives.
+// The dependencies of each command that sends a file, and the check of a batch id that a user gives.
 import type { Clock } from '../src/clock.ts'
 import { REASONS } from '../src/errors.ts'
 import { panNameRefusal } from '../src/job/envelope/names.ts'

@@ -1,4 +1,4 @@
-// What each route of the gateway is handed: everything that its process opened. There is no key-encryption key here and
+// The dependencies of each route of the gateway: everything that its process opened. There is no key-encryption key here and
 // no way to a card.
 import type { KeyObject } from 'node:crypto'
 import type { Clock } from '../../src/clock.ts'

@@ -1,4 +1,4 @@
-// What the schedule is handed: everything that its process opened.
+// The dependencies of the schedule: everything that its process opened.
 import type { Clock } from '../../src/clock.ts'
 import type { SigningKey } from '../../src/job/envelope/envelope.ts'
 import type { InstallationKeys } from '../../src/job/envelope/installation-jws.ts'

@@ -51,7 +51,7 @@ export interface Judgeable extends Record<Part, unknown> {
 }
 type Judge = (data: unknown) => { error: WrongForm } | { value: unknown }
 
-/** What is wrong in every part of the request. */
+/** The decline that names the wrong fields of all parts of the request. */
 export function declineOfAll({ decline, unjudged }: WrongForm, request: Judgeable): Decline {
   const more = unjudged.flatMap(part => {
     // `compileSchema` made the validator; a route without a schema of this part has none.

@@ -1,4 +1,4 @@
-// What each route of the 3-D Secure service is handed. This is the one HTTP process that holds the key ring: unlike the
+// The dependencies of each route of the 3-D Secure service. This is the one HTTP process that holds the key ring: unlike the
 // gateway, it opens cards.
 import type { Clock } from '../../../src/clock.ts'
 import type { Store } from '../../../src/store/pool.ts'
