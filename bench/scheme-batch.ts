@@ -7,9 +7,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Client } from '../producers/client.ts'
-import { cutRecords, tokenBatch } from '../producers/token-batch.ts'
+import { tokenBatch } from '../producers/token-batch.ts'
 import type { RecordKind } from '../src/job/catalogue.ts'
 import type { RecordResult } from '../src/job/outcome.ts'
+import { CHUNK } from '../src/job/token-batch.ts'
 import { checkDigit } from '../src/simulate/scheme/outcomes.ts'
 import type { Installation } from '../test/support/installation.ts'
 import { type Child, startCommand } from '../test/support/process.ts'
@@ -125,11 +126,11 @@ async function send(
   const acceptedAt = Math.floor(Date.now() / 1000)
   const plan = { batchId: randomUUID(), recordKind, tokenScope: scope, acceptedAt, captureKey }
   async function* asks() {
-    let number = 0
-    for await (const lines of cutRecords(requests.map((request, index) => ({ line: index + 1, request })))) {
+    const records = requests.map((request, index) => JSON.stringify({ line: index + 1, request }))
+    for (let number = 0; number * CHUNK.recordsDefault < records.length; number += 1) {
+      const lines = records.slice(number * CHUNK.recordsDefault, (number + 1) * CHUNK.recordsDefault)
       const ask = await tokenBatch(client.clientId, plan, { lines, number })
       if ('refused' in ask) throw new Error(`refused: ${ask.reason}`)
-      number += 1
       yield ask
     }
   }

@@ -1,35 +1,41 @@
-// How long a run waits for answers: 20 s after it was asked to stop, and as long as it was told to where nobody answers
-// at all. It only says when that is over; what was not answered is sent again by the next run of the same command.
+// Says when a run stops waiting for answers: 20 s after the run was asked to stop, and after the given time without any
+// answer. The next run of the same command sends again what was not answered.
 import type { Writable } from 'node:stream'
 
-export interface PatienceOptions {
+export interface AnswerDeadlineOptions {
   /** Aborted: nothing more is sent. */
   stop: AbortSignal
-  /** How long what is in flight is awaited then (20,000). */
+  /** How long jobs in flight are awaited after `stop`, ms (20,000). */
   finishMs?: number | undefined
-  /** After so long without any answer while one is awaited, it is over. Undefined: never. */
+  /** The run ends after so long without any answer while one is awaited, ms. Undefined: never. */
   giveUpAfterMs?: number | undefined
   /** Called at most once. */
-  onOver: () => void
+  onEnd: () => void
   tell: (line: string) => void
 }
 
-export interface Patience {
+export interface AnswerDeadline {
   sent(): void
   answered(): void
-  /** `sent` now and `answered` when it is settled. */
+  /** Calls `sent` now, and `answered` when `answer` resolves or rejects. */
   watch<T>(answer: Promise<T>): Promise<T>
   close(): void
 }
 
 export const FINISH_MS = 20_000
 
-/** Tells a person, on the stream where progress goes. */
+/** Returns how to write one line for a person on the stream of the progress. */
 export function tellTo(stream: Writable & { isTTY?: boolean }): (line: string) => void {
   return line => stream.write(`${stream.isTTY ? '\n' : ''}tokenmill: ${line}\n`)
 }
 
-export function openPatience({ stop, finishMs = FINISH_MS, giveUpAfterMs, onOver, tell }: PatienceOptions): Patience {
+export function openAnswerDeadline({
+  stop,
+  finishMs = FINISH_MS,
+  giveUpAfterMs,
+  onEnd: onOver,
+  tell,
+}: AnswerDeadlineOptions): AnswerDeadline {
   let awaited = 0
   let silent: NodeJS.Timeout | undefined
   let finish: NodeJS.Timeout | undefined
@@ -41,25 +47,25 @@ export function openPatience({ stop, finishMs = FINISH_MS, giveUpAfterMs, onOver
     if (line !== undefined) tell(line)
     onOver()
   }
-  function listen(): void {
+  function restartSilence(): void {
     clearTimeout(silent)
     if (giveUpAfterMs === undefined || awaited === 0) return
-    const line = `nothing was answered for ${giveUpAfterMs / 1000} s (--give-up-after)`
+    const line = `no answer came for ${giveUpAfterMs / 1000} s (--give-up-after)`
     silent = setTimeout(() => end(line), giveUpAfterMs)
   }
-  function hurry(): void {
+  function startFinish(): void {
     finish = setTimeout(() => end(), finishMs)
   }
   function sent(): void {
     awaited += 1
-    if (awaited === 1) listen()
+    if (awaited === 1) restartSilence()
   }
   function answered(): void {
     awaited -= 1
-    listen()
+    restartSilence()
   }
-  if (stop.aborted) hurry()
-  else stop.addEventListener('abort', hurry, { once: true })
+  if (stop.aborted) startFinish()
+  else stop.addEventListener('abort', startFinish, { once: true })
   return {
     sent,
     answered,
@@ -72,7 +78,7 @@ export function openPatience({ stop, finishMs = FINISH_MS, giveUpAfterMs, onOver
       over = true
       clearTimeout(silent)
       clearTimeout(finish)
-      stop.removeEventListener('abort', hurry)
+      stop.removeEventListener('abort', startFinish)
     },
   }
 }

@@ -1,11 +1,11 @@
-// What a caller asks for, checked against its kind and not yet signed. It grants nothing: the worker checks it all
-// again, and what it alone can know (tokens, scopes, cards).
+// A request of a caller, checked against the schema of its kind and not signed yet. It grants nothing: the worker
+// checks everything again, and checks what only a worker can know (tokens, scopes, cards).
 import { isRefusal, type Refusal } from '../src/errors.ts'
 import { CATALOGUE, type Kind } from '../src/job/catalogue.ts'
 import { parse } from '../src/job/refusal.ts'
 
 /** The kinds that a client may send; the others belong to system clients. */
-export type ClientKind = Exclude<Kind, 'reversal'>
+export type ClientKind = { [K in Kind]: (typeof CATALOGUE)[K]['systemOnly'] extends true ? never : K }[Kind]
 
 export interface Ask {
   kind: ClientKind

@@ -1,6 +1,6 @@
-// The client's file: who a sender is, the key it signs with, the public keys it encrypts to, and the keys by which it
-// knows results to be the installation's. What `client add --json` prints and `--client FILE` takes. It isn't a store:
-// a producer that has this file and a queue needs nothing else of the installation.
+// The client's file: the name of a sender, the key it signs with, the public keys it encrypts to, and the public keys
+// of the installation that signs its results. `client add --json` prints this file and `--client FILE` takes it. A
+// producer that has this file and a queue needs nothing else of the installation.
 import { createPrivateKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
@@ -22,20 +22,20 @@ const Jwks = z.strictObject({ keys: z.array(z.record(z.string(), z.unknown())).m
 export const ClientFile = z.strictObject({
   client_id: clientId(),
   user_id: uuid(),
-  /** Absent where it wasn't kept: it is shown once. Only HTTP needs it. */
+  /** Absent where nobody kept it: it is shown once. Only HTTP needs it. */
   api_key: z.string().optional(),
   entity_id: uuid(),
-  /** The private JWK; null where the client made its key itself and has to fill its place in. */
+  /** The file of the private JWK; null where the client made its key itself and must fill the file's name in. */
   signing_key_file: z.string().min(1).nullable(),
   /** Absent where the entity has no scope yet. */
   token_scope: uuid().optional(),
   capture_keys: z.strictObject({ jwe: CaptureKeyEntry.optional(), pgp: CaptureKeyEntry.optional() }),
-  /** Absent where they are checked: an older release refuses a member that it doesn't know. */
+  /** Absent stands for `checked`: an older release refuses a member that it doesn't know. */
   names: z.enum(NAME_RULES).optional(),
   base_url: z.string(),
   /** The installation's name. */
   audience: z.string().min(1),
-  /** Public halves of what results are signed with. */
+  /** The public keys of the signatures of results. */
   installation_keys: Jwks,
 })
 export type ClientFile = z.infer<typeof ClientFile>
@@ -47,14 +47,14 @@ export interface Credentials {
   tokenScope: string | undefined
   baseUrl: string
   signingKey: SigningKey
-  /** `checked` */
+  /** Default: `checked`. */
   names?: NameRule | undefined
   captureKeys: { jwe: PublicCaptureKey | undefined; pgp: PublicCaptureKey | undefined }
   /** By `kid`. */
   installationKeys: InstallationKeys
 }
 
-/** The file and every key it names. Throws `ConfigError` that says which part of it is wrong. */
+/** Reads the file and every key that it names. Throws a `ConfigError` that names the wrong part. */
 export async function readCredentials(path: string): Promise<Credentials> {
   const file = await readClientFile(path)
   const { signing_key_file: keyFile } = file
@@ -73,7 +73,7 @@ export async function readCredentials(path: string): Promise<Credentials> {
   }
 }
 
-/** The file alone; keys are read by those who need them. */
+/** Reads the file alone, without its keys. */
 export async function readClientFile(path: string): Promise<ClientFile> {
   const parsed = ClientFile.safeParse(parseJson(path, await readText(path)))
   if (parsed.success) return parsed.data
@@ -88,7 +88,7 @@ export async function readCaptureKeys(path: string, file: ClientFile): Promise<C
   return { jwe: await read(file.capture_keys.jwe), pgp: await read(file.capture_keys.pgp) }
 }
 
-/** A private JWK. Its `kid` is the JWK's own or else its thumbprint, as at registration. */
+/** Reads a private JWK. The `kid` is the JWK's own or else its thumbprint, as at registration. */
 export async function readSigningKey(path: string, owner: string): Promise<SigningKey> {
   const json = parseJson(path, await readText(path))
   try {
@@ -96,12 +96,12 @@ export async function readSigningKey(path: string, owner: string): Promise<Signi
     const { alg, kid } = importPublicJwk(publicPart(jwk))
     return { clientId: owner, kid, alg, privateKey: createPrivateKey({ key: jwk as JsonWebKey, format: 'jwk' }) }
   } catch (error) {
-    // What node:crypto says of a key may quote it.
+    // A message of node:crypto may quote the key.
     throw new ConfigError(`${path}: ${error instanceof ConfigError ? error.message : 'not a private JWK'}`)
   }
 }
 
-/** A JWK without what only its owner may know. */
+/** A JWK without its private members. */
 export function publicPart(jwk: Jwk): Jwk {
   const hidden: readonly string[] = PRIVATE_MEMBERS
   return Object.fromEntries(Object.entries(jwk).filter(([name]) => !hidden.includes(name)))

@@ -1,5 +1,5 @@
-// What an upstream system imports: it submits work, finds the answers on its results queue, and repeats what stays
-// unanswered. It holds no key of the vault; it needs a queue server, and no HTTP.
+// The library that an upstream system imports: it submits jobs, finds their results on its results queue, and sends
+// unanswered jobs again. It holds no key of the vault. It needs a queue server and no HTTP.
 import { type Clock, systemClock } from '../src/clock.ts'
 import type { Result } from '../src/job/result.ts'
 import { type Logger, openLog } from '../src/log.ts'
@@ -10,10 +10,10 @@ import { type Answered, type BulkItem, type BulkOptions, bulk } from './client/b
 import { type CardToEncrypt, type EncryptedCard, encryptCard } from './client/card.ts'
 import { ClosedError } from './client/errors.ts'
 import type { Handle } from './client/jobs.ts'
-import { openSlots } from './client/semaphore.ts'
+import { openSemaphore } from './client/semaphore.ts'
 import { openSending, type SubmitOptions } from './client/sending.ts'
 import { type Credentials, readCredentials } from './client-file.ts'
-import { KeyNotLiveError, type LookUp, openListLookUp, watchKey } from './live-key.ts'
+import { type KeyCheck, KeyNotLiveError, openListCheck, watchKey } from './live-key.ts'
 import { type Delivery, type Inbox, once, openInbox } from './results.ts'
 
 export type { ClientKind } from './ask.ts'
@@ -27,36 +27,42 @@ export { KeyNotLiveError } from './live-key.ts'
 export type { Delivery } from './results.ts'
 
 export interface ConnectOptions {
-  /** Queues that are open already, and stay open when the client closes. Else `redisUrl`. */
+  /** Queues that are open already; they stay open when the client closes. Without them give `redisUrl`. */
   queues?: Queues
   /** `redis://` or `rediss://`; several, comma-separated, for a cluster. */
   redisUrl?: string
   /** BullMQ's key prefix with `redisUrl`; the installation's (`{tokenmill}`). */
   prefix?: string
-  /** The client's credentials file. Else `credentials`. */
+  /** The client's credentials file. Without it give `credentials`. */
   clientFile?: string
   credentials?: Credentials
-  /** `[a-z0-9]{1,32}`: results come to a queue of their own. Give each process one that calls `result`, `call` or `bulk`. */
+  /**
+   * `[a-z0-9]{1,32}`: names a results queue of this process's own. Each process that calls `result`, `call` or `bulk`
+   * needs one.
+   */
   replyTo?: string | undefined
   log?: Logger
   /** An unanswered job is sent again after so long, ms (60,000). */
   resendMs?: number | undefined
-  /** Unanswered jobs that are kept; `submit` waits for room (10,000). */
+  /** At most so many unanswered jobs are kept; `submit` waits for room (10,000). */
   unansweredMax?: number
   /** Results taken off the queue at once (50). */
   deliveries?: number
   clock?: Clock
-  /** Tells whether the client's key is live, where there is more than the list that workers publish. */
-  lookUp?: LookUp | undefined
-  /** How often it is looked for while something is unanswered, ms (5,000). */
-  lookMs?: number | undefined
-  /** One line for a person, where it can't be known (a warning in the log). */
+  /** Tells whether the client's key is live, for a caller that knows more than the list that workers publish. */
+  checkKey?: KeyCheck | undefined
+  /** How often the key is checked while a job is unanswered, ms (5,000). */
+  keyCheckMs?: number | undefined
+  /** Takes one line for a person where it can't be known whether the key is live (default: a warning in the log). */
   tell?: (line: string) => void
 }
 
 export interface Client {
   clientId: string
-  /** Resolves when the queue has the job. Rejects with `RefusedError` (not sent) or `Fault('queue_away')` (perhaps sent: repeat under the same jti). */
+  /**
+   * Resolves when the queue has the job. Rejects with `RefusedError` (not sent) or `Fault('queue_away')` (perhaps sent:
+   * repeat under the same jti).
+   */
   submit(kind: ClientKind, request: unknown, options?: SubmitOptions): Promise<Handle>
   /**
    * The result of highest revision found. Rejects with `UnansweredError` after `timeoutMs` (120,000), and, as `call` and
@@ -65,15 +71,24 @@ export interface Client {
   result(handle: Handle, options?: { timeoutMs?: number }): Promise<Result>
   /** `submit`, then `result`. */
   call(kind: ClientKind, request: unknown, options?: SubmitOptions & { timeoutMs?: number }): Promise<Result>
-  /** Every result and event of this results queue, acknowledged when `callback` resolves and offered again if it rejects. */
+  /**
+   * Calls back with every result and event of this results queue, which is acknowledged when `callback` resolves and
+   * offered again if it rejects.
+   */
   results(callback: (delivery: Delivery) => Promise<void> | void, options?: { concurrency?: number }): void
-  /** Each item with its result, in the order in which they come; what is refused before it is sent comes too, with `attempt` 0. */
+  /**
+   * Yields each item with its result, in the order in which results come. An item that is refused before it is sent has
+   * a result with `attempt` 0.
+   */
   bulk<T extends BulkItem>(items: AsyncIterable<T> | Iterable<T>, options?: BulkOptions): AsyncIterable<Answered<T>>
-  /** For `encrypted_card` and `public_key_alias` of a request, valid for 15 minutes. Rejects with `RefusedError` for a card with a `cvv`. */
+  /**
+   * For `encrypted_card` and `public_key_alias` of a request, valid for 15 minutes. Rejects with `RefusedError` for a
+   * card with a `cvv`.
+   */
   encryptCard(card: CardToEncrypt): Promise<EncryptedCard>
-  /** What was taken off the results queue. */
+  /** Counts what was taken off the results queue. */
   counts(): Record<'taken' | 'forged' | 'unclaimed', number>
-  /** Stops listening; what is unanswered stays queued. */
+  /** Stops listening; unanswered jobs stay queued. */
   close(): Promise<void>
 }
 
@@ -87,25 +102,25 @@ export async function connect(options: ConnectOptions): Promise<Client> {
   const queues = options.queues ?? (await openOwn(options, log))
   const { clientId } = credentials.signingKey
   const sending = openSending({ queues, credentials, replyTo, clock, log }, { resendMs, unansweredMax })
-  const { lookUp, lookMs, tell = (line: string) => log.warn(line) } = options
+  const { checkKey, keyCheckMs, tell = (line: string) => log.warn(line) } = options
   const { isWaiting } = sending
-  const watch = watchKey(() => lookUp ?? openListLookUp(queues, credentials, clock), {
+  const watch = watchKey(() => checkKey ?? openListCheck(queues, credentials, clock), {
     isWaiting,
     onGone: () => {
       const error = new KeyNotLiveError(credentials.signingKey)
-      // Who only listens for results has nobody to reject.
+      // A client that only listens for results has no promise to reject: the log says it.
       log.warn(error.message)
-      sending.fail(error)
+      sending.rejectAll(error)
     },
     tell,
-    everyMs: lookMs,
+    everyMs: keyCheckMs,
   })
   const closed = new AbortController()
   let subscriber: ((delivery: Delivery) => Promise<void>) | undefined
   let inbox: Inbox | undefined
 
   async function receive(delivery: Delivery): Promise<'taken' | 'unclaimed'> {
-    const claimed = delivery.type === 'result' && sending.settle(delivery)
+    const claimed = delivery.type === 'result' && sending.resolve(delivery)
     await subscriber?.(delivery)
     return claimed || subscriber ? 'taken' : 'unclaimed'
   }
@@ -134,11 +149,11 @@ export async function connect(options: ConnectOptions): Promise<Client> {
       return answer
     },
     results(callback, { concurrency = 10 } = {}) {
-      const places = openSlots(concurrency)
+      const limit = openSemaphore(concurrency)
       const deliver = once(callback)
       subscriber = async delivery => {
-        await places.take()
-        await deliver(delivery).finally(places.free)
+        await limit.acquire()
+        await deliver(delivery).finally(limit.release)
       }
       listen()
     },

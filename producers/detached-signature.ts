@@ -1,12 +1,12 @@
-// The detached signature (RFC 7515, appendix F) that lies beside a manifest: the client's JWS over the file's bytes, its
-// payload left out. It knows no manifest.
+// The detached signature (RFC 7515, appendix F) beside a manifest: the client's JWS over the bytes of the file, without
+// its payload. This file knows nothing of what a manifest says.
 import type { KeyObject } from 'node:crypto'
 import { type SigningKey, signText, verify } from '../src/job/envelope/envelope.ts'
 import { ALGORITHMS, type Algorithm } from '../src/job/envelope/signature.ts'
 
 const MANIFEST_TYP = 'tokenmill-manifest+jws'
 
-/** `header..signature` over `bytes`, which are UTF-8. */
+/** Returns `header..signature` over `bytes`, which are UTF-8. */
 export function signDetached(bytes: Buffer, key: Omit<SigningKey, 'clientId'>): string {
   const jws = signText(bytes.toString('utf8'), key, MANIFEST_TYP)
   return jws.replace(/\.[^.]*\./, '..')

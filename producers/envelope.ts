@@ -1,4 +1,4 @@
-// An ask under its client's signature: the job as it lies in the queue. It doesn't send anything.
+// Signs an ask with its client's key: the job as it lies on the queue. This file sends nothing.
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import { CATALOGUE, type Kind, ROLES, type Role } from '../src/job/catalogue.ts'
 import { Claims, ENVELOPE, type JobData, lifetimeOf, type SigningKey, sign } from '../src/job/envelope/envelope.ts'
@@ -8,19 +8,19 @@ import { clearNumbersOf, nameRefusal } from '../src/job/pan-in-names.ts'
 import { parse } from '../src/job/refusal.ts'
 import type { Ask } from './ask.ts'
 
-/** Who signs, and on whose behalf. */
+/** The sender that signs, and the client on whose behalf it signs. */
 export interface Identity {
   /** The user, as a UUID. */
   userId: string
   entityId: string
-  /** Default: all; what takes effect are those that the client was granted. */
+  /** Default: all. Only those that the client was granted take effect. */
   roles?: readonly Role[] | undefined
-  /** The client whose job this is, where a system client signs for it. */
+  /** The client whose job this is, if a system client signs the job. */
   onBehalfOf?: string | undefined
   /** The installation's name; default `tokenmill`. */
   audience?: string | undefined
   signingKey: SigningKey
-  /** What the client may name its work by; default `checked`. */
+  /** The rule for names that the client gives; default `checked`. */
   names?: NameRule | undefined
 }
 
@@ -39,11 +39,11 @@ export interface Signed {
   data: JobData
   /** ms since the epoch. */
   issuedAt: number
-  /** From when on no worker will start it, ms since the epoch. */
+  /** No worker starts the job after this time, ms since the epoch. */
   expiresAt: number
 }
 
-/** Signs `ask` as of `now` (ms). Refuses what every worker would. */
+/** Signs `ask` as of `now` (ms). Refuses an ask that every worker would refuse. */
 export async function signAsk(
   identity: Identity,
   ask: Omit<Ask, 'kind'> & { kind: Kind },
@@ -53,7 +53,7 @@ export async function signAsk(
   const { onBehalfOf } = identity
   const { jti, reference, sequence, expiresInMs, replyTo } = options
   if (sequence !== undefined && !CATALOGUE[ask.kind].sequenced) return refuse('sequence_not_allowed', 'body.sequence')
-  // Whole seconds are what clients send; our own roles, whose time-outs are short, are exact.
+  // Clients send whole seconds. System clients, whose time-outs are short, send fractions.
   const whole = onBehalfOf === undefined
   const iat = whole ? Math.floor(now / 1000) : now / 1000
   const lifetimeS = expiresInMs === undefined ? undefined : expiresInMs / 1000
@@ -91,7 +91,7 @@ export async function signAsk(
   return { id: jobId(onBehalfOf ?? identity.signingKey.clientId, jti), data, issuedAt: iat * 1000, expiresAt: exp }
 }
 
-/** Whether the shorter lifetime of card data holds. */
+/** Whether the ask holds card data, which has a shorter lifetime. */
 export function holdsCard(ask: Pick<Ask, 'request'>): boolean {
   return ask.request['encrypted_card'] !== undefined
 }

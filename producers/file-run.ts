@@ -1,12 +1,11 @@
-// What every run that sends a file is handed, and the name that its user may give the batch. What is sent, and what
-// comes of it, is each command's own.
+// The dependencies of each command that sends a file, and the check of a batch id that a user gives.
 import type { Clock } from '../src/clock.ts'
 import { REASONS } from '../src/errors.ts'
 import { panNameRefusal } from '../src/job/envelope/names.ts'
 import type { Logger } from '../src/log.ts'
 import type { Queues } from '../src/queue/engine.ts'
 import type { Credentials } from './client-file.ts'
-import type { LookUp } from './live-key.ts'
+import type { KeyCheck } from './live-key.ts'
 import { FileError } from './rows/file-error.ts'
 
 export interface FileRunDeps {
@@ -14,18 +13,18 @@ export interface FileRunDeps {
   credentials: Credentials
   clock: Clock
   log: Logger
-  /** Where progress goes. */
+  /** The stream of the progress. */
   stream: NodeJS.WriteStream
-  /** Aborted: finish what is in flight and leave a state that can be continued. */
+  /** When aborted, the run finishes what is in flight and leaves a state that can be continued. */
   stop: AbortSignal
   resendMs?: number
-  /** After so long without any answer the run ends, not complete. */
+  /** After so long without any answer the run ends incomplete, ms. */
   giveUpAfterMs?: number | undefined
-  /** Tells whether the client's key is live, where there is more than the list that workers publish. */
-  lookUp?: LookUp | undefined
+  /** Tells whether the client's key is live, for a caller that knows more than the list that workers publish. */
+  checkKey?: KeyCheck | undefined
 }
 
-/** Throws a FileError for an id that is no batch's, or could be a card number. */
+/** Throws a FileError for a text that can't be a batch id, or could be a card number. */
 export function checkBatchId(batchId: string | undefined, { names = 'checked' }: Pick<Credentials, 'names'>): void {
   if (batchId === undefined) return
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(batchId))

@@ -1,16 +1,17 @@
-// Finds out whether the key that a sender signs with is live: workers never answer a sender whose key isn't, and say so
-// only in a list (src/job/live-keys.ts). It concludes late rather than wrongly, and nothing where there is no list.
+// Finds out whether the key that a sender signs with is live. Workers never answer a sender whose key isn't live; they
+// only publish a list of live keys (src/job/live-keys.ts). The check would rather conclude late than wrongly, and
+// concludes nothing where there is no list.
 import type { Clock } from '../src/clock.ts'
 import { ConfigError } from '../src/config.ts'
 import { keyHash, LIVE_KEYS, type LiveKeys, openLiveKeys } from '../src/job/live-keys.ts'
 import type { Queues } from '../src/queue/engine.ts'
 import type { Credentials } from './client-file.ts'
 
-/** `why`: what a person can be told about why it isn't known. */
-export type Standing = { is: 'live' | 'gone' } | { is: 'unknown'; why?: string }
+/** `why` tells a person why the state isn't known. */
+export type KeyState = { is: 'live' | 'gone' } | { is: 'unknown'; why?: string }
 
-/** One look; asked again as long as somebody waits. May reject, which says nothing. */
-export type LookUp = () => Promise<Standing>
+/** One check, repeated as long as somebody waits. A rejection tells nothing about the key. */
+export type KeyCheck = () => Promise<KeyState>
 
 /** The installation takes no job under this key: revoked, retired, or of another installation. */
 export class KeyNotLiveError extends ConfigError {
@@ -23,7 +24,7 @@ export class KeyNotLiveError extends ConfigError {
   }
 }
 
-const WHY = {
+const UNKNOWN_BECAUSE = {
   none: 'no worker says which keys are live',
   forbidden: 'this Redis user may not read which keys are live (docs/upstream.md)',
   forged:
@@ -31,31 +32,32 @@ const WHY = {
   old: 'the list of live keys is not of now; are the clocks of this host and of the database right?',
   replayed: 'the list of live keys is older than one seen before',
 } as const
-const unknown = (why?: keyof typeof WHY): Standing => (why ? { is: 'unknown', why: WHY[why] } : { is: 'unknown' })
+const unknown = (why?: keyof typeof UNKNOWN_BECAUSE): KeyState =>
+  why ? { is: 'unknown', why: UNKNOWN_BECAUSE[why] } : { is: 'unknown' }
 
-/** So many lists, one after the other, must lack the key. */
+/** The key is gone when so many lists in a row lack it. */
 const LISTS_MIN = 2
 
-/** Looks at the list that workers publish. Each call is one look. */
-export function openListLookUp(
+/** Checks the list that workers publish. Each call is one check. */
+export function openListCheck(
   queues: Pick<Queues, 'notice'>,
   { signingKey, audience, installationKeys }: Pick<Credentials, 'signingKey' | 'audience' | 'installationKeys'>,
   clock: Clock,
-): LookUp {
+): KeyCheck {
   const own = keyHash(signingKey)
   const beganAt = clock()
-  /** The highest `seq` that was seen; undefined until the first look was answered. */
+  /** The highest `seq` that was seen; undefined until the first check was answered. */
   let seen: number | undefined
   let lacking = 0
 
-  /** Undefined for a list that says something about now. */
-  function faultOf({ iat, seq }: LiveKeys): keyof typeof WHY | undefined {
+  /** Undefined for a list that tells the present state. */
+  function wrongWith({ iat, seq }: LiveKeys): keyof typeof UNKNOWN_BECAUSE | undefined {
     if (seq < (seen ?? 0)) return 'replayed'
     const ageMs = clock() - iat * 1000
     return ageMs > LIVE_KEYS.lifeMs || ageMs < -LIVE_KEYS.aheadMsMax ? 'old' : undefined
   }
-  function judge({ iat, seq, keys }: LiveKeys): Standing {
-    // Whatever the two clocks say, what lay there at the first look was signed before it.
+  function judge({ iat, seq, keys }: LiveKeys): KeyState {
+    // The list of the first check was signed before that check, whatever the two clocks say.
     const isNew = seen !== undefined && seq > seen && iat * 1000 >= beganAt
     seen = Math.max(seen ?? 0, seq)
     if (!keys || keys.includes(own)) {
@@ -73,55 +75,55 @@ export function openListLookUp(
       return unknown('none')
     }
     const list = openLiveKeys(text, audience, installationKeys)
-    const fault = list ? faultOf(list) : 'forged'
+    const fault = list ? wrongWith(list) : 'forged'
     return list && !fault ? judge(list) : unknown(fault)
   }
 }
 
 export interface KeyWatch {
-  /** The first look; nothing before. */
+  /** Does the first check; there is none before. */
   start(): void
   stop(): void
 }
 
 export interface KeyWatchOptions {
-  /** Whether somebody waits for an answer: else it needn't look. */
+  /** Whether somebody waits for an answer; there is no check otherwise. */
   isWaiting: () => boolean
   onGone: () => void
-  /** One line, once, where it can't be known. */
+  /** Takes one line, once, where it can't be known whether the key is live. */
   tell: (line: string) => void
   everyMs?: number | undefined
 }
 
-/** Looks at once and then every 5 s while somebody waits. */
-export function watchKey(open: () => LookUp, options: KeyWatchOptions): KeyWatch {
+/** Checks at once and then every 5 s while somebody waits. */
+export function watchKey(open: () => KeyCheck, options: KeyWatchOptions): KeyWatch {
   const { isWaiting, onGone, tell, everyMs = LIVE_KEYS.everyMs } = options
-  let lookUp = open()
+  let checkOnce = open()
   let timer: NodeJS.Timeout | undefined
-  let looking = false
+  let checking = false
   let told = false
 
-  async function look(isFirst: boolean): Promise<void> {
-    if (looking) return
-    looking = true
-    const standing: Standing = await lookUp().catch(() => unknown())
-    looking = false
-    if (standing.is === 'gone') {
-      // Whoever asks next begins anew: the key may have come to life.
-      lookUp = open()
+  async function check(isFirst: boolean): Promise<void> {
+    if (checking) return
+    checking = true
+    const state: KeyState = await checkOnce().catch(() => unknown())
+    checking = false
+    if (state.is === 'gone') {
+      // The next check begins anew: the key may have become live.
+      checkOnce = open()
       onGone()
     }
-    // Not at the first look: most are answered before anybody needs to know.
-    if (standing.is !== 'unknown' || standing.why === undefined || told || isFirst || !isWaiting()) return
+    // Not at the first check: most jobs are answered before anybody needs to know.
+    if (state.is !== 'unknown' || state.why === undefined || told || isFirst || !isWaiting()) return
     told = true
-    tell(`${standing.why}. Whether this client's key is live can't be known; waiting on ...`)
+    tell(`${state.why}. The sender can't know whether this client's key is live; it goes on waiting ...`)
   }
   return {
     start() {
       if (timer) return
-      void look(true)
+      void check(true)
       timer = setInterval(() => {
-        if (isWaiting()) void look(false)
+        if (isWaiting()) void check(false)
       }, everyMs)
     },
     stop: () => clearInterval(timer),

@@ -1,5 +1,5 @@
-// How a run gets on, on standard error: a bar on a terminal, else a line every ten seconds. It only tells; what it is
-// told is the caller's count.
+// Shows the progress of a run on standard error: a bar on a terminal, else a line every ten seconds. It prints what the
+// caller counted.
 import { Presets, SingleBar } from 'cli-progress'
 import type { Clock } from '../src/clock.ts'
 import { type Counts, noCounts, OUTCOMES, sumOf } from '../src/job/outcome.ts'
@@ -7,18 +7,18 @@ import { type Counts, noCounts, OUTCOMES, sumOf } from '../src/job/outcome.ts'
 export interface ProgressOptions {
   stream: NodeJS.WriteStream
   clock: Clock
-  /** Rows of the file; absent for standard input. */
+  /** Number of rows of the file; absent for standard input. */
   total?: number | undefined
-  /** Rows that an earlier run had done: they count for the bar, not for the rate. */
+  /** Rows that an earlier run has done: they count for the bar, not for the rate. */
   done?: number | undefined
-  /** Between two lines where the stream is no terminal. */
+  /** Pause between two lines where the stream is no terminal, ms. */
   everyMs?: number | undefined
 }
 
 export interface Progress {
-  /** Rows answered so far, by outcome. */
+  /** Takes the number of rows answered so far, by outcome. */
   update(counts: Counts): void
-  /** Prints the last state and lets go of the terminal. */
+  /** Prints the last state and restores the terminal. */
   stop(): void
 }
 
@@ -52,12 +52,12 @@ export function openProgress(options: ProgressOptions): Progress {
     lineAt = clock()
     stream.write(`${lineOf(counts, measure(), total)}\n`)
   }
-  // Also where nothing moves.
+  // A line is due even where no row is answered.
   const ticking = setInterval(() => {
     if (bar === undefined && clock() - lineAt >= everyMs) print()
   }, everyMs)
   ticking.unref()
-  // A bar that is cut off leaves the terminal as it found it.
+  // A process that ends with its bar on leaves the terminal as it was.
   const restore = () => stream.write('\u001b[?25h\u001b[?7h')
   if (bar) process.once('exit', restore)
   return {
@@ -96,7 +96,7 @@ function lineOf(counts: Counts, { rate, left }: Measured, total: number | undefi
   return `${rows}${of} rows, ${rate} rows/s, ETA ${left}: ${describe(counts)}`
 }
 
-/** `created 9200, rejected 250`: what there is none of isn't named. */
+/** `created 9200, rejected 250`: outcomes without rows aren't named. */
 function describe(counts: Counts): string {
   const named = OUTCOMES.filter(name => counts[name] > 0).map(name => `${name.toLowerCase()} ${counts[name]}`)
   return named.length === 0 ? 'none yet' : named.join(', ')

@@ -1,4 +1,4 @@
-// Asks for a report to be made. Which parameters its type takes is checked where it is made; the answer names what is
+// Asks for a report. The worker that makes the report checks the parameters of its type, and its answer names what is
 // wrong with them.
 import type { z } from 'zod'
 import type { Refusal } from '../src/errors.ts'

@@ -1,5 +1,5 @@
-// Takes results off a client's results queue: checks that the installation signed them for this client, hands each to
-// the caller, and acknowledges it when the caller is through. Delivery is at least once; `once` passes repeats over.
+// Takes results off a client's results queue: checks that the installation signed each result for this client, hands it
+// to the caller, and acknowledges it when the caller has handled it. Delivery is at least once; `once` skips repeats.
 import { resultsQueue } from '../src/job/catalogue.ts'
 import type { InstallationKeys } from '../src/job/envelope/installation-jws.ts'
 import { openResult, type Result, type ResultEvent } from '../src/job/result.ts'
@@ -15,24 +15,27 @@ export interface Mailbox {
 }
 
 export interface InboxOptions {
-  /** Results handled at once. */
+  /** Number of results handled at once. */
   concurrency: number
   log: Logger
-  /** How long a result that nobody here waits for is offered to other processes before it is acknowledged (120,000). */
+  /**
+   * How long a result for which nobody here waits is offered to other processes before it is acknowledged, ms
+   * (120,000).
+   */
   unclaimedMs?: number
   /** Pause before a result is offered again, ms (1,000); after a failure it doubles each time, up to 5 min. */
   retryMs?: number
 }
 
-/** `unclaimed`: it isn't ours, as far as this process knows. A throw means: not handled yet, offer it again. */
+/** `unclaimed`: no job of this process, as far as it knows. A throw means: not handled yet, offer it again. */
 export type Receive = (delivery: Delivery) => Promise<'taken' | 'unclaimed'>
 
 export interface Inbox {
-  /** Once it listens. */
+  /** Resolves when the inbox listens. */
   ready: Promise<void>
-  /** What was acknowledged, and why. */
+  /** The number of acknowledged results, by reason. */
   counts: Readonly<Record<'taken' | 'forged' | 'unclaimed', number>>
-  /** Waits for what is being handled, at most `deadlineMs`. */
+  /** Waits for results that are being handled, at most `deadlineMs`. */
   close(deadlineMs: number): Promise<void>
 }
 
@@ -44,13 +47,14 @@ export function openInbox(queues: Queues, mailbox: Mailbox, receive: Receive, op
   const { concurrency, log, unclaimedMs = 120_000, retryMs = 1_000 } = options
   const queue = resultsQueue(clientId, replyTo)
   const counts = { taken: 0, forged: 0, unclaimed: 0 }
-  // Results that were offered again: since when, how often. The oldest are forgotten, which only grants them more time.
+  // Results that were offered again: since when, how often. The oldest entries are removed, which only gives these
+  // results more time.
   const offered = new Map<string, { since: number; times: number }>()
 
   function acknowledge(as: keyof typeof counts, resultId?: string): Disposition {
     counts[as] += 1
     if (resultId !== undefined) offered.delete(resultId)
-    // One line at 1, 2, 4, 8 …: a flood of forgeries is no flood of lines.
+    // One line at 1, 2, 4, 8 …: many forgeries don't make many lines.
     const isPower = (counts[as] & (counts[as] - 1)) === 0
     if (as !== 'taken' && isPower) log.warn({ queue, dropped: counts[as] }, `${as} results were dropped`)
     return { done: true }
@@ -81,7 +85,7 @@ export function openInbox(queues: Queues, mailbox: Mailbox, receive: Receive, op
 const SEEN_MAX = 50_000
 
 /**
- * `callback` for each result once: a `result_id` that was handled, or a lower revision of its receipt, is passed over.
+ * Calls `callback` once for each result: a `result_id` that was handled, or a lower revision of its receipt, is skipped.
  * The last 50,000 receipts are remembered; beyond them, and after a restart, the callback sees repeats.
  */
 export function once(callback: (delivery: Delivery) => Promise<void> | void): (delivery: Delivery) => Promise<void> {
@@ -103,7 +107,7 @@ export function once(callback: (delivery: Delivery) => Promise<void> | void): (d
   }
 }
 
-/** A result's id follows from receipt and revision; an event stands for itself. */
+/** The id of a result follows from receipt and revision; the id of an event is its own. */
 function nameOf(delivery: Delivery): { subject: string; revision: number } {
   return delivery.type === 'event'
     ? { subject: delivery.result_id, revision: 0 }

@@ -1,5 +1,5 @@
-// Asks to provision or resume, to suspend or to delete a token's scheme token. What the network makes of it is told by
-// the answer.
+// Asks to provision or resume, to suspend or to delete the scheme token of a token. The answer tells what the network
+// did.
 import type { z } from 'zod'
 import type { Refusal } from '../src/errors.ts'
 import type { SchemeToken } from '../src/job/scheme-token.ts'

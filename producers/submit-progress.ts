@@ -1,15 +1,15 @@
-// How a `submit` gets on, on standard error: a line that stays in place on a terminal, else one every ten seconds; and
-// one line if nobody seems to work on what was sent. It only tells.
+// Shows the progress of `submit` on standard error: one line that stays in place on a terminal, else a line every ten
+// seconds, and a hint where no worker seems to take the jobs.
 import type { Writable } from 'node:stream'
 import type { Queues } from '../src/queue/engine.ts'
 import type { ClientKind } from './ask.ts'
 
 const EVERY_MS = 10_000
 const TERMINAL_MS = 500
-const UNHEARD_MS = 10_000
+const NOBODY_MS = 10_000
 
 export interface Totals {
-  /** Lines that were read; blank ones are none. */
+  /** Lines that were read, without blank ones. */
   lines: number
   succeeded: number
   /** Refused by the vault, or failed there. */
@@ -29,9 +29,9 @@ export function watchSubmit(queues: Queues, stream: Writable & { isTTY?: boolean
   const startedAt = performance.now()
   const kinds = new Set<ClientKind>()
   const terminal = stream.isTTY === true
-  const tell = () =>
+  const print = () =>
     stream.write(terminal ? `\r\u001b[K${lineOf(totals, startedAt)}` : `${lineOf(totals, startedAt)}\n`)
-  const ticking = setInterval(tell, terminal ? TERMINAL_MS : EVERY_MS)
+  const ticking = setInterval(print, terminal ? TERMINAL_MS : EVERY_MS)
   let listening: NodeJS.Timeout | undefined
 
   async function ask(): Promise<void> {
@@ -48,12 +48,12 @@ export function watchSubmit(queues: Queues, stream: Writable & { isTTY?: boolean
   return {
     sent(kind) {
       kinds.add(kind)
-      listening ??= setTimeout(ask, UNHEARD_MS)
+      listening ??= setTimeout(ask, NOBODY_MS)
     },
     stop() {
       clearInterval(ticking)
       clearTimeout(listening)
-      tell()
+      print()
       if (terminal) stream.write('\n')
     },
   }

@@ -1,5 +1,5 @@
-// The work of `tokenmill submit FILE.ndjson`: one job per line, many in flight, one result line for each in the order
-// in which they come. The same file again is safe: each line's jti follows from the file. It parses no arguments.
+// The work of `tokenmill submit FILE.ndjson`: one job for each line, many in flight, and one result line for each job
+// in the order in which results come. The same file may be submitted again: the jti of each line follows from the file.
 import { createHash } from 'node:crypto'
 import { once as event } from 'node:events'
 import { createReadStream } from 'node:fs'
@@ -15,11 +15,11 @@ import { parse } from '../src/job/refusal.ts'
 import type { Logger } from '../src/log.ts'
 import type { Queues } from '../src/queue/engine.ts'
 import { holdsPossiblePan } from '../src/token/possible-pan.ts'
-import { openPatience, tellTo } from './answer-deadline.ts'
+import { openAnswerDeadline, tellTo } from './answer-deadline.ts'
 import type { ClientKind } from './ask.ts'
 import { isClientKind } from './client/asks.ts'
 import { ClosedError, type Credentials, connect } from './client.ts'
-import type { LookUp } from './live-key.ts'
+import type { KeyCheck } from './live-key.ts'
 import { codeOf, FileError } from './rows/file-error.ts'
 import { readLines } from './rows/lines.ts'
 import { type Totals, watchSubmit } from './submit-progress.ts'
@@ -28,24 +28,24 @@ export interface SubmitFile {
   file: string
   queues: Queues
   credentials: Credentials
-  /** Results, NDJSON. */
+  /** The stream of the results, NDJSON. */
   out: Writable
-  /** Progress, as text. */
+  /** The stream of the progress, as text. */
   progress: Writable & { isTTY?: boolean }
   log: Logger
-  /** Aborted: nothing more is sent, what is in flight is awaited for up to `finishMs`. */
+  /** When aborted, nothing more is sent, and jobs in flight are awaited for up to `finishMs`. */
   signal?: AbortSignal
-  /** Jobs sent and unanswered (1,000). */
+  /** At most so many jobs are sent and unanswered (1,000). */
   inFlight?: number
   finishMs?: number
-  /** After so long without any answer the run ends, not complete. */
+  /** After so long without any answer the run ends incomplete, ms. */
   giveUpAfterMs?: number | undefined
   resendMs?: number
-  /** Tells whether the client's key is live, where there is more than the list that workers publish. */
-  lookUp?: LookUp | undefined
+  /** Tells whether the client's key is live, for a caller that knows more than the list that workers publish. */
+  checkKey?: KeyCheck | undefined
 }
 
-/** 0: every line succeeded. 3: some didn't. 1: the run isn't complete; the same command continues it. */
+/** 0: every line succeeded. 3: some lines didn't. 1: the run isn't complete; the same command continues it. */
 export function exitStatus({ complete, failed, invalid }: Totals): 0 | 1 | 3 {
   if (!complete) return 1
   return failed + invalid > 0 ? 3 : 0
@@ -72,18 +72,24 @@ const NEVER = new AbortController().signal
 
 /** Throws `FileError` for a file that can't be read, `KeyNotLiveError` where nobody will answer this client. */
 export async function submitFile(options: SubmitFile): Promise<Totals> {
-  const { file, queues, credentials, out, progress, log, signal = NEVER, inFlight = 1_000, lookUp } = options
+  const { file, queues, credentials, out, progress, log, signal = NEVER, inFlight = 1_000, checkKey: lookUp } = options
   const { finishMs, giveUpAfterMs } = options
   const digest = await digestOf(file)
   const replyTo = `s${digest.slice(0, 16)}`
-  // Answers to a run before this one are no answers to this one; all of it can be had again.
+  // Answers to an earlier run aren't answers to this one; receipts answer everything again.
   await queues.obliterate(resultsQueue(credentials.signingKey.clientId, replyTo)).catch(() => {})
   const totals: Totals = { lines: 0, succeeded: 0, failed: 0, invalid: 0, complete: false }
   const { resendMs = 60_000 } = options
   const tell = tellTo(progress)
-  const client = await connect({ queues, credentials, replyTo, log, resendMs, lookUp, tell })
+  const client = await connect({ queues, credentials, replyTo, log, resendMs, checkKey: lookUp, tell })
   const watch = watchSubmit(queues, progress, totals)
-  const patience = openPatience({ stop: signal, finishMs, giveUpAfterMs, onOver: () => client.close(), tell })
+  const answerDeadline = openAnswerDeadline({
+    stop: signal,
+    finishMs,
+    giveUpAfterMs,
+    onEnd: () => client.close(),
+    tell,
+  })
 
   async function print(line: number, result: object): Promise<void> {
     if (!out.write(`${JSON.stringify({ line, ...result })}\n`)) await event(out, 'drain')
@@ -95,7 +101,7 @@ export async function submitFile(options: SubmitFile): Promise<Totals> {
       const item = isRefusal(text) ? text : itemOf(text, line, digest)
       if (!isRefusal(item)) {
         watch.sent(item.kind)
-        patience.sent()
+        answerDeadline.sent()
         yield item
         continue
       }
@@ -113,7 +119,7 @@ export async function submitFile(options: SubmitFile): Promise<Totals> {
   }
   try {
     for await (const { item, result } of client.bulk(items(), { inFlight, priority: 10 })) {
-      patience.answered()
+      answerDeadline.answered()
       const kind = result.attempt === 0 ? 'invalid' : result.status === 'SUCCEEDED' ? 'succeeded' : 'failed'
       totals[kind] += 1
       await print(item.line, result)
@@ -122,7 +128,7 @@ export async function submitFile(options: SubmitFile): Promise<Totals> {
     totals.complete = false
     if (!(error instanceof ClosedError)) throw error
   } finally {
-    patience.close()
+    answerDeadline.close()
     watch.stop()
     await client.close()
   }
@@ -130,7 +136,7 @@ export async function submitFile(options: SubmitFile): Promise<Totals> {
   return totals
 }
 
-/** SHA-256, in hex. */
+/** SHA-256 of the file, in hex. */
 async function digestOf(file: string): Promise<string> {
   const hash = createHash('sha256')
   try {
@@ -169,7 +175,9 @@ function decode(bytes: Buffer): string | Refusal {
   }
 }
 
-/** The `jti` of a line that has none: from the file's digest, of which sixteen digits do, unless they would pass for a card's. */
+/**
+ * The `jti` of a line that has none. Sixteen digits of the file's digest do, unless they would pass for a card number.
+ */
 export function submitName(digest: string, line: number): string {
   const name = `s-${digest.slice(0, 16)}-${line}`
   return holdsPossiblePan(name) ? `s-${digest.slice(0, 32)}-${line}` : name
@@ -184,7 +192,7 @@ function itemOf(text: string, line: number, digest: string): Item | Refusal {
   return { line, kind: kind as ClientKind, request, jti, reference, sequence }
 }
 
-/** What an invalid line can still be recognised by. */
+/** The names by which a sender can recognise an invalid line. */
 function named(text: string, rule: NameRule): { kind?: string; jti?: string; reference?: string } {
   const value = objectOf(text) ?? {}
   const { kind, jti, reference } = Line.shape

@@ -1,4 +1,5 @@
-// Asks for a token of a card. The card is encrypted beforehand (client/card.ts); a clear one is refused here.
+// Asks for a token of a card. The caller encrypts the card beforehand (client/card.ts); a card in the clear is refused
+// here.
 import type { z } from 'zod'
 import type { Refusal } from '../src/errors.ts'
 import type { TokenCreate } from '../src/job/token-create.ts'

@@ -1,5 +1,5 @@
-// Asks for a change of a token's data, or for another card behind it. A plain `cvv` is refused: it may not lie in a
-// queue in clear, and nothing would keep it.
+// Asks to change a token's data, or to put another card behind it. A plain `cvv` is refused: it must not lie in a queue
+// in the clear, and no part of the vault would keep it.
 import type { z } from 'zod'
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import type { TokenUpdate } from '../src/job/token-update.ts'

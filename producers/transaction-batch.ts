@@ -1,5 +1,5 @@
-// Cuts ledger lines into chunks and makes of each the ask of one `transaction-batch` job. Nothing here is secret, so
-// there is no block: the lines travel in the signed envelope itself. What a line may say is the worker's to judge.
+// Cuts ledger lines into chunks and makes the ask of one `transaction-batch` job of each. Nothing in a ledger line is
+// secret, so there is no block: the lines travel in the signed envelope itself. The worker judges what a line may say.
 import { assert, type Refusal } from '../src/errors.ts'
 import { LEDGER_CHUNK, type TransactionLine } from '../src/job/transaction-batch.ts'
 import { type Ask, check } from './ask.ts'
@@ -11,7 +11,7 @@ export interface LedgerChunk {
 }
 
 export interface Cutter {
-  /** The chunk that was complete without this line. */
+  /** Takes one line; returns the chunk that was complete before it. */
   put(line: TransactionLine): LedgerChunk | undefined
   end(): LedgerChunk | undefined
 }

@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 import { Option } from 'commander'
 import { type Credentials, readCredentials } from '../../producers/client-file.ts'
-import { KeyNotLiveError, type LookUp } from '../../producers/live-key.ts'
+import { type KeyCheck, KeyNotLiveError } from '../../producers/live-key.ts'
 import { ConfigError, storeMode } from '../../src/config.ts'
 import { openMetrics } from '../../src/metrics.ts'
 import { openOps } from '../../src/ops.ts'
@@ -17,8 +17,8 @@ import { openQueues, openVault, type Session } from './open.ts'
 export interface Producing {
   queues: Queues
   credentials: Credentials
-  /** Asks the store, if the command has one, whether the client's key is live. */
-  lookUp?: LookUp
+  /** Asks the store, where it is at hand, whether the client's key is live. */
+  checkKey?: KeyCheck
 }
 
 /** For commands that send much and wait for answers. */
@@ -68,9 +68,9 @@ export async function openProducer(
     )
   const isLive = () => clients.isLive(store, signingKey)
   if (!(await isLive())) throw new KeyNotLiveError(signingKey)
-  const lookUp: LookUp = async () => ({ is: (await isLive()) ? 'live' : 'gone' })
+  const checkKey: KeyCheck = async () => ({ is: (await isLive()) ? 'live' : 'gone' })
   if (database.embedded && roles.length > 0) await startLocalWorkers(session, roles)
-  return { credentials, queues: await openQueues(session, database, LISTENERS), lookUp }
+  return { credentials, queues: await openQueues(session, database, LISTENERS), checkKey }
 }
 
 /** A producer listens to its results queue only. */

@@ -1,6 +1,9 @@
-// Every kind that a client may ask for, and who checks it. A kind without a producer doesn't compile.
+// Every kind that a client may ask for, how its request is checked, and what makes two requests the same. A kind that
+// is left out doesn't compile.
+import { createHash } from 'node:crypto'
 import { type Refusal, refuse } from '../../src/errors.ts'
 import { CATALOGUE } from '../../src/job/catalogue.ts'
+import { ledgerText, requestText } from '../../src/job/envelope/digest.ts'
 import { type Ask, type ClientKind, check } from '../ask.ts'
 import { report } from '../report.ts'
 import { schemeToken } from '../scheme-token.ts'
@@ -8,28 +11,48 @@ import { tokenCreate } from '../token-create.ts'
 import { tokenLifecycle } from '../token-lifecycle.ts'
 import { tokenUpdate } from '../token-update.ts'
 
-type Checker = (request: never) => Ask | Refusal
+interface AskEntry {
+  check: (request: never) => Ask | Refusal
+  /** The text by which two requests of the kind are the same, as the vault compares them. */
+  digestText: (ask: Ask) => string
+}
+
+const wholeRequest = ({ kind, request }: Ask) => requestText(kind, request)
 
 const ASKS = {
-  'token-create': tokenCreate,
-  'token-update': tokenUpdate,
-  'token-lifecycle': tokenLifecycle,
-  'scheme-token': schemeToken,
-  'token-batch': request => check('token-batch', request),
-  'transaction-batch': request => check('transaction-batch', request),
-  report,
-} as const satisfies Record<ClientKind, Checker>
+  'token-create': { check: tokenCreate, digestText: wholeRequest },
+  'token-update': { check: tokenUpdate, digestText: wholeRequest },
+  'token-lifecycle': { check: tokenLifecycle, digestText: wholeRequest },
+  'scheme-token': { check: schemeToken, digestText: wholeRequest },
+  'token-batch': { check: request => check('token-batch', request), digestText: withoutBlock },
+  'transaction-batch': {
+    check: request => check('transaction-batch', request),
+    digestText: ({ request }) => ledgerText(request),
+  },
+  report: { check: report, digestText: wholeRequest },
+} as const satisfies Record<ClientKind, AskEntry>
+
+/** A chunk that is encrypted anew, or accepted at another time, is the same chunk. */
+function withoutBlock({ kind, request }: Ask): string {
+  const { accepted_at: _, block: __, ...rest } = request
+  return requestText(kind, rest)
+}
 
 export function isClientKind(kind: unknown): kind is ClientKind {
   return typeof kind === 'string' && Object.hasOwn(ASKS, kind)
 }
 
-/** A kind that has a block comes with it, and no other does. */
+/** Refuses a block where the kind has none, and the lack of one where it has. */
 export function askOf(kind: string, request: unknown, block?: string): Ask | Refusal {
   if (!isClientKind(kind)) return refuse('field_value', 'body.kind')
   if (CATALOGUE[kind].hasBlock !== (block !== undefined)) {
     return block === undefined ? refuse('field_required', 'body.block') : refuse('field_unknown', 'body.block')
   }
-  const ask = (ASKS[kind] as (request: unknown) => Ask | Refusal)(request)
+  const ask = (ASKS[kind].check as (request: unknown) => Ask | Refusal)(request)
   return block === undefined || 'refused' in ask ? ask : { ...ask, block }
+}
+
+/** SHA-256 of what makes two requests under one jti the same. */
+export function digestOf(ask: Ask): string {
+  return createHash('sha256').update(ASKS[ask.kind].digestText(ask)).digest('base64url')
 }

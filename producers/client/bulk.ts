@@ -1,5 +1,5 @@
-// Many asks, a bounded number of them in flight, their results in the order in which they come. It sends nothing
-// itself: `post` does, and is asked again while the queue is away.
+// Sends many asks, a bounded number of them in flight, and yields their results in the order in which they come. The
+// function `post` does the sending, and is called again while the queue server is away.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Fault } from '../../src/errors.ts'
@@ -9,7 +9,7 @@ import { clearNumbersOf, withoutOwnPan } from '../../src/job/pan-in-names.ts'
 import type { Result } from '../../src/job/result.ts'
 import type { ClientKind } from '../ask.ts'
 import { ClosedError, RefusedError } from './errors.ts'
-import { openSlots } from './semaphore.ts'
+import { openSemaphore } from './semaphore.ts'
 
 export interface BulkItem {
   kind: ClientKind
@@ -20,26 +20,26 @@ export interface BulkItem {
   sequence?: number | undefined
 }
 
-/** An item and what came of it. */
+/** An item and its result. */
 export interface Answered<T extends BulkItem> {
   item: T
   result: Result
 }
 
 export interface BulkOptions {
-  /** Asks sent and not yet handed to the caller as results (1,000). */
+  /** At most so many asks are sent whose results the caller hasn't been handed (1,000). */
   inFlight?: number
-  /** BullMQ's; 0 is first (10). */
+  /** BullMQ's priority; 0 is first (10). */
   priority?: number
 }
 
 export interface Posted {
   answer: Promise<Result>
-  /** Neither waits for it nor sends it again. */
+  /** Stops waiting for the answer and sending the job again. */
   forget(): void
 }
 
-/** Rejects with `RefusedError` for what isn't sent, with `Fault('queue_away')` for what couldn't be. */
+/** Rejects with `RefusedError` for an item that isn't sent, with `Fault('queue_away')` for one that couldn't be. */
 export type Post = (item: BulkItem & { jti: string; priority: number }) => Promise<Posted>
 
 const SENDERS_MAX = 32
@@ -54,14 +54,17 @@ export interface BulkDeps {
   closed: AbortSignal
 }
 
-/** What is refused here comes as a result too: FAILED, with `attempt` 0. Ends with the source's error, if it threw one, after the results of all that was sent. */
+/**
+ * Also an item that is refused here has a result: FAILED, with `attempt` 0. If the source throws, its error comes after
+ * the results of all sent items.
+ */
 export async function* bulk<T extends BulkItem>(
   { clientId, names, post, closed }: BulkDeps,
   items: AsyncIterable<T> | Iterable<T>,
   options: BulkOptions = {},
 ): AsyncGenerator<Answered<T>, void, void> {
   const { inFlight = 1_000, priority = 10 } = options
-  const slots = openSlots(inFlight)
+  const inFlightLimit = openSemaphore(inFlight)
   const stop = new AbortController()
   const stopped = AbortSignal.any([stop.signal, closed])
   const results: Answered<T>[] = []
@@ -72,15 +75,15 @@ export async function* bulk<T extends BulkItem>(
   let failure: { error: unknown } | undefined
   let wake = Promise.withResolvers<void>()
 
-  function tell(): void {
+  function wakeUp(): void {
     wake.resolve()
     wake = Promise.withResolvers<void>()
   }
   function fail(error: unknown): void {
     failure ??= { error }
-    tell()
+    wakeUp()
   }
-  // One at a time: not every iterator can be asked again before it has answered.
+  // One call of `next` at a time: not every iterator takes a second call before it has answered the first.
   async function pull(): Promise<T | undefined> {
     const next = pulling.then(async () => {
       if (exhausted) return undefined
@@ -102,33 +105,33 @@ export async function* bulk<T extends BulkItem>(
         result => {
           unanswered.delete(posted)
           results.push({ item, result })
-          tell()
+          wakeUp()
         },
         error => {
-          // Its place is free: nothing is handed to the caller for it.
+          // The caller is handed nothing for this item, so that its permit is released here.
           unanswered.delete(posted)
-          slots.free()
+          inFlightLimit.release()
           fail(error)
         },
       )
     } catch (error) {
       if (!(error instanceof RefusedError)) throw error
       results.push({ item, result: notSent({ clientId, names }, { ...item, jti }, error) })
-      tell()
+      wakeUp()
     }
   }
   async function sender(): Promise<void> {
     while (!exhausted && !failure && !stopped.aborted) {
-      await slots.take()
+      await inFlightLimit.acquire()
       const item = failure ? undefined : await pull()
-      if (item === undefined) return slots.free()
+      if (item === undefined) return inFlightLimit.release()
       await send(item)
     }
   }
 
   const onStopped = () => {
-    slots.close()
-    tell()
+    inFlightLimit.close()
+    wakeUp()
   }
   stopped.addEventListener('abort', onStopped)
   let sending = true
@@ -139,14 +142,14 @@ export async function* bulk<T extends BulkItem>(
   )
   const ended = Promise.all(senders).then(() => {
     sending = false
-    tell()
+    wakeUp()
   })
   try {
     for (;;) {
       const more = wake.promise
       for (let answered = results.shift(); answered; answered = results.shift()) {
         yield answered
-        slots.free()
+        inFlightLimit.release()
       }
       if (closed.aborted) throw new ClosedError()
       if (!sending && unanswered.size === 0 && results.length === 0) break
@@ -155,7 +158,8 @@ export async function* bulk<T extends BulkItem>(
     if (failure) throw failure.error
   } finally {
     stop.abort()
-    // A source may be waiting for its next item: one who breaks off waits with it, as `for await` does; close doesn't.
+    // The source may be waiting for its next item: a caller that breaks off waits with the source, as `for await` does;
+    // `close` doesn't wait.
     if (!closed.aborted) await ended
     for (const posted of unanswered) posted.forget()
     const returned = exhausted ? undefined : source.return?.()
@@ -163,7 +167,10 @@ export async function* bulk<T extends BulkItem>(
   }
 }
 
-/** Asks again while the queue is away, ever more slowly. Rejects with `Fault('queue_away')` once it is `stopped`. */
+/**
+ * Calls `post` again while the queue is away, with growing pauses. Rejects with `Fault('queue_away')` once `stopped` is
+ * aborted.
+ */
 export async function untilSent<T>(post: () => Promise<T>, stopped: AbortSignal): Promise<T> {
   for (let times = 0; ; times += 1) {
     try {
@@ -178,7 +185,7 @@ export async function untilSent<T>(post: () => Promise<T>, stopped: AbortSignal)
   }
 }
 
-/** A refusal of ours in the form of a result. Nobody signed it. */
+/** A refusal of this client in the form of a result, which nobody signed. */
 function notSent(
   { clientId, names }: Pick<BulkDeps, 'clientId' | 'names'>,
   item: BulkItem & { jti: string },

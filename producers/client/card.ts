@@ -1,10 +1,10 @@
-// Encrypts one card for `encrypted_card`. A CVV is refused: nothing in a queue needs one, and the vault would drop it.
+// Encrypts one card for the field `encrypted_card`. A CVV is refused: no job needs one, and the vault would drop it.
 import { refuse } from '../../src/errors.ts'
 import { encryptCard as seal } from '../../src/vault/encrypt.ts'
 import type { Credentials } from '../client-file.ts'
 import { RefusedError } from './errors.ts'
 
-/** As the interface spells them; months and years as numbers or texts. */
+/** The field names of the interface; months and years are numbers or texts. */
 export interface CardToEncrypt {
   cardNumber: string
   expiryMonth?: number | string

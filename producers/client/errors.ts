@@ -1,8 +1,9 @@
-// What a client throws beside a `Fault` of the queue. What the vault refuses is no error: it comes as a result.
+// The errors that a client throws beside a `Fault` of the queue. A refusal by the vault is no error: it comes as a
+// result.
 import type { Refusal } from '../../src/errors.ts'
 import { fieldsOf, type Problem, problemOf } from '../../src/job/problem.ts'
 
-/** The request was refused here and never sent; `problem` is the body that the vault would have answered with. */
+/** The client refused the request and never sent it; `problem` is the body that the vault would have answered with. */
 export class RefusedError extends Error {
   override name = 'RefusedError'
   readonly refusal: Refusal
@@ -16,7 +17,9 @@ export class RefusedError extends Error {
   }
 }
 
-/** No result came in time. The job is still queued and still repeated: ask for its result again, or send the same jti. */
+/**
+ * No result came in time. The job stays queued and is sent again: ask for its result once more, or submit the same jti.
+ */
 export class UnansweredError extends Error {
   override name = 'UnansweredError'
   readonly jti: string
@@ -27,7 +30,7 @@ export class UnansweredError extends Error {
   }
 }
 
-/** The client was closed while this was awaited. */
+/** The client was closed while the caller waited. */
 export class ClosedError extends Error {
   override name = 'ClosedError'
 

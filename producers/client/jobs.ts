@@ -1,12 +1,12 @@
-// The jobs that wait for their result: kept until it is found on the results queue, sent again while it isn't.
-// It doesn't know how a result travels.
+// The jobs that wait for their result: each is kept until its result is found on the results queue, and is due to be
+// sent again until then. This file doesn't know how a result travels.
 import type { Refusal } from '../../src/errors.ts'
 import type { Result } from '../../src/job/result.ts'
 import type { ClientKind } from '../ask.ts'
 import type { Signed } from '../envelope.ts'
 import { ClosedError, UnansweredError } from './errors.ts'
 
-/** What a caller holds of a job that it sent. Both fields may be stored, and asked about by a later process. */
+/** Names a job that was sent. A caller may store both fields, and a later process may ask for the result with them. */
 export interface Handle {
   jti: string
   receiptId: string
@@ -15,11 +15,11 @@ export interface Handle {
 export interface Job {
   handle: Handle
   kind: ClientKind
-  /** What makes two requests under one jti the same. */
+  /** Equal for two requests under one jti that are the same. */
   digest: string
   signed: Signed
   priority?: number | undefined
-  /** Signs the same request anew; absent where that isn't ours to decide. */
+  /** Signs the same request anew; absent where only the caller may decide that. */
   sign?: () => Promise<Signed | Refusal>
 }
 
@@ -27,52 +27,61 @@ type Waiter = PromiseWithResolvers<Result>
 
 interface Entry {
   job?: Job
-  /** When it is sent again, ms since the epoch. */
+  /** The time at which the job is sent again, ms since the epoch. */
   dueAt: number
   waiters: Set<Waiter>
   /** Nobody asks for the result later. */
-  fleeting: boolean
+  transient: boolean
 }
 
 export interface Jobs {
-  /** Adds `job`, unless one of its receipt is unanswered: that one is returned. `fleeting`: nobody asks for the result later. */
-  join(job: Job, options: { fleeting: boolean }): Job | undefined
-  /** Sends it no more; with an error, whoever awaits it gets that. */
+  /**
+   * Adds `job`, unless a job of the same receipt is unanswered: returns that job. `transient`: nobody asks for the
+   * result later.
+   */
+  join(job: Job, options: { transient: boolean }): Job | undefined
+  /** Stops sending the job; with an error, rejects every wait for its result. */
   drop(receiptId: string, error?: Error): void
-  /** The result, now or when it comes. */
+  /** Resolves with the result, now or when it comes. */
   await(handle: Handle, timeoutMs?: number): Promise<Result>
-  /** False if nothing here waits for it. A lower revision than one that was found changes nothing. */
-  settle(result: Result): boolean
-  /** Rejects every wait for a result. Fleeting jobs are dropped; the others are still sent: somebody may ask later. */
-  fail(error: Error): void
-  /** Whether there is any. */
+  /**
+   * Takes a result that was found. False if no job here has its receipt. A lower revision than one found before changes
+   * nothing.
+   */
+  resolve(result: Result): boolean
+  /**
+   * Rejects every wait for a result. Transient jobs are dropped; the others are still sent, because somebody may ask
+   * for their results later.
+   */
+  rejectAll(error: Error): void
+  /** Whether any job or wait is open. */
   isWaiting(): boolean
-  /** Jobs to be sent again as of `now`; each is due again `resendMs` later. */
+  /** The jobs to be sent again as of `now`; each is due again `resendMs` later. */
   due(now: number): Job[]
   close(): void
 }
 
-const ANSWERED_MAX = 1_000
-/** A jti that comes again after its answer is sent once more so soon. */
+const RESULTS_MAX = 1_000
+/** A jti that is submitted again after its answer is sent once more after so long. */
 const REPEAT_MS = 250
-const SETTLED_MAX = 50_000
+const ANSWERED_MAX = 50_000
 
-/** `onAnswered` is told once per job, when its first result is found or it is dropped. */
+/** `onAnswered` is called once per job, when its first result is found or the job is dropped. */
 export function openJobs(resendMs: number, clock: () => number, onAnswered: () => void): Jobs {
   const open = new Map<string, Entry>()
-  const answered = new Map<string, Result>()
-  // Receipts whose result was found, so that its repeats are known as ours.
-  const settled = new Set<string>()
+  const results = new Map<string, Result>()
+  // Receipts whose result was found: repeats of these results belong to this client.
+  const answered = new Set<string>()
 
   function entryOf(receiptId: string): Entry {
-    const entry = open.get(receiptId) ?? { dueAt: 0, waiters: new Set<Waiter>(), fleeting: true }
+    const entry = open.get(receiptId) ?? { dueAt: 0, waiters: new Set<Waiter>(), transient: true }
     open.set(receiptId, entry)
     return entry
   }
   function keep(receiptId: string, result: Result): void {
-    answered.delete(receiptId)
-    answered.set(receiptId, result)
-    trim(answered, ANSWERED_MAX)
+    results.delete(receiptId)
+    results.set(receiptId, result)
+    trim(results, RESULTS_MAX)
   }
   function giveUp(receiptId: string, entry: Entry, waiter: Waiter): void {
     entry.waiters.delete(waiter)
@@ -80,15 +89,15 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
   }
 
   return {
-    join(job, { fleeting }) {
+    join(job, { transient }) {
       const entry = entryOf(job.handle.receiptId)
-      entry.fleeting &&= fleeting
+      entry.transient &&= transient
       if (entry.job) return entry.job
       entry.job = job
-      // The job that was answered may still be leaving the queue, which then swallows this one of the same id.
-      entry.dueAt = clock() + (settled.has(job.handle.receiptId) ? Math.min(REPEAT_MS, resendMs) : resendMs)
-      // Sent again, so to be answered again: what was found before may not be the answer to this one.
-      answered.delete(job.handle.receiptId)
+      // The answered job may still be leaving the queue, which then ignores this job of the same id.
+      entry.dueAt = clock() + (answered.has(job.handle.receiptId) ? Math.min(REPEAT_MS, resendMs) : resendMs)
+      // The job is sent again and will be answered again: an earlier result may not be the answer to this request.
+      results.delete(job.handle.receiptId)
       return undefined
     },
     drop(receiptId, error) {
@@ -100,7 +109,7 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
       if (error || entry.waiters.size === 0) open.delete(receiptId)
     },
     async await({ jti, receiptId }, timeoutMs) {
-      const found = answered.get(receiptId)
+      const found = results.get(receiptId)
       if (found) return found
       const entry = entryOf(receiptId)
       const waiter = Promise.withResolvers<Result>()
@@ -112,29 +121,29 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
       }, timeoutMs)
       return waiter.promise.finally(() => clearTimeout(timer))
     },
-    settle(result) {
+    resolve(result) {
       const { receipt_id: receiptId, revision } = result
       const entry = open.get(receiptId)
-      const found = answered.get(receiptId)
+      const found = results.get(receiptId)
       if (found && revision > found.revision) keep(receiptId, result)
-      if (!entry) return settled.has(receiptId)
+      if (!entry) return answered.has(receiptId)
       if (entry.job && isOfOlderEnvelope(result, entry.job)) {
         entry.dueAt = Math.min(entry.dueAt, clock() + REPEAT_MS)
         return true
       }
       open.delete(receiptId)
-      settled.add(receiptId)
-      trim(settled, SETTLED_MAX)
-      if (!(entry.job && entry.fleeting)) keep(receiptId, result)
+      answered.add(receiptId)
+      trim(answered, ANSWERED_MAX)
+      if (!(entry.job && entry.transient)) keep(receiptId, result)
       for (const waiter of entry.waiters) waiter.resolve(result)
       if (entry.job) onAnswered()
       return true
     },
-    fail(error) {
+    rejectAll(error) {
       for (const [receiptId, entry] of open) {
         for (const waiter of entry.waiters) waiter.reject(error)
         entry.waiters.clear()
-        if (entry.job && !entry.fleeting) continue
+        if (entry.job && !entry.transient) continue
         open.delete(receiptId)
         if (entry.job) onAnswered()
       }
@@ -156,13 +165,13 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
   }
 }
 
-/** What was sent before this one lay there until its time was over, and kept this one out of the queue. */
+/** An older envelope of the same job expired on the queue, and kept this one from being queued. */
 function isOfOlderEnvelope({ status, error, accepted_at: acceptedAt }: Result, { signed }: Job): boolean {
   const isExpired = Object.values(error?.details ?? {}).some(({ code }) => code === 'envelope_expired')
   return status === 'FAILED' && isExpired && Date.parse(acceptedAt) < signed.issuedAt
 }
 
-/** Lets the entries go that have been there longest. */
+/** Removes the oldest entry where there are too many. */
 function trim(kept: Map<string, unknown> | Set<string>, max: number): void {
   const [oldest] = kept.keys()
   if (kept.size > max && oldest !== undefined) kept.delete(oldest)

@@ -1,20 +1,20 @@
-// A number of places, taken and freed: what keeps anything that is in flight bounded. First come, first served.
+// A semaphore: bounds how many things are in flight at once. The first to ask is the first to be served.
 import { ClosedError } from './errors.ts'
 
-export interface Slots {
-  /** Resolves with a place; rejects with `ClosedError` once closed. */
-  take(): Promise<void>
-  free(): void
+export interface Semaphore {
+  /** Resolves when one of `max` permits is free; rejects with `ClosedError` once closed. */
+  acquire(): Promise<void>
+  release(): void
   taken(): number
   close(): void
 }
 
-export function openSlots(max: number): Slots {
+export function openSemaphore(max: number): Semaphore {
   const waiting: PromiseWithResolvers<void>[] = []
   let taken = 0
   let closed = false
   return {
-    async take() {
+    async acquire() {
       if (closed) throw new ClosedError()
       if (taken < max) {
         taken += 1
@@ -24,7 +24,7 @@ export function openSlots(max: number): Slots {
       waiting.push(turn)
       await turn.promise
     },
-    free() {
+    release() {
       const next = waiting.shift()
       if (next) next.resolve()
       else taken -= 1

@@ -1,30 +1,30 @@
-// The way out of a client: checks an ask, signs it, puts it into the queue of its kind, and does so again while no
-// result is found. The way back is producers/results.ts.
-import { createHash, randomUUID } from 'node:crypto'
+// The sending half of a client: checks an ask, signs it, puts it on the queue of its kind, and repeats that while no
+// result is found. The receiving half is producers/results.ts.
+
+import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../src/clock.ts'
 import { Fault, isRefusal, refuse } from '../../src/errors.ts'
-import { ledgerText, requestText } from '../../src/job/envelope/digest.ts'
 import { receiptId } from '../../src/job/envelope/ids.ts'
 import type { Result } from '../../src/job/result.ts'
 import type { Logger } from '../../src/log.ts'
 import type { Queues } from '../../src/queue/engine.ts'
-import type { Ask } from '../ask.ts'
+import { every } from '../../src/recurring.ts'
 import type { Credentials } from '../client-file.ts'
 import { holdsCard, signAsk } from '../envelope.ts'
-import { askOf } from './asks.ts'
+import { askOf, digestOf } from './asks.ts'
 import { RefusedError } from './errors.ts'
 import { type Handle, type Job, openJobs } from './jobs.ts'
-import { openSlots } from './semaphore.ts'
+import { openSemaphore } from './semaphore.ts'
 
 export interface SubmitOptions {
-  /** The idempotency key. Give your own where a repeat by your own code must not be done twice. */
+  /** The idempotency key. Give your own where your own code may repeat the request, which must then be worked once. */
   jti?: string | undefined
   reference?: string | undefined
   sequence?: number | undefined
   expiresInMs?: number | undefined
-  /** BullMQ's; 0 is first (0). */
+  /** BullMQ's priority; 0 is first (0). */
   priority?: number | undefined
-  /** Of a `token-batch`: its records (token-batch.ts). */
+  /** The encrypted records of a `token-batch` (token-batch.ts). */
   block?: string | undefined
 }
 
@@ -38,7 +38,7 @@ export interface SendingDeps {
 
 export interface Sending {
   submit(kind: string, request: unknown, given: SubmitOptions): Promise<Handle>
-  /** As `submit`; the result goes to the caller alone and isn't kept. */
+  /** As `submit`, but the result goes to this caller only and isn't kept. */
   ask(
     kind: string,
     request: unknown,
@@ -46,10 +46,10 @@ export interface Sending {
     timeoutMs?: number,
   ): Promise<{ answer: Promise<Result>; forget(): void }>
   result(handle: Handle, timeoutMs: number): Promise<Result>
-  /** False if nothing here waits for it. */
-  settle(result: Result): boolean
-  /** Rejects every wait for a result; only jobs of `submit` are still sent again. */
-  fail(error: Error): void
+  /** Takes a result that was found. False if no job here has its receipt. */
+  resolve(result: Result): boolean
+  /** Rejects every wait for a result. Only jobs of `submit` are still sent again. */
+  rejectAll(error: Error): void
   /** Whether anything is unanswered. */
   isWaiting(): boolean
   close(): void
@@ -65,13 +65,12 @@ const RESEND_CHECK_MS = 250
 export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: SendingOptions): Sending {
   const { queues, credentials, replyTo, clock, log } = deps
   const { clientId } = credentials.signingKey
-  const room = openSlots(unansweredMax)
-  const jobs = openJobs(resendMs, clock, room.free)
+  const unansweredLimit = openSemaphore(unansweredMax)
+  const jobs = openJobs(resendMs, clock, unansweredLimit.release)
   let closed = false
-  let resending = false
 
-  /** Signed, and with a place among the unanswered. */
-  async function ready(kind: string, request: unknown, given: SubmitOptions): Promise<Job> {
+  /** Checks and signs the job, and waits until one more may be unanswered. */
+  async function prepare(kind: string, request: unknown, given: SubmitOptions): Promise<Job> {
     const ask = askOf(kind, request, given.block)
     if (isRefusal(ask)) throw new RefusedError(ask, clock())
     const jti = given.jti ?? randomUUID()
@@ -81,17 +80,17 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
     if (isRefusal(signed)) throw new RefusedError(signed, clock())
     const handle = { jti, receiptId: receiptId(clientId, jti) }
     const job: Job = { handle, kind: ask.kind, digest: digestOf(ask), signed, priority }
-    // A lifetime that the caller set isn't stretched, and a card is judged by the time of its first envelope.
+    // A lifetime that the caller set isn't prolonged, and the first envelope's time decides whether a card is fresh.
     if (expiresInMs === undefined && !holdsCard(ask)) job.sign = sign
-    await room.take()
+    await unansweredLimit.acquire()
     return job
   }
-  /** False if the same job is unanswered already. */
-  function enter(job: Job, fleeting: boolean): boolean {
-    const unanswered = jobs.join(job, { fleeting })
+  /** False if the same job is unanswered already. Throws for another job under the same jti. */
+  function join(job: Job, transient: boolean): boolean {
+    const unanswered = jobs.join(job, { transient })
     if (!unanswered) return true
-    room.free()
-    // Both answers would bear the same receipt, and nobody could tell which is whose.
+    unansweredLimit.release()
+    // Both answers would have the same receipt, so that no caller could tell which is the answer to its request.
     if (unanswered.digest !== job.digest) throw new RefusedError(refuse('jti_reused', 'body.jti'), clock())
     return false
   }
@@ -100,10 +99,8 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
       throw error instanceof Fault ? error : new Fault('queue_away', error)
     })
 
-  /** The same id again: where the job is still queued, the queue ignores it; where it was lost, this mends that. */
+  /** Sends due jobs under the same id: the queue ignores a job that it still has, and takes one that was lost. */
   async function resend(): Promise<void> {
-    if (resending) return
-    resending = true
     for (const job of jobs.due(clock())) {
       if (closed) break
       try {
@@ -114,15 +111,14 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
         log.warn({ jti: job.handle.jti, err: error }, 'an unanswered job could not be sent again; it will be')
       }
     }
-    resending = false
   }
-  const timer = setInterval(resend, Math.min(Math.max(resendMs / 4, 10), RESEND_CHECK_MS))
+  const stopResending = every(Math.min(Math.max(resendMs / 4, 10), RESEND_CHECK_MS), resend, { log })
 
   return {
     async submit(kind, request, given) {
-      const job = await ready(kind, request, given)
+      const job = await prepare(kind, request, given)
       const { handle } = job
-      if (!enter(job, false)) return handle
+      if (!join(job, false)) return handle
       await put(job).catch(error => {
         jobs.drop(handle.receiptId)
         throw error
@@ -130,12 +126,12 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
       return handle
     },
     async ask(kind, request, given, timeoutMs) {
-      const job = await ready(kind, request, given)
+      const job = await prepare(kind, request, given)
       const { handle } = job
-      const isNew = enter(job, true)
-      // Before it is sent: its result may be here before the queue's word that it has the job.
+      const isNew = join(job, true)
+      // The wait begins before the job is sent: the result may come before the queue confirms that it has the job.
       const answer = jobs.await(handle, timeoutMs)
-      answer.catch(() => {}) // Whoever asked may be gone by then.
+      answer.catch(() => {}) // The caller may be gone by then.
       const forget = (error: Error) => jobs.drop(handle.receiptId, error)
       if (isNew) {
         await put(job).catch(error => {
@@ -146,22 +142,14 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
       return { answer, forget: () => forget(new Error('forgotten')) }
     },
     result: (handle, timeoutMs) => jobs.await(handle, timeoutMs),
-    settle: jobs.settle,
-    fail: jobs.fail,
+    resolve: jobs.resolve,
+    rejectAll: jobs.rejectAll,
     isWaiting: jobs.isWaiting,
     close() {
       closed = true
-      clearInterval(timer)
-      room.close()
+      void stopResending()
+      unansweredLimit.close()
       jobs.close()
     },
   }
-}
-
-/** As the vault sees it: a batch that is encrypted anew is still the same. */
-function digestOf({ kind, request }: Ask): string {
-  if (kind === 'transaction-batch') return createHash('sha256').update(ledgerText(request)).digest('base64url')
-  const { accepted_at: _, block: __, ...rest } = request
-  const text = requestText(kind, kind === 'token-batch' ? rest : request)
-  return createHash('sha256').update(text).digest('base64url')
 }

@@ -1,5 +1,5 @@
-// The HTTP application that routes are added to, as they see it: who asks, and whom a route is open to. What a route works
-// with is handed to it beside (deps.ts).
+// The HTTP application as its routes see it: the caller of a request, and the access that a route grants. deps.ts holds
+// what a route works with.
 import type {
   FastifyBaseLogger,
   FastifyInstance,
@@ -11,14 +11,14 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import type { Role } from '../../src/job/catalogue.ts'
 import type { Client } from '../../src/store/access/clients.ts'
 
-/** Who a request is from, once its credentials were checked. */
+/** The sender of a request, once its credentials were checked. */
 export interface Caller {
   client: Client
   /** UUID in lower case. */
   userId: string
-  /** One of the client's, on whose behalf this request is. */
+  /** The client's entity on whose behalf the request is made. */
   entityId: string
-  /** Those that the client was granted and the credentials claim. */
+  /** The roles that the client was granted and the credentials claim. */
   roles: readonly Role[]
 }
 
@@ -31,17 +31,20 @@ export type GatewayApp = FastifyInstance<
   ZodTypeProvider
 >
 
-/** Who may call a route: anybody, or who has all of these roles (none: every client). Each route says it in its `config`. */
+/**
+ * The access to a route: open to everybody, or to callers with all of these roles (none: every client). Each route
+ * names it in its `config`.
+ */
 export type Access = 'public' | readonly Role[]
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Not there on public routes. */
+    /** Absent on public routes. */
     caller: Caller
   }
   interface FastifyContextConfig {
     access?: Access
-    /** A body of these types is a stream that may take its time: exempt from the limits of ordinary bodies. */
+    /** A body of these types is a stream, to which the limits of ordinary bodies don't apply. */
     streams?: RegExp
   }
 }

@@ -1,5 +1,5 @@
-// What every route of the gateway is handed: all that its process opened, and nothing that it could open itself. There
-// is no key-encryption key here and no way to a card.
+// The dependencies of each route of the gateway: everything that its process opened. There is no key-encryption key here and
+// no way to a card.
 import type { KeyObject } from 'node:crypto'
 import type { Clock } from '../../src/clock.ts'
 import type { SigningKey } from '../../src/job/envelope/envelope.ts'
@@ -12,18 +12,18 @@ import type { Store } from '../../src/store/pool.ts'
 import type { NetworkTokenKey } from '../../src/vault/network-token.ts'
 import type { GatewayApp } from './app.ts'
 import type { Directory } from './directory.ts'
-import type { Desk, DeskSettings } from './operations/request-reply.ts'
+import type { RequestReply, RequestReplySettings } from './operations/request-reply.ts'
 import type { Authenticate } from './server/authenticate.ts'
 import type { IsKnownKey } from './server/idempotency-key.ts'
 
-export interface GatewaySettings extends DeskSettings {
+export interface GatewaySettings extends RequestReplySettings {
   /** Requests per client and minute; 0: no limit. */
   rateLimit: number
-  /** Bytes of a batch's body. */
+  /** Bytes that the body of a batch may have. */
   batchBytesMax: number
-  /** After so long an unanswered operation or chunk is queued again, ms. */
+  /** An unanswered operation or chunk is queued again after so long, ms. */
   resendMs: number
-  /** Operations and batches are known as long as receipts are. */
+  /** Operations and batches are kept as long as receipts are. */
   receiptDays: number
 }
 
@@ -32,11 +32,11 @@ export interface GatewayDeps {
   /** Acts as the database role `tokenmill_gateway`. */
   store: Store
   queues: Queues
-  /** Undefined where there is no place for them that every host reaches. */
+  /** Undefined where no place for them is set that every host reaches. */
   reportFiles: ReportFiles | undefined
   /** The key of the system client `gateway`. */
   signingKey: SigningKey
-  /** Secret, the same in every gateway: keyed hashes are made under keys derived from it. */
+  /** A secret, the same in every gateway, from which the keys of hashes are derived. */
   hashKey: KeyObject
   /** Opens the numbers of scheme tokens, and nothing else. */
   networkTokenKey: NetworkTokenKey
@@ -45,23 +45,23 @@ export interface GatewayDeps {
   directory: Directory
   authenticate: Authenticate
   isKnownKey: IsKnownKey
-  desk: Desk
+  requestReply: RequestReply
   clock: Clock
   metrics: Metrics
   log: Logger
 }
 
 export interface Notifications {
-  /** As the path and the store name it. */
+  /** The network's name in the path and in the store. */
   provider: string
-  /** Of a request's `authorization` and body: whether the network sent it, and of which tokens it speaks. */
+  /** Reads a request's `authorization` and body: whether the network sent it, and which tokens it names. */
   read(authorization: string | undefined, body: unknown): Notification
 }
 
-/** What the server itself needs, whatever its routes do. */
+/** The part that the server itself needs, whatever its routes do. */
 export interface ServerDeps extends Pick<GatewayDeps, 'authenticate' | 'isKnownKey' | 'metrics' | 'log'> {
   settings: Pick<GatewaySettings, 'rateLimit'>
 }
 
-/** `export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void`; it stands in routes.ts. */
+/** For example `export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void`; routes.ts lists them. */
 export type RoutePlugin<D = GatewayDeps> = (app: GatewayApp, deps: D) => void

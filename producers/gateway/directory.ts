@@ -1,5 +1,5 @@
-// What a gateway process knows of clients, scopes and BIN ranges: read from the store and believed for a few seconds,
-// so that a revocation holds everywhere within ten. It sees no card and no key but public ones.
+// Clients, scopes and BIN ranges as a gateway process knows them: read from the store and cached for a few seconds, so
+// that a revocation takes effect everywhere within ten. It holds no card and only public keys.
 import type { KeyObject } from 'node:crypto'
 import { cached } from '../../src/cache.ts'
 import type { Clock } from '../../src/clock.ts'
@@ -25,19 +25,19 @@ export interface UserKey {
   publicKey: KeyObject
   /** Neither retired nor revoked. */
   active: boolean
-  /** At this moment; a retired key is until its end. */
+  /** Whether the key may verify now; a retired key may until its end. */
   readonly live: boolean
 }
 
 export interface Directory {
-  /** Of a user id (UUID, lower case); undefined where no client that may call has it. */
+  /** Finds the user of an id (UUID, lower case); undefined where no client that may call has it. */
   user(userId: string): Promise<KnownUser | undefined>
   scope(tokenScope: string): Promise<Scope | undefined>
   binRange(id: number | null): Promise<BinRange | undefined>
 }
 
 const BELIEVED_MS = 4_000
-/** An imported BIN table is known to every process after at most this. */
+/** Every process knows an imported BIN table after at most this time. */
 const RANGES_MS = 60_000
 const ENTRIES_MAX = 10_000
 
@@ -71,7 +71,7 @@ function userKeyOf({ kid, alg, publicJwk, state, validUntil }: clients.ClientKey
     alg,
     publicKey: importPublicJwk(publicJwk).key,
     active,
-    // Its end may come while it is believed.
+    // The end of the key may come while it is cached.
     get live() {
       return active || (state === 'RETIRED' && validUntil !== null && clock() < validUntil)
     },

@@ -1,5 +1,5 @@
-// One gateway process: the desk, the directory and the server, wired. What it was handed is closed by its lifetime,
-// after what is opened here. It holds no key-encryption key.
+// Opens one gateway process: request and reply, the directory and the server. Its lifetime closes what the process was
+// handed after it has closed what is opened here. The process holds no key-encryption key.
 import type { KeyObject } from 'node:crypto'
 import { systemClock } from '../../src/clock.ts'
 import type { Config } from '../../src/config.ts'
@@ -9,6 +9,7 @@ import type { Logger } from '../../src/log.ts'
 import type { Metrics } from '../../src/metrics.ts'
 import type { Outbound } from '../../src/outbound.ts'
 import type { Queues } from '../../src/queue/engine.ts'
+import { every } from '../../src/recurring.ts'
 import type { ReportFiles } from '../../src/report/files/files.ts'
 import * as signingKeys from '../../src/store/access/signing-keys.ts'
 import type { Store } from '../../src/store/pool.ts'
@@ -16,7 +17,7 @@ import { importPublicJwk } from '../../src/vault/client-key.ts'
 import type { NetworkTokenKey } from '../../src/vault/network-token.ts'
 import type { GatewayDeps, Notifications } from './deps.ts'
 import { openDirectory } from './directory.ts'
-import { openDesk } from './operations/request-reply.ts'
+import { openRequestReply } from './operations/request-reply.ts'
 import { ROUTES } from './routes.ts'
 import { openAuthenticate } from './server/authenticate.ts'
 import { knownIn } from './server/idempotency-key.ts'
@@ -44,7 +45,7 @@ export interface Opened {
   log: Logger
   metrics: Metrics
   lifetime: Lifetime
-  /** As the role `tokenmill_gateway`. */
+  /** Acts as the database role `tokenmill_gateway`. */
   store: Store
   queues: Queues
   outbound: Outbound
@@ -63,7 +64,7 @@ export interface Gateway {
 
 const KEYS_MS = 60_000
 
-/** Listens. Throws `ConfigError` for a port that is taken. */
+/** Opens the gateway and listens. Throws a `ConfigError` for a port that is taken. */
 export async function openGateway(opened: Opened): Promise<Gateway> {
   const { config, log, metrics, lifetime, store, queues, reportFiles, signingKey, apiKeyKey, tls } = opened
   const clock = systemClock
@@ -77,41 +78,39 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
     receiptDays: config.receiptDays,
   }
   const installationKeys = await watchInstallationKeys(opened)
-  const desk = openDesk({ queues, store, signingKey, installationKeys, settings, clock, metrics, log })
-  lifetime.onClose('desk', desk.close)
-  await desk.ready
+  const requestReply = openRequestReply({ queues, store, signingKey, installationKeys, settings, clock, metrics, log })
+  lifetime.onClose('request and reply', requestReply.close)
+  await requestReply.ready
   const directory = openDirectory(store, clock)
   const bearer = openBearerFor(config, opened.outbound, clock)
   const authenticate = openAuthenticate({ directory, apiKeyKey, bearer })
   const hashKey = apiKeyKey
   const deps: GatewayDeps = {
-    ...{
-      settings,
-      store,
-      queues,
-      reportFiles,
-      signingKey,
-      hashKey,
-      networkTokenKey: opened.networkTokenKey,
-      notifications: opened.notifications,
-      directory,
-      authenticate,
-      isKnownKey: knownIn(store),
-      desk,
-      clock,
-      metrics,
-      log,
-    },
+    settings,
+    store,
+    queues,
+    reportFiles,
+    signingKey,
+    hashKey,
+    networkTokenKey: opened.networkTokenKey,
+    notifications: opened.notifications,
+    directory,
+    authenticate,
+    isKnownKey: knownIn(store),
+    requestReply,
+    clock,
+    metrics,
+    log,
   }
   const app = await openServer(deps, { routes: ROUTES, document: gatewayDocument(config), prefix: '', tls })
   metrics.collectProcess()
   const { httpHost: host, httpPort } = config
-  const place = { host, port: httpPort, setting: 'TOKENMILL_HTTP_PORT', hurry: desk.hurry }
+  const place = { host, port: httpPort, setting: 'TOKENMILL_HTTP_PORT', giveUp: requestReply.giveUp }
   const port = await listen(app, place, { lifetime, log })
   return { port, deps }
 }
 
-/** Public keys of results by `kid`; a new one is known a minute later. */
+/** The public keys of results by `kid`; a new key is known a minute later. */
 async function watchInstallationKeys({ store, lifetime, log }: Opened) {
   const keys = new Map<string, { alg: signingKeys.PublicSigningKey['alg']; publicKey: KeyObject }>()
   const read = async () => {
@@ -119,9 +118,6 @@ async function watchInstallationKeys({ store, lifetime, log }: Opened) {
       keys.set(kid, { alg, publicKey: importPublicJwk(publicJwk).key })
   }
   await read()
-  const timer = setInterval(() => {
-    read().catch(error => log.warn({ err: error }, 'the keys of results could not be read'))
-  }, KEYS_MS)
-  lifetime.onClose('keys of results', () => clearInterval(timer))
+  lifetime.onClose('keys of results', every(KEYS_MS, read, { log }))
   return keys
 }

@@ -1,5 +1,5 @@
-// The listing of orders, and of those who made them, which is deprecated. A caller sees the orders of its
-// own entity; they are taken in elsewhere (`tokenmill ingest orders`).
+// The routes that list orders, and (deprecated) the people who made them. A caller sees the orders of its own entity.
+// `tokenmill ingest orders` brings orders into the store.
 import { z } from 'zod'
 import { Fault } from '../../src/errors.ts'
 import { Order } from '../../src/orders/order.ts'
@@ -14,7 +14,7 @@ import { ERRORS } from './tokens/records.ts'
 const ORDERS = '/oidc/orders'
 const TAGS = ['Orders']
 
-/** RFC 9745 and RFC 8594: deprecated since, and gone at the earliest. */
+/** RFC 9745 and RFC 8594: the date of the deprecation, and the earliest date of the removal. */
 const DEPRECATION = {
   deprecation: `@${Date.UTC(2026, 0, 1) / 1000}`,
   sunset: new Date(Date.UTC(2027, 11, 31, 23, 59, 59)).toUTCString(),
@@ -62,7 +62,7 @@ export function orderRoutes(app: GatewayApp, deps: GatewayDeps): void {
     method: 'GET',
     url: `${ORDERS}/creators`,
     config: { access: ['REPORT_READ'] },
-    // Also where a parameter or a role is refused.
+    // The headers are set even where a parameter or a role is refused.
     onRequest: async (_request, reply) => {
       reply.headers(DEPRECATION)
     },
@@ -89,7 +89,9 @@ function tooLong(error: unknown): Decline {
 
 const CALLERS_MAX = 10_000
 
-/** Counts every call, and names each client once: those who have to be told before the operation goes. */
+/**
+ * Counts every call, and logs each client once: the operator must tell these clients before the operation is removed.
+ */
 function openCallers({ metrics, log }: Pick<GatewayDeps, 'metrics' | 'log'>): (caller: Caller) => void {
   const named = new Set<string>()
   return ({ client: { clientId } }) => {

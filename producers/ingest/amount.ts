@@ -1,5 +1,5 @@
-// Amounts of a file as minor units, exactly: digits are moved, never computed with. What sign an amount may have isn't
-// known here.
+// Converts the amounts of a file to minor units, exactly: digits are moved, never computed with. The sign of an amount
+// isn't judged here.
 import type { Reason } from '../../src/errors.ts'
 import { minorUnit } from '../../src/token/currency.ts'
 
@@ -7,7 +7,10 @@ const MAJOR = /^(-?)(\d{1,18})(?:\.(\d{1,18}))?$/
 const MINOR = /^-?\d{1,18}$/
 const DIGITS_MAX = 18
 
-/** `12.34` of a currency with two decimals is `1234`. More decimals than the currency has are refused, be they zeros. */
+/**
+ * `12.34` of a currency with two decimals is `1234`. More decimals than the currency has are refused, even if they are
+ * zeros.
+ */
 export function minorOf(text: string, currency: string): { minor: string } | { reason: Reason } {
   const exponent = minorUnit(currency)
   if (exponent === undefined) return { reason: 'currency_unknown' }
@@ -19,7 +22,7 @@ export function minorOf(text: string, currency: string): { minor: string } | { r
   return { minor: sign === '-' && digits !== '0' ? `-${digits}` : digits }
 }
 
-/** A whole number of minor units, as the file has it. */
+/** Checks an amount that the file gives in whole minor units. */
 export function checkMinor(text: string): { minor: string } | { reason: Reason } {
   return MINOR.test(text) ? { minor: text } : { reason: 'field_format' }
 }

@@ -1,12 +1,12 @@
-// Rows of a file cut into chunks of lines, with the rows between them that the reader refused: those are told in their
-// place and never sent. The same file is always cut alike.
+// Cuts the rows of a file into chunks of lines. Rows that the reader refused are reported in their place and never
+// sent. The same file is always cut alike.
 import type { TransactionLine } from '../../src/job/transaction-batch.ts'
 import { type LedgerChunk, openCutter } from '../transaction-batch.ts'
 import type { RefusedRow, Row } from './record.ts'
 import { type RowOptions, readRows } from './rows.ts'
 
 export interface RowChunk {
-  /** Absent at the end of a file whose last rows were all refused. */
+  /** Absent where only refused rows follow the last chunk. */
   chunk: LedgerChunk | undefined
   refused: readonly RefusedRow[]
 }
@@ -31,8 +31,11 @@ export async function* cutRows(parts: AsyncIterable<Row[]>, size: number): Async
 
 const LF = 10
 
-/** Reads a file's beginning, so that what is wrong with all of it is said at once, and counts its lines: a guess at its rows. */
-export async function proveRows(bytes: AsyncIterable<Buffer>, options: RowOptions): Promise<number> {
+/**
+ * Reads the beginning of a file, so that an error of the whole file is reported at once, and counts its lines: an
+ * estimate of its rows.
+ */
+export async function validateRows(bytes: AsyncIterable<Buffer>, options: RowOptions): Promise<number> {
   let lines = 0
   const counted = async function* () {
     for await (const piece of bytes) {
@@ -41,7 +44,7 @@ export async function proveRows(bytes: AsyncIterable<Buffer>, options: RowOption
     }
   }
   const pieces = counted()
-  // Without `return`: the reader leaves off after its first rows, and the counting goes on.
+  // Without `return`: the reader stops after its first rows, and the counting goes on.
   const rows = readRows({ [Symbol.asyncIterator]: () => ({ next: () => pieces.next() }) }, options)
   await rows.next()
   for await (const _ of pieces);

@@ -1,5 +1,5 @@
-// The columns that a file of transactions may have, and which of a file's columns is which: the one list of their
-// names. An amount stands either in major units (`amount`) or in minor ones (`amount_minor`), never in both.
+// The columns that a file of transactions may have, and the column that each name in its header means. An amount stands
+// either in major units (`amount`) or in minor ones (`amount_minor`), never in both.
 import { TRANSACTION_FIELDS } from '../../src/job/transaction-batch.ts'
 import { FileError } from '../rows/file-error.ts'
 import type { ColumnMap } from '../rows/layout.ts'
@@ -11,7 +11,7 @@ export type ColumnName = PlainName | AmountName | `${AmountName}_minor`
 
 const PLAIN = TRANSACTION_FIELDS.filter((name): name is PlainName => !(AMOUNTS as readonly string[]).includes(name))
 const COLUMN_NAMES: readonly ColumnName[] = [...PLAIN, ...AMOUNTS.flatMap(name => [name, `${name}_minor` as const])]
-/** `fee` and `commission` are nothing where a file has no such column. */
+/** The columns that every file needs. Without a column `fee` or `commission` these amounts are 0. */
 const NEEDED = ['transaction_uid', 'entity_uid', 'type', 'currency', 'created_at'] as const
 
 export interface ColumnOptions {
@@ -19,7 +19,7 @@ export interface ColumnOptions {
   ignoreUnknown?: boolean | undefined
 }
 
-/** Where a row has what: positions among its cells. */
+/** The position of each column among the cells of a row. */
 export interface Layout {
   plain: readonly { name: PlainName; at: number }[]
   amounts: readonly { name: AmountName; minor: boolean; at: number }[]
@@ -27,22 +27,25 @@ export interface Layout {
   uidAt: number
 }
 
-/** What a column of theirs is to us: one of ours, left out (null), or unknown (undefined). */
-export function resolve(theirs: string, { map = {}, ignoreUnknown = false }: ColumnOptions) {
-  const name = Object.hasOwn(map, theirs) ? map[theirs] : theirs
+/**
+ * The column that a name in a file's header means; null where the column is left out, undefined where the name is
+ * unknown.
+ */
+export function resolve(given: string, { map = {}, ignoreUnknown = false }: ColumnOptions) {
+  const name = Object.hasOwn(map, given) ? map[given] : given
   if (name === null || (COLUMN_NAMES as readonly unknown[]).includes(name)) return name as ColumnName | null
-  return ignoreUnknown && !Object.hasOwn(map, theirs) ? null : undefined
+  return ignoreUnknown && !Object.hasOwn(map, given) ? null : undefined
 }
 
-/** The layout of a file with this header; a FileError tells everything that is wrong with it at once. */
+/** The layout of a file with this header. Throws a FileError that names everything that is wrong with the header. */
 export function layoutOf(header: readonly string[], options: ColumnOptions): Layout {
   const at = new Map<ColumnName, number>()
   const wrong: string[] = []
-  for (const [index, theirs] of header.entries()) {
-    const ours = resolve(theirs, options)
-    if (ours === undefined) wrong.push(`column ${index + 1} (${shown(theirs)}) is unknown`)
-    else if (ours !== null && at.has(ours)) wrong.push(`${ours} is there twice`)
-    else if (ours !== null) at.set(ours, index)
+  for (const [index, given] of header.entries()) {
+    const column = resolve(given, options)
+    if (column === undefined) wrong.push(`column ${index + 1} (${shown(given)}) is unknown`)
+    else if (column !== null && at.has(column)) wrong.push(`${column} is there twice`)
+    else if (column !== null) at.set(column, index)
   }
   for (const name of NEEDED) if (!at.has(name)) wrong.push(`${name} is missing`)
   if (!at.has('amount') && !at.has('amount_minor')) wrong.push('amount or amount_minor is missing')
@@ -64,7 +67,7 @@ export function layoutOf(header: readonly string[], options: ColumnOptions): Lay
   }
 }
 
-/** A name may be anything: a file without a header has a row there. */
+/** Shows a name in a message only if it looks like one: a file without a header has a row in its place. */
 function shown(name: string): string {
   return /^[A-Za-z][A-Za-z _.-]{0,39}$/.test(name) ? `"${name}"` : 'not a name'
 }

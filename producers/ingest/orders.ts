@@ -1,5 +1,6 @@
-// `tokenmill ingest orders`: lines of NDJSON become orders in the store. It goes by no queue: orders hold no card data, and
-// who runs it has the store. The same file again changes nothing, for the later modification stands.
+// `tokenmill ingest orders`: lines of NDJSON become orders in the store. No queue is used: orders hold no card data,
+// and whoever runs the command has the store. The same file again changes nothing, because the later modification of an
+// order stands.
 import { createReadStream } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
@@ -17,10 +18,10 @@ export interface OrdersSummary {
   rows: number
   created: number
   updated: number
-  /** There already, as they are or modified later; or an earlier state beside a later one of the same file. */
+  /** Orders that the store has, unchanged or modified later; and earlier states beside a later one in the same file. */
   unchanged: number
   rejected: number
-  /** Where the refused lines are. */
+  /** The file of the refused lines. */
   results: string
 }
 
@@ -64,7 +65,7 @@ export async function ingestOrders(file: string, results: string, db: Db): Promi
   }
 }
 
-/** The last modified state of each; of two modified at once the first. */
+/** The last modified state of each order; of two states modified at the same time the first. */
 function latestOf(chunk: readonly IngestedOrder[]): IngestedOrder[] {
   const latest = new Map<string, IngestedOrder>()
   for (const order of chunk) {
@@ -107,7 +108,7 @@ function refusedLine(line: number, reason: Reason, field?: string, uid = ''): Re
 async function* bytesOf(file: string): AsyncGenerator<Buffer> {
   const raw = createReadStream(file)
   const stream: Readable = file.toLowerCase().endsWith('.gz') ? raw.pipe(createGunzip()) : raw
-  // A pipe hands on what it reads, and not what goes wrong.
+  // A pipe passes on data and no errors.
   if (stream !== raw) raw.on('error', error => stream.destroy(error))
   try {
     yield* stream as AsyncIterable<Buffer>

@@ -1,5 +1,5 @@
-// One row of a file as a ledger line, or why it can't be one. Only what the file's own form adds is judged here (units,
-// moments with an offset); everything else is the worker's.
+// Turns one row of a file into a ledger line, or into the reason why it can't be one. Only the file's own form is
+// judged here (units, times with an offset); the worker judges everything else.
 import type { Reason } from '../../src/errors.ts'
 import type { TransactionLine } from '../../src/job/transaction-batch.ts'
 import { checkMinor, minorOf } from './amount.ts'
@@ -8,7 +8,7 @@ import type { Layout } from './columns.ts'
 /** A row that isn't sent. */
 export interface RefusedRow {
   line: number
-  /** As the file has it; empty where the row can't be read. */
+  /** The id in the file; empty where the row can't be read. */
   uid: string
   reason: Reason
   field: string | undefined
@@ -49,7 +49,10 @@ function amountOf(
 const DAY = /^\d{4}-\d\d-\d\d$/
 const ZONED = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(\.\d+)?(?:[Zz]|([+-])(\d\d):(\d\d))$/
 
-/** In UTC: a moment with an offset is moved, a day alone is its beginning. Anything else stays, for the worker to refuse. */
+/**
+ * Converts a time to UTC: an offset is applied, and a day alone stands for its beginning. Another text stays as it is,
+ * and the worker refuses it.
+ */
 export function momentOf(text: string): string {
   if (text.length >= 20 && text.endsWith('Z') && text[10] === 'T') return text
   if (DAY.test(text)) return `${text}T00:00:00Z`

@@ -1,12 +1,12 @@
-// What is left to be mended after a run: one line of CSV for each row of the file that isn't in the ledger. It replaces
-// what an earlier run left, and bears its name only once the run is complete.
+// The results file of an ingest: one line of CSV for each row that isn't in the ledger. It replaces the file of an
+// earlier run, and gets its name only when the run is complete.
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
 import { finished } from 'node:stream/promises'
+import { cellOf } from '../../src/csv-text.ts'
 import type { Outcome } from '../../src/job/outcome.ts'
 import { cannotWrite } from '../rows/atomic-file.ts'
-import { cellOf } from '../rows/csv-cell.ts'
 
 export interface RefusedLine {
   line: number
@@ -22,11 +22,11 @@ export interface Results {
   write(lines: readonly RefusedLine[]): Promise<void>
   /** Gives the file its name. */
   complete(): Promise<void>
-  /** Leaves what an earlier run wrote as it was. */
+  /** Leaves the file of an earlier run as it was. */
   discard(): Promise<void>
 }
 
-/** `idColumn`: what the file calls the id of a row. */
+/** `idColumn` is the file's name for the id of a row. */
 export async function openResults(path: string, idColumn = 'transaction_uid'): Promise<Results> {
   const beside = `${path}.new`
   const stream = createWriteStream(beside, { mode: 0o600, flush: true })
@@ -36,7 +36,7 @@ export async function openResults(path: string, idColumn = 'transaction_uid'): P
   })
   const put = async (text: string) => {
     if (failure !== undefined) throw cannotWrite(path, failure)
-    // A stream that breaks while it is waited for rejects the wait.
+    // A stream that breaks during the wait rejects the wait.
     if (!stream.write(text)) {
       await once(stream, 'drain').catch(error => {
         throw cannotWrite(path, error)

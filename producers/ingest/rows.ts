@@ -1,5 +1,5 @@
-// The bytes of a file of transactions as rows, CSV or NDJSON, in arrays of what 64 KiB of text hold. It knows neither
-// where the bytes come from nor where the rows go.
+// Reads the bytes of a file of transactions as rows, CSV or NDJSON, in arrays of what 64 KiB of text hold. It knows
+// neither where the bytes come from nor where the rows go.
 import { isUtf8 } from 'node:buffer'
 import type { Reason } from '../../src/errors.ts'
 import { readObject } from '../../src/job/envelope/strict-json.ts'
@@ -14,7 +14,7 @@ export interface RowOptions extends ColumnOptions {
   format: Format
 }
 
-/** Throws a FileError for what makes the whole file unusable. */
+/** Throws a FileError if the whole file is unusable. */
 export async function* readRows(bytes: AsyncIterable<Buffer>, options: RowOptions): AsyncGenerator<Row[]> {
   let rows = 0
   for await (const part of options.format === 'csv' ? readCsvRows(bytes, options) : readNdjsonRows(bytes, options)) {
@@ -72,7 +72,7 @@ async function* readNdjsonRows(bytes: AsyncIterable<Buffer>, options: ColumnOpti
 }
 
 function objectReader(options: ColumnOptions): (line: number, text: Buffer) => Row {
-  // Rows may each have other keys, so their layout is that of the keys they have.
+  // Each row may have other keys, so that its layout follows from its own keys.
   const layouts = new Map<string, Layout>()
   return (line, text) => {
     if (!isUtf8(text)) return refusedRow(line, 'row_utf8')
@@ -94,7 +94,7 @@ function objectReader(options: ColumnOptions): (line: number, text: Buffer) => R
 }
 const LAYOUTS_MAX = 1_000
 
-/** Of one row: what makes a header unusable refuses no more than the row. */
+/** The layout of one row's keys. Errors that would make a header unusable refuse only this row. */
 function layoutOfKeys(
   keys: readonly string[],
   options: ColumnOptions,
@@ -117,7 +117,7 @@ function layoutOfKeys(
   )
 }
 
-/** A number that a double can't hold exactly would be another amount. */
+/** The text of a value; undefined for a number that a double can't hold exactly, which would be another amount. */
 function cellOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value
   if (value === null) return ''

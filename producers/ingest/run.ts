@@ -1,6 +1,6 @@
-// `tokenmill ingest transactions`: a file of transactions becomes chunks on the queue, what was refused a results file.
-// The same command again is safe wherever it ended: chunks that were done are answered from their receipts, and lines
-// that stand in the ledger stay as they are. What a line may say is the worker's to judge.
+// `tokenmill ingest transactions`: a file of transactions becomes chunks on the queue, and its refused rows become a
+// results file. The same command may run again wherever it ended: receipts answer the chunks that were done, and lines
+// in the ledger stay as they are. The worker judges what a line may say.
 import { createHash } from 'node:crypto'
 import { assert } from '../../src/errors.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
@@ -11,9 +11,9 @@ import { checkBatchId, type FileRunDeps } from '../file-run.ts'
 import { openProgress } from '../progress.ts'
 import { FileError } from '../rows/file-error.ts'
 import { type Format, formatOf } from '../rows/input-format.ts'
-import type { Marks } from '../rows/segments.ts'
-import { openSource, proveSource } from '../rows/source.ts'
-import { cutRows, proveRows } from './chunks.ts'
+import type { SegmentDigests } from '../rows/segments.ts'
+import { openSource, validateSource } from '../rows/source.ts'
+import { cutRows, validateRows } from './chunks.ts'
 import type { ColumnOptions } from './columns.ts'
 import { openResults } from './results.ts'
 import { readRows } from './rows.ts'
@@ -22,13 +22,13 @@ import { sendChunks } from './send.ts'
 export interface IngestOptions extends ColumnOptions {
   file: string
   format?: Format | undefined
-  /** Where the refused lines go; default FILE.results.csv. */
+  /** The file of the refused lines; default FILE.results.csv. */
   results?: string | undefined
-  /** Lines per job. */
+  /** Number of lines per job. */
   chunk: number
-  /** Chunks sent beyond the first unanswered one. */
+  /** At most so many chunks are sent beyond the first unanswered one. */
   inFlight: number
-  /** Default: from the file's digest and what decides how it is read. */
+  /** Default: from the file's digest and the options that decide how the file is read. */
   batchId?: string | undefined
 }
 
@@ -42,7 +42,10 @@ export interface IngestSummary {
   ms: number
 }
 
-/** Throws a FileError for what file, disk or options make impossible, `KeyNotLiveError` where nobody will answer. */
+/**
+ * Throws a FileError where file, disk or options make the run impossible, `KeyNotLiveError` where no worker will
+ * answer.
+ */
 export async function ingest(options: IngestOptions, deps: FileRunDeps): Promise<IngestSummary> {
   if (options.file === '-') {
     throw new FileError('usage', 'A ledger is read twice, so it is not read from standard input.', 'Give a file.')
@@ -51,24 +54,24 @@ export async function ingest(options: IngestOptions, deps: FileRunDeps): Promise
   const began = deps.clock()
   const source = { path: options.file, decryptKeyFile: undefined, passphrase: undefined, verifyKeyFile: undefined }
   const rowOptions = { ...options, format: formatOf(options.file, options.format) }
-  const { marks, checked: total } = await proveSource(source, bytes => proveRows(bytes, rowOptions))
-  const batchId = batchIdOf(options, marks)
+  const { digests, checked: total } = await validateSource(source, bytes => validateRows(bytes, rowOptions))
+  const batchId = batchIdOf(options, digests)
   const replyTo = `l${createHash('sha256').update(batchId).digest('hex').slice(0, 24)}`
   const path = options.results ?? `${options.file}.results.csv`
   const results = await openResults(path)
-  const { queues, credentials, log, clock, lookUp } = deps
+  const { queues, credentials, log, clock, checkKey: lookUp } = deps
   const tell = tellTo(deps.stream)
   const resend = deps.resendMs === undefined ? {} : { resendMs: deps.resendMs }
-  const client = await connect({ queues, credentials, replyTo, log, clock, lookUp, tell, ...resend })
+  const client = await connect({ queues, credentials, replyTo, log, clock, checkKey: lookUp, tell, ...resend })
   const counts = noCounts()
   const progress = openProgress({ stream: deps.stream, clock, total })
   let complete = false
   try {
-    const input = await openSource(source, marks)
+    const input = await openSource(source, digests)
     const chunks = cutRows(readRows(input.bytes, rowOptions), options.chunk)
-    const sent = await sendChunks(chunks, { batchId, inFlight: options.inFlight }, client, deps, async settled => {
-      for (const [outcome, n] of Object.entries(settled.counts)) counts[outcome as keyof Counts] += n
-      await results.write(settled.refused)
+    const sent = await sendChunks(chunks, { batchId, inFlight: options.inFlight }, client, deps, async end => {
+      for (const [outcome, n] of Object.entries(end.counts)) counts[outcome as keyof Counts] += n
+      await results.write(end.refused)
       progress.update(counts)
     })
     if (sent.complete) await results.complete()
@@ -84,8 +87,8 @@ export async function ingest(options: IngestOptions, deps: FileRunDeps): Promise
   }
 }
 
-/** Another size of chunk is another batch: a chunk's number must name the same lines in every run. */
-function batchIdOf({ batchId, chunk, map, ignoreUnknown, format }: IngestOptions, { sha256 }: Marks): string {
+/** Another chunk size makes another batch: the number of a chunk must name the same lines in every run. */
+function batchIdOf({ batchId, chunk, map, ignoreUnknown, format }: IngestOptions, { sha256 }: SegmentDigests): string {
   if (batchId !== undefined) return batchId
   const deciding = JSON.stringify([sha256, chunk, map ?? {}, ignoreUnknown ?? false, format ?? null])
   return `l-${createHash('sha256').update(deciding).digest('hex').slice(0, 32)}`

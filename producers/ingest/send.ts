@@ -1,9 +1,9 @@
-// Sends chunks, a bounded number beyond the first unanswered one, and hands on what came of them in the order of the
-// file. A chunk that stays unanswered is sent again by the client library; here it is simply awaited.
+// Sends chunks, a bounded number beyond the first unanswered one, and hands on their ends in the order of the file. The
+// client library sends an unanswered chunk again; here it is only awaited.
 import { isRefusal, REASONS } from '../../src/errors.ts'
 import { type Counts, noCounts } from '../../src/job/outcome.ts'
 import type { Result } from '../../src/job/result.ts'
-import { openPatience, tellTo } from '../answer-deadline.ts'
+import { openAnswerDeadline, tellTo } from '../answer-deadline.ts'
 import { untilSent } from '../client/bulk.ts'
 import { type Client, ClosedError } from '../client.ts'
 import type { FileRunDeps } from '../file-run.ts'
@@ -12,9 +12,9 @@ import { type LedgerChunk, transactionBatch } from '../transaction-batch.ts'
 import type { RowChunk } from './chunks.ts'
 import type { RefusedLine } from './results.ts'
 
-export interface Settled {
+export interface ChunkEnd {
   counts: Counts
-  /** In the order of the file. */
+  /** The refused lines in the order of the file. */
   refused: RefusedLine[]
 }
 
@@ -28,21 +28,21 @@ export async function sendChunks(
   { batchId, inFlight }: { batchId: string; inFlight: number },
   client: Client,
   deps: FileRunDeps,
-  onSettled: (settled: Settled) => Promise<void>,
+  onChunkEnd: (end: ChunkEnd) => Promise<void>,
 ): Promise<{ complete: boolean; rows: number }> {
   const window: { rows: RowChunk; answer: Promise<Result | undefined> }[] = []
   let rows = 0
-  const settle = async () => {
+  const awaitOldest = async () => {
     const [sent] = window
     if (!sent) return
-    // In the window until it is answered: that is how long somebody must be there to work it.
+    // The chunk stays in the window until it is answered: so long a worker is needed.
     const result = await sent.answer
     window.shift()
-    await onSettled(settledOf(sent.rows, result))
+    await onChunkEnd(endOf(sent.rows, result))
   }
   const { stop, giveUpAfterMs } = deps
-  const onOver = () => client.close()
-  const patience = openPatience({ stop, giveUpAfterMs, onOver, tell: tellTo(deps.stream) })
+  const onEnd = () => client.close()
+  const answerDeadline = openAnswerDeadline({ stop, giveUpAfterMs, onEnd, tell: tellTo(deps.stream) })
   const stopWatching = watchForWorkers(deps, () => window.length > 0)
   let complete = true
   try {
@@ -52,18 +52,18 @@ export async function sendChunks(
         break
       }
       rows += next.refused.length + (next.chunk?.lines.length ?? 0)
-      while (window.length >= inFlight) await settle()
-      const answer = next.chunk ? patience.watch(send(next.chunk, batchId, client, deps.stop)) : NO_RESULT
+      while (window.length >= inFlight) await awaitOldest()
+      const answer = next.chunk ? answerDeadline.watch(send(next.chunk, batchId, client, deps.stop)) : NO_RESULT
       answer.catch(() => {})
       window.push({ rows: next, answer })
     }
-    while (window.length > 0) await settle()
+    while (window.length > 0) await awaitOldest()
   } catch (error) {
-    // Closed because there was no point in waiting on: what is unanswered is sent again by the next run.
+    // The client was closed at the answer deadline. The next run sends the unanswered chunks again.
     if (!(error instanceof ClosedError)) throw error
     complete = false
   } finally {
-    patience.close()
+    answerDeadline.close()
     stopWatching()
   }
   return { complete, rows }
@@ -78,8 +78,8 @@ async function send(chunk: LedgerChunk, batchId: string, client: Client, stop: A
   )
 }
 
-function settledOf({ chunk, refused }: RowChunk, result: Result | undefined): Settled {
-  const told = chunk && result ? answered(chunk, result) : { counts: noCounts(), refused: [] }
+function endOf({ chunk, refused }: RowChunk, result: Result | undefined): ChunkEnd {
+  const end = chunk && result ? answered(chunk, result) : { counts: noCounts(), refused: [] }
   const own = refused.map(
     ({ line, uid, reason, field }): RefusedLine => ({
       line,
@@ -90,11 +90,11 @@ function settledOf({ chunk, refused }: RowChunk, result: Result | undefined): Se
       field,
     }),
   )
-  told.counts.REJECTED += own.length
-  return { counts: told.counts, refused: [...told.refused, ...own].sort((a, b) => a.line - b.line) }
+  end.counts.REJECTED += own.length
+  return { counts: end.counts, refused: [...end.refused, ...own].sort((a, b) => a.line - b.line) }
 }
 
-function answered(chunk: LedgerChunk, result: Result): Settled {
+function answered(chunk: LedgerChunk, result: Result): ChunkEnd {
   const uids = new Map(chunk.lines.map(({ line, transaction }) => [line, String(transaction['transaction_uid'] ?? '')]))
   const counts = { ...noCounts(), ...result.counts }
   if (result.counts && result.records) {
@@ -125,10 +125,10 @@ function refusedChunk(number: number, { error }: Result): FileError {
   const [field = 'body', detail] = Object.entries(error?.details ?? {})[0] ?? []
   const reason = detail?.code ?? 'internal'
   const wrong = `Chunk ${number} was refused: ${field}: ${detail?.message ?? error?.message ?? reason}`
-  return new FileError('input', wrong, NEXT[reason] ?? 'Mend that, then run the same command again.')
+  return new FileError('input', wrong, NEXT[reason] ?? 'Correct that, then run the same command again.')
 }
 
-/** Says so once where nobody takes the chunks. */
+/** Prints a hint once if no worker takes the chunks. */
 function watchForWorkers({ queues, stream }: FileRunDeps, waiting: () => boolean): () => void {
   const away = () => stream.write('tokenmill: the queue server is away; waiting for it ...\n')
   queues.on('away', away)

@@ -1,10 +1,10 @@
-// What a run of `migrate` is, worked out before anything is sent: the batch's name, which decides whether two runs are
-// the same, and where its files lie.
+// The identity of a `migrate` run, worked out before anything is sent: the batch id, which decides whether two runs are
+// the same, and the places of its files.
 import { createHash, randomBytes } from 'node:crypto'
 import type { InputDigest } from '../rows/segments.ts'
 import type { MigrateOptions } from './options.ts'
 
-/** Everything that decides what the batch does. Kept in checkpoint and manifest. */
+/** All options that decide what the batch does. Checkpoint and manifest keep them. */
 export function layoutOf(
   options: MigrateOptions,
 ): Record<string, string | number | boolean | null | (string | null)[] | Record<string, string | null>> {
@@ -21,7 +21,10 @@ export function layoutOf(
   }
 }
 
-/** From the file's digest, scope, map, policies and record kind; `--again` makes it another batch each time. */
+/**
+ * The batch id follows from the file's digest, scope, map, policies and record kind; `--again` makes another batch each
+ * time.
+ */
 export function batchIdOf(options: MigrateOptions, digest: InputDigest | undefined): string {
   if (options.dryRun) return `dry-${randomBytes(12).toString('hex')}`
   if (options.batchId !== undefined) return options.batchId
@@ -31,7 +34,7 @@ export function batchIdOf(options: MigrateOptions, digest: InputDigest | undefin
   return `m-${hash.digest('hex').slice(0, 32)}`
 }
 
-/** A dry run's and a replay's files lie beside the run's own. */
+/** The files of a dry run or a replay lie beside those of the run. */
 export type Variant = 'run' | 'dry-run' | 'replay'
 
 export interface Paths {
@@ -46,7 +49,7 @@ export function pathsOf({ file, results, manifest }: MigrateOptions, variant: Va
   return { results: `${stem}.${variant}.results.csv`, manifest: `${stem}.${variant}.manifest.json` }
 }
 
-/** A results queue of the run's own, found again when it is continued. */
+/** Names the results queue of a run, which its continuation finds again. */
 export function replyToOf(batchId: string): string {
   return `m${createHash('sha256').update(batchId).digest('hex').slice(0, 24)}`
 }

@@ -1,10 +1,10 @@
-// Where a run stands, beside its results: enough to continue it after a crash, and nothing of a card. It is written
-// after the results it names are durable, so that it never promises more than there is. The authority on outcomes is
-// the batch's receipts, not this file.
+// The checkpoint beside the results of a run: enough to continue the run after a crash, and nothing of a card. It is
+// written after the results it names are durable, so that it never promises more than there is. The receipts of the
+// batch, not this file, decide outcomes.
 import { readFile, rm } from 'node:fs/promises'
 import { z } from 'zod'
 import { OUTCOMES } from '../../src/job/outcome.ts'
-import { writeDurably } from '../rows/atomic-file.ts'
+import { writeAtomically } from '../rows/atomic-file.ts'
 import { codeOf, FileError } from '../rows/file-error.ts'
 
 const hex = z.string().regex(/^[0-9a-f]{64}$/)
@@ -16,11 +16,11 @@ export const OutcomeCounts = z.record(z.enum(OUTCOMES), count)
 export const Checkpoint = z.strictObject({
   v: z.literal(1),
   batch_id: z.string().min(1).max(64),
-  /** Absent for standard input, which is known only at its end. */
+  /** Absent for standard input, whose digest is known only at its end. */
   input: DigestOfFile.optional(),
-  /** Everything that decides what the batch is: chunk size, record kind, policies, map, echo. */
+  /** All options that decide what the batch does: chunk size, record kind, policies, map, echo. */
   options: z.record(z.string(), z.json()),
-  /** The first chunk whose rows aren't in the results yet. */
+  /** The number of the first chunk whose rows aren't in the results yet. */
   next_chunk: count,
   results: DigestOfFile,
   counts: OutcomeCounts,
@@ -51,14 +51,14 @@ export async function readCheckpoint(results: string): Promise<Checkpoint | unde
 }
 
 export async function writeCheckpoint(results: string, checkpoint: Checkpoint): Promise<void> {
-  await writeDurably(checkpointPath(results), `${JSON.stringify(Checkpoint.parse(checkpoint))}\n`)
+  await writeAtomically(checkpointPath(results), `${JSON.stringify(Checkpoint.parse(checkpoint))}\n`)
 }
 
 export async function removeCheckpoint(results: string): Promise<void> {
   await rm(checkpointPath(results), { force: true })
 }
 
-/** Refuses to continue what is another batch, over another file, or another layout. */
+/** Refuses to continue another batch, or a batch over another file. */
 export function checkSameBatch(found: Checkpoint, now: Pick<Checkpoint, 'batch_id' | 'input'>, results: string): void {
   const path = checkpointPath(results)
   if (found.batch_id !== now.batch_id) {

@@ -1,5 +1,6 @@
 // The manifest of a finished run: what went in, what came out, and the sum that must hold between them, signed by the
-// client. Verifying reads everything again. It holds no key: signing and checking of signatures are handed in.
+// client. Its verification reads everything again. This file holds no key: the functions that sign and verify are
+// handed in.
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -7,7 +8,7 @@ import { basename, dirname, relative, resolve } from 'node:path'
 import { z } from 'zod'
 import { assert } from '../../src/errors.ts'
 import { type Counts, noCounts, OUTCOMES, type Outcome, sumOf } from '../../src/job/outcome.ts'
-import { writeDurably } from '../rows/atomic-file.ts'
+import { writeAtomically } from '../rows/atomic-file.ts'
 import { readCsv } from '../rows/csv.ts'
 import { codeOf, FileError } from '../rows/file-error.ts'
 import { RESULT_COLUMNS } from '../rows/result-row.ts'
@@ -30,19 +31,19 @@ export type Manifest = z.infer<typeof Manifest>
 
 /** Bytes → detached JWS (RFC 7515, appendix F). */
 export type Sign = (bytes: Buffer) => string | Promise<string>
-/** Whether the detached JWS is the client's over these bytes. */
+/** Whether the client made this detached JWS over these bytes. */
 export type VerifySignature = (bytes: Buffer, jws: string) => boolean | Promise<boolean>
 
 export function signaturePath(manifest: string): string {
   return `${manifest}.jws`
 }
 
-/** A path as a manifest at `manifest` names it. */
+/** The name by which a manifest at `manifest` refers to `path`. */
 export function nameFrom(manifest: string, path: string): string {
   return path === '-' ? path : relative(dirname(resolve(manifest)), resolve(path))
 }
 
-/** Refuses, before a run begins, to write a manifest over another batch's. */
+/** Refuses, before a run begins, to overwrite the manifest of another batch. */
 export async function checkManifestFree(path: string, batchId: string): Promise<void> {
   const found = await readFile(path, 'utf8').catch(() => undefined)
   if (found === undefined) return
@@ -52,15 +53,15 @@ export async function checkManifestFree(path: string, batchId: string): Promise<
   throw new FileError('usage', `${path} belongs to another batch (${manifest.batch_id}).`, next)
 }
 
-/** Throws where the conservation law doesn't hold: then the run is broken, and no manifest says otherwise. */
+/** Throws if the number of rows isn't the sum of the outcomes: such a run is broken and gets no manifest. */
 export async function writeManifest(path: string, manifest: Manifest, sign: Sign): Promise<void> {
   const { rows, counts } = manifest
   const sum = sumOf(counts)
   assert(rows === sum, `${rows} rows were read and ${sum} outcomes written`)
   await checkManifestFree(path, manifest.batch_id)
   const text = `${JSON.stringify(Manifest.parse(manifest), null, 2)}\n`
-  await writeDurably(signaturePath(path), `${await sign(Buffer.from(text))}\n`)
-  await writeDurably(path, text)
+  await writeAtomically(signaturePath(path), `${await sign(Buffer.from(text))}\n`)
+  await writeAtomically(path, text)
 }
 
 export async function readManifest(path: string): Promise<{ manifest: Manifest; bytes: Buffer }> {
@@ -77,7 +78,7 @@ export const CHECKS = ['signature', 'rows', 'results_digest', 'results_counts', 
 
 export interface Verification {
   manifest: Manifest
-  /** `absent` only for the input, which may have been shredded since. */
+  /** Only the input may be `absent`, because it may have been shredded since. */
   checks: Record<(typeof CHECKS)[number], 'holds' | 'fails' | 'absent'>
   /** No check fails. */
   holds: boolean
@@ -122,7 +123,7 @@ async function digestFile(path: string): Promise<Digest | undefined> {
   return { sha256: hash.digest('hex'), bytes }
 }
 
-/** Undefined where the file isn't results as we write them. */
+/** Undefined where the file isn't a results file of `migrate`. */
 async function countOutcomes(path: string): Promise<Counts | undefined> {
   const counts = noCounts()
   const at = RESULT_COLUMNS.indexOf('outcome')

@@ -1,5 +1,5 @@
-// What a migration is asked to do, as the command line says it. Defaults are the command's; what these options make of a
-// batch is worked out in plan.ts.
+// The options of a migration, as the command line gives them. The command sets their defaults; batch-identity.ts works
+// out the batch that they describe.
 import type { RecordKind } from '../../src/job/catalogue.ts'
 import type { ON_CONFLICT, ON_EXPIRED } from '../../src/job/token-batch.ts'
 import type { Secret } from '../../src/secret.ts'

@@ -1,10 +1,10 @@
-// Results file and checkpoint of a run, written together: a checkpoint never names rows that aren't durable yet.
+// Writes the results file and the checkpoint of a run together: a checkpoint never names rows that aren't durable yet.
 
 import { rm } from 'node:fs/promises'
 import type { Clock } from '../../src/clock.ts'
 import { type Counts, noCounts } from '../../src/job/outcome.ts'
 import type { ResultRow } from '../rows/result-row.ts'
-import type { Proof } from '../rows/validate-file.ts'
+import type { ValidatedFile } from '../rows/validate-file.ts'
 import { layoutOf, type Paths, type Variant } from './batch-identity.ts'
 import type { readCheckpoint } from './checkpoint.ts'
 import { removeCheckpoint, writeCheckpoint } from './checkpoint.ts'
@@ -14,16 +14,18 @@ import { createResults, resumeResults } from './results.ts'
 export interface Output {
   counts: Counts
   nextChunk: number
-  /** Rows of one chunk, the next in order. */
+  /** Writes the rows of the next chunk in order. */
   write(rows: readonly ResultRow[]): Promise<void>
-  /** Makes everything durable; the mark is of the whole results file. */
+  /** Makes everything durable; returns the digest of the whole results file. */
   close(): Promise<{ sha256: string; bytes: number }>
   release(): Promise<void>
-  /** Nothing took effect, and the same file is to be run otherwise: as if this run had never been begun. */
+  /**
+   * Removes results and checkpoint of a run without any effect, so that the same file can be run with other options.
+   */
   discard(): Promise<void>
 }
 
-interface OutputPlan {
+interface OutputRun {
   batchId: string
   variant: Variant
   paths: Paths
@@ -36,8 +38,8 @@ const CHECKPOINT_MS = 1_000
 
 export async function openOutput(
   options: MigrateOptions,
-  plan: OutputPlan,
-  proof: Proof | undefined,
+  plan: OutputRun,
+  validated: ValidatedFile | undefined,
   clock: Clock,
 ): Promise<Output> {
   const { checkpoint, paths } = plan
@@ -59,7 +61,7 @@ export async function openOutput(
     await writeCheckpoint(paths.results, {
       v: 1,
       batch_id: plan.batchId,
-      ...(proof ? { input: { sha256: proof.marks.sha256, bytes: proof.marks.bytes } } : {}),
+      ...(validated ? { input: { sha256: validated.digests.sha256, bytes: validated.digests.bytes } } : {}),
       options: { ...layoutOf(options), chunk_records: plan.chunkRecords },
       next_chunk: nextChunk,
       results,
@@ -73,7 +75,7 @@ export async function openOutput(
     if (open) await file.close()
     open = false
   }
-  // Before the first chunk is sent: whatever happens then, the same command finds this run.
+  // The checkpoint is saved before the first chunk is sent, so that the same command finds this run whatever happens.
   await save().catch(async error => {
     await file.close()
     throw error

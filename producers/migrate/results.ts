@@ -1,5 +1,5 @@
-// The results CSV: appended in input order as answers come, and cut back to the checkpoint when a run is taken up
-// again. It keeps the digest of what it wrote. The order is the caller's; nothing is sorted here.
+// The results file of a migration: appended in input order as answers come, and cut back to the checkpoint when a run
+// is continued. It keeps the digest of what it wrote. The caller gives the order; nothing is sorted here.
 import { createHash, type Hash } from 'node:crypto'
 import { type FileHandle, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -7,29 +7,29 @@ import { cannotWrite, syncDirectory } from '../rows/atomic-file.ts'
 import { codeOf, FileError } from '../rows/file-error.ts'
 import { headerOf, type ResultColumns, type ResultRow, textOf } from '../rows/result-row.ts'
 
-/** How much was written, and its hex SHA-256. */
-export interface ResultsMark {
+/** The number of bytes written, and their SHA-256 in hex. */
+export interface ResultsDigest {
   bytes: number
   sha256: string
 }
 
 export interface ResultsFile {
   write(rows: readonly ResultRow[]): Promise<void>
-  /** Makes what was written durable: only then may a checkpoint name it. */
-  sync(): Promise<ResultsMark>
+  /** Makes the written rows durable: only then may a checkpoint name them. */
+  sync(): Promise<ResultsDigest>
   close(): Promise<void>
 }
 
 const REREAD_BYTES = 1024 * 1024
 
-/** A new results file with its header. What already bears that name is left alone: FileError. */
+/** Creates a results file with its header. Throws a FileError if another file has that name. */
 export async function createResults(path: string, columns: ResultColumns): Promise<ResultsFile> {
   const file = await open(path, 'wx+', 0o600).catch(async error => {
     if (codeOf(error) !== 'EEXIST') throw cannotWrite(path, error)
     const begun = await openBegun(path, headerOf(columns))
     if (begun) return begun
     const next = 'Give another name with --results FILE, or move it away.'
-    throw new FileError('usage', `${path} is there already and is not this batch's.`, next, error)
+    throw new FileError('usage', `${path} exists and does not belong to this batch.`, next, error)
   })
   try {
     await syncDirectory(dirname(path))
@@ -42,7 +42,9 @@ export async function createResults(path: string, columns: ResultColumns): Promi
   }
 }
 
-/** One that ended before its first checkpoint: nothing was sent, and nothing but its header, or less, is there. */
+/**
+ * Opens the file of a run that ended before its first checkpoint: nothing was sent, and at most the header was written.
+ */
 async function openBegun(path: string, header: string): Promise<FileHandle | undefined> {
   const file = await open(path, 'r+').catch(() => undefined)
   if (!file) return undefined
@@ -55,8 +57,8 @@ async function openBegun(path: string, header: string): Promise<FileHandle | und
   return undefined
 }
 
-/** Takes a results file up again at a checkpoint: what was written after it is cut off, what is before it is proven. */
-export async function resumeResults(path: string, columns: ResultColumns, at: ResultsMark): Promise<ResultsFile> {
+/** Opens a results file at a checkpoint: verifies the bytes before the checkpoint and cuts off those after it. */
+export async function resumeResults(path: string, columns: ResultColumns, at: ResultsDigest): Promise<ResultsFile> {
   const file = await open(path, 'r+').catch(error => {
     const next = 'Put it back, or run with --again as a new batch.'
     throw new FileError('output', `${path}, which the checkpoint names, cannot be opened.`, next, error)
@@ -99,7 +101,7 @@ function appendTo(path: string, file: FileHandle, columns: ResultColumns, hash: 
   return {
     append,
     write: (rows: readonly ResultRow[]) => append(textOf(rows, columns)),
-    sync: async (): Promise<ResultsMark> => {
+    sync: async (): Promise<ResultsDigest> => {
       await file.datasync().catch(error => {
         throw cannotWrite(path, error)
       })

@@ -1,8 +1,8 @@
-// What a run is: a new one, the continuation of one, or the replay of one that is complete. It reads what lies there and
-// clears what tells only of the last one; nothing is sent.
+// Decides which run a command is: a new one, the continuation of one, or the replay of a complete one. It reads the
+// files of earlier runs and removes those of the last dry run or replay. It sends nothing.
 import { readFile, rm } from 'node:fs/promises'
 import { FileError } from '../rows/file-error.ts'
-import type { Proof } from '../rows/validate-file.ts'
+import type { ValidatedFile } from '../rows/validate-file.ts'
 import { layoutOf, type Paths, pathsOf, type Variant } from './batch-identity.ts'
 import { checkSameBatch, readCheckpoint, removeCheckpoint } from './checkpoint.ts'
 import { checkManifestFree, type Manifest, readManifest } from './manifest.ts'
@@ -13,18 +13,18 @@ export interface Run {
   variant: Variant
   paths: Paths
   chunkRecords: number
-  /** ms since the epoch: when the batch's first chunk was accepted. */
+  /** The time at which the first chunk was accepted, ms since the epoch. */
   startedAt: number
   checkpoint: Awaited<ReturnType<typeof readCheckpoint>>
   done(): boolean
   finish(): void
 }
 
-/** A new run, the continuation of one, or, where its manifest is there already, a replay of one that is complete. */
-export async function planRun(
+/** Returns a new run, the continuation of one, or, if its manifest exists, the replay of a complete one. */
+export async function openRun(
   options: MigrateOptions,
   batchId: string,
-  proof: Proof | undefined,
+  validated: ValidatedFile | undefined,
   began: number,
 ): Promise<Run> {
   let done = false
@@ -39,7 +39,7 @@ export async function planRun(
   if (checkpoint) {
     checkSameBatch(
       checkpoint,
-      { batch_id: batchId, input: proof && { sha256: proof.marks.sha256, bytes: proof.marks.bytes } },
+      { batch_id: batchId, input: validated && { sha256: validated.digests.sha256, bytes: validated.digests.bytes } },
       paths.results,
     )
     const layout = JSON.stringify(layoutOf(options))
@@ -84,7 +84,7 @@ async function finishedRun(path: string, batchId: string): Promise<Manifest | un
   return manifest.batch_id === batchId ? manifest : undefined
 }
 
-/** Files of a dry run or a replay only tell of the last one. */
+/** Removes the files of the last dry run or replay. */
 async function cleared(paths: Paths): Promise<Paths> {
   for (const path of [paths.results, paths.manifest, `${paths.manifest}.jws`]) await rm(path, { force: true })
   await removeCheckpoint(paths.results)

@@ -1,5 +1,5 @@
-// One run at a time over one results file: two of them would write into it at places of their own. The lock is a file
-// beside it that names its owner; an owner that is gone has left it.
+// Lets one run at a time write a results file: two would overwrite each other's rows. The lock is a file beside the
+// results that names its owner. A lock whose owner is gone is removed.
 import { randomUUID } from 'node:crypto'
 import { link, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
@@ -12,10 +12,10 @@ const Owner = z.object({ host: z.string(), pid: z.int(), began: z.string() })
 type Owner = z.infer<typeof Owner>
 
 const CLEARING_MS = 20
-/** Whoever clears takes a moment; one that died at it is passed over. */
+/** A process clears a lock within this time. If it takes longer, it died, and another one clears the lock. */
 const CLEARING_MS_MAX = 10_000
 
-/** Throws FileError where another process holds it. Returns how to release it. */
+/** Throws a FileError where another process holds the lock. Returns how to release it. */
 export async function lockRun(results: string): Promise<() => Promise<void>> {
   const path = `${results}.lock`
   const own = { host: hostname(), pid: process.pid, began: await beginOf(process.pid) }
@@ -27,7 +27,7 @@ export async function lockRun(results: string): Promise<() => Promise<void>> {
   return () => rm(path, { force: true })
 }
 
-/** Whole or not at all. False where there is one already. */
+/** Writes the lock file whole or not at all. False if there is one already. */
 async function take(path: string, own: Owner, results: string): Promise<boolean> {
   const draft = `${path}.${randomUUID()}`
   try {
@@ -42,7 +42,7 @@ async function take(path: string, own: Owner, results: string): Promise<boolean>
   }
 }
 
-/** Undefined where it is gone, or no lock of ours. */
+/** Undefined where the file is gone, or is no lock file. */
 async function ownerOf(path: string): Promise<Owner | undefined> {
   try {
     return Owner.parse(JSON.parse(await readFile(path, 'utf8')))
@@ -51,7 +51,7 @@ async function ownerOf(path: string): Promise<Owner | undefined> {
   }
 }
 
-/** Removed, by one at a time and only while it is still the dead one's: nobody takes what is there. */
+/** Removes the lock of a dead owner. One process at a time does so, and only while the lock still names that owner. */
 async function clear(path: string, dead: Owner | undefined): Promise<void> {
   const turn = `${path}.clearing`
   try {
@@ -69,7 +69,7 @@ async function clear(path: string, dead: Owner | undefined): Promise<void> {
   }
 }
 
-/** Of another host nothing is known: it counts as alive. */
+/** Whether the owner lives. A process on another host counts as alive, because its state isn't known here. */
 async function isAlive({ host, pid, began }: Owner): Promise<boolean> {
   if (host !== hostname()) return true
   try {
@@ -80,7 +80,10 @@ async function isAlive({ host, pid, began }: Owner): Promise<boolean> {
   return (await beginOf(pid)) === began
 }
 
-/** When a process began, as the system counts it: a number that is used again is another process. Empty where it doesn't say. */
+/**
+ * The start time of a process, in the system's own count: a process id that is used again has another start time. Empty
+ * where the system doesn't tell it.
+ */
 async function beginOf(pid: number): Promise<string> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? ''

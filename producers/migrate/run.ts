@@ -1,5 +1,6 @@
-// `tokenmill migrate`: a file of cards becomes chunks on the queue, their answers a results file in input order and a
-// signed manifest. It can be stopped anywhere and continued by the same command. What a row means is the worker's.
+// `tokenmill migrate`: a file of cards becomes chunks on the queue, and their answers become a results file in input
+// order and a signed manifest. It can be stopped anywhere, and the same command continues it. The worker decides what a
+// row does.
 import { assert } from '../../src/errors.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
 import { type Counts, sumOf } from '../../src/job/outcome.ts'
@@ -14,13 +15,13 @@ import { formatOf } from '../rows/input-format.ts'
 import { checkColumns } from '../rows/layout.ts'
 import { readRows } from '../rows/rows.ts'
 import { openSource } from '../rows/source.ts'
-import { type Proof, proveFile } from '../rows/validate-file.ts'
+import { type ValidatedFile, validateFile } from '../rows/validate-file.ts'
 import { batchIdOf, layoutOf, pathsOf, replyToOf, type Variant } from './batch-identity.ts'
 import { removeCheckpoint } from './checkpoint.ts'
 import { type Manifest, nameFrom, readManifest, writeManifest } from './manifest.ts'
 import type { MigrateOptions } from './options.ts'
 import { openOutput } from './output.ts'
-import { planRun, type Run } from './resume.ts'
+import { openRun, type Run } from './resume.ts'
 import { lockRun } from './run-lock.ts'
 import { sendChunks } from './send.ts'
 
@@ -34,11 +35,14 @@ export interface Summary {
   /** False: stopped before the end; run the same command to go on. */
   complete: boolean
   ms: number
-  /** Counts that came out otherwise than the expected manifest said. */
+  /** The counts that differ from the expected manifest. */
   differences: { outcome: string; expected: number; found: number }[]
 }
 
-/** Throws a FileError for what file, disk or options make impossible, `KeyNotLiveError` where nobody will answer. */
+/**
+ * Throws a FileError where file, disk or options make the run impossible, `KeyNotLiveError` where no worker will
+ * answer.
+ */
 export async function migrate(options: MigrateOptions, deps: FileRunDeps): Promise<Summary> {
   checkColumns(options)
   refuseImpossible(options)
@@ -53,21 +57,21 @@ export async function migrate(options: MigrateOptions, deps: FileRunDeps): Promi
     verifyKeyFile: options.verifyKeyFile,
   }
   const expected = options.expect === undefined ? undefined : (await readManifest(options.expect)).manifest
-  const proof = options.file === '-' ? undefined : await proveFile(source, rowOptions)
-  const batchId = batchIdOf(options, proof?.marks)
+  const validated = options.file === '-' ? undefined : await validateFile(source, rowOptions)
+  const batchId = batchIdOf(options, validated?.digests)
   const release = await lockRun(pathsOf(options, options.dryRun ? 'dry-run' : 'run').results)
   try {
-    return await runLocked({ options, source, rowOptions, proof, batchId, expected, began }, deps)
+    return await runLocked({ options, source, rowOptions, validated, batchId, expected, began }, deps)
   } finally {
     await release()
   }
 }
 
-interface Prepared {
+interface LockedRun {
   options: MigrateOptions
   source: Parameters<typeof openSource>[0]
   rowOptions: Parameters<typeof readRows>[1]
-  proof: Proof | undefined
+  validated: ValidatedFile | undefined
   batchId: string
   expected: Manifest | undefined
   /** ms since the epoch. */
@@ -75,11 +79,11 @@ interface Prepared {
 }
 
 async function runLocked(
-  { options, source, rowOptions, proof, batchId, expected, began }: Prepared,
+  { options, source, rowOptions, validated, batchId, expected, began }: LockedRun,
   deps: FileRunDeps,
 ): Promise<Summary> {
-  const run = await planRun(options, batchId, proof, began)
-  // Answers to a run before this one are no answers to this one; all of it can be had again.
+  const run = await openRun(options, batchId, validated, began)
+  // Answers to an earlier run aren't answers to this one; receipts answer everything again.
   const { clientId } = deps.credentials.signingKey
   await deps.queues.obliterate(resultsQueue(clientId, replyToOf(batchId))).catch(() => {})
   const client = await connect({
@@ -88,15 +92,15 @@ async function runLocked(
     replyTo: replyToOf(batchId),
     log: deps.log,
     clock: deps.clock,
-    lookUp: deps.lookUp,
+    checkKey: deps.checkKey,
     tell: tellTo(deps.stream),
     ...(deps.resendMs === undefined ? {} : { resendMs: deps.resendMs }),
   })
   try {
-    const input = await openSource(source, proof?.marks)
-    // The header is read before anything is written: a wrong one leaves no trace of a run.
+    const input = await openSource(source, validated?.digests)
+    // The header is read before anything is written, so that a wrong one leaves no trace of a run.
     const chunks = await begun(cutRows(readRows(input.bytes, rowOptions), run.chunkRecords))
-    const sent = await sendAll(chunks, { options, run, client, deps, proof })
+    const sent = await sendAll(chunks, { options, run, client, deps, validated })
     const summary = {
       batchId,
       variant: run.variant,
@@ -107,7 +111,7 @@ async function runLocked(
       differences: [],
     }
     if (!sent.complete) return { ...summary, complete: false }
-    if (proof) assert(sent.rows === proof.rows, `${proof.rows} rows were proven and ${sent.rows} read`)
+    if (validated) assert(sent.rows === validated.rows, `${validated.rows} rows were counted and ${sent.rows} read`)
     await finish(options, run, { ...sent, input: input.digest() }, deps)
     return { ...summary, complete: true, differences: compare(expected, sent.counts) }
   } finally {
@@ -121,20 +125,20 @@ interface SendingAll {
   run: Run
   client: Client
   deps: FileRunDeps
-  proof: Proof | undefined
+  validated: ValidatedFile | undefined
 }
 
-async function sendAll(chunks: AsyncIterable<RowChunk>, { options, run, client, deps, proof }: SendingAll) {
-  const output = await openOutput(options, run, proof, deps.clock)
+async function sendAll(chunks: AsyncIterable<RowChunk>, { options, run, client, deps, validated }: SendingAll) {
+  const output = await openOutput(options, run, validated, deps.clock)
   const done = sumOf(output.counts)
-  const progress = openProgress({ stream: deps.stream, clock: deps.clock, total: proof?.rows, done })
+  const progress = openProgress({ stream: deps.stream, clock: deps.clock, total: validated?.rows, done })
   progress.update(output.counts)
   try {
     const onProgress = () => progress.update(output.counts)
     const sending = { options, plan: run, client, deps, output, onProgress }
     const { complete, rows } = await sendChunks(chunks, sending)
-    const mark = await output.close()
-    return { complete, rows, counts: output.counts, mark }
+    const digest = await output.close()
+    return { complete, rows, counts: output.counts, digest }
   } finally {
     progress.stop()
     await output.release()
@@ -147,7 +151,7 @@ async function finish(
   sent: {
     rows: number
     counts: Counts
-    mark: { sha256: string; bytes: number }
+    digest: { sha256: string; bytes: number }
     input: { sha256: string; bytes: number }
   },
   deps: FileRunDeps,
@@ -159,7 +163,7 @@ async function finish(
     batch_id: batchId,
     dry_run: options.dryRun,
     input: { ...sent.input, name: nameFrom(paths.manifest, options.file) },
-    results: { ...sent.mark, name: nameFrom(paths.manifest, paths.results) },
+    results: { ...sent.digest, name: nameFrom(paths.manifest, paths.results) },
     options: { ...layoutOf(options), chunk_records: run.chunkRecords, in_flight: options.inFlight },
     rows: sent.rows,
     counts: sent.counts,
@@ -191,12 +195,20 @@ function refuseImpossible(options: MigrateOptions): void {
   if (recordKind === 'token-create' && scope === undefined) {
     throw new FileError(
       'usage',
-      'Which token scope shall the cards go to?',
+      'A migration of new tokens needs a token scope.',
       'Give --scope UUID; `tokenmill scope list` names yours.',
     )
   }
   if (schemeTokens && recordKind !== 'token-create')
-    throw new FileError('usage', '--scheme-tokens goes with new tokens.', 'Use --record-kind scheme-token for others.')
+    throw new FileError(
+      'usage',
+      '--scheme-tokens needs --record-kind token-create.',
+      'Use --record-kind scheme-token for tokens that exist.',
+    )
   if (again && (dryRun || batchId !== undefined))
-    throw new FileError('usage', '--again makes a batch id of its own.', 'Leave --batch-id and --dry-run out.')
+    throw new FileError(
+      'usage',
+      '--again makes a new batch id and starts a real run.',
+      'Leave --batch-id and --dry-run out.',
+    )
 }

@@ -1,4 +1,4 @@
-// A made-up card-on-file export for the demo and the bench: published test BINs, a few per cent of the rows bad on
+// A made-up card-on-file export for the demo and the bench: published test BINs, and a few per cent of the rows bad on
 // purpose, repeated or expired. The same seed and month give the same file. No card in it was ever issued.
 import { createWriteStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
@@ -7,13 +7,13 @@ import { encryptOpenpgp } from '../rows/openpgp/decrypt.ts'
 export interface SampleOptions {
   rows: number
   seed: number
-  /** Milliseconds since the epoch: what "expired" is meant by. */
+  /** Cards expire relative to this time, ms since the epoch. */
   now: number
-  /** Armored OpenPGP public key; none: the file is in the clear. */
+  /** Armored OpenPGP public key; without one the file is in the clear. */
   encryptTo?: string | undefined
 }
 
-/** What the rows of a sample are, each row once. */
+/** The species of rows; each row of a sample has one. */
 export const SPECIES = ['good', 'duplicate', 'expired', 'luhn', 'length', 'month', 'name', 'broken'] as const
 export type Species = (typeof SPECIES)[number]
 export type SampleCounts = Record<Species, number>
@@ -135,7 +135,7 @@ function speciesOf(drawn: number): Species {
   return 'good'
 }
 
-/** The index's own card number: no two indexes below ten million share one. */
+/** The card number of an index; no two indexes below ten million share one. */
 export function panOf(index: number, start: number): string {
   const [bin, length] = BINS[index % BINS.length] as (typeof BINS)[number]
   const digits = length - bin.length - 1

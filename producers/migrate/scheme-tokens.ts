@@ -1,5 +1,5 @@
-// `migrate --scheme-tokens`: when a chunk's tokens are made, a second job asks for their scheme tokens. A row's outcome
-// stays that of its token; where only the scheme token failed, `failed_facet` and the reason say so.
+// `migrate --scheme-tokens`: when the tokens of a chunk are made, a second job asks for their scheme tokens. The
+// outcome of a row stays that of its token; where only the scheme token failed, `failed_facet` and the reason say so.
 import { isRefusal } from '../../src/errors.ts'
 import { type RecordResult, tookEffect } from '../../src/job/outcome.ts'
 import type { Result } from '../../src/job/result.ts'
@@ -8,26 +8,26 @@ import type { Client } from '../client.ts'
 import { type BatchPlan, tokenBatch } from '../token-batch.ts'
 
 export interface SchemePart {
-  /** The batch of the tokens; these are asked for under a name of their own. */
+  /** The batch of the tokens. Their scheme tokens are asked for under a batch id of their own. */
   plan: BatchPlan
   chunk: number
   timeoutMs: number
   stop: AbortSignal
 }
 
-/** A token that was made on a second try makes another list of what to ask for. */
+/** A token that was made on a second try changes the list of scheme tokens, which then needs another batch id. */
 const NAMES_MAX = 5
 
-/** `result` with what became of the scheme tokens of its records. */
+/** Adds the outcome of the scheme tokens to the records of `result`. */
 export async function withSchemeTokens(result: Result, part: SchemePart, client: Client): Promise<Result> {
   const { records } = result
   const wanted = records?.filter(isWanted) ?? []
   if (!records || wanted.length === 0) return result
-  const told = await ask(wanted, part, client)
-  const byLine = new Map(told.records?.map(record => [record.line, record]))
+  const schemeResult = await ask(wanted, part, client)
+  const byLine = new Map(schemeResult.records?.map(record => [record.line, record]))
   return {
     ...result,
-    records: records.map(record => (isWanted(record) ? merged(record, byLine.get(record.line), told) : record)),
+    records: records.map(record => (isWanted(record) ? merged(record, byLine.get(record.line), schemeResult) : record)),
   }
 }
 

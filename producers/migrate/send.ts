@@ -1,9 +1,9 @@
-// Sends chunks, a bounded number beyond the first unanswered one, and writes the answers in order. A chunk that stays
-// unanswered is sent again by the client library; here it is simply awaited.
+// Sends chunks, a bounded number beyond the first unanswered one, and writes the answers in order. The client library
+// sends an unanswered chunk again; here it is only awaited.
 import { isRefusal } from '../../src/errors.ts'
 import type { RecordResult } from '../../src/job/outcome.ts'
 import type { Result } from '../../src/job/result.ts'
-import { openPatience, tellTo } from '../answer-deadline.ts'
+import { openAnswerDeadline, tellTo } from '../answer-deadline.ts'
 import { untilSent } from '../client/bulk.ts'
 import { type Client, ClosedError } from '../client.ts'
 import type { FileRunDeps } from '../file-run.ts'
@@ -15,7 +15,7 @@ import type { MigrateOptions } from './options.ts'
 import type { Output } from './output.ts'
 import { withSchemeTokens } from './scheme-tokens.ts'
 
-interface Plan {
+interface RunIdentity {
   batchId: string
   chunkRecords: number
   startedAt: number
@@ -26,7 +26,7 @@ interface Sent {
   answer: Promise<Result>
 }
 
-/** Longer than any job may wait for its start. */
+/** Longer than a job may wait for its start. */
 const ANSWER_MS_MAX = 8 * 86_400_000
 const NOBODY_MS = 10_000
 const SILENT_MS = 30_000
@@ -35,7 +35,7 @@ const FIRST_MAX = 4
 
 export interface Sending {
   options: MigrateOptions
-  plan: Plan
+  plan: RunIdentity
   client: Client
   deps: FileRunDeps
   output: Output
@@ -46,19 +46,19 @@ export async function sendChunks(
   chunks: AsyncIterable<RowChunk>,
   { options, plan, client, deps, output, onProgress }: Sending,
 ): Promise<{ complete: boolean; rows: number }> {
-  // Updates and actions of one token follow each other only where one chunk follows the other.
+  // Updates and actions of one token keep their order only if each chunk waits for the one before.
   const inFlight = options.recordKind === 'token-create' ? options.inFlight : 1
   const window: Sent[] = []
   const skipped = output.nextChunk
   let rows = 0
   let complete = true
-  const settle = async () => {
+  const awaitOldest = async () => {
     const [sent] = window
     if (!sent) return
-    // In the window until it is answered: that is how long somebody must be there to work it.
+    // The chunk stays in the window until it is answered: so long a worker is needed.
     const result = await sent.answer
     window.shift()
-    const hopeless = sent.chunk.number === 0 ? hopelessness(result) : undefined
+    const hopeless = sent.chunk.number === 0 ? hopelessReason(result) : undefined
     if (hopeless) {
       await output.discard()
       throw hopeless
@@ -67,13 +67,13 @@ export async function sendChunks(
     onProgress()
   }
   const { stop, giveUpAfterMs } = deps
-  const onOver = () => client.close()
-  const patience = openPatience({ stop, giveUpAfterMs, onOver, tell: tellTo(deps.stream) })
+  const onEnd = () => client.close()
+  const answerDeadline = openAnswerDeadline({ stop, giveUpAfterMs, onEnd, tell: tellTo(deps.stream) })
   const stopWatching = watchForWorkers(deps, () => window.length > 0)
   const silent = setTimeout(() => {
     if (window.length > 0 && output.nextChunk === skipped)
       deps.stream.write(
-        'tokenmill: nothing was answered for 30 s. Workers may be busy, or not know this client: is its file of this installation?\n',
+        'tokenmill: no answer came for 30 s. Workers may be busy, or may not know this client; check that its file is of this installation.\n',
       )
   }, SILENT_MS)
   silent.unref()
@@ -86,18 +86,18 @@ export async function sendChunks(
       }
       rows += chunk.rows.length
       if (chunk.number < skipped) continue
-      // What the first chunk shows to be hopeless isn't tried a million times.
-      while (window.length >= (output.nextChunk === 0 ? Math.min(FIRST_MAX, inFlight) : inFlight)) await settle()
-      window.push({ chunk, answer: patience.watch(send(chunk, { options, plan, client, deps })) })
+      // If the first chunk shows that all rows will be refused, only a few chunks have been sent.
+      while (window.length >= (output.nextChunk === 0 ? Math.min(FIRST_MAX, inFlight) : inFlight)) await awaitOldest()
+      window.push({ chunk, answer: answerDeadline.watch(send(chunk, { options, plan, client, deps })) })
       window.at(-1)?.answer.catch(() => {})
     }
-    while (window.length > 0) await settle()
+    while (window.length > 0) await awaitOldest()
   } catch (error) {
-    // Closed because there was no point in waiting on: what is unanswered is sent again by the next run.
+    // The client was closed at the answer deadline. The next run sends the unanswered chunks again.
     if (!(error instanceof ClosedError)) throw error
     complete = false
   } finally {
-    patience.close()
+    answerDeadline.close()
     clearTimeout(silent)
     stopWatching()
   }
@@ -129,7 +129,7 @@ async function send(
   return withSchemeTokens(result, part, client)
 }
 
-/** Blocks are JWEs, so the client's file must name a key for those. */
+/** Blocks are JWEs: the client's file must name a JWE key. */
 function blockKeyOf({ captureKeys }: FileRunDeps['credentials']) {
   if (captureKeys.jwe) return captureKeys.jwe
   throw new FileError(
@@ -139,8 +139,8 @@ function blockKeyOf({ captureKeys }: FileRunDeps['credentials']) {
   )
 }
 
-/** One row of results for each row of the file, whatever became of the chunk. */
-function rowsOf({ number, rows }: RowChunk, result: Result, plan: Plan): ResultRow[] {
+/** One row of results for each row of the chunk, whatever its result. */
+function rowsOf({ number, rows }: RowChunk, result: Result, plan: RunIdentity): ResultRow[] {
   if (result.records) {
     const { records } = result
     if (records.length !== rows.length)
@@ -148,11 +148,11 @@ function rowsOf({ number, rows }: RowChunk, result: Result, plan: Plan): ResultR
     return records.map((record, index) => withRow(record, rows[index]))
   }
   if (result.code !== 500) throw refusedChunk(number, result, plan)
-  // It stands as it was, with tokens that this answer doesn't tell.
+  // The chunk stands as an earlier run left it, with tokens that this answer doesn't tell.
   if (result.revision === 0)
     throw new FileError(
       'input',
-      `Chunk ${number} has stood since an earlier run, and could not be worked once more for the rows that failed then.`,
+      `Chunk ${number} was done in an earlier run, and its failed rows could not be worked again.`,
       'Run the same command again later; the operator finds the cause in the failed set (`tokenmill failed list`).',
     )
   return rows.map(row => withRow({ line: row.line, outcome: 'FAILED', code: 500, reason: 'internal' }, row))
@@ -175,7 +175,7 @@ const NEXT: Record<string, string> = {
   dry_run_rows: 'Try again tomorrow, or ask the operator to raise the limit.',
 }
 
-function refusedChunk(number: number, result: Result, plan: Plan): FileError {
+function refusedChunk(number: number, result: Result, plan: RunIdentity): FileError {
   const details = Object.entries(result.error?.details ?? {})
   const [field = 'body', detail] = details[0] ?? []
   const reason = detail?.code ?? 'internal'
@@ -184,12 +184,12 @@ function refusedChunk(number: number, result: Result, plan: Plan): FileError {
   return new FileError(
     'input',
     `Chunk ${number} was refused: ${field}: ${detail?.message ?? result.error?.message ?? reason}${since}`,
-    NEXT[reason] ?? 'Mend that, then run the same command again.',
+    NEXT[reason] ?? 'Correct that, then run the same command again.',
   )
 }
 
-/** Every row of the first chunk refused for one reason that no later chunk can escape. */
-function hopelessness({ records = [] }: Result): FileError | undefined {
+/** The error of a first chunk whose rows were all refused for one reason that later chunks will share. */
+function hopelessReason({ records = [] }: Result): FileError | undefined {
   const all = (reason: string) => records.length > 0 && records.every(record => record.reason === reason)
   if (all('capture_time_stale')) {
     return new FileError(
@@ -208,7 +208,7 @@ function hopelessness({ records = [] }: Result): FileError | undefined {
   return undefined
 }
 
-/** Says so once where nobody takes the chunks. */
+/** Prints a hint once if no worker takes the chunks. */
 function watchForWorkers({ queues, stream, log }: FileRunDeps, waiting: () => boolean): () => void {
   const timer = setTimeout(async () => {
     const listening = await queues.workersOf('token-batch').catch(() => undefined)

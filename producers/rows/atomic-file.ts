@@ -1,10 +1,11 @@
-// Small files that are either the old ones or the new ones, whatever crashes: written beside, synced, renamed.
+// Writes small files atomically: after a crash there is either the old file or the new one. A new file is written
+// beside the old one, synced and renamed.
 import { open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { codeOf, FileError } from './file-error.ts'
 
-/** Mode 0600; replaces what was there. */
-export async function writeDurably(path: string, text: string): Promise<void> {
+/** Replaces the file of that name; the new one has mode 0600. */
+export async function writeAtomically(path: string, text: string): Promise<void> {
   const beside = `${path}.${process.pid}.new`
   try {
     const file = await open(beside, 'w', 0o600)

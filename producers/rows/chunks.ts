@@ -1,6 +1,7 @@
-// Rows cut into chunks, always alike for the same rows and size: a chunk's number names the same rows in every run.
+// Cuts rows into chunks, always alike for the same rows and size: the number of a chunk names the same rows in every
+// run.
 import { CHUNK } from '../../src/job/token-batch.ts'
-import { refuseLikeCards } from './pan-lookalikes.ts'
+import { refusePanLookalikes } from './pan-lookalikes.ts'
 import type { Row } from './rows.ts'
 
 export interface RowChunk {
@@ -9,16 +10,16 @@ export interface RowChunk {
   rows: Row[]
 }
 
-/** The block is base64 of this and a header, and has its own bound. */
+/** A block is base64 of these bytes and a header, and has a bound of its own. */
 const BYTES_MAX = CHUNK.bytesMax - 65_536
 
-/** `stored`: references are stored as they are before a worker sees them. */
+/** `stored`: the references are stored before a worker checks them. */
 export async function* cutRows(
   parts: AsyncIterable<Row[]>,
   size: number,
   { stored = false }: { stored?: boolean } = {},
 ): AsyncGenerator<RowChunk> {
-  const chunkOf = (number: number, rows: Row[]) => ({ number, rows: refuseLikeCards(rows, { stored }) })
+  const chunkOf = (number: number, rows: Row[]) => ({ number, rows: refusePanLookalikes(rows, { stored }) })
   let number = 0
   let rows: Row[] = []
   let bytes = 0
@@ -40,7 +41,7 @@ export async function* cutRows(
   if (rows.length > 0) yield chunkOf(number, rows)
 }
 
-/** The same chunks, the first of them read already: what is wrong with the input's beginning is thrown here. */
+/** Reads the first chunk and returns all chunks: an error at the beginning of the input is thrown here. */
 export async function begun(chunks: AsyncGenerator<RowChunk>): Promise<AsyncIterable<RowChunk>> {
   const first = await chunks.next()
   async function* all() {

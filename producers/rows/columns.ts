@@ -1,12 +1,12 @@
-// The columns that a file may have, by the kind of its records: the one list of their names. What a value must look
-// like is not said here.
+// The columns that a file may have, by the kind of its records: the one list of their names. The form of a value isn't
+// said here.
 import type { TokenBatch } from '../../src/job/token-batch.ts'
 
 export type RecordKind = TokenBatch['record_kind']
 
 interface Column {
   kinds: readonly RecordKind[]
-  /** Card data, which is never echoed into the results. */
+  /** The column holds card data, which is never echoed into the results. */
   card: boolean
 }
 
@@ -41,7 +41,7 @@ export type ColumnName = keyof typeof COLUMNS
 
 export const COLUMN_NAMES = Object.keys(COLUMNS) as ColumnName[]
 
-/** Columns without which a file of this kind makes no sense; of an inner list one is enough. */
+/** The columns that a file of this kind needs; one of each inner list is enough. */
 export const NEEDED: Record<RecordKind, readonly (readonly ColumnName[])[]> = {
   'token-create': [['card_number', 'encrypted_card']],
   'token-update': [['id']],

@@ -1,6 +1,6 @@
-// RFC 4180: rows with the physical line at which each starts. Lines without a quote, nearly all of nearly every file,
-// are split here on the spot; blocks with a quote or with anything unclean go the careful way (quoted.ts). What a
-// column means isn't known here.
+// Reads RFC 4180: rows with the physical line at which each starts. Lines without a quote, nearly all lines of nearly
+// every file, are split here at once; quoted.ts reads blocks with a quote or with bytes that aren't clean text. The
+// meaning of a column isn't known here.
 import { isAscii, isUtf8 } from 'node:buffer'
 import type { Reason } from '../../src/errors.ts'
 import { type Block, readLines } from './lines.ts'
@@ -17,7 +17,9 @@ const CR = 13
 const QUOTE = 34
 const NO_FIELDS: readonly string[] = []
 
-/** The first row is the header: its width is every row's. Yields the rows of up to 64 KiB of text at a time. */
+/**
+ * The first row is the header, and every row must have its width. Yields the rows of up to 64 KiB of text at a time.
+ */
 export async function* readCsv(bytes: AsyncIterable<Buffer>): AsyncGenerator<CsvRow[]> {
   let line = 1
   let width = 0

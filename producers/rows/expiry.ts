@@ -1,5 +1,5 @@
-// Months and years as exporters write them. Nothing is guessed and nothing repaired: what a spreadsheet has made of a
-// date (`44563`, `May-26`, `526`) is no expiry. Whether a card has expired isn't asked here.
+// Reads months and years as exporters write them. Nothing is guessed or repaired: a date that a spreadsheet has changed
+// (`44563`, `May-26`, `526`) is no expiry. Whether a card has expired isn't asked here.
 
 /** 1 to 12 from one or two digits, else 0. */
 export function readMonth(text: string): number {

@@ -1,13 +1,15 @@
-// What stops a run because of a file: one sentence of what is wrong and one of what to do next. It never quotes what
-// a file holds, for that may be card data; a row that is merely bad is a rejected row, not one of these.
+// The error that stops a run because of a file: one sentence that says what is wrong and one that says what to do next.
+// It never quotes the content of a file, which may be card data. A bad row is a rejected row, not such an error.
 
-/** `usage`: the command must be given differently (64). `input`, `output`: the file itself must be mended (1). */
+/**
+ * `usage`: the command must be given differently (status 64). `input`, `output`: the file itself must be corrected (1).
+ */
 export type FileErrorKind = 'usage' | 'input' | 'output'
 
 export class FileError extends Error {
   override name = 'FileError'
   readonly kind: FileErrorKind
-  /** What to do about it, a sentence of its own. */
+  /** The sentence that says what to do. */
   readonly next: string
 
   constructor(kind: FileErrorKind, wrong: string, next: string, cause?: unknown) {

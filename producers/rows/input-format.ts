@@ -1,12 +1,12 @@
-// What the name of a file tells: the format of its rows and the layers around them, outermost first
-// (`cards.csv.gz.pgp` is OpenPGP around gzip around CSV). It never looks into the file.
+// Tells from the name of a file the format of its rows and the wrappers around them, outermost first
+// (`cards.csv.gz.pgp` is OpenPGP around gzip around CSV). It never reads the file.
 import { basename } from 'node:path'
 import { FileError } from './file-error.ts'
 
 export type Format = 'csv' | 'ndjson'
-export type Layer = 'gzip' | 'openpgp'
+export type Wrapper = 'gzip' | 'openpgp'
 
-const LAYERS: ReadonlyMap<string, Layer> = new Map([
+const WRAPPERS: ReadonlyMap<string, Wrapper> = new Map([
   ['gz', 'gzip'],
   ['pgp', 'openpgp'],
   ['gpg', 'openpgp'],
@@ -18,21 +18,21 @@ const FORMATS: ReadonlyMap<string, Format> = new Map([
   ['jsonl', 'ndjson'],
 ])
 
-/** `-` is standard input: no layers, and no format unless it is given. */
-export function layersOf(path: string): { layers: readonly Layer[]; format: Format | undefined } {
+/** `-` is standard input, which has no wrappers and tells no format. */
+export function inputFormatOf(path: string): { wrappers: readonly Wrapper[]; format: Format | undefined } {
   const endings = path === '-' ? [] : basename(path).toLowerCase().split('.').slice(1)
-  const layers: Layer[] = []
+  const wrappers: Wrapper[] = []
   for (let ending = endings.pop(); ending !== undefined; ending = endings.pop()) {
-    const layer = LAYERS.get(ending)
-    if (layer === undefined) return { layers, format: FORMATS.get(ending) }
-    layers.push(layer)
+    const wrapper = WRAPPERS.get(ending)
+    if (wrapper === undefined) return { wrappers, format: FORMATS.get(ending) }
+    wrappers.push(wrapper)
   }
-  return { layers, format: undefined }
+  return { wrappers, format: undefined }
 }
 
-/** The format asked for, else the one that the name tells. */
+/** The given format, else the one that the name tells. */
 export function formatOf(path: string, given: Format | undefined): Format {
-  const format = given ?? layersOf(path).format
+  const format = given ?? inputFormatOf(path).format
   if (format !== undefined) return format
   throw new FileError('usage', `The name ${path} does not tell its format.`, 'Give --format csv or --format ndjson.')
 }

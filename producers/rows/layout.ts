@@ -1,11 +1,11 @@
-// Which column of a file is which of ours: from its header, `--map`, `--ignore-unknown` and `--echo`. Everything that
-// doesn't fit is told at once, with line and column; a name is quoted only where it can't be card data, for a file
-// without a header has a card in its first row.
+// Finds out which column each name in a file's header means, by the options `--map`, `--ignore-unknown` and `--echo`. A
+// message names line and column. It quotes a name only where the name can't be card data: a file without a header has a
+// card in its first row.
 import { z } from 'zod'
 import { COLUMN_NAMES, COLUMNS, type ColumnName, isColumnOf, NEEDED, type RecordKind } from './columns.ts'
 import { FileError } from './file-error.ts'
 
-/** `--map`: their name → ours, or null to leave the column out. */
+/** `--map`: a name in the file's header → a column of COLUMNS, or null to leave the column out. */
 export const ColumnMap = z.record(z.string(), z.union([z.string(), z.null()]))
 export type ColumnMap = z.infer<typeof ColumnMap>
 
@@ -13,11 +13,11 @@ export interface ColumnOptions {
   recordKind: RecordKind
   map?: ColumnMap | undefined
   ignoreUnknown?: boolean | undefined
-  /** Their names, in the order in which the results shall have them. */
+  /** Names of the file's columns, in the order in which the results repeat them. */
   echo?: readonly string[] | undefined
 }
 
-/** Where a row has what: positions in the array of its cells, -1 for a column that isn't there. */
+/** The position of each column among the cells of a row, -1 for a column that isn't there. */
 export interface Layout {
   recordKind: RecordKind
   at: Readonly<Record<ColumnName, number>>
@@ -31,30 +31,30 @@ export function parseMap(name: string, text: string): ColumnMap {
   try {
     value = JSON.parse(text)
   } catch (error) {
-    throw new FileError('usage', `${name} is not JSON.`, 'It looks like {"their column": "our column"}.', error)
+    throw new FileError('usage', `${name} is not JSON.`, 'Write it as {"name in the file": "column"}.', error)
   }
   const map = ColumnMap.safeParse(value)
   if (map.success) return map.data
-  throw new FileError('usage', `${name} is no column map.`, 'It looks like {"their column": "our column"}.', map.error)
+  throw new FileError('usage', `${name} is no column map.`, 'Write it as {"name in the file": "column"}.', map.error)
 }
 
-/** Refuses options that no file can make good. Do it before a file is read. */
+/** Refuses options that can't fit any file. Call it before a file is read. */
 export function checkColumns({ recordKind, map = {}, echo = [] }: ColumnOptions): void {
   const taken = new Set<string>()
-  for (const [theirs, ours] of Object.entries(map)) {
-    if (ours === null) continue
-    if (!isColumnOf(recordKind, ours)) {
+  for (const [name, column] of Object.entries(map)) {
+    if (column === null) continue
+    if (!isColumnOf(recordKind, column)) {
       const next = `Columns of ${recordKind}: ${namesOf(recordKind)}.`
-      throw new FileError('usage', `--map gives ${shown(theirs)} the unknown name ${shown(ours)}.`, next)
+      throw new FileError('usage', `--map gives ${shown(name)} the unknown name ${shown(column)}.`, next)
     }
-    if (taken.has(ours)) {
-      throw new FileError('usage', `--map gives two columns the name ${ours}.`, 'Set one of them to null.')
+    if (taken.has(column)) {
+      throw new FileError('usage', `--map gives two columns the name ${column}.`, 'Set one of them to null.')
     }
-    taken.add(ours)
+    taken.add(column)
   }
   for (const name of echo) {
-    const ours = map[name] === undefined ? name : map[name]
-    const card = ours !== null && Object.hasOwn(COLUMNS, ours) && COLUMNS[ours as ColumnName].card
+    const column = map[name] === undefined ? name : map[name]
+    const card = column !== null && Object.hasOwn(COLUMNS, column) && COLUMNS[column as ColumnName].card
     if (card || CODES.test(name)) {
       throw new FileError('usage', `--echo ${shown(name)} would put card data into the results.`, 'Leave it out.')
     }
@@ -63,14 +63,17 @@ export function checkColumns({ recordKind, map = {}, echo = [] }: ColumnOptions)
   if (twice !== undefined) throw new FileError('usage', `--echo names ${shown(twice)} twice.`, 'Name it once.')
 }
 
-/** What a column of theirs is to us: one of ours, left out (null), or unknown (undefined). */
+/**
+ * The column that a name in a file's header means; null where the column is left out, undefined where the name is
+ * unknown.
+ */
 export function resolve(name: string, { recordKind, map = {}, ignoreUnknown = false }: ColumnOptions) {
   if (Object.hasOwn(map, name)) return map[name] as ColumnName | null
   if (isColumnOf(recordKind, name)) return name
   return ignoreUnknown ? null : undefined
 }
 
-/** The layout of a file with this header, found at physical line `line`. */
+/** The layout of a file whose header stands at physical line `line`. */
 export function layoutOf(header: readonly string[], line: number, options: ColumnOptions): Layout {
   checkColumns(options)
   refuseHeaderless(header, line)
@@ -84,17 +87,18 @@ export function layoutOf(header: readonly string[], line: number, options: Colum
       throw new FileError('usage', `${place}: ${shown(name)} stands in column ${before + 1} too.`, 'Rename one.')
     }
     seen.set(name, index)
-    const ours = resolve(name, options)
-    if (ours === undefined) throw new FileError('usage', `${place}: unknown column ${shown(name)}.`, hint(header, name))
-    if (ours === null) continue
-    if (at[ours] >= 0) {
-      throw new FileError('usage', `${place}: a second column for ${ours}.`, 'Set one of them to null in --map.')
+    const column = resolve(name, options)
+    if (column === undefined)
+      throw new FileError('usage', `${place}: unknown column ${shown(name)}.`, hint(header, name))
+    if (column === null) continue
+    if (at[column] >= 0) {
+      throw new FileError('usage', `${place}: a second column for ${column}.`, 'Set one of them to null in --map.')
     }
-    at[ours] = index
+    at[column] = index
   }
-  for (const [theirs, ours] of Object.entries(map)) {
-    if (ours !== null && !seen.has(theirs)) {
-      throw new FileError('usage', `Line ${line}: no column ${shown(theirs)}, which --map names.`, 'Check --map.')
+  for (const [name, column] of Object.entries(map)) {
+    if (column !== null && !seen.has(name)) {
+      throw new FileError('usage', `Line ${line}: no column ${shown(name)}, which --map names.`, 'Check --map.')
     }
   }
   for (const name of echo) {
@@ -116,7 +120,7 @@ function refuseIncomplete(at: Record<ColumnName, number>, line: number, kind: Re
   }
   for (const names of NEEDED[kind]) if (!names.some(has)) wrong(`no column ${names.join(' or ')}`)
   if (has('encrypted_card') && !has('public_key_alias')) wrong('encrypted_card without a column public_key_alias')
-  if (has('expiry_month') !== has('expiry_year')) wrong('of expiry_month and expiry_year there is only one')
+  if (has('expiry_month') !== has('expiry_year')) wrong('the file has only one of expiry_month and expiry_year')
   if (has('expiry') && has('expiry_month')) {
     const next = 'Set one of them to null in --map.'
     throw new FileError('usage', `Line ${line}: expiry stands beside expiry_month and expiry_year.`, next)
@@ -141,7 +145,7 @@ function hint(header: readonly string[], name: string): string {
   if (header.length === 1 && name.includes('\t')) return 'Separate the columns by commas, not by tabs.'
   if (header.length === 1 && name.includes('\r')) return 'End the lines with LF or CRLF, not with a bare CR.'
   if (CODES.test(name)) return 'Security codes must not be kept: map it to null, or better, take it out of the file.'
-  const near = COLUMN_NAMES.find(ours => ours === name.trim().toLowerCase().replace(/[ -]/g, '_'))
+  const near = COLUMN_NAMES.find(column => column === name.trim().toLowerCase().replace(/[ -]/g, '_'))
   if (near !== undefined) return `Write it ${near}, or name it with --map FILE.`
   return 'Name it with --map FILE, or drop such columns with --ignore-unknown.'
 }

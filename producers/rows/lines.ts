@@ -1,5 +1,5 @@
-// Bytes into blocks of whole physical lines, in bounded memory whatever the bytes are: a line over 64 KiB is passed
-// over and told, not collected. It doesn't look into a line.
+// Cuts bytes into blocks of whole physical lines, in bounded memory whatever the bytes are: a line over 64 KiB is
+// reported and not collected. The content of a line isn't read here.
 import { CHUNK } from '../../src/job/token-batch.ts'
 import { FileError } from './file-error.ts'
 
@@ -16,9 +16,9 @@ const NOTHING = Buffer.alloc(0)
 const TOO_LONG: Block = { bytes: NOTHING, tooLong: true }
 const HEAD_BYTES = 64
 
-/** A line whose end hasn't come yet. */
+/** A line whose end hasn't been read yet. */
 interface OpenLine {
-  /** None of one that was told to be too long. */
+  /** Empty for a line that was reported as too long. */
   parts: Buffer[]
   length: number
 }
@@ -38,7 +38,7 @@ export async function* readLines(bytes: AsyncIterable<Buffer>): AsyncGenerator<B
   if (ended) yield ended
 }
 
-/** Tells once that a line is too long, at the part that makes it so. */
+/** Reports a line as too long once, at the part that makes it so. */
 function extendLine(line: OpenLine, part: Buffer): Block | undefined {
   const wasTooLong = line.length > LINE_BYTES_MAX
   line.length += part.length
@@ -66,7 +66,7 @@ function* wholeLines(bytes: Buffer): Generator<Block> {
   }
 }
 
-/** Takes a leading UTF-8 byte order mark off and refuses what isn't UTF-8 text at all. */
+/** Removes a leading UTF-8 byte order mark, and refuses input that isn't UTF-8 text at all. */
 async function* withoutMark(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let head: Buffer | undefined = Buffer.alloc(0)
   for await (const chunk of bytes) {
@@ -89,7 +89,7 @@ const WRAPPED: readonly (readonly [Buffer, string, string])[] = [
 
 function checkHead(head: Buffer): Buffer {
   for (const [start, what, next] of WRAPPED) {
-    if (head.subarray(0, start.length).equals(start)) throw new FileError('usage', `What was given ${what}.`, next)
+    if (head.subarray(0, start.length).equals(start)) throw new FileError('usage', `The input ${what}.`, next)
   }
   if (isUtf16(head)) {
     throw new FileError('input', 'Line 1: the text is UTF-16.', 'Export it as UTF-8 (in Excel: "CSV UTF-8").')
@@ -97,7 +97,8 @@ function checkHead(head: Buffer): Buffer {
   return head[0] === 0xef && head[1] === 0xbb && head[2] === 0xbf ? head.subarray(3) : head
 }
 
-// By its mark, or by a NUL in every other place of the first 16 bytes, which no header has in UTF-8.
+// UTF-16 shows by its byte order mark, or by a NUL in every other place of the first 16 bytes, which no header has in
+// UTF-8.
 function isUtf16(head: Buffer): boolean {
   if ((head[0] === 0xff && head[1] === 0xfe) || (head[0] === 0xfe && head[1] === 0xff)) return true
   const start = head.subarray(0, 16)

@@ -1,5 +1,5 @@
-// One flat JSON object per line, with the CSV's column names as keys and texts or whole numbers as values. The first
-// row stands in for a header: a key unknown there stops the run, one that turns up later rejects its row.
+// Reads one flat JSON object per line, with the CSV's column names as keys and texts or whole numbers as values. The
+// first row stands in for a header: an unknown key there stops the run, an unknown key later rejects its row.
 import { isUtf8 } from 'node:buffer'
 import type { Reason } from '../../src/errors.ts'
 import { countKeys } from '../../src/json-keys.ts'
@@ -20,7 +20,7 @@ const CR = 13
 const PLACES_MAX = 1_000
 const NO_CELLS: readonly string[] = []
 
-/** Every column of ours has its place, and the echoed ones follow. */
+/** Each column of COLUMNS has its position; the echoed columns follow. */
 export function ndjsonLayout(options: ColumnOptions): Layout {
   checkColumns(options)
   const at = absent()
@@ -56,7 +56,7 @@ function readLine(line: number, bytes: Buffer, read: ReadText): NdjsonRow | unde
   return isUtf8(bytes) ? read(line, bytes.toString('utf8')) : reject(line, 'row_utf8')
 }
 
-/** Where a key's value goes: its place among our columns and among the echoed ones, -1 for neither. */
+/** The positions of a key's value among the columns and among the echoed ones, -1 for none. */
 interface Place {
   own: number
   echo: number
@@ -76,7 +76,7 @@ function cellReader(options: ColumnOptions): ReadText {
     if (ours === undefined) return undefined
     const index = echo.indexOf(key)
     const place = { own: ours === null ? -1 : at[ours], echo: index < 0 ? -1 : COLUMN_NAMES.length + index }
-    // Keys that --ignore-unknown drops may be without number.
+    // The number of keys that --ignore-unknown drops has no limit.
     if (places.size < PLACES_MAX) places.set(key, place)
     return place
   }
@@ -92,7 +92,7 @@ function cellReader(options: ColumnOptions): ReadText {
       const wrong = place === undefined ? 'field_unknown' : putValue(cells, place, record[key])
       if (wrong !== undefined) return reject(line, wrong)
     }
-    // JSON.parse lets the last of two equal keys win without a word.
+    // JSON.parse silently keeps the last of two equal keys.
     if (countKeys(text) !== keys.length) return reject(line, 'row_json')
     first = false
     return { line, cells, rejected: undefined }
@@ -126,7 +126,7 @@ function parseObject(text: string): Record<string, unknown> | undefined {
   }
 }
 
-// A number that a double can't hold exactly would be another card's.
+// A number that a double can't hold exactly would be the number of another card.
 function textOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value
   if (value === null) return ''

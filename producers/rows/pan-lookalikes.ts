@@ -1,15 +1,16 @@
-// Texts of a file's rows that will stand in results or in the store: none may look like the card of any row of its chunk.
-// What a row's own card forbids is asked when the row is read (record.ts); cards that are encrypted are the worker's.
+// Rejects rows with a text for the results or the store that looks like the card of any row of the chunk. record.ts
+// checks a text against the card of its own row; workers check cards that are encrypted.
 import type { Reason } from '../../src/errors.ts'
 import { digitsOf } from '../../src/token/pan.ts'
 import { couldLookLikeCard, openPanLookalikes, type PanLookalikes } from '../../src/token/pan-lookalike.ts'
 import { type Row, rejectRow } from './record.ts'
 
 /**
- * `stored`: references are stored before a worker sees them. Else they are held here only against cards that no worker
- * will see, those of refused rows: the worker does the rest, and a chunk that an older release sent stays the same chunk.
+ * `stored`: references are stored before a worker checks them. Otherwise they are compared here only with cards that no
+ * worker will see, those of refused rows. The worker compares them with the others, so that a chunk that an older release
+ * sent stays the same chunk.
  */
-export function refuseLikeCards(rows: Row[], { stored }: { stored: boolean }): Row[] {
+export function refusePanLookalikes(rows: Row[], { stored }: { stored: boolean }): Row[] {
   if (!rows.some(({ reference, echo = [] }) => [reference, ...echo].some(couldLookLikeCard))) return rows
   const all = likenessesOf(rows)
   const unseen = stored ? all : likenessesOf(rows.filter(({ rejected }) => rejected !== undefined))

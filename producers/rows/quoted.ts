@@ -1,7 +1,7 @@
-// Rows that hold quotes: where one ends, and what it holds. The simple ones (`"a",b,"c"`) are split here, the others
-// are csv-parse's, which is too slow for files that quote every field. A row is complete when its number of quotes
-// is even. Where such a row proves to be ill-formed, or no end comes within 64 KiB, only its first line is rejected
-// and the lines after it are read again as rows: an unclosed quote must not swallow its neighbours.
+// Reads rows that hold quotes. Simple ones (`"a",b,"c"`) are split here; csv-parse, which is too slow for files that
+// quote every field, reads the others. A row is complete when its number of quotes is even. If such a row is
+// ill-formed, or has no end within 64 KiB, only its first line is rejected and the lines after it are read again as
+// rows: an unclosed quote must not swallow its neighbours.
 import { isUtf8 } from 'node:buffer'
 import { type Options, parse } from 'csv-parse/sync'
 import type { Reason } from '../../src/errors.ts'
@@ -12,13 +12,13 @@ export interface Line {
   line: number
   bytes: Buffer
   quotes: number
-  /** Neither NUL nor ill-formed UTF-8 is in it. */
+  /** The line holds neither NUL nor ill-formed UTF-8. */
   clean: boolean
   tooLong: boolean
 }
 
 export interface RowSink {
-  /** Fields in every row, 0 until the first one is put. */
+  /** The number of fields in every row, 0 until the first row is put. */
   width(): number
   put(line: number, fields: readonly string[]): void
   reject(line: number, reason: Reason): void
@@ -32,7 +32,7 @@ interface Bound {
 const LF = 10
 const COMMA = 44
 const QUOTE = 34
-/** Rows that go through csv-parse together: one that is ill-formed makes all of them go one by one. */
+/** So many rows go through csv-parse together; if one of them is ill-formed, they go one by one. */
 const TOGETHER = 128
 const NEEDS_MORE = 0
 const UNCLOSED = -1
@@ -76,7 +76,7 @@ export function linesOf(bytes: Buffer, firstLine: number): Line[] {
   return lines
 }
 
-/** Puts the rows of `lines` into the sink; answers the lines of a row that is still open, none once `ended`. */
+/** Puts the rows of `lines` into the sink; returns the lines of a row that is still open, none once `ended`. */
 export function readQuoted(lines: Line[], ended: boolean, sink: RowSink): Line[] {
   let at = 0
   while (at < lines.length) {
@@ -113,7 +113,7 @@ function countLines(lines: Line[], from: number, ended: boolean): number {
   return ended ? UNCLOSED : NEEDS_MORE
 }
 
-/** Where a row over several lines proves broken, rejects its first line and answers the index of the next. */
+/** If a row over several lines is broken, rejects its first line and returns the index of the next. */
 function readGroup(lines: Line[], group: Bound[], sink: RowSink): number | undefined {
   const rows = group.map(bound => readBound(lines, bound))
   const hard = rows.filter(row => row.fields === undefined)
@@ -136,7 +136,7 @@ function readGroup(lines: Line[], group: Bound[], sink: RowSink): number | undef
 interface Read extends Bound {
   text: string
   clean: boolean
-  /** Absent while csv-parse hasn't read it, and for good where it can't be read. */
+  /** Undefined until csv-parse has read the row, and if it can't read the row. */
   fields: readonly string[] | undefined
 }
 
@@ -145,7 +145,7 @@ function readBound(lines: Line[], { from, count }: Bound): Read {
   const parts = count === 1 ? [first] : lines.slice(from, from + count)
   const bytes = count === 1 ? first.bytes : Buffer.concat(parts.map(part => part.bytes))
   const clean = parts.every(part => part.clean) || (!bytes.includes(0) && isUtf8(bytes))
-  // A row that isn't clean is read as Latin-1: only to learn how its quotes lie, never for what it says.
+  // A row that isn't clean is read as Latin-1, only to find its quotes, never for its content.
   const whole = bytes.toString(clean ? 'utf8' : 'latin1')
   const text = whole.slice(0, whole.length - (whole.endsWith('\r\n') ? 2 : whole.endsWith('\n') ? 1 : 0))
   const quotes = count === 1 ? first.quotes : parts.reduce((sum, part) => sum + part.quotes, 0)

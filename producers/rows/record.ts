@@ -1,6 +1,6 @@
-// One row's cells into the record that travels in the block, written straight as its line of JSON (a record is built
-// for every row of a file: an object that is stringified afterwards costs twice). Deep checks of a card are the
-// worker's; here only what the reading of a file can spoil.
+// Turns the cells of one row into the record that travels in the block, written straight as its line of JSON (a record
+// is built for every row of a file: to build an object and stringify it would cost twice as much). Only errors of
+// reading a file are found here; the worker checks the card.
 import { type Reason, type Refusal, refuse } from '../../src/errors.ts'
 import { isPrintable } from '../../src/job/envelope/text.ts'
 import { CHUNK } from '../../src/job/token-batch.ts'
@@ -12,14 +12,14 @@ import type { Layout } from './layout.ts'
 export interface Row {
   /** The physical line at which the row starts, from 1. */
   line: number
-  /** Absent where the row has none, or one that must not be repeated. */
+  /** Absent where the row has no reference, or one that must not be repeated. */
   reference: string | undefined
   /** `{"line":…,"reference":…,"request":{…}}` or `{"line":…,"reference":…,"rejected":{"reason":…}}`, one line. */
   json: string
   rejected: Reason | undefined
   /** The row's card number as given, '' for none. */
   number: string
-  /** The echoed values in the order of `--echo`; absent where none is asked for or none may be repeated. */
+  /** The echoed values in the order of `--echo`; absent without `--echo`, or if they must not be repeated. */
   echo: readonly string[] | undefined
 }
 
@@ -78,7 +78,7 @@ function isEchoable(value: string): boolean {
   return !UNPLAIN.test(value) || isPrintable(value.replace(/[\t\r\n]/g, ' '))
 }
 
-// Whatever JSON would escape, or isPrintable refuse: without any of it a text stands in JSON as it is.
+// The characters that JSON would escape or isPrintable refuse. A text without them stands in JSON as it is.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
 const UNPLAIN = /["\\\u0000-\u001f\u007f-\u009f\u2028\u2029\ud800-\udfff]/
 

@@ -1,10 +1,11 @@
-// A row of results as text: the CSV that `migrate` writes and the gateway sends, column by column. Where the text goes,
-// and in which order, is the caller's.
+// A row of results as text: the CSV that `migrate` writes and the gateway sends, column by column. The caller decides
+// where the text goes, and in which order.
+
+import { cellOf } from '../../src/csv-text.ts'
 import { type RecordResult, tookEffect } from '../../src/job/outcome.ts'
-import { cellOf } from './csv-cell.ts'
 
 export interface ResultColumns {
-  /** A replay tells the token's status of now. */
+  /** A replay tells the present status of the token. */
   tokenStatus?: boolean | undefined
   /** Whether it is the token or its scheme token that failed. */
   failedFacet?: boolean | undefined
@@ -46,7 +47,7 @@ export function textOf(rows: readonly ResultRow[], columns: ResultColumns): stri
     )},${row.reason ?? ''}`
     if (tokenStatus) text += `,${row.token_status ?? ''}`
     if (failedFacet) text += `,${facetOf(row)}`
-    // A rejected row echoes nothing, but has its cells.
+    // A rejected row echoes nothing, but has the cells of these columns.
     if (echo !== undefined) for (let index = 0; index < echo.length; index++) text += `,${guarded(row.echo?.[index])}`
     text += '\n'
   }

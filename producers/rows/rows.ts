@@ -1,5 +1,5 @@
-// The rows of an input as records ready to be sent, in arrays, with their physical lines. It knows nothing of where
-// the bytes come from nor of where the rows go.
+// Reads an input as records ready to be sent, in arrays, with their physical lines. It knows neither where the bytes
+// come from nor where the rows go.
 
 import { readCsv } from './csv.ts'
 import { FileError } from './file-error.ts'

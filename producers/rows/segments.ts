@@ -1,6 +1,6 @@
-// The raw bytes of the input, digested as they pass, and on a second reading held back until they are proven to be
-// those of the first. One running SHA-256 serves both ends: its state after each 16 MiB is that segment's mark (it
-// stands for the segment and all before it), and its last state is the digest that `sha256sum` prints.
+// Digests the raw bytes of the input as they pass, and on the second reading holds them back until they are verified to
+// be those of the first. One running SHA-256 serves both purposes: its state after each 16 MiB is the digest of that
+// segment and of all before it, and its last state is the digest that `sha256sum` prints.
 import { createHash } from 'node:crypto'
 import { FileError } from './file-error.ts'
 
@@ -12,7 +12,7 @@ export interface InputDigest {
   bytes: number
 }
 
-export interface Marks extends InputDigest {
+export interface SegmentDigests extends InputDigest {
   /** Hex digest of everything up to the end of each segment; the last one is `sha256`. */
   segments: readonly string[]
 }
@@ -20,7 +20,7 @@ export interface Marks extends InputDigest {
 export interface Digesting {
   bytes: AsyncIterable<Buffer>
   /** Complete once `bytes` has ended. */
-  marks(): Marks
+  digests(): SegmentDigests
 }
 
 /** Cuts at the ends of segments, so that no piece lies in two. */
@@ -39,7 +39,7 @@ async function* cut(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   }
 }
 
-/** Passes bytes on and keeps their marks. */
+/** Passes bytes on and computes their digests. */
 export function digestWhileReading(bytes: AsyncIterable<Buffer>): Digesting {
   const hash = createHash('sha256')
   const segments: string[] = []
@@ -55,7 +55,7 @@ export function digestWhileReading(bytes: AsyncIterable<Buffer>): Digesting {
   }
   return {
     bytes: passing(),
-    marks: () => ({ sha256: hash.copy().digest('hex'), bytes: count, segments }),
+    digests: () => ({ sha256: hash.copy().digest('hex'), bytes: count, segments }),
   }
 }
 
@@ -63,26 +63,30 @@ export function digestWhileReading(bytes: AsyncIterable<Buffer>): Digesting {
  * Passes bytes on only once their whole segment is proven to be what it was on the first reading; holds one segment
  * in memory. Throws a FileError before a single byte of a changed segment is passed on.
  */
-export async function* releaseProven(name: string, bytes: AsyncIterable<Buffer>, marks: Marks): AsyncGenerator<Buffer> {
+export async function* releaseVerified(
+  name: string,
+  bytes: AsyncIterable<Buffer>,
+  digests: SegmentDigests,
+): AsyncGenerator<Buffer> {
   const hash = createHash('sha256')
   let held: Buffer[] = []
   let count = 0
   let segment = 0
-  const prove = () => {
-    if (hash.copy().digest('hex') !== marks.segments[segment++]) throw changed(name)
-    const proven = held
+  const verifySegment = () => {
+    if (hash.copy().digest('hex') !== digests.segments[segment++]) throw changed(name)
+    const verified = held
     held = []
-    return proven
+    return verified
   }
   for await (const piece of cut(bytes)) {
     hash.update(piece)
     held.push(piece)
     count += piece.length
-    if (count > marks.bytes) throw changed(name)
-    if (count % SEGMENT_BYTES === 0) yield* prove()
+    if (count > digests.bytes) throw changed(name)
+    if (count % SEGMENT_BYTES === 0) yield* verifySegment()
   }
-  if (count !== marks.bytes) throw changed(name)
-  if (held.length > 0) yield* prove()
+  if (count !== digests.bytes) throw changed(name)
+  if (held.length > 0) yield* verifySegment()
 }
 
 function changed(name: string): FileError {

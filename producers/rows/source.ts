@@ -1,27 +1,26 @@
-// The bytes of the input with its layers taken off, always as a stream. A file is read twice: `proveSource` reads it
-// through to its end before anything of it is used, and `openSource` with the marks of that reading releases only
-// bytes that are the proven ones. That is what makes it safe to stream OpenPGP, whose integrity shows only at the end.
-// It knows nothing of rows.
+// The bytes of the input without its wrappers, always as a stream. A file is read twice: `validateSource` reads it to
+// its end before anything of it is used, and `openSource` releases only bytes whose digests are those of the first
+// reading. Only so is it safe to stream OpenPGP, whose integrity shows at its end. This file knows nothing of rows.
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { pipeline } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { codeOf, FileError } from './file-error.ts'
-import { layersOf } from './input-format.ts'
+import { inputFormatOf } from './input-format.ts'
 import { decryptOpenpgp, type OpenpgpKeys, type OpenpgpOptions, readKeys } from './openpgp/decrypt.ts'
-import { digestWhileReading, type InputDigest, type Marks, releaseProven } from './segments.ts'
+import { digestWhileReading, type InputDigest, releaseVerified, type SegmentDigests } from './segments.ts'
 
 export interface SourceOptions extends OpenpgpOptions {
   /** A file, or `-` for standard input. */
   path: string
-  /** What `-` reads. */
+  /** The stream that `-` stands for. */
   stdin?: AsyncIterable<Buffer> | undefined
 }
 
 export interface Source {
   /** Decrypted and decompressed. */
   bytes: AsyncIterable<Buffer>
-  /** Of the raw input; complete once `bytes` has ended. */
+  /** The digest of the raw input; complete once `bytes` has ended. */
   digest(): InputDigest
 }
 
@@ -29,21 +28,21 @@ const READ_BYTES = 1024 * 1024
 const UNZIP_BYTES = 64 * 1024
 
 /**
- * Reads the whole file, hands its bytes to `check` and nowhere else, and answers with its marks once integrity is
- * proven. `check` may leave off early by throwing; for an encrypted file its error is told only if the file turns out
+ * Reads the whole file, hands its bytes to `check` and nowhere else, and returns its digests once integrity is
+ * verified. `check` may stop early by throwing; for an encrypted file its error is thrown only if the file turns out
  * to be genuine, so that a forged one can't choose what is said.
  */
-export async function proveSource<T>(
+export async function validateSource<T>(
   options: SourceOptions,
   check: (bytes: AsyncIterable<Buffer>) => Promise<T>,
-): Promise<{ marks: Marks; checked: T }> {
+): Promise<{ digests: SegmentDigests; checked: T }> {
   if (options.path === '-') throw new FileError('usage', 'Standard input cannot be read twice.', 'Give a file.')
   const keys = await keysFor(options)
   const raw = digestWhileReading(readRaw(options.path))
-  const bytes = peel(options.path, raw.bytes, keys)[Symbol.asyncIterator]()
+  const bytes = unwrap(options.path, raw.bytes, keys)[Symbol.asyncIterator]()
   try {
     const checked = await checkThrough(bytes, keys !== undefined, check)
-    return { marks: raw.marks(), checked }
+    return { digests: raw.digests(), checked }
   } finally {
     await bytes.return?.(undefined)
   }
@@ -55,7 +54,7 @@ async function checkThrough<T>(
   check: (bytes: AsyncIterable<Buffer>) => Promise<T>,
 ): Promise<T> {
   let broken: { error: unknown } | undefined
-  // Without `return`: leaving a loop early must not close what still has to be read to its end.
+  // Without `return`: a loop that ends early must not close bytes that still have to be read to their end.
   const lent = {
     next: () =>
       bytes.next().catch(error => {
@@ -73,25 +72,25 @@ async function checkThrough<T>(
   return verdict.value
 }
 
-/** Opens the second reading of a proven file, or standard input, which has only one. */
-export async function openSource(options: SourceOptions, marks?: Marks): Promise<Source> {
+/** Opens the second reading of a validated file, or standard input, which has only one. */
+export async function openSource(options: SourceOptions, digests?: SegmentDigests): Promise<Source> {
   if (options.path === '-') {
-    const raw = digestWhileReading(refuseLayers(options.stdin ?? process.stdin))
-    return { bytes: raw.bytes, digest: () => digestOf(raw.marks()) }
+    const raw = digestWhileReading(refuseWrapped(options.stdin ?? process.stdin))
+    return { bytes: raw.bytes, digest: () => digestOf(raw.digests()) }
   }
-  if (marks === undefined) throw new Error('broken law: a file is proven before it is opened')
-  const raw = releaseProven(options.path, readRaw(options.path), marks)
-  // The signature was proven with the ciphertext; only the decryption has to be done again.
+  if (digests === undefined) throw new Error('broken law: a file is validated before it is opened')
+  const raw = releaseVerified(options.path, readRaw(options.path), digests)
+  // The first reading verified the signature with the ciphertext; only the decryption has to be done again.
   const keys = await keysFor({ ...options, verifyKeyFile: undefined })
-  return { bytes: peel(options.path, raw, keys), digest: () => digestOf(marks) }
+  return { bytes: unwrap(options.path, raw, keys), digest: () => digestOf(digests) }
 }
 
-function digestOf({ sha256, bytes }: Marks): InputDigest {
+function digestOf({ sha256, bytes }: SegmentDigests): InputDigest {
   return { sha256, bytes }
 }
 
 async function keysFor(options: SourceOptions): Promise<OpenpgpKeys | undefined> {
-  const encrypted = layersOf(options.path).layers.includes('openpgp')
+  const encrypted = inputFormatOf(options.path).wrappers.includes('openpgp')
   if (encrypted) return readKeys(options)
   if (options.verifyKeyFile === undefined) return undefined
   const next = 'Leave --verify-key out, or give the OpenPGP file (.pgp, .gpg, .asc).'
@@ -110,10 +109,10 @@ async function* readRaw(path: string): AsyncGenerator<Buffer> {
   }
 }
 
-function peel(path: string, raw: AsyncIterable<Buffer>, keys: OpenpgpKeys | undefined): AsyncIterable<Buffer> {
+function unwrap(path: string, raw: AsyncIterable<Buffer>, keys: OpenpgpKeys | undefined): AsyncIterable<Buffer> {
   let bytes = raw
-  for (const layer of layersOf(path).layers) {
-    bytes = layer === 'gzip' || keys === undefined ? gunzip(path, bytes) : decryptOpenpgp(path, bytes, keys)
+  for (const wrapper of inputFormatOf(path).wrappers) {
+    bytes = wrapper === 'gzip' || keys === undefined ? gunzip(path, bytes) : decryptOpenpgp(path, bytes, keys)
   }
   return bytes
 }
@@ -122,7 +121,7 @@ async function* gunzip(name: string, bytes: AsyncIterable<Buffer>): AsyncGenerat
   const unzip = createGunzip({ chunkSize: UNZIP_BYTES })
   const source = bytes[Symbol.asyncIterator]()
   let given = 0
-  // Not the iterable itself: zlib's coming to its end must not close the source, which is still to be drained.
+  // Not the iterable itself: when zlib ends, the source must stay open to be read to its end.
   async function* counted() {
     for (let next = await source.next(); !next.done; next = await source.next()) {
       given += next.value.length
@@ -135,7 +134,7 @@ async function* gunzip(name: string, bytes: AsyncIterable<Buffer>): AsyncGenerat
     yield* unzip as AsyncIterable<Buffer>
     const used = unzip.bytesWritten
     for (let next = await source.next(); !next.done; next = await source.next()) given += next.value.length
-    // zlib passes silently over what follows the last member; a damaged second member would vanish that way.
+    // zlib silently ignores bytes after the last member; a damaged second member would be lost in this way.
     if (used < given) {
       const next = 'Fetch the file again, or repack it with gzip.'
       throw new FileError('input', `${name} goes on after its gzip data.`, next)
@@ -152,8 +151,8 @@ async function* gunzip(name: string, bytes: AsyncIterable<Buffer>): AsyncGenerat
 
 const ARMOR = Buffer.from('-----BEGIN PGP')
 
-/** Standard input is rows and nothing else: what is wrapped is refused at its first byte. */
-async function* refuseLayers(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+/** Standard input must be plain rows: gzip and OpenPGP are refused at their first byte. */
+async function* refuseWrapped(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let first = true
   for await (const piece of bytes) {
     if (first && piece.length > 0) {
@@ -165,7 +164,8 @@ async function* refuseLayers(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffe
       // An OpenPGP packet begins with the top bit set; no UTF-8 text does but by a lead byte 0xC2 to 0xF4.
       const packet = (one >= 0x80 && one < 0xc2) || one === 0xd2
       if (packet || piece.subarray(0, ARMOR.length).equals(ARMOR)) {
-        const wrong = 'OpenPGP is not accepted from standard input, whose integrity cannot be proven before it is used.'
+        const wrong =
+          'OpenPGP is not accepted from standard input, whose integrity cannot be verified before it is used.'
         throw new FileError('usage', wrong, 'Give the encrypted file by its name.')
       }
     }

@@ -1,20 +1,20 @@
-// The first reading of a file: integrity, digests, header and number of rows, before anything is sent. No record is
-// made of it.
+// The first reading of a file: integrity, digests, header and number of rows, before anything is sent. It makes no
+// records.
 import { formatOf } from './input-format.ts'
 import { checkColumns } from './layout.ts'
 import { countRows, type RowOptions } from './rows.ts'
-import type { Marks } from './segments.ts'
-import { proveSource, type SourceOptions } from './source.ts'
+import type { SegmentDigests } from './segments.ts'
+import { type SourceOptions, validateSource } from './source.ts'
 
-export interface Proof {
-  marks: Marks
-  /** Rejected ones included: what the conservation law counts. */
+export interface ValidatedFile {
+  digests: SegmentDigests
+  /** Number of rows, rejected ones included: so many outcomes must follow. */
   rows: number
 }
 
-export async function proveFile(source: SourceOptions, rows: RowOptions): Promise<Proof> {
+export async function validateFile(source: SourceOptions, rows: RowOptions): Promise<ValidatedFile> {
   checkColumns(rows)
   const format = formatOf(source.path, rows.format)
-  const { marks, checked } = await proveSource(source, bytes => countRows(bytes, { ...rows, format }))
-  return { marks, rows: checked }
+  const { digests, checked } = await validateSource(source, bytes => countRows(bytes, { ...rows, format }))
+  return { digests, rows: checked }
 }

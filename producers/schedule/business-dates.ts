@@ -1,5 +1,5 @@
-// Which business dates of a schedule are due. A business date is the day (UTC) that is reported; its run is due when the
-// zone's clock shows the schedule's time on the day after, and never before the day itself has ended.
+// Finds the business dates of a schedule that are due. A business date is the day (UTC) that is reported. Its run is
+// due when the zone's clock shows the schedule's time on the day after, and never before the day itself has ended.
 import { firstMoment } from './zone-time.ts'
 
 export interface Timing {
@@ -17,7 +17,7 @@ export interface DueDate {
 }
 
 const DAY_MS = 86_400_000
-/** What a scheduler that was down makes up for; older nights are reported by hand. */
+/** A scheduler that was down makes up for so many dates; older nights are reported by hand. */
 export const CATCH_UP_DATES = 7
 
 export const dateOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
@@ -29,7 +29,10 @@ export function dueAt(businessDate: string, { time, zone }: Timing): number {
   return Math.max(firstMoment(next, time, zone), Date.parse(next))
 }
 
-/** Those that came due after `since` and by `now`, are later than `newest`, and of the last seven; the oldest first. */
+/**
+ * The dates that came due after `since` and by `now`, are later than `newest`, and are among the last seven; the oldest
+ * first.
+ */
 export function dueDates(timing: Timing, since: number, newest: string | null, now: number): DueDate[] {
   const today = Date.parse(dateOf(now))
   const dates = Array.from({ length: CATCH_UP_DATES + 1 }, (_, index) =>
@@ -42,7 +45,7 @@ export function dueDates(timing: Timing, since: number, newest: string | null, n
     .slice(-CATCH_UP_DATES)
 }
 
-/** The next one to come due after `now`. */
+/** The next date to come due after `now`. */
 export function nextDue(timing: Timing, now: number): DueDate {
   let businessDate = dayAfter(dateOf(now), -2)
   for (;;) {

@@ -1,4 +1,4 @@
-// What the schedule is handed: all that its process opened.
+// The dependencies of the schedule: everything that its process opened.
 import type { Clock } from '../../src/clock.ts'
 import type { SigningKey } from '../../src/job/envelope/envelope.ts'
 import type { InstallationKeys } from '../../src/job/envelope/installation-jws.ts'
@@ -23,10 +23,10 @@ export interface ScheduleDeps {
 export interface ScheduleSettings {
   /** The installation's name. */
   audience: string
-  /** After so long an open run is late, ms. */
+  /** An open run is late after so long, ms. */
   lateMs: number
-  /** Runs that ended are known for so many days. */
+  /** Ended runs are kept for so many days. */
   keepDays: number
-  /** Tokens of an expiry sweep that are asked for and not answered yet, at most. */
+  /** At most so many tokens of an expiry sweep are sent and not answered yet. */
   sweepPage: number
 }

@@ -1,5 +1,5 @@
-// One look at what is due. It may be had at any time, by several processes at once and as often as they like: the rows of
-// runs decide what comes of it.
+// Makes the runs that are due and sends their jobs. Several processes may do this at any time and as often as they
+// like: the rows of runs decide who sends what.
 import * as clients from '../../src/store/access/clients.ts'
 import * as runs from '../../src/store/report/schedule-runs.ts'
 import * as schedules from '../../src/store/report/schedules.ts'
@@ -10,23 +10,23 @@ import { noteEnd, noteLate } from './run-notes.ts'
 
 const DAY_MS = 86_400_000
 const PAGE = 100
-/** Reports that are asked for and not made yet; the rest waits in the store. */
+/** At most so many reports are asked for and not made yet; the others wait in the store. */
 const IN_FLIGHT_MAX = 1_000
-/** A run that was sent is sent again after so long; the more often it was, the longer. */
+/** A run is sent again after so long; the pause grows with each time. */
 const RESEND_MS = 60_000
 const RESENDS_SLOWER_MAX = 10
 
-/** `sweep` takes on the run of an expiry sweep that was claimed. */
-export async function look(deps: ScheduleDeps, sweep: (run: runs.Run) => void): Promise<void> {
+/** `sweep` starts a claimed run of an expiry sweep. */
+export async function dispatchDueRuns(deps: ScheduleDeps, sweep: (run: runs.Run) => void): Promise<void> {
   const { store, clock } = deps
   const known = await schedules.list(store)
   for (const schedule of known) await makeRuns(schedule, deps)
-  await tellLate(deps)
+  await noteLateRuns(deps)
   for (const fresh of [false, true]) {
     for (;;) {
       if (fresh && (await runs.countQueued(store)) >= IN_FLIGHT_MAX) break
       const claimed = await runs.claim(store, { now: clock(), leaseMs: RESEND_MS, limit: PAGE, fresh })
-      for (const run of claimed) await take(run, deps, sweep)
+      for (const run of claimed) await dispatch(run, deps, sweep)
       if (claimed.length < PAGE) break
     }
   }
@@ -37,7 +37,7 @@ async function makeRuns(schedule: schedules.Schedule, { store, clock }: Schedule
   const due = dueDates(schedule, createdAt, newest, clock())
   if (due.length === 0) return
   if (schedule.kind === 'token-expiry') {
-    // The sweep of a date finds what those before it left.
+    // The sweep of a date finds the tokens that earlier sweeps left.
     const latest = due.slice(-1).map(date => ({ scheduleId, ...date, entityId: runs.NO_ENTITY, receiptId: null }))
     await runs.insert(store, latest)
     return
@@ -59,7 +59,7 @@ async function entitiesOf(
   return (await clients.find(store, clientId))?.entities ?? []
 }
 
-async function tellLate(deps: ScheduleDeps): Promise<void> {
+async function noteLateRuns(deps: ScheduleDeps): Promise<void> {
   const { store, clock, settings, metrics } = deps
   const now = clock()
   for (const run of await runs.giveUp(store, now - CATCH_UP_DATES * DAY_MS)) noteEnd(run, deps)
@@ -68,7 +68,7 @@ async function tellLate(deps: ScheduleDeps): Promise<void> {
   metrics.scheduleOldest.set(oldest === undefined ? 0 : Math.max(0, (now - oldest) / 1000))
 }
 
-async function take(run: runs.Run, deps: ScheduleDeps, sweep: (run: runs.Run) => void): Promise<void> {
+async function dispatch(run: runs.Run, deps: ScheduleDeps, sweep: (run: runs.Run) => void): Promise<void> {
   const { store, clock } = deps
   const schedule = await schedules.find(store, run.scheduleId)
   if (!schedule) return

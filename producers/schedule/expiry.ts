@@ -1,5 +1,5 @@
-// The sweep of a night: one job for every token whose date has passed, a page at a time. The next page is sent when the
-// one before is through, so a million tokens wait in the store and not in the queue. It suspends none itself.
+// The nightly sweep: one job for every token whose date has passed, a page at a time. The next page is sent when the
+// one before is answered, so that a million tokens wait in the store and not on the queue. Workers suspend the tokens.
 import { setTimeout as pause } from 'node:timers/promises'
 import { assert, isRefusal } from '../../src/errors.ts'
 import { receiptId } from '../../src/job/envelope/ids.ts'
@@ -17,21 +17,21 @@ import { noteEnd } from './run-notes.ts'
 
 const POLL_MS = 100
 const RESEND_MS = 60_000
-/** The run stays this process's while it says so. */
+/** The run belongs to this process so long after each renewal. */
 const LEASE_MS = 60_000
 
-export interface Sweeper {
-  /** Takes a claimed run on, unless one is under way here: whoever looks when its time has come takes it then. */
-  take(run: runs.Run): void
-  /** A result of a job that may be this sweep's. */
-  hear(result: Result): void
+export interface ExpirySweeper {
+  /** Starts a claimed run, unless one is under way here: the run is then claimed again later. */
+  start(run: runs.Run): void
+  /** Takes a result of a job that may belong to this sweep. */
+  onResult(result: Result): void
   close(): Promise<void>
 }
 
-export function openSweeper(deps: ScheduleDeps): Sweeper {
+export function openExpirySweeper(deps: ScheduleDeps): ExpirySweeper {
   const { store, queues, log, clock } = deps
   const stop = new AbortController()
-  /** Receipt → token, of the page that is under way. */
+  /** Receipt → token, for the page under way. */
   const pending = new Map<string, expiry.ExpiredToken>()
   let failed = 0
   let running: Promise<void> | undefined
@@ -48,7 +48,7 @@ export function openSweeper(deps: ScheduleDeps): Sweeper {
       await workPage(run, page)
       if (stop.signal.aborted) return
     }
-    // Those that failed are found again by the next night's sweep.
+    // The next night's sweep finds the failed tokens again.
     const ended = await (failed === 0 ? runs.finishSweep(store, run, tokens) : runs.fail(store, run, 'tokens_failed'))
     if (ended) noteEnd(ended, deps)
     if (tokens > 0) log.info({ date: run.businessDate, tokens, failed }, 'tokens whose date has passed were swept')
@@ -66,7 +66,7 @@ export function openSweeper(deps: ScheduleDeps): Sweeper {
         sentAt = clock()
       }
       await pause(POLL_MS, undefined, { signal: stop.signal }).catch(() => {})
-      // Results may be taken by another scheduler; that a token isn't due any more, the store says to both.
+      // Another scheduler may take the results; the store tells both that a token isn't due any more.
       const still = await expiry.stillExpired(
         store,
         run.businessDate,
@@ -81,15 +81,15 @@ export function openSweeper(deps: ScheduleDeps): Sweeper {
   }
 
   return {
-    take(run) {
+    start(run) {
       running ??= sweep(run)
         .catch(error => log.warn({ error: describeError(error) }, 'a sweep of expired tokens broke off; it will go on'))
         .finally(() => {
           running = undefined
         })
     },
-    hear({ receipt_id: receipt, status, code }) {
-      // One that was deleted meanwhile is as good as suspended.
+    onResult({ receipt_id: receipt, status, code }) {
+      // A token that was deleted meanwhile needs no suspension.
       if (pending.delete(receipt) && status === 'FAILED' && code !== 404) failed += 1
     },
     async close() {
@@ -101,7 +101,7 @@ export function openSweeper(deps: ScheduleDeps): Sweeper {
 
 const jtiOf = ({ businessDate }: runs.Run, { tokenId }: expiry.ExpiredToken) => `exp-${businessDate}-${tokenId}`
 
-/** On nobody's behalf but the installation's own: what the date says holds for every client. */
+/** The jobs are on the installation's own behalf: the date of a token holds for every client. */
 async function jobsOf(
   run: runs.Run,
   tokens: readonly expiry.ExpiredToken[],

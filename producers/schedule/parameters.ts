@@ -1,12 +1,12 @@
-// What a nightly report of each type is asked with: the business date, and what the schedule says beside it. Whether the
-// type takes it is checked where reports are made.
+// The parameters of a nightly report, by its type: the business date, and those that the schedule fixes. The maker of
+// the report checks whether the type takes them.
 import type { ReportType } from '../../src/job/report.ts'
 
 export type Parameters = Record<string, string | number | boolean>
 
 const forPeriod = (date: string): Parameters => ({ invoicePeriodFrom: date, invoicePeriodTo: date })
 
-/** `null`: such a report tells of no day, or of one batch, so it isn't made by the night. */
+/** `null`: a report of this type isn't about a day, so that it can't be made nightly. */
 const BY_DATE = {
   MERCHANT_SETTLEMENT_REPORT: date => ({ clearingDate: date }),
   DAILY_TRANSACTION_REPORT: date => ({ reportableDay: date }),
@@ -17,7 +17,7 @@ const BY_DATE = {
   BATCH_REPORT: null,
 } as const satisfies Record<ReportType, ((date: string) => Parameters) | null>
 
-/** Undefined for a type that can't be scheduled. */
+/** The parameters of one report; undefined for a type that can't be scheduled. */
 export function parametersOf(type: ReportType, businessDate: string, fixed: Parameters): Parameters | undefined {
   const byDate: ((date: string) => Parameters) | null = BY_DATE[type]
   return byDate ? { ...fixed, ...byDate(businessDate) } : undefined

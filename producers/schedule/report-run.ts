@@ -1,5 +1,5 @@
-// A run that is a report: the job that asks for it, signed anew each time it is sent, always under the same jti. Who
-// may have which report is judged where it is made.
+// Sends the job of a run that is a report, signed anew each time and always under the same jti. The worker that makes
+// the report judges who may have it.
 import { isRefusal } from '../../src/errors.ts'
 import { receiptId } from '../../src/job/envelope/ids.ts'
 import type { Client } from '../../src/store/access/clients.ts'
@@ -10,10 +10,10 @@ import { report } from '../report.ts'
 import type { ScheduleDeps } from './deps.ts'
 import { parametersOf } from './parameters.ts'
 
-/** As `submit` has it: whoever asks now is served first. */
+/** The priority of `submit`: interactive requests are served first. */
 export const PRIORITY = 10
 
-/** One run, one jti, whoever sends it and however often. */
+/** One run has one jti, whichever process sends it and however often. */
 function jtiOf({ scheduleId, businessDate, entityId }: RunKey, schedule: ReportSchedule): string {
   const base = `sched-${scheduleId}-${businessDate}`
   return schedule.entityId === null ? `${base}-${entityId}` : base
@@ -23,7 +23,7 @@ export function receiptOf(run: RunKey, schedule: ReportSchedule): string {
   return receiptId(schedule.clientId, jtiOf(run, schedule))
 }
 
-/** Puts the job into its queue. Answers why it can't be, where it never will. */
+/** Puts the job on its queue. Returns the reason if the job can never be sent. */
 export async function sendReport(
   run: Run,
   schedule: ReportSchedule,

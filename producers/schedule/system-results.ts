@@ -1,23 +1,25 @@
-// What system clients are answered: on queues of their own, which must not pile up. The scheduler's runs are marked by
-// their results; everything else was told to whom it concerns elsewhere, and is dropped.
+// Reads the results queues of the system clients, which must not pile up. Results of the scheduler's jobs mark its
+// runs; the other results were told elsewhere and are dropped.
 import type { Reason } from '../../src/errors.ts'
 import type { SystemClient } from '../../src/job/catalogue.ts'
 import type { Result } from '../../src/job/result.ts'
 import * as runs from '../../src/store/report/schedule-runs.ts'
 import { type Inbox, openInbox } from '../results.ts'
 import type { ScheduleDeps } from './deps.ts'
-import type { Sweeper } from './expiry.ts'
+import type { ExpirySweeper } from './expiry.ts'
 import { noteEnd } from './run-notes.ts'
 
 const HOUR_MS = 3_600_000
-/** A day of hourly attempts. */
+/** Attempts of one run: a day of hourly ones. */
 const FAULTS_MAX = 24
 const CONCURRENCY = 10
 const MINUTE_MS = 60_000
-/** A run's own end is seven days later. */
-const NOT_LOOKED_AT: ReadonlySet<string> = new Set<Reason>(['envelope_expired', 'envelope_future'])
+/**
+ * Refusals of an envelope that no worker tried. The same run is asked for again, up to its own end seven days later.
+ */
+const UNTRIED: ReadonlySet<string> = new Set<Reason>(['envelope_expired', 'envelope_future'])
 
-export function openAnswers(deps: ScheduleDeps, sweeper: Pick<Sweeper, 'hear'>): Inbox[] {
+export function openSystemInboxes(deps: ScheduleDeps, sweeper: Pick<ExpirySweeper, 'onResult'>): Inbox[] {
   const { queues, installationKeys: keys, log } = deps
   const inboxOf = (clientId: SystemClient, hear: (result: Result) => Promise<void>) =>
     openInbox(
@@ -31,26 +33,26 @@ export function openAnswers(deps: ScheduleDeps, sweeper: Pick<Sweeper, 'hear'>):
     )
   return [
     inboxOf('scheduler', async result => {
-      if (result.kind === 'report') await settle(result, deps)
-      else sweeper.hear(result)
+      if (result.kind === 'report') await recordReportEnd(result, deps)
+      else sweeper.onResult(result)
     }),
     inboxOf('worker', async () => {}),
   ]
 }
 
-async function settle(result: Result, deps: ScheduleDeps): Promise<void> {
-  const run = await runs.applyAnswer(deps.store, result.receipt_id, answeredBy(result, deps.clock()))
+async function recordReportEnd(result: Result, deps: ScheduleDeps): Promise<void> {
+  const run = await runs.applyAnswer(deps.store, result.receipt_id, endOf(result, deps.clock()))
   if (run) noteEnd(run, deps)
 }
 
-function answeredBy({ status, code, record, error }: Result, now: number): runs.Answered {
+function endOf({ status, code, record, error }: Result, now: number): runs.Answered {
   if (status === 'SUCCEEDED') {
     const uid = record?.['reportUid']
     return { state: 'SUCCEEDED', reportUid: typeof uid === 'string' ? uid : null }
   }
   const [said] = Object.values(error?.details ?? {})
-  // It came too late, or by another clock, and was not looked at: the same run is asked for again.
-  if (said && NOT_LOOKED_AT.has(said.code))
+  // The envelope came too late, or by another clock, and was not tried: the same run is asked for again.
+  if (said && UNTRIED.has(said.code))
     return { state: 'FAULTED', reason: said.code, nextAt: now + MINUTE_MS, faultsMax: Number.POSITIVE_INFINITY }
   if (code !== 500) return { state: 'FAILED', reason: said?.code ?? String(code) }
   return { state: 'FAULTED', reason: said?.code ?? 'fault', nextAt: now + HOUR_MS, faultsMax: FAULTS_MAX }

@@ -1,5 +1,5 @@
-// When a clock on the wall of a zone first shows a time. It knows nothing of schedules. Intl.DateTimeFormat holds the
-// zones (the Node that this runs on has no Temporal), and its answer at one moment is all that is asked of it.
+// Finds the moment at which a zone's clock first shows a time. It knows nothing of schedules. Intl.DateTimeFormat holds
+// the zones (this Node has no Temporal) and is asked only for what the clock shows at one moment.
 import { openCache } from '../../src/cache.ts'
 
 const HOUR_MS = 3_600_000
@@ -31,7 +31,7 @@ export function firstMoment(date: string, time: string, zone: string): number {
   return changeBetween(wall - AROUND_MS, wall + AROUND_MS, offset)
 }
 
-/** The first moment of the new offset, where there is one change between. */
+/** The first moment of the new offset; there is one change between `low` and `high`. */
 function changeBetween(low: number, high: number, offset: (at: number) => number): number {
   const old = offset(low)
   while (high - low > 1) {
@@ -60,7 +60,7 @@ function clockOf(zone: string): Intl.DateTimeFormat {
   return clock
 }
 
-/** What the zone's clock shows less UTC, ms. */
+/** The offset of the zone's clock from UTC, ms. */
 function offsetAt(at: number, zone: string): number {
   const shown: Record<string, number> = {}
   for (const { type, value } of clockOf(zone).formatToParts(at)) shown[type] = Number(value)

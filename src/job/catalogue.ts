@@ -58,6 +58,8 @@ export interface KindEntry {
   asksProvider: (request: Sent) => boolean
   /** How the answer of a succeeded job is given again to a repeat. */
   retell: StoredAnswer
+  /** The part of the HTTP interface that tells how a job of the kind stands; `null`: none. */
+  statusAt: 'operations' | 'reports' | 'batches' | null
 }
 
 const none = () => []
@@ -79,6 +81,7 @@ export const CATALOGUE = {
     recordsIn: null,
     asksProvider: asksThirdParty,
     retell: fromToken(renderPut),
+    statusAt: 'operations',
   },
   'token-update': {
     request: TokenUpdate,
@@ -94,6 +97,7 @@ export const CATALOGUE = {
     recordsIn: null,
     asksProvider: hasSchemeAction,
     retell: fromToken(renderPatch),
+    statusAt: 'operations',
   },
   'token-lifecycle': {
     request: TokenLifecycle,
@@ -110,6 +114,7 @@ export const CATALOGUE = {
     recordsIn: null,
     asksProvider: never,
     retell: retellLifecycle,
+    statusAt: 'operations',
   },
   'scheme-token': {
     request: SchemeToken,
@@ -125,6 +130,7 @@ export const CATALOGUE = {
     recordsIn: null,
     asksProvider: always,
     retell: fromToken(renderPatch),
+    statusAt: 'operations',
   },
   'token-batch': {
     request: TokenBatch,
@@ -140,6 +146,7 @@ export const CATALOGUE = {
     recordsIn: recordsInBlock,
     asksProvider: never,
     retell: { from: 'outcomes', tells: 'all' },
+    statusAt: 'batches',
   },
   'transaction-batch': {
     request: TransactionBatch,
@@ -156,6 +163,7 @@ export const CATALOGUE = {
     asksProvider: never,
     // A line that is in the ledger needs no further answer.
     retell: { from: 'outcomes', tells: 'without-effect' },
+    statusAt: null,
   },
   report: {
     request: Report,
@@ -171,6 +179,7 @@ export const CATALOGUE = {
     recordsIn: null,
     asksProvider: never,
     retell: { from: 'handler' },
+    statusAt: 'reports',
   },
   reversal: {
     request: Reversal,
@@ -186,6 +195,7 @@ export const CATALOGUE = {
     recordsIn: null,
     asksProvider: never,
     retell: retellReversal,
+    statusAt: null,
   },
 } as const satisfies Record<string, KindEntry>
 

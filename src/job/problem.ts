@@ -25,6 +25,27 @@ export const Problem = z.object({
 })
 export type Problem = z.infer<typeof Problem>
 
+/**
+ * A problem from a worker that may be newer: a status that this release doesn't know is taken for one that it knows, a
+ * detail that can't be read is left out, and other members pass.
+ */
+export const AnyProblem = z.looseObject({
+  ...Problem.shape,
+  code: z.int().transform(problemCodeOf),
+  details: z
+    .record(z.string(), z.unknown())
+    .transform(details =>
+      Object.fromEntries(
+        Object.entries(details).flatMap(([field, detail]) => {
+          const { success, data } = AnyDetail.safeParse(detail)
+          return success ? [[field, data]] : []
+        }),
+      ),
+    )
+    .optional(),
+})
+const AnyDetail = z.looseObject({ message: z.string(), code: z.string() })
+
 export interface FieldReason {
   field: string
   /** A word of REASONS, or of a newer release's. */

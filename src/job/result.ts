@@ -7,7 +7,7 @@ import { signText } from './envelope/envelope.ts'
 import { type InstallationKeys, openSigned } from './envelope/installation-jws.ts'
 import type { Algorithm } from './envelope/signature.ts'
 import { OUTCOMES, RecordResult } from './outcome.ts'
-import { Problem } from './problem.ts'
+import { AnyProblem, Problem } from './problem.ts'
 
 const RESULT_TYP = 'tokenmill-result+jwt'
 
@@ -41,6 +41,26 @@ export const Result = z.object({
   completed_at: z.iso.datetime(),
 })
 export type Result = z.infer<typeof Result>
+
+/**
+ * The text of a result, for a reader that may be older than the worker: it checks what a reader needs, and lets members
+ * and statuses pass that this release doesn't know.
+ */
+export const AnyResult = z.looseObject({
+  revision: z.int(),
+  code: z.int(),
+  error: AnyProblem.optional(),
+  records: z
+    .array(z.looseObject({ ...RecordResult.shape, failed_facet: RecordResult.shape.failed_facet.catch(undefined) }))
+    .optional(),
+  completed_at: z.iso.datetime(),
+})
+export type AnyResult = z.infer<typeof AnyResult>
+
+/** Throws for a text that isn't a result of any release. */
+export function readResult(body: string): AnyResult {
+  return AnyResult.parse(JSON.parse(body))
+}
 
 export const ResultEvent = z.object({
   v: z.literal(1),

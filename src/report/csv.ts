@@ -1,21 +1,10 @@
 // A report as CSV (RFC 4180, CRLF, UTF-8): a header row, then records told apart by the first column: LINE, after the
 // last line of a group its GROUP sums, at the end one TOTAL a currency. Text that a spreadsheet would take for a formula
 // gets an apostrophe in front; amounts never do. A million rows are a matter of seconds, so each is put together at once.
+import { cellOf } from '../csv-text.ts'
 import type { ColumnType } from './definition.ts'
 import { cellsOf } from './entry-cells.ts'
 import type { Write } from './report-header.ts'
-
-// = + - @, tab, CR, LF, NUL, and the full-width forms that spreadsheets read as them.
-const FORMULA = /^[=+\-@\t\r\n\0\uff1d\uff0b\uff0d\uff20]/
-const SPECIAL = /[",\r\n]/
-
-export function guard(cell: string): string {
-  return FORMULA.test(cell) ? `'${cell}` : cell
-}
-
-function quoted(cell: string): string {
-  return SPECIAL.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell
-}
 
 /** Only texts may come from outside: all other cells are digits that we wrote. */
 const IS_TEXT: Record<ColumnType, boolean> = {
@@ -37,7 +26,7 @@ export const writeCsv: Write = async function* (definition, _plan, _head, entrie
       const { record, cells, lines } = cellsOf(entry, definition)
       text += record
       cells.forEach((cell, index) => {
-        text += texts[index] ? `,${quoted(guard(cell))}` : `,${cell}`
+        text += texts[index] ? `,${cellOf(cell)}` : `,${cell}`
       })
       text += `,${lines}\r\n`
     }

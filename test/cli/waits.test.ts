@@ -145,7 +145,7 @@ describeEngines('a command that nobody answers', engine => {
     ])
     for (const { code, said } of told) {
       expect(code, said).toBe(1)
-      expect(said).toContain('nothing was answered for 2 s (--give-up-after)')
+      expect(said).toContain('no answer came for 2 s (--give-up-after)')
       expect(said).toContain('run the same command again to continue')
     }
     await installation.startWorkers()

@@ -1,20 +1,20 @@
 // How long a run waits: told in milliseconds here, in seconds at the command line.
 import { expect, it } from 'vitest'
-import { openPatience } from '../../producers/answer-deadline.ts'
+import { openAnswerDeadline } from '../../producers/answer-deadline.ts'
 import { until } from '../support/until.ts'
 
 function open(given: { finishMs?: number; giveUpAfterMs?: number } = {}) {
   const controller = new AbortController()
   const said = { over: 0, lines: [] as string[] }
-  const patience = openPatience({
+  const answerDeadline = openAnswerDeadline({
     stop: controller.signal,
-    onOver: () => {
+    onEnd: () => {
       said.over += 1
     },
     tell: line => said.lines.push(line),
     ...given,
   })
-  return { controller, said, patience }
+  return { controller, said, answerDeadline }
 }
 
 it('is over once what is in flight was awaited for long enough after the stop', async () => {
@@ -25,35 +25,35 @@ it('is over once what is in flight was awaited for long enough after the stop', 
 })
 
 it('is over after a silence, and says so once', async () => {
-  const { said, patience } = open({ giveUpAfterMs: 20 })
-  patience.sent()
-  patience.sent()
+  const { said, answerDeadline } = open({ giveUpAfterMs: 20 })
+  answerDeadline.sent()
+  answerDeadline.sent()
   await until(() => said.over)
-  patience.answered()
-  patience.sent()
-  expect(said).toEqual({ over: 1, lines: ['nothing was answered for 0.02 s (--give-up-after)'] })
+  answerDeadline.answered()
+  answerDeadline.sent()
+  expect(said).toEqual({ over: 1, lines: ['no answer came for 0.02 s (--give-up-after)'] })
 })
 
 it('has no end while nothing is awaited, and counts anew from each answer', async () => {
-  const { said, patience } = open({ giveUpAfterMs: 150 })
+  const { said, answerDeadline } = open({ giveUpAfterMs: 150 })
   const sent = Promise.withResolvers<void>()
   const other = open({ giveUpAfterMs: 300 })
-  other.patience.sent()
-  patience.watch(sent.promise)
+  other.answerDeadline.sent()
+  answerDeadline.watch(sent.promise)
   sent.resolve()
   await until(() => other.said.over)
   expect(said.over).toBe(0)
-  patience.sent()
+  answerDeadline.sent()
   await until(() => said.over)
 })
 
 it('has no end once it is closed', async () => {
-  const { controller, said, patience } = open({ finishMs: 10, giveUpAfterMs: 10 })
+  const { controller, said, answerDeadline } = open({ finishMs: 10, giveUpAfterMs: 10 })
   const other = open({ finishMs: 50 })
-  patience.sent()
+  answerDeadline.sent()
   controller.abort()
   other.controller.abort()
-  patience.close()
+  answerDeadline.close()
   await until(() => other.said.over)
   expect(said.over).toBe(0)
 })

@@ -72,7 +72,7 @@ describeRedis('a sender', () => {
       credentials: parties.credentials,
       replyTo: 'own',
       log: silent,
-      lookMs: LOOK_MS,
+      keyCheckMs: LOOK_MS,
       tell: line => told.push(line),
     })
     let end: unknown

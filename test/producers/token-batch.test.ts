@@ -1,59 +1,10 @@
 // A chunk as the worker will find it: cut alike each time, bound to its envelope, and the same chunk when encrypted anew.
 import { describe, expect, it } from 'vitest'
-import { signAsk } from '../../producers/envelope.ts'
-import { type BatchRecord, cutRecords, tokenBatch } from '../../producers/token-batch.ts'
+import { tokenBatch } from '../../producers/token-batch.ts'
 import { isRefusal } from '../../src/errors.ts'
 import { chunkText } from '../../src/job/envelope/digest.ts'
-import { CHUNK } from '../../src/job/token-batch.ts'
 import { blockDigest, openBlock } from '../../src/vault/block.ts'
 import { makeParties } from './bundle.ts'
-
-const record = (line: number, size = 10): BatchRecord => ({ line, reference: 'x'.repeat(size), request: {} })
-async function cut(records: BatchRecord[], chunkRecords?: number) {
-  const chunks: string[][] = []
-  for await (const lines of cutRecords(records, chunkRecords)) chunks.push(lines)
-  return chunks
-}
-
-describe('cutRecords', () => {
-  it('gives no chunk for no record', async () => {
-    expect(await cut([])).toEqual([])
-  })
-
-  it('cuts by number, in order', async () => {
-    const chunks = await cut(Array.from({ length: 1_001 }, (_, i) => record(i + 1)))
-    expect(chunks.map(lines => lines.length)).toEqual([500, 500, 1])
-    expect(JSON.parse(chunks[2]?.[0] ?? '')).toMatchObject({ line: 1_001 })
-  })
-
-  it('cuts by bytes, so that no block is longer than 4 MiB', async () => {
-    const { credentials } = await makeParties()
-    const chunks = await cut(
-      Array.from({ length: 120 }, (_, i) => record(i, 60_000)),
-      1_000,
-    )
-    expect(chunks.length).toBeGreaterThan(1)
-    expect(chunks.flat()).toHaveLength(120)
-    for (const lines of chunks) expect(Buffer.byteLength(lines.join('\n'))).toBeLessThan(CHUNK.bytesMax)
-    const key = credentials.captureKeys.jwe
-    if (!key) throw new Error('no key')
-    const plan = {
-      batchId: 'b',
-      recordKind: 'token-create',
-      acceptedAt: 1,
-      captureKey: key,
-      chunkRecords: 1_000,
-    } as const
-    const ask = await tokenBatch('c'.repeat(26), plan, { lines: chunks[0] ?? [], number: 0 })
-    if (isRefusal(ask)) throw new Error(ask.reason)
-    expect(isRefusal(await signAsk(credentials, ask, { jti: ask.jti }, Date.now()))).toBe(false)
-  })
-
-  it('lets a record that is too long stand as a rejected one, without its request', async () => {
-    const [lines] = await cut([{ line: 7, reference: 'r', request: { card: 'x'.repeat(70_000) } }])
-    expect(JSON.parse(lines?.[0] ?? '')).toEqual({ line: 7, reference: 'r', rejected: { reason: 'record_too_large' } })
-  })
-})
 
 describe('tokenBatch', () => {
   it('seals the records for this client and jti alone, and is the same chunk when sealed again', async () => {

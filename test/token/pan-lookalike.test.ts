@@ -1,7 +1,7 @@
 // References and echoed columns may be long numbers, and may not look like any card of their chunk.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { refuseLikeCards } from '../../producers/rows/pan-lookalikes.ts'
+import { refusePanLookalikes } from '../../producers/rows/pan-lookalikes.ts'
 import { type Row, rejectRow } from '../../producers/rows/record.ts'
 import { couldLookLikeCard, openPanLookalikes } from '../../src/token/pan-lookalike.ts'
 import { guesses } from '../security/canary.ts'
@@ -57,12 +57,12 @@ describe('rows of a file', () => {
 
   it('stay the very rows where none names another’s card', () => {
     const rows = [row(2, CARD), row(3, '', { reference: '5555555555554444', echo: ['5555555555554444'] })]
-    expect(refuseLikeCards(rows, { stored: true })).toEqual(rows)
+    expect(refusePanLookalikes(rows, { stored: true })).toEqual(rows)
   })
 
   it('are refused for an echoed column that looks like another row’s card, which is then told by nothing', () => {
     const rows = [row(2, CARD), row(3, '5555555555554444', { echo: ['fine', `old ${CARD}`] })]
-    expect(told(refuseLikeCards(rows, { stored: false }))[1]).toEqual({
+    expect(told(refusePanLookalikes(rows, { stored: false }))[1]).toEqual({
       reference: 'r3',
       rejected: 'echo_pan',
       echo: undefined,
@@ -72,10 +72,10 @@ describe('rows of a file', () => {
   it('are refused for a reference that would be stored before a worker could judge it', () => {
     const rows = [row(2, CARD), row(3, '5555555555554444', { reference: CARD })]
     const refused = { reference: undefined, rejected: 'reference_pan', echo: undefined }
-    expect(told(refuseLikeCards(rows, { stored: true }))[1]).toEqual(refused)
+    expect(told(refusePanLookalikes(rows, { stored: true }))[1]).toEqual(refused)
     // The worker says so of a file's, whose chunks stay what they were.
-    expect(refuseLikeCards(rows, { stored: false })).toEqual(rows)
+    expect(refusePanLookalikes(rows, { stored: false })).toEqual(rows)
     const unseen = [rejectRow(2, 'expiry_format', 'r2', undefined, CARD), rows[1] as Row]
-    expect(told(refuseLikeCards(unseen, { stored: false }))[1]).toEqual(refused)
+    expect(told(refusePanLookalikes(unseen, { stored: false }))[1]).toEqual(refused)
   })
 })

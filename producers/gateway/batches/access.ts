@@ -1,9 +1,9 @@
-// Which roles a batch asks for: those of its records, as a worker will.
+// The roles that a batch needs: those that a worker will ask for its records.
 import { assert } from '../../../src/errors.ts'
 import { CATALOGUE, type RecordKind, type Role } from '../../../src/job/catalogue.ts'
 import type { Caller } from '../app.ts'
 
-/** To start it, or to call it off. */
+/** The roles to start a batch, or to cancel it. */
 export function rolesOf({ recordKind, dryRun }: { recordKind: RecordKind; dryRun: boolean }): Role[] {
   const { role } = CATALOGUE[recordKind]
   assert(role !== null, 'a kind of record has a role')

@@ -1,17 +1,17 @@
-// A batch's body as a stream: counted, bounded in size and in the time between two pieces, and hashed under a key while
-// it passes. It reads no rows.
+// The body of a batch as a stream: counted, bounded in size and in the time between two pieces, and hashed under a key
+// while it passes. This file reads no rows.
 import { createHmac, hkdfSync, type KeyObject } from 'node:crypto'
 import { Declined, declineFor } from '../server/error-bodies.ts'
 
 export interface Metered {
   bytes: AsyncIterable<Buffer>
-  /** Keyed hash of `about` and all bytes; once they have passed. */
+  /** The keyed hash of `about` and all bytes; complete when all bytes have passed. */
   mac(): Buffer
 }
 
 export interface Meter {
   bytesMax: number
-  /** Between two pieces, ms. */
+  /** The longest pause between two pieces, ms. */
   idleMsMax: number
   key: Buffer
 }
@@ -22,14 +22,14 @@ export interface Source extends AsyncIterable<Buffer> {
 }
 
 /**
- * A key that only gateways have. The body of a batch holds card numbers, of which there are so few that a plain hash
- * would give them away (PCI DSS 3.5.1.1), and so would one under a key that lies beside it in the store.
+ * Derives a key that only gateways have. The body of a batch holds card numbers, of which there are so few that a plain
+ * hash would reveal them (PCI DSS 3.5.1.1), as would a hash under a key that is stored beside it.
  */
 export function bodyKeyOf(hashKey: KeyObject): Buffer {
   return Buffer.from(hkdfSync('sha256', hashKey, '', 'tokenmill batch body', 32))
 }
 
-/** Throws `Declined` for a body that is too long, or whose sender has gone silent or away. */
+/** Throws `Declined` for a body that is too long, or whose sender has gone silent or has hung up. */
 export function meter(source: Source, about: string, { bytesMax, idleMsMax, key }: Meter): Metered {
   const mac = createHmac('sha256', key).update(about).update('\n')
   async function* pass(): AsyncGenerator<Buffer> {

@@ -1,12 +1,14 @@
-// Progress of batches as server-sent events. One question a second to the store serves every stream of the process, and
-// none holds a connection to it. A reader that is slow misses states between, never the last.
+// Progress of batches as server-sent events. One query a second to the store serves all streams of the process, and no
+// stream holds a connection to the store. A slow reader misses states in between, never the last one.
+
 import { Readable } from 'node:stream'
+import { every } from '../../../src/recurring.ts'
 import * as intake from '../../../src/store/batch/intake.ts'
 import type { GatewayDeps } from '../deps.ts'
 import { type BatchStatus, statusOf } from './status.ts'
 
 export interface Events {
-  /** Undefined where there are as many streams as are allowed, of this client or in all. */
+  /** Opens a stream; undefined where this client, or the process, has as many as are allowed. */
   open(first: intake.Intake): Readable | undefined
   /** Ends every stream. */
   close(): void
@@ -14,16 +16,16 @@ export interface Events {
 
 const STREAMS_MAX = 200
 const STREAMS_OF_ONE_MAX = 50
-const LOOK_MS = 1_000
-/** Proxies close what is silent for longer than half a minute or so. */
+const PROGRESS_MS = 1_000
+/** Proxies close a stream that is silent for about half a minute. */
 const HEARTBEAT_MS = 15_000
 
 interface Watcher {
   intakeNo: number
   stream: Readable
-  told: string
-  toldAt: number
-  /** The stream took no more; what comes meanwhile is passed over. */
+  sent: string
+  sentAt: number
+  /** The stream takes no more at present; states that come meanwhile are skipped. */
   full: boolean
 }
 
@@ -31,74 +33,72 @@ export function openEvents({ store, clock, log }: Pick<GatewayDeps, 'store' | 'c
   const watched = new Map<number, Set<Watcher>>()
   /** Client ids, one for each stream. */
   const streams: string[] = []
-  let timer: NodeJS.Timeout | undefined
+  let stop: (() => Promise<void>) | undefined
   let closed = false
 
   function push(watcher: Watcher, text: string): void {
-    watcher.toldAt = clock()
+    watcher.sentAt = clock()
     watcher.full = !watcher.stream.push(text)
   }
-  function tell(watcher: Watcher, status: BatchStatus): void {
+  function sendStatus(watcher: Watcher, status: BatchStatus): void {
     const data = JSON.stringify(status)
     if (status.finished) {
-      if (watcher.told !== data) push(watcher, eventOf('progress', status, data))
+      if (watcher.sent !== data) push(watcher, eventOf('progress', status, data))
       push(watcher, eventOf('finished', status, data))
       watcher.stream.push(null)
-      // It may be read later still, but there is no more to be told.
+      // The caller may still read the stream, but nothing more will be pushed.
       forget(watcher)
-    } else if (!watcher.full && watcher.told !== data) push(watcher, eventOf('progress', status, data))
-    else if (!watcher.full && clock() - watcher.toldAt >= HEARTBEAT_MS) push(watcher, ': still there\n\n')
-    watcher.told = data
+    } else if (!watcher.full && watcher.sent !== data) push(watcher, eventOf('progress', status, data))
+    else if (!watcher.full && clock() - watcher.sentAt >= HEARTBEAT_MS) push(watcher, ': still there\n\n')
+    watcher.sent = data
   }
-  async function look(): Promise<void> {
+  async function readProgress(): Promise<void> {
     const progress = await intake.findByNumbers(store, [...watched.keys()])
     if (closed) return
     for (const found of progress) {
-      for (const watcher of watched.get(found.intakeNo) ?? []) tell(watcher, statusOf(found, false))
+      for (const watcher of watched.get(found.intakeNo) ?? []) sendStatus(watcher, statusOf(found, false))
     }
   }
-  function lookSoon(): void {
-    if (timer !== undefined || closed || watched.size === 0) return
-    timer = setTimeout(async () => {
-      await look().catch(error => log.debug({ err: error }, 'progress could not be read; it will be'))
-      timer = undefined
-      lookSoon()
-    }, LOOK_MS)
-  }
   function forget(watcher: Watcher): void {
-    const those = watched.get(watcher.intakeNo)
-    if (those?.delete(watcher) && those.size === 0) watched.delete(watcher.intakeNo)
+    const watchers = watched.get(watcher.intakeNo)
+    if (watchers?.delete(watcher) && watchers.size === 0) watched.delete(watcher.intakeNo)
+    if (watched.size > 0) return
+    void stop?.()
+    stop = undefined
   }
   return {
     open(first) {
       const { intakeNo, clientId } = first
       const own = streams.filter(id => id === clientId).length
       if (streams.length >= STREAMS_MAX || own >= STREAMS_OF_ONE_MAX || closed) return undefined
-      const watcher: Watcher = { intakeNo, stream: undefined as never, told: '', toldAt: clock(), full: false }
-      watcher.stream = new Readable({
+      const stream = new Readable({
         read: () => {
           watcher.full = false
         },
       })
-      watcher.stream.once('close', () => {
+      const watcher: Watcher = { intakeNo, stream, sent: '', sentAt: clock(), full: false }
+      stream.once('close', () => {
         forget(watcher)
         streams.splice(streams.indexOf(clientId), 1)
       })
       streams.push(clientId)
       watched.set(intakeNo, (watched.get(intakeNo) ?? new Set()).add(watcher))
-      tell(watcher, statusOf(first, false))
-      lookSoon()
-      return watcher.stream
+      sendStatus(watcher, statusOf(first, false))
+      if (watched.size > 0) stop ??= every(PROGRESS_MS, readProgress, { log })
+      return stream
     },
     close() {
       closed = true
-      clearTimeout(timer)
+      void stop?.()
       for (const watchers of [...watched.values()]) for (const { stream } of watchers) stream.push(null)
     },
   }
 }
 
-/** Chunks done are the event's id: whoever connects again is told the state of that moment, whatever it saw before. */
+/**
+ * The id of the event is the number of done chunks. A caller that connects again gets the present state, whatever it
+ * saw before.
+ */
 function eventOf(name: 'progress' | 'finished', status: BatchStatus, data: string): string {
   return `event: ${name}\nid: ${status.chunks_done}\ndata: ${data}\n\n`
 }

@@ -1,11 +1,11 @@
-// Brings stored chunks to their queue, a bounded number of them unanswered at a time, and notes their answers. Every
-// gateway runs one; the store lets one take at a time, so that the bounds hold however many there are. What a crash left
-// half done is due again: a chunk sent twice is worked once.
+// Puts stored chunks on their queue, a bounded number of them unanswered at a time, and records their answers. Every
+// gateway runs a feeder; the store lets one feeder take chunks at a time, so that the bounds hold for all gateways
+// together. After a crash the chunks are due again: a chunk that is sent twice is worked once.
 import { setTimeout as pause } from 'node:timers/promises'
 import { Fault } from '../../../src/errors.ts'
 import { count } from '../../../src/job/chunk-outcomes.ts'
 import { problemCodeOf, toldFields } from '../../../src/job/problem.ts'
-import type { Result } from '../../../src/job/result.ts'
+import { type AnyResult, readResult } from '../../../src/job/result.ts'
 import { describeError } from '../../../src/log.ts'
 import * as intake from '../../../src/store/batch/intake.ts'
 import * as chunks from '../../../src/store/batch/intake-chunks.ts'
@@ -13,14 +13,14 @@ import { LostRace } from '../../../src/store/pool.ts'
 import type { GatewayDeps } from '../deps.ts'
 
 export interface Feeder {
-  /** Something changed: look now. */
+  /** Feeds at once, because something changed. */
   wake(): void
   close(): Promise<void>
 }
 
 export interface FeederOptions {
   inFlight: chunks.InFlight
-  /** A chunk unanswered for so long is sent again. */
+  /** A chunk that is unanswered for so long is sent again, ms. */
   resendMs: number
 }
 
@@ -28,10 +28,10 @@ export const IN_FLIGHT: chunks.InFlight = { ofOneMax: 16, max: 64 }
 
 const BUSY_MS = 250
 const IDLE_MS = 1_000
-/** Chunks in memory at once, 5 MiB each at most. */
+/** Number of chunks in memory at once, 5 MiB each at most. */
 const TAKE_MAX = 8
-const TOLD_MAX = 64
-/** A job that was started in time may end so long after. */
+const ANSWERS_MAX = 64
+/** A job that was started in time may end so long after its deadline. */
 const GRACE_MS = 60_000
 const AWAY_MS = 1_000
 
@@ -42,7 +42,7 @@ export function openFeeder(
   const closed = new AbortController()
   let woken = Promise.withResolvers<void>()
 
-  /** Those queued. Stops at the first that can't be. */
+  /** Queues the chunks, up to the first one that can't be queued. */
   async function send(envelopes: readonly chunks.Envelope[]): Promise<void> {
     for (const [index, envelope] of envelopes.entries()) {
       try {
@@ -54,15 +54,15 @@ export function openFeeder(
       }
     }
   }
-  async function settle(): Promise<void> {
+  async function recordAnswers(): Promise<void> {
     await chunks.settleByReceipt(store)
-    for (const { intakeNo, chunk, records, body } of await chunks.findTold(store, TOLD_MAX)) {
-      await chunks.settleTold(store, intakeNo, chunk, settledBy(JSON.parse(body) as Result, records))
+    for (const { intakeNo, chunk, records, body } of await chunks.findTold(store, ANSWERS_MAX)) {
+      await chunks.settleTold(store, intakeNo, chunk, endOf(readResult(body), records))
     }
   }
-  /** Whether anything is under way. */
+  /** Feeds once; tells whether any chunk is unanswered. */
   async function feed(): Promise<boolean> {
-    await settle()
+    await recordAnswers()
     const times = () => ({ now: clock(), dueAt: clock() + resendMs })
     for (;;) {
       const taken = await store.transaction(db => chunks.take(db, inFlight, times(), TAKE_MAX))
@@ -100,8 +100,10 @@ export function openFeeder(
   }
 }
 
-/** A whole chunk's end by an answer that has no receipt: a dry run's outcomes, or why none of it was done. */
-function settledBy(result: Result, records: number): chunks.Settled {
+/**
+ * The end of a whole chunk by an answer that has no receipt: the outcomes of a dry run, or why no record was worked.
+ */
+function endOf(result: AnyResult, records: number): chunks.Settled {
   if (result.records) return { state: 'DONE', counts: count(result.records), code: result.code, reason: null }
   const code = problemCodeOf(result.code)
   const reason = toldFields(result.error ?? {})[0]?.reason ?? 'internal'

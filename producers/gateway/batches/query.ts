@@ -1,5 +1,5 @@
-// What is asked with a batch, in the query of its request: which kind of records, where to, under which policies. The
-// records are its body.
+// The query of a request that starts a batch: the kind of its records, their scope, the policies. The body of the
+// request holds the records.
 import { randomBytes, randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { type Refusal, refuse } from '../../../src/errors.ts'
@@ -22,7 +22,7 @@ export const BatchQuery = z.strictObject({
 })
 export type BatchQuery = z.infer<typeof BatchQuery>
 
-export interface Asked {
+export interface BatchRequest {
   batchId: string
   recordKind: BatchQuery['kind']
   tokenScope: string | undefined
@@ -30,8 +30,8 @@ export interface Asked {
   dryRun: boolean
 }
 
-/** Refuses what can't stand together. */
-export function askedOf(query: BatchQuery, idempotencyKey: string | undefined): Asked | Refusal {
+/** Refuses parameters that exclude each other. */
+export function batchRequestOf(query: BatchQuery, idempotencyKey: string | undefined): BatchRequest | Refusal {
   const { kind, token_scope: tokenScope, on_conflict, on_expired, dry_run, batch_id } = query
   const dryRun = dry_run === 'true'
   if (kind === 'token-create' && tokenScope === undefined) return refuse('field_required', 'query.token_scope')
@@ -39,7 +39,7 @@ export function askedOf(query: BatchQuery, idempotencyKey: string | undefined): 
     const stray = (['token_scope', 'on_conflict', 'on_expired'] as const).find(name => query[name] !== undefined)
     if (stray) return refuse('field_conflict', `query.${stray}`)
   }
-  // A dry run leaves nothing that a repeat could be answered from.
+  // A dry run leaves nothing from which a repeat could be answered.
   if (dryRun && batch_id !== undefined) return refuse('field_conflict', 'query.batch_id')
   return {
     batchId: dryRun ? `dry-${randomBytes(12).toString('hex')}` : (batch_id ?? nameOf(idempotencyKey)),
@@ -54,8 +54,8 @@ function nameOf(idempotencyKey: string | undefined): string {
   return idempotencyKey === undefined ? `h-${randomUUID()}` : batchIdOf(idempotencyKey)
 }
 
-/** What every chunk says alike, in one order. */
-export function layoutOf({ recordKind, tokenScope, policy }: Asked): Record<string, unknown> {
+/** The fields that every chunk has alike, in one order. */
+export function layoutOf({ recordKind, tokenScope, policy }: BatchRequest): Record<string, unknown> {
   return batchLayout({
     record_kind: recordKind,
     token_scope: tokenScope,

@@ -1,6 +1,7 @@
-// From a body that streams in to a batch that was accepted: rows become records, records chunks, and each chunk is
-// encrypted, signed and stored before the next is read. A card in the clear is in memory only, and never more than one
-// chunk's worth. Nothing of a body works before its end has come.
+// Turns a body that streams in into an accepted batch: rows become records, records become chunks, and each chunk is
+// encrypted, signed and stored before the next one is read. Cards in the clear are in memory only, and never more than
+// one chunk of them. No record is worked before the whole body has come.
+
 import { timingSafeEqual } from 'node:crypto'
 import { assert, isRefusal, type Refusal, refuse } from '../../../src/errors.ts'
 import { envelopeDigest } from '../../../src/job/envelope/digest.ts'
@@ -8,6 +9,7 @@ import { ENVELOPE } from '../../../src/job/envelope/envelope.ts'
 import { receiptId, refusalResultId } from '../../../src/job/envelope/ids.ts'
 import { panNameRefusal } from '../../../src/job/envelope/names.ts'
 import { CHUNK } from '../../../src/job/token-batch.ts'
+import { every } from '../../../src/recurring.ts'
 import * as batches from '../../../src/store/batch/batches.ts'
 import * as intake from '../../../src/store/batch/intake.ts'
 import * as chunks from '../../../src/store/batch/intake-chunks.ts'
@@ -18,9 +20,9 @@ import { tokenBatch } from '../../token-batch.ts'
 import type { Caller } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
 import type { Metered } from './body.ts'
-import { type Asked, layoutOf } from './query.ts'
+import { type BatchRequest, layoutOf } from './query.ts'
 
-export type ReceiveDeps = Pick<GatewayDeps, 'store' | 'desk' | 'signingKey' | 'clock'>
+export type ReceiveDeps = Pick<GatewayDeps, 'store' | 'requestReply' | 'signingKey' | 'clock' | 'log'>
 
 export interface Body {
   format: 'csv' | 'ndjson'
@@ -29,38 +31,38 @@ export interface Body {
 
 const TOUCH_MS = 30_000
 
-/** The batch as it stands, made now or before by the same request. Throws what the body is broken by. */
+/** Returns the batch, made now or before by the same request. Throws an error for a broken body. */
 export async function receive(
   caller: Caller,
-  asked: Asked,
+  batch: BatchRequest,
   body: Body,
   captureKey: PublicCaptureKey,
   deps: ReceiveDeps,
 ): Promise<intake.Intake | Refusal> {
   const { store } = deps
   const { clientId } = caller.client
-  const known = await intake.find(store, clientId, asked.batchId)
+  const known = await intake.find(store, clientId, batch.batchId)
   if (known) {
     for await (const _ of body.metered.bytes);
     return sameAs(known, body.metered.mac())
   }
-  if (panNameRefusal({ request: { batch_id: asked.batchId } }, caller.client.names))
+  if (panNameRefusal({ request: { batch_id: batch.batchId } }, caller.client.names))
     return refuse('batch_id_pan', 'query.batch_id')
-  const layout = layoutOf(asked)
-  const begun = asked.dryRun ? undefined : await batches.find(store, clientId, asked.batchId)
+  const layout = layoutOf(batch)
+  const begun = batch.dryRun ? undefined : await batches.find(store, clientId, batch.batchId)
   if (begun && !isLayout(begun, layout)) return refuse('batch_layout', 'query.batch_id')
   const acceptedAt = deps.clock()
   const times = { acceptedAt, expiresAt: acceptedAt + ENVELOPE.lifetimeMsDefault }
-  const { batchId, recordKind, dryRun, tokenScope = null } = asked
+  const { batchId, recordKind, dryRun, tokenScope = null } = batch
   const row = { clientId, entityId: caller.entityId, batchId, recordKind, tokenScope, dryRun, ...times }
   const intakeNo = await intake.begin(store, row)
   let accepted = false
   try {
-    const read = await storeChunks(caller, asked, body, { intakeNo, ...times, captureKey }, deps)
+    const read = await storeChunks(caller, batch, body, { intakeNo, ...times, captureKey }, deps)
     const bodyMac = body.metered.mac()
     const accepting = store.transaction(async db => {
       if (!(await intake.accept(db, intakeNo, { bodyMac, ...read }))) return false
-      // Known to the workers and to `batch list` from now on: it can be cancelled before its first chunk.
+      // From now on workers and `batch list` know the batch: it can be cancelled before its first chunk.
       if (!dryRun)
         await batches.open(db, {
           ...{ clientId, batchId, recordKind, tokenScope, chunkRecords: CHUNK.recordsDefault, layout },
@@ -69,7 +71,7 @@ export async function receive(
       return true
     })
     accepted = await accepting.catch(async error => {
-      // The commit may have been made, though its answer was lost.
+      // The commit may have taken effect though its answer was lost.
       if ((await intake.find(store, clientId, batchId))?.intakeNo === intakeNo) return true
       throw error
     })
@@ -77,7 +79,7 @@ export async function receive(
     assert(made, 'a body is swept away only while nothing of it comes')
     return accepted ? made : sameAs(made, bodyMac)
   } finally {
-    // Where this fails, the sweep does it later.
+    // If this fails, the sweeper does it later.
     if (!accepted) await intake.discard(store, intakeNo).catch(() => {})
   }
 }
@@ -91,7 +93,7 @@ function isLayout({ layout }: batches.Batch, other: Record<string, unknown>): bo
   return Object.entries(other).every(([name, value]) => layout[name] === value)
 }
 
-interface Place {
+interface Storing {
   intakeNo: number
   acceptedAt: number
   expiresAt: number
@@ -100,40 +102,40 @@ interface Place {
 
 async function storeChunks(
   caller: Caller,
-  asked: Asked,
+  batch: BatchRequest,
   { format, metered }: Body,
-  place: Place,
+  storing: Storing,
   deps: ReceiveDeps,
 ): Promise<{ records: number; chunks: number }> {
-  const { intakeNo } = place
-  const touching = setInterval(() => intake.touch(deps.store, intakeNo).catch(() => {}), TOUCH_MS)
+  const { intakeNo } = storing
+  const stopTouching = every(TOUCH_MS, () => intake.touch(deps.store, intakeNo), { log: deps.log })
   const read = { records: 0, chunks: 0 }
   try {
-    const rows = readRows(metered.bytes, { format, recordKind: asked.recordKind })
+    const rows = readRows(metered.bytes, { format, recordKind: batch.recordKind })
     for await (const chunk of cutRows(rows, CHUNK.recordsDefault, { stored: true })) {
-      await chunks.insert(deps.store, { intakeNo, ...(await sealChunk(caller, asked, chunk, place, deps)) })
+      await chunks.insert(deps.store, { intakeNo, ...(await sealChunk(caller, batch, chunk, storing, deps)) })
       read.records += chunk.rows.length
       read.chunks += 1
     }
     return read
   } finally {
-    clearInterval(touching)
+    await stopTouching()
   }
 }
 
 async function sealChunk(
   caller: Caller,
-  asked: Asked,
+  batch: BatchRequest,
   { number, rows }: RowChunk,
-  { acceptedAt, expiresAt, captureKey }: Place,
-  { desk, signingKey, clock }: ReceiveDeps,
+  { acceptedAt, expiresAt, captureKey }: Storing,
+  { requestReply, signingKey, clock }: ReceiveDeps,
 ): Promise<Omit<chunks.NewChunk, 'intakeNo'>> {
-  const { batchId, recordKind, tokenScope, policy, dryRun } = asked
+  const { batchId, recordKind, tokenScope, policy, dryRun } = batch
   const plan = { batchId, recordKind, tokenScope, policy, dryRun, acceptedAt: acceptedAt / 1000, captureKey }
   const ask = await tokenBatch(signingKey.clientId, plan, { number, lines: rows.map(row => row.json) })
   assert(!isRefusal(ask), 'a chunk has its form')
   const options = { jti: ask.jti, expiresInMs: expiresAt - clock(), listens: false }
-  const signed = await desk.sign(caller, 'token-batch', ask.request, options)
+  const signed = await requestReply.sign(caller, 'token-batch', ask.request, options)
   assert(!isRefusal(signed) && ask.block !== undefined, 'a chunk can be signed')
   const { jws } = signed.data
   const receipt = receiptId(caller.client.clientId, ask.jti)

@@ -1,20 +1,20 @@
-// The results of a finished batch, in the order of its rows: CSV with the columns of `migrate`, or NDJSON. It is read
-// page by page as the caller takes it, and no connection is held meanwhile.
+// The results of a finished batch, in the order of its rows: CSV with the columns of `migrate`, or NDJSON. The store is
+// read page by page as the caller takes the text, and no connection is held in between.
 import { z } from 'zod'
 import { toResult, unpack } from '../../../src/job/chunk-outcomes.ts'
 import type { RecordResult } from '../../../src/job/outcome.ts'
-import type { Result } from '../../../src/job/result.ts'
+import { readResult } from '../../../src/job/result.ts'
 import { type ChunkEnd, page } from '../../../src/store/batch/intake-results.ts'
 import type { Store } from '../../../src/store/pool.ts'
 import * as shownTokens from '../../../src/store/token/shown-tokens.ts'
 import { headerOf, textOf } from '../../rows/result-row.ts'
 
-/** Chunks per page: up to 8,000 records in memory. */
+/** Number of chunks per page: up to 8,000 records in memory. */
 const PAGE = 8
 
 export type ResultsFormat = 'csv' | 'ndjson'
 
-/** Text of the file, in pieces. */
+/** Yields the text of the file, in pieces. */
 export async function* resultsText(store: Store, intakeNo: number, format: ResultsFormat): AsyncGenerator<string> {
   if (format === 'csv') yield headerOf({})
   for await (const records of resultsOf(store, intakeNo)) {
@@ -46,9 +46,9 @@ async function* resultsOf(store: Store, intakeNo: number): AsyncGenerator<Record
 /** Line and reference of each row, as they were stored with their chunk. */
 const StoredLines = z.array(z.tuple([z.int(), z.string().optional()]))
 
-/** A dry run's chunk, or one that was never worked: each of its rows ends as the whole chunk did. */
+/** The rows of a dry run's chunk, or of one that was never worked and whose rows all end as the chunk did. */
 function withoutReceipt({ state, code, reason, lines, body }: ChunkEnd): RecordResult[] {
-  if (state === 'DONE') return body === null ? [] : ((JSON.parse(body) as Result).records ?? [])
+  if (state === 'DONE') return body === null ? [] : (readResult(body).records ?? [])
   const failed = code === 500
   const outcome = state === 'CANCELLED' ? 'CANCELLED' : failed ? 'FAILED' : 'REJECTED'
   return StoredLines.parse(JSON.parse(lines ?? '[]')).map(([line, reference]) => ({

@@ -1,5 +1,6 @@
-// Batches over HTTP: a body of NDJSON or CSV becomes chunks that are encrypted and stored while it streams in, and is
-// accepted when it has come whole. What became of it is asked for, followed, read and called off under its id.
+// The routes of batches: a body of NDJSON or CSV becomes chunks that are encrypted and stored while it streams in, and
+// the batch is accepted when the whole body has come. Under its id a caller asks for its state, follows it, reads its
+// results and cancels it.
 import { Readable } from 'node:stream'
 import { z } from 'zod'
 import * as audits from '../../../src/store/access/audits.ts'
@@ -122,14 +123,14 @@ export function batchRoutes(app: GatewayApp, deps: GatewayDeps): void {
     },
   })
 
-  /** A batch that this caller may see; one answer for another's and for none. */
+  /** Finds a batch that this caller may see. Another client's batch and a missing batch have the same answer. */
   async function findFor({ client, roles }: Caller, id: string): Promise<intake.Intake | Decline> {
     const found = await intake.find(store, client.clientId, id)
     if (!found || !client.entities.includes(found.entityId)) return declineFor('batch_not_found', 'params.id')
     const may = roles.includes('TOKEN_READ') || hasRoles({ roles }, rolesOf(found))
     return may ? found : declineFor('role_missing', 'params')
   }
-  /** By the command, which speaks to the workers only. */
+  /** Whether the command cancelled the batch: it speaks to the workers only. */
   async function isCancelled({ clientId, batchId, dryRun }: intake.Intake): Promise<boolean> {
     return !dryRun && (await batches.find(store, clientId, batchId))?.state === 'CANCELLED'
   }

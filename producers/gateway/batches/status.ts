@@ -1,4 +1,4 @@
-// How far a batch has come, as its routes and events tell it.
+// The state of a batch as its routes and events tell it.
 import { z } from 'zod'
 import { RECORD_KINDS } from '../../../src/job/catalogue.ts'
 import { OUTCOMES } from '../../../src/job/outcome.ts'
@@ -31,7 +31,7 @@ export const BatchStatus = z.strictObject({
 })
 export type BatchStatus = z.infer<typeof BatchStatus>
 
-/** `cancelled`: by a command, which speaks to the workers only. */
+/** `cancelled`: the command cancelled the batch, which speaks to the workers only. */
 export function statusOf(intake: Intake, cancelled: boolean): BatchStatus {
   const { chunks, chunksDone, finishedAt, counts } = intake
   return {

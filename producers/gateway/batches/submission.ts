@@ -1,5 +1,5 @@
-// The request that starts a batch: its query and rights are judged before its body is read, and a body that is refused
-// early isn't read to its end.
+// The route that starts a batch. It judges query and roles before it reads the body, and it doesn't read a body to its
+// end that it refuses early.
 import { z } from 'zod'
 import { isRefusal } from '../../../src/errors.ts'
 import { problemOf } from '../../../src/job/problem.ts'
@@ -15,16 +15,16 @@ import { decline, type Reply, sendJson } from '../server/replies.ts'
 import { ERRORS } from '../tokens/records.ts'
 import { hasRoles, rolesOf } from './access.ts'
 import { bodyKeyOf, meter, type Source } from './body.ts'
-import { type Asked, askedOf, BatchId, BatchQuery } from './query.ts'
+import { BatchId, BatchQuery, type BatchRequest, batchRequestOf } from './query.ts'
 import { receive } from './receive.ts'
 
 const FORMATS = { 'application/x-ndjson': 'ndjson', 'text/csv': 'csv' } as const
 const STREAMED = /^(application\/x-ndjson|text\/csv)\b/i
-/** Bodies read at once by one process, each with a chunk and its block in memory; and of one client. */
+/** Number of bodies read at once, by one process and of one client; each holds a chunk and its block in memory. */
 const RECEIVING_MAX = 8
 const RECEIVING_OF_ONE_MAX = 4
 const RETRY_AFTER_S = 5
-/** Between two pieces of a body. */
+/** The longest pause between two pieces of a body. */
 const IDLE_MS_MAX = 60_000
 
 const Accepted = z.strictObject({
@@ -34,7 +34,7 @@ const Accepted = z.strictObject({
   accepted_at: z.iso.datetime(),
 })
 
-/** `onAccepted`: a batch is there to be fed. */
+/** `onAccepted` is called when a batch can be fed. */
 export function submissionRoute(app: GatewayApp, url: string, deps: GatewayDeps, onAccepted: () => void): void {
   const key = bodyKeyOf(deps.hashKey)
   /** Client ids, one for each body. */
@@ -63,9 +63,9 @@ export function submissionRoute(app: GatewayApp, url: string, deps: GatewayDeps,
       const { clientId } = caller.client
       const format = formatOf(request.headers['content-type'])
       if (format === undefined) return decline(reply, declineFor('body_media_type', 'body'))
-      const asked = askedOf(query, idempotencyKeyOf(headers))
-      if (isRefusal(asked)) return decline(reply, declineOf(asked))
-      const denied = await denial(asked, caller, deps)
+      const batch = batchRequestOf(query, idempotencyKeyOf(headers))
+      if (isRefusal(batch)) return decline(reply, declineOf(batch))
+      const denied = await denial(batch, caller, deps)
       if (denied) return decline(reply, denied)
       const captureKey = await captureKeyOf(caller, deps)
       if (!captureKey) return decline(reply, declineFor('alias_unknown', 'body'))
@@ -74,8 +74,8 @@ export function submissionRoute(app: GatewayApp, url: string, deps: GatewayDeps,
       receiving.push(clientId)
       try {
         const limits = { bytesMax: deps.settings.batchBytesMax, idleMsMax: IDLE_MS_MAX, key }
-        const metered = meter(body as Source, aboutOf(format, asked), limits)
-        const made = await receive(caller, asked, { format, metered }, captureKey, deps)
+        const metered = meter(body as Source, aboutOf(format, batch), limits)
+        const made = await receive(caller, batch, { format, metered }, captureKey, deps)
         if (isRefusal(made)) return decline(reply, declineOf(made))
         onAccepted()
         return reply.code(202).header('location', `${url}/${made.batchId}`).send(acceptedOf(made))
@@ -94,8 +94,8 @@ function formatOf(type: string | undefined): 'csv' | 'ndjson' | undefined {
   return Object.hasOwn(FORMATS, name) ? FORMATS[name as keyof typeof FORMATS] : undefined
 }
 
-/** What makes two requests with the same body the same. */
-function aboutOf(format: string, { recordKind, tokenScope, policy, dryRun }: Asked): string {
+/** Equal for two requests that are the same if their bodies are. */
+function aboutOf(format: string, { recordKind, tokenScope, policy, dryRun }: BatchRequest): string {
   return JSON.stringify([format, recordKind, tokenScope, policy.on_conflict, policy.on_expired, dryRun])
 }
 
@@ -103,22 +103,25 @@ function acceptedOf({ batchId, records, chunks, acceptedAt }: Intake): z.infer<t
   return { batch_id: batchId, records, chunks, accepted_at: new Date(acceptedAt).toISOString() }
 }
 
-async function denial(asked: Asked, caller: Caller, { directory }: GatewayDeps): Promise<Decline | undefined> {
-  if (!hasRoles(caller, rolesOf(asked))) return declineFor('role_missing', 'query.kind')
-  if (asked.tokenScope === undefined) return undefined
-  const scope = await directory.scope(asked.tokenScope)
+async function denial(batch: BatchRequest, caller: Caller, { directory }: GatewayDeps): Promise<Decline | undefined> {
+  if (!hasRoles(caller, rolesOf(batch))) return declineFor('role_missing', 'query.kind')
+  if (batch.tokenScope === undefined) return undefined
+  const scope = await directory.scope(batch.tokenScope)
   const isOpen = scope !== undefined && caller.client.entities.includes(scope.entityId)
   return isOpen ? undefined : declineFor('scope_forbidden', 'query.token_scope')
 }
 
-/** The newest JWE key of the caller's entity, to encrypt to. */
+/** The newest JWE key of the caller's entity, to which blocks are encrypted. */
 async function captureKeyOf({ entityId }: Caller, { store }: GatewayDeps): Promise<PublicCaptureKey | undefined> {
   const known = await captureKeys.list(store, entityId)
   const key = known.findLast(({ state, type }) => state === 'ACTIVE' && type !== 'pgp')
   return key && readPublicCaptureKey(key.alias, key.publicKey)
 }
 
-/** What is wrong with the whole body, and where; never a value. What to do about it is said for a file, and left out. */
+/**
+ * Answers what is wrong with the whole body, and where, without any value. The advice of a FileError is for files, and
+ * left out.
+ */
 function declineRows<R extends Reply>(reply: R, error: FileError, now: number): R {
   const problem = problemOf([{ field: 'body', reason: 'rows_unreadable' }], now)
   const message = error.message.slice(0, -error.next.length).trim()

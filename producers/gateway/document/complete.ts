@@ -4,7 +4,7 @@ import { annotate, type JsonSchema, noteFor } from '../../../src/job/describe/an
 import type { DocumentNotes, Examples, OperationNotes } from './notes.ts'
 import { refusalBody } from './refusals.ts'
 
-/** What this file reads of a document; everything else is kept as it is. */
+/** The part of a document that this file reads; everything else is kept as it is. */
 export interface OpenApi {
   paths?: Record<string, Record<string, Operation>>
 }
@@ -26,7 +26,7 @@ interface Parameter {
 
 type Content = Record<string, { schema?: JsonSchema }>
 
-/** What the library says of an answer whose schema has no description. */
+/** The library's text for an answer whose schema has no description. */
 const NO_DESCRIPTION = 'Default Response'
 
 export function complete<D extends OpenApi>(document: D, notes: DocumentNotes): D {

@@ -24,7 +24,7 @@ const TAGS = [
   { name: 'Scheme tokens', description: 'What card networks tell of scheme tokens.' },
 ]
 
-/** What JSON Schema can say of the rule of `reuse_token_type`: a third party is told more. */
+/** The part of the rule of `reuse_token_type` that JSON Schema can express. */
 function thirdPartyRule(thirdPartyTypes: readonly string[]): object {
   const foreign = { properties: { reuse_token_type: { enum: thirdPartyTypes } }, required: ['reuse_token_type'] }
   const needed = {

@@ -1,5 +1,5 @@
-// What an OpenAPI document says beyond the schemas of its routes: what each operation does, what its properties mean,
-// and examples. It is data; complete.ts puts it into the document.
+// The content of an OpenAPI document beyond the schemas of its routes: what each operation does, what its properties
+// mean, and examples. It is data; complete.ts puts it into the document.
 import type { Reason } from '../../../src/errors.ts'
 import type { Notes } from '../../../src/job/describe/annotate.ts'
 
@@ -41,7 +41,7 @@ export function json(examples: Readonly<Record<string, unknown>>): Examples {
   return { 'application/json': examples }
 }
 
-/** Who may call an operation, as its route says it. */
+/** The access to an operation, as its route names it. */
 export function accessNote(access: 'public' | readonly string[] | undefined): string {
   if (access === 'public') return 'Needs no credentials.'
   if (access === undefined || access.length === 0) return ''

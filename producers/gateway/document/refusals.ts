@@ -4,7 +4,7 @@ import {
   type Decline,
   type DeclineStatus,
   declineFor,
-  faceOf,
+  errorBodyOf,
   failed,
   unauthenticated,
 } from '../server/error-bodies.ts'
@@ -18,7 +18,7 @@ const TIMED_OUT: ErrorNo = 502
 export function refusalBody(path: string, status: number, example: RefusalExample | undefined): object {
   if (example !== undefined && !isReason(example)) return example
   if (status === 504) return bodyOf(problem(TIMED_OUT), AT).body
-  return faceOf(path).render(declineOf(status as DeclineStatus, example), AT)
+  return errorBodyOf(path).render(declineOf(status as DeclineStatus, example), AT)
 }
 
 function declineOf(status: DeclineStatus, example: ReasonExample | undefined): Decline {

@@ -1,4 +1,4 @@
-// The 202 of a write that is answered later, and the operation that its Location names.
+// Answers a write with 202, and the route of the operation that its Location names.
 import { z } from 'zod'
 import { uuid } from '../../../src/job/envelope/text.ts'
 import type { Caller, GatewayApp } from '../app.ts'

@@ -1,6 +1,6 @@
-// One operation under way: its job is put into the queue, and again every two seconds while no answer is found (a job
-// that still waits swallows its repeat, one that was lost is mended by it), until its time is over. What comes after
-// that is timeout-reversal.ts.
+// One operation under way: its job is put on the queue, and again every two seconds until an answer is found or the
+// deadline passes. A job that still waits absorbs the repeat; a job that was lost comes back by it. timeout-reversal.ts
+// deals with an operation whose deadline has passed.
 import type { Clock } from '../../../src/clock.ts'
 import { Fault } from '../../../src/errors.ts'
 import type { Kind } from '../../../src/job/catalogue.ts'
@@ -23,52 +23,52 @@ export interface Operation {
   readonly receiptId: string
   /** SHA-256 of the JWS. */
   readonly envelopeDigest: Buffer
-  /** Undefined: not in time. Nothing that comes later counts. */
+  /** The answer; undefined if none came in time. A later answer doesn't count. */
   readonly answer: Promise<Result | undefined>
-  /** A result of this receipt was found. */
-  settle(result: Result): void
-  /** Whether the queue may have the job. */
-  wasOffered(): boolean
+  /** Takes a result of this receipt. */
+  resolve(result: Result): void
+  /** Whether the job may be on the queue. */
+  mayBeQueued(): boolean
 }
 
-export interface Offering {
+export interface OperationDeps {
   queues: Queues
   clock: Clock
   isAway: () => boolean
-  /** Aborted: the time is over for all. */
-  hurried: AbortSignal
+  /** When aborted, every operation ends unanswered. */
+  givenUp: AbortSignal
 }
 
 const RESEND_MS = 2_000
-/** While the queue server is away, and after it failed us. */
+/** Pause while the queue server is away, and after a failed call. */
 const RETRY_MS = 250
 
-export function openOperation({ kind, receiptId, signed, deadline }: Job, offering: Offering): Operation {
-  const { queues, clock, isAway, hurried } = offering
+export function openOperation({ kind, receiptId, signed, deadline }: Job, deps: OperationDeps): Operation {
+  const { queues, clock, isAway, givenUp } = deps
   const digest = envelopeDigest(signed.data.jws)
   const found = Promise.withResolvers<Result>()
   let offered = false
   let taken = false
   let impossible = false
 
-  async function offer(): Promise<boolean> {
-    // From here on nobody can say for sure that the queue doesn't have it: an error may be about the answer only.
+  async function enqueue(): Promise<boolean> {
+    // From here on the queue may have the job: an error may mean only that its answer was lost.
     offered = true
     try {
       await queues.add(kind, { id: signed.id, data: signed.data, priority: 0 })
       taken = true
       return true
     } catch (error) {
-      // Refused for what it is: it isn't there, and won't be.
+      // The queue refused the job's data: it doesn't have the job, and won't.
       if (error instanceof Fault && error.code === 'data') impossible = true
       return false
     }
   }
   async function run(): Promise<Result | undefined> {
-    while (!impossible && !hurried.aborted && clock() < deadline) {
-      const wasTaken = !isAway() && (await Promise.race([offer(), found.promise.then(() => true)]))
+    while (!impossible && !givenUp.aborted && clock() < deadline) {
+      const wasTaken = !isAway() && (await Promise.race([enqueue(), found.promise.then(() => true)]))
       const left = deadline - clock()
-      const result = await foundWithin(Math.min(wasTaken ? RESEND_MS : RETRY_MS, left), found.promise, hurried)
+      const result = await foundWithin(Math.min(wasTaken ? RESEND_MS : RETRY_MS, left), found.promise, givenUp)
       if (result) return result
     }
     return undefined
@@ -78,26 +78,29 @@ export function openOperation({ kind, receiptId, signed, deadline }: Job, offeri
     receiptId,
     envelopeDigest: digest,
     answer: run(),
-    settle: result => {
+    resolve: result => {
       if (isAnswerTo(result, receiptId, digest)) found.resolve(result)
     },
-    wasOffered: () => offered && (taken || !impossible),
+    mayBeQueued: () => offered && (taken || !impossible),
   }
 }
 
-/** An answer beside a receipt is for the envelope it names; one about an envelope's end is about an older one. */
+/**
+ * A result without a receipt is for the envelope that its id names. A result about an expired envelope is for an older
+ * one.
+ */
 function isAnswerTo(result: Result, receiptId: string, digest: Buffer): boolean {
   if (result.revision === 0 && result.result_id !== refusalResultId(receiptId, digest)) return false
   return result.error?.details?.['body.exp']?.code !== 'envelope_expired'
 }
 
-async function foundWithin<T>(ms: number, found: Promise<T>, hurried: AbortSignal): Promise<T | undefined> {
+async function foundWithin<T>(ms: number, found: Promise<T>, givenUp: AbortSignal): Promise<T | undefined> {
   const over = Promise.withResolvers<undefined>()
   const end = () => over.resolve(undefined)
   const timer = setTimeout(end, Math.max(0, ms))
-  hurried.addEventListener('abort', end, { once: true })
+  givenUp.addEventListener('abort', end, { once: true })
   return Promise.race([found, over.promise]).finally(() => {
     clearTimeout(timer)
-    hurried.removeEventListener('abort', end)
+    givenUp.removeEventListener('abort', end)
   })
 }

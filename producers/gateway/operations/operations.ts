@@ -1,5 +1,5 @@
 // Writes that are answered later (`Prefer: respond-async`): the envelope is stored before the 202 and queued after it,
-// and whatever happens in between, the sweeper queues it. The answer is told from the receipt, as it is today.
+// and the sweeper queues it where that failed. The answer is made from the receipt as it is now.
 import { createHash, randomUUID } from 'node:crypto'
 import { assert, isRefusal, type Refusal, refuse } from '../../../src/errors.ts'
 import { CATALOGUE } from '../../../src/job/catalogue.ts'
@@ -7,7 +7,7 @@ import { envelopeDigest, requestText } from '../../../src/job/envelope/digest.ts
 import { receiptId as receiptIdOf, refusalResultId } from '../../../src/job/envelope/ids.ts'
 import { type Problem, problemOf } from '../../../src/job/problem.ts'
 import { recall } from '../../../src/job/recall.ts'
-import type { Result } from '../../../src/job/result.ts'
+import { readResult } from '../../../src/job/result.ts'
 import * as operations from '../../../src/store/job/operations.ts'
 import type { Receipt } from '../../../src/store/job/receipts.ts'
 import * as receipts from '../../../src/store/job/receipts.ts'
@@ -15,35 +15,35 @@ import type { Store } from '../../../src/store/pool.ts'
 import * as shownTokens from '../../../src/store/token/shown-tokens.ts'
 import type { Caller } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
-import { type Decline, declineFor, declineOf, faceOf } from '../server/error-bodies.ts'
+import { type Decline, declineFor, declineOf, errorBodyOf } from '../server/error-bodies.ts'
 import { shownScheme } from '../tokens/shown-scheme.ts'
 import { answerOf, type Write, writtenOf } from './write.ts'
 
 export type OperationDeps = Pick<
   GatewayDeps,
-  'store' | 'queues' | 'desk' | 'directory' | 'networkTokenKey' | 'clock' | 'log'
+  'store' | 'queues' | 'requestReply' | 'directory' | 'networkTokenKey' | 'clock' | 'log'
 >
 
-/** `queued` resolves when the queue has it, or has shown that it can't be reached: the sweeper goes on then. */
+/** `queued` resolves when the queue has the job, or could not be reached; the sweeper then queues the job. */
 export type Accepted = { receiptId: string; queued: Promise<void> } | { declined: Decline }
 
-/** An operation's error is the token service's. */
-const TOKEN = faceOf('/oidc/api/v2')
-/** A gateway that lives has it queued by then. */
+/** The error of an operation has the body of the token service. */
+const TOKEN = errorBodyOf('/oidc/api/v2')
+/** A gateway that lives has queued the operation by then. */
 const FIRST_DUE_MS = 5_000
 
-/** RFC 7240: one preference of a list, in any case. */
+/** RFC 7240: one preference of a list, in upper or lower case. */
 export function prefersAsync(prefer: string | undefined): boolean {
   return prefer?.split(',').some(one => one.trim().toLowerCase() === 'respond-async') ?? false
 }
 
-/** Stored when it resolves. The same key and request again: the same operation. */
+/** The operation is stored when this resolves. The same key and request again are the same operation. */
 export async function accept(write: Write, caller: Caller, deps: OperationDeps): Promise<Accepted> {
-  const { store, desk, clock } = deps
+  const { store, requestReply, clock } = deps
   const { kind, request, idempotencyKey: jti = randomUUID() } = write
   const { clientId } = caller.client
   const acceptedAt = clock()
-  const signed = await desk.sign(caller, kind, request, { jti, listens: false })
+  const signed = await requestReply.sign(caller, kind, request, { jti, listens: false })
   if (isRefusal(signed)) return declinedBy(signed)
   const { jws } = signed.data
   const receiptId = receiptIdOf(clientId, jti)
@@ -57,7 +57,7 @@ export async function accept(write: Write, caller: Caller, deps: OperationDeps):
     dueAt: acceptedAt + FIRST_DUE_MS,
   }
   const fresh = await operations.accept(store, operation).catch(async error => {
-    // The commit may have been made, though its answer was lost: the sweeper queues it.
+    // The commit may have taken effect though its answer was lost: the sweeper then queues the operation.
     if ((await operations.find(store, receiptId)) === undefined) throw error
     return false
   })
@@ -79,11 +79,11 @@ function declinedBy(refusal: Refusal): { declined: Decline } {
   return written
 }
 
-/** How an operation stands, in the words of the interface. */
-export interface Standing {
+/** The state of an operation, in the words of the interface. */
+export interface OperationStatus {
   receipt_id: string
   status: 'PENDING' | 'SUCCEEDED' | 'FAILED'
-  /** 0: not answered, or answered beside a receipt. */
+  /** 0: not answered, or answered without a receipt. */
   revision: number
   code?: number
   record?: Record<string, unknown>
@@ -92,29 +92,32 @@ export interface Standing {
   completed_at?: string
 }
 
-/** One answer for another's operation and for none. */
-export async function find(receiptId: string, caller: Caller, deps: OperationDeps): Promise<Standing | Decline> {
+/** Another client's operation and a missing operation have the same answer. */
+export async function find(receiptId: string, caller: Caller, deps: OperationDeps): Promise<OperationStatus | Decline> {
   const { store } = deps
   const { client, roles } = caller
   const none = declineFor('operation_not_found', 'params.id')
   const seen = await operations.find(store, receiptId)
   if (!seen || seen.clientId !== client.clientId || !client.entities.includes(seen.entityId)) return none
-  // How a report stands is told by the reporting service; a reversal is the gateway's own.
-  if (seen.kind === 'report' || seen.kind === 'reversal') return none
+  if (CATALOGUE[seen.kind].statusAt !== 'operations') return none
   const { role } = CATALOGUE[seen.kind]
   if (!roles.includes('TOKEN_READ') && !(role && roles.includes(role))) return declineFor('role_missing', 'params')
-  if (seen.state === 'QUEUED') await settle([receiptId], store)
+  if (seen.state === 'QUEUED') await recordAnswers([receiptId], store)
   const operation = await operations.find(store, receiptId)
   if (!operation) return none
   if (operation.state === 'QUEUED') return { ...headOf(operation), status: 'PENDING' }
-  // A later answer of the same job outranks one without a receipt, but none that was told beside it.
+  // A receipt outranks an answer without one, but not an answer that was told beside the receipt (revision 0).
   const isBeside = operation.state === 'REFUSED' && operation.revision === 0
   const receipt = isBeside ? undefined : await receipts.find(store, receiptId)
-  if (receipt) return standingOf(operation, receipt, deps)
-  return operation.state === 'ANSWERED' ? none : standingWithout(operation)
+  if (receipt) return statusByReceipt(operation, receipt, deps)
+  return operation.state === 'ANSWERED' ? none : statusWithoutReceipt(operation)
 }
 
-async function standingOf(operation: operations.Operation, receipt: Receipt, deps: OperationDeps): Promise<Standing> {
+async function statusByReceipt(
+  operation: operations.Operation,
+  receipt: Receipt,
+  deps: OperationDeps,
+): Promise<OperationStatus> {
   const { revision, completedAt, tokenId } = receipt
   const token = tokenId === null ? undefined : await shownTokens.find(deps.store, tokenId)
   const scope = token && (await deps.directory.scope(token.tokenScope))
@@ -127,7 +130,7 @@ async function standingOf(operation: operations.Operation, receipt: Receipt, dep
   return { ...headOf(operation), revision, ...ended, completed_at: moment(completedAt) }
 }
 
-function standingWithout(operation: operations.Operation): Standing {
+function statusWithoutReceipt(operation: operations.Operation): OperationStatus {
   const { error, revision, expiresAt, completedAt } = operation
   const at = completedAt ?? expiresAt
   const expired = problemOf([{ field: 'body.exp', reason: 'envelope_expired' }], at)
@@ -138,7 +141,7 @@ function headOf({ receiptId, acceptedAt }: operations.Operation) {
   return { receipt_id: receiptId, status: 'PENDING' as const, revision: 0, accepted_at: moment(acceptedAt) }
 }
 
-/** In the words in which the same write is declined at once. */
+/** The error with which the same write is declined at once. */
 function failure(error: Problem, at: number) {
   const written = answerOf({ code: error.code, error })
   assert('declined' in written, 'a problem declines')
@@ -148,8 +151,8 @@ function failure(error: Problem, at: number) {
 
 const moment = (ms: number) => new Date(ms).toISOString()
 
-/** Notes the answers that are there, and erases the envelopes they answer. */
-export async function settle(receiptIds: readonly string[], store: Store): Promise<Set<string>> {
+/** Records the answers that the store has, and erases the envelopes that they answer. Returns the answered receipts. */
+export async function recordAnswers(receiptIds: readonly string[], store: Store): Promise<Set<string>> {
   const signs = await operations.findSigns(store, receiptIds)
   await operations.answer(
     store,
@@ -157,7 +160,7 @@ export async function settle(receiptIds: readonly string[], store: Store): Promi
   )
   for (const { receiptId, body } of signs) {
     if (body === undefined) continue
-    const { error, revision, completed_at } = JSON.parse(body) as Result
+    const { error, revision, completed_at } = readResult(body)
     assert(error, 'what is told without a receipt is a problem')
     await operations.refuse(store, receiptId, { error, revision, completedAt: Date.parse(completed_at) })
   }

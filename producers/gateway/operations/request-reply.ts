@@ -1,6 +1,6 @@
-// Where requests over HTTP become jobs and wait for their answer. An operation that is asked for is signed, queued and
-// repeated until it is answered or its time is over; then it is undone. It doesn't know what an operation does, and
-// keeps nothing that a restart would need: receipts do, and the store where a reversal can't be queued.
+// Request and reply over queues: an HTTP request becomes a job, and the request waits for the job's answer. The job is
+// repeated until it is answered or its deadline passes; then it is reversed. This file doesn't know what a job does. It
+// keeps nothing that a restart would need: receipts and the store do.
 
 import { createHash, randomUUID } from 'node:crypto'
 import type { Clock } from '../../../src/clock.ts'
@@ -20,51 +20,54 @@ import { type Delivery, openInbox } from '../../results.ts'
 import type { Caller } from '../app.ts'
 import { type Operation, openOperation } from './operation.ts'
 import { openSign, type Sign } from './sign.ts'
-import { openUndoing } from './timeout-reversal.ts'
+import { openTimeoutReversals } from './timeout-reversal.ts'
 
-/** How an operation ended for the one who asked. */
+/** The end of an operation, as its caller gets it. */
 export type End =
   | { end: 'answered'; result: Result }
   /** Not answered in time. */
   | { end: 'late'; reversalStatus: ReversalStatus }
-  /** Not taken on: too much is under way. */
+  /** Not begun: too many operations are under way. */
   | { end: 'busy' }
-  /** Not taken on: it was wrong before it was sent. */
+  /** Not begun: the request was refused before it was sent. */
   | { end: 'refused'; refusal: Refusal }
 
-export interface Desk {
-  /** Resolves within the time-out and a few seconds, whatever becomes of the operation. */
+export interface RequestReply {
+  /**
+   * Sends a job and waits for its answer. Resolves within the time-out and a few seconds, whatever becomes of the
+   * operation.
+   */
   ask(caller: Caller, kind: Kind, request: Record<string, unknown>, options?: AskOptions): Promise<End>
-  /** A signed envelope for `caller`'s client, as `ask` would send it, whose result comes to this process. */
+  /** Signs an envelope for the caller's client as `ask` does; its result comes to this process. */
   sign: Sign
-  /** Operations that wait for an answer, or for their reversal to be queued. */
+  /** The number of operations that wait for an answer, or for their reversal to be queued. */
   inFlight(): number
-  /** Once it listens for answers. */
+  /** Resolves when this process listens for answers. */
   ready: Promise<void>
-  /** Gives up what still waits: each is answered, and undone. */
-  hurry(): void
+  /** Gives up the operations that still wait: each is answered, and reversed. */
+  giveUp(): void
   close(): Promise<void>
 }
 
 export interface AskOptions {
-  /** Becomes the job's `jti`; a fresh one without it. */
+  /** Becomes the `jti` of the job; without it the job has a new one. */
   idempotencyKey?: string | undefined
 }
 
-export interface DeskSettings {
+export interface RequestReplySettings {
   audience: string
   /** How long a write may take, ms. */
   timeoutMs: number
-  /** Operations that wait for their answer at once. */
+  /** At most so many operations wait for their answer at once. */
   inFlightMax: number
 }
 
-export interface DeskDeps {
+export interface RequestReplyDeps {
   queues: Queues
   store: Store
   signingKey: SigningKey
   installationKeys: InstallationKeys
-  settings: DeskSettings
+  settings: RequestReplySettings
   clock: Clock
   metrics: Metrics
   log: Logger
@@ -73,20 +76,20 @@ export interface DeskDeps {
 const DELIVERIES = 50
 const CLOSE_MS = 5_000
 
-/** What is under way for one receipt, in this process. */
+/** The operation under way for one receipt, in this process. */
 interface Entry {
   requestDigest: string
   operation?: Operation
   end: Promise<End>
 }
 
-export function openDesk(deps: DeskDeps): Desk {
+export function openRequestReply(deps: RequestReplyDeps): RequestReply {
   const { queues, store, signingKey, installationKeys, settings, clock, metrics, log } = deps
   const { timeoutMs, inFlightMax, audience } = settings
-  // Each process is answered on a queue of its own.
+  // Each process has a results queue of its own.
   const replyTo = `g${randomUUID().replaceAll('-', '').slice(0, 24)}`
   const entries = new Map<string, Entry>()
-  const hurried = new AbortController()
+  const givenUp = new AbortController()
   let away = false
   queues.on('away', () => {
     away = true
@@ -96,35 +99,35 @@ export function openDesk(deps: DeskDeps): Desk {
   })
 
   const sign = openSign({ audience, signingKey, replyTo, clock })
-  const undoing = openUndoing({ queues, store, clock, log, sign })
+  const reversals = openTimeoutReversals({ queues, store, clock, log, sign })
 
   async function receive(delivery: Delivery): Promise<'taken'> {
     if (delivery.type === 'result') {
-      if (delivery.kind === 'reversal') undoing.settle(delivery)
-      else entries.get(delivery.receipt_id)?.operation?.settle(delivery)
+      reversals.resolve(delivery)
+      entries.get(delivery.receipt_id)?.operation?.resolve(delivery)
     }
-    // Nobody else listens here: what no one waits for any more is told in vain.
+    // Only this process listens here: a result for which nobody waits any more is dropped.
     return 'taken'
   }
   const mailbox = { clientId: signingKey.clientId, replyTo, keys: installationKeys }
   const inbox = openInbox(queues, mailbox, receive, { concurrency: DELIVERIES, log })
 
-  async function perform(caller: Caller, { kind, request, jti, receiptId }: Asked, entry: Entry): Promise<End> {
+  async function run(caller: Caller, { kind, request, jti, receiptId }: Request, entry: Entry): Promise<End> {
     const begunAt = clock()
     const deadline = begunAt + timeoutMs
-    // Given up here before: what holds is known once its reversal is through.
-    if (!(await undoing.through(receiptId, deadline))) return { end: 'late', reversalStatus: 'REQUIRED' }
+    // An operation of this receipt was given up before: the state is known when its reversal is done.
+    if (!(await reversals.awaitReversal(receiptId, deadline))) return { end: 'late', reversalStatus: 'REQUIRED' }
     const signed = await sign(caller, kind, request, { jti, expiresInMs: timeoutMs })
     if (isRefusal(signed)) return { end: 'refused', refusal: signed }
-    const offering = { queues, clock, isAway: () => away, hurried: hurried.signal }
-    entry.operation = openOperation({ kind, receiptId, signed, deadline }, offering)
+    const operationDeps = { queues, clock, isAway: () => away, givenUp: givenUp.signal }
+    entry.operation = openOperation({ kind, receiptId, signed, deadline }, operationDeps)
     const result = await entry.operation.answer
     if (result) {
       metrics.gatewayWaits.observe({ kind }, Math.max(0, Date.parse(result.completed_at) - begunAt) / 1000)
       metrics.gatewayAnswers.observe({ kind }, (clock() - begunAt) / 1000)
       return { end: 'answered', result }
     }
-    const reversalStatus = await undoing.undo(caller, entry.operation, entry.requestDigest)
+    const reversalStatus = await reversals.reverse(caller, entry.operation, entry.requestDigest)
     metrics.gatewayTimeouts.inc({ kind, reversal_status: reversalStatus })
     return { end: 'late', reversalStatus }
   }
@@ -132,33 +135,33 @@ export function openDesk(deps: DeskDeps): Desk {
   return {
     sign,
     ready: inbox.ready,
-    inFlight: () => entries.size + undoing.owed(),
-    hurry: () => hurried.abort(),
+    inFlight: () => entries.size + reversals.pending(),
+    giveUp: () => givenUp.abort(),
     async ask(caller, kind, request, { idempotencyKey } = {}) {
       const jti = idempotencyKey ?? randomUUID()
       const receiptId = receiptIdOf(caller.client.clientId, jti)
       const requestDigest = createHash('sha256').update(requestText(kind, request)).digest('base64url')
       const known = entries.get(receiptId)
       if (known?.requestDigest === requestDigest) return known.end
-      if (known || undoing.isOther(receiptId, requestDigest))
+      if (known || reversals.isOtherRequest(receiptId, requestDigest))
         return { end: 'refused', refusal: refuse('jti_reused', 'body.jti') }
-      if (hurried.signal.aborted || entries.size + undoing.owed() >= inFlightMax) return { end: 'busy' }
+      if (givenUp.signal.aborted || entries.size + reversals.pending() >= inFlightMax) return { end: 'busy' }
       const entry: Entry = { requestDigest, end: Promise.resolve({ end: 'busy' }) }
       entries.set(receiptId, entry)
-      entry.end = perform(caller, { kind, request, jti, receiptId }, entry).finally(() => entries.delete(receiptId))
+      entry.end = run(caller, { kind, request, jti, receiptId }, entry).finally(() => entries.delete(receiptId))
       return entry.end
     },
     async close() {
-      hurried.abort()
+      givenUp.abort()
       await inbox.close(CLOSE_MS)
-      await undoing.close()
-      // One that is left behind is removed by the scheduler.
+      await reversals.close()
+      // The scheduler removes a queue that is left behind.
       if (!away) await queues.obliterate(resultsQueue(signingKey.clientId, replyTo)).catch(() => {})
     },
   }
 }
 
-interface Asked {
+interface Request {
   kind: Kind
   request: Record<string, unknown>
   jti: string

@@ -1,18 +1,17 @@
-// What makes a 202 a promise: operations without an answer are queued again until their time is over, and then marked;
-// what is answered, or too old, is erased. Every gateway runs one, and takes only what no other has just taken. It also
-// takes the answers to operations off the gateways' common results queue, where nobody waits for them.
-import { setTimeout as pause } from 'node:timers/promises'
-import { Fault } from '../../../src/errors.ts'
-import { describeError } from '../../../src/log.ts'
+// Keeps the promise of a 202: queues unanswered operations again until they expire, marks expired ones, and erases
+// those that are answered or old. Every gateway runs a sweeper, which takes only operations that no other sweeper has
+// just taken. It also reads the answers to operations from the gateways' common results queue.
+
+import { CATALOGUE } from '../../../src/job/catalogue.ts'
+import { every } from '../../../src/recurring.ts'
 import * as signingKeys from '../../../src/store/access/signing-keys.ts'
 import * as intake from '../../../src/store/batch/intake.ts'
 import * as chunks from '../../../src/store/batch/intake-chunks.ts'
 import * as operations from '../../../src/store/job/operations.ts'
-import { LostRace } from '../../../src/store/pool.ts'
 import { importPublicJwk } from '../../../src/vault/client-key.ts'
 import { type Delivery, openInbox } from '../../results.ts'
 import type { GatewayDeps } from '../deps.ts'
-import { settle } from './operations.ts'
+import { recordAnswers } from './operations.ts'
 
 export type SweeperDeps = Pick<
   GatewayDeps,
@@ -25,71 +24,47 @@ export interface Sweeper {
 
 const SWEEP_MS = 1_000
 const TAKE_MAX = 100
-/** A job that was started in time may end so long after. */
+/** A job that was started in time may end so long after its deadline. */
 const GRACE_MS = 60_000
 const HOUSEKEEPING_MS = 60_000
-const GAUGES_MS = 10_000
-/** A body of which nothing came for so long, and nobody said so: its gateway is gone. */
+const METRICS_MS = 10_000
+/** If nothing of a body came for so long and its gateway didn't discard it, the gateway is gone. */
 const STALE_MS = 600_000
 const DAY_MS = 86_400_000
-/** The texts of dry runs lie in the outbox, which is kept so long. */
+/** The results of dry runs lie in the outbox, which is kept so long. */
 const DRY_RUN_DAYS = 7
 const REMOVE_MAX = 10_000
 const DELIVERIES = 10
 const CLOSE_MS = 5_000
 
 export async function openSweeper(deps: SweeperDeps): Promise<Sweeper> {
-  const { clock, log } = deps
-  const closed = new AbortController()
+  const { log } = deps
+  await measure(deps)
   const inbox = await openCommonInbox(deps)
-  let keptHouseAt = 0
-  let measuredAt = 0
-
-  async function run(): Promise<void> {
-    while (!closed.signal.aborted) {
-      try {
-        await sweep(deps)
-        if (clock() - keptHouseAt >= HOUSEKEEPING_MS) {
-          keptHouseAt = clock()
-          await keepHouse(deps)
-        }
-        if (clock() - measuredAt >= GAUGES_MS) {
-          measuredAt = clock()
-          await measure(deps)
-        }
-      } catch (error) {
-        const expected = error instanceof LostRace || (error instanceof Fault && error.code !== 'defect')
-        log[expected ? 'debug' : 'error'](
-          { error: describeError(error) },
-          'operations could not be swept; they will be',
-        )
-      }
-      await pause(SWEEP_MS, undefined, { signal: closed.signal }).catch(() => {})
-    }
-  }
-  const running = run()
+  const stops = [
+    every(SWEEP_MS, () => sweep(deps), { log }),
+    every(HOUSEKEEPING_MS, () => keepHouse(deps), { log }),
+    every(METRICS_MS, () => measure(deps), { log }),
+  ]
   return {
     async close() {
-      closed.abort()
-      await Promise.all([running, inbox.close(CLOSE_MS)])
+      await Promise.all([...stops.map(stop => stop()), inbox.close(CLOSE_MS)])
     },
   }
 }
 
-/** One round over what is due. Returns how many were queued again. */
-export async function sweep({ store, queues, settings, clock }: SweeperDeps): Promise<number> {
-  let queued = 0
+/** Queues every operation again that is due, until none is. */
+async function sweep({ store, queues, settings, clock }: SweeperDeps): Promise<void> {
   for (;;) {
     const due = await operations.take(store, clock(), settings.resendMs, TAKE_MAX)
     const receiptIds = due.map(({ receiptId }) => receiptId)
-    const settled = await settle(receiptIds, store)
+    const answered = await recordAnswers(receiptIds, store)
     for (const { receiptId, kind, jobId: id, jws, expiresAt } of due) {
-      if (settled.has(receiptId) || expiresAt <= clock()) continue
+      if (answered.has(receiptId) || expiresAt <= clock()) continue
       await queues.add(kind, { id, data: { jws } })
-      queued += 1
     }
     await operations.expire(store, receiptIds, clock() - GRACE_MS)
-    if (due.length < TAKE_MAX) return queued
+    if (due.length < TAKE_MAX) return
   }
 }
 
@@ -100,7 +75,7 @@ async function keepHouse({ store, settings, clock }: SweeperDeps): Promise<void>
   await intake.removeOld(store, { batches: old, dryRuns: clock() - DRY_RUN_DAYS * DAY_MS })
 }
 
-/** What was promised by a 202. */
+/** Measures the operations and chunks that a 202 promised. */
 async function measure({ store, metrics, clock }: SweeperDeps): Promise<void> {
   const promised = { operation: await operations.measure(store), chunk: await chunks.measure(store) }
   for (const [what, { rows, oldest }] of Object.entries(promised)) {
@@ -116,9 +91,10 @@ async function openCommonInbox({ store, queues, signingKey, log }: SweeperDeps) 
       { alg, publicKey: importPublicJwk(publicJwk).key },
     ]),
   )
-  // The answer itself lies in the store: this only says that it is there.
+  // The answer itself lies in the store: the delivery only tells that it is there.
   async function receive(delivery: Delivery): Promise<'taken'> {
-    if (delivery.type === 'result' && delivery.kind !== 'token-batch') await settle([delivery.receipt_id], store)
+    if (delivery.type === 'result' && CATALOGUE[delivery.kind].statusAt !== 'batches')
+      await recordAnswers([delivery.receipt_id], store)
     return 'taken'
   }
   return openInbox(queues, { clientId: signingKey.clientId, keys }, receive, { concurrency: DELIVERIES, log })

@@ -1,6 +1,6 @@
-// What is done about an operation whose time is over: a reversal of its very envelope is queued, or stored for the
-// sweeper where the queue can't be reached. From then on the reversal wins: an answer that still comes is not told. It
-// doesn't undo anything itself.
+// Deals with an operation whose deadline has passed: queues a reversal that names its envelope, or stores the reversal
+// for the sweeper where the queue can't be reached. From then on the reversal wins, and an answer that still comes is
+// dropped. The worker undoes the effect.
 import { createHash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../../../src/clock.ts'
@@ -19,25 +19,28 @@ import type { Caller } from '../app.ts'
 import type { Operation } from './operation.ts'
 import type { Sign } from './sign.ts'
 
-export interface Undoing {
+export interface TimeoutReversals {
   /**
-   * `REQUIRED`: an effect may have been made; its reversal is queued, or stored until it is. `NONE`: the job never left
-   * this process, so there is nothing to undo.
+   * Reverses an operation. `REQUIRED`: it may have an effect; its reversal is queued, or stored until it is. `NONE`: the
+   * job never left this process, so that there is nothing to undo.
    */
-  undo(caller: Caller, operation: Operation, requestDigest: string): Promise<ReversalStatus>
-  /** A reversal's result was found. */
-  settle(result: Result): void
-  /** Whether this receipt's operation was given up here with another request. */
-  isOther(receiptId: string, requestDigest: string): boolean
-  /** False if the reversal of an operation that was given up here under this receipt isn't through by `deadline` (ms). */
-  through(receiptId: string, deadline: number): Promise<boolean>
-  /** Reversals that neither the queue nor the store has taken yet. */
-  owed(): number
-  /** Stores what is owed still. */
+  reverse(caller: Caller, operation: Operation, requestDigest: string): Promise<ReversalStatus>
+  /** Takes a result, which may be that of a reversal. */
+  resolve(result: Result): void
+  /** Whether an operation of this receipt timed out here with another request. */
+  isOtherRequest(receiptId: string, requestDigest: string): boolean
+  /**
+   * Waits for the reversal of an operation of this receipt that timed out here. False if it isn't done by `deadline`
+   * (ms).
+   */
+  awaitReversal(receiptId: string, deadline: number): Promise<boolean>
+  /** The number of reversals that neither the queue nor the store has taken yet. */
+  pending(): number
+  /** Stores the pending reversals. */
   close(): Promise<void>
 }
 
-export interface UndoingDeps {
+export interface TimeoutReversalDeps {
   queues: Queues
   store: Store
   clock: Clock
@@ -45,29 +48,29 @@ export interface UndoingDeps {
   sign: Sign
 }
 
-interface GivenUp {
+interface TimedOut {
   requestDigest: string
-  through: PromiseWithResolvers<true>
+  reversed: PromiseWithResolvers<true>
 }
 
-/** A reversal is owed however long the workers stay away: as long as an envelope may live. */
+/** A reversal stays due however long the workers are away: as long as an envelope may live. */
 const LIFETIME_MS = 7 * 86_400_000
-/** How long the queue may take to take the reversal before it is stored. */
+/** The reversal is stored if the queue hasn't taken it after so long. */
 const STORED_AFTER_MS = 1_000
-/** And how long the caller waits for either. */
-const PATIENCE_MS = 3_000
+/** The caller waits at most so long for queue or store. */
+const HANDOVER_MS_MAX = 3_000
 const RETRY_MS = 500
-const GIVEN_UP_MAX = 10_000
+const TIMED_OUT_MAX = 10_000
 
-export function openUndoing({ queues, store, clock, log, sign }: UndoingDeps): Undoing {
-  // By receipt; the oldest are forgotten, which only makes a repeat of theirs less sure of the final state.
-  const givenUp = new Map<string, GivenUp>()
+export function openTimeoutReversals({ queues, store, clock, log, sign }: TimeoutReversalDeps): TimeoutReversals {
+  // By receipt. The oldest are removed; a repeat of such an operation may then not see its final state.
+  const timedOut = new Map<string, TimedOut>()
   const byReversal = new Map<string, string>()
-  const owed = new Map<string, Promise<void>>()
+  const pending = new Map<string, Promise<void>>()
   const closing = new AbortController()
 
-  /** Resolves once the queue has it, or the store. Both may: its jti makes them one. */
-  async function hand(receiptId: string, add: () => Promise<void>, keep: () => Promise<void>): Promise<void> {
+  /** Resolves once the queue or the store has the reversal. Both may have it: its jti makes them one. */
+  async function handOver(receiptId: string, add: () => Promise<void>, keep: () => Promise<void>): Promise<void> {
     const handed = new AbortController()
     const until = AbortSignal.any([handed.signal, closing.signal])
     const untilTaken = async (give: () => Promise<void>, toWhom: string) => {
@@ -84,69 +87,69 @@ export function openUndoing({ queues, store, clock, log, sign }: UndoingDeps): U
         }
       }
     }
-    const patience = pause(STORED_AFTER_MS, undefined, { signal: until }).catch(() => {})
-    const storing = patience.then(() => untilTaken(keep, 'store'))
+    const delay = pause(STORED_AFTER_MS, undefined, { signal: until }).catch(() => {})
+    const storing = delay.then(() => untilTaken(keep, 'store'))
     await Promise.race([untilTaken(add, 'queue').then(() => storing), storing])
     if (!handed.signal.aborted)
       log.error({ receipt: receiptId }, 'a reversal was neither queued nor stored before the end of the process')
   }
-  function note(receiptId: string, reversalId: string, requestDigest: string): void {
-    const [oldest] = givenUp.keys()
-    if (givenUp.size >= GIVEN_UP_MAX && oldest !== undefined) givenUp.delete(oldest)
+  function remember(receiptId: string, reversalId: string, requestDigest: string): void {
+    const [oldest] = timedOut.keys()
+    if (timedOut.size >= TIMED_OUT_MAX && oldest !== undefined) timedOut.delete(oldest)
     const [eldest] = byReversal.keys()
-    if (byReversal.size >= GIVEN_UP_MAX && eldest !== undefined) byReversal.delete(eldest)
-    givenUp.set(receiptId, { requestDigest, through: Promise.withResolvers<true>() })
+    if (byReversal.size >= TIMED_OUT_MAX && eldest !== undefined) byReversal.delete(eldest)
+    timedOut.set(receiptId, { requestDigest, reversed: Promise.withResolvers<true>() })
     byReversal.set(reversalId, receiptId)
   }
 
   return {
-    async undo(caller, { receiptId, envelopeDigest: digest, wasOffered }, requestDigest) {
-      if (!wasOffered()) return 'NONE'
+    async reverse(caller, { receiptId, envelopeDigest: digest, mayBeQueued }, requestDigest) {
+      if (!mayBeQueued()) return 'NONE'
       const envelope = digest.toString('base64url')
       const jti = reversalJti(receiptId, envelope)
       const request = { receipt_id: receiptId, envelope }
       const signed = await sign(caller, 'reversal', request, { jti, expiresInMs: LIFETIME_MS })
       assert(!isRefusal(signed), 'a reversal has its form')
       const reversalId = receiptIdOf(caller.client.clientId, jti)
-      note(receiptId, reversalId, requestDigest)
+      remember(receiptId, reversalId, requestDigest)
       const add = () => queues.add('reversal', { id: signed.id, data: signed.data, priority: 0 })
-      const keep = () => keepReversal(store, caller, { signed, reversalId, requestDigest, now: clock() })
-      const handed = hand(receiptId, add, keep).finally(() => owed.delete(receiptId))
-      owed.set(receiptId, handed)
-      await settlesWithin(PATIENCE_MS, handed)
+      const keep = () => storeReversal(store, caller, { signed, reversalId, requestDigest, now: clock() })
+      const handed = handOver(receiptId, add, keep).finally(() => pending.delete(receiptId))
+      pending.set(receiptId, handed)
+      await settlesWithin(HANDOVER_MS_MAX, handed)
       return 'REQUIRED'
     },
-    settle({ receipt_id }) {
+    resolve({ receipt_id }) {
       const receiptId = byReversal.get(receipt_id)
       if (receiptId === undefined) return
       byReversal.delete(receipt_id)
-      givenUp.get(receiptId)?.through.resolve(true)
+      timedOut.get(receiptId)?.reversed.resolve(true)
     },
-    isOther: (receiptId, requestDigest) => {
-      const known = givenUp.get(receiptId)
+    isOtherRequest: (receiptId, requestDigest) => {
+      const known = timedOut.get(receiptId)
       return known !== undefined && known.requestDigest !== requestDigest
     },
-    async through(receiptId, deadline) {
-      const known = givenUp.get(receiptId)
+    async awaitReversal(receiptId, deadline) {
+      const known = timedOut.get(receiptId)
       if (!known) return true
-      return settlesWithin(Math.max(0, deadline - clock()), known.through.promise)
+      return settlesWithin(Math.max(0, deadline - clock()), known.reversed.promise)
     },
-    owed: () => owed.size,
+    pending: () => pending.size,
     async close() {
       closing.abort()
-      await settlesWithin(PATIENCE_MS, Promise.all(owed.values()))
+      await settlesWithin(HANDOVER_MS_MAX, Promise.all(pending.values()))
     },
   }
 }
 
-/** Every gateway's sweeper queues what lies there, until it is answered. */
-async function keepReversal(
+/** Stores a reversal as an operation, which the sweepers queue until it is answered. */
+async function storeReversal(
   store: Store,
   { client, entityId }: Caller,
-  { signed, reversalId, requestDigest, now }: Kept,
+  { signed, reversalId, requestDigest, now }: StoredReversal,
 ): Promise<void> {
   const { jws } = signed.data
-  // Not new: it lies there already.
+  // A reversal that isn't new is stored already.
   await operations.accept(store, {
     ...{ receiptId: reversalId, clientId: client.clientId, entityId, kind: 'reversal', jobId: signed.id, jws },
     ...{ requestDigest: Buffer.from(requestDigest, 'base64url'), acceptedAt: now, dueAt: now },
@@ -154,15 +157,15 @@ async function keepReversal(
   })
 }
 
-interface Kept {
+interface StoredReversal {
   signed: Signed
   reversalId: string
-  /** Of the operation that it undoes. */
+  /** The digest of the request that is reversed. */
   requestDigest: string
   now: number
 }
 
-/** The same for the same envelope, so that a reversal that is queued twice is one. */
+/** The jti is the same for the same envelope, so that a reversal that is queued twice is worked once. */
 export function reversalJti(receiptId: string, envelope: string): string {
   return `reversal-${createHash('sha256').update(`${receiptId}\n${envelope}`).digest('base64url')}`
 }

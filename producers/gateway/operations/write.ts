@@ -1,5 +1,5 @@
-// A write over HTTP: the operation goes over the desk, and its end becomes the answer. The fields that a worker names
-// are a job's; here they get the names that the HTTP caller knows.
+// A write over HTTP: asks for the operation and turns its end into the HTTP answer. A worker names the fields of a job;
+// here they get the names that the HTTP caller knows.
 import type { Reason, Refusal } from '../../../src/errors.ts'
 import { type Problem, problemCodeOf, toldFields } from '../../../src/job/problem.ts'
 import type { Result } from '../../../src/job/result.ts'
@@ -18,16 +18,16 @@ export interface Write {
 
 export type Written = { code: 200; record: Record<string, unknown> } | { code: 204 } | { declined: Decline }
 
-/** How soon one should ask again, seconds: a few operations' time. */
+/** A caller should ask again after so long, seconds: the time of a few operations. */
 const RETRY_AFTER_S = 1
 
-export async function perform(
+export async function sendWrite(
   write: Write,
   caller: Caller,
-  { desk, log }: Pick<GatewayDeps, 'desk' | 'log'>,
+  { requestReply, log }: Pick<GatewayDeps, 'requestReply' | 'log'>,
 ): Promise<Written> {
   const { kind, request, idempotencyKey } = write
-  const end = await desk.ask(caller, kind, request, { idempotencyKey })
+  const end = await requestReply.ask(caller, kind, request, { idempotencyKey })
   if (end.end === 'answered' && isOurs(end.result.error))
     log.error({ kind, receipt: end.result.receipt_id }, 'a worker refused an envelope of ours')
   return writtenOf(end)
@@ -46,7 +46,7 @@ export function writtenOf(end: End): Written {
   }
 }
 
-/** What a result says, as an answer over HTTP; the worker may be of a newer release than this process. */
+/** The HTTP answer of a result, whose worker may be of a newer release than this process. */
 export function answerOf({ code, record, error }: Pick<Result, 'code' | 'record' | 'error'>): Written {
   if (!error) return code === 204 ? { code: 204 } : { code: 200, record: record ?? {} }
   const status = problemCodeOf(error.code)
@@ -56,7 +56,10 @@ export function answerOf({ code, record, error }: Pick<Result, 'code' | 'record'
   return { declined: { status, fields, reversalStatus: error.reversal_status } }
 }
 
-/** A job's field → the caller's. An id comes from the path; a key that was used for something else is the body's fault. */
+/**
+ * The name of a job's field → the caller's. The id comes from the path. A key that was used for another request is told
+ * as an error of the body.
+ */
 const NAMES: Record<string, string> = {
   'body.id': 'params.id',
   'body.jti': 'body',
@@ -74,7 +77,7 @@ export function renamed(refusal: Refusal): Refusal {
   return { refused: true, reason, field: nameOf(field), also: rest }
 }
 
-/** Refusals of an envelope that no caller can do anything about: clocks apart, a queue too many. */
+/** Refusals of an envelope about which no caller can do anything: clocks apart, a queue too many. */
 const OURS: ReadonlySet<string> = new Set<Reason>([
   'envelope_future',
   'envelope_lifetime',

@@ -1,5 +1,6 @@
-// A search whose `&` wasn't percent-encoded: `?search=status==FAILED&createdOn>2030-01-31` arrives as two parameters. What
-// reads as a comparison and is no parameter of its own belongs to the search. Nothing else of a query is touched.
+// Joins a search whose `&` wasn't percent-encoded: `?search=status==FAILED&createdOn>2030-01-31` arrives as two
+// parameters. A part that reads as a comparison and is no parameter of its own belongs to the search. Nothing else of a
+// query is touched.
 import querystring from 'node:querystring'
 
 /** How a comparison begins; a parameter's name is followed by a single `=`. */

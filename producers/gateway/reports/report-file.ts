@@ -1,5 +1,5 @@
-// A report's file over HTTP: its headers, its revalidation and ranges of it (RFC 9110). The status 416 isn't one of this
-// interface: a range that can't be satisfied is left out of account, as RFC 9110, 14.2 allows, and the answer is whole.
+// The file of a report over HTTP: its headers, its revalidation and ranges of it (RFC 9110). This interface has no
+// status 416: a range that can't be satisfied is ignored, as RFC 9110, 14.2 allows, and the answer is the whole file.
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import { readReport } from '../../../src/report/files/download.ts'
@@ -17,11 +17,14 @@ export interface FileHeaders {
 export interface FileAnswer {
   status: 200 | 206 | 304
   headers: Record<string, string>
-  /** Its digest is checked while it is read: it breaks off before its end where that is wrong. */
+  /** The digest of the file is checked while it is read; a wrong file breaks off before its end. */
   file?: Readable
 }
 
-/** Undefined where the report has no file. Throws a `Fault` where the file is away, missing or not the one that was made. */
+/**
+ * Undefined where the report has no file. Throws a `Fault` for a file that can't be read, is missing, or isn't the one
+ * that was made.
+ */
 export async function answerWithFile(
   report: StoredReport,
   asked: FileHeaders,
@@ -37,7 +40,7 @@ export async function answerWithFile(
   const range = isSame ? rangeOf(asked.range, bytes) : undefined
   try {
     const file = await readReport(reportFiles, { storageKey, bytes, sha256 }, range)
-    // What is wrong before the first byte leaves is an error like others.
+    // An error before the first byte is answered as every other error.
     await once(file, 'readable')
     file.once('error', error => log.error({ report: reportUid, err: error }, BROKEN))
     const headers = {
@@ -70,7 +73,7 @@ function rangeOf(header: string | undefined, bytes: number): Range | undefined {
   return start <= end ? { start, end } : undefined
 }
 
-/** Nothing in it means anything to a shell, a path or a header. */
+/** The name holds no character with a meaning for a shell, a path or a header. */
 function nameOf({ fileName, reportUid, mimeType }: StoredReport): string {
   return fileName !== null && isKey(fileName) ? fileName : `${reportUid}.${EXTENSIONS[mimeType]}`
 }

@@ -1,5 +1,5 @@
-// What the reporting service takes and answers with: the schemas that OpenAPI is made of. Like
-// those of the token service they are not applied to answers.
+// The schemas of the reporting service, from which the OpenAPI document is made. As those of the token service, they
+// are not applied to answers.
 import { z } from 'zod'
 import { uuid } from '../../../src/job/envelope/text.ts'
 import { MIME_TYPES, Report } from '../../../src/job/report.ts'
@@ -9,12 +9,12 @@ import { ORDER_CRITERIA, type OrderCriterion, REPORT_FIELDS } from '../../../src
 import { REPORT_ERRORS } from '../server/error-bodies.ts'
 
 const CRITERIA = Object.keys(ORDER_CRITERIA) as [OrderCriterion, ...OrderCriterion[]]
-/** Beyond it a page's place isn't a number that every store can count to. */
+/** Beyond this the offset of a page is larger than the store's integers. */
 const PAGE_NUMBER_MAX = 2_147_483_647
 
 export const REPORTS_PER_PAGE = 50
 
-/** A query is text; what isn't digits is of the wrong type. */
+/** A query is text: a text that isn't digits is of the wrong type. */
 const count = (most: number) =>
   z.preprocess(
     text => (typeof text === 'string' && /^-?\d{1,15}$/.test(text) ? Number(text) : text),
@@ -36,14 +36,14 @@ export const ReportQuery = z.strictObject({
 
 export const ReportUid = z.strictObject({ reportUid: uuid() })
 
-export const ReportAsked = z.strictObject({
+export const ReportOrder = z.strictObject({
   reportType: Report.shape.report_type,
   reportEntityUid: uuid().describe('UUID of the entity that the report is about. The client must act for it.'),
   reportParameter: Report.shape.parameters,
   mimeType: Report.shape.mime_type,
   refresh: z.boolean().optional().describe('`true`: the report is made anew, even if there is one. Absent: `false`.'),
 })
-export type ReportAsked = z.infer<typeof ReportAsked>
+export type ReportOrder = z.infer<typeof ReportOrder>
 
 export const ReportRecord = z.strictObject({
   reportUid: z.guid(),
@@ -84,7 +84,7 @@ const errorOf = (status: keyof typeof REPORT_ERRORS, description: string) =>
     })
     .describe(description)
 
-/** The service's own error body, by status. */
+/** The error body of the reporting service, by status. */
 export const ERRORS = {
   400: errorOf(400, 'A parameter is invalid; of a search, `message` says where.'),
   401: errorOf(401, 'No valid credentials.'),
@@ -94,7 +94,7 @@ export const ERRORS = {
   500: errorOf(500, 'Unexpected error.'),
 }
 
-/** Where reports are neither made nor downloaded. */
+/** The answer where reports can be neither made nor downloaded. */
 export const UNAVAILABLE = { 503: errorOf(503, 'Reports have no common place for their files here: see REPORTS_URL.') }
 
 /** The file itself. */

@@ -1,5 +1,5 @@
-// `POST /reports`: what has been made, or is being made, answers a request; else a job is stored and queued as other
-// operations are, whose receipt's id is the report's. Its end isn't waited for.
+// `POST /reports`: a report that is made, or is being made, answers a request; else a job is stored and queued as other
+// operations are. The id of its receipt is the id of the report. The request doesn't wait for the report.
 import { createHash, randomUUID } from 'node:crypto'
 import { isRefusal, type Refusal } from '../../../src/errors.ts'
 import { requestText } from '../../../src/job/envelope/digest.ts'
@@ -14,19 +14,22 @@ import type { StoredReport } from '../../../src/store/report/reports.ts'
 import type { Caller } from '../app.ts'
 import { accept, type OperationDeps } from '../operations/operations.ts'
 import { type Decline, declineFor, declineOf } from '../server/error-bodies.ts'
-import type { ReportAsked, ReportRecord } from './report-records.ts'
+import type { ReportOrder, ReportRecord } from './report-records.ts'
 import { type Found, find } from './report-standing.ts'
 
-/** `ended`: nothing is being made. */
+/** `ended`: no worker is making the report. */
 export type Requested = { record: ReportRecord; ended: boolean } | { declined: Decline }
 
-/** The one that makes a report gives signs of life more often. */
+/** A worker that makes a report shows more often that it lives. */
 const SILENT_MS = 120_000
-/** Jobs of one request that ended and left no report, or one that was removed since; then a name is drawn. */
+/**
+ * So many jobs of one request may have ended without a report, or with one that was removed since; then the job gets a
+ * random name.
+ */
 const ATTEMPTS_MAX = 8
 
 export async function request(
-  asked: ReportAsked,
+  asked: ReportOrder,
   caller: Caller,
   idempotencyKey: string | undefined,
   deps: OperationDeps,
@@ -42,30 +45,30 @@ export async function request(
   const key = requestKey({ reportType, entityId, parameters, mimeType })
   const { made, underWay, lastUid } = await findAnswers(deps.store, key, SILENT_MS)
   if (made && !refresh) return answerOf(made)
-  // What is being made is as fresh as one that would be made after it.
+  // A report that is being made is as fresh as one that would be made after it.
   if (underWay && (underWay.heardOf || (await isQueued(underWay.report.reportUid, deps))))
     return answerOf(underWay.report)
 
   const misnamed = panNameRefusal({ request: { parameters } }, caller.client.names)
   if (misnamed) return { declined: declineOf(renamed(misnamed)) }
   const job = { report_type: reportType, entity_id: entityId, parameters, mime_type: mimeType }
-  // Where nothing was made, what waits to be made is as fresh, too. What a key names is the request as it came.
+  // If no report was made, a waiting job's report is fresh, too. An idempotency key names the request as it came.
   const anew = made === undefined && idempotencyKey === undefined ? {} : { refresh }
   const write = { kind: 'report', request: { ...job, ...anew } } as const
   return queueReport(write, { ...asked, reportParameter: parameters }, { idempotencyKey, lastUid }, caller, deps)
 }
 
-/** `lastUid`: the last report of this request that ended and left none. */
+/** `lastUid`: the id of the last job of this request that ended without a report. */
 async function queueReport(
   write: { kind: 'report'; request: object & Record<string, unknown> },
-  asked: ReportAsked,
+  asked: ReportOrder,
   { idempotencyKey, lastUid }: { idempotencyKey: string | undefined; lastUid: string | undefined },
   caller: Caller,
   deps: OperationDeps,
 ): Promise<Requested> {
   let previous = lastUid ?? ''
   for (let attempt = 1; ; attempt += 1) {
-    // The same request is the same job, until that has ended: two at once get one report, under one uid.
+    // The same request is the same job until that has ended: two requests at once get one report under one id.
     const fresh = attempt === ATTEMPTS_MAX ? randomUUID() : nameOf(caller, write.request, previous)
     const jti = idempotencyKey ?? fresh
     const reportUid = receiptId(caller.client.clientId, jti)
@@ -91,7 +94,7 @@ function answerWith(record: ReportRecord): Requested {
   return { record, ended: record.status !== 'INITIATED' && record.status !== 'PROCESSING_STARTED' }
 }
 
-/** A parameter has another name in a job. */
+/** Gives a field of the job the name that the HTTP caller knows. */
 function renamed(refusal: Refusal): Refusal {
   const name = (field: string) => field.replace(/^body\.parameters\b/, 'body.reportParameter')
   const also = (refusal.also ?? []).map(({ field, reason }) => ({ field: name(field), reason }))
@@ -107,9 +110,9 @@ async function isQueued(reportUid: string, { store }: OperationDeps): Promise<bo
   return (await operations.find(store, reportUid))?.state === 'QUEUED'
 }
 
-/** Of a job that no worker has taken up. */
+/** The record of a job that no worker has begun. */
 function recordOfJob(
-  { reportType, reportParameter, mimeType, reportEntityUid }: ReportAsked,
+  { reportType, reportParameter, mimeType, reportEntityUid }: ReportOrder,
   reportUid: string,
   found: Found | undefined,
   { clock }: OperationDeps,

@@ -1,5 +1,6 @@
-// Which report a uid stands for, as this caller may see it. A job has its report's uid from its beginning; where it was
-// answered with a report that was there already, its receipt says which, and the uid goes on to stand for that one.
+// Finds the report that an id stands for, as this caller may see it. A job has the id of its report from its beginning.
+// If an existing report answered the job, the receipt names that report, and the id goes on to stand for it.
+import { CATALOGUE, type Kind } from '../../../src/job/catalogue.ts'
 import * as operations from '../../../src/store/job/operations.ts'
 import * as receipts from '../../../src/store/job/receipts.ts'
 import type { Store } from '../../../src/store/pool.ts'
@@ -7,10 +8,10 @@ import type { StoredReport } from '../../../src/store/report/reports.ts'
 import * as reports from '../../../src/store/report/reports.ts'
 import type { Caller } from '../app.ts'
 
-/** A report; or a job that has none, because no worker has taken it up or because it was refused. */
+/** A report; or a job without a report, because no worker has begun it or because it was refused. */
 export type Found = { report: StoredReport } | { status: 'INITIATED' | 'FAILED'; createdOn: number }
 
-/** Undefined for another's as for none. */
+/** Undefined for another client's report as for a missing one. */
 export async function find(
   reportUid: string,
   { client }: Pick<Caller, 'client'>,
@@ -22,11 +23,15 @@ export async function find(
   if (own && own.status !== 'FAILED') return isOurs(own) ? { report: own } : undefined
   const receipt = await receipts.find(store, reportUid)
   const job = await operations.find(store, reportUid)
-  const isOwnJob = job?.kind === 'report' && job.clientId === client.clientId
+  const isOwnJob = job !== undefined && isReport(job) && job.clientId === client.clientId
   if (isOwnJob && job.state === 'QUEUED' && !receipt) return { status: 'INITIATED', createdOn: job.acceptedAt }
-  const answer = receipt?.kind === 'report' && receipt.refusal === null ? receipt.outcome : null
+  const answer = receipt && isReport(receipt) && receipt.refusal === null ? receipt.outcome : null
   const other = answer === null || answer === reportUid ? undefined : await reports.find(store, answer)
   const report = isOurs(other) ? other : own
   if (report) return isOurs(report) ? { report } : undefined
   return isOwnJob ? { status: 'FAILED', createdOn: job.acceptedAt } : undefined
+}
+
+function isReport({ kind }: { kind: Kind }): boolean {
+  return CATALOGUE[kind].statusAt === 'reports'
 }

@@ -1,5 +1,5 @@
-// The reporting service: reports are searched, asked for and downloaded. They are made by
-// workers, and whose they are is never up to a search expression.
+// The routes of the reporting service: search, request and download reports. Workers make reports. A search expression
+// never decides whose reports a caller sees.
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { Fault } from '../../../src/errors.ts'
@@ -17,7 +17,7 @@ import { answerWithFile } from './report-file.ts'
 import {
   ERRORS,
   fileOf,
-  ReportAsked,
+  ReportOrder,
   ReportPage,
   ReportQuery,
   ReportRecord,
@@ -71,7 +71,7 @@ export function reportRoutes(app: GatewayApp, deps: GatewayDeps): void {
       summary: 'Asks for a report: one that was made already is answered at once, else one is made',
       tags: TAGS,
       headers: WriteHeaders,
-      body: ReportAsked,
+      body: ReportOrder,
       response: {
         200: ReportRecord.describe('It had ended before: nothing is being made.'),
         202: ReportRecord.describe('It is being made, and can be downloaded at Location once it is SUCCESSFUL.'),

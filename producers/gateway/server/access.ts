@@ -1,5 +1,5 @@
-// Who may call what: credentials are checked before anything of the request is read, roles after its form. Each route
-// says in its `config.access` whom it is open to; one that says nothing doesn't start.
+// Decides who may call a route: credentials are checked before anything of the request is read, roles after its form.
+// Each route names its access in `config.access`; a server with a route that doesn't won't start.
 import type { FastifyRequest } from 'fastify'
 import { assert } from '../../../src/errors.ts'
 import type { Access, GatewayApp } from '../app.ts'
@@ -7,16 +7,16 @@ import type { GatewayDeps } from '../deps.ts'
 import { busy, declineFor, unauthenticated } from './error-bodies.ts'
 import { decline } from './replies.ts'
 
-/** Pages of a library, which know no access. */
+/** Pages of a library, whose routes name no access. */
 const OPEN_PAGES = /^\/docs(\/|$)/
 
-/** Counts a request without good credentials; seconds to wait where there are too many from there. */
-export type CountStranger = (request: FastifyRequest) => Promise<number | undefined>
+/** Counts a request without good credentials by its address; returns the seconds to wait where there are too many. */
+export type CountUnauthenticated = (request: FastifyRequest) => Promise<number | undefined>
 
 export function guard(
   app: GatewayApp,
   { authenticate }: Pick<GatewayDeps, 'authenticate'>,
-  countStranger?: CountStranger,
+  countStranger?: CountUnauthenticated,
 ): void {
   app.decorateRequest('caller', null as never)
   app.addHook('onRoute', route => {
@@ -27,8 +27,8 @@ export function guard(
     if (request.is404 || accessOf(request.routeOptions.config) === 'public') return
     const caller = await authenticate(request.headers.authorization)
     if (!caller || 'flaws' in caller) {
-      // Only these: whoever shares an address with a stranger, behind one proxy, gets in all the same.
-      const waitS = await countStranger?.(request as unknown as FastifyRequest)
+      // Only such requests are counted: a caller behind the same proxy as a stranger still gets in.
+      const waitS = await countStranger?.(request)
       return decline(reply, waitS === undefined ? unauthenticated(caller?.flaws) : busy(waitS))
     }
     request.caller = caller
@@ -39,7 +39,7 @@ export function guard(
     if (access === 'public') return
     const { client, entityId, roles } = request.caller
     if (!client.entities.includes(entityId)) return decline(reply, declineFor('entity_forbidden', 'params.entity_id'))
-    // Who has no role at all may do nothing, even where no certain one is asked for.
+    // A caller without any role may do nothing, even on a route that asks for no particular role.
     if (roles.length === 0 || !access.every(role => roles.includes(role)))
       return decline(reply, declineFor('role_missing', 'params'))
   })

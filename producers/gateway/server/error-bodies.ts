@@ -1,6 +1,5 @@
-// How a service says no: one error body for each, chosen by the path. Only the reporting and the 3-D Secure
-// service have bodies of their own. What is wrong is decided elsewhere; a value that was sent is
-// never in it.
+// The error body of each HTTP service, chosen by the path. Only the reporting and the 3-D Secure service have bodies of
+// their own. Other files decide what is wrong; a body never holds a value that was sent.
 import { REASONS, type Reason, type Refusal, type TokenFlaw } from '../../../src/errors.ts'
 import {
   type FieldReason,
@@ -16,26 +15,29 @@ export type DeclineStatus = 400 | 401 | 403 | 404 | 429 | 500 | 503
 
 export interface Decline {
   status: DeclineStatus
-  /** What is wrong, under `body`, `query` or `params`; none with 401, 429 and 500. */
+  /** The wrong fields, under `body`, `query` or `params`; none with 401, 429 and 500. */
   fields: FieldReason[]
   reversalStatus: ReversalStatus
-  /** A sentence that says more than the reason does, for a service whose body has a place for it. Nothing that was sent. */
+  /**
+   * A sentence that says more than the reason does, for a service whose body has a place for it. It holds nothing that
+   * was sent.
+   */
   detail?: string
-  /** With 401: what is wrong with a Bearer token. It is told in the challenge, never in the body. */
+  /** With 401: the flaws of a Bearer token, which the challenge tells and the body never does. */
   flaws?: readonly TokenFlaw[]
-  /** With 429. */
+  /** With 429: the seconds after which the caller may ask again. */
   retryAfterS?: number
 }
 
-export interface Face {
-  /** Paths that begin so are this service's; the longest prefix wins. */
+export interface ErrorBody {
+  /** The beginning of the service's paths; the longest prefix wins. */
   prefix: string
   /** The body of the answer; `at` is ms since the epoch. */
   render(decline: Decline, at: number): Record<string, unknown>
 }
 
-/** The token service, the listing of orders, and whatever has no body of its own. */
-const TOKEN: Face = {
+/** The body of the token service, of the orders, and of every path without a body of its own. */
+const TOKEN: ErrorBody = {
   prefix: '',
   render: ({ status, fields, reversalStatus }, at) => {
     const message = TEXTS[status]
@@ -50,8 +52,8 @@ const TEXTS = {
   503: 'This is not available here.',
 } as const satisfies Record<DeclineStatus, string>
 
-/** The reporting service. `param` is there where one parameter is wrong, and the first of several. */
-const REPORTS: Face = {
+/** The body of the reporting service. `param` names the first wrong parameter, if there is one. */
+const REPORTS: ErrorBody = {
   prefix: '/oidc/report-engine/',
   render: ({ status, fields, detail }, at) => {
     const { title, type } = REPORT_ERRORS[status]
@@ -77,8 +79,8 @@ export const REPORT_ERRORS = {
   503: { title: 'Service Unavailable', type: 'API_ERROR' },
 } as const satisfies Record<DeclineStatus, { title: string; type: string }>
 
-/** Of the 3-D Secure service: a number of its own in place of the status, and no `reversal_status`. */
-const THREE_DS: Face = {
+/** The body of the 3-D Secure service: an error number in place of the status, and no `reversal_status`. */
+const THREE_DS: ErrorBody = {
   prefix: '/oidc/3ds-service',
   render: ({ status, fields }, at) => {
     const inQuery = status === 400 && fields.every(({ field }) => field.startsWith('query'))
@@ -96,15 +98,15 @@ const THREE_DS_NUMBERS = {
   503: 500,
 } as const satisfies Record<DeclineStatus, ErrorNo>
 
-/** `query.search` → `search`; nothing for what isn't one parameter. */
+/** `query.search` → `search`; empty for a field that isn't one parameter. */
 const nameOf = (field: string): string => field.replace(/^(body|query|params)\.?/, '')
 
-/** One row per service that has an error body of its own. */
-export const FACES: readonly Face[] = [TOKEN, REPORTS, THREE_DS]
+/** One entry per service that has an error body of its own. */
+export const ERROR_BODIES: readonly ErrorBody[] = [TOKEN, REPORTS, THREE_DS]
 
-export function faceOf(path: string): Face {
-  const fitting = FACES.filter(({ prefix }) => path.startsWith(prefix))
-  return fitting.reduce((best, face) => (face.prefix.length > best.prefix.length ? face : best), TOKEN)
+export function errorBodyOf(path: string): ErrorBody {
+  const fitting = ERROR_BODIES.filter(({ prefix }) => path.startsWith(prefix))
+  return fitting.reduce((best, body) => (body.prefix.length > best.prefix.length ? body : best), TOKEN)
 }
 
 export function declineOf(refusal: Refusal): Decline {
@@ -116,12 +118,12 @@ export function declineFor(reason: Reason, field: string): Decline {
   return declineOf({ refused: true, reason, field })
 }
 
-/** `flaws` of a Bearer token; none where the request bore no such token. */
+/** `flaws` are those of a Bearer token; none where the request had no such token. */
 export function unauthenticated(flaws: readonly TokenFlaw[] = []): Decline {
   return { status: 401, fields: [], reversalStatus: 'NONE', flaws }
 }
 
-/** Asked again it is answered so again, until the operator has changed a setting. */
+/** A repeat gets the same answer until the operator has changed a setting. */
 export const REPORTS_UNAVAILABLE: Decline = {
   status: 503,
   fields: [],
@@ -129,7 +131,7 @@ export const REPORTS_UNAVAILABLE: Decline = {
   detail: REASONS.reports_unavailable.text,
 }
 
-/** It can't be taken on now; nothing of it was begun. */
+/** The request can't be served now; nothing of it was begun. */
 export function busy(retryAfterS: number): Decline {
   return { status: 429, fields: [], reversalStatus: 'NONE', retryAfterS }
 }

@@ -1,12 +1,13 @@
-// The form of a request: each part (path, body, query, headers) against its zod schema. fastify stops at the first part
-// that is wrong; a caller is told of all parts at once, so the rest is judged here. Content is for workers to judge.
+// Checks the form of a request: each part (path, body, query, headers) against its zod schema. fastify stops at the
+// first wrong part; the other parts are judged here, so that the answer names what is wrong in all of them. Workers
+// judge the content.
 import type { FastifySchemaCompiler } from 'fastify'
 import type { z } from 'zod'
 import { isRefusal } from '../../../src/errors.ts'
 import { parse } from '../../../src/job/refusal.ts'
 import { type Decline, Declined, declineOf } from './error-bodies.ts'
 
-/** In the order in which fastify judges them. */
+/** The parts in the order in which fastify judges them. */
 const PARTS = ['params', 'body', 'query', 'headers'] as const
 type Part = (typeof PARTS)[number]
 
@@ -16,7 +17,7 @@ const PREFIX = { params: 'params', body: 'body', query: 'query', headers: 'param
   string
 >
 
-/** A part is wrong, and those in `unjudged` were not looked at yet. */
+/** One part is wrong, and the parts in `unjudged` were not judged yet. */
 export class WrongForm extends Declined {
   readonly unjudged: readonly Part[]
 
@@ -26,7 +27,7 @@ export class WrongForm extends Declined {
   }
 }
 
-/** A body that is wrong before any schema is asked. */
+/** A body that is wrong before any schema is applied. */
 export function wrongBody(decline: Decline): WrongForm {
   return new WrongForm(
     decline,
@@ -34,24 +35,26 @@ export function wrongBody(decline: Decline): WrongForm {
   )
 }
 
-/** Schemas are zod's; what they refuse is a decline of ours. */
+/** Makes a validator of a zod schema; a refusal becomes a decline. */
 export const compileSchema: FastifySchemaCompiler<z.ZodType> = ({ schema, httpPart = 'body' }) => {
   const part = httpPart === 'querystring' ? 'query' : (httpPart as Part)
   const unjudged = PARTS.slice(PARTS.indexOf(part) + 1)
   return data => {
-    // What isn't there is null here, and absent for a schema.
+    // A part that isn't there is null for fastify, and undefined for a schema.
     const parsed = parse(schema, data ?? undefined, PREFIX[part])
     return isRefusal(parsed) ? { error: new WrongForm(declineOf(parsed), unjudged) } : { value: parsed.value }
   }
 }
 
-type Judgeable = Record<Part, unknown> & { getValidationFunction(part: Part): unknown }
+export interface Judgeable extends Record<Part, unknown> {
+  getValidationFunction(part: Part): unknown
+}
 type Judge = (data: unknown) => { error: WrongForm } | { value: unknown }
 
-/** What is wrong in every part of the request. */
+/** The decline that names the wrong fields of all parts of the request. */
 export function declineOfAll({ decline, unjudged }: WrongForm, request: Judgeable): Decline {
   const more = unjudged.flatMap(part => {
-    // As `compileSchema` made it; a route without a schema of this part has none.
+    // `compileSchema` made the validator; a route without a schema of this part has none.
     const judge = request.getValidationFunction(part) as Judge | undefined
     const judged = judge?.(request[part])
     return judged && 'error' in judged ? judged.error.decline.fields : []

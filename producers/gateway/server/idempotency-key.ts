@@ -1,5 +1,6 @@
-// An idempotency key becomes a job's jti, or is stored with an authentication, in clear: one that could be a card number
-// is refused before anything is signed or stored (PCI DSS 3.5.1). A key that was taken before is answered as before.
+// An idempotency key is stored in the clear: as the jti of a job, or with an authentication. A key that could be a card
+// number is therefore refused before anything is signed or stored (PCI DSS 3.5.1). A key that was accepted before is
+// answered as before.
 import { createHash } from 'node:crypto'
 import { receiptId } from '../../../src/job/envelope/ids.ts'
 import { panNameRefusal } from '../../../src/job/envelope/names.ts'
@@ -12,10 +13,10 @@ import { declineFor } from './error-bodies.ts'
 import { KEY_HEADERS } from './headers.ts'
 import { decline } from './replies.ts'
 
-/** Whether something is stored under this client's key. */
+/** Tells whether anything is stored under this client's key. */
 export type IsKnownKey = (clientId: string, key: string) => Promise<boolean>
 
-/** For every write of this server, whatever its route. To be added after the guard, which finds the caller. */
+/** Adds the check to every write of this server, whatever its route. Call it after `guard`, which finds the caller. */
 export function refusePanKeys(app: GatewayApp, { isKnownKey }: { isKnownKey: IsKnownKey }): void {
   app.addHook('preHandler', async (request, reply) => {
     const client = (request.caller as typeof request.caller | null)?.client
@@ -28,12 +29,15 @@ export function refusePanKeys(app: GatewayApp, { isKnownKey }: { isKnownKey: IsK
   })
 }
 
-/** The batch that a body without an id is taken as, so that its repeat is the same one. */
+/** The batch id of a body without one: its repeat under the same key is the same batch. */
 export function batchIdOf(key: string): string {
   return `k-${createHash('sha256').update(key).digest('hex').slice(0, 32)}`
 }
 
-/** What the token and reporting services keep: a receipt, an operation that waits for its own, or a batch. */
+/**
+ * Looks for what the token and reporting services keep under a key: a receipt, an operation that waits for one, or a
+ * batch.
+ */
 export function knownIn(store: Store): IsKnownKey {
   return async (clientId, key) => {
     const receipt = receiptId(clientId, key)

@@ -1,5 +1,5 @@
-// Bearer tokens of this process: those of registered keys, and of issuers whose keys are fetched from where the settings
-// say. What a token claims is judged in authenticate.ts.
+// Opens the verification of Bearer tokens: those of registered keys, and those of issuers whose keys are fetched from
+// the URL in the settings. authenticate.ts judges what a token claims.
 import type { Clock } from '../../../src/clock.ts'
 import type { Config } from '../../../src/config.ts'
 import type { Outbound } from '../../../src/outbound.ts'

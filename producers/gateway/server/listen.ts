@@ -1,5 +1,4 @@
-// From a server that is ready to one that listens, and to its end: a taken port is told as such, and what is in flight
-// at the end may finish.
+// Makes a server listen and, at its end, lets the requests in flight finish. A taken port has an error of its own.
 import type { AddressInfo, Socket } from 'node:net'
 import { Server as TlsServer } from 'node:tls'
 import { ConfigError } from '../../../src/config.ts'
@@ -13,28 +12,28 @@ export interface Listening {
   port: number
   /** The name of the port's setting. */
   setting: string
-  /** Called when requests in flight have gone on for long enough after the end was asked for. */
-  hurry?: () => void
+  /** Called when requests in flight still go on some time after the close began. */
+  giveUp?: () => void
 }
 
-/** How long requests in flight may go on after the end was asked for. */
+/** How long requests in flight may go on after the close began. */
 const DRAIN_MS = 20_000
-/** What was hurried is answered within this. */
-const HURRIED_MS = 5_000
+/** The requests that were given up are answered within this time. */
+const GIVE_UP_MS = 5_000
 const IDLE_SWEEP_MS = 100
 
-/** Answers the port. Throws `PortInUse` for one that is taken. */
+/** Returns the port. Throws `PortInUse` for a port that is taken. */
 export async function listen(
   app: GatewayApp,
-  { host, port, setting, hurry }: Listening,
+  { host, port, setting, giveUp }: Listening,
   { lifetime, log }: { lifetime: Lifetime; log: Logger },
 ): Promise<number> {
   const unused = watchUnused(app)
   lifetime.onClose('http server', async () => {
-    const timer = setTimeout(() => hurry?.(), DRAIN_MS)
-    // Who doesn't read his answer isn't waited for.
-    const cut = setTimeout(() => app.server.closeAllConnections(), DRAIN_MS + HURRIED_MS)
-    // A connection whose last request has ended would else be kept for the next one, which isn't taken.
+    const timer = setTimeout(() => giveUp?.(), DRAIN_MS)
+    // A caller that doesn't read its answer isn't waited for.
+    const cut = setTimeout(() => app.server.closeAllConnections(), DRAIN_MS + GIVE_UP_MS)
+    // A connection whose last request has ended would otherwise stay open for another one, which isn't served.
     const sweep = setInterval(() => {
       app.server.closeIdleConnections()
       for (const socket of unused) socket.destroy()
@@ -58,7 +57,7 @@ export async function listen(
   return bound
 }
 
-/** Connections on which nothing was asked yet, as clients keep them ready: for Node they aren't idle. */
+/** Connections without any request yet, which clients keep ready. Node doesn't count them as idle. */
 function watchUnused({ server }: GatewayApp): ReadonlySet<Socket> {
   const unused = new Set<Socket>()
   server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {

@@ -1,10 +1,10 @@
-// What is kept of a request: one log line and one observation, by the route's template and never by the URL, without
+// Records each request: one log line and one observation, by the template of its route and never by its URL, without
 // bodies, queries or credentials.
 
 import type { GatewayApp } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
 
-/** Asked every few seconds by machines: a line each would bury the others. */
+/** Machines call these every few seconds: one line for each call would bury the other lines. */
 const QUIET = new Set(['/healthz', '/readyz', '/metrics'])
 
 export function observe(app: GatewayApp, { metrics, log }: Pick<GatewayDeps, 'metrics' | 'log'>): void {
@@ -17,7 +17,7 @@ export function observe(app: GatewayApp, { metrics, log }: Pick<GatewayDeps, 'me
     log.info({ request_id: request.id, method: request.method, route, status, ms: Math.round(ms), client }, 'answered')
   })
   app.addHook('onRequestAbort', async request => {
-    // It changes nothing about an operation that was begun.
+    // The operation that was begun goes on.
     log.info({ request_id: request.id, route: request.routeOptions.url }, 'the caller hung up')
   })
 }

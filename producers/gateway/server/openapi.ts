@@ -15,7 +15,7 @@ export interface DocumentInfo {
   notes: DocumentNotes
 }
 
-/** `choices`: what the operator has configured, and the document lists. */
+/** `choices`: settings of the operator that the document lists. */
 export function gatewayDocument(choices: GatewayChoices): DocumentInfo {
   return {
     title: 'tokenmill',
@@ -27,7 +27,7 @@ export function gatewayDocument(choices: GatewayChoices): DocumentInfo {
 const BEARER =
   'Signed by a key of the client, with `sub` (user id), `entity_id`, `roles`, and `exp` or `iat`; `kid` may be absent where the client has exactly one active key.'
 
-/** Before any route is added. */
+/** Adds the document. Call it before any route is added. */
 export async function documentRoutes(app: GatewayApp, { notes, ...info }: DocumentInfo): Promise<void> {
   await app.register(swagger, {
     openapi: {
@@ -56,7 +56,7 @@ export async function documentRoutes(app: GatewayApp, { notes, ...info }: Docume
   })
   await app.register(swaggerUi, {
     routePrefix: '/docs',
-    // The pages' own scripts and styles, and nothing from elsewhere; plain http stays possible on a machine of one's own.
+    // Only the pages' own scripts and styles are allowed. Plain http stays possible for a local installation.
     staticCSP: {
       'default-src': "'none'",
       'base-uri': "'none'",

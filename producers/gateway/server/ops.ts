@@ -1,6 +1,5 @@
-// What operators and their machines ask: whether it lives, whether it can work, its numbers, its interface and where
-// that is described, and the keys that results are signed with. None of it needs credentials; shield it where callers
-// come from outside.
+// The pages for operators and their machines: liveness, readiness, metrics, the interface and its description, and the
+// public keys of results. None of them needs credentials; shield them where callers come from outside.
 
 import type { Metrics } from '../../../src/metrics.ts'
 import * as signingKeys from '../../../src/store/access/signing-keys.ts'
@@ -10,22 +9,22 @@ import type { GatewayApp } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
 
 const PUBLIC = { config: { access: 'public' }, schema: { hide: true } } as const
-/** Asked by the machines that keep it running: no stranger may use up what they need. */
+/** For the machines that watch this process: no stranger may use up their rate limit. */
 const WATCH = { config: { access: 'public', rateLimit: false }, schema: { hide: true } } as const
 const ASKED_MS_MAX = 3_000
-/** What the addresses that `start` prints lead to. */
+/** The content of the addresses that `start` prints. */
 const HOME = { documentation: '/docs', openapi: '/openapi.json' } as const
 const HOMES = ['/', '/oidc', '/oidc/']
 
-export function opsRoutes(app: GatewayApp, { store, queues, metrics, desk }: GatewayDeps): void {
+export function opsRoutes(app: GatewayApp, { store, queues, metrics, requestReply }: GatewayDeps): void {
   opsPages(app, {
     store,
     metrics,
     asks: () => [
       reasonUnless(queues.ping(), 'the queue server does not answer'),
-      reasonUnless(desk.ready, 'it does not listen for answers yet'),
+      reasonUnless(requestReply.ready, 'it does not listen for answers yet'),
     ],
-    collect: () => metrics.gatewayInFlight.set(desk.inFlight()),
+    collect: () => metrics.gatewayInFlight.set(requestReply.inFlight()),
   })
   app.get('/.well-known/jwks.json', PUBLIC, async (_request, reply) => {
     const keys = (await signingKeys.findPublic(store)).map(key => key.publicJwk)
@@ -36,11 +35,11 @@ export function opsRoutes(app: GatewayApp, { store, queues, metrics, desk }: Gat
 export interface OpsPages {
   store: Store
   metrics: Metrics
-  /** What else must answer before it is ready: none, or one line. */
+  /** Further checks before the process is ready: each resolves to no line, or to one that says what is missing. */
   asks?: () => Promise<string[]>[]
-  /** Brings gauges up to date before they are read. */
+  /** Updates gauges before they are read. */
   collect?: () => void
-  /** Further addresses that say where the documents are. */
+  /** Further addresses that name the documents. */
   homes?: readonly string[]
 }
 

@@ -1,14 +1,14 @@
-// How a request is answered with no: the error body of the service it was for. Handlers answer so as a value; what
-// fastify or a hook throws comes here too.
-import type { FastifyReply, FastifyRequest } from 'fastify'
+// Answers a request with an error body of its service. Handlers return a decline as a value; errors that fastify or a
+// hook throws are answered here, too.
+import type { FastifyRequest } from 'fastify'
 import { systemClock } from '../../../src/clock.ts'
 import { Fault } from '../../../src/errors.ts'
 import type { Logger } from '../../../src/log.ts'
 import { challengesOf } from './challenge.ts'
-import { type Decline, Declined, declineFor, faceOf, failed } from './error-bodies.ts'
-import { declineOfAll, WrongForm, wrongBody } from './form.ts'
+import { type Decline, Declined, declineFor, errorBodyOf, failed } from './error-bodies.ts'
+import { declineOfAll, type Judgeable, WrongForm, wrongBody } from './form.ts'
 
-/** Any reply, whatever its route's schema says of its bodies. */
+/** A reply of any route, whatever its schema allows as a body. */
 export interface Reply {
   request: Pick<FastifyRequest, 'url' | 'headers'>
   code(status: number): unknown
@@ -32,16 +32,16 @@ export function sendJson<R extends Reply>(reply: R, status: number, body: object
   return sendAny(reply, body)
 }
 
-/** Sends `decline` in the body of the path's service. */
+/** Sends a decline as the error body of the path's service. */
 export function decline<R extends Reply>(reply: R, said: Decline): R {
   const { url, headers } = reply.request
   const challenges = challengesOf(said, headers.authorization)
   if (challenges.length > 0) reply.header('www-authenticate', challenges)
   if (said.retryAfterS !== undefined) reply.header('retry-after', String(said.retryAfterS))
-  return sendJson(reply, said.status, faceOf(url).render(said, systemClock()))
+  return sendJson(reply, said.status, errorBodyOf(url).render(said, systemClock()))
 }
 
-/** What fastify says, by its code. */
+/** The declines of fastify's own errors, by code. */
 const BY_CODE: Record<string, Declined> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: wrongBody(declineFor('body_media_type', 'body')),
   FST_ERR_CTP_BODY_TOO_LARGE: wrongBody(declineFor('body_too_large', 'body')),
@@ -50,7 +50,7 @@ const BY_CODE: Record<string, Declined> = {
 }
 const UNREADABLE = new Declined(declineFor('body_json', 'body'))
 
-/** What an error says about the request, where it is one of the request. */
+/** The decline of an error that the request caused; undefined for other errors. */
 function declinedBy(error: unknown): Declined | undefined {
   if (error instanceof Declined) return error
   const { code, statusCode } = (error ?? {}) as { code?: unknown; statusCode?: unknown }
@@ -59,10 +59,14 @@ function declinedBy(error: unknown): Declined | undefined {
   return known ?? (isOfRequest ? UNREADABLE : undefined)
 }
 
+/** The part of any request that an error's answer needs, whatever the schema of its route. */
+interface FailedRequest extends Judgeable {
+  id: string
+  routeOptions: { url?: string | undefined }
+}
+
 /** The end of a request whose handling threw. */
-export function handleError(
-  log: Logger,
-): (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply {
+export function handleError(log: Logger): <R extends Reply>(error: unknown, request: FailedRequest, reply: R) => R {
   return (error, request, reply) => {
     const declined = declinedBy(error)
     if (declined instanceof WrongForm) return decline(reply, declineOfAll(declined, request))

@@ -1,17 +1,17 @@
-// The HTTP server: what holds for every route, in the order in which a request meets it. Which routes, and what they do,
-// it is told: the gateway's are in routes.ts, those of 3-D Secure in three-ds/routes.ts.
+// The HTTP server: what holds for every route, in the order in which a request meets it. routes.ts names the routes of
+// the gateway, three-ds/routes.ts those of 3-D Secure.
 import type { Socket } from 'node:net'
 import helmet from '@fastify/helmet'
 import rateLimit from '@fastify/rate-limit'
-import Fastify, { type FastifyHttpOptions } from 'fastify'
+import Fastify, { type FastifyHttpOptions, type FastifyReply } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { systemClock } from '../../../src/clock.ts'
 import { TLS_POLICY } from '../../../src/tls.ts'
 import type { GatewayApp } from '../app.ts'
 import type { RoutePlugin, ServerDeps } from '../deps.ts'
-import { type CountStranger, guard } from './access.ts'
+import { type CountUnauthenticated, guard } from './access.ts'
 import { allowStreams, BODY_BYTES_MAX, limitBodyTime, takeJson } from './body.ts'
-import { busy, Declined, declineFor, faceOf } from './error-bodies.ts'
+import { busy, Declined, declineFor, errorBodyOf } from './error-bodies.ts'
 import { compileSchema } from './form.ts'
 import { echoHeaders, requestIdOf } from './headers.ts'
 import { refusePanKeys } from './idempotency-key.ts'
@@ -27,7 +27,7 @@ export interface Tls {
 
 const CONNECTIONS_MAX = 5_000
 const HEAD_MS_MAX = 10_000
-/** A streamed body's; others are bounded in body.ts. */
+/** The limit of a streamed body; body.ts limits the others. */
 const REQUEST_MS_MAX = 3_600_000
 const IDLE_MS_MAX = 72_000
 const PATH_PART_LENGTH_MAX = 4_096
@@ -36,12 +36,12 @@ const YEAR_S = 365 * 86_400
 export interface Served<D> {
   routes: readonly RoutePlugin<D>[]
   document: DocumentInfo
-  /** Of the face that bytes are refused with which are no request. */
+  /** The path prefix of the service whose error body answers bytes that are no request. */
   prefix: string
   tls: Tls | undefined
 }
 
-/** Ready to listen. Throws where a route is wrong or the certificate can't be used. */
+/** Returns a server that is ready to listen. Throws if a route is wrong or the certificate can't be used. */
 export async function openServer<D extends ServerDeps>(
   deps: D,
   { routes, document, prefix, tls }: Served<D>,
@@ -61,7 +61,8 @@ export async function openServer<D extends ServerDeps>(
     routerOptions: { maxParamLength: PATH_PART_LENGTH_MAX },
     frameworkErrors: (error, request, reply) => {
       reply.header('x-request-id', request.id)
-      handleError(deps.log)(error, request as never, reply as never)
+      // fastify's type of this reply names no route, so that it takes no body at all.
+      handleError(deps.log)(error, request, reply as FastifyReply)
     },
     clientErrorHandler: (error: NodeJS.ErrnoException, socket: Socket) => refuseBytes(error, socket, prefix),
     ...(tls ? { https: { ...node, ...tls, ...TLS_POLICY } } : { http: node }),
@@ -69,7 +70,7 @@ export async function openServer<D extends ServerDeps>(
   app.server.maxConnections = CONNECTIONS_MAX
 
   app.setValidatorCompiler(compileSchema)
-  // Schemas of answers are for documents and tests: what a worker said goes out whatever they think of it.
+  // Schemas of answers are for documents and tests: an answer of a worker goes out even if it doesn't fit.
   app.setSerializerCompiler(() => data => JSON.stringify(data))
   app.setErrorHandler(handleError(deps.log))
   app.setNotFoundHandler((_request, reply) => decline(reply, declineFor('path_unknown', 'params')))
@@ -92,8 +93,11 @@ export async function openServer<D extends ServerDeps>(
   return app
 }
 
-/** By client, whichever user or credentials of it; who has none, or wrong ones, is counted by address. */
-async function limitRate(app: GatewayApp, perMinute: number): Promise<CountStranger> {
+/**
+ * Limits the rate by client, whichever of its users or credentials; requests without good credentials are counted by
+ * address.
+ */
+async function limitRate(app: GatewayApp, perMinute: number): Promise<CountUnauthenticated> {
   await app.register(rateLimit, {
     max: perMinute,
     timeWindow: 60_000,
@@ -109,10 +113,10 @@ async function limitRate(app: GatewayApp, perMinute: number): Promise<CountStran
   }
 }
 
-/** Bytes that are no HTTP request get the same body as other wrong ones, and their connection is closed. */
+/** Answers bytes that are no HTTP request with the error body of other wrong requests, and closes the connection. */
 function refuseBytes(error: NodeJS.ErrnoException, socket: Socket, prefix: string): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
-  const body = JSON.stringify(faceOf(prefix).render(declineFor('field_format', 'params'), systemClock()))
+  const body = JSON.stringify(errorBodyOf(prefix).render(declineFor('field_format', 'params'), systemClock()))
   const head = ['HTTP/1.1 400 Bad Request', 'content-type: application/json; charset=utf-8', 'connection: close']
   socket.end(`${[...head, `content-length: ${Buffer.byteLength(body)}`].join('\r\n')}\r\n\r\n${body}`)
 }

@@ -1,5 +1,5 @@
-// How the routes of this service say no by a number of their own. What fastify or the server's core refuses is rendered
-// by the service's face (../server/error-bodies.ts); the body is the same.
+// Answers a request with an error number of the 3-D Secure service. What fastify or the server refuses gets the same
+// body from ../server/error-bodies.ts.
 import { bodyOf, type Problem } from '../../../src/three-ds/problem.ts'
 import { type Reply, sendJson } from '../server/replies.ts'
 

@@ -1,5 +1,5 @@
-// Authentications that were: list, count and retrieve, within the caller's entities. How a search is compiled is the
-// store's affair.
+// The routes of past authentications: list, count and retrieve, within the caller's entities. The store compiles a
+// search.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { Fault } from '../../../src/errors.ts'
@@ -26,7 +26,7 @@ const MEANINGS = {
   '~=': 'pattern, `*` for anything',
 }
 
-/** For the document: what they hold is read from the query itself, where operators stand in the names. */
+/** For the document only: filters are read from the query text itself, where operators stand in the names. */
 const filters = Object.fromEntries(
   [...FIELDS].map(([name, { kind }]) => {
     const takes = TAKES[kind].map(sign => `\`${name}${sign}v\` ${MEANINGS[sign]}`)
@@ -44,7 +44,7 @@ const ListQuery = z.looseObject({
 export function authenticationRoutes(app: GatewayApp, deps: ThreeDsDeps): void {
   const { store, sealer, clock } = deps
   const access = ['THREEDS'] as const
-  // Before roles are asked for, as any other form is.
+  // The form is checked before roles, as on every route.
   const preValidation = async (request: FastifyRequest, reply: FastifyReply) => {
     const search = searchOf(request)
     return isProblem(search) ? answerProblem(reply, search, clock()) : undefined
@@ -64,7 +64,7 @@ export function authenticationRoutes(app: GatewayApp, deps: ThreeDsDeps): void {
     preValidation,
     handler: async (request, reply) => {
       const { entities } = callerOf(request.caller)
-      const found = await answered(request, search => searches.find(store, sealer, entities, search))
+      const found = await searchOrProblem(request, search => searches.find(store, sealer, entities, search))
       if (isProblem(found)) return answerProblem(reply, found, clock())
       return reply.code(200).send(found.map(record => shownRecord(record) as AuthenticationRecord))
     },
@@ -84,7 +84,7 @@ export function authenticationRoutes(app: GatewayApp, deps: ThreeDsDeps): void {
     preValidation,
     handler: async (request, reply) => {
       const { entities } = callerOf(request.caller)
-      const count = await answered(request, search => searches.count(store, entities, search))
+      const count = await searchOrProblem(request, search => searches.count(store, entities, search))
       return isProblem(count) ? answerProblem(reply, count, clock()) : reply.code(200).send({ count })
     },
   })
@@ -113,7 +113,7 @@ function searchOf({ raw }: Pick<FastifyRequest, 'raw'>): Search | Problem {
   return parseSearch(new URLSearchParams(query))
 }
 
-async function answered<T>(request: FastifyRequest, ask: (search: Search) => Promise<T>): Promise<T | Problem> {
+async function searchOrProblem<T>(request: FastifyRequest, ask: (search: Search) => Promise<T>): Promise<T | Problem> {
   const search = searchOf(request)
   if (isProblem(search)) return search
   return ask(search).catch(error => {

@@ -1,5 +1,5 @@
-// The card that a lookup names: a token of the caller's entities, or what was encrypted to one of their capture keys. It
-// is opened here, in this process and for this request, and goes on as a Secret.
+// Finds the card that a lookup names: the card of a token of the caller's entities, or a card encrypted to one of their
+// capture keys. The card is opened in this process for this request only, and goes on as a Secret.
 import { cached } from '../../../src/cache.ts'
 import type { Clock } from '../../../src/clock.ts'
 import { isRefusal } from '../../../src/errors.ts'
@@ -26,7 +26,7 @@ export interface CardVault {
   clock: Clock
 }
 
-/** A key that was destroyed is forgotten so soon. */
+/** A key that was destroyed is forgotten after so long. */
 const BELIEVED_MS = 4_000
 const KEYS_MAX = 10_000
 
@@ -47,7 +47,7 @@ async function cardOfToken(
   const id = parseReuseToken(name)
   const [token] = id === undefined ? [] : await tokens.findByIds(store, [id])
   const scope = token && token.status !== 'DELETED' ? await directory.scope(token.tokenScope) : undefined
-  // Another entity's token, a deleted one and one that never was are the same answer; so is one that keeps no card.
+  // Another entity's token, a deleted, a missing one, and one without a card have the same answer.
   if (!token || !scope || !caller.entities.includes(scope.entityId) || !token.sealed || token.sealVersion === null)
     return problem(205, { field, reason: 'token_not_found' })
   if (token.status === 'SUSPENDED') return problem(301, { field, reason: 'token_suspended' })
@@ -96,7 +96,7 @@ async function encryptedCard({ vault, key, caller, entityId, source }: Encrypted
   }
 }
 
-/** A capture key whose private half is still there. */
+/** Finds a capture key whose private half wasn't destroyed. */
 async function findKey({ store, kek }: CardVault, alias: string) {
   const record = await captureKeys.find(store, alias)
   if (!record?.wrappedPrivate) return undefined

@@ -1,5 +1,5 @@
-// What every route of the 3-D Secure service is handed. Unlike the gateway's, it opens cards: this is the one HTTP
-// process that holds the key ring.
+// The dependencies of each route of the 3-D Secure service. This is the one HTTP process that holds the key ring: unlike the
+// gateway, it opens cards.
 import type { Clock } from '../../../src/clock.ts'
 import type { Store } from '../../../src/store/pool.ts'
 import type { Sealer } from '../../../src/store/three-ds/authentication-row.ts'
@@ -16,13 +16,13 @@ export interface ThreeDsDeps extends ServerDeps {
   clock: Clock
 }
 
-/** Of the paths of the service. */
+/** The prefix of the service's paths. */
 export const SERVICE = '/oidc/3ds-service'
-/** Where directory servers send results, and where browsers return to. */
+/** The path to which directory servers send results, and the one to which browsers return. */
 export const RESULTS = `${SERVICE}/v2/results`
 export const RETURN = `${SERVICE}/v2/return`
 
-/** The client acts for all of its entities, whoever of its users asks. */
+/** The client acts for all of its entities, whichever of its users calls. */
 export function callerOf({ client }: Pick<Caller, 'client'>): ThreeDsCaller {
   return { clientId: client.clientId, entities: client.entities }
 }

@@ -1,5 +1,5 @@
-// The JWTs of a browser's session: one to begin with, and the one that brings a challenge's outcome back. What makes one
-// good is the core's.
+// The routes of a browser session's JWTs: one to begin with, and the one that brings back the outcome of a challenge.
+// src/three-ds decides whether a JWT is good.
 import { createJwt } from '../../../src/three-ds/jwt.ts'
 import { JwtCreateRequest, JwtValidateRequest } from '../../../src/three-ds/lookup-request.ts'
 import { isProblem } from '../../../src/three-ds/problem.ts'

@@ -1,5 +1,5 @@
-// Lookup: an authentication is begun and answered while the cardholder waits. A repeat under the same idempotency key goes
-// on where the first stopped; nothing here is queued.
+// The lookup route: begins an authentication and answers it while the cardholder waits. A repeat under the same
+// idempotency key goes on where the first one stopped. Nothing is queued.
 
 import { lookup } from '../../../src/three-ds/lookup.ts'
 import { LookupRequest } from '../../../src/three-ds/lookup-request.ts'
@@ -30,7 +30,7 @@ export function lookupRoutes(app: GatewayApp, { ports, settings, metrics, clock 
       response: { 200: LookupAnswer, ...ERRORS, 504: GATEWAY_TIMEOUT },
     },
     handler: async ({ body, headers, caller }, reply) => {
-      // A directory server that is slow may not take this process with it.
+      // A slow directory server must not stop this process from serving others.
       if (underway >= settings.inFlightMax) return decline(reply, busy(RETRY_S))
       metrics.gatewayInFlight.set(++underway)
       try {

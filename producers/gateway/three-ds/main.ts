@@ -1,5 +1,5 @@
-// One process of the 3-D Secure service, wired: the same server as the gateway's with other routes, and the key ring. What
-// it was handed is closed by its lifetime, after what is opened here.
+// Opens one process of the 3-D Secure service: the gateway's server with other routes, and the key ring. Its lifetime
+// closes what the process was handed after it has closed what is opened here.
 import type { KeyObject } from 'node:crypto'
 import { systemClock } from '../../../src/clock.ts'
 import type { Config } from '../../../src/config.ts'
@@ -7,7 +7,9 @@ import type { Lifetime } from '../../../src/lifetime.ts'
 import type { Logger } from '../../../src/log.ts'
 import type { Metrics } from '../../../src/metrics.ts'
 import type { Outbound } from '../../../src/outbound.ts'
+import { every } from '../../../src/recurring.ts'
 import type { Store } from '../../../src/store/pool.ts'
+import { expireOverdue } from '../../../src/three-ds/result.ts'
 import type { KeyProvider } from '../../../src/vault/kek.ts'
 import type { KeyRing } from '../../../src/vault/key-ring.ts'
 import { openDirectory } from '../directory.ts'
@@ -17,7 +19,6 @@ import { listen } from '../server/listen.ts'
 import { openServer, type Tls } from '../server/server.ts'
 import { RESULTS, SERVICE, type ThreeDsDeps } from './deps.ts'
 import { THREE_DS_NOTES } from './document/operation-notes.ts'
-import { startExpiry } from './expiry.ts'
 import { openPorts } from './ports.ts'
 import { THREE_DS_ROUTES } from './routes.ts'
 
@@ -51,13 +52,16 @@ export interface ThreeDs {
   deps: ThreeDsDeps
 }
 
+const EXPIRE_MS = 1_000
+const EXPIRED_MAX = 100
+
 const DOCUMENT = {
   title: 'tokenmill: 3-D Secure',
   description: 'Authenticates cardholders, and lists how authentications ended.',
   notes: THREE_DS_NOTES,
 }
 
-/** Listens. Throws `ConfigError` for a port that is taken. */
+/** Opens the service and listens. Throws a `ConfigError` for a port that is taken. */
 export async function openThreeDs(opened: Opened): Promise<ThreeDs> {
   const { config, log, metrics, lifetime, store, kek, ring, outbound, apiKeyKey, tls } = opened
   const clock = systemClock
@@ -81,10 +85,13 @@ export async function openThreeDs(opened: Opened): Promise<ThreeDs> {
   }
   const app = await openServer(deps, { routes: THREE_DS_ROUTES, document: DOCUMENT, prefix: SERVICE, tls })
   metrics.collectProcess()
-  lifetime.onClose('end of authentications', startExpiry(deps))
+  lifetime.onClose(
+    'end of authentications',
+    every(EXPIRE_MS, () => expire(deps), { log }),
+  )
   const place = { host: config.httpHost, port: config.threeDsPort, setting: 'TOKENMILL_THREE_DS_PORT' }
   const port = await listen(app, place, { lifetime, log })
-  // Of port 0 the number is known only now.
+  // The number that port 0 stands for is known only now.
   server.url = urlAt(port)
   return { port, deps }
 }
@@ -92,4 +99,9 @@ export async function openThreeDs(opened: Opened): Promise<ThreeDs> {
 function addressOf(host: string, port: number, tls: Tls | undefined): string {
   const reached = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
   return `${tls ? 'https' : 'http'}://${reached.includes(':') ? `[${reached}]` : reached}:${port}`
+}
+
+/** Ends abandoned authentications as U. Every process does so; where two try at once, one of them is first. */
+async function expire({ ports, metrics }: ThreeDsDeps): Promise<void> {
+  for (const { state } of await expireOverdue(ports, EXPIRED_MAX)) metrics.threeDsEnded.inc({ outcome: state })
 }

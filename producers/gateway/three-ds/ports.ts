@@ -1,4 +1,4 @@
-// The ports of the flows (src/three-ds), wired to what this process has opened. It decides nothing.
+// Connects the ports of the flows in src/three-ds to what this process has opened. It decides nothing.
 import { randomUUID, randomUUIDv7 } from 'node:crypto'
 import type { Clock } from '../../../src/clock.ts'
 import type { Metrics } from '../../../src/metrics.ts'
@@ -18,7 +18,7 @@ export interface PortsDeps extends CardVault {
   clock: Clock
 }
 
-/** `server.url` is read with each lookup: it is known once the process listens. */
+/** Each lookup reads `server.url`, which is known once the process listens. */
 export function openPorts(deps: PortsDeps, server: ServerIdentity, timeoutMs: number): Ports {
   const { store, ring, outbound, metrics, clock } = deps
   return {

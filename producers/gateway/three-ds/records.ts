@@ -1,5 +1,5 @@
-// What the 3-D Secure service answers with: the schemas that OpenAPI is made of. They are not applied to answers; tests hold
-// every answer against them.
+// The schemas of the 3-D Secure service's answers, from which the OpenAPI document is made. They are not applied to
+// answers; tests compare every answer with them.
 import { z } from 'zod'
 import { ACTION_CODES } from '../../../src/three-ds/jwt.ts'
 import { VERSIONS } from '../../../src/three-ds/messages.ts'
@@ -106,7 +106,7 @@ const error = (description: string) =>
     })
     .describe(description)
 
-/** By status; `response: { 200: …, ...ERRORS }`. */
+/** The error bodies by status, for `response: { 200: …, ...ERRORS }`. */
 export const ERRORS = {
   400: error('A parameter, the card or the JWT is refused; see code and details.'),
   401: error('No valid credentials.'),

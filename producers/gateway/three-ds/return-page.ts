@@ -1,13 +1,13 @@
-// The page that a browser meets on its way back from a challenge: it hands the outcome's JWT to the shop, to the window
-// around it where it stands in a frame, else by a form. Without scripts a button does it.
+// The page that a browser meets on its way back from a challenge. It hands the JWT of the outcome to the shop: to the
+// window around it where it stands in a frame, else by a form. Without scripts a button does it.
 
 export interface Page {
   html(nonce: string): string
-  /** The shop's origin, where the page is for one: it alone may frame it and be told. */
+  /** The origin of the shop that the page is for: only this shop may frame the page and be sent its message. */
   shop?: string
 }
 
-/** `requestorUrl`: the shop's address, as its contract names it. */
+/** `requestorUrl` is the shop's address in its contract. */
 export function backPage(
   requestorUrl: string,
   { authenticationId, jwt }: { authenticationId: string; jwt: string | undefined },
@@ -15,7 +15,7 @@ export function backPage(
   const shop = new URL(requestorUrl).origin
   const fields = { authentication_id: authenticationId, ...(jwt === undefined ? {} : { jwt }) }
   const message = JSON.stringify({ type: 'tokenmill.three-ds', ...fields })
-  // Data, not code: what stands in the page is read from attributes.
+  // The script reads the data from attributes, so that no data stands in code.
   const script = `const form = document.getElementById('back')
 if (window.parent === window) form.submit()
 else window.parent.postMessage(JSON.parse(form.dataset.message), form.dataset.shop)`
@@ -36,7 +36,7 @@ ${hidden(fields)}
   }
 }
 
-/** The result isn't here yet: the same may be tried again. */
+/** The page for a result that isn't here yet: the browser may send the same form again. */
 export function waitingPage(action: string, cres: string): Page {
   return {
     html: nonce =>
@@ -64,7 +64,7 @@ export function strandedPage(): Page {
   }
 }
 
-/** Without a known shop the page may still be shown where the challenge was: anywhere. Nothing in it is a secret then. */
+/** Without a known shop any page may frame this one, as the challenge was in some frame. It holds no secret then. */
 export function pagePolicy(nonce: string, shop: string | undefined): string {
   const own = `default-src 'none'; style-src 'nonce-${nonce}'; script-src 'nonce-${nonce}'; base-uri 'none'`
   return shop === undefined ? `${own}; form-action 'self'` : `${own}; form-action ${shop}; frame-ancestors ${shop}`

@@ -1,4 +1,5 @@
-// The public keys that cards are encrypted to, for web pages and SDKs: whoever has a card to protect may have them.
+// The route of the public keys that cards are encrypted to, for web pages and SDKs. Everybody who has a card to protect
+// may have these keys.
 import { z } from 'zod'
 import { uuid } from '../../../src/job/envelope/text.ts'
 import * as captureKeys from '../../../src/store/access/capture-keys.ts'
@@ -20,7 +21,7 @@ const CaptureKeys = z.strictObject({
   openpgp: z.array(z.strictObject({ alias: z.string(), public_key: z.string() })).describe('Keys for OpenPGP.'),
 })
 
-/** A key that was retired still opens cards for eight days. */
+/** Browsers may cache the keys so long: a retired key still opens cards for eight days. */
 const BELIEVED_S = 60
 
 export function captureKeyRoutes(app: GatewayApp, { store }: GatewayDeps): void {

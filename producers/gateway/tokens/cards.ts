@@ -1,5 +1,5 @@
-// The card token service: PUT, GET, PATCH, DELETE of a card, suspend and activate. Writes go
-// through the queue; reads come from the store, which shows this process no card.
+// The routes of the card token service: PUT, GET, PATCH, DELETE, suspend and activate. Writes go through the queue.
+// Reads come from the store, which shows this process no card.
 import { z } from 'zod'
 import { tokenId } from '../../../src/job/envelope/text.ts'
 import { TokenCreate } from '../../../src/job/token-create.ts'
@@ -12,7 +12,7 @@ import type { Caller, GatewayApp } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
 import { AcceptedRecord, respondLater } from '../operations/operation-routes.ts'
 import { prefersAsync } from '../operations/operations.ts'
-import { perform } from '../operations/write.ts'
+import { sendWrite } from '../operations/write.ts'
 import { declineFor } from '../server/error-bodies.ts'
 import { wrongBody } from '../server/form.ts'
 import { idempotencyKeyOf, WriteHeaders } from '../server/headers.ts'
@@ -22,7 +22,7 @@ import { shownScheme, unmask } from './shown-scheme.ts'
 
 const CARD = '/oidc/api/v2/card'
 const Id = z.strictObject({ id: tokenId().describe('The reuse token.') })
-/** A plain `cvv` is taken and dropped, unjudged: nothing here would keep it. */
+/** A plain `cvv` is accepted and dropped, because the vault never keeps one. */
 const Patch = TokenUpdate.omit({ id: true })
   .extend({ cvv: z.string().max(30).optional() })
   .refine(body => body.encrypted_card === undefined || body.public_key_alias !== undefined, {
@@ -47,7 +47,7 @@ export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void {
     handler: async ({ body, caller, headers }, reply) => {
       const write = { kind: 'token-create', request: body, idempotencyKey: idempotencyKeyOf(headers) } as const
       if (prefersAsync(headers.prefer)) return respondLater(write, caller, deps, reply)
-      const written = await perform(write, caller, deps)
+      const written = await sendWrite(write, caller, deps)
       if ('declined' in written) return decline(reply, written.declined)
       const record = recordOf(written)
       return reply.code(200).send((await unmask(record, String(record['reuse_token']), deps)) as Put)
@@ -67,13 +67,13 @@ export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void {
       response: { 200: z.union([PatchRecord, GoneRecord]), 202: AcceptedRecord, ...ERRORS },
     },
     handler: async ({ body: { cvv: _, ...fields }, params, caller, headers }, reply) => {
-      // Another role for another's network: 403 comes before what only a worker can know.
+      // A scheme token action needs another role; its 403 comes before the checks that only a worker can do.
       if (fields.scheme_token_action !== undefined && !caller.roles.includes('SCHEME_TOKEN'))
         return decline(reply, declineFor('role_missing', 'body.scheme_token_action'))
       const request = { id: params.id, ...fields }
       const write = { kind: 'token-update', request, idempotencyKey: idempotencyKeyOf(headers) } as const
       if (prefersAsync(headers.prefer)) return respondLater(write, caller, deps, reply)
-      const written = await perform(write, caller, deps)
+      const written = await sendWrite(write, caller, deps)
       if ('declined' in written) return decline(reply, written.declined)
       return reply.code(200).send((await unmask(recordOf(written), params.id, deps)) as Patched)
     },
@@ -118,7 +118,7 @@ export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void {
         response: { 202: AcceptedRecord, 204: Nothing, ...ERRORS },
       },
       preValidation: async request => {
-        // Some clients send `{}` where nothing is asked for.
+        // Some clients send `{}` where no body is needed.
         if (Object.keys((request.body as object | undefined) ?? {}).length > 0)
           throw wrongBody(declineFor('field_unknown', 'body'))
       },
@@ -126,7 +126,7 @@ export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void {
         const request = { id: params.id, action }
         const write = { kind: 'token-lifecycle', request, idempotencyKey: idempotencyKeyOf(headers) } as const
         if (prefersAsync(headers.prefer)) return respondLater(write, caller, deps, reply)
-        const written = await perform(write, caller, deps)
+        const written = await sendWrite(write, caller, deps)
         return 'declined' in written ? decline(reply, written.declined) : reply.code(204).send(null)
       },
     })
@@ -140,7 +140,7 @@ function recordOf(written: { code: 200; record: Record<string, unknown> } | { co
   return written.code === 200 ? written.record : {}
 }
 
-/** Undefined where there is no such token, or none that this caller may see: one answer for both. */
+/** Undefined for a missing token and for one that this caller may not see: both have the same answer. */
 async function read(id: string, { client }: Caller, deps: GatewayDeps): Promise<z.infer<typeof GetRecord> | undefined> {
   const { store, directory } = deps
   const uuid = parseReuseToken(id)
@@ -148,7 +148,7 @@ async function read(id: string, { client }: Caller, deps: GatewayDeps): Promise<
     uuid === undefined ? await shownTokens.findByThirdParty(store, id) : [await shownTokens.find(store, uuid)]
   const seen: { row: TokenRow; scope: Scope }[] = []
   for (const row of rows) {
-    // A third party's token has but the name that the third party gave it.
+    // A third party's token has only the name that the third party gave it.
     if (!row || row.status === 'DELETED' || (row.thirdParty !== null) !== (uuid === undefined)) continue
     const scope = await directory.scope(row.tokenScope)
     if (scope && client.entities.includes(scope.entityId)) seen.push({ row, scope })

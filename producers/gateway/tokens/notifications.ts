@@ -1,5 +1,6 @@
-// Lifecycle notifications of scheme token networks. What one says is only noted down: a worker asks the network how the
-// token stands, so that duplicates, disorder and hearsay do no harm. Credentials are the network's own, not a client's.
+// The route of lifecycle notifications from scheme token networks. A notification is only noted down: a worker then
+// asks the network for the token's state, so that repeated, unordered or false notifications do no harm. The
+// credentials are those of the network.
 import { z } from 'zod'
 import * as schemeNotices from '../../../src/store/provider/scheme-notices.ts'
 import type { GatewayApp } from '../app.ts'
@@ -10,7 +11,7 @@ import { ERRORS } from './records.ts'
 
 const Noted = z.strictObject({ responseId: z.string() })
 
-/** Where no network is set up there is no route. */
+/** Without a network in the settings there is no route. */
 export function notificationRoutes(app: GatewayApp, { notifications, store, clock }: GatewayDeps): void {
   if (!notifications) return
   const { provider, read } = notifications

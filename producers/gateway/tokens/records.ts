@@ -1,5 +1,5 @@
-// What the token service answers with: the schemas that OpenAPI is made of. They are no
-// filter: what workers and renderers say goes out as it is, and tests hold it against these.
+// The schemas of the token service's answers, from which the OpenAPI document is made. They filter nothing: an answer
+// goes out as workers and renderers made it, and tests compare it with these schemas.
 import { z } from 'zod'
 import { emailAddress } from '../../../src/job/envelope/text.ts'
 import { type CurrencyList, currencies } from '../../../src/token/currency.ts'
@@ -28,7 +28,7 @@ const BinDetails = z.strictObject({
   variant: z.string().optional(),
 })
 
-/** Only the status where the requestor isn't the merchant. */
+/** If the merchant isn't the token requestor, only the status is there. */
 const schemeToken = (statuses: readonly [string, ...string[]], parLengthMax: number) =>
   z.strictObject({
     network_token: z.string().min(12).max(16).optional(),
@@ -77,7 +77,7 @@ export const PatchRecord = z.strictObject({
   scheme_token: schemeToken(['DELETED', 'ACTIVE', 'SUSPENDED'], 29).optional(),
 })
 
-/** A repeat of a write whose token is gone since. */
+/** The answer to a repeat of a write whose token was deleted since. */
 export const GoneRecord = z.strictObject({ reuse_token: z.string(), token_status: z.literal('DELETED') })
 
 const details = () => z.record(z.string(), z.strictObject({ message: z.string(), code: z.string() }))
@@ -91,7 +91,7 @@ const errorOf = (code: number, detailed: boolean) =>
     reversal_status: z.enum(['NONE', 'REQUIRED', 'COMPLETED']),
   })
 
-/** The error body, by status; `response: { 200: …, ...ERRORS }`. */
+/** The error bodies by status, for `response: { 200: …, ...ERRORS }`. */
 export const ERRORS = {
   400: errorOf(400, true).describe('At least one parameter is invalid.'),
   401: errorOf(401, false).describe('No valid credentials.'),

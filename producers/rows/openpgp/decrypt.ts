@@ -1,6 +1,6 @@
-// OpenPGP as a stream: decrypting an input of any size in flat memory, and encrypting the sample. The plaintext that
-// comes out is not yet authenticated while it flows: whoever reads it may act on it only after the end was reached
-// without an error, or on a ciphertext that was proven before (see source.ts).
+// OpenPGP as a stream: decrypts an input of any size in flat memory, and encrypts the sample. The plaintext is not yet
+// authenticated while it flows: a reader may act on it only after the stream has ended without an error, or on a
+// ciphertext that was verified before (see source.ts).
 import { readFile } from 'node:fs/promises'
 import {
   type Config,
@@ -24,7 +24,7 @@ import { explain, type Seen } from './verdicts.ts'
 
 export interface OpenpgpKeys {
   decryption: PrivateKey
-  /** Where given, the message must bear a valid signature of it. */
+  /** If given, the message must have a valid signature by this key. */
   verification: Key | undefined
 }
 
@@ -86,13 +86,16 @@ async function unlock(path: string, key: PrivateKey, passphrase: Secret | undefi
   })
 }
 
-/** Decrypts, binary or armored. Ends without an error only if integrity (and the signature, if asked for) held. */
+/**
+ * Decrypts a binary or armored message. Ends without an error only if its integrity (and its signature, if asked for)
+ * is verified.
+ */
 export async function* decryptOpenpgp(
   name: string,
   bytes: AsyncIterable<Buffer>,
   keys: OpenpgpKeys,
 ): AsyncGenerator<Buffer> {
-  // What went wrong below would come back wrapped; it is told as it was.
+  // The library would wrap an error of the source; this keeps the error as it was.
   let below: { error: unknown } | undefined
   const refuseMore = armorWatch(name)
   const head = keepHead()
@@ -123,7 +126,7 @@ export async function* decryptOpenpgp(
         config: STREAMING,
       }),
     )
-    // Where nobody asked for a signature its verdict is nobody's concern; expectSigned puts it into the stream.
+    // The verdict on a signature comes through the stream (expectSigned). These promises must not reject unhandled.
     for (const { verified, signature } of signatures) {
       verified.catch(() => {})
       signature.catch(() => {})
@@ -134,7 +137,7 @@ export async function* decryptOpenpgp(
       const { buffer, byteOffset, length } = next.value
       if (length > 0) yield Buffer.from(buffer, byteOffset, length)
     }
-    // The library stops at the end of an armor; what stands behind it must be seen (and digested) all the same.
+    // The library stops at the end of an armor; the bytes behind it must be read (and digested) all the same.
     while (!(await source.next()).done);
   } catch (error) {
     throw below?.error ?? explain(name, error, { opened, head: head.bytes(), ...seenOf(message) })
@@ -145,7 +148,7 @@ export async function* decryptOpenpgp(
 
 const HEAD_BYTES = 64 * 1024
 
-/** The beginning of a file, for the words about it should it be no message. */
+/** Keeps the beginning of a file, to explain a file that is no message. */
 function keepHead() {
   let kept = Buffer.alloc(0)
   return {
@@ -168,17 +171,17 @@ function seenOf(message: Message<MaybeStream<Uint8Array>> | undefined): Pick<See
 
 interface ReadPacket {
   constructor: { tag: number }
-  /** Of a compressed packet. */
+  /** The packets within a compressed packet. */
   packets?: ReadPacket[] | null
-  /** Of a session key. */
+  /** The cipher of a session key. */
   sessionKeyAlgorithm?: number | null
 }
 
 const STALLED_MS = 5_000
 
 /**
- * Some damaged messages leave the library waiting for ever: it neither asks for more nor gives anything. `until` rejects
- * when that has lasted; while the source itself is being read it waits as long as that takes.
+ * On some damaged messages the library waits for ever: it neither reads on nor yields anything. `until` rejects when that
+ * has lasted; while the source itself is being read it waits as long as that takes.
  */
 function openStallWatch() {
   let isReading = false
@@ -215,7 +218,7 @@ function isArmored(head: Buffer): boolean {
 async function readSource(source: AsyncIterator<Buffer>) {
   const first = await source.next()
   const head = first.done ? Buffer.alloc(0) : first.value
-  // Not `yield*`: the library's closing its stream must not close the source, which is still to be drained.
+  // Not `yield*`: if the library closes its stream, the source must stay open to be read to its end.
   async function* whole() {
     yield head
     for (let next = await source.next(); !next.done; next = await source.next()) yield next.value
@@ -229,7 +232,7 @@ async function readSource(source: AsyncIterator<Buffer>) {
   return readMessage({ armoredMessage: ReadableStream.from(characters()), config: STREAMING })
 }
 
-/** Sees every piece of a file; throws where an armor is followed by anything, which the library would not read. */
+/** Reads every piece of a file; throws if anything follows an armor, because the library would not read it. */
 function armorWatch(name: string): (piece: Buffer) => void {
   let state: 'start' | 'binary' | 'armor' | 'behind' = 'start'
   let before = ''

@@ -1,15 +1,16 @@
-// What is said of an OpenPGP file that can't be read: what it is instead, or what is wrong with it, and what to do. It is
-// told from the library's words, the packets that were seen and the file's beginning, none of which is ever quoted.
+// Explains an OpenPGP file that can't be read: what it is instead, or what is wrong with it, and what to do. The
+// explanation follows from the library's message, the packets that were seen and the beginning of the file, none of
+// which is ever quoted.
 import { FileError } from '../file-error.ts'
 
 export interface Seen {
-  /** Something of it was decrypted. */
+  /** A part of the message was decrypted. */
   opened: boolean
   /** The first bytes of the file. */
   head: Buffer
-  /** Of its packets and those within a compressed one (RFC 9580 section 5). */
+  /** The tags of its packets and of those within a compressed one (RFC 9580 section 5). */
   tags: readonly number[]
-  /** Of its session keys, as far as they were opened (RFC 9580 section 9.3, RFC 5581). */
+  /** The ciphers of its session keys, as far as they were opened (RFC 9580 section 9.3, RFC 5581). */
   ciphers: readonly number[]
 }
 
@@ -63,7 +64,7 @@ const CIPHER_LACKS = /Unsupported cipher|non-preferred symmetric algorithm/
 
 const TO_A_KEY = 'Have it encrypted to the public key of --decrypt-key.'
 
-/** A library's message may quote its input, so only its pattern is looked at. */
+/** A message of the library may quote its input, so that it is only matched and never shown. */
 export function explain(name: string, error: unknown, seen: Seen): unknown {
   if (error instanceof FileError) return error
   const text = error instanceof Error ? error.message : ''
@@ -83,7 +84,7 @@ interface Kind {
   next: string
 }
 
-/** Well-formed, and something else than a message encrypted to a key with a cipher that we have. */
+/** Names a well-formed file that isn't a message encrypted to a key with a supported cipher. */
 function kindOf({ head, tags, ciphers }: Seen, text: string): Kind | undefined {
   const armor = armorKindOf(head)
   if (armor) return armor
@@ -108,7 +109,7 @@ function kindOf({ head, tags, ciphers }: Seen, text: string): Kind | undefined {
 const SIGNATURE = { wrong: 'is a signature alone, without what was signed.', next: 'Give the encrypted file itself.' }
 const KEY = { wrong: 'is an OpenPGP key, not a message.', next: 'Give the encrypted file itself.' }
 
-/** What the line says that an armor begins with. */
+/** Names an armored file by the first line of its armor. */
 function armorKindOf(head: Buffer): Kind | undefined {
   const text = head.toString('latin1')
   const found = /^-----BEGIN PGP ([A-Z ]+)-----/m.exec(text)
@@ -123,7 +124,7 @@ function armorKindOf(head: Buffer): Kind | undefined {
   return what.endsWith('KEY BLOCK') ? KEY : undefined
 }
 
-/** Of the first packet, in the new form or the old one (RFC 9580 section 4.2); 0 for no packet. */
+/** The tag of the first packet, in the new form or the old one (RFC 9580 section 4.2); 0 for no packet. */
 function tagOf([first = 0]: Buffer): number {
   if (first < 0x80) return 0
   return first & 0x40 ? first & 0x3f : (first >> 2) & 0x0f

@@ -61,7 +61,7 @@ describeRedis('a queue server that is away', () => {
     await until(async () => (await installation.queues.depth('reversal').catch(() => undefined))?.waiting === 1, {
       ms: 20_000,
     })
-    await until(() => caller.gateway.deps.desk.inFlight() === 0)
+    await until(() => caller.gateway.deps.requestReply.inFlight() === 0)
   }, 60_000)
 
   it('keeps no reversal from outliving its gateway: the next one queues it', async () => {

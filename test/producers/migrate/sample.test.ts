@@ -7,7 +7,7 @@ import { writeSample } from '../../../producers/migrate/sample.ts'
 import { measureRun, openProgress } from '../../../producers/progress.ts'
 import { readRows } from '../../../producers/rows/rows.ts'
 import { openSource } from '../../../producers/rows/source.ts'
-import { proveFile } from '../../../producers/rows/validate-file.ts'
+import { validateFile } from '../../../producers/rows/validate-file.ts'
 import { noCounts } from '../../../src/job/outcome.ts'
 import { passesLuhn } from '../../../src/token/pan.ts'
 import { collect } from '../rows/bytes.ts'
@@ -34,10 +34,10 @@ describe('the sample', () => {
 
   it('has as many bad, repeated and expired rows as it says', async () => {
     const counts = await writeSample(path('d.csv'), { rows: 10_000, seed: 1, now: NOW })
-    const { marks, rows } = await proveFile({ path: path('d.csv') }, CSV)
+    const { digests, rows } = await validateFile({ path: path('d.csv') }, CSV)
     expect(rows).toBe(10_000)
     expect(Object.values(counts).reduce((sum, count) => sum + count)).toBe(10_000)
-    const all = await collect(readRows((await openSource({ path: path('d.csv') }, marks)).bytes, CSV))
+    const all = await collect(readRows((await openSource({ path: path('d.csv') }, digests)).bytes, CSV))
     const rejected = all.map(row => row.rejected)
     expect(rejected.filter(reason => reason === 'expiry_format')).toHaveLength(counts.month)
     const broken = rejected.filter(reason => reason === 'row_fields' || reason === 'row_quotes')
@@ -65,12 +65,12 @@ describe('the sample', () => {
     await writeSample(path('e.csv'), options)
     await writeSample(path('e.csv.pgp'), { ...options, encryptTo: publicKey })
     const source = { path: path('e.csv.pgp'), decryptKeyFile: path('demo.key') }
-    const { marks, rows } = await proveFile(source, CSV)
-    const clear = await proveFile({ path: path('e.csv') }, CSV)
+    const { digests, rows } = await validateFile(source, CSV)
+    const clear = await validateFile({ path: path('e.csv') }, CSV)
     expect(rows).toBe(clear.rows)
-    const decrypted = await collect(readRows((await openSource(source, marks)).bytes, CSV))
+    const decrypted = await collect(readRows((await openSource(source, digests)).bytes, CSV))
     expect(decrypted).toEqual(
-      await collect(readRows((await openSource({ path: path('e.csv') }, clear.marks)).bytes, CSV)),
+      await collect(readRows((await openSource({ path: path('e.csv') }, clear.digests)).bytes, CSV)),
     )
   })
 })

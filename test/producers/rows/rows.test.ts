@@ -218,7 +218,7 @@ describe('the layout', () => {
     ['a bare CR', `${HEADER}\rx\ry`.replaceAll(',', '_'), /not with a bare CR/],
     ['no card', 'reference,expiry', /Line 1: no column card_number or encrypted_card/],
     ['no expiry', 'reference,card_number', /card_number without expiry_month and expiry_year, or expiry/],
-    ['half an expiry', 'card_number,expiry_month', /there is only one/],
+    ['half an expiry', 'card_number,expiry_month', /has only one of expiry_month/],
     ['two expiries', 'card_number,expiry,expiry_month,expiry_year', /expiry stands beside/],
     ['no alias', 'encrypted_card', /without a column public_key_alias/],
     ['a quote gone wrong', '"reference,card_number', /Line 1: the header has quotes that do not match/],

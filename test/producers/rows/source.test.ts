@@ -20,8 +20,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { FileError } from '../../../producers/rows/file-error.ts'
 import { encryptOpenpgp } from '../../../producers/rows/openpgp/decrypt.ts'
 import { SEGMENT_BYTES } from '../../../producers/rows/segments.ts'
-import { openSource, proveSource, type SourceOptions } from '../../../producers/rows/source.ts'
-import { proveFile } from '../../../producers/rows/validate-file.ts'
+import { openSource, type SourceOptions, validateSource } from '../../../producers/rows/source.ts'
+import { validateFile } from '../../../producers/rows/validate-file.ts'
 import { Secret } from '../../../src/secret.ts'
 import { concat, inPieces } from './bytes.ts'
 import { samples } from './openpgp-samples.ts'
@@ -68,12 +68,12 @@ async function encryptTo(name: string, text: string, signer?: string): Promise<B
 }
 
 async function readTwice(options: SourceOptions): Promise<Buffer> {
-  const { marks } = await proveSource(options, concat)
-  return concat((await openSource(options, marks)).bytes)
+  const { digests } = await validateSource(options, concat)
+  return concat((await openSource(options, digests)).bytes)
 }
 
 async function failure(options: SourceOptions, check = (bytes: AsyncIterable<Buffer>) => concat(bytes)) {
-  const error: unknown = await proveSource(options, check).then(
+  const error: unknown = await validateSource(options, check).then(
     () => undefined,
     thrown => thrown,
   )
@@ -103,8 +103,8 @@ describe('a source', () => {
     for (const [name, bytes] of files) {
       const options = { path: await put(name, bytes), decryptKeyFile: key('v1').file }
       expect([name, (await readTwice(options)).equals(Buffer.from(ROWS))]).toEqual([name, true])
-      const { marks } = await proveSource(options, concat)
-      expect([name, marks.sha256]).toEqual([name, createHash('sha256').update(bytes).digest('hex')])
+      const { digests } = await validateSource(options, concat)
+      expect([name, digests.sha256]).toEqual([name, createHash('sha256').update(bytes).digest('hex')])
     }
   })
 
@@ -123,12 +123,12 @@ describe('a source', () => {
 
   it('is proven with the digest that sha256sum prints, its size and its number of rows', async () => {
     const file = await put('d.csv', ROWS)
-    const { marks, rows } = await proveFile({ path: file }, CSV)
+    const { digests, rows } = await validateFile({ path: file }, CSV)
     expect(rows).toBe(4_000)
-    expect(marks).toEqual({
+    expect(digests).toEqual({
       sha256: createHash('sha256').update(ROWS).digest('hex'),
       bytes: ROWS.length,
-      segments: [marks.sha256],
+      segments: [digests.sha256],
     })
   })
 
@@ -144,13 +144,13 @@ describe('a source', () => {
     ]
     for (const [what, released, change] of changes) {
       const file = await put('e.csv', whole)
-      const { marks } = await proveSource({ path: file }, async bytes => {
+      const { digests } = await validateSource({ path: file }, async bytes => {
         for await (const _ of bytes);
       })
       await change(file)
       let count = 0
       const reading = (async () => {
-        for await (const piece of (await openSource({ path: file }, marks)).bytes) count += piece.length
+        for await (const piece of (await openSource({ path: file }, digests)).bytes) count += piece.length
       })()
       await expect(reading, what).rejects.toThrow(/changed between its two readings/)
       expect([what, count]).toEqual([what, released])
@@ -160,7 +160,7 @@ describe('a source', () => {
   it('keeps its memory while a gzip bomb passes', async () => {
     const file = await put('f.csv.gz', Buffer.concat([gzipSync(HEADER), gzipSync(Buffer.alloc(150_000_000, 'x'))]))
     const before = process.memoryUsage().rss
-    const { rows } = await proveFile({ path: file }, CSV)
+    const { rows } = await validateFile({ path: file }, CSV)
     expect(rows).toBe(1)
     expect(process.memoryUsage().rss - before).toBeLessThan(80 * 1024 * 1024)
   })
@@ -168,10 +168,10 @@ describe('a source', () => {
   it('closes the file when its reader leaves early', async () => {
     const file = await put('g.csv.gz.pgp', await encryptTo('v1', gzipSync(ROWS.repeat(20)).toString('latin1')))
     const open = async () => (await readdir('/proc/self/fd').catch(() => [])).length
-    const { marks } = await proveSource({ path: file.replace('g.csv.gz.pgp', 'd.csv') }, concat)
+    const { digests } = await validateSource({ path: file.replace('g.csv.gz.pgp', 'd.csv') }, concat)
     const before = await open()
-    for await (const _ of (await openSource({ path: path('d.csv') }, marks)).bytes) break
-    await proveFile({ path: await put('h.csv', `reference,card\n${ROWS.repeat(50)}`) }, CSV).catch(() => {})
+    for await (const _ of (await openSource({ path: path('d.csv') }, digests)).bytes) break
+    await validateFile({ path: await put('h.csv', `reference,card\n${ROWS.repeat(50)}`) }, CSV).catch(() => {})
     await expect.poll(open).toBeLessThanOrEqual(before)
   })
 })
@@ -227,7 +227,7 @@ describe('OpenPGP', () => {
       const head = Array.from({ length: 40 }, (_, index) => index * 5)
       for (const at of [...places, ...head, genuine.length - 1]) {
         const file = await put('flip.csv.pgp', flipped(genuine, at))
-        const outcome = await proveSource({ path: file, decryptKeyFile: key(name).file }, concat).then(
+        const outcome = await validateSource({ path: file, decryptKeyFile: key(name).file }, concat).then(
           ({ checked }) => checked.equals(Buffer.from(ROWS)),
           error => error instanceof FileError,
         )
@@ -275,7 +275,7 @@ describe('OpenPGP', () => {
     ]
     for (const [index, bytes] of files.entries()) {
       const file = await put('behind.csv.pgp', bytes)
-      const outcome = await proveSource({ path: file, decryptKeyFile: key('v1').file }, concat).then(
+      const outcome = await validateSource({ path: file, decryptKeyFile: key('v1').file }, concat).then(
         () => 'taken',
         error => error instanceof FileError && error.kind,
       )
@@ -325,9 +325,9 @@ describe('OpenPGP', () => {
     const options = { decryptKeyFile: key('v1').file }
     const genuine = await encryptTo('v1', `unknown_column\n${ROWS}`)
     const file = await put('genuine.csv.pgp', genuine)
-    await expect(proveFile({ path: file, ...options }, CSV)).rejects.toThrow(/unknown column "unknown_column"/)
+    await expect(validateFile({ path: file, ...options }, CSV)).rejects.toThrow(/unknown column "unknown_column"/)
     const forged = await put('forged.csv.pgp', flipped(genuine, genuine.length - 2_000))
-    await expect(proveFile({ path: forged, ...options }, CSV)).rejects.toThrow(/integrity check fails/)
+    await expect(validateFile({ path: forged, ...options }, CSV)).rejects.toThrow(/integrity check fails/)
   })
 })
 
@@ -390,11 +390,11 @@ describe('OpenPGP of other programs', () => {
   it('that a reader leaves early is left', async () => {
     const file = await put('left.csv.pgp', await paddedTo('v1', ROWS.repeat(200), 1_000))
     const options = { path: file, decryptKeyFile: key('v1').file }
-    const { marks } = await proveSource(options, concat)
-    for await (const _ of (await openSource(options, marks)).bytes) break
+    const { digests } = await validateSource(options, concat)
+    for await (const _ of (await openSource(options, digests)).bytes) break
     const open = async () => (await readdir('/proc/self/fd').catch(() => [])).length
     const before = await open()
-    for await (const _ of (await openSource(options, marks)).bytes) break
+    for await (const _ of (await openSource(options, digests)).bytes) break
     await expect.poll(open).toBeLessThanOrEqual(before)
   })
 

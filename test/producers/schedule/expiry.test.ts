@@ -80,7 +80,7 @@ describeEngines('a token whose date has passed', engine => {
     const schedule = await openScheduleFor(installation, { settings: { sweepPage: PAGE } })
     // However many there are, the queue holds one page.
     await until(async () => (await installation.queues.depth('token-lifecycle')).waiting === PAGE)
-    await schedule.look()
+    await schedule.dispatchNow()
     expect((await installation.queues.depth('token-lifecycle')).waiting).toBe(PAGE)
     expect(await runsOf(installation, EXPIRY)).toMatchObject([{ state: 'QUEUED', tokens: null }])
     const second = await openScheduleFor(installation, { settings: { sweepPage: PAGE } })

@@ -84,7 +84,7 @@ describeEngines('a schedule', engine => {
       data: { jws: 'x', schedule: scheduleId },
     }))
     await installation.queues.addBulk(TICKS, forged)
-    await Promise.all([...two, ...two].map(schedule => schedule.look()))
+    await Promise.all([...two, ...two].map(schedule => schedule.dispatchNow()))
     const found = await settled(scheduleId, 7)
     expect(found.map(run => run.businessDate)).toEqual(lastDates(7))
     expect(found.map(run => run.state)).toEqual(Array(7).fill('SUCCEEDED'))
@@ -94,7 +94,7 @@ describeEngines('a schedule', engine => {
       expect(report).toMatchObject({ status: 'SUCCESSFUL', periodClosed: true, reportEntityUid: ENTITY })
       expect(report?.reportParameter).toEqual({ reportableDay: run.businessDate })
     }
-    await Promise.all(two.map(schedule => schedule.look()))
+    await Promise.all(two.map(schedule => schedule.dispatchNow()))
     expect((await runsOf(installation, scheduleId)).length).toBe(7)
     expect(await reportsOf()).toBe(7)
     // All but the last night's were late, and were said to be so once each, by one of the two.
@@ -139,7 +139,7 @@ describeEngines('a schedule', engine => {
     for (const [reason, scheduleId] of Object.entries(failing)) {
       expect(await settled(scheduleId, 1)).toMatchObject([{ state: 'FAILED', reason, reportUid: null }])
     }
-    await schedule.look()
+    await schedule.dispatchNow()
     expect(await schedule.counted('failed')).toBe(3)
     expect(schedule.lines.filter(line => line.includes('a scheduled run failed')).length).toBe(3)
     expect(schedule.lines.join('')).toContain('"reason":"entity_forbidden"')

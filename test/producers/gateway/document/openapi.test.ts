@@ -7,7 +7,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { z } from 'zod'
-import { ReportAsked } from '../../../../producers/gateway/reports/report-records.ts'
+import { ReportOrder } from '../../../../producers/gateway/reports/report-records.ts'
 import { REASONS } from '../../../../src/errors.ts'
 import { parse } from '../../../../src/job/refusal.ts'
 import { TokenCreate } from '../../../../src/job/token-create.ts'
@@ -35,7 +35,7 @@ const DOCUMENTS = ['gateway', 'three-ds'] as const
 const CHECKS: Record<string, z.ZodType> = {
   createUpdateToken: TokenCreate,
   updateToken: TokenUpdate.omit({ id: true }),
-  requestReport: ReportAsked,
+  requestReport: ReportOrder,
   lookup: LookupRequest,
   createJwt: JwtCreateRequest,
   validateJwt: JwtValidateRequest,

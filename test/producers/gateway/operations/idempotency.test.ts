@@ -109,7 +109,7 @@ describeEngines('an idempotency key', engine => {
     const body = await request({ ...VISA, cardNumber: '6011111111111117' })
     const hungUp = new AbortController()
     const gone = caller.call('PUT', CARD, { body, headers: key('hung-up'), signal: hungUp.signal }).catch(() => 'gone')
-    await until(() => caller.gateway.deps.desk.inFlight() > 0)
+    await until(() => caller.gateway.deps.requestReply.inFlight() > 0)
     hungUp.abort()
     await gone
     await until(async () => (await receiptsOf('hung-up')).length === 1)
@@ -170,7 +170,7 @@ describeEngines('without an answer in time', engine => {
     })
     it('beyond as many operations as may be under way it is 429 with Retry-After, quickly', async () => {
       const waiting = Array.from({ length: 3 }, () => caller.put(MASTERCARD))
-      await until(() => caller.gateway.deps.desk.inFlight() === 3)
+      await until(() => caller.gateway.deps.requestReply.inFlight() === 3)
       const begun = performance.now()
       const answer = await caller.put(MASTERCARD)
       expect(performance.now() - begun).toBeLessThan(500)
@@ -178,7 +178,7 @@ describeEngines('without an answer in time', engine => {
       expect(answer.headers.get('retry-after')).toMatch(/^\d+$/)
       expect(await caller.call('GET', `${CARD}/t${'0'.repeat(26)}`)).toMatchObject({ status: 404 })
       for (const answered of await Promise.all(waiting)) expect(answered.body['reversal_status']).toBe('REQUIRED')
-      expect(caller.gateway.deps.desk.inFlight()).toBe(0)
+      expect(caller.gateway.deps.requestReply.inFlight()).toBe(0)
     })
   })
 

@@ -8,7 +8,7 @@ import { resultsQueue } from '../../../../src/job/catalogue.ts'
 import { type Claims, peek } from '../../../../src/job/envelope/envelope.ts'
 import { receiptId, resultId } from '../../../../src/job/envelope/ids.ts'
 import { toldFields } from '../../../../src/job/problem.ts'
-import { type InstallationKey, sealResult } from '../../../../src/job/result.ts'
+import { type InstallationKey, readResult, sealResult } from '../../../../src/job/result.ts'
 import type { Worker } from '../../../../src/queue/engine.ts'
 import * as outbox from '../../../../src/store/job/outbox.ts'
 import { describeStore } from '../../../support/engines.ts'
@@ -27,6 +27,25 @@ it('the reasons of this release are within the bounds of what is passed on', () 
   )
   const passed = Object.entries(details).filter(([field, detail]) => toldFields({ details: { [field]: detail } })[0])
   expect(Object.fromEntries(passed)).toEqual(details)
+})
+
+it('a stored result of a newer worker is read: what this release does not know passes, what it needs is checked', () => {
+  const problem = {
+    ...{ code: 409, message: 'A conflict.', timestamp: 1, reversal_status: 'NONE', severity: 'low' },
+    details: { 'body.id': { ...NEWER, hint: 'x' }, 'body.x': 'only a text' },
+  }
+  const record = { line: 2, outcome: 'REJECTED', code: 409, failed_facet: 'network', weight: 1 }
+  const result = {
+    ...{ v: 2, type: 'result', kind: 'token-touch', code: 409, revision: 1, completed_at: '2030-01-31T09:30:00.000Z' },
+    ...{ error: problem, records: [record] },
+  }
+  expect(readResult(JSON.stringify(result))).toEqual({
+    ...result,
+    error: { ...problem, code: 400, details: { 'body.id': { ...NEWER, hint: 'x' } } },
+    records: [{ ...record, failed_facet: undefined }],
+  })
+  for (const wrong of [{ code: '409' }, { revision: undefined }, { error: 'no' }, { records: [{ line: 2 }] }])
+    expect(() => readResult(JSON.stringify({ ...result, ...wrong }))).toThrow()
 })
 
 describeStore('a gateway older than its workers', engine => {
@@ -151,7 +170,13 @@ describeStore('a gateway older than its workers', engine => {
     const error = { code: 403, message: '', details: { 'body.batch_id': NEWER }, timestamp: 1, reversal_status: 'NONE' }
     await outbox.insert(installation.vault.store, {
       ...{ clientId, replyTo: null, resultId: resultId(receipt, 1), receiptId: receipt, revision: 1 },
-      body: JSON.stringify({ kind: 'token-batch', code: 403, error, revision: 1 }),
+      body: JSON.stringify({
+        kind: 'token-batch',
+        code: 403,
+        error,
+        revision: 1,
+        completed_at: new Date().toISOString(),
+      }),
     })
     expect(await lineOf('chunk')).toBe(`2,r-1,REJECTED,403,,,,,,,,${NEWER.code}`)
 

@@ -1,7 +1,10 @@
 // A reversal that neither the queue nor the store takes is offered again and again: for as long as that lasts, no offer
 // may leave anything behind in this process.
 import { afterEach, expect, it, vi } from 'vitest'
-import { openUndoing, type UndoingDeps } from '../../../../producers/gateway/operations/timeout-reversal.ts'
+import {
+  openTimeoutReversals,
+  type TimeoutReversalDeps,
+} from '../../../../producers/gateway/operations/timeout-reversal.ts'
 import { Fault } from '../../../../src/errors.ts'
 import { openLog } from '../../../../src/log.ts'
 import { until } from '../../../support/until.ts'
@@ -35,17 +38,17 @@ it('a reversal that is offered for long leaves no listener behind', async () => 
     clock: Date.now,
     log: openLog('silent'),
     sign: async () => ({ id: 'j_1', data: { jws: 'x' }, issuedAt: 0, expiresAt: 0 }),
-  } as unknown as UndoingDeps
+  } as unknown as TimeoutReversalDeps
   const caller = { client: { clientId: 'c' } } as never
-  const operation = { receiptId: 'r', envelopeDigest: Buffer.alloc(32), wasOffered: () => true } as never
+  const operation = { receiptId: 'r', envelopeDigest: Buffer.alloc(32), mayBeQueued: () => true } as never
   const listening = countListeners()
-  const undoing = openUndoing(deps)
+  const reversals = openTimeoutReversals(deps)
   const before = listening()
-  expect(await undoing.undo(caller, operation, 'digest')).toBe('REQUIRED')
+  expect(await reversals.reverse(caller, operation, 'digest')).toBe('REQUIRED')
   await until(() => offered >= 8, { ms: 30_000, what: 'eight offers' })
   // Those that wait just now, one for each of queue and store, and what the wait for both began with.
   expect(listening() - before).toBeLessThanOrEqual(4)
-  expect(undoing.owed()).toBe(1)
-  await undoing.close()
+  expect(reversals.pending()).toBe(1)
+  await reversals.close()
   await until(() => listening() - before <= 2, { ms: 10_000, what: 'nothing listens' })
 }, 60_000)

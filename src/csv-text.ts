@@ -1,0 +1,16 @@
+// A text as one cell of a CSV file: quoted as RFC 4180 asks, and guarded so that no spreadsheet takes it for a formula.
+// The guard is one `'` in front of the text; nothing else of the text is changed.
+
+// The characters that start a formula, the full-width forms that spreadsheets read as them, and the characters that a
+// spreadsheet cuts off before it looks for one.
+const FORMULA = /^[=+\-@\t\r\n\0\uff1d\uff0b\uff0d\uff20]/
+const SPECIAL = /[",\r\n]/
+
+export function guard(text: string): string {
+  return FORMULA.test(text) ? `'${text}` : text
+}
+
+export function cellOf(text: string): string {
+  const guarded = guard(text)
+  return SPECIAL.test(guarded) ? `"${guarded.replaceAll('"', '""')}"` : guarded
+}
