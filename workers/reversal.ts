@@ -12,9 +12,9 @@ import { undo } from '../src/token/undo.ts'
 import { findBefore } from './card/before-image.ts'
 import type { Deps } from './deps.ts'
 import { type Handler, NotYet, type Settled, type Work } from './line/work.ts'
-import { replaceBack, retire } from './provider/follow.ts'
+import { undoAll } from './provider/compensate.ts'
 import { owedOf } from './provider/owed.ts'
-import { undoAll } from './provider/undo.ts'
+import { replaceBack, retire } from './provider/token-effects.ts'
 
 export const reversal: Handler<Reversal> = {
   async reach(work, request, deps) {

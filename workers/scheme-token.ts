@@ -8,11 +8,11 @@ import { tokenFor } from './card/find-token.ts'
 import type { Deps } from './deps.ts'
 import { decideInSequence } from './line/in-sequence.ts'
 import { type Decision, type Handler, noEffect, type Success, type Work } from './line/work.ts'
-import type { Acted } from './provider/begin.ts'
-import { retire, workThenShow } from './provider/follow.ts'
 import { owing } from './provider/owed.ts'
-import { shownScheme } from './provider/shown.ts'
-import { actFor, deletionOf, staleRefusal, supportRefusal } from './provider/wish.ts'
+import type { Acted } from './provider/record-intents.ts'
+import { actFor, deletionOf, staleRefusal, supportRefusal } from './provider/scheme-action.ts'
+import { retire, workThenShow } from './provider/token-effects.ts'
+import { shownScheme } from './provider/view.ts'
 
 interface Prepared extends SchemeToken {
   acted?: Acted

@@ -25,11 +25,11 @@ import {
 } from './card/third-party.ts'
 import type { Deps } from './deps.ts'
 import { type Decision, type Handler, noEffect, settledBy, type Work } from './line/work.ts'
-import type { Provisioned } from './provider/begin-third-party.ts'
-import { firstSchemes, workThenShow } from './provider/follow.ts'
 import { owing } from './provider/owed.ts'
-import { shownScheme } from './provider/shown.ts'
-import { provisionAll } from './provider/third-party.ts'
+import type { Provisioned } from './provider/plan-third-party.ts'
+import { provisionAll } from './provider/third-party-actions.ts'
+import { firstSchemes, workThenShow } from './provider/token-effects.ts'
+import { shownScheme } from './provider/view.ts'
 
 interface Prepared {
   scope: Scope

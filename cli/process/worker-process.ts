@@ -11,7 +11,7 @@ import { endingOf } from '../exit.ts'
 import { openInstallationKey } from '../open/installation-key.ts'
 import { openQueues, openSession, openVault, type Session } from '../open/open.ts'
 import { processTerminal } from '../terminal.ts'
-import { openOutside } from './outside.ts'
+import { openOutside } from './providers.ts'
 
 const SCRIPT = fileURLToPath(import.meta.url)
 const REPORT_SCRIPT = fileURLToPath(new URL('report-process.ts', import.meta.url))

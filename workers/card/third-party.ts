@@ -13,7 +13,7 @@ import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
 import type { CardFacts, Given } from '../../src/token/decide.ts'
 import type { ThirdPartyName, TokenRow } from '../../src/token/token.ts'
 import type { Deps } from '../deps.ts'
-import type { CardWish, Provisioned } from '../provider/begin-third-party.ts'
+import type { CardWish, Provisioned } from '../provider/plan-third-party.ts'
 
 /** The contract under which a third party makes the token. */
 export interface Contract {

@@ -23,7 +23,7 @@ import { openBlock } from '../../src/vault/block.ts'
 import { captureKeyFor } from '../card/open-capture.ts'
 import type { Deps } from '../deps.ts'
 import type { Work } from '../line/work.ts'
-import type { Acted } from '../provider/begin.ts'
+import type { Acted } from '../provider/record-intents.ts'
 
 export type RecordRequest = CreateRecord | UpdateRecord | TokenLifecycle
 

@@ -10,7 +10,7 @@ import type { StoredToken } from '../../src/store/token/tokens.ts'
 import { type CardFacts, create, type Decided as Decision, type Given } from '../../src/token/decide.ts'
 import { timeOf, tokenIdAt } from '../card/seal-row.ts'
 import { type Contract, nameOf } from '../card/third-party.ts'
-import type { CardEnd } from '../provider/begin-third-party.ts'
+import type { CardEnd } from '../provider/plan-third-party.ts'
 import type { ChunkContext } from './chunk.ts'
 import { reasonOf } from './chunk.ts'
 

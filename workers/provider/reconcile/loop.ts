@@ -13,7 +13,7 @@ import type { Deps } from '../../deps.ts'
 import { LEASE_MS, openLease } from '../lease.ts'
 import { queueReversal } from '../queue-reversal.ts'
 import { noteDrift } from './drift.ts'
-import { drive } from './drive.ts'
+import { drive } from './reconcile-row.ts'
 import { sweep } from './sweep.ts'
 
 const TICK_MS = 250

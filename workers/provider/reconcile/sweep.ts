@@ -7,11 +7,11 @@ import * as schemeTokens from '../../../src/store/provider/scheme-tokens.ts'
 import * as storedSchemes from '../../../src/store/provider/stored-schemes.ts'
 import * as tokens from '../../../src/store/token/tokens.ts'
 import type { Deps } from '../../deps.ts'
-import { providerOf } from '../ask.ts'
+import { providerOf } from '../call-provider.ts'
 import { allThrough, openLease } from '../lease.ts'
 import { storedCard } from '../pending-card.ts'
 import { noteDrift } from './drift.ts'
-import { drive } from './drive.ts'
+import { drive } from './reconcile-row.ts'
 
 const HOUR_MS = 3_600_000
 /** Per run, which comes every minute: 30,000 an hour and process; more take longer to come round. */

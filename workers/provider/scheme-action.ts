@@ -7,8 +7,8 @@ import type { StoredToken } from '../../src/store/token/tokens.ts'
 import { isSupported, type SchemeAction, stepOf } from '../../src/token/scheme.ts'
 import type { Deps } from '../deps.ts'
 import type { Work } from '../line/work.ts'
-import { actAll } from './act.ts'
-import type { Acted } from './begin.ts'
+import type { Acted } from './record-intents.ts'
+import { actAll } from './run-actions.ts'
 
 /** What is named where a scope knows no scheme tokens, or a token has none. */
 export const FIELD = 'body.scheme_token_action'

@@ -4,12 +4,12 @@ import type { Urgency } from '../../../src/scheme/provider.ts'
 import type { Db } from '../../../src/store/pool.ts'
 import type { StoredScheme, Told } from '../../../src/store/provider/scheme-row.ts'
 import type { Deps } from '../../deps.ts'
-import { ask, type Came, findOut } from '../ask.ts'
-import { VANISHED_MAX } from '../outcome.ts'
-import { settle } from '../settle.ts'
-import { insertEvent, publishEvent } from '../tell.ts'
+import { ask, type Came, findOut } from '../call-provider.ts'
+import { insertEvent, publishEvent } from '../events.ts'
+import { VANISHED_MAX } from '../interpret-answer.ts'
+import { settle } from '../write-answer.ts'
+import { differs, gone, mirror, nothing, unchanged } from './apply-answer.ts'
 import { noteDrift } from './drift.ts'
-import { differs, gone, mirror, nothing, unchanged } from './mirror.ts'
 
 /** So often whoever doesn't know of a call is asked about it. */
 const UNKNOWN_MAX = 9

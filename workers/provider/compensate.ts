@@ -9,11 +9,11 @@ import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { stepOf, UNDO } from '../../src/token/scheme.ts'
 import type { Deps } from '../deps.ts'
-import { ask } from './ask.ts'
+import { ask } from './call-provider.ts'
 import { openLease } from './lease.ts'
-import { drive } from './reconcile/drive.ts'
-import { mirror, unchanged } from './reconcile/mirror.ts'
-import { settle } from './settle.ts'
+import { mirror, unchanged } from './reconcile/apply-answer.ts'
+import { drive } from './reconcile/reconcile-row.ts'
+import { settle } from './write-answer.ts'
 
 const AGAIN_MS = 1_000
 

@@ -7,12 +7,12 @@ import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
 import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import type { Deps } from '../deps.ts'
 import { NotYet } from '../line/work.ts'
-import { ask } from './ask.ts'
-import { type Acted, type Begun, begin, type Wish, type Wisher } from './begin.ts'
+import { ask } from './call-provider.ts'
+import { LOST_MS, outcomeOf, SCHEME_REASONS, worstOf } from './interpret-answer.ts'
 import { allThrough, type Lease, openLease } from './lease.ts'
-import { LOST_MS, outcomeOf, SCHEME_REASONS, worstOf } from './outcome.ts'
-import { drive } from './reconcile/drive.ts'
-import { settle } from './settle.ts'
+import { drive } from './reconcile/reconcile-row.ts'
+import { type Acted, type Begun, begin, type Wish, type Wisher } from './record-intents.ts'
+import { settle } from './write-answer.ts'
 
 /** How often one attempt begins anew with what had to be found out first, or was lost to others. */
 const ROUNDS_MAX = 4

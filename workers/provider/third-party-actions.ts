@@ -8,12 +8,12 @@ import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
 import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import type { Deps } from '../deps.ts'
 import { NotYet } from '../line/work.ts'
-import { ask, findOut } from './ask.ts'
-import type { Wisher } from './begin.ts'
-import { type Begun, begin, type CardEnd, type CardWish, provisionedOf } from './begin-third-party.ts'
+import { ask, findOut } from './call-provider.ts'
+import { LOST_MS, outcomeOf, THIRD_PARTY_REASONS, worstOf } from './interpret-answer.ts'
 import { allThrough, type Lease, openLease } from './lease.ts'
-import { LOST_MS, outcomeOf, THIRD_PARTY_REASONS, worstOf } from './outcome.ts'
-import { settle } from './settle.ts'
+import { type Begun, begin, type CardEnd, type CardWish, provisionedOf } from './plan-third-party.ts'
+import type { Wisher } from './record-intents.ts'
+import { settle } from './write-answer.ts'
 
 /** How often one attempt begins anew with what was lost to others. */
 const ROUNDS_MAX = 4

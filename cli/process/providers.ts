@@ -6,7 +6,7 @@ import { openSchemes } from '../../src/scheme/open.ts'
 import type { Store } from '../../src/store/pool.ts'
 import type { Outside } from '../../workers/deps.ts'
 import type { WorkerSettings } from '../../workers/process/worker-settings.ts'
-import { openShares } from '../../workers/provider/scheme-shares.ts'
+import { openShares } from '../../workers/provider/rate-shares.ts'
 import type { Session } from '../open/open.ts'
 import { readSystemKey } from '../open/system-clients.ts'
 

@@ -15,9 +15,9 @@ import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { type SchemeAction, type SchemeCall, stepOf } from '../../src/token/scheme.ts'
 import type { Deps } from '../deps.ts'
-import { providerOf } from './ask.ts'
+import { providerOf } from './call-provider.ts'
+import { type Denial, SCHEME_REASONS } from './interpret-answer.ts'
 import type { Lease } from './lease.ts'
-import { type Denial, SCHEME_REASONS } from './outcome.ts'
 import { sealCard, storedCard } from './pending-card.ts'
 
 /** What one job, or one record of a chunk, wants of a token's scheme token. */

@@ -6,9 +6,9 @@ import type { StoredScheme, Told } from '../../src/store/provider/scheme-row.ts'
 import type { SchemeCall } from '../../src/token/scheme.ts'
 import type { Deps } from '../deps.ts'
 import { NotYet } from '../line/work.ts'
-import type { Came } from './ask.ts'
-import { mirror, nothing, unchanged } from './reconcile/mirror.ts'
-import type { SettledIntent } from './settle.ts'
+import type { Came } from './call-provider.ts'
+import { mirror, nothing, unchanged } from './reconcile/apply-answer.ts'
+import type { SettledIntent } from './write-answer.ts'
 
 export const LOST_MS = 1_000
 /** So often a call may be lost without a trace. */

@@ -11,9 +11,9 @@ import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
 import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import type { Deps } from '../deps.ts'
-import { pendingRow, type Wisher } from './begin.ts'
+import { type Denial, THIRD_PARTY_REASONS } from './interpret-answer.ts'
 import type { Lease } from './lease.ts'
-import { type Denial, THIRD_PARTY_REASONS } from './outcome.ts'
+import { pendingRow, type Wisher } from './record-intents.ts'
 
 /** A card that is to have a token of a third party's. */
 export interface CardWish {

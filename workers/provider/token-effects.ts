@@ -13,11 +13,11 @@ import type { StoredToken } from '../../src/store/token/tokens.ts'
 import { isLive, isSupported, type ShownScheme } from '../../src/token/scheme.ts'
 import type { Deps } from '../deps.ts'
 import type { Success } from '../line/work.ts'
-import { pendingRow } from './begin.ts'
 import { openLease } from './lease.ts'
 import { cardOf, storedCard } from './pending-card.ts'
-import { drive } from './reconcile/drive.ts'
-import { shownScheme } from './shown.ts'
+import { drive } from './reconcile/reconcile-row.ts'
+import { pendingRow } from './record-intents.ts'
+import { shownScheme } from './view.ts'
 
 type FollowDeps = Pick<Deps, 'ring' | 'clock' | 'outside'>
 
