@@ -8,14 +8,14 @@ import { tokenFor } from './card/find-token.ts'
 import type { Deps } from './deps.ts'
 import { decideInSequence } from './line/in-sequence.ts'
 import { type Decision, type Handler, noEffect, type Success, type Work } from './line/work.ts'
+import type { NetworkResult } from './provider/network-actions.ts'
 import { owing } from './provider/owed.ts'
-import type { Acted } from './provider/record-intents.ts'
 import { actFor, deletionOf, staleRefusal, supportRefusal } from './provider/scheme-action.ts'
 import { retire, workThenShow } from './provider/token-effects.ts'
 import { shownScheme } from './provider/view.ts'
 
 interface Prepared extends SchemeToken {
-  acted?: Acted
+  acted?: NetworkResult
 }
 
 export const schemeToken: Handler<SchemeToken, undefined, Prepared> = {
@@ -37,7 +37,7 @@ export const schemeToken: Handler<SchemeToken, undefined, Prepared> = {
   },
 }
 
-async function decide(work: Work<SchemeToken>, acted: Acted, deps: Deps): Promise<Decision> {
+async function decide(work: Work<SchemeToken>, acted: NetworkResult, deps: Deps): Promise<Decision> {
   const { id, action } = work.request
   const token = await tokenFor(work.client, id, deps, 'body.id')
   if (isRefusal(token)) return noEffect(token)

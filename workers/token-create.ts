@@ -26,8 +26,8 @@ import {
 import type { Deps } from './deps.ts'
 import { type Decision, type Handler, noEffect, settledBy, type Work } from './line/work.ts'
 import { owing } from './provider/owed.ts'
-import type { Provisioned } from './provider/plan-third-party.ts'
-import { provisionAll } from './provider/third-party-actions.ts'
+import type { Provisioned } from './provider/third-party-actions.ts'
+import { runThirdPartyActions } from './provider/third-party-actions.ts'
 import { firstSchemes, workThenShow } from './provider/token-effects.ts'
 import { shownScheme } from './provider/view.ts'
 
@@ -69,7 +69,7 @@ export const tokenCreate: Handler<TokenCreate, undefined, Prepared> = {
     if (judged.stored) return prepared
     const wisher = { receiptId: work.receiptId, clientId: work.client.clientId, mayHaveReceipt: false }
     const wish = wishOf(contract, { line: 0, field: CARD }, facts, pan, judged.verdict.row)
-    const end = (await provisionAll(wisher, [wish], 'interactive', deps)).get(0)
+    const end = (await runThirdPartyActions(wisher, [wish], 'interactive', deps)).get(0)
     if (isRefusal(end)) return { ...prepared, denied: end }
     return { ...prepared, provisioned: end === 'known' ? undefined : end }
   },

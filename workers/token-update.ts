@@ -18,8 +18,8 @@ import { sealRow } from './card/seal-row.ts'
 import type { Deps } from './deps.ts'
 import { decideInSequence } from './line/in-sequence.ts'
 import { type Decision, type Handler, noEffect, type Success, settledBy, type Work } from './line/work.ts'
+import type { NetworkResult } from './provider/network-actions.ts'
 import { owing } from './provider/owed.ts'
-import type { Acted } from './provider/record-intents.ts'
 import { actFor, deletionOf, FIELD, staleRefusal, supportRefusal } from './provider/scheme-action.ts'
 import { replace, retire, workThenShow } from './provider/token-effects.ts'
 import { shownScheme } from './provider/view.ts'
@@ -29,7 +29,7 @@ interface Prepared {
   card: CardInput | undefined
   given: Given
   /** What became of `scheme_token_action`. */
-  acted?: Acted
+  acted?: NetworkResult
 }
 
 export const tokenUpdate: Handler<TokenUpdate, undefined, Prepared> = {
@@ -129,7 +129,7 @@ function followOf(
   row: StoredToken,
   scope: Scope,
   relink: boolean,
-  acted: Acted | undefined,
+  acted: NetworkResult | undefined,
   shown: ShownScheme | undefined,
   deps: Deps,
 ) {

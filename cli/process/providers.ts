@@ -4,19 +4,19 @@
 import type { Metrics } from '../../src/metrics.ts'
 import { openSchemes } from '../../src/scheme/open.ts'
 import type { Store } from '../../src/store/pool.ts'
-import type { Outside } from '../../workers/deps.ts'
+import type { Providers } from '../../workers/deps.ts'
 import type { WorkerSettings } from '../../workers/process/worker-settings.ts'
 import { openShares } from '../../workers/provider/rate-shares.ts'
 import type { Session } from '../open/open.ts'
 import { readSystemKey } from '../open/system-clients.ts'
 
 /** Throws `ConfigError` where the scheme file, or the key of the system client `worker`, is wrong or absent. */
-export async function openOutside(
+export async function openProviders(
   { config, log, lifetime }: Session,
   store: Store,
   metrics: Metrics,
   { role, place }: Pick<WorkerSettings, 'role' | 'place'>,
-): Promise<Outside | undefined> {
+): Promise<Providers | undefined> {
   if (config.schemeFile === undefined) return undefined
   const signingKey = await readSystemKey(config.dataDir, 'worker')
   const { schemeFile: file, privateHosts } = config

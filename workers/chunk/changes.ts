@@ -18,7 +18,8 @@ import { noteMisses } from '../card/guess-limit.ts'
 import { openCapture } from '../card/open-capture.ts'
 import { sealRow } from '../card/seal-row.ts'
 import type { Deps } from '../deps.ts'
-import { type Doer, replace, retire } from '../provider/token-effects.ts'
+import type { JobIds } from '../provider/action-rules.ts'
+import { replace, retire } from '../provider/token-effects.ts'
 import { givenOf } from '../token-create.ts'
 import { plainFieldsOf } from '../token-update.ts'
 import type { ActedRecords, ChunkContext, ChunkRecord, Decided } from './chunk.ts'
@@ -178,7 +179,7 @@ async function replaceCard(
   db: Db,
   row: StoredToken | undefined,
   wish: SchemeAction | undefined,
-  doer: Doer,
+  doer: JobIds,
   deps: Deps,
 ): Promise<void> {
   const scope = row && (await scopes.find(db, row.tokenScope))

@@ -1,114 +1,97 @@
-// Has a third party make the reuse tokens of cards, before anything is decided inside: intent, call under our id, answer,
-// each recorded. Several jobs may want a token for the same card under the same contract; one of them asks for it, and
-// whoever makes the token's row takes it up.
-import { isRefusal, refuse } from '../../src/errors.ts'
-import { spread } from '../../src/scheme/interleave.ts'
-import type { Urgency } from '../../src/scheme/provider.ts'
-import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
+// Has third parties make the reuse tokens of cards, before the vault decides about those cards. Several jobs may want a
+// token for the same card under the same contract: one of them calls, and the job that makes the token's row uses the token.
+import type { Refusal } from '../../src/errors.ts'
+import { provisionId } from '../../src/job/envelope/ids.ts'
+import type { ProvisionCard } from '../../src/scheme/provider.ts'
+import type { Db } from '../../src/store/pool.ts'
+import type { StoredScheme } from '../../src/store/provider/scheme-row.ts'
 import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
-import type { Deps } from '../deps.ts'
-import { NotYet } from '../line/work.ts'
-import { ask, findOut } from './call-provider.ts'
-import { LOST_MS, outcomeOf, THIRD_PARTY_REASONS, worstOf } from './interpret-answer.ts'
-import { allThrough, type Lease, openLease } from './lease.ts'
-import { type Begun, begin, type CardEnd, type CardWish, provisionedOf } from './plan-third-party.ts'
-import type { Wisher } from './record-intents.ts'
-import { settle } from './write-answer.ts'
+import * as tokens from '../../src/store/token/tokens.ts'
+import type { ActionRules, Plan, PlanContext, ProviderAction } from './action-rules.ts'
+import { pendingRow } from './pending-card.ts'
+import { actionRunner } from './run-actions.ts'
 
-/** How often one attempt begins anew with what was lost to others. */
-const ROUNDS_MAX = 4
-const BUSY_MS_MAX = 500
-
-/** Single jobs of a process that speak to third parties: a slow one mustn't take the places of all other creates. */
-const AT_ONCE = 4
-const CROWDED_MS = 100
-let underWay = 0
-
-/** What came of each wish, by line; of one card there is but one. Throws `NotYet` or `Fault('scheme_away')` as `actAll`. */
-export async function provisionAll(
-  wisher: Wisher,
-  wishes: readonly CardWish[],
-  urgency: Urgency,
-  deps: Deps,
-): Promise<Map<number, CardEnd>> {
-  if (urgency === 'bulk') return provisionRounds(wisher, wishes, urgency, deps)
-  if (underWay >= AT_ONCE) throw new NotYet(Math.round(CROWDED_MS * (1 + Math.random())))
-  underWay += 1
-  try {
-    return await provisionRounds(wisher, wishes, urgency, deps)
-  } finally {
-    underWay -= 1
-  }
+/** A card that is to have a third party's token. A job names each card once. */
+export interface ThirdPartyAction extends ProviderAction {
+  /** Of the card under its contract. */
+  fingerprint: Buffer
+  /** The id of the token that is to be made. */
+  tokenId: string
+  tokenScope: string
+  bin: string
+  card: ProvisionCard
+  /** The third party's name. */
+  provider: string
 }
 
-async function provisionRounds(
-  wisher: Wisher,
-  wishes: readonly CardWish[],
-  urgency: Urgency,
-  deps: Deps,
-): Promise<Map<number, CardEnd>> {
-  const ends = new Map<number, CardEnd>()
-  const left: Error[] = []
-  let open = wishes
-  for (let round = 0; round < ROUNDS_MAX && open.length > 0; round += 1) {
-    const lease = openLease(deps)
-    try {
-      const begun = await deps.store.transaction(db => begin(db, wisher, open, lease, deps))
-      const ordered = spread(begun, ({ wish }) => wish.bin)
-      const came = await allThrough(ordered.map(one => goOn(one, lease, urgency, deps)))
-      open = []
-      for (const [index, { wish }] of ordered.entries()) {
-        const end = came[index] ?? 'begin again'
-        if (end === 'begin again') open = [...open, wish]
-        else if (end instanceof Error) left.push(end)
-        else ends.set(wish.line, end)
-      }
-    } finally {
-      lease.end()
-    }
-  }
-  if (open.length > 0) left.push(new NotYet(LOST_MS))
-  const worst = worstOf(left, urgency)
-  if (worst) throw worst
-  return ends
+/** A third party's token, ready for the row of `tokenId`. */
+export interface Provisioned {
+  provisionId: string
+  tokenId: string
+  token: string
 }
 
-async function goOn(
-  { wish, is }: Begun,
-  lease: Lease,
-  urgency: Urgency,
-  deps: Deps,
-): Promise<CardEnd | 'begin again' | Error> {
-  switch (is.as) {
-    case 'ended':
-      return is.end
-    case 'busy':
-      return new NotYet(Math.min(is.ms, BUSY_MS_MAX))
-    case 'lost':
-      return 'begin again'
-    case 'leased':
-      return askFor(wish, is, lease, urgency, deps)
-  }
+/** `known`: another job has made the card's token meanwhile. */
+type Granted = Provisioned | 'known'
+
+export type ThirdPartyResult = Granted | Refusal
+
+interface Known {
+  /** By fingerprint. */
+  rows: ReadonlyMap<string, StoredScheme>
+  /** Fingerprints of cards that have their token. */
+  cards: ReadonlySet<string>
 }
 
-/** Only where it is known that an earlier call had no effect it is called once more. */
-async function askFor(
-  { field }: CardWish,
-  { provisionId, intentId, wasAsked }: Extract<Begun['is'], { as: 'leased' }>,
-  lease: Lease,
-  urgency: Urgency,
-  deps: Deps,
-): Promise<CardEnd | 'begin again' | Error> {
-  const row = await storedSchemes.find(deps.store, provisionId)
-  if (row?.lease !== lease.id || row.retiredAt !== null) return 'begin again'
-  const found = wasAsked ? await findOut(row, urgency, deps) : undefined
-  const came = found === undefined || found.came === 'nothing' ? await ask(row, 'PROVISION', urgency, deps) : found
-  const outcome = outcomeOf(row, 'PROVISION', came, denial => refuse(THIRD_PARTY_REASONS[denial], field), deps)
-  const written = await settle(outcome.told, lease.id, deps, { intent: { intentId, ...outcome.intent } })
-  if (!written) {
-    if (came.came === 'token') await schemeTokens.reclaim(deps.store, outcome.told, deps.clock())
-    return 'begin again'
+const rules: ActionRules<ThirdPartyAction, Known, Granted> = {
+  subjectOf: action => ({ tokenId: action.tokenId, key: keyOf(action), bin: action.bin }),
+  hold: holdRows,
+  rowOf: (action, { rows }) => rows.get(keyOf(action)),
+  answerOf: (action, { cards }) => (cards.has(keyOf(action)) ? 'known' : undefined),
+  plan,
+  resultOf: provisionedOf,
+  reasons: {
+    card_ineligible: 'third_party_card_ineligible',
+    card_declined: 'third_party_card_declined',
+    token_unknown: 'third_party_request_invalid',
+    token_state: 'third_party_request_invalid',
+    request_invalid: 'third_party_request_invalid',
+    token_taken: 'third_party_token_taken',
+    no_answer: 'third_party_card_declined',
+  },
+  // A slow third party must not occupy all places for single jobs: other creates need them.
+  limits: { busyMsMax: 500, interactiveJobsMax: 4 },
+}
+
+export const runThirdPartyActions = actionRunner(rules)
+
+async function holdRows(db: Db, actions: readonly ThirdPartyAction[]): Promise<Known> {
+  const fingerprints = actions.map(({ fingerprint }) => fingerprint)
+  // The provisionings first: the job that makes a token marks its provisioning as used before it writes the token. The
+  // other way round, a token could be missed.
+  const rows = await storedSchemes.holdByFingerprints(db, fingerprints)
+  const stored = await tokens.findByFingerprints(db, fingerprints)
+  return { rows: new Map(rows.map(row => [keyOf(row), row])), cards: new Set(stored.map(keyOf)) }
+}
+
+function plan(action: ThirdPartyAction, { row, job, deps }: PlanContext<Known>): Plan<Granted> {
+  if (row?.state === 'ACTIVE') {
+    // Perhaps a token of another job that hasn't ended: the first of the two to make the token's row uses it.
+    const intent = { done: 'PROVISION', provisionId: row.provisionId } as const
+    return { plan: 'answered', result: provisionedOf(row), intent }
   }
-  if (outcome.end instanceof Error || isRefusal(outcome.end)) return outcome.end
-  return provisionedOf(written)
+  if (row) return { plan: 'call', call: 'PROVISION', provisionId: row.provisionId, isRepeat: row.asked !== null }
+  const { tokenId, provider, card, fingerprint } = action
+  const id = provisionId(job.receiptId, tokenId, 0)
+  const about = { provisionId: id, clientId: job.clientId, provider, background: false }
+  const newRow = { ...pendingRow(action, card, about, deps), thirdParty: true, fingerprint }
+  return { plan: 'call', call: 'PROVISION', provisionId: id, isRepeat: false, newRow }
+}
+
+function provisionedOf({ provisionId: id, tokenId, reference }: StoredScheme): Provisioned {
+  return { provisionId: id, tokenId, token: reference ?? '' }
+}
+
+function keyOf({ fingerprint }: { fingerprint: Buffer | null }): string {
+  return fingerprint?.toString('latin1') ?? ''
 }

@@ -1,5 +1,5 @@
-// What follows for scheme tokens from what happened to tokens, in the transaction in which it happened: a new token
-// gets one, a deleted token's goes, a new card's replaces the old card's. The network is asked after the commit.
+// What a change of a token means for its scheme token, recorded in the transaction of the change: a new token gets one, a
+// deleted token's is deleted, and a new card gets one in place of the old card's. The network is called after the commit.
 import { setTimeout as pause } from 'node:timers/promises'
 import { provisionId } from '../../src/job/envelope/ids.ts'
 import type { Secret } from '../../src/secret.ts'
@@ -13,71 +13,75 @@ import type { StoredToken } from '../../src/store/token/tokens.ts'
 import { isLive, isSupported, type ShownScheme } from '../../src/token/scheme.ts'
 import type { Deps } from '../deps.ts'
 import type { Success } from '../line/work.ts'
+import type { JobIds } from './action-rules.ts'
 import { openLease } from './lease.ts'
-import { cardOf, storedCard } from './pending-card.ts'
-import { drive } from './reconcile/reconcile-row.ts'
-import { pendingRow } from './record-intents.ts'
+import { cardOf, pendingRow, storedCard } from './pending-card.ts'
+import { reconcileRow } from './reconcile/reconcile-row.ts'
 import { shownScheme } from './view.ts'
 
-type FollowDeps = Pick<Deps, 'ring' | 'clock' | 'outside'>
+type EffectDeps = Pick<Deps, 'ring' | 'clock' | 'providers'>
 
-/** Whose doing it is. */
-export interface Doer {
-  receiptId: string
-  clientId: string
-}
-
-/** The scheme tokens that new tokens of a scope get by themselves, to be saved with them. */
+/** The scheme tokens that new tokens get because their scope says so, to be saved with the tokens. */
 export function firstSchemes(
   made: readonly { token: StoredToken; pan: Secret; scope: Scope }[],
-  doer: Doer,
-  deps: FollowDeps,
+  job: JobIds,
+  deps: EffectDeps,
 ): NewScheme[] {
   return made.flatMap(({ token, pan, scope }) => {
     const card = scope.autoProvision && isSupported(scope) && token.sealed ? cardOf(pan, token) : undefined
-    const network = deps.outside?.schemes.network(token.brand ?? '')
+    const network = deps.providers?.schemes.network(token.brand ?? '')
     if (!card || !network) return []
-    const id = provisionId(doer.receiptId, token.tokenId, 0)
-    return pendingRow(token, card, { ...doer, provisionId: id, provider: network.name, background: true }, deps)
+    const id = provisionId(job.receiptId, token.tokenId, 0)
+    return pendingRow(
+      token,
+      card,
+      { clientId: job.clientId, provisionId: id, provider: network.name, background: true },
+      deps,
+    )
   })
 }
 
-/** Tokens were deleted: what they have at networks goes too, and is asked for until it is confirmed. */
+/** For tokens that were deleted: their provisionings are deleted at the providers too, with repeats until each is confirmed. */
 export function retire(db: Db, tokenIds: readonly string[], { clock }: Pick<Deps, 'clock'>): Promise<void> {
   return schemeTokens.retireOf(db, tokenIds, clock())
 }
 
 /**
- * A token stands for another card now: the old card's scheme token goes, and the new one gets its own where the old was
- * in use or to be, or `wish` says so. Answers the provisionings that are to be worked.
+ * For a token that stands for another card now: the old card's scheme token is deleted, and the new card gets one where
+ * the old one was in use or to be, or `action` says so. Answers the provisionings that are to be reconciled.
  */
 export async function replace(
   db: Db,
   token: StoredToken,
   scope: Scope,
-  wish: 'ACTIVATE' | 'DELETE' | undefined,
-  doer: Doer,
-  deps: FollowDeps,
+  action: 'ACTIVATE' | 'DELETE' | undefined,
+  job: JobIds,
+  deps: EffectDeps,
 ): Promise<string[]> {
   const [old] = await storedSchemes.holdCurrent(db, [token.tokenId])
-  const isWanted = wish === 'ACTIVATE' || (wish === undefined && old !== undefined && isInUse(old))
-  const going = old && isLive(old) ? [old.provisionId] : []
+  const isWanted = action === 'ACTIVATE' || (action === undefined && old !== undefined && isInUse(old))
+  const retired = old && isLive(old) ? [old.provisionId] : []
   await schemeTokens.retireOf(db, [token.tokenId], deps.clock())
   const card = isWanted && isSupported(scope) ? storedCard(token, deps.ring) : undefined
-  const network = deps.outside?.schemes.network(token.brand ?? '')
-  if (!card || !network) return going
+  const network = deps.providers?.schemes.network(token.brand ?? '')
+  if (!card || !network) return retired
   const counts = await storedSchemes.countOf(db, [token.tokenId])
-  const id = provisionId(doer.receiptId, token.tokenId, counts.get(token.tokenId) ?? 0)
-  const fresh = pendingRow(token, card, { ...doer, provisionId: id, provider: network.name, background: true }, deps)
+  const id = provisionId(job.receiptId, token.tokenId, counts.get(token.tokenId) ?? 0)
+  const newRow = pendingRow(
+    token,
+    card,
+    { clientId: job.clientId, provisionId: id, provider: network.name, background: true },
+    deps,
+  )
   await schemeTokens.displace(db, [token.tokenId])
-  await schemeTokens.insertAll(db, [fresh])
-  return [...going, id]
+  await schemeTokens.insertAll(db, [newRow])
+  return [...retired, id]
 }
 
-/** As `replace`, for a token that stands for its former card again. The loop works it. */
-export async function replaceBack(db: Db, token: StoredToken, doer: Doer, deps: FollowDeps): Promise<void> {
+/** As `replace`, for a token that stands for its former card again. The loop does the rest. */
+export async function replaceBack(db: Db, token: StoredToken, job: JobIds, deps: EffectDeps): Promise<void> {
   const scope = await scopes.find(db, token.tokenScope)
-  if (scope) await replace(db, token, scope, undefined, doer, deps)
+  if (scope) await replace(db, token, scope, undefined, job, deps)
 }
 
 function isInUse(row: StoredScheme): boolean {
@@ -85,22 +89,22 @@ function isInUse(row: StoredScheme): boolean {
   return row.state === 'ACTIVE' || (row.state === 'PENDING' && (row.background || row.asked !== null))
 }
 
-/** How long an answer waits for a network; what takes longer is gone on with, and told by an event. */
+/** An answer waits so long for a network; a later change is told by an event. */
 const PATIENCE_MS = 2_500
 
-/** Works what was just committed. Resolves when it is done, or patience ends; never throws. */
-export async function workNow(provisionIds: readonly string[], deps: Deps): Promise<void> {
-  if (!deps.outside || provisionIds.length === 0) return
+/** Reconciles what was just committed. Resolves when that is done, or after `PATIENCE_MS`; never throws. */
+export async function reconcileNow(provisionIds: readonly string[], deps: Deps): Promise<void> {
+  if (!deps.providers || provisionIds.length === 0) return
   let isOver = false
-  const quiet: Promise<void>[] = []
-  const isQuiet = (ended: Promise<void>) => {
-    if (!isOver) quiet.push(ended)
+  const silent: Promise<void>[] = []
+  const isSilent = (ended: Promise<void>) => {
+    if (!isOver) silent.push(ended)
     return !isOver
   }
   const lease = openLease(deps)
   const working = schemeTokens
     .take(deps.store, provisionIds, lease.id, deps.clock(), lease.until())
-    .then(rows => Promise.all(rows.map(row => drive(row, lease.id, 'interactive', deps, { isQuiet }))))
+    .then(rows => Promise.all(rows.map(row => reconcileRow(row, lease.id, 'interactive', deps, { isSilent }))))
     .catch(error => deps.log.warn({ err: error }, 'scheme tokens are left to the loop'))
     .finally(lease.end)
   const over = new AbortController()
@@ -108,11 +112,11 @@ export async function workNow(provisionIds: readonly string[], deps: Deps): Prom
   await Promise.race([working, late])
   over.abort()
   isOver = true
-  // What found it quiet tells nobody by an event: the answer is made of what it has written.
-  await Promise.all(quiet)
+  // A change without an event must be in the answer: the answer is read after its transaction.
+  await Promise.all(silent)
 }
 
-/** As `workNow`, then the answer with the scheme token as it is by then. */
+/** As `reconcileNow`, then the answer with the scheme token as it is by then. */
 export async function workThenShow<S extends Success>(
   provisionIds: readonly string[],
   settled: S,
@@ -121,7 +125,7 @@ export async function workThenShow<S extends Success>(
   render: (shown: ShownScheme | undefined) => Record<string, unknown>,
   deps: Deps,
 ): Promise<S> {
-  await workNow(provisionIds, deps)
+  await reconcileNow(provisionIds, deps)
   const record = await shownScheme(tokenId, scope, deps).then(render, () => settled.record)
   return { ...settled, record }
 }

@@ -1,40 +1,40 @@
-// A network's word about a token, as it is to be written into its row. The row follows the network; whether that was to
-// be expected isn't asked here.
+// What a provider's answer makes of a row, as values to be written. The row follows the provider; whether the answer was
+// to be expected isn't judged here.
 import type { ProviderRefusal, ProviderToken } from '../../../src/scheme/provider.ts'
 import type { StoredScheme, Told } from '../../../src/store/provider/scheme-row.ts'
 import type { KeyRing } from '../../../src/vault/key-ring.ts'
 
-/** What `token` makes of `row`, with nothing left to be done. */
-export function mirror(row: StoredScheme, token: ProviderToken, ring: KeyRing): Told {
+/** The row of `token`, with nothing left to be asked. */
+export function applyToken(row: StoredScheme, token: ProviderToken, ring: KeyRing): Told {
   const { provisionId, attempts: _, ...kept } = row
   const base: Told = { ...kept, provisionId, ...NOTHING_OPEN, reference: token.reference, refusal: null }
-  if (token.state === 'DEACTIVATED') return gone(base)
+  if (token.state === 'DEACTIVATED') return deletedRow(base)
   const { number } = token
-  const known = number?.reveal()
+  const digits = number?.reveal()
   const sealed = number ? ring.sealNetworkToken(number, provisionId) : undefined
   return {
     ...base,
     state: token.state,
     suspendedBy: token.state === 'SUSPENDED' ? [...token.suspendedBy] : [],
-    ...(sealed && known ? { sealed: sealed.sealed, sealVersion: sealed.keyVersion, lastFour: known.slice(-4) } : {}),
+    ...(sealed && digits ? { sealed: sealed.sealed, sealVersion: sealed.keyVersion, lastFour: digits.slice(-4) } : {}),
     expiryMonth: token.expiryMonth ?? row.expiryMonth,
     expiryYear: token.expiryYear ?? row.expiryYear,
     par: token.par ?? row.par,
   }
 }
 
-/** The network has deleted it, and nothing of its number stays. */
-export function gone(row: Told): Told {
+/** The provider has deleted the token; its number is erased here too. */
+export function deletedRow(row: Told): Told {
   return { ...row, ...NOTHING_OPEN, ...NO_NUMBER, state: 'DELETED', suspendedBy: [] }
 }
 
-/** The network made none: `refusal` says why, null that it wasn't wanted any more. */
-export function nothing(row: Told, refusal: ProviderRefusal | null): Told {
+/** The provider made no token. `refusal`: why; null where the token wasn't wanted any more. */
+export function voidRow(row: Told, refusal: ProviderRefusal | null): Told {
   return { ...row, ...NOTHING_OPEN, ...NO_NUMBER, state: 'VOID', reference: null, refusal }
 }
 
-/** Nothing new is known; `asked` as it was unless it is given. */
-export function unchanged(row: Told, dueAt: number | null, asked: Told['asked'] = row.asked): Told {
+/** Nothing new is known; `dueAt`: when the row is looked at again. */
+export function unchangedRow(row: Told, dueAt: number | null, asked: Told['asked'] = row.asked): Told {
   return { ...row, dueAt, asked }
 }
 
@@ -42,9 +42,9 @@ const NOTHING_OPEN = { card: null, cardVersion: null, asked: null, dueAt: null, 
 
 const NO_NUMBER = { sealed: null, sealVersion: null, lastFour: null } as const
 
-/** Whether anybody who looks at the token sees something else. */
+/** Whether the token's record shows something else. */
 export function differs(before: StoredScheme, after: StoredScheme): boolean {
-  return SEEN.some(field => String(before[field]) !== String(after[field]))
+  return SHOWN.some(field => String(before[field]) !== String(after[field]))
 }
 
-const SEEN = ['state', 'suspendedBy', 'lastFour', 'expiryMonth', 'expiryYear', 'par', 'current', 'retiredAt'] as const
+const SHOWN = ['state', 'suspendedBy', 'lastFour', 'expiryMonth', 'expiryYear', 'par', 'current', 'retiredAt'] as const

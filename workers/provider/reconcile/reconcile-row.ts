@@ -1,144 +1,151 @@
-// Does for a leased row what is due: finds out what became of a lost call, provisions what the loop is to provision,
-// deletes what is to go, or asks how it stands. It goes by the row alone, so that whoever was at it before may be dead.
+// Brings a leased row and its provider together: finds the outcome of a lost call, provisions what the loop is to
+// provision, deletes what is retired, or asks for the token's state. The row alone says what is due, so that the process
+// that had it before may be dead.
 import type { Urgency } from '../../../src/scheme/provider.ts'
 import type { Db } from '../../../src/store/pool.ts'
 import type { StoredScheme, Told } from '../../../src/store/provider/scheme-row.ts'
 import type { Deps } from '../../deps.ts'
-import { ask, type Came, findOut } from '../call-provider.ts'
+import { type CallAnswer, callProvider, findProvisioned } from '../call-provider.ts'
 import { insertEvent, publishEvent } from '../events.ts'
-import { VANISHED_MAX } from '../interpret-answer.ts'
-import { settle } from '../write-answer.ts'
-import { differs, gone, mirror, nothing, unchanged } from './apply-answer.ts'
+import { ABSENT_MAX } from '../interpret-answer.ts'
+import { writeAnswer } from '../write-answer.ts'
+import { applyToken, deletedRow, differs, unchangedRow, voidRow } from './apply-answer.ts'
 import { noteDrift } from './drift.ts'
 
-/** So often whoever doesn't know of a call is asked about it. */
+/** A provider that doesn't know of a call is asked about it so often. */
 const UNKNOWN_MAX = 9
 const BACKOFF = { firstMs: 500, mostMs: 300_000 } as const
 
-/** The row as it is then; undefined where the lease was lost. Never throws for the network's sake. */
-export async function drive(
+export interface ReconcileOptions {
+  /** True: the client learns of the change otherwise than by an event, from what is read once the transaction `ended`. */
+  isSilent?: (ended: Promise<void>) => boolean
+  /** Runs in the transaction that writes a change of what the token shows. */
+  onChange?: (db: Db, after: StoredScheme) => Promise<unknown>
+}
+
+/** The row as written; undefined where the lease was lost. Never throws because of the provider. */
+export async function reconcileRow(
   row: StoredScheme,
   lease: string,
   urgency: Urgency,
   deps: Deps,
-  { isQuiet = () => false, onChange }: DriveOptions = {},
+  { isSilent = () => false, onChange }: ReconcileOptions = {},
 ): Promise<StoredScheme | undefined> {
-  const told = await workOut(row, urgency, deps)
-  // Before the transaction: what holds a connection mustn't wait for another one.
+  const update = await updateOf(row, urgency, deps)
+  // Before the transaction: a transaction has a connection, and mustn't wait for a second one.
   const scope = await deps.directory.scope(row.tokenScope)
   const ended = Promise.withResolvers<void>()
   const writing = deps.store.transaction(async db => {
-    const written = await settle(told, lease, deps, { db })
-    const isNew = written !== undefined && isNews(row, written)
-    if (isNew) await onChange?.(db, written)
-    const isTold = isNew && !isQuiet(ended.promise)
-    return { written, told: isTold ? await insertEvent(db, row, written, scope, deps.clock()) : undefined }
+    const written = await writeAnswer(update, lease, deps, { db })
+    if (written === undefined || !isNews(row, written)) return { written }
+    await onChange?.(db, written)
+    if (isSilent(ended.promise)) return { written }
+    return { written, event: await insertEvent(db, row, written, scope, deps.clock()) }
   })
-  const event = await writing.finally(ended.resolve)
-  if (event.told) await publishEvent(event.told, deps)
-  return event.written
+  const { written, event } = await writing.finally(ended.resolve)
+  if (event) await publishEvent(event, deps)
+  return written
 }
 
-export interface DriveOptions {
-  /** Whoever would be told by an event is told otherwise, by what is read once the transaction has `ended`. */
-  isQuiet?: (ended: Promise<void>) => boolean
-  /** In the transaction that writes what the token shows otherwise now. */
-  onChange?: (db: Db, after: StoredScheme) => Promise<unknown>
-}
-
-/** What a job does is told to it alone; who didn't ask for it is told of what the token shows now. */
+/** A job's own call is told by its result; the client learns by an event of every other change. */
 function isNews(before: StoredScheme, after: StoredScheme): boolean {
   if (!before.current || before.retiredAt !== null || after.retiredAt !== null) return false
-  const byJob = before.asked !== null && !before.background
-  return !byJob && differs(before, after)
+  const isByJob = before.asked !== null && !before.background
+  return !isByJob && differs(before, after)
 }
 
-async function workOut(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<Told> {
+async function updateOf(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<Told> {
   const now = deps.clock()
-  if (row.state === 'DELETED' || row.state === 'VOID') return unchanged(row, null, null)
-  if (row.retiredAt !== null) return remove(row, urgency, deps)
-  if (row.state === 'PENDING') return row.background ? provision(row, urgency, deps) : clear(row, urgency, deps)
-  const came = await ask(row, 'GET', urgency, deps)
-  if (came.came === 'token') return { ...mirror(row, came.token, deps.ring), checkedAt: now }
-  if (came.came === 'refused' && came.reason === 'token_unknown') {
+  if (row.state === 'DELETED' || row.state === 'VOID') return unchangedRow(row, null, null)
+  if (row.retiredAt !== null) return row.thirdParty ? removeForgotten(row, urgency, deps) : remove(row, urgency, deps)
+  if (row.state === 'PENDING') return row.background ? provision(row, urgency, deps) : findOutcome(row, urgency, deps)
+  const answer = await callProvider(row, 'GET', urgency, deps)
+  if (answer.answer === 'token') return { ...applyToken(row, answer.token, deps.ring), checkedAt: now }
+  if (isTokenUnknown(answer)) {
     await noteDrift(deps.store, { what: 'missing', ...row }, deps)
-    return { ...unchanged({ ...row, attempts: 0 }, null, null), checkedAt: now }
+    return { ...unchangedRow({ ...row, attempts: 0 }, null, null), checkedAt: now }
   }
-  return later(row, came, deps)
+  return later(row, answer, deps)
 }
 
-/** The loop's own to provision; the first call is made at once, any other only after the network was asked. */
+/** Of a row that the loop provisions: it calls at once the first time, and asks for the outcome before any other call. */
 async function provision(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<Told> {
   if (row.attempts > 1) {
-    const found = await findOut(row, urgency, deps)
-    if (found.came === 'token') return mirror(row, found.token, deps.ring)
-    if (found.came !== 'nothing') return later(row, found, deps)
+    const found = await findProvisioned(row, urgency, deps)
+    if (found.answer === 'token') return applyToken(row, found.token, deps.ring)
+    if (found.answer !== 'no-effect') return later(row, found, deps)
   }
-  const came = await ask(row, 'PROVISION', urgency, deps)
-  if (came.came === 'token') return mirror(row, came.token, deps.ring)
-  if (came.came === 'refused') return nothing(row, came.reason)
-  if (came.came === 'taken' || came.came === 'leaving') return nothing(row, null)
-  // Its issuer ended it before we knew of it, and the network will never make another one under that name; or it has had
-  // no answer from the issuer each time.
-  if (came.came === 'nothing' && row.attempts > VANISHED_MAX) {
-    if (came.vanished) return nothing(row, 'token_unknown')
-    if (came.once) return nothing(row, 'card_declined')
+  const answer = await callProvider(row, 'PROVISION', urgency, deps)
+  if (answer.answer === 'token') return applyToken(row, answer.token, deps.ring)
+  if (answer.answer === 'refused') return voidRow(row, answer.reason)
+  if (answer.answer === 'duplicate') return voidRow(row, null)
+  if (answer.answer === 'no-effect' && row.attempts > ABSENT_MAX) {
+    // The issuer ended the token before we knew of it, and the network never makes another one under that id.
+    if (answer.isAbsent) return voidRow(row, 'token_unknown')
+    // The network has had no answer from the issuer each time.
+    if (answer.isFinalTwice) return voidRow(row, 'card_declined')
   }
-  return later(row, came, deps)
+  return later(row, answer, deps)
 }
 
-/** A job's, which goes on by itself: only what became of its call is found out. */
-async function clear(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<Told> {
-  if (row.asked === null) return unchanged(row, null)
-  const found = await findOut(row, urgency, deps)
-  if (found.came === 'token') return mirror(row, found.token, deps.ring)
-  if (found.came === 'taken' || found.came === 'leaving') return nothing(row, null)
-  if (found.came !== 'nothing' || (row.thirdParty && mayStillCome(row))) return later(row, found, deps)
-  return unchanged({ ...row, attempts: 0 }, null, null)
+/** Of a job's row: the job goes on by itself, so that only the outcome of its call is found. */
+async function findOutcome(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<Told> {
+  if (row.asked === null) return unchangedRow(row, null)
+  const found = await findProvisioned(row, urgency, deps)
+  if (found.answer === 'token') return applyToken(row, found.token, deps.ring)
+  if (found.answer === 'duplicate') return voidRow(row, null)
+  if (found.answer !== 'no-effect' || (row.thirdParty && mayStillHappen(row))) return later(row, found, deps)
+  return unchangedRow({ ...row, attempts: 0 }, null, null)
 }
 
 async function remove(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<Told> {
-  if (row.thirdParty) return removeForeign(row, urgency, deps)
   let known: Told = row
   if (row.state === 'PENDING') {
-    const found: Came = row.asked === null ? { came: 'nothing', afterMs: undefined } : await findOut(row, urgency, deps)
-    if (found.came === 'nothing' && (row.asked === null || !mayStillCome(row))) return nothing(row, null)
-    if (found.came !== 'token') return later(row, found, deps)
-    known = mirror(row, found.token, deps.ring)
+    if (row.asked === null) return voidRow(row, null)
+    const found = await findProvisioned(row, urgency, deps)
+    if (found.answer === 'no-effect' && !mayStillHappen(row)) return voidRow(row, null)
+    if (found.answer !== 'token') return later(row, found, deps)
+    known = applyToken(row, found.token, deps.ring)
   }
   if (known.state === 'DELETED') return known
-  const came = await ask({ ...row, ...known }, 'DELETE', urgency, deps)
-  if (came.came === 'token') return gone({ ...known, reference: came.token.reference })
-  if (came.came === 'refused' && came.reason === 'token_unknown') return gone(known)
-  return later(known === row ? row : { ...known, attempts: row.attempts }, came, deps)
+  const answer = await callProvider({ ...row, ...known }, 'DELETE', urgency, deps)
+  if (answer.answer === 'token') return deletedRow({ ...known, reference: answer.token.reference })
+  if (isTokenUnknown(answer)) return deletedRow(known)
+  return later(known === row ? row : { ...known, attempts: row.attempts }, answer, deps)
 }
 
-/** Nothing of it stays, not even its name; one that is only found now may hold what must not be written down. */
-async function removeForeign(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<Told> {
+/**
+ * Of a third party's token: nothing of it stays here, not even its name. A token that is found only now is deleted without
+ * being written down.
+ */
+async function removeForgotten(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<Told> {
   let { reference } = row
   if (reference === null) {
-    if (row.asked === null) return nothing(row, null)
-    const found = await findOut(row, urgency, deps)
-    if (found.came === 'taken' || found.came === 'leaving') return nothing(row, null)
-    if (found.came === 'nothing' && !mayStillCome(row)) return nothing(row, null)
-    if (found.came !== 'token') return later(row, found, deps)
+    if (row.asked === null) return voidRow(row, null)
+    const found = await findProvisioned(row, urgency, deps)
+    if (found.answer === 'duplicate') return voidRow(row, null)
+    if (found.answer === 'no-effect' && !mayStillHappen(row)) return voidRow(row, null)
+    if (found.answer !== 'token') return later(row, found, deps)
     reference = found.token.reference
   }
-  const came = await ask({ ...row, reference }, 'DELETE', urgency, deps)
-  const isGone = came.came === 'token' || (came.came === 'refused' && came.reason === 'token_unknown')
-  return isGone ? nothing(row, null) : later(row, came, deps)
+  const answer = await callProvider({ ...row, reference }, 'DELETE', urgency, deps)
+  return answer.answer === 'token' || isTokenUnknown(answer) ? voidRow(row, null) : later(row, answer, deps)
 }
 
-/** Whoever doesn't know of our call may still be at it, or it may yet be on its way: for more than a minute. */
-function mayStillCome({ attempts }: StoredScheme): boolean {
+function isTokenUnknown(answer: CallAnswer): boolean {
+  return answer.answer === 'refused' && answer.reason === 'token_unknown'
+}
+
+/** For more than a minute, a provider that doesn't know of a call may be working on it, or may not have received it yet. */
+function mayStillHappen({ attempts }: StoredScheme): boolean {
   return attempts < UNKNOWN_MAX
 }
 
-/** Exponential, with full jitter, unless the network named a time. */
-function later(row: Told, came: Came, { clock, log }: Deps): Told {
-  if (came.came === 'refused')
-    log.warn({ provision: row.provisionId, reason: came.reason }, 'a network refuses what is due of a scheme token')
+/** Exponential backoff with jitter; never earlier than the provider said. */
+function later(row: Told, answer: CallAnswer, { clock, log }: Deps): Told {
+  if (answer.answer === 'refused')
+    log.warn({ provision: row.provisionId, reason: answer.reason }, 'a network refuses what is due of a scheme token')
   const most = Math.min(BACKOFF.firstMs * 2 ** Math.min(row.attempts, 20), BACKOFF.mostMs)
-  const afterMs = 'afterMs' in came ? came.afterMs : undefined
-  return unchanged(row, clock() + Math.max(afterMs ?? 0, Math.round(most * (0.5 + Math.random() / 2))))
+  const afterMs = 'afterMs' in answer ? answer.afterMs : undefined
+  return unchangedRow(row, clock() + Math.max(afterMs ?? 0, Math.round(most * (0.5 + Math.random() / 2))))
 }
