@@ -1,16 +1,22 @@
 // Records what a job is about to ask of providers: in one short transaction, under the lock of the job's receipt, each
 // action is either answered by the stored state, or written down as an intent on a leased row. No provider is called here.
-import { assert, type Refusal, refuse } from '../../src/errors.ts'
+import { assert, refuse } from '../../src/errors.ts'
 import { schemeIntentId } from '../../src/job/envelope/ids.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import { type Db, hold, LostRace } from '../../src/store/pool.ts'
-import type { SchemeIntent } from '../../src/store/provider/scheme-intents.ts'
 import * as intents from '../../src/store/provider/scheme-intents.ts'
 import type { NewScheme } from '../../src/store/provider/scheme-row.ts'
 import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
 import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import type { Deps } from '../deps.ts'
-import { type ActingJob, type ActionRules, DENIALS, type Plan, type ProviderAction } from './action-rules.ts'
+import {
+  type ActingJob,
+  type ActionRules,
+  DENIALS,
+  type Plan,
+  type PlanContext,
+  type ProviderAction,
+} from './action-rules.ts'
 import type { Lease } from './lease.ts'
 
 export interface PlannedAction<Action, Result> {
@@ -44,36 +50,29 @@ export async function recordIntents<Action extends ProviderAction, Known, Result
   const recorded = new Map((await intents.findByIds(db, ids)).map(intent => [intent.intentId, intent]))
   const planned = actions.map((action): PlannedAction<Action, Result> => {
     const intentId = schemeIntentId(job.receiptId, action.line)
-    return { action, intentId, plan: planAction(action, known, recorded.get(intentId), recording, deps) }
+    const row = rules.rowOf(action, known)
+    const context = { known, row, intentId, intent: recorded.get(intentId), job, deps }
+    return { action, intentId, plan: planAction(action, context, rules) }
   })
   return write(db, planned, recording, deps.clock())
 }
 
 function planAction<Action extends ProviderAction, Known, Result>(
   action: Action,
-  known: Known,
-  intent: SchemeIntent | undefined,
-  { rules, job }: Recording<Action, Known, Result>,
-  deps: Deps,
+  context: PlanContext<Known>,
+  rules: ActionRules<Action, Known, Result>,
 ): Plan<Result> {
+  const { known, row, intent, deps } = context
   const result = rules.answerOf(action, known, intent)
   if (result !== undefined) return { plan: 'answered', result }
-  if (intent?.state === 'REFUSED') return { plan: 'answered', result: refusalOf(intent, action, rules) }
-  const row = rules.rowOf(action, known)
+  if (intent?.state === 'REFUSED') {
+    const denial = DENIALS.find(one => one === intent.refusal)
+    assert(denial, 'a refused intent says why')
+    return { plan: 'answered', result: refuse(rules.reasons[denial], action.field) }
+  }
   const now = deps.clock()
   if (row?.lease && row.dueAt !== null && row.dueAt > now) return { plan: 'busy', ms: row.dueAt - now }
-  const intentId = schemeIntentId(job.receiptId, action.line)
-  return rules.plan(action, { known, row, intentId, intent, job, deps })
-}
-
-function refusalOf<Action extends ProviderAction, Known, Result>(
-  { refusal }: SchemeIntent,
-  { field }: Action,
-  { reasons }: ActionRules<Action, Known, Result>,
-): Refusal {
-  const denial = DENIALS.find(one => one === refusal)
-  assert(denial, 'a refused intent says why')
-  return refuse(reasons[denial], field)
+  return rules.plan(action, context)
 }
 
 async function write<Action extends ProviderAction, Known, Result>(
