@@ -22,7 +22,7 @@ export interface Deps {
   metrics: Metrics
   log: Logger
   makeReport: MakeReport
-  /** Undefined where no scheme token network is set up. */
+  /** Undefined where no card network or third party is set up. */
   providers?: Providers | undefined
   /** Sees each record before it is decided, be it of a chunk or a job of its own. Tests make it misbehave; production has none. */
   inspect?: (record: { line?: number; reference?: string | undefined }) => void
@@ -30,7 +30,7 @@ export interface Deps {
 
 export interface Providers {
   schemes: Pick<Schemes, 'network' | 'named' | 'thirdParty'>
-  /** The system client `worker`: signs the reversals of what was done outside in vain. */
+  /** The system client `worker`: signs the reversals that compensate calls to providers. */
   signingKey: SigningKey
 }
 

@@ -11,7 +11,7 @@ import { type Decision, type Handler, noEffect, type Success, type Work } from '
 import type { NetworkResult } from './provider/network-actions.ts'
 import { owing } from './provider/owed.ts'
 import { actFor, deletionOf, staleRefusal, supportRefusal } from './provider/scheme-action.ts'
-import { retire, workThenShow } from './provider/token-effects.ts'
+import { reconcileThenShow, retire } from './provider/token-effects.ts'
 import { shownScheme } from './provider/view.ts'
 
 interface Prepared extends SchemeToken {
@@ -59,7 +59,9 @@ async function decide(work: Work<SchemeToken>, acted: NetworkResult, deps: Deps)
         return settled
       },
       // Deleted for whoever asks; the network is told now, or as soon as it can be.
-      ...(isDeletion ? { after: () => workThenShow(gone, settled, token.tokenId, scope, render, deps) } : {}),
+      ...(isDeletion
+        ? { after: () => reconcileThenShow(gone, settled, { tokenId: token.tokenId, scope, render }, deps) }
+        : {}),
     }
   })
 }

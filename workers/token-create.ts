@@ -28,7 +28,7 @@ import { type Decision, type Handler, noEffect, settledBy, type Work } from './l
 import { owing } from './provider/owed.ts'
 import type { Provisioned } from './provider/third-party-actions.ts'
 import { runThirdPartyActions } from './provider/third-party-actions.ts'
-import { firstSchemes, workThenShow } from './provider/token-effects.ts'
+import { firstSchemes, reconcileThenShow } from './provider/token-effects.ts'
 import { shownScheme } from './provider/view.ts'
 
 interface Prepared {
@@ -139,7 +139,13 @@ async function decide(work: Work<TokenCreate>, prepared: Prepared, deps: Deps): 
   const provisions = schemes.map(({ provisionId }) => provisionId)
   return {
     ...decision,
-    after: () => workThenShow(provisions, settled, row.tokenId, scope, shown => renderPut(row, range, shown), deps),
+    after: () =>
+      reconcileThenShow(
+        provisions,
+        settled,
+        { tokenId: row.tokenId, scope, render: shown => renderPut(row, range, shown) },
+        deps,
+      ),
   }
 }
 

@@ -21,7 +21,7 @@ import { type Decision, type Handler, noEffect, type Success, settledBy, type Wo
 import type { NetworkResult } from './provider/network-actions.ts'
 import { owing } from './provider/owed.ts'
 import { actFor, deletionOf, FIELD, staleRefusal, supportRefusal } from './provider/scheme-action.ts'
-import { replace, retire, workThenShow } from './provider/token-effects.ts'
+import { reconcileThenShow, replace, retire } from './provider/token-effects.ts'
 import { shownScheme } from './provider/view.ts'
 import { givenOf } from './token-create.ts'
 
@@ -120,7 +120,10 @@ async function decideUpdate(
     await scheme?.save(db)
   })
   if (!scheme) return decision
-  return { ...decision, after: () => workThenShow(scheme.provisions(), settled, row.tokenId, scope, render, deps) }
+  return {
+    ...decision,
+    after: () => reconcileThenShow(scheme.provisions(), settled, { tokenId: row.tokenId, scope, render }, deps),
+  }
 }
 
 /** What follows for the scheme token: it goes, or another card's takes its place. */
@@ -139,7 +142,7 @@ function followOf(
   let provisions: string[] = []
   if (relink && (isSupported(scope) || shown)) {
     const save = async (db: Db) => {
-      provisions = await replace(db, row, scope, wish, doer, deps)
+      provisions = await replace(db, { token: row, scope, action: wish, job: doer }, deps)
     }
     return { save, provisions: () => provisions }
   }

@@ -1,5 +1,5 @@
-// What a worker process needs to speak to scheme token networks: those of the scheme file, its share of their rates, and
-// the key that reversals are signed with. Without a scheme file there is nothing outside.
+// Opens what a worker process needs to call card networks and third parties: those of the scheme file, the process's share
+// of their rate limits, and the key that signs reversals. Without a scheme file there are no providers.
 
 import type { Metrics } from '../../src/metrics.ts'
 import { openSchemes } from '../../src/scheme/open.ts'
@@ -20,7 +20,7 @@ export async function openProviders(
   if (config.schemeFile === undefined) return undefined
   const signingKey = await readSystemKey(config.dataDir, 'worker')
   const { schemeFile: file, privateHosts } = config
-  // Paces and rests are spans of time: a wall clock that is set must not stretch them.
+  // Not the wall clock: an operator may set that, and pauses between calls must not grow with it.
   const schemes = openSchemes({ file, privateHosts, log, clock: () => performance.now() })
   lifetime.onClose('scheme token networks', () => schemes.close())
   const shares = await openShares(schemes.rates, store, { place, interactive: role === 'interactive', log, metrics })

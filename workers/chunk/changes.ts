@@ -184,7 +184,7 @@ async function replaceCard(
 ): Promise<void> {
   const scope = row && (await scopes.find(db, row.tokenScope))
   if (row && row.status !== 'DELETED' && scope && isSupported(scope))
-    await replace(db, row, scope, wish === 'SUSPEND' ? undefined : wish, doer, deps)
+    await replace(db, { token: row, scope, action: wish === 'SUSPEND' ? undefined : wish, job: doer }, deps)
 }
 
 /** What the rules say of an update without a card, before a network is asked for it. */

@@ -32,12 +32,8 @@ export function firstSchemes(
     const network = deps.providers?.schemes.network(token.brand ?? '')
     if (!card || !network) return []
     const id = provisionId(job.receiptId, token.tokenId, 0)
-    return pendingRow(
-      token,
-      card,
-      { clientId: job.clientId, provisionId: id, provider: network.name, background: true },
-      deps,
-    )
+    const about = { provisionId: id, clientId: job.clientId, provider: network.name, background: true }
+    return pendingRow(token, card, about, deps)
   })
 }
 
@@ -46,18 +42,18 @@ export function retire(db: Db, tokenIds: readonly string[], { clock }: Pick<Deps
   return schemeTokens.retireOf(db, tokenIds, clock())
 }
 
+export interface Replacement {
+  token: StoredToken
+  scope: Scope
+  action: 'ACTIVATE' | 'DELETE' | undefined
+  job: JobIds
+}
+
 /**
  * For a token that stands for another card now: the old card's scheme token is deleted, and the new card gets one where
  * the old one was in use or to be, or `action` says so. Answers the provisionings that are to be reconciled.
  */
-export async function replace(
-  db: Db,
-  token: StoredToken,
-  scope: Scope,
-  action: 'ACTIVATE' | 'DELETE' | undefined,
-  job: JobIds,
-  deps: EffectDeps,
-): Promise<string[]> {
+export async function replace(db: Db, { token, scope, action, job }: Replacement, deps: EffectDeps): Promise<string[]> {
   const [old] = await storedSchemes.holdCurrent(db, [token.tokenId])
   const isWanted = action === 'ACTIVATE' || (action === undefined && old !== undefined && isInUse(old))
   const retired = old && isLive(old) ? [old.provisionId] : []
@@ -67,12 +63,8 @@ export async function replace(
   if (!card || !network) return retired
   const counts = await storedSchemes.countOf(db, [token.tokenId])
   const id = provisionId(job.receiptId, token.tokenId, counts.get(token.tokenId) ?? 0)
-  const newRow = pendingRow(
-    token,
-    card,
-    { clientId: job.clientId, provisionId: id, provider: network.name, background: true },
-    deps,
-  )
+  const about = { provisionId: id, clientId: job.clientId, provider: network.name, background: true }
+  const newRow = pendingRow(token, card, about, deps)
   await schemeTokens.displace(db, [token.tokenId])
   await schemeTokens.insertAll(db, [newRow])
   return [...retired, id]
@@ -81,7 +73,7 @@ export async function replace(
 /** As `replace`, for a token that stands for its former card again. The loop does the rest. */
 export async function replaceBack(db: Db, token: StoredToken, job: JobIds, deps: EffectDeps): Promise<void> {
   const scope = await scopes.find(db, token.tokenScope)
-  if (scope) await replace(db, token, scope, undefined, job, deps)
+  if (scope) await replace(db, { token, scope, action: undefined, job }, deps)
 }
 
 function isInUse(row: StoredScheme): boolean {
@@ -116,16 +108,20 @@ export async function reconcileNow(provisionIds: readonly string[], deps: Deps):
   await Promise.all(silent)
 }
 
+export interface View {
+  tokenId: string
+  scope: Scope
+  render: (shown: ShownScheme | undefined) => Record<string, unknown>
+}
+
 /** As `reconcileNow`, then the answer with the scheme token as it is by then. */
-export async function workThenShow<S extends Success>(
+export async function reconcileThenShow<S extends Success>(
   provisionIds: readonly string[],
-  settled: S,
-  tokenId: string,
-  scope: Scope,
-  render: (shown: ShownScheme | undefined) => Record<string, unknown>,
+  answer: S,
+  { tokenId, scope, render }: View,
   deps: Deps,
 ): Promise<S> {
   await reconcileNow(provisionIds, deps)
-  const record = await shownScheme(tokenId, scope, deps).then(render, () => settled.record)
-  return { ...settled, record }
+  const record = await shownScheme(tokenId, scope, deps).then(render, () => answer.record)
+  return { ...answer, record }
 }
