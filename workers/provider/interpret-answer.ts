@@ -3,6 +3,7 @@
 import { Fault, type Refusal } from '../../src/errors.ts'
 import type { StoredScheme, Told } from '../../src/store/provider/scheme-row.ts'
 import type { SchemeCall } from '../../src/token/scheme.ts'
+import type { KeyRing } from '../../src/vault/key-ring.ts'
 import type { Deps } from '../deps.ts'
 import { NotYet } from '../line/work.ts'
 import type { Denial } from './action-rules.ts'
@@ -30,7 +31,7 @@ export interface AnsweredCall {
 
 export function interpretAnswer(
   { row, call, answer, refusalOf }: AnsweredCall,
-  { ring, clock }: Pick<Deps, 'ring' | 'clock'>,
+  { ring, clock }: Pick<Deps, 'clock'> & { ring: Pick<KeyRing, 'sealNetworkToken'> },
 ): Interpretation {
   const denied = (update: Told, denial: Denial): Interpretation => ({
     ...{ update, end: refusalOf(denial), intent: { state: 'REFUSED', refusal: denial } },

@@ -4,8 +4,10 @@ import type { ProviderRefusal, ProviderToken } from '../../../src/scheme/provide
 import type { StoredScheme, Told } from '../../../src/store/provider/scheme-row.ts'
 import type { KeyRing } from '../../../src/vault/key-ring.ts'
 
+type SealingRing = Pick<KeyRing, 'sealNetworkToken'>
+
 /** The row of `token`, with nothing left to be asked. */
-export function applyToken(row: StoredScheme, token: ProviderToken, ring: KeyRing): Told {
+export function applyToken(row: StoredScheme, token: ProviderToken, ring: SealingRing): Told {
   const { provisionId, attempts: _, ...kept } = row
   const base: Told = { ...kept, provisionId, ...NOTHING_OPEN, reference: token.reference, refusal: null }
   if (token.state === 'DEACTIVATED') return deletedRow(base)
