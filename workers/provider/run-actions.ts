@@ -2,8 +2,7 @@
 // called outside every transaction, and the answers are written under the lease. After a crash the next attempt of the job
 // goes on from the recorded intents. What differs between networks and third parties is in their rules, not here.
 
-import type { Refusal } from '../../src/errors.ts'
-import { Fault, refuse } from '../../src/errors.ts'
+import { Fault, type Refusal, refuse } from '../../src/errors.ts'
 import { spread } from '../../src/scheme/interleave.ts'
 import type { Urgency } from '../../src/scheme/provider.ts'
 import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
