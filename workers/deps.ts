@@ -22,15 +22,15 @@ export interface Deps {
   metrics: Metrics
   log: Logger
   makeReport: MakeReport
-  /** Undefined where no scheme token network is set up. */
-  outside?: Outside | undefined
+  /** Undefined where no card network or third party is set up. */
+  providers?: Providers | undefined
   /** Sees each record before it is decided, be it of a chunk or a job of its own. Tests make it misbehave; production has none. */
   inspect?: (record: { line?: number; reference?: string | undefined }) => void
 }
 
-export interface Outside {
+export interface Providers {
   schemes: Pick<Schemes, 'network' | 'named' | 'thirdParty'>
-  /** The system client `worker`: signs the reversals of what was done outside in vain. */
+  /** The system client `worker`: signs the reversals that compensate calls to providers. */
   signingKey: SigningKey
 }
 

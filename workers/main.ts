@@ -19,7 +19,7 @@ import type { Store } from '../src/store/pool.ts'
 import * as storeServer from '../src/store/server.ts'
 import type { KeyProvider } from '../src/vault/kek.ts'
 import type { KeyRing } from '../src/vault/key-ring.ts'
-import type { Deps, Outside } from './deps.ts'
+import type { Deps, Providers } from './deps.ts'
 import { openDirectory } from './directory.ts'
 import { type AnnouncerOptions, openAnnouncer } from './line/announce.ts'
 import { noteDrop } from './line/dropped-envelopes.ts'
@@ -45,7 +45,7 @@ export interface Opened {
   kek: KeyProvider
   ring: KeyRing
   installationKey: InstallationKey
-  outside: Outside | undefined
+  providers: Providers | undefined
   makeReport: MakeReport
 }
 
@@ -85,10 +85,10 @@ export async function runWorkers(opened: Opened, { worker, cellScript, inspect }
     every(SWEEP_MS, () => deps.announcer.sweep(SWEEP_AGE_MS), deps),
   )
   // Bulk processes, too: theirs is the greater part of a network's rate.
-  if (deps.outside) lifetime.onClose('scheme tokens', startSchemeLoop(deps))
-  if (role === 'interactive' && deps.outside) {
+  if (deps.providers) lifetime.onClose('scheme tokens', startSchemeLoop(deps))
+  if (role === 'interactive' && deps.providers) {
     // Nobody waits for the answers to reversals of our own; read, they don't pile up.
-    const read = queues.work(resultsQueue(deps.outside.signingKey.clientId), async () => ({ done: true }), {
+    const read = queues.work(resultsQueue(deps.providers.signingKey.clientId), async () => ({ done: true }), {
       concurrency: 1,
     })
     lifetime.onClose('own results', () => read.close(CLOSE_MS))
@@ -105,7 +105,7 @@ export async function runWorkers(opened: Opened, { worker, cellScript, inspect }
 }
 
 async function openDeps(
-  { config, log, metrics, lifetime, store, queues, kek, ring, installationKey, outside, makeReport }: Opened,
+  { config, log, metrics, lifetime, store, queues, kek, ring, installationKey, providers, makeReport }: Opened,
   inspect: Deps['inspect'],
 ): Promise<Deps> {
   const directory = await openDirectory(store, queues, kek, systemClock)
@@ -125,7 +125,7 @@ async function openDeps(
     clock: systemClock,
     metrics,
     log,
-    outside,
+    providers,
     makeReport,
     ...(inspect ? { inspect } : {}),
   }

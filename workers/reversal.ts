@@ -12,16 +12,16 @@ import { undo } from '../src/token/undo.ts'
 import { findBefore } from './card/before-image.ts'
 import type { Deps } from './deps.ts'
 import { type Handler, NotYet, type Settled, type Work } from './line/work.ts'
-import { replaceBack, retire } from './provider/follow.ts'
+import { compensateAll } from './provider/compensate.ts'
 import { owedOf } from './provider/owed.ts'
-import { undoAll } from './provider/undo.ts'
+import { replaceBack, retire } from './provider/token-effects.ts'
 
 export const reversal: Handler<Reversal> = {
   async reach(work, request, deps) {
     if ((await intents.findByReceipt(deps.store, request.receipt_id)).length === 0) return request
     const refusal = await deps.store.transaction(db => beginUndoing(db, work, request, deps))
     if (refusal) return refusal
-    const waitMs = await undoAll(request.receipt_id, deps)
+    const waitMs = await compensateAll(request.receipt_id, deps)
     if (waitMs > 0) throw new NotYet(waitMs)
     return request
   },

@@ -8,14 +8,14 @@ import { tokenFor } from './card/find-token.ts'
 import type { Deps } from './deps.ts'
 import { decideInSequence } from './line/in-sequence.ts'
 import { type Decision, type Handler, noEffect, type Success, type Work } from './line/work.ts'
-import type { Acted } from './provider/begin.ts'
-import { retire, workThenShow } from './provider/follow.ts'
+import type { NetworkResult } from './provider/network-actions.ts'
 import { owing } from './provider/owed.ts'
-import { shownScheme } from './provider/shown.ts'
-import { actFor, deletionOf, staleRefusal, supportRefusal } from './provider/wish.ts'
+import { actFor, deletionOf, staleRefusal, supportRefusal } from './provider/scheme-action.ts'
+import { reconcileThenShow, retire } from './provider/token-effects.ts'
+import { shownScheme } from './provider/view.ts'
 
 interface Prepared extends SchemeToken {
-  acted?: Acted
+  acted?: NetworkResult
 }
 
 export const schemeToken: Handler<SchemeToken, undefined, Prepared> = {
@@ -37,7 +37,7 @@ export const schemeToken: Handler<SchemeToken, undefined, Prepared> = {
   },
 }
 
-async function decide(work: Work<SchemeToken>, acted: Acted, deps: Deps): Promise<Decision> {
+async function decide(work: Work<SchemeToken>, acted: NetworkResult, deps: Deps): Promise<Decision> {
   const { id, action } = work.request
   const token = await tokenFor(work.client, id, deps, 'body.id')
   if (isRefusal(token)) return noEffect(token)
@@ -59,7 +59,9 @@ async function decide(work: Work<SchemeToken>, acted: Acted, deps: Deps): Promis
         return settled
       },
       // Deleted for whoever asks; the network is told now, or as soon as it can be.
-      ...(isDeletion ? { after: () => workThenShow(gone, settled, token.tokenId, scope, render, deps) } : {}),
+      ...(isDeletion
+        ? { after: () => reconcileThenShow(gone, settled, { tokenId: token.tokenId, scope, render }, deps) }
+        : {}),
     }
   })
 }

@@ -87,7 +87,7 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
       save: async db => {
         const saved = [...(await made.save(db)), ...(await changed.save(db)), ...(await asked.save(db))]
         // Of records that ended otherwise than they began nothing is left outside.
-        if (deps.outside && work.request.record_kind === 'token-create' && context.batch)
+        if (deps.providers && work.request.record_kind === 'token-create' && context.batch)
           await schemeTokens.retireUntakenOf(db, work.receiptId, deps.clock())
         const records = [...settled, ...saved].sort((a, b) => a.line - b.line)
         return {
@@ -104,8 +104,8 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
   },
 
   // A chunk that ends without a receipt leaves nothing at third parties either.
-  async abandon(work, { outside, store, clock }) {
-    if (outside) await schemeTokens.retireUntakenOf(store, work.receiptId, clock())
+  async abandon(work, { providers, store, clock }) {
+    if (providers) await schemeTokens.retireUntakenOf(store, work.receiptId, clock())
   },
 }
 

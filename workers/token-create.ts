@@ -25,11 +25,11 @@ import {
 } from './card/third-party.ts'
 import type { Deps } from './deps.ts'
 import { type Decision, type Handler, noEffect, settledBy, type Work } from './line/work.ts'
-import type { Provisioned } from './provider/begin-third-party.ts'
-import { firstSchemes, workThenShow } from './provider/follow.ts'
 import { owing } from './provider/owed.ts'
-import { shownScheme } from './provider/shown.ts'
-import { provisionAll } from './provider/third-party.ts'
+import type { Provisioned } from './provider/third-party-actions.ts'
+import { runThirdPartyActions } from './provider/third-party-actions.ts'
+import { firstSchemes, reconcileThenShow } from './provider/token-effects.ts'
+import { shownScheme } from './provider/view.ts'
 
 interface Prepared {
   scope: Scope
@@ -69,7 +69,7 @@ export const tokenCreate: Handler<TokenCreate, undefined, Prepared> = {
     if (judged.stored) return prepared
     const wisher = { receiptId: work.receiptId, clientId: work.client.clientId, mayHaveReceipt: false }
     const wish = wishOf(contract, { line: 0, field: CARD }, facts, pan, judged.verdict.row)
-    const end = (await provisionAll(wisher, [wish], 'interactive', deps)).get(0)
+    const end = (await runThirdPartyActions(wisher, [wish], 'interactive', deps)).get(0)
     if (isRefusal(end)) return { ...prepared, denied: end }
     return { ...prepared, provisioned: end === 'known' ? undefined : end }
   },
@@ -139,7 +139,13 @@ async function decide(work: Work<TokenCreate>, prepared: Prepared, deps: Deps): 
   const provisions = schemes.map(({ provisionId }) => provisionId)
   return {
     ...decision,
-    after: () => workThenShow(provisions, settled, row.tokenId, scope, shown => renderPut(row, range, shown), deps),
+    after: () =>
+      reconcileThenShow(
+        provisions,
+        settled,
+        { tokenId: row.tokenId, scope, render: shown => renderPut(row, range, shown) },
+        deps,
+      ),
   }
 }
 

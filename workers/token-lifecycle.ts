@@ -12,7 +12,7 @@ import { tokenFor } from './card/find-token.ts'
 import type { Deps } from './deps.ts'
 import { decideInSequence } from './line/in-sequence.ts'
 import { type Handler, noEffect, settledBy } from './line/work.ts'
-import { retire } from './provider/follow.ts'
+import { retire } from './provider/token-effects.ts'
 
 type Asked = TokenLifecycle | TokenExpiry
 

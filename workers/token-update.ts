@@ -18,18 +18,18 @@ import { sealRow } from './card/seal-row.ts'
 import type { Deps } from './deps.ts'
 import { decideInSequence } from './line/in-sequence.ts'
 import { type Decision, type Handler, noEffect, type Success, settledBy, type Work } from './line/work.ts'
-import type { Acted } from './provider/begin.ts'
-import { replace, retire, workThenShow } from './provider/follow.ts'
+import type { NetworkResult } from './provider/network-actions.ts'
 import { owing } from './provider/owed.ts'
-import { shownScheme } from './provider/shown.ts'
-import { actFor, deletionOf, FIELD, staleRefusal, supportRefusal } from './provider/wish.ts'
+import { actFor, deletionOf, FIELD, staleRefusal, supportRefusal } from './provider/scheme-action.ts'
+import { reconcileThenShow, replace, retire } from './provider/token-effects.ts'
+import { shownScheme } from './provider/view.ts'
 import { givenOf } from './token-create.ts'
 
 interface Prepared {
   card: CardInput | undefined
   given: Given
   /** What became of `scheme_token_action`. */
-  acted?: Acted
+  acted?: NetworkResult
 }
 
 export const tokenUpdate: Handler<TokenUpdate, undefined, Prepared> = {
@@ -120,7 +120,10 @@ async function decideUpdate(
     await scheme?.save(db)
   })
   if (!scheme) return decision
-  return { ...decision, after: () => workThenShow(scheme.provisions(), settled, row.tokenId, scope, render, deps) }
+  return {
+    ...decision,
+    after: () => reconcileThenShow(scheme.provisions(), settled, { tokenId: row.tokenId, scope, render }, deps),
+  }
 }
 
 /** What follows for the scheme token: it goes, or another card's takes its place. */
@@ -129,7 +132,7 @@ function followOf(
   row: StoredToken,
   scope: Scope,
   relink: boolean,
-  acted: Acted | undefined,
+  acted: NetworkResult | undefined,
   shown: ShownScheme | undefined,
   deps: Deps,
 ) {
@@ -139,7 +142,7 @@ function followOf(
   let provisions: string[] = []
   if (relink && (isSupported(scope) || shown)) {
     const save = async (db: Db) => {
-      provisions = await replace(db, row, scope, wish, doer, deps)
+      provisions = await replace(db, { token: row, scope, action: wish, job: doer }, deps)
     }
     return { save, provisions: () => provisions }
   }

@@ -11,7 +11,7 @@ import { endingOf } from '../exit.ts'
 import { openInstallationKey } from '../open/installation-key.ts'
 import { openQueues, openSession, openVault, type Session } from '../open/open.ts'
 import { processTerminal } from '../terminal.ts'
-import { openOutside } from './outside.ts'
+import { openProviders } from './providers.ts'
 
 const SCRIPT = fileURLToPath(import.meta.url)
 const REPORT_SCRIPT = fileURLToPath(new URL('report-process.ts', import.meta.url))
@@ -57,10 +57,10 @@ async function work(session: Session, worker: WorkerSettings, { script, ...optio
   const { config, log, lifetime } = session
   const installationKey = await openInstallationKey(vault.store, vault.kek)
   const metrics = openMetrics(nameOf(worker))
-  const outside = await openOutside(session, vault.store, metrics, worker)
+  const providers = await openProviders(session, vault.store, metrics, worker)
   const makeReport = openReportMaker(REPORT_SCRIPT)
   await runWorkers(
-    { config, log, lifetime, metrics, ...vault, queues, installationKey, outside, makeReport },
+    { config, log, lifetime, metrics, ...vault, queues, installationKey, providers, makeReport },
     { worker, cellScript: script, ...options },
   )
 }

@@ -13,7 +13,7 @@ import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
 import type { CardFacts, Given } from '../../src/token/decide.ts'
 import type { ThirdPartyName, TokenRow } from '../../src/token/token.ts'
 import type { Deps } from '../deps.ts'
-import type { CardWish, Provisioned } from '../provider/begin-third-party.ts'
+import type { Provisioned, ThirdPartyAction } from '../provider/third-party-actions.ts'
 
 /** The contract under which a third party makes the token. */
 export interface Contract {
@@ -51,14 +51,14 @@ export function contextRefusal(
 export function contractFor(
   { reuse_token_type: type = 'INTERNAL', reuse_token_details: details, token_context: context }: Asked,
   scope: Scope,
-  { outside }: Pick<Deps, 'outside'>,
+  { providers }: Pick<Deps, 'providers'>,
 ): Contract | undefined | Refusal {
   if (type === 'INTERNAL' || !details) return undefined
   const { entityId } = scope
   // The token is the scope's entity's, and so is the contract.
   const isTheirs = (context?.entity_id ?? entityId) === entityId
   const contract = context?.payment_provider_contract
-  const found = isTheirs ? outside?.schemes.thirdParty({ type, contract, entityId }) : undefined
+  const found = isTheirs ? providers?.schemes.thirdParty({ type, contract, entityId }) : undefined
   if (!found) return refuse('third_party_unavailable', 'body.token_context')
   return {
     ...{ type, provider: found.provider.name, place: contractPlace(scope.tokenScope, found.contract) },
@@ -74,11 +74,11 @@ export function givenUnder(contract: Contract | undefined, given: Given): Given 
 /** `row`: as it would be made. */
 export function wishOf(
   { provider, expiryMonth, expiryYear }: Contract,
-  about: Pick<CardWish, 'line' | 'field'>,
+  about: Pick<ThirdPartyAction, 'line' | 'field'>,
   { fingerprint, bin }: CardFacts,
   pan: Secret,
   row: TokenRow,
-): CardWish {
+): ThirdPartyAction {
   const dates = { expiryMonth: row.expiryMonth ?? expiryMonth, expiryYear: row.expiryYear ?? expiryYear }
   const card = { pan, ...dates, cardHolderName: row.cardHolderName ?? undefined }
   return { ...about, tokenId: row.tokenId, tokenScope: row.tokenScope, fingerprint, bin, card, provider }

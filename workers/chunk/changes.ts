@@ -18,7 +18,8 @@ import { noteMisses } from '../card/guess-limit.ts'
 import { openCapture } from '../card/open-capture.ts'
 import { sealRow } from '../card/seal-row.ts'
 import type { Deps } from '../deps.ts'
-import { type Doer, replace, retire } from '../provider/follow.ts'
+import type { JobIds } from '../provider/action-rules.ts'
+import { replace, retire } from '../provider/token-effects.ts'
 import { givenOf } from '../token-create.ts'
 import { plainFieldsOf } from '../token-update.ts'
 import type { ActedRecords, ChunkContext, ChunkRecord, Decided } from './chunk.ts'
@@ -178,12 +179,12 @@ async function replaceCard(
   db: Db,
   row: StoredToken | undefined,
   wish: SchemeAction | undefined,
-  doer: Doer,
+  doer: JobIds,
   deps: Deps,
 ): Promise<void> {
   const scope = row && (await scopes.find(db, row.tokenScope))
   if (row && row.status !== 'DELETED' && scope && isSupported(scope))
-    await replace(db, row, scope, wish === 'SUSPEND' ? undefined : wish, doer, deps)
+    await replace(db, { token: row, scope, action: wish === 'SUSPEND' ? undefined : wish, job: doer }, deps)
 }
 
 /** What the rules say of an update without a card, before a network is asked for it. */

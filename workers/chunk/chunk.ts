@@ -23,7 +23,7 @@ import { openBlock } from '../../src/vault/block.ts'
 import { captureKeyFor } from '../card/open-capture.ts'
 import type { Deps } from '../deps.ts'
 import type { Work } from '../line/work.ts'
-import type { Acted } from '../provider/begin.ts'
+import type { NetworkResult } from '../provider/network-actions.ts'
 
 export type RecordRequest = CreateRecord | UpdateRecord | TokenLifecycle
 
@@ -48,7 +48,7 @@ export interface Decided {
 }
 
 /** What came of what each record asked of a network, by line. */
-export type ActedRecords = ReadonlyMap<number, Acted>
+export type ActedRecords = ReadonlyMap<number, NetworkResult>
 
 /** The block's plaintext: NDJSON, one record a line. */
 export async function openChunk(work: Work<TokenBatch>, deps: Pick<Deps, 'directory'>): Promise<Buffer | Refusal> {

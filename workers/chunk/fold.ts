@@ -10,7 +10,7 @@ import type { StoredToken } from '../../src/store/token/tokens.ts'
 import { type CardFacts, create, type Decided as Decision, type Given } from '../../src/token/decide.ts'
 import { timeOf, tokenIdAt } from '../card/seal-row.ts'
 import { type Contract, nameOf } from '../card/third-party.ts'
-import type { CardEnd } from '../provider/begin-third-party.ts'
+import type { ThirdPartyResult } from '../provider/third-party-actions.ts'
 import type { ChunkContext } from './chunk.ts'
 import { reasonOf } from './chunk.ts'
 
@@ -38,7 +38,7 @@ export interface Folded {
 }
 
 /** What third parties made for the chunk's cards, by card. */
-export type ProvisionedCards = ReadonlyMap<string, CardEnd>
+export type ProvisionedCards = ReadonlyMap<string, ThirdPartyResult>
 
 export function rejected(
   { line, reference }: { line: number; reference: string | undefined },

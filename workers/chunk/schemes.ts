@@ -11,9 +11,9 @@ import * as tokens from '../../src/store/token/tokens.ts'
 import { type SchemeAction, stepOf } from '../../src/token/scheme.ts'
 import { tokensFor } from '../card/find-token.ts'
 import type { Deps } from '../deps.ts'
-import { actAll } from '../provider/act.ts'
-import type { Acted, Wish } from '../provider/begin.ts'
-import { FIELD, supportRefusal } from '../provider/wish.ts'
+import type { NetworkAction, NetworkResult } from '../provider/network-actions.ts'
+import { runNetworkActions } from '../provider/network-actions.ts'
+import { FIELD, supportRefusal } from '../provider/scheme-action.ts'
 import { judgeChange, type PreparedChange } from './changes.ts'
 import type { ActedRecords, ChunkContext, ChunkRecord, Decided } from './chunk.ts'
 import { rejected } from './fold.ts'
@@ -48,15 +48,15 @@ export async function actForRecords(
   const ids = [...schemes, ...asking].map(({ id }) => id)
   if (ids.length === 0) return new Map()
   const visible = await tokensFor(work.client, [...new Set(ids)], deps)
-  const acted = new Map<number, Acted>()
-  const wishes: Wish[] = []
-  const wishFor = async (line: number, id: string, action: SchemeAction): Promise<Wish | Refusal> => {
+  const acted = new Map<number, NetworkResult>()
+  const wishes: NetworkAction[] = []
+  const wishFor = async (line: number, id: string, action: SchemeAction): Promise<NetworkAction | Refusal> => {
     const token = visible.get(id)
     const scope = token && (await deps.directory.scope(token.tokenScope))
     if (!token || !scope) return refuse('token_not_found', 'body.id')
     return supportRefusal(scope) ?? { line, token, scope, action, field: FIELD }
   }
-  const take = (line: number, wish: Wish | Refusal) => {
+  const take = (line: number, wish: NetworkAction | Refusal) => {
     if (isRefusal(wish)) acted.set(line, wish)
     else wishes.push(wish)
   }
@@ -70,7 +70,7 @@ export async function actForRecords(
     else if (isRefusal(wish)) take(change.line, wish)
   }
   const wisher = { receiptId: work.receiptId, clientId: work.client.clientId, mayHaveReceipt }
-  for (const [line, one] of await actAll(wisher, wishes, 'bulk', deps)) acted.set(line, one)
+  for (const [line, one] of await runNetworkActions(wisher, wishes, 'bulk', deps)) acted.set(line, one)
   return acted
 }
 
@@ -116,7 +116,7 @@ async function foretell(visible: ReadonlyMap<string, StoredToken>, deps: Deps) {
   const scopes = new Map<string, Scope | undefined>()
   for (const { tokenScope } of visible.values())
     if (!scopes.has(tokenScope)) scopes.set(tokenScope, await deps.directory.scope(tokenScope))
-  return (token: StoredToken, action: SchemeAction): Acted => {
+  return (token: StoredToken, action: SchemeAction): NetworkResult => {
     const scope = scopes.get(token.tokenScope)
     const refusal = scope && supportRefusal(scope)
     if (refusal) return refusal

@@ -3,8 +3,8 @@
 import * as tokens from '../../src/store/token/tokens.ts'
 import { wishOf } from '../card/third-party.ts'
 import type { Deps } from '../deps.ts'
-import type { CardEnd, CardWish } from '../provider/begin-third-party.ts'
-import { provisionAll } from '../provider/third-party.ts'
+import type { ThirdPartyAction, ThirdPartyResult } from '../provider/third-party-actions.ts'
+import { runThirdPartyActions } from '../provider/third-party-actions.ts'
 import type { ChunkContext } from './chunk.ts'
 import { byCard, fingerprintsOf } from './creates.ts'
 import { fold, type PreparedCreate, type ProvisionedCards } from './fold.ts'
@@ -23,15 +23,15 @@ export async function provisionCards(
   // What would be refused inside isn't asked for; of one card the record that makes its token stands for all.
   const { folded, outcomes } = fold(theirs, stored, context)
   const making = new Set(outcomes.filter(({ outcome }) => outcome === 'CREATED').map(({ line }) => line))
-  const wishes = new Map<string, CardWish>()
+  const wishes = new Map<string, ThirdPartyAction>()
   for (const { key, contract, line, field, facts, pan } of theirs) {
     const made = folded.get(key)
     if (contract && made && making.has(line) && !wishes.has(key))
       wishes.set(key, wishOf(contract, { line, field }, facts, pan, made.row))
   }
   const wisher = { receiptId: work.receiptId, clientId: work.client.clientId, mayHaveReceipt }
-  const ends = await provisionAll(wisher, [...wishes.values()], 'bulk', deps)
-  const provisioned = new Map<string, CardEnd>()
+  const ends = await runThirdPartyActions(wisher, [...wishes.values()], 'bulk', deps)
+  const provisioned = new Map<string, ThirdPartyResult>()
   for (const [key, { line }] of wishes) {
     const end = ends.get(line)
     if (end !== undefined) provisioned.set(key, end)

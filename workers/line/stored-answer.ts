@@ -10,7 +10,7 @@ import type { Store } from '../../src/store/pool.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import type { Directory } from '../directory.ts'
 import { handlerOf } from '../handlers.ts'
-import { shownScheme } from '../provider/shown.ts'
+import { shownScheme } from '../provider/view.ts'
 import { type Answer, tell } from './result-text.ts'
 
 interface Readers {

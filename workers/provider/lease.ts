@@ -1,4 +1,5 @@
-// A lease on rows that a network is being asked about: renewed while its holder lives, so that a dead one's end soon.
+// A lease on rows while a provider is asked about them. It is renewed as long as its process lives, so that the lease of a
+// dead process ends soon.
 import { randomUUID } from 'node:crypto'
 import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
 import type { Deps } from '../deps.ts'
@@ -26,7 +27,7 @@ export function openLease({ store, clock, log }: Pick<Deps, 'store' | 'clock' | 
   return { id, until: () => clock() + LEASE_MS, end: () => clearInterval(timer) }
 }
 
-/** As `Promise.all`, but through only when all are: what still goes on needs its lease, though another has failed. */
+/** As `Promise.all`, but it waits for all of them even if one fails: the others still need their lease. */
 export async function allThrough<T>(works: readonly Promise<T>[]): Promise<T[]> {
   await Promise.allSettled(works)
   return Promise.all(works)

@@ -20,7 +20,7 @@ import { queueReversal } from './queue-reversal.ts'
 /** True where it did: the caller is told. */
 export async function settleOwed(work: Work<unknown>, refusal: Refusal, deps: Deps): Promise<boolean> {
   const { kind } = work.claims
-  if (!deps.outside || !speaksOutside(work)) return false
+  if (!deps.providers || !speaksOutside(work)) return false
   const receipt = await receiptOf(work, refusal, deps)
   const written = await deps.store.transaction(async db => {
     await hold(db, work.receiptId)
@@ -49,7 +49,7 @@ function speaksOutside({ claims }: Work<unknown>): boolean {
 /** The same decision; where it refuses although this job, in whatever attempt, did something outside, that is to be undone. */
 export function owing(decision: Decision, work: Work<unknown>, deps: Deps): Decision {
   const { settled } = decision
-  if (!settled || !isRefusal(settled) || !deps.outside || !speaksOutside(work)) return decision
+  if (!settled || !isRefusal(settled) || !deps.providers || !speaksOutside(work)) return decision
   const refusing: Decision = {
     save: async db => {
       await decision.save(db)

@@ -1,11 +1,12 @@
-// The card that a provisioning was begun for, sealed in its row until it is known what became of it: the token may be
-// deleted or stand for another card by then, and the network must still be asked about this one.
-
+// The row of a provisioning before its call, with the card sealed in it until the outcome is known. The token may be
+// deleted or stand for another card by then, and the provider must still be asked about this card.
+import { z } from 'zod'
 import type { ProvisionCard } from '../../src/scheme/provider.ts'
 import { Secret } from '../../src/secret.ts'
-import type { StoredScheme } from '../../src/store/provider/scheme-row.ts'
+import type { NewScheme, StoredScheme } from '../../src/store/provider/scheme-row.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import type { KeyRing } from '../../src/vault/key-ring.ts'
+import type { Deps } from '../deps.ts'
 
 type Dated = Pick<StoredToken, 'expiryMonth' | 'expiryYear' | 'cardHolderName'>
 
@@ -22,25 +23,48 @@ export function storedCard(token: StoredToken, ring: KeyRing): ProvisionCard | u
   return cardOf(ring.open(token.sealed, token.sealVersion, token.tokenId, token.tokenScope), token)
 }
 
-export function sealCard(
+/** `background`: the loop makes the call, from now on; else the job that asked for it. */
+export function pendingRow(
+  token: Pick<StoredToken, 'tokenId' | 'tokenScope'>,
   card: ProvisionCard,
+  about: Pick<NewScheme, 'provisionId' | 'clientId' | 'provider' | 'background'>,
+  { ring, clock }: Pick<Deps, 'ring' | 'clock'>,
+): NewScheme {
+  const { tokenId, tokenScope } = token
+  const now = clock()
+  const sealed = sealCard(card, { provisionId: about.provisionId, tokenScope }, ring)
+  return { tokenId, tokenScope, ...about, ...sealed, dueAt: about.background ? now : null, createdAt: now }
+}
+
+/** A card as it lies sealed in its row. */
+const SealedCard = z.object({
+  pan: z.string(),
+  expiryMonth: z.number(),
+  expiryYear: z.number(),
+  cardHolderName: z.string().optional(),
+})
+type SealedCard = z.infer<typeof SealedCard>
+
+function sealCard(
+  { pan, ...rest }: ProvisionCard,
   { provisionId, tokenScope }: Pick<StoredScheme, 'provisionId' | 'tokenScope'>,
   ring: KeyRing,
 ): Pick<StoredScheme, 'card' | 'cardVersion'> {
-  const json = JSON.stringify({ ...card, pan: card.pan.reveal() })
-  // What is sealed is read as one byte a letter.
+  const json = JSON.stringify({ ...rest, pan: pan.reveal() } satisfies SealedCard)
+  // The key ring reads each letter of what it opens as one byte.
   const ascii = json.replace(/[\u0080-\uffff]/g, letter => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`)
   const { sealed, keyVersion } = ring.seal(new Secret(ascii), provisionId, tokenScope)
   return { card: sealed, cardVersion: keyVersion }
 }
 
+/** Undefined where the card was erased. */
 export function openSealedCard(
   { card, cardVersion, provisionId, tokenScope }: StoredScheme,
   ring: KeyRing,
 ): ProvisionCard | undefined {
   if (card === null || cardVersion === null) return undefined
-  const json = JSON.parse(ring.open(card, cardVersion, provisionId, tokenScope).reveal()) as ProvisionCard & {
-    pan: string
-  }
-  return { ...json, cardHolderName: json.cardHolderName, pan: new Secret(json.pan) }
+  const { pan, cardHolderName, ...date } = SealedCard.parse(
+    JSON.parse(ring.open(card, cardVersion, provisionId, tokenScope).reveal()),
+  )
+  return { pan: new Secret(pan), cardHolderName, ...date }
 }

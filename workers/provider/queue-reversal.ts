@@ -14,10 +14,10 @@ const LIFETIME_S = 7 * 86_400
 /** Never throws: what can't be queued now is queued by the loop. */
 export async function queueReversal(
   { receiptId, clientId, envelopeDigest }: Pick<Receipt, 'receiptId' | 'clientId' | 'envelopeDigest'>,
-  deps: Pick<Deps, 'outside' | 'queues' | 'store' | 'clock' | 'log' | 'settings'>,
+  deps: Pick<Deps, 'providers' | 'queues' | 'store' | 'clock' | 'log' | 'settings'>,
 ): Promise<void> {
-  const { outside, queues, store, clock, log, settings } = deps
-  if (!outside) return
+  const { providers, queues, store, clock, log, settings } = deps
+  if (!providers) return
   try {
     const client = await clients.find(store, clientId)
     const entityId = client?.entities[0]
@@ -26,11 +26,11 @@ export async function queueReversal(
     // Of a reversal that was given up a later one is another job.
     const jti = `undo-${receiptId}-${Math.floor(now / LIFETIME_S)}`
     const claims: Claims = {
-      ...{ iss: outside.signingKey.clientId, client_id: clientId, aud: settings.audience, sub: client.userId },
+      ...{ iss: providers.signingKey.clientId, client_id: clientId, aud: settings.audience, sub: client.userId },
       ...{ entity_id: entityId, roles: [], iat: now, exp: now + LIFETIME_S, jti, kind: 'reversal' },
       request: { receipt_id: receiptId, envelope: envelopeDigest.toString('base64url') },
     }
-    const data = { jws: sign(claims, outside.signingKey) }
+    const data = { jws: sign(claims, providers.signingKey) }
     await queues.add('reversal', { id: jobId(clientId, jti), data, priority: 0 })
   } catch (error) {
     log.warn({ receipt: receiptId, error: describeError(error) }, 'a reversal could not be queued; it will be')

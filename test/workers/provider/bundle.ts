@@ -138,7 +138,7 @@ export async function openWorld(
       ...{ settings, queues, ring: vault.ring, directory, clock, metrics, log, announcer },
       makeReport: () => Promise.reject(new Error('no job of these tests is a report')),
       store: mortalStore(vault.store, live),
-      outside: {
+      providers: {
         schemes: {
           network: () => mdes,
           named: name => (name === THIRD_PARTY ? theirs : mdes),

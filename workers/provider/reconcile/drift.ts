@@ -1,12 +1,13 @@
-// Differences between store and network: counted, said, and kept as audit rows for the operator.
+// Differences between store and network: counted, logged, and kept as audit rows for the operator.
 import * as audits from '../../../src/store/access/audits.ts'
 import type { Db } from '../../../src/store/pool.ts'
 import type { Deps } from '../../deps.ts'
 
 interface Drift {
   /**
-   * `state`, `data`: the store followed. `orphan`, `unknown`: a token there that isn't known here. `missing`: one of ours
-   * that isn't known there, which may be another network's than the one that is set up: it is left as it is.
+   * `state`, `data`: the store followed. `orphan`, `unknown`: the network has a token that the store doesn't know.
+   * `missing`: the network doesn't know a token of the store. The token may be of a network that was set up before: its
+   * row is left as it is.
    */
   what: 'state' | 'data' | 'orphan' | 'unknown' | 'missing'
   provider: string

@@ -1,5 +1,5 @@
-// What is due of scheme tokens without a job: provisionings and deletions that are owed to their networks, calls whose
-// makers are gone, news that networks announced, reversals that got lost. Several processes may do it at once.
+// Reconciles what is due without a job: provisionings and deletions that the loop calls for, calls whose processes died,
+// networks' notifications, reversals that got lost. Several processes may do this at the same time.
 import { setTimeout as pause } from 'node:timers/promises'
 import { describeError } from '../../../src/log.ts'
 import { every } from '../../../src/recurring.ts'
@@ -13,22 +13,22 @@ import type { Deps } from '../../deps.ts'
 import { LEASE_MS, openLease } from '../lease.ts'
 import { queueReversal } from '../queue-reversal.ts'
 import { noteDrift } from './drift.ts'
-import { drive } from './drive.ts'
+import { reconcileRow } from './reconcile-row.ts'
 import { sweep } from './sweep.ts'
 
 const TICK_MS = 250
 const OWED_MS = 15_000
 const SWEEP_MS = 60_000
 const GAUGES_MS = 10_000
-/** Rows that one process works at once: what a network of a few hundred calls a second needs. */
+/** Rows that one process reconciles at the same time: enough for a network of a few hundred calls a second. */
 const ROWS_MAX = 64
 const NOTICES_MAX = 64
-/** The row of a token that was just provisioned may not be written yet. */
+/** A notification may come before the row of its token is written; after this time the token counts as unknown. */
 const UNKNOWN_MS_MAX = 3_600_000
 const UNKNOWN_AGAIN_MS = 2_000
 const LEASED_AGAIN_MS = 500
-/** Until a row is looked at again whose work failed here. */
-const LEFT_MS = 2_000
+/** Until a row is looked at again after an error of ours. */
+const FAILED_AGAIN_MS = 2_000
 const GIVE_BACK_MS = 1_000
 
 /** Returns how to stop. */
@@ -45,7 +45,7 @@ export function startSchemeLoop(deps: Deps): () => Promise<void> {
   }
 }
 
-/** Keeps up to `ROWS_MAX` rows under way: a slow one doesn't hold up the others. */
+/** Keeps up to `ROWS_MAX` rows under way: a slow row doesn't hold up the others. */
 function openDueWorker(deps: Deps): () => Promise<void> {
   const underway = new Set<Promise<void>>()
   const lease = openLease(deps)
@@ -56,7 +56,7 @@ function openDueWorker(deps: Deps): () => Promise<void> {
       for (let free = ROWS_MAX - underway.size; free > 0; free = ROWS_MAX - underway.size) {
         const rows = await schemeTokens.takeDue(deps.store, lease.id, deps.clock(), lease.until(), free)
         for (const row of rows) {
-          const done = workRow(row, lease.id, deps, () => isOver).finally(() => underway.delete(done))
+          const done = reconcileOrLeave(row, lease.id, deps, () => isOver).finally(() => underway.delete(done))
           underway.add(done)
         }
         if (rows.length < free) return
@@ -73,36 +73,36 @@ function openDueWorker(deps: Deps): () => Promise<void> {
   }
 }
 
-async function workRow(row: StoredScheme, lease: string, deps: Deps, isOver = () => true): Promise<void> {
+async function reconcileOrLeave(row: StoredScheme, lease: string, deps: Deps, isOver = () => true): Promise<void> {
   try {
-    await drive(row, lease, 'bulk', deps)
+    await reconcileRow(row, lease, 'bulk', deps)
   } catch (error) {
     deps.log.warn({ provision: row.provisionId, error: describeError(error) }, 'a scheme token is left for later')
-    // A lease that lives as long as its process would keep the row from everybody.
+    // The lease lives as long as this process: unless it is given back, no other process ever gets the row.
     while (!(await giveBack(row.provisionId, lease, deps)) && !isOver()) await pause(GIVE_BACK_MS)
   }
 }
 
 function giveBack(provisionId: string, lease: string, { store, clock }: Deps): Promise<boolean> {
-  return schemeTokens.giveBack(store, provisionId, lease, clock() + LEFT_MS).then(
+  return schemeTokens.giveBack(store, provisionId, lease, clock() + FAILED_AGAIN_MS).then(
     () => true,
     () => false,
   )
 }
 
-/** Works what is due once; how many rows. For tests, and for those who don't want to wait for the loop. */
+/** Reconciles once what is due; answers how many rows. For tests, which don't wait for the loop. */
 export async function workDue(deps: Deps): Promise<number> {
   const lease = openLease(deps)
   try {
     const rows = await schemeTokens.takeDue(deps.store, lease.id, deps.clock(), lease.until(), ROWS_MAX)
-    await Promise.all(rows.map(row => workRow(row, lease.id, deps)))
+    await Promise.all(rows.map(row => reconcileOrLeave(row, lease.id, deps)))
     return rows.length
   } finally {
     lease.end()
   }
 }
 
-/** What a network announced is looked at, not believed: it is asked how the token stands. Returns how many. */
+/** Asks networks about the tokens of their notifications, whose content isn't trusted. Returns how many there were. */
 export async function workNotices(deps: Deps): Promise<number> {
   const now = deps.clock()
   const due = await notices.takeDue(deps.store, now, now + LEASE_MS, NOTICES_MAX)
@@ -122,17 +122,17 @@ async function workNotice(notice: notices.SchemeNotice, deps: Deps): Promise<voi
   const lease = openLease(deps)
   try {
     const [leased] = await schemeTokens.take(store, [row.provisionId], lease.id, clock(), lease.until())
-    // What is under way may have asked before this happened.
+    // The call that is under way may be older than the notification.
     if (!leased) return await notices.putOff(store, notice, clock() + LEASED_AGAIN_MS)
     // Where the network can't be asked now, the row stays due.
-    const after = await drive(leased, lease.id, 'bulk', deps)
+    const after = await reconcileRow(leased, lease.id, 'bulk', deps)
     if (after) await notices.remove(store, notice)
   } finally {
     lease.end()
   }
 }
 
-/** Reversals that are owed for some time are queued again: the first may have been lost with its queue. */
+/** Queues again the reversals that have been owed for some time: the first may have been lost with its queue. */
 export async function queueOwed(deps: Deps): Promise<void> {
   const now = deps.clock()
   for (const receiptId of await intents.takeOwed(deps.store, now - 2 * OWED_MS, now, 100)) {

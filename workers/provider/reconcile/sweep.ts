@@ -1,38 +1,38 @@
-// Holds the store against the networks: each live scheme token is asked for about once an hour, and the first time also
-// whether its card has tokens there that nobody here knows of. The store follows the network; what differed is counted
-// and leaves an audit row.
+// Compares the store with the networks: asks for the state of each live scheme token about once an hour, and the first time
+// also for other tokens of its card at the network. The store follows the network; each difference is counted and leaves
+// an audit row.
 import type { Urgency } from '../../../src/scheme/provider.ts'
 import type { StoredScheme } from '../../../src/store/provider/scheme-row.ts'
 import * as schemeTokens from '../../../src/store/provider/scheme-tokens.ts'
 import * as storedSchemes from '../../../src/store/provider/stored-schemes.ts'
 import * as tokens from '../../../src/store/token/tokens.ts'
 import type { Deps } from '../../deps.ts'
-import { providerOf } from '../ask.ts'
+import { providerOf } from '../call-provider.ts'
 import { allThrough, openLease } from '../lease.ts'
 import { storedCard } from '../pending-card.ts'
 import { noteDrift } from './drift.ts'
-import { drive } from './drive.ts'
+import { reconcileRow } from './reconcile-row.ts'
 
 const HOUR_MS = 3_600_000
-/** Per run, which comes every minute: 30,000 an hour and process; more take longer to come round. */
+/** Per run, and there is one each minute: 30,000 rows per hour and process; a larger installation needs longer. */
 const ROWS_MAX = 500
 const AT_ONCE = 8
 const BULK: Urgency = 'bulk'
-const TAKEN_MAX = 50
-/** Longer than any job that could still take a third party's token up. */
-const UNTAKEN_MS = 8 * 86_400_000
+const REFERENCES_MAX = 50
+/** Any job that could still use a third party's token has ended by then. */
+const UNUSED_MS = 8 * 86_400_000
 
-/** Once; returns how many were held against their network. `olderThanMs`: since they last were. */
+/** Compares, once, the rows whose last comparison is older than `olderThanMs`; returns how many. */
 export async function sweep(deps: Deps, olderThanMs = HOUR_MS): Promise<number> {
   const { store, clock } = deps
-  await schemeTokens.retireUntaken(store, clock() - UNTAKEN_MS, clock(), ROWS_MAX)
+  await schemeTokens.retireUntaken(store, clock() - UNUSED_MS, clock(), ROWS_MAX)
   const before = clock() - olderThanMs
   let checked = 0
   for (let some = AT_ONCE; some === AT_ONCE && checked < ROWS_MAX; checked += some) some = await checkSome(before, deps)
   return checked
 }
 
-/** No more than are asked about at once: a job that wants one of them waits for its lease. */
+/** Takes only as many as are asked about at the same time: a job that needs one of them waits for the lease. */
 async function checkSome(before: number, deps: Deps): Promise<number> {
   const lease = openLease(deps)
   try {
@@ -49,7 +49,7 @@ async function checkSome(before: number, deps: Deps): Promise<number> {
 }
 
 async function check(row: StoredScheme, lease: string, deps: Deps): Promise<void> {
-  const after = await drive(row, lease, BULK, deps, {
+  const after = await reconcileRow(row, lease, BULK, deps, {
     onChange: (db, written) => {
       const drift = { what: written.state === row.state ? 'data' : 'state', ...written } as const
       return noteDrift(db, drift, deps)
@@ -58,14 +58,14 @@ async function check(row: StoredScheme, lease: string, deps: Deps): Promise<void
   if (after && row.checkedAt === null) await searchOrphans(after, deps)
 }
 
-/** Tokens of that card at its network that no provisioning of ours stands for. Whose they are an operator must say. */
+/** Reports tokens of the card at its network that no row of ours has. An operator must find out whose they are. */
 async function searchOrphans(row: StoredScheme, deps: Deps): Promise<void> {
   const provider = providerOf(deps, row.provider)
   const [token] = await tokens.findByIds(deps.store, [row.tokenId])
   const card = token && storedCard(token, deps.ring)
   if (!provider || !card || row.reference === null || !row.current) return
   const taken = [row.reference]
-  while (taken.length < TAKEN_MAX) {
+  while (taken.length < REFERENCES_MAX) {
     const answer = await provider.find(row.provisionId, { card, taken }, BULK)
     if (answer.answer !== 'done' || !answer.value || taken.includes(answer.value.reference)) return
     const { reference } = answer.value

@@ -1,26 +1,26 @@
-// Opens what a worker process needs for calls to providers: the providers of the scheme file, its share of their rates,
-// and the key that signs reversals. Without a scheme file there are none.
+// Opens what a worker process needs to call card networks and third parties: those of the scheme file, the process's share
+// of their rate limits, and the key that signs reversals. Without a scheme file there are no providers.
 
 import type { Metrics } from '../../src/metrics.ts'
 import { openSchemes } from '../../src/scheme/open.ts'
 import type { Store } from '../../src/store/pool.ts'
-import type { Outside } from '../../workers/deps.ts'
+import type { Providers } from '../../workers/deps.ts'
 import type { WorkerSettings } from '../../workers/process/worker-settings.ts'
-import { openShares } from '../../workers/provider/scheme-shares.ts'
+import { openShares } from '../../workers/provider/rate-shares.ts'
 import type { Session } from '../open/open.ts'
 import { readSystemKey } from '../open/system-clients.ts'
 
 /** Throws `ConfigError` where the scheme file, or the key of the system client `worker`, is wrong or absent. */
-export async function openOutside(
+export async function openProviders(
   { config, log, lifetime }: Session,
   store: Store,
   metrics: Metrics,
   { role, place }: Pick<WorkerSettings, 'role' | 'place'>,
-): Promise<Outside | undefined> {
+): Promise<Providers | undefined> {
   if (config.schemeFile === undefined) return undefined
   const signingKey = await readSystemKey(config.dataDir, 'worker')
   const { schemeFile: file, privateHosts } = config
-  // Rates and rests are durations: setting the wall clock must not stretch them.
+  // Not the wall clock: an operator may set that, and pauses between calls must not grow with it.
   const schemes = openSchemes({ file, privateHosts, log, clock: () => performance.now() })
   lifetime.onClose('scheme token networks', () => schemes.close())
   const shares = await openShares(schemes.rates, store, { place, interactive: role === 'interactive', log, metrics })

@@ -1,5 +1,5 @@
-// Tells the client that had a scheme token made what has become of it: an event on its results queue, through the
-// outbox like any answer, written in the transaction of the change.
+// Events: the client that had a scheme token made learns of its changes from its results queue. An event goes through the
+// outbox like any answer, and is written in the transaction of the change.
 import { schemeEventId } from '../../src/job/envelope/ids.ts'
 import type { ResultEvent } from '../../src/job/result.ts'
 import * as clients from '../../src/store/access/clients.ts'
@@ -12,7 +12,7 @@ import { formatReuseToken } from '../../src/token/token.ts'
 import type { Deps } from '../deps.ts'
 import type { Message } from '../line/announce.ts'
 
-/** Undefined where there is nobody to be told. */
+/** Undefined where the client, or the scope, is no more. */
 export async function insertEvent(
   db: Db,
   before: StoredScheme,
@@ -38,16 +38,16 @@ export async function insertEvent(
     },
   }
   const body = JSON.stringify(event)
-  const told = { clientId: after.clientId, replyTo: null, resultId, revision: 0, body }
-  const outboxId = await outbox.insert(db, { ...told, receiptId: resultId })
-  return { ...told, outboxId }
+  const message = { clientId: after.clientId, replyTo: null, resultId, revision: 0, body }
+  const outboxId = await outbox.insert(db, { ...message, receiptId: resultId })
+  return { ...message, outboxId }
 }
 
 export async function publishEvent(message: Message, { announcer }: Pick<Deps, 'announcer'>): Promise<void> {
   await announcer.publish(message)
 }
 
-/** Which of a scheme token's fields are others now. */
+/** The fields of a scheme token's record that changed. */
 function changesOf(before: StoredScheme, after: StoredScheme): string[] {
   const changed: string[] = []
   if (before.state !== after.state) changed.push('status')

@@ -1,6 +1,6 @@
-// This process's shares of the rates that networks grant to the whole installation: renewed with the store about once a
-// second, sooner where more is due, given up when they weren't renewed for too long, given back at the end. How much is
-// due is src/scheme/rate-allocation.ts.
+// This process's shares of the rate limits that providers grant to the whole installation. A share is renewed in the store
+// about once a second, sooner where demand shifts; it ends when it wasn't renewed for too long, and is given back when the
+// process stops. src/scheme/rate-allocation.ts computes the shares.
 import { randomInt, randomUUID } from 'node:crypto'
 import type { Logger } from '../../src/log.ts'
 import type { Metrics } from '../../src/metrics.ts'
@@ -20,26 +20,26 @@ import type { Store } from '../../src/store/pool.ts'
 import * as schemeRates from '../../src/store/provider/scheme-rates.ts'
 
 export interface SharesOptions {
-  /** A UUID. Whoever had it before is known to be dead, and what he held is ours. */
+  /** A UUID. The process that had it before is dead, and its shares are ours. */
   place?: string | undefined
-  /** Of a process that serves interactive kinds. */
+  /** Whether the process serves interactive kinds. */
   interactive: boolean
   log: Logger
   metrics: Pick<Metrics, 'schemeShare' | 'schemeRate'>
 }
 
 export interface Shares {
-  /** Gives them back; nothing may be called any more. */
+  /** Gives the shares back; no provider may be called any more. */
   close(): Promise<void>
 }
 
 const LOOK_MS = 100
 const RENEW_MS = 1_000
-/** Whoever wants more looks so often whether there is some, and whether some is wanted of it. */
+/** A process with unmet demand reads the others' shares and demands so often. */
 const READ_MS = 200
-/** Demand over less says little. */
+/** Demand that is measured over less time says little. */
 const DEMAND_MS = 100
-/** Of a granted rate: for less nobody is asked sooner. */
+/** The part of a granted rate that is worth a renewal before its time. */
 const WORTH = 0.02
 
 /** Once it resolves, every provider has its first share; before, none. */
@@ -49,14 +49,14 @@ export async function openShares(
   { place, interactive, log, metrics }: SharesOptions,
 ): Promise<Shares> {
   const process = place ?? randomUUID()
-  // Not the wall clock, which may be set.
+  // Not the wall clock: an operator may set that.
   const clock = () => performance.now()
   const granted = new Map(rates.map(({ name, granted: rate }) => [name, rate]))
   const shares = new Map<string, number>()
   const demands = new Map<string, Demand>()
   let others: readonly RateClaim[] = []
   let seen: Seen = new Map()
-  // Not where a predecessor may have stopped: that would look like its silence.
+  // Random: a beat that goes on from a predecessor's last one could look as if that process were silent.
   let beat = randomInt(2 ** 40)
   let measuredAt = Number.NEGATIVE_INFINITY
   let renewedAt = Number.NEGATIVE_INFINITY
@@ -87,7 +87,7 @@ export async function openShares(
     return wants.interactive + wants.bulk > holds + rate.granted * WORTH
   }
 
-  /** Whether by what is known of the others we would get, or are to give, what is worth it. */
+  /** Whether an exchange would change our share enough, by what is known of the other processes. */
   function isShifting(rate: SchemeRate): boolean {
     const ours = lineOf(rate)
     const theirs = others.filter(({ provider }) => provider === rate.name)
@@ -121,14 +121,14 @@ export async function openShares(
   }
 
   async function renewAll(): Promise<void> {
-    // What we have just ceased to use is others' at once.
+    // The others may use at once what we have just ceased to use.
     if (await exchange()) await exchange()
   }
 
   async function look(): Promise<void> {
     measure()
     if (clock() - readAt >= READ_MS && rates.some(isUnmet)) {
-      // Without the lock: what is taken is taken in an exchange.
+      // Without the lock: shares only change in an exchange.
       readAt = clock()
       others = (await schemeRates.findAll(store)).filter(line => line.process !== process)
     }

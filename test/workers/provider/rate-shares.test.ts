@@ -2,14 +2,14 @@
 // that loses the store.
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import { openLog } from '../../src/log.ts'
-import { openMetrics } from '../../src/metrics.ts'
-import type { SchemeRate } from '../../src/scheme/open.ts'
-import { openStore, type Store } from '../../src/store/pool.ts'
-import * as schemeRates from '../../src/store/provider/scheme-rates.ts'
-import { openShares, type Shares } from '../../workers/provider/scheme-shares.ts'
-import { describeStore } from '../support/engines.ts'
-import { until } from '../support/until.ts'
+import { openLog } from '../../../src/log.ts'
+import { openMetrics } from '../../../src/metrics.ts'
+import type { SchemeRate } from '../../../src/scheme/open.ts'
+import { openStore, type Store } from '../../../src/store/pool.ts'
+import * as schemeRates from '../../../src/store/provider/scheme-rates.ts'
+import { openShares, type Shares } from '../../../workers/provider/rate-shares.ts'
+import { describeStore } from '../../support/engines.ts'
+import { until } from '../../support/until.ts'
 
 const GRANTED = 200
 

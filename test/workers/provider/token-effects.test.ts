@@ -5,9 +5,9 @@ import { provisionId } from '../../../src/job/envelope/ids.ts'
 import { settlesWithin } from '../../../src/queue/bounded-call.ts'
 import type { Store } from '../../../src/store/pool.ts'
 import * as schemeNotices from '../../../src/store/provider/scheme-notices.ts'
-import { workNow } from '../../../workers/provider/follow.ts'
 import { workNotices } from '../../../workers/provider/reconcile/loop.ts'
 import { sweep } from '../../../workers/provider/reconcile/sweep.ts'
+import { reconcileNow } from '../../../workers/provider/token-effects.ts'
 import { describeStore } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { testPan } from '../../support/test-pan.ts'
@@ -94,7 +94,7 @@ describeStore('a scheme token', engine => {
         return done
       }, options)
     const deps = { ...world.deps, store: { ...store, transaction: slow } }
-    const answerable = workNow(
+    const answerable = reconcileNow(
       rows.map(row => row.provision_id),
       deps,
     )

@@ -4,7 +4,7 @@ import * as shownSchemes from '../../src/store/provider/shown-schemes.ts'
 import { isSupported, type ShownScheme } from '../../src/token/scheme.ts'
 import type { Deps } from '../deps.ts'
 
-/** Undefined where the token has none, or its scope knows none: then the store isn't asked. */
+/** Undefined where the token has none. Where the scope supports none, the store isn't asked. */
 export async function shownScheme(
   tokenId: string,
   scope: Scope | undefined,

@@ -1,0 +1,83 @@
+// What the rounds of run-actions.ts need to know about one sort of action at providers, such as scheme tokens of card
+// networks or reuse tokens of third parties. A description that leaves a piece out doesn't compile.
+import type { Reason, Refusal } from '../../src/errors.ts'
+import { PROVIDER_REFUSALS } from '../../src/scheme/provider.ts'
+import type { Db } from '../../src/store/pool.ts'
+import type { SchemeIntent } from '../../src/store/provider/scheme-intents.ts'
+import type { NewScheme, StoredScheme } from '../../src/store/provider/scheme-row.ts'
+import type { SchemeCall } from '../../src/token/scheme.ts'
+import type { Deps } from '../deps.ts'
+
+export interface JobIds {
+  receiptId: string
+  clientId: string
+}
+
+/** The job that asks for actions. */
+export interface ActingJob extends JobIds {
+  /** A chunk whose receipt has failed records is done again. */
+  mayHaveReceipt: boolean
+}
+
+export interface ProviderAction {
+  /** The record's line in its chunk; 0 for a single job. */
+  line: number
+  /** The field that a refusal names. */
+  field: string
+}
+
+export interface Subject {
+  tokenId: string
+  /** Actions with the same key run one after the other. */
+  key: string
+  bin: string
+}
+
+/** Why a provider made no token, as an intent stores it. */
+export const DENIALS = [...PROVIDER_REFUSALS, 'token_taken', 'no_answer'] as const
+export type Denial = (typeof DENIALS)[number]
+
+/** What a plan is made from, besides the action. */
+export interface PlanContext<Known> {
+  known: Known
+  row: StoredScheme | undefined
+  intentId: string
+  /** The intent that an earlier attempt of the job recorded. */
+  intent: SchemeIntent | undefined
+  job: ActingJob
+  deps: Pick<Deps, 'ring' | 'clock' | 'providers'>
+}
+
+export type Plan<Result> =
+  /** The stored state already answers the action. */
+  | { plan: 'answered'; result: Result | Refusal; intent?: IntentUpdate; reliesOn?: string }
+  /** Another job asks the provider about this row, for at most `ms` more. */
+  | { plan: 'busy'; ms: number }
+  /** The outcome of another job's call must be known before this action is planned. */
+  | { plan: 'reconcile'; provisionId: string }
+  /** `isRepeat`: an earlier call may have had its effect. */
+  | { plan: 'call'; call: SchemeCall; provisionId: string; isRepeat: boolean; newRow?: NewScheme }
+
+/** What becomes of the job's intent. `DELETE` also retires the token's rows. */
+export type IntentUpdate = 'abandoned' | { done: SchemeIntent['action']; provisionId: string }
+
+export interface ActionRules<Action extends ProviderAction, Known, Result> {
+  subjectOf(action: Action): Subject
+  /** Locks and reads the rows that the actions are about. Throws `LostRace` where an action's premise no longer holds. */
+  hold(db: Db, actions: readonly Action[]): Promise<Known>
+  rowOf(action: Action, known: Known): StoredScheme | undefined
+  /** The answer that holds whatever the row says. */
+  answerOf(action: Action, known: Known, intent: SchemeIntent | undefined): Result | undefined
+  /** Plans an action whose row nobody leases. Reads and writes nothing. */
+  plan(action: Action, context: PlanContext<Known>): Plan<Result>
+  /** The result of a call that had its effect; `row` holds the provider's answer. */
+  resultOf(row: StoredScheme): Result
+  /** How a refusal is named to the caller. */
+  reasons: Record<Denial, Reason>
+  limits: {
+    /** A job waits at most so long before it looks again at a row that another job leases. */
+    busyMsMax: number
+    /** Single jobs of this process that may run such actions at the same time. */
+    interactiveJobsMax: number
+  }
+}

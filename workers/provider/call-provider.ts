@@ -1,0 +1,145 @@
+// One call to a provider about a leased row, and what its answer means for that row. Where the outcome of a provisioning
+// isn't known, the provider is asked by our id what became of it; the call is never repeated blindly. Nothing is written.
+import { assert } from '../../src/errors.ts'
+import type {
+  ProviderAnswer,
+  ProviderRefusal,
+  ProviderToken,
+  SchemeProvider,
+  Urgency,
+} from '../../src/scheme/provider.ts'
+import type { StoredScheme } from '../../src/store/provider/scheme-row.ts'
+import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
+import type { SchemeCall } from '../../src/token/scheme.ts'
+import type { Deps } from '../deps.ts'
+import { openSealedCard } from './pending-card.ts'
+
+export type Call = SchemeCall | 'DELETE' | 'GET'
+
+export type CallAnswer =
+  | { answer: 'token'; token: ProviderToken }
+  | { answer: 'refused'; reason: ProviderRefusal }
+  /** A third party named the token of another provisioning. `isRetired`: that token is being deleted there. */
+  | { answer: 'duplicate'; isRetired: boolean }
+  /** The call may have had its effect. */
+  | { answer: 'unknown'; afterMs: number | undefined }
+  /**
+   * The call had no effect and may be repeated. `isAbsent`: the provider was asked by our id and has no living token of
+   * it. `isFinalTwice`: a second such answer is the provider's last word.
+   */
+  | { answer: 'no-effect'; afterMs: number | undefined; isAbsent?: true; isFinalTwice?: boolean }
+
+/** More references than any card has at a network. */
+const REFERENCES_MAX = 50
+
+/** A network's clock and ours may differ by this much. */
+const SKEW_MS = 3_600_000
+
+/** Until a provider is looked for again that was set up when the row was made, and isn't any more. */
+const NOT_SET_UP_MS = 60_000
+
+export function providerOf({ providers }: Pick<Deps, 'providers'>, name: string): SchemeProvider | undefined {
+  return providers?.schemes.named(name)
+}
+
+export async function callProvider(row: StoredScheme, call: Call, urgency: Urgency, deps: Deps): Promise<CallAnswer> {
+  const answer = await send(row, call, urgency, deps)
+  deps.metrics.schemeCalls.inc({ call, answer: labelOf(answer) })
+  return answer
+}
+
+/** The words of the metric are older than those of `CallAnswer`; dashboards know them. */
+function labelOf(answer: CallAnswer): string {
+  if (answer.answer === 'duplicate') return answer.isRetired ? 'leaving' : 'taken'
+  return LABELS[answer.answer]
+}
+
+const LABELS = {
+  token: 'token',
+  refused: 'refused',
+  unknown: 'lost',
+  'no-effect': 'nothing',
+} as const satisfies Record<Exclude<CallAnswer['answer'], 'duplicate'>, string>
+
+async function send(row: StoredScheme, call: Call, urgency: Urgency, deps: Deps): Promise<CallAnswer> {
+  const provider = providerOf(deps, row.provider)
+  if (!provider) return { answer: 'no-effect', afterMs: NOT_SET_UP_MS }
+  if (call === 'PROVISION') {
+    const card = openSealedCard(row, deps.ring)
+    assert(card, 'a provisioning keeps its card until its outcome is known')
+    const answer = await provider.provision(row.provisionId, card, urgency)
+    return answer.answer === 'unknown'
+      ? findAfterLostAnswer(row, urgency, deps)
+      : unlessDuplicate(row, read(answer), deps)
+  }
+  const { reference, provisionId } = row
+  assert(reference !== null, 'a token at the network has its reference')
+  switch (call) {
+    case 'SUSPEND':
+      return read(await provider.suspend(provisionId, reference, urgency))
+    case 'RESUME':
+      return read(await provider.resume(provisionId, reference, urgency))
+    case 'DELETE':
+      return read(await provider.delete(provisionId, reference, urgency))
+    case 'GET':
+      return read(await provider.get(provisionId, reference, urgency))
+  }
+}
+
+function read(answer: ProviderAnswer<ProviderToken>): CallAnswer {
+  switch (answer.answer) {
+    case 'done':
+      return { answer: 'token', token: answer.value }
+    case 'refused':
+      return { answer: 'refused', reason: answer.reason }
+    case 'again':
+      return { answer: 'no-effect', afterMs: answer.afterMs, isFinalTwice: answer.once }
+    case 'unknown':
+      return { answer: 'unknown', afterMs: undefined }
+  }
+}
+
+/**
+ * A third party that doesn't know the id of a call whose answer was just lost may still be working on that call. A
+ * network may be too, but it is called again under the same id, under which it never makes a second token.
+ */
+async function findAfterLostAnswer(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<CallAnswer> {
+  const found = await findProvisioned(row, urgency, deps)
+  return row.thirdParty && found.answer === 'no-effect' ? { answer: 'unknown', afterMs: undefined } : found
+}
+
+/** Asks what became of a provisioning that was, or may have been, called for. */
+export async function findProvisioned(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<CallAnswer> {
+  const provider = providerOf(deps, row.provider)
+  if (!provider) return { answer: 'unknown', afterMs: NOT_SET_UP_MS }
+  const card = openSealedCard(row, deps.ring)
+  const taken: string[] = []
+  while (taken.length < REFERENCES_MAX) {
+    // An older token of the same card, from an earlier system or from before a restore, isn't this provisioning's.
+    const since = row.createdAt - SKEW_MS
+    const answer = await provider.find(row.provisionId, { card, taken, since }, urgency)
+    if (answer.answer === 'refused') return { answer: 'refused', reason: answer.reason }
+    if (answer.answer !== 'done')
+      return { answer: 'unknown', afterMs: answer.answer === 'again' ? answer.afterMs : undefined }
+    if (answer.value === undefined) return { answer: 'no-effect', afterMs: undefined, isAbsent: true }
+    if (row.thirdParty) return unlessDuplicate(row, { answer: 'token', token: answer.value }, deps)
+    // A network that knows provisionings by their card only may name the token of another provisioning of that card.
+    const { reference } = answer.value
+    const [holder] = await storedSchemes.findByReferences(deps.store, row.provider, [reference])
+    if (!holder || holder.provisionId === row.provisionId) return { answer: 'token', token: answer.value }
+    taken.push(reference)
+  }
+  return { answer: 'unknown', afterMs: undefined }
+}
+
+/** A third party that has one token per card names that token under each of our ids. */
+async function unlessDuplicate(
+  row: StoredScheme,
+  answer: CallAnswer,
+  { store }: Pick<Deps, 'store'>,
+): Promise<CallAnswer> {
+  if (!row.thirdParty || answer.answer !== 'token') return answer
+  const named = await storedSchemes.findByReferences(store, row.provider, [answer.token.reference])
+  const holder = named.find(({ provisionId }) => provisionId !== row.provisionId)
+  return holder ? { answer: 'duplicate', isRetired: holder.retiredAt !== null } : answer
+}

@@ -1,0 +1,126 @@
+// Provisions, suspends and resumes scheme tokens at card networks, and records their deletion. A token has one current
+// scheme token; the network is asked only where the state of that row doesn't answer the action.
+import { type Refusal, refuse } from '../../src/errors.ts'
+import { provisionId } from '../../src/job/envelope/ids.ts'
+import type { Scope } from '../../src/store/access/scopes.ts'
+import { type Db, LostRace } from '../../src/store/pool.ts'
+import type { NewScheme, StoredScheme } from '../../src/store/provider/scheme-row.ts'
+import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
+import type { StoredToken } from '../../src/store/token/tokens.ts'
+import * as tokens from '../../src/store/token/tokens.ts'
+import { type SchemeAction, type SchemeCall, stepOf } from '../../src/token/scheme.ts'
+import type { ActionRules, Plan, PlanContext, ProviderAction } from './action-rules.ts'
+import { providerOf } from './call-provider.ts'
+import { pendingRow, storedCard } from './pending-card.ts'
+import { actionRunner } from './run-actions.ts'
+
+/** What a job, or one record of a chunk, asks of a token's scheme token. */
+export interface NetworkAction extends ProviderAction {
+  token: StoredToken
+  scope: Scope
+  /** `DELETE` is recorded here; the loop asks the network for it. */
+  action: SchemeAction
+}
+
+/** `same`: the scheme token already was as asked. */
+type Granted = 'changed' | 'same'
+
+export type NetworkResult = Granted | Refusal
+
+interface Known {
+  /** The current row of each token. */
+  rows: ReadonlyMap<string, StoredScheme>
+  /** How many provisionings each token has had. */
+  counts: ReadonlyMap<string, number>
+}
+
+type Context = PlanContext<Known>
+
+const rules: ActionRules<NetworkAction, Known, Granted> = {
+  subjectOf: ({ token }) => ({ tokenId: token.tokenId, key: token.tokenId, bin: token.bin ?? '' }),
+  hold: holdRows,
+  rowOf: ({ token }, { rows }) => rows.get(token.tokenId),
+  answerOf: (_, __, intent) => (intent?.state === 'DONE' ? 'changed' : undefined),
+  plan,
+  resultOf: () => 'changed',
+  reasons: {
+    card_ineligible: 'scheme_card_ineligible',
+    card_declined: 'scheme_card_declined',
+    token_unknown: 'scheme_token_unknown',
+    token_state: 'scheme_token_state',
+    request_invalid: 'scheme_request_invalid',
+    token_taken: 'scheme_request_invalid',
+    no_answer: 'scheme_no_answer',
+  },
+  limits: { busyMsMax: 5_000, interactiveJobsMax: Number.POSITIVE_INFINITY },
+}
+
+export const runNetworkActions = actionRunner(rules)
+
+async function holdRows(db: Db, actions: readonly NetworkAction[]): Promise<Known> {
+  const ids = actions.map(({ token }) => token.tokenId)
+  // First and alone: of two jobs that ask for the same token, the second sees what the first has recorded.
+  const held = await tokens.holdAll(db, ids)
+  const [rows, counts] = await Promise.all([storedSchemes.holdCurrent(db, ids), storedSchemes.countOf(db, ids)])
+  for (const { token } of actions) {
+    const now = held.get(token.tokenId)
+    if (!now || now.status === 'DELETED' || !isSame(now.fingerprint, token.fingerprint))
+      throw new LostRace('a token was changed meanwhile')
+  }
+  return { rows: new Map(rows.map(row => [row.tokenId, row])), counts }
+}
+
+function plan(action: NetworkAction, context: Context): Plan<Granted> {
+  const { row, intent, intentId, deps } = context
+  if (row?.asked) return { plan: 'reconcile', provisionId: row.provisionId }
+  const isOpen = intent?.state === 'INTENDED'
+  // The intent of an earlier attempt has come to nothing, or the row would name it.
+  const answered = (result: NetworkResult, reliesOn?: string): Plan<Granted> => ({
+    ...{ plan: 'answered', result },
+    ...(isOpen ? { intent: 'abandoned' } : {}),
+    ...(reliesOn === undefined ? {} : { reliesOn }),
+  })
+  const call = (name: SchemeCall, id: string, newRow?: NewScheme): Plan<Granted> => ({
+    ...{ plan: 'call', call: name, provisionId: id, isRepeat: false },
+    ...(newRow ? { newRow } : {}),
+  })
+  const step = stepOf(row, action.action)
+  switch (step) {
+    case 'stays':
+      if (isOpen && row?.lastIntent === intentId) return done(intent.action, row)
+      // A job that was told `same` relies on the call that made it so: that call is not compensated any more.
+      return answered('same', row?.retiredAt === null ? row.provisionId : undefined)
+    case 'absent':
+      return answered(refuse('scheme_token_absent', action.field))
+    case 'retire':
+      return row ? done('DELETE', row) : answered('same')
+    case 'SUSPEND':
+    case 'RESUME':
+      if (!row || !providerOf(deps, row.provider)) return answered(refuse('scheme_action_unavailable', action.field))
+      return call(step, row.provisionId)
+    case 'PROVISION': {
+      if (row?.state === 'PENDING' && row.retiredAt === null) return call(step, row.provisionId)
+      const newRow = newRowFor(action, context)
+      return 'refused' in newRow ? answered(newRow) : call(step, newRow.provisionId, newRow)
+    }
+  }
+}
+
+function done(action: SchemeCall | 'DELETE', row: StoredScheme): Plan<Granted> {
+  return { plan: 'answered', result: 'changed', intent: { done: action, provisionId: row.provisionId } }
+}
+
+function newRowFor({ token, field }: NetworkAction, { known, job, deps }: Context): NewScheme | Refusal {
+  const network = deps.providers?.schemes.network(token.brand ?? '')
+  if (!network) return refuse('scheme_action_unavailable', field)
+  if (token.sealed === null) return refuse('not_applicable', field)
+  const card = storedCard(token, deps.ring)
+  if (!card) return refuse('field_required', 'body.expiry_year')
+  const id = provisionId(job.receiptId, token.tokenId, known.counts.get(token.tokenId) ?? 0)
+  const about = { provisionId: id, clientId: job.clientId, provider: network.name, background: false }
+  return pendingRow(token, card, about, deps)
+}
+
+function isSame(one: Buffer | null, other: Buffer | null): boolean {
+  return one === null || other === null ? one === other : one.equals(other)
+}

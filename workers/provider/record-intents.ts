@@ -1,0 +1,158 @@
+// Records what a job is about to ask of providers: in one short transaction, under the lock of the job's receipt, each
+// action is either answered by the stored state, or written down as an intent on a leased row. No provider is called here.
+import { assert, refuse } from '../../src/errors.ts'
+import { schemeIntentId } from '../../src/job/envelope/ids.ts'
+import * as receipts from '../../src/store/job/receipts.ts'
+import { type Db, hold, LostRace } from '../../src/store/pool.ts'
+import * as intents from '../../src/store/provider/scheme-intents.ts'
+import type { NewScheme } from '../../src/store/provider/scheme-row.ts'
+import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
+import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
+import type { Deps } from '../deps.ts'
+import {
+  type ActingJob,
+  type ActionRules,
+  DENIALS,
+  type Plan,
+  type PlanContext,
+  type ProviderAction,
+} from './action-rules.ts'
+import type { Lease } from './lease.ts'
+
+export interface PlannedAction<Action, Result> {
+  action: Action
+  intentId: string
+  /** `overtaken`: another job has just made the row that this action needs. */
+  plan: Plan<Result> | { plan: 'overtaken' }
+}
+
+interface Recording<Action extends ProviderAction, Known, Result> {
+  rules: ActionRules<Action, Known, Result>
+  job: ActingJob
+  /** No two with the same subject. */
+  actions: readonly Action[]
+  lease: Lease
+}
+
+/** Throws `LostRace` where the job has ended meanwhile, or an action's token was changed. */
+export async function recordIntents<Action extends ProviderAction, Known, Result>(
+  db: Db,
+  recording: Recording<Action, Known, Result>,
+  deps: Deps,
+): Promise<PlannedAction<Action, Result>[]> {
+  const { rules, job, actions } = recording
+  await hold(db, job.receiptId)
+  if (!job.mayHaveReceipt && (await receipts.find(db, job.receiptId)) !== undefined)
+    throw new LostRace('the receipt was written meanwhile')
+  const known = await rules.hold(db, actions)
+  // After the rows: an earlier attempt may still write its answer, to row and intent at once.
+  const ids = actions.map(({ line }) => schemeIntentId(job.receiptId, line))
+  const recorded = new Map((await intents.findByIds(db, ids)).map(intent => [intent.intentId, intent]))
+  const planned = actions.map((action): PlannedAction<Action, Result> => {
+    const intentId = schemeIntentId(job.receiptId, action.line)
+    const row = rules.rowOf(action, known)
+    const context = { known, row, intentId, intent: recorded.get(intentId), job, deps }
+    return { action, intentId, plan: planAction(action, context, rules) }
+  })
+  return write(db, planned, recording, deps.clock())
+}
+
+function planAction<Action extends ProviderAction, Known, Result>(
+  action: Action,
+  context: PlanContext<Known>,
+  rules: ActionRules<Action, Known, Result>,
+): Plan<Result> {
+  const { known, row, intent, deps } = context
+  const result = rules.answerOf(action, known, intent)
+  if (result !== undefined) return { plan: 'answered', result }
+  if (intent?.state === 'REFUSED') {
+    const denial = DENIALS.find(one => one === intent.refusal)
+    assert(denial, 'a refused intent says why')
+    return { plan: 'answered', result: refuse(rules.reasons[denial], action.field) }
+  }
+  const now = deps.clock()
+  if (row?.lease && row.dueAt !== null && row.dueAt > now) return { plan: 'busy', ms: row.dueAt - now }
+  return rules.plan(action, context)
+}
+
+async function write<Action extends ProviderAction, Known, Result>(
+  db: Db,
+  planned: readonly PlannedAction<Action, Result>[],
+  { rules, job: { receiptId }, lease }: Recording<Action, Known, Result>,
+  now: number,
+): Promise<PlannedAction<Action, Result>[]> {
+  const overtaken = await insertRows(
+    db,
+    planned.flatMap(({ plan }) => (plan.plan === 'call' ? (plan.newRow ?? []) : [])),
+  )
+  const written = planned.map(one =>
+    one.plan.plan === 'call' && overtaken.has(one.plan.provisionId)
+      ? { ...one, plan: { plan: 'overtaken' as const } }
+      : one,
+  )
+  const intentOf = ({ action, intentId }: PlannedAction<Action, Result>) => ({
+    ...{ intentId, receiptId, tokenId: rules.subjectOf(action).tokenId },
+  })
+  const calls = written.flatMap(one =>
+    one.plan.plan === 'call' ? [{ ...intentOf(one), provisionId: one.plan.provisionId, action: one.plan.call }] : [],
+  )
+  const done = written.flatMap(one => {
+    const update = one.plan.plan === 'answered' ? one.plan.intent : undefined
+    if (update === undefined || update === 'abandoned') return []
+    return [{ ...intentOf(one), provisionId: update.provisionId, action: update.done }]
+  })
+  await schemeTokens.leaseAll(
+    db,
+    calls.map(({ provisionId, action: asked, intentId }) => ({ provisionId, asked, intentId })),
+    lease.id,
+    lease.until(),
+  )
+  // A question about another job's call is no call of this job: that row keeps what it says was asked, and by whom.
+  const questions = written.flatMap(({ plan }) => (plan.plan === 'reconcile' ? [plan.provisionId] : []))
+  if (questions.length > 0) await schemeTokens.take(db, questions, lease.id, now, lease.until())
+  await intents.intendAll(db, [...calls, ...done], now)
+  await schemeTokens.retireOf(
+    db,
+    done.filter(({ action }) => action === 'DELETE').map(({ tokenId }) => tokenId),
+    now,
+  )
+  await intents.confirmAll(
+    db,
+    done.map(({ intentId }) => intentId),
+    now,
+  )
+  const answered = written.flatMap(({ intentId, plan }) => (plan.plan === 'answered' ? [{ intentId, ...plan }] : []))
+  await intents.abandon(
+    db,
+    answered.filter(({ intent }) => intent === 'abandoned').map(({ intentId }) => intentId),
+    now,
+  )
+  await schemeTokens.buildOn(
+    db,
+    answered.flatMap(({ reliesOn }) => reliesOn ?? []),
+  )
+  return written
+}
+
+/** Answers the provisionings that weren't made, because other jobs were faster with their cards. */
+async function insertRows(db: Db, rows: readonly NewScheme[]): Promise<ReadonlySet<string>> {
+  await schemeTokens.displace(
+    db,
+    rows.filter(({ thirdParty }) => !thirdParty).map(({ tokenId }) => tokenId),
+  )
+  if ((await schemeTokens.insertAll(db, rows.toSorted(byFingerprint))) === rows.length) return new Set()
+  // Of two transactions that want one card the second has waited for the first, and made none.
+  const stored = await storedSchemes.holdByFingerprints(
+    db,
+    rows.flatMap(({ fingerprint }) => fingerprint ?? []),
+  )
+  const made = new Set(stored.map(({ provisionId }) => provisionId))
+  return new Set(rows.map(({ provisionId }) => provisionId).filter(id => !made.has(id)))
+}
+
+const NONE = Buffer.alloc(0)
+
+/** Two transactions that want the same cards wait for each other in one order. */
+function byFingerprint(a: NewScheme, b: NewScheme): number {
+  return Buffer.compare(a.fingerprint ?? NONE, b.fingerprint ?? NONE)
+}
