@@ -13,7 +13,7 @@ import { findBefore } from './card/before-image.ts'
 import type { Deps } from './deps.ts'
 import { type Handler, NotYet, type Settled, type Work } from './line/work.ts'
 import { replaceBack, retire } from './provider/follow.ts'
-import { owedOf } from './provider/owed.ts'
+import { owedOf } from './provider/compensation.ts'
 import { undoAll } from './provider/undo.ts'
 
 export const reversal: Handler<Reversal> = {

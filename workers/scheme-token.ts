@@ -10,7 +10,7 @@ import { decideInSequence } from './line/in-sequence.ts'
 import { type Decision, type Handler, noEffect, type Success, type Work } from './line/work.ts'
 import type { Acted } from './provider/begin.ts'
 import { retire, workThenShow } from './provider/follow.ts'
-import { owing } from './provider/owed.ts'
+import { owing } from './provider/compensation.ts'
 import { shownScheme } from './provider/shown.ts'
 import { actFor, deletionOf, staleRefusal, supportRefusal } from './provider/wish.ts'
 

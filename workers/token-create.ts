@@ -27,7 +27,7 @@ import type { Deps } from './deps.ts'
 import { type Decision, type Handler, noEffect, settledBy, type Work } from './line/work.ts'
 import type { Provisioned } from './provider/begin-third-party.ts'
 import { firstSchemes, workThenShow } from './provider/follow.ts'
-import { owing } from './provider/owed.ts'
+import { owing } from './provider/compensation.ts'
 import { shownScheme } from './provider/shown.ts'
 import { provisionAll } from './provider/third-party.ts'
 
