@@ -7,12 +7,12 @@ import type { Receipt } from '../../src/store/job/receipts.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import { LostRace } from '../../src/store/pool.ts'
 import type { Deps } from '../deps.ts'
-import { owing } from '../provider/compensation.ts'
+import { withCompensation } from '../provider/compensation.ts'
 import { admit as refusalOf } from './admit.ts'
 import { isNamedAfterItsCard } from './pan-in-names.ts'
 import { recallReceipt } from './recall.ts'
 import { refuseEnvelope } from './refuse.ts'
-import { answerAgain, remember as write } from './remember.ts'
+import { answerAgain, remember as rememberDecision } from './remember.ts'
 import { type Complete, type Decision, type End, NotYet, noEffect, type Selection, type Work } from './work.ts'
 
 /** What a job brings to the line. */
@@ -65,7 +65,7 @@ export const open: Step = async walk => {
 
 /** Only begins: the steps up to `recall` run meanwhile. */
 export const lookUp: Step = async walk => {
-  walk.finding = receipts.find(walk.deps.store, walk.work.receiptId)
+  walk.finding = receipts.findAll(walk.deps.store, [walk.work.receiptId]).then(([found]) => found)
   walk.finding.catch(() => {})
   return undefined
 }
@@ -149,13 +149,16 @@ export const reach: Step = contended(async walk => {
 export const decide: Step = contended(async walk => {
   const { handler, work, deps } = walk
   const { value } = done(walk.reached)
-  walk.decision = isRefusal(value) ? owing(noEffect(value), work, deps) : await handler.decide(work, value, deps)
+  const decision = isRefusal(value) ? noEffect(value) : await handler.decide(work, value, deps)
+  walk.decision = await withCompensation(decision, work, deps)
   return undefined
 })
 
-export const remember: Step = contended(async ({ work, deps, read, decision, stored, selection }) =>
-  write(work, done(read).digest, done(decision), stored, deps, selection.probe !== undefined),
-)
+export const remember: Step = contended(async ({ work, deps, read, decision, stored, selection }) => {
+  const isProbe = selection.probe !== undefined
+  const { digest } = done(read)
+  return rememberDecision({ work, requestDigest: digest, decision: done(decision), previous: stored, isProbe }, deps)
+})
 
 /** From here on somebody else may be at the same rows, or at the same job outside. */
 function contended(step: Step): Step {

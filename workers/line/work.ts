@@ -8,6 +8,7 @@ import type { Client } from '../../src/store/access/clients.ts'
 import type { Receipt } from '../../src/store/job/receipts.ts'
 import type { Db } from '../../src/store/pool.ts'
 import type { Deps } from '../deps.ts'
+import type { Effect } from './effect.ts'
 
 export interface Work<Request> {
   claims: Claims
@@ -33,20 +34,28 @@ export type End =
   | { end: 'done'; outcome: 'SUCCEEDED' | 'FAILED' | 'DROPPED' | 'REPEATED' }
   | { end: 'later'; ms: number }
 
-export type Settled = Refusal | Success | ChunkAnswer
+/** What a job is answered. */
+export type JobAnswer = Refusal | Success | ChunkAnswer
+
+/** What one attempt decided. */
+export type Decision = EffectDecision | SavingDecision
+
+/** A value: nothing of it changes any more. The line writes the effect, and the receipt with it. */
+export interface EffectDecision {
+  answer: JobAnswer
+  effect: Effect
+  /** Something was done at a provider that isn't to stand: the receipt says so, and a reversal is queued. */
+  reversal?: 'REQUIRED'
+  /** Runs after the commit; the answer with the record as it is by then. Never throws. */
+  after?(): Promise<JobAnswer>
+}
 
 /**
- * What one attempt decided. `save` writes the effect inside the line's transaction and says what came of it: for a
- * chunk, records that lost a race for their card are decided there once more.
+ * Of a kind whose answer is known only inside the transaction: a chunk decides records there that lost a race for their
+ * card, a reversal needs another job's lock, a report takes over its file.
  */
-export interface Decision {
-  save(db: Db): Promise<Settled>
-  /** What `save` will say, where that is known already: the receipt is then sent along with the effect. */
-  settled?: Settled
-  /** Something was done outside that isn't to stand: the receipt says so, and a reversal is queued. */
-  reversal?: 'REQUIRED' | undefined
-  /** Done after the commit and before the answer, whose record it may bring up to date. Never throws. */
-  after?(settled: Settled): Promise<Settled>
+export interface SavingDecision {
+  save(db: Db): Promise<JobAnswer>
 }
 
 /** The same attempt once more, later: somebody else is at it, or the outside isn't ready. No attempt is used up. */
@@ -60,20 +69,9 @@ export class NotYet extends Error {
   }
 }
 
-/** A decision that writes nothing. */
-export function noEffect(settled: Settled): Decision {
-  return { settled, save: async () => settled }
-}
-
-/** A decision that is made, and only to be written. */
-export function settledBy(settled: Settled, write: (db: Db) => Promise<unknown>): Decision {
-  return {
-    settled,
-    save: async db => {
-      await write(db)
-      return settled
-    },
-  }
+/** A decision that writes no more than its receipt. */
+export function noEffect(answer: JobAnswer): EffectDecision {
+  return { answer, effect: {} }
 }
 
 export interface Success {
@@ -168,6 +166,6 @@ interface Deciding<Request, Prepared> extends Partial<Retells> {
   abandon?(work: Work<Request>, deps: Deps): Promise<void>
 }
 
-export function isChunk(settled: Settled): settled is ChunkAnswer {
-  return 'records' in settled
+export function isChunk(answer: JobAnswer): answer is ChunkAnswer {
+  return 'records' in answer
 }

@@ -1,5 +1,5 @@
-// A job that ends badly although it may have done something outside: it leaves a receipt that says REQUIRED, and its
-// reversal is queued. One that did nothing outside leaves nothing, and its jti stays free.
+// A job that ends in a refusal although it has done, or may have done, something at a provider: its receipt says
+// REQUIRED, and a reversal is queued that undoes it. A job that did nothing there owes nothing, and its jti stays free.
 import { isRefusal, REASONS, type Refusal } from '../../src/errors.ts'
 import { CATALOGUE } from '../../src/job/catalogue.ts'
 import { requestText } from '../../src/job/envelope/digest.ts'
@@ -8,83 +8,135 @@ import type { Receipt } from '../../src/store/job/receipts.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import type { Db } from '../../src/store/pool.ts'
 import { hold } from '../../src/store/pool.ts'
+import type { SchemeIntent } from '../../src/store/provider/scheme-intents.ts'
 import * as intents from '../../src/store/provider/scheme-intents.ts'
+import type { StoredScheme } from '../../src/store/provider/scheme-row.ts'
 import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
 import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import type { Deps } from '../deps.ts'
+import type { Compensation } from '../line/effect.ts'
 import { withoutOwnCard } from '../line/pan-in-names.ts'
-import { tell } from '../line/result-text.ts'
+import { resultOf } from '../line/result-text.ts'
 import type { Decision, Work } from '../line/work.ts'
 import { queueReversal } from './queue-reversal.ts'
 
-/** True where it did: the caller is told. */
-export async function settleOwed(work: Work<unknown>, refusal: Refusal, deps: Deps): Promise<boolean> {
+/** The decision; a refusal with what the job, in whatever attempt, has left at providers. */
+export async function withCompensation(decision: Decision, work: Work<unknown>, deps: Deps): Promise<Decision> {
+  if ('save' in decision || !isRefusal(decision.answer) || !deps.outside || !asksProvider(work)) return decision
+  const compensations = await findCompensations(deps.store, [work.receiptId])
+  const isOwed = compensations.some(({ owed }) => owed.length > 0)
+  return {
+    ...decision,
+    effect: { ...decision.effect, compensations },
+    ...(isOwed ? { reversal: 'REQUIRED' as const } : {}),
+  }
+}
+
+/** For a job that ends without a decision. True where it owes something: then the caller is answered here. */
+export async function answerOwed(work: Work<unknown>, refusal: Refusal, deps: Deps): Promise<boolean> {
   const { kind } = work.claims
-  if (!deps.outside || !speaksOutside(work)) return false
+  if (!deps.outside || !asksProvider(work)) return false
   const receipt = await receiptOf(work, refusal, deps)
   const written = await deps.store.transaction(async db => {
     await hold(db, work.receiptId)
-    const owed = await owedOf(db, work.receiptId, deps)
-    if (owed.length === 0 || (await receipts.find(db, work.receiptId)) !== undefined) return undefined
-    await intents.owe(db, owed, deps.clock())
-    return receipts.insert(db, receipt)
+    const compensations = await findCompensations(db, [work.receiptId])
+    const isOwed = compensations.some(({ owed }) => owed.length > 0)
+    const isOurs = isOwed && (await receipts.findAll(db, [work.receiptId])).length === 0
+    const recorded = isOurs ? compensations : compensations.map(one => ({ ...one, owed: [] }))
+    await recordCompensations(db, recorded, deps.clock())
+    return isOurs ? receipts.insertAll(db, [receipt]) : []
   })
-  if (!written) return false
+  const [row] = written
+  if (!row) return false
   deps.metrics.receipts.inc({ kind, status: receipt.status })
-  const { outboxId, revision } = written
+  const { outboxId, revision } = row
   const fields = fieldsOf(refusal)
-  const message = tell({ ...receipt, fields, revision, reversalStatus: 'REQUIRED' })
+  const result = resultOf({ ...receipt, fields, revision, reversalStatus: 'REQUIRED' })
   await deps.announcer.publish({
     ...{ clientId: work.addressee, replyTo: receipt.replyTo, outboxId, revision },
-    ...message,
+    ...result,
   })
   await queueReversal(receipt, deps)
   return true
 }
 
-function speaksOutside({ claims }: Work<unknown>): boolean {
+function asksProvider({ claims }: Work<unknown>): boolean {
   return CATALOGUE[claims.kind].asksProvider(claims.request)
 }
 
-/** The same decision; where it refuses although this job, in whatever attempt, did something outside, that is to be undone. */
-export function owing(decision: Decision, work: Work<unknown>, deps: Deps): Decision {
-  const { settled } = decision
-  if (!settled || !isRefusal(settled) || !deps.outside || !speaksOutside(work)) return decision
-  const refusing: Decision = {
-    save: async db => {
-      await decision.save(db)
-      const owed = await owedOf(db, work.receiptId, deps)
-      await intents.owe(db, owed, deps.clock())
-      if (owed.length > 0) refusing.reversal = 'REQUIRED'
-      return settled
-    },
-  }
-  return refusing
+/** One for each receipt, in the order given. */
+export async function findCompensations(db: Db, receiptIds: readonly string[]): Promise<Compensation[]> {
+  const open = (await intents.findByReceipts(db, receiptIds)).filter(isOpen)
+  const rows =
+    open.length === 0
+      ? []
+      : await storedSchemes.findAll(
+          db,
+          open.map(({ provisionId }) => provisionId),
+        )
+  const byId = new Map(rows.map(row => [row.provisionId, row]))
+  const byReceipt = Map.groupBy(open, ({ receiptId }) => receiptId)
+  return receiptIds.map(receiptId => compensationOf(receiptId, byReceipt.get(receiptId) ?? [], byId))
 }
 
-/** Intents that had, or may have had, an effect. The others are abandoned: nothing will come of them. */
-export async function owedOf(db: Db, receiptId: string, { clock }: Pick<Deps, 'clock'>): Promise<string[]> {
+function isOpen({ state, reversal }: SchemeIntent): boolean {
+  return reversal === null && (state === 'INTENDED' || state === 'DONE')
+}
+
+/** `open`: intents of one job that had, or may yet have had, an effect. `rows`: what they are about, by id. */
+export function compensationOf(
+  receiptId: string,
+  open: readonly Pick<SchemeIntent, 'intentId' | 'provisionId' | 'state'>[],
+  rows: ReadonlyMap<string, Pick<StoredScheme, 'lastIntent' | 'asked' | 'state' | 'background'>>,
+): Compensation {
   const owed: string[] = []
-  for (const { intentId, provisionId, state, reversal } of await intents.findByReceipt(db, receiptId)) {
-    if (reversal !== null || (state !== 'INTENDED' && state !== 'DONE')) continue
-    const row = await storedSchemes.find(db, provisionId)
-    const isOurs = row?.lastIntent === intentId
-    if (state === 'DONE' || (isOurs && row.asked !== null)) owed.push(intentId)
+  const abandoned: string[] = []
+  const withdrawn: string[] = []
+  for (const { intentId, provisionId, state } of open) {
+    const row = rows.get(provisionId)
+    const own = row?.lastIntent === intentId ? row : undefined
+    if (state === 'DONE' || (own && own.asked !== null)) owed.push(intentId)
     else {
-      await intents.abandon(db, [intentId], clock())
-      if (isOurs && row.state === 'PENDING' && !row.background) await schemeTokens.withdraw(db, provisionId, clock())
+      abandoned.push(intentId)
+      if (own?.state === 'PENDING' && !own.background) withdrawn.push(provisionId)
     }
   }
-  return owed
+  return { receiptId, owed, abandoned, withdrawn }
+}
+
+export function isSameCompensation(one: Compensation, other: Compensation): boolean {
+  const textOf = ({ owed, abandoned, withdrawn }: Compensation) => JSON.stringify([owed, abandoned, withdrawn])
+  return textOf(one) === textOf(other)
+}
+
+/** Under the locks of their receipts. */
+export async function recordCompensations(db: Db, compensations: readonly Compensation[], now: number): Promise<void> {
+  await Promise.all([
+    intents.abandon(
+      db,
+      compensations.flatMap(({ abandoned }) => abandoned),
+      now,
+    ),
+    schemeTokens.withdrawAll(
+      db,
+      compensations.flatMap(({ withdrawn }) => withdrawn),
+      now,
+    ),
+    intents.owe(
+      db,
+      compensations.flatMap(({ owed }) => owed),
+      now,
+    ),
+  ])
 }
 
 async function receiptOf(work: Work<unknown>, refusal: Refusal, deps: Deps): Promise<Receipt> {
   const { claims, client, receiptId, envelopeDigest, attempt, acceptedAt } = work
-  const told = (await withoutOwnCard(work, deps)).claims
+  const { jti, reference } = (await withoutOwnCard(work, deps)).claims
   return {
-    ...{ receiptId, clientId: client.clientId, iss: claims.iss, kind: claims.kind, jti: told.jti },
+    ...{ receiptId, clientId: client.clientId, iss: claims.iss, kind: claims.kind, jti },
     requestDigest: deps.ring.requestDigest(requestText(claims.kind, claims.request)),
-    ...{ envelopeDigest, replyTo: claims.reply_to ?? null, reference: told.reference ?? null, status: 'FAILED' },
+    ...{ envelopeDigest, replyTo: claims.reply_to ?? null, reference: reference ?? null, status: 'FAILED' },
     ...{ code: REASONS[refusal.reason].code, outcome: null, refusal: fieldsOf(refusal), tokenId: null, batchNo: null },
     ...{ chunk: null, counts: null, outcomes: null, failedRecords: 0, revision: 1, reversal: 'REQUIRED' },
     ...{ attempt, acceptedAt, completedAt: deps.clock() },
