@@ -1,5 +1,5 @@
-// What becomes of scheme tokens where tokens stand for another card: the former card's goes, and the new card gets its own
-// where the former was in use or to be, or the request says so. It is decided here and written by the line; the provider
+// A token that stands for another card gets another scheme token: the former card's goes, and the new card gets its own if
+// the former one was used or was to be, or if the request says so. It is decided here and written by the line; the provider
 // is asked after the commit.
 import { provisionId } from '../../src/job/envelope/ids.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'

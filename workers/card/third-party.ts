@@ -1,5 +1,5 @@
-// Whose token a create asks for: the vault's own, or one that a third party makes under a contract. How a worker asks the
-// third party is provider/third-party.ts.
+// A create asks for the vault's own token, or for one that a third party makes under a contract: this file says which.
+// provider/third-party.ts asks the third party.
 import { type Refusal, refuse } from '../../src/errors.ts'
 import { contractPlace } from '../../src/job/envelope/ids.ts'
 import type { TokenCreate } from '../../src/job/token-create.ts'

@@ -47,7 +47,7 @@ export async function prepareChanges(
   const refused: RecordOutcome[] = []
   const prepared: PreparedChange[] = []
   for (const record of records) {
-    if (!('request' in record)) throw new Error('broken law: records without a request are settled before')
+    if (!('request' in record)) throw new Error('broken law: records without a request are refused before')
     const { line, reference } = record
     if ('action' in record.request) {
       prepared.push({ line, reference, id: record.request.id, action: record.request.action })
@@ -123,14 +123,14 @@ export async function decideChanges(
   }
 }
 
-/** What the records of a chunk have come to so far. */
+/** What the records of a chunk have changed so far. */
 interface Changes {
   /** The tokens as earlier records left them, by id. */
   rows: Map<string, StoredToken>
   outcomes: RecordOutcome[]
   /** Tokens that stand for another card now. */
   linked: StoredToken[]
-  /** What is wanted of the scheme tokens of those, by id. */
+  /** What records ask of the scheme tokens of those, by token id. */
   wishes: Map<string, SchemeAction | undefined>
 }
 
@@ -234,7 +234,7 @@ async function applyUpdate(
   const scope = card && (await deps.directory.scope(row.tokenScope))
   const facts = card && scope && factsOf(card, { scope, withAnalytics: true, field }, deps)
   if (isRefusal(facts)) return facts
-  // What can be refused without asking about other cards is: an answer about those is counted, or leaves its trace.
+  // The rules refuse before other cards are looked for: an answer about other cards is counted as a guess.
   const given = { ...change.given, ...(facts ? { card: facts } : {}) }
   const verdict = update(row, given, { now: work.now, receiptId: work.receiptId })
   if (isRefusal(verdict)) return verdict

@@ -38,16 +38,16 @@ export interface ChunkContext {
   batch: Batch | undefined
   /** ms since the epoch: what freshness and expiry of every record of the batch are judged by. */
   acceptedAt: number
-  /** What the chunk's cards look like, where a reference could be one: those that are opened yet are added. */
+  /** What the chunk's cards look like, where a reference could look like one; cards are added when they are opened. */
   cards: Likenesses | undefined
 }
 
-/** Records decided against the store: writes them and says what each came to. */
+/** Records that are decided: `save` writes them and says how each ended. */
 export interface Decided {
   save(db: Db): Promise<RecordOutcome[]>
 }
 
-/** What came of what each record asked of a network, by line. */
+/** What networks answered to records, by line. */
 export type ActedRecords = ReadonlyMap<number, Acted>
 
 /** The block's plaintext: NDJSON, one record a line. */

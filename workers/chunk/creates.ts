@@ -1,5 +1,5 @@
-// The `token-create` records of a chunk: cryptography first, a hundred records at a time so that the event loop
-// breathes; then one look-up for all cards, the rules folded in file order (fold.ts), one insert and one update.
+// The `token-create` records of a chunk: cryptography first, a hundred records at a time so that the event loop stays
+// responsive; then one look-up for all cards, the rules folded in file order (fold.ts), one insert and one update.
 import { randomBytes } from 'node:crypto'
 import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
 import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
@@ -24,7 +24,8 @@ import { fieldsOf, givenOf } from '../token-create.ts'
 import type { ChunkContext, ChunkRecord, Decided } from './chunk.ts'
 import { type Folded, fold, type PreparedCreate, type ProvisionedCards, rejected } from './fold.ts'
 
-const BREATH = 100
+/** The event loop has its turn after so many records. */
+const RECORDS_AT_ONCE = 100
 const NONCE_BYTES = 12
 
 export async function prepareCreates(
@@ -35,9 +36,11 @@ export async function prepareCreates(
   const refused: RecordOutcome[] = []
   const prepared: PreparedCreate[] = []
   const scopes = await scopesOf(context, records, deps)
-  for (let start = 0; start < records.length; start += BREATH) {
+  for (let start = 0; start < records.length; start += RECORDS_AT_ONCE) {
     if (start > 0) await new Promise(setImmediate)
-    const done = records.slice(start, start + BREATH).map(record => prepareCreate(record, scopes, context, deps))
+    const done = records
+      .slice(start, start + RECORDS_AT_ONCE)
+      .map(record => prepareCreate(record, scopes, context, deps))
     for (const one of done) {
       const result = one instanceof Promise ? await one : one
       if ('outcome' in result) refused.push(result)
@@ -55,7 +58,7 @@ function prepareCreate(
   context: ChunkContext,
   deps: Deps,
 ): PreparedCreate | RecordOutcome | Promise<PreparedCreate | RecordOutcome> {
-  if (!('request' in record)) throw new Error('broken law: records without a request are settled before')
+  if (!('request' in record)) throw new Error('broken law: records without a request are refused before')
   const request = record.request as CreateRecord
   const { line, reference } = record
   const scope = scopes.get(request.token_scope ?? context.work.request.token_scope ?? '')

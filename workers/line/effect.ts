@@ -1,5 +1,5 @@
-// What one decision writes, as data: for each table the rows, and nothing that reads or runs. The kinds' handlers make
-// it, write-effect.ts writes it. It knows no kind.
+// An effect is all that one decision writes, as data: the rows for each table, and nothing that reads or runs. The handlers of
+// the kinds make effects, write-effect.ts writes them. No kind is known here.
 import type { NewScheme } from '../../src/store/provider/scheme-row.ts'
 import type { BeforeImage } from '../../src/store/token/before-images.ts'
 import type { Guess } from '../../src/store/token/guesses.ts'
