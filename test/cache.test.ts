@@ -1,7 +1,7 @@
 // What a process remembers is bounded, and a new entry never costs it more than the one that was used longest ago.
 import { describe, expect, it } from 'vitest'
 import { cached, openCache } from '../src/cache.ts'
-import { noteMisses } from '../workers/card/guess-limit.ts'
+import { countMisses } from '../workers/card/guess-limit.ts'
 
 const at = { now: 1_000 }
 const clock = () => at.now
@@ -47,14 +47,14 @@ describe('the count of guesses in batches', () => {
     const guesses = { inc: (_: object, n: number) => (beyond += n) }
     const deps = { clock, metrics: { guesses }, settings: { guessesMax: 2 } } as never
     const miss = [{ bin: '41111111', lastFour: '1111' }] as never
-    noteMisses('guesser', miss, deps)
-    noteMisses('guesser', miss, deps)
+    countMisses('guesser', miss, deps)
+    countMisses('guesser', miss, deps)
     for (let other = 0; other < 50; other += 1) {
-      noteMisses(`other-${other}`, miss, deps)
-      noteMisses('guesser', [], deps)
+      countMisses(`other-${other}`, miss, deps)
+      countMisses('guesser', [], deps)
     }
     expect(beyond).toBe(0)
-    noteMisses('guesser', miss, deps)
+    countMisses('guesser', miss, deps)
     expect(beyond).toBe(1)
   })
 })

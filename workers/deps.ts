@@ -1,4 +1,5 @@
-// What the line and its handlers are handed: everything a worker process opened, and nothing it could open itself.
+// The line and its handlers are handed everything that a worker process has opened, and nothing that they could open
+// themselves.
 import type { Clock } from '../src/clock.ts'
 import type { SigningKey } from '../src/job/envelope/envelope.ts'
 import type { Logger } from '../src/log.ts'
@@ -22,15 +23,15 @@ export interface Deps {
   metrics: Metrics
   log: Logger
   makeReport: MakeReport
-  /** Undefined where no card network or third party is set up. */
+  /** Undefined where no scheme token network is set up. */
   providers?: Providers | undefined
-  /** Sees each record before it is decided, be it of a chunk or a job of its own. Tests make it misbehave; production has none. */
+  /** Is shown each record before it is decided, of a chunk or a single job. Tests make it misbehave; production has none. */
   inspect?: (record: { line?: number; reference?: string | undefined }) => void
 }
 
 export interface Providers {
   schemes: Pick<Schemes, 'network' | 'named' | 'thirdParty'>
-  /** The system client `worker`: signs the reversals that compensate calls to providers. */
+  /** The system client `worker` signs the reversals of jobs that did something at providers in vain. */
   signingKey: SigningKey
 }
 

@@ -1,5 +1,5 @@
-// What a worker process knows of clients, scopes, capture keys and BIN ranges: read from the store and believed for a
-// few seconds, so that a revocation holds everywhere within ten.
+// Clients, scopes, capture keys and BIN ranges as a worker process knows them: read from the store and believed for a few
+// seconds, so that a revocation holds everywhere within ten.
 import type { KeyObject } from 'node:crypto'
 import { cached } from '../src/cache.ts'
 import type { Clock } from '../src/clock.ts'
@@ -79,7 +79,7 @@ export async function openDirectory(store: Store, queues: Queues, kek: KeyProvid
   const replyQueueOf = remembered(async key => {
     const [clientId = '', replyTo = ''] = key.split(' ')
     if (await replyQueues.register(store, clientId, replyTo)) return true
-    // Those whose users are done with them don't count.
+    // Empty queues that nobody reads any more don't count.
     await removeEmpty({ store, queues }, clientId, clock())
     return replyQueues.register(store, clientId, replyTo)
   })

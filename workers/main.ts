@@ -22,7 +22,7 @@ import type { KeyRing } from '../src/vault/key-ring.ts'
 import type { Deps, Providers } from './deps.ts'
 import { openDirectory } from './directory.ts'
 import { type AnnouncerOptions, openAnnouncer } from './line/announce.ts'
-import { noteDrop } from './line/dropped-envelopes.ts'
+import { countDropped } from './line/dropped-envelopes.ts'
 import { giveUp, runJob, works } from './line/run-job.ts'
 import { bodyOfRow } from './line/stored-answer.ts'
 import { type Asked, openCell, type Told } from './process/cell.ts'
@@ -142,7 +142,7 @@ function startWorkers({ kinds, concurrency }: WorkerSettings, cellScript: string
       concurrency,
       onError: error =>
         deps.log.warn({ kind, error: describeError(error) }, 'the queue worker had trouble and goes on'),
-      onDamaged: jobs => noteDrop('damaged', deps, jobs),
+      onDamaged: jobs => countDropped('damaged', deps, jobs),
       onDefect: error => deps.log.error({ kind, error: describeError(error) }, 'a handler threw'),
     }),
   )

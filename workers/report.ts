@@ -1,5 +1,5 @@
-// `report`: make a report, or answer with the one that was made already. The file is made in a process of its own before
-// the line's transaction, under a name that nothing points to; the transaction makes it the report's. A crash in between
+// `report`: makes a report, or answers with the one that was made already. A process of its own makes the file before the
+// line's transaction, under a name that nothing points to; the transaction makes it the report's. A crash in between
 // leaves a file that no row names, and the attempt after it begins anew.
 import { assert, FAULTS, Fault, isRefusal, type Refusal, refuse, toFault } from '../src/errors.ts'
 import { fieldsOf } from '../src/job/problem.ts'

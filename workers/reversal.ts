@@ -1,65 +1,78 @@
-// `reversal`: undoes the operation of one receipt, if the envelope it names is the one that took effect and nobody has
-// built on it since. A job that hasn't been started loses its place, so that it never will be. What was done outside is
-// undone by recorded steps, between two moments of the receipt: REQUIRED and COMPLETED.
+// `reversal`: undoes the operation of one receipt, if the envelope that it names is the one that took effect and no job has
+// built on it since. A job that hasn't left a receipt gets one that says CANCELLED, so that it never takes effect. What a
+// job did at a provider is compensated by recorded steps: until they are done the receipt says REQUIRED, then COMPLETED.
 import { type Refusal, refuse } from '../src/errors.ts'
 import type { ReversalStatus } from '../src/job/problem.ts'
 import type { Reversal } from '../src/job/reversal.ts'
+import * as scopes from '../src/store/access/scopes.ts'
 import * as receipts from '../src/store/job/receipts.ts'
 import { type Db, hold, LostRace } from '../src/store/pool.ts'
 import * as intents from '../src/store/provider/scheme-intents.ts'
 import * as tokens from '../src/store/token/tokens.ts'
 import { undo } from '../src/token/undo.ts'
 import { findBefore } from './card/before-image.ts'
+import { findReplacements } from './card/scheme-replacement.ts'
 import type { Deps } from './deps.ts'
-import { type Handler, NotYet, type Settled, type Work } from './line/work.ts'
+import type { Effect } from './line/effect.ts'
+import { type Handler, type JobAnswer, NotYet, type Work } from './line/work.ts'
+import { writeEffects } from './line/write-effect.ts'
 import { compensateAll } from './provider/compensate.ts'
-import { owedOf } from './provider/owed.ts'
-import { replaceBack, retire } from './provider/token-effects.ts'
+import { findCompensations, recordCompensations } from './provider/compensation.ts'
 
 export const reversal: Handler<Reversal> = {
   async reach(work, request, deps) {
     if ((await intents.findByReceipt(deps.store, request.receipt_id)).length === 0) return request
-    const refusal = await deps.store.transaction(db => beginUndoing(db, work, request, deps))
+    const refusal = await deps.store.transaction(db => requireCompensation(db, work, request, deps))
     if (refusal) return refusal
     const waitMs = await compensateAll(request.receipt_id, deps)
     if (waitMs > 0) throw new NotYet(waitMs)
     return request
   },
 
-  // All of it is decided under the lock of the receipt that is to be undone: whoever works that job waits, or has ended.
-  decide: async (work, request, deps) => ({ save: db => settle(db, work, request, deps) }),
+  // All of it is decided under the lock of the receipt that is to be undone: an attempt at that job waits, or has ended.
+  decide: async (work, request, deps) => ({ save: db => reverseJob(db, work, request, deps) }),
 }
 
-/** From here on the receipt says that it is being undone, and nobody goes on with its job. */
-async function beginUndoing(db: Db, work: Work<Reversal>, request: Reversal, deps: Deps): Promise<Refusal | undefined> {
+/** From here on the receipt says REQUIRED, and no attempt goes on with its job. */
+async function requireCompensation(
+  db: Db,
+  work: Work<Reversal>,
+  request: Reversal,
+  deps: Deps,
+): Promise<Refusal | undefined> {
   await hold(db, request.receipt_id)
   const receipt = await receipts.find(db, request.receipt_id)
   if (receipt && receipt.clientId !== work.client.clientId) return refuse('field_value', 'body.receipt_id')
   if (receipt && (receipt.reversal !== null || !isToBeUndone(receipt, request))) return undefined
-  const owed = await owedOf(db, request.receipt_id, deps)
-  if (owed.length === 0) return undefined
-  await intents.owe(db, owed, deps.clock())
+  if (!(await recordOwed(db, request, deps))) return undefined
   if (receipt) await reverse(db, receipt, work, 'REQUIRED', deps)
-  else await forestall(db, work, request, 'REQUIRED', deps)
+  else await cancel(db, work, request, 'REQUIRED', deps)
   return undefined
 }
 
-async function settle(db: Db, work: Work<Reversal>, request: Reversal, deps: Deps): Promise<Settled> {
+/** Records what is to be compensated at providers; false where nothing is. */
+async function recordOwed(db: Db, { receipt_id }: Reversal, { clock }: Deps): Promise<boolean> {
+  const compensations = await findCompensations(db, [receipt_id])
+  await recordCompensations(db, compensations, clock())
+  return compensations.some(({ owed }) => owed.length > 0)
+}
+
+async function reverseJob(db: Db, work: Work<Reversal>, request: Reversal, deps: Deps): Promise<JobAnswer> {
   await hold(db, request.receipt_id)
   const receipt = await receipts.find(db, request.receipt_id)
   if (receipt && receipt.clientId !== work.client.clientId) return refuse('field_value', 'body.receipt_id')
-  // Its job, or another attempt of it, spoke to the outside after we looked: begin anew.
+  // Its job, or another attempt at it, has called a provider since `reach` looked: begin anew.
   const isOpen = receipt ? receipt.reversal === null && isToBeUndone(receipt, request) : true
-  if (isOpen && (await owedOf(db, request.receipt_id, deps)).length > 0) throw new LostRace('it was begun meanwhile')
+  if (isOpen && (await recordOwed(db, request, deps))) throw new LostRace('it was begun meanwhile')
   const reversalStatus = receipt
     ? await conclude(db, receipt, work, request, deps)
-    : await forestall(db, work, request, null, deps)
+    : await cancel(db, work, request, null, deps)
   const record = { reversal_status: reversalStatus }
   return { code: 200, outcome: reversalStatus, tokenId: receipt?.tokenId ?? null, record }
 }
 
-/** The job hasn't left a receipt: from now on its receipt says that it was cancelled. */
-async function forestall(
+/** The job hasn't left a receipt: from now on it has one that says CANCELLED. */
+async function cancel(
   db: Db,
   { claims, client, attempt, acceptedAt }: Work<Reversal>,
   { receipt_id: receiptId, envelope }: Reversal,
@@ -104,7 +117,7 @@ async function conclude(
   return isNamed && receipt.outcome === 'DELETED' ? 'COMPLETED' : 'NONE'
 }
 
-/** Puts the token's row back. `status`: whether something outside is yet to follow. */
+/** Puts the token's row back. `status`: whether providers are yet to be asked. */
 async function reverse(
   db: Db,
   receipt: receipts.Receipt,
@@ -118,12 +131,27 @@ async function reverse(
   const operation = { outcome: receipt.outcome, receiptId: receipt.receiptId, reversalId: work.receiptId, now }
   const undone = row && undo(row, before, operation)
   if (row && undone && !(await isTakenByAnother(db, undone))) {
-    await tokens.updateAll(db, [{ ...undone, sealVersion: undone.sealed === null ? null : undone.sealVersion }])
-    const doer = { receiptId: work.receiptId, clientId: work.client.clientId }
-    if (undone.status === 'DELETED') await retire(db, [undone.tokenId], deps)
-    else if (!isSameCard(row, undone)) await replaceBack(db, undone, doer, deps)
+    const restored = { ...undone, sealVersion: undone.sealed === null ? null : undone.sealVersion }
+    await writeEffects(db, [await restoring(db, row, restored, work, deps)], deps)
   }
   await receipts.revise(db, { ...receipt, status: 'CANCELLED', code: 500, reversal: status, completedAt: now })
+}
+
+/** What puts a token's row back. The loop works what follows at providers. */
+async function restoring(
+  db: Db,
+  row: tokens.StoredToken,
+  restored: tokens.StoredToken,
+  work: Work<Reversal>,
+  deps: Deps,
+): Promise<Effect> {
+  const updates = [restored]
+  if (restored.status === 'DELETED') return { updates, retirements: [restored.tokenId] }
+  const scope = isSameCard(row, restored) ? undefined : await scopes.find(db, restored.tokenScope)
+  if (!scope) return { updates }
+  const doer = { receiptId: work.receiptId, clientId: work.client.clientId }
+  const relinked = [{ token: restored, scope, action: undefined }]
+  return { updates, replacements: await findReplacements(db, relinked, doer, deps) }
 }
 
 function isSameCard(one: tokens.StoredToken, other: tokens.StoredToken): boolean {

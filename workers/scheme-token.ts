@@ -1,17 +1,14 @@
 // `scheme-token`: provisions or resumes, suspends, deletes the scheme token of one token.
 import { isRefusal, refuse } from '../src/errors.ts'
 import type { SchemeToken } from '../src/job/scheme-token.ts'
-import * as tokens from '../src/store/token/tokens.ts'
 import { renderPatch } from '../src/token/render.ts'
 import type { ShownScheme } from '../src/token/scheme.ts'
 import { tokenFor } from './card/find-token.ts'
-import type { Deps } from './deps.ts'
 import { decideInSequence } from './line/in-sequence.ts'
-import { type Decision, type Handler, noEffect, type Success, type Work } from './line/work.ts'
+import { type Handler, noEffect, type Success } from './line/work.ts'
 import type { NetworkResult } from './provider/network-actions.ts'
-import { owing } from './provider/owed.ts'
 import { actFor, deletionOf, staleRefusal, supportRefusal } from './provider/scheme-action.ts'
-import { reconcileThenShow, retire } from './provider/token-effects.ts'
+import { reconcileThenShow } from './provider/token-effects.ts'
 import { shownScheme } from './provider/view.ts'
 
 interface Prepared extends SchemeToken {
@@ -33,35 +30,28 @@ export const schemeToken: Handler<SchemeToken, undefined, Prepared> = {
   },
 
   async decide(work, { acted = 'same' }, deps) {
-    return owing(await decide(work, acted, deps), work, deps)
+    const { id, action } = work.request
+    const token = await tokenFor(work.client, id, deps, 'body.id')
+    if (isRefusal(token)) return noEffect(token)
+    const scope = await deps.directory.scope(token.tokenScope)
+    if (!scope) return noEffect(refuse('token_not_found', 'body.id'))
+    const { tokenId, version } = token
+    const range = await deps.directory.binRange(token.binRange)
+    const render = (shown: ShownScheme | undefined) => renderPatch(token, range, shown)
+    return decideInSequence(work, tokenId, deps, async () => {
+      const isDeletion = action === 'DELETE' && acted === 'changed'
+      const outcome = isDeletion ? 'DELETED' : acted === 'changed' ? 'UPDATED' : 'UNCHANGED'
+      const shown = await shownScheme(tokenId, scope, deps)
+      const answer: Success = { code: 200, outcome, tokenId, record: render(shown) }
+      const touches = [{ tokenId, receiptId: work.receiptId, version }]
+      if (!isDeletion) return { answer, effect: { touches } }
+      const gone = shown ? [shown.row.provisionId] : []
+      return {
+        answer,
+        effect: { touches, retirements: [tokenId] },
+        // The token shows it no more; the network is asked now, or as soon as it can be.
+        after: () => reconcileThenShow(gone, answer, { tokenId, scope, render }, deps),
+      }
+    })
   },
-}
-
-async function decide(work: Work<SchemeToken>, acted: NetworkResult, deps: Deps): Promise<Decision> {
-  const { id, action } = work.request
-  const token = await tokenFor(work.client, id, deps, 'body.id')
-  if (isRefusal(token)) return noEffect(token)
-  const scope = await deps.directory.scope(token.tokenScope)
-  if (!scope) return noEffect(refuse('token_not_found', 'body.id'))
-  const range = await deps.directory.binRange(token.binRange)
-  const render = (shown: ShownScheme | undefined) => renderPatch(token, range, shown)
-  return decideInSequence(work, token.tokenId, deps, async () => {
-    const isDeletion = action === 'DELETE' && acted === 'changed'
-    const outcome = isDeletion ? 'DELETED' : acted === 'changed' ? 'UPDATED' : 'UNCHANGED'
-    const shown = await shownScheme(token.tokenId, scope, deps)
-    const settled: Success = { code: 200, outcome, tokenId: token.tokenId, record: render(shown) }
-    const gone = shown ? [shown.row.provisionId] : []
-    return {
-      settled,
-      save: async db => {
-        const touched = tokens.touch(db, token.tokenId, work.receiptId, token.version)
-        await Promise.all(isDeletion ? [touched, retire(db, [token.tokenId], deps)] : [touched])
-        return settled
-      },
-      // Deleted for whoever asks; the network is told now, or as soon as it can be.
-      ...(isDeletion
-        ? { after: () => reconcileThenShow(gone, settled, { tokenId: token.tokenId, scope, render }, deps) }
-        : {}),
-    }
-  })
 }

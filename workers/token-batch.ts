@@ -1,5 +1,5 @@
-// `token-batch`: a chunk of up to a thousand records walks the line as one job. One asymmetric operation opens it,
-// every record is checked in memory, one statement per table writes it; its receipt is the checkpoint.
+// `token-batch`: a chunk of up to a thousand records walks the line as one job. One asymmetric operation opens it, its records
+// are checked in memory, one statement for each table writes them; its receipt is the checkpoint.
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import { count, pack, type RecordOutcome, toResult, unpack } from '../src/job/chunk-outcomes.ts'
 import { chunkText } from '../src/job/envelope/digest.ts'
@@ -22,14 +22,14 @@ import type { Decision, Handler, Selection, Work } from './line/work.ts'
 
 interface Prepared {
   context: ChunkContext
-  /** Outcomes known before any row was read. */
-  settled: RecordOutcome[]
+  /** Outcomes known before any row is read. */
+  known: RecordOutcome[]
   creates: PreparedCreate[]
   changes: PreparedChange[]
   schemes: PreparedScheme[]
-  /** What came of what records asked of networks. */
+  /** What networks answered to records. */
   acted: ActedRecords
-  /** What third parties made; undefined where they weren't asked, and nothing is kept. */
+  /** What third parties made; undefined for a dry run, which asks none. */
   provisioned: ProvisionedCards | undefined
 }
 
@@ -52,21 +52,21 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
     if (isRefusal(batched)) return batched
     const context: ChunkContext = { ...batched, cards }
     const before = previous?.outcomes ? await decidedBefore(previous.outcomes, deps) : undefined
-    const { settled, open } = settle(records, context, before, selection)
+    const { known, open } = sortOut(records, context, before, selection)
     for (const record of open) deps.inspect?.(record)
     const none = { context, creates: [], changes: [], schemes: [], acted: new Map(), provisioned: undefined }
     if (request.record_kind === 'scheme-token') {
-      const { settled: told, prepared } = refuseLikeCards({ settled, prepared: prepareSchemes(open) }, cards)
-      return { ...none, settled: told, schemes: prepared }
+      const judged = refuseLikeCards({ known, prepared: prepareSchemes(open) }, cards)
+      return { ...none, known: judged.known, schemes: judged.prepared }
     }
     if (request.record_kind === 'token-create') {
       const { refused, prepared } = await prepareCreates(open, context, deps)
-      const told = refuseLikeCards({ settled: [...settled, ...refused], prepared }, cards)
-      return { ...none, settled: told.settled, creates: told.prepared }
+      const judged = refuseLikeCards({ known: [...known, ...refused], prepared }, cards)
+      return { ...none, known: judged.known, creates: judged.prepared }
     }
     const { refused, prepared } = await prepareChanges(open, context, deps)
-    const told = refuseLikeCards({ settled: [...settled, ...refused], prepared }, cards)
-    return { ...none, settled: told.settled, changes: told.prepared }
+    const judged = refuseLikeCards({ known: [...known, ...refused], prepared }, cards)
+    return { ...none, known: judged.known, changes: judged.prepared }
   },
 
   async reach(work, prepared, deps, previous) {
@@ -77,7 +77,7 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
     return { ...prepared, provisioned, acted: await actForRecords(schemes, changes, context, again, deps) }
   },
 
-  async decide(work, { context, settled, creates, provisioned, changes, schemes, acted }, deps): Promise<Decision> {
+  async decide(work, { context, known, creates, provisioned, changes, schemes, acted }, deps): Promise<Decision> {
     const made = context.batch
       ? await decideCreates(creates, provisioned, context, deps)
       : await decideDryRun(creates, context, deps)
@@ -86,10 +86,10 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
     return {
       save: async db => {
         const saved = [...(await made.save(db)), ...(await changed.save(db)), ...(await asked.save(db))]
-        // Of records that ended otherwise than they began nothing is left outside.
+        // Third parties keep nothing of records for which no token was made.
         if (deps.providers && work.request.record_kind === 'token-create' && context.batch)
           await schemeTokens.retireUntakenOf(db, work.receiptId, deps.clock())
-        const records = [...settled, ...saved].sort((a, b) => a.line - b.line)
+        const records = [...known, ...saved].sort((a, b) => a.line - b.line)
         return {
           recordKind: work.request.record_kind,
           batchNo: context.batch?.batchNo ?? null,
@@ -127,11 +127,11 @@ async function contextOf(
   const given = request.accepted_at * 1000
   if (given > iat + SKEW_MS) return refuse('envelope_future', 'body.request.accepted_at')
   if (request.dry_run) {
-    // A probe asks nothing that wasn't asked already.
+    // The attempt before this probe was counted.
     if (probe) return { work, batch: undefined, acceptedAt: given }
     const used = await dryRuns.use(deps.store, client.clientId, request.block.records)
     if (used > deps.settings.dryRunRowsMax) return refuse('dry_run_rows', 'body.request.dry_run')
-    // Who asks "have you this card?" leaves a trace, although nothing takes effect.
+    // A client that asks whether the vault has a card leaves a trace, although nothing takes effect.
     const subject = request.token_scope ?? request.record_kind
     const detail = { jti: claims.jti, rows: request.block.records }
     await audits.insert(deps.store, { actor: client.clientId, action: 'dry-run', subject, detail })
@@ -161,7 +161,7 @@ async function contextOf(
 const layoutText = (layout: Record<string, unknown>) =>
   JSON.stringify(Object.entries(layout).sort(([a], [b]) => (a < b ? -1 : 1)))
 
-/** What an earlier run of this chunk came to, by line, with the tokens as they are now. */
+/** The outcomes of an earlier run of this chunk, by line, with the tokens as they are now. */
 async function decidedBefore(outcomes: string, { store }: Pick<Deps, 'store'>): Promise<Map<number, RecordOutcome>> {
   const unpacked = unpack(outcomes)
   const rows = await tokens.findByIds(store, [...new Set(unpacked.flatMap(({ tokenId }) => tokenId ?? []))])
@@ -174,27 +174,30 @@ async function decidedBefore(outcomes: string, { store }: Pick<Deps, 'store'>): 
   )
 }
 
-/** Records that need no store: refused by their reader or shape, cancelled, poisonous, or decided by an earlier run of this chunk. */
-function settle(
+/**
+ * Separates the records whose outcome is known without the store: refused by their reader or form, cancelled, skipped, or
+ * decided by an earlier run of this chunk.
+ */
+function sortOut(
   records: ChunkRecord[],
   context: ChunkContext,
-  known: ReadonlyMap<number, RecordOutcome> | undefined,
-  { poison, probe }: Selection,
-): { settled: RecordOutcome[]; open: ChunkRecord[] } {
-  const settled: RecordOutcome[] = []
+  decided: ReadonlyMap<number, RecordOutcome> | undefined,
+  { skipped, probe }: Selection,
+): { known: RecordOutcome[]; open: ChunkRecord[] } {
+  const known: RecordOutcome[] = []
   const open: ChunkRecord[] = []
   const cancelled = context.batch?.state === 'CANCELLED'
   for (const [index, record] of records.entries()) {
     const { line, reference } = record
-    const before = known?.get(line)
+    const before = decided?.get(line)
     if (probe && (index < probe.from || index >= probe.to)) continue
-    if (before && before.outcome !== 'FAILED') settled.push(before)
-    else if (poison.has(index))
-      settled.push({ line, reference, outcome: 'FAILED', reason: 'internal', field: undefined, token: undefined })
+    if (before && before.outcome !== 'FAILED') known.push(before)
+    else if (skipped.has(index))
+      known.push({ line, reference, outcome: 'FAILED', reason: 'internal', field: undefined, token: undefined })
     else if (cancelled)
-      settled.push({ line, reference, outcome: 'CANCELLED', reason: 'cancelled', field: undefined, token: undefined })
+      known.push({ line, reference, outcome: 'CANCELLED', reason: 'cancelled', field: undefined, token: undefined })
     else if ('reason' in record)
-      settled.push({
+      known.push({
         line,
         reference,
         outcome: 'REJECTED',
@@ -204,5 +207,5 @@ function settle(
       })
     else open.push(record)
   }
-  return { settled, open }
+  return { known, open }
 }

@@ -1,31 +1,23 @@
 // `token-create`: a card and a scope become a token, or bring the token that already stands for them up to date.
 import { randomBytes } from 'node:crypto'
-import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
+import { isRefusal, type Refusal } from '../src/errors.ts'
 import type { TokenCreate } from '../src/job/token-create.ts'
 import type { Secret } from '../src/secret.ts'
 import type { Scope } from '../src/store/access/scopes.ts'
 import { LostRace } from '../src/store/pool.ts'
-import * as schemeTokens from '../src/store/provider/scheme-tokens.ts'
-import * as guesses from '../src/store/token/guesses.ts'
+import type { StoredToken } from '../src/store/token/tokens.ts'
 import * as tokens from '../src/store/token/tokens.ts'
 import { type CardFacts, create, type Given } from '../src/token/decide.ts'
 import { renderPut } from '../src/token/render.ts'
-import { keepBefore } from './card/before-image.ts'
+import { beforeImageOf } from './card/before-image.ts'
 import { factsOf, scopeFor } from './card/card-facts.ts'
+import { guessOf, guessRefusal } from './card/guess-limit.ts'
 import { openCapture } from './card/open-capture.ts'
 import { sealRow, timeOf, tokenIdAt } from './card/seal-row.ts'
-import {
-  type Contract,
-  contextRefusal,
-  contractFor,
-  givenUnder,
-  nameOf,
-  takeUpAll,
-  wishOf,
-} from './card/third-party.ts'
+import { type Contract, contextRefusal, contractFor, givenUnder, nameOf, takeUpOf, wishOf } from './card/third-party.ts'
 import type { Deps } from './deps.ts'
-import { type Decision, type Handler, noEffect, settledBy, type Work } from './line/work.ts'
-import { owing } from './provider/owed.ts'
+import type { Effect } from './line/effect.ts'
+import { type EffectDecision, type Handler, noEffect, type Success, type Work } from './line/work.ts'
 import type { Provisioned } from './provider/third-party-actions.ts'
 import { runThirdPartyActions } from './provider/third-party-actions.ts'
 import { firstSchemes, reconcileThenShow } from './provider/token-effects.ts'
@@ -52,9 +44,11 @@ export const tokenCreate: Handler<TokenCreate, undefined, Prepared> = {
     if (isRefusal(scope)) return scope
     const contract = contractFor(request, scope, deps)
     if (isRefusal(contract)) return contract
-    const card = await openCapture(request.encrypted_card, request.public_key_alias, client, acceptedAt, claims, deps)
+    const { encrypted_card: encryptedCard, public_key_alias: alias } = request
+    const card = await openCapture({ encryptedCard, alias, client, acceptedAt, names: claims }, deps)
     if (isRefusal(card)) return card
-    const facts = factsOf(card, scope, request.card_brand, true, deps, CARD, contract?.place)
+    const options = { scope, cardBrand: request.card_brand, withAnalytics: true, field: CARD, place: contract?.place }
+    const facts = factsOf(card, options, deps)
     if (isRefusal(facts)) return facts
     const given = { ...givenOf(card), ...fieldsOf(request), tokenType: request.token_type ?? 'REUSE' }
     return { scope, pan: card.pan, facts, given: givenUnder(contract, given), contract }
@@ -63,7 +57,7 @@ export const tokenCreate: Handler<TokenCreate, undefined, Prepared> = {
   async reach(work, prepared, deps) {
     const { contract, facts, pan } = prepared
     if (!contract) return prepared
-    // Nothing is done outside for a job that would be refused inside.
+    // A third party isn't asked for a job that the rules refuse.
     const judged = await judge(work, prepared, deps)
     if (isRefusal(judged)) return judged
     if (judged.stored) return prepared
@@ -74,25 +68,19 @@ export const tokenCreate: Handler<TokenCreate, undefined, Prepared> = {
     return { ...prepared, provisioned: end === 'known' ? undefined : end }
   },
 
-  async decide(work, prepared, deps) {
-    return owing(await decide(work, prepared, deps), work, deps)
-  },
+  decide,
 }
 
 const CARD = 'body.encrypted_card'
 
-/** What is known of the card, and what the rules say of it. */
+/** The card's token as it is stored, and what the rules say of the request. */
 async function judge(work: Work<TokenCreate>, prepared: Prepared, deps: Deps) {
   const { scope, facts, given, contract, provisioned } = prepared
-  const [[stored], spent] = await Promise.all([
+  const [[stored], refusal] = await Promise.all([
     tokens.findByFingerprints(deps.store, [facts.fingerprint]),
-    guesses.findAbove(deps.store, work.client.clientId, scope.tokenScope, digitsOf(facts), deps.settings.guessesMax),
+    guessRefusal(guessOf(work.client.clientId, scope.tokenScope, facts), CARD, deps),
   ])
-  // A known card is stopped like others, or it would be told apart from them.
-  if (spent.size > 0) {
-    deps.metrics.guesses.inc({ mode: 'interactive' })
-    return refuse('guesses', CARD)
-  }
+  if (refusal) return refusal
   const verdict = create(stored, given, facts, {
     now: work.now,
     tokenId: provisioned?.tokenId ?? tokenIdAt(timeOf(work.now), randomBytes(10).toString('hex')),
@@ -103,50 +91,56 @@ async function judge(work: Work<TokenCreate>, prepared: Prepared, deps: Deps) {
   return isRefusal(verdict) ? verdict : { stored, verdict }
 }
 
-const digitsOf = ({ bin, lastFour }: CardFacts) => [`${bin}${lastFour}`]
-
-async function decide(work: Work<TokenCreate>, prepared: Prepared, deps: Deps): Promise<Decision> {
+async function decide(work: Work<TokenCreate>, prepared: Prepared, deps: Deps): Promise<EffectDecision> {
   const { scope, pan, facts, contract, provisioned, denied } = prepared
+  const { receiptId } = work
   const { clientId } = work.client
   const judged = await judge(work, prepared, deps)
   if (isRefusal(judged)) return noEffect(judged)
   const { stored, verdict } = judged
-  // Whoever is told which numbers are cards is guessing, too.
-  if (denied && !stored) return settledBy(denied, db => guesses.add(db, clientId, scope.tokenScope, digitsOf(facts)))
+  const guess = guessOf(clientId, scope.tokenScope, facts)
+  // A client that is told which numbers are cards is guessing, too.
+  if (denied && !stored) return { answer: denied, effect: { misses: [guess] } }
   if (contract && !stored && !provisioned) throw new LostRace('the token of a third party was deleted meanwhile')
   const row = sealRow(verdict, stored, pan, deps.ring)
   const range = await deps.directory.binRange(row.binRange)
   const shown = stored && (await shownScheme(row.tokenId, scope, deps))
-  const doer = { receiptId: work.receiptId, clientId }
-  const schemes = stored ? [] : firstSchemes([{ token: row, pan, scope }], doer, deps)
-  const record = renderPut(row, range, shown)
-  const settled = { code: 200, outcome: verdict.outcome, tokenId: row.tokenId, record } as const
-  const decision = settledBy(settled, async db => {
-    if (contract) await takeUpAll(db, work.receiptId, provisioned && !stored ? [provisioned] : [], deps)
-    if (!stored) {
-      const [, misses] = await Promise.all([
-        tokens.insertAll(db, [row]),
-        guesses.add(db, clientId, scope.tokenScope, digitsOf(facts)),
-        schemeTokens.insertAll(db, schemes),
-      ])
-      if (misses > deps.settings.guessesMax) throw new LostRace('others guessed meanwhile')
-    } else if (verdict.changed) {
-      await Promise.all([tokens.updateAll(db, [row]), keepBefore(db, stored, work.receiptId, deps.ring)])
-    } else await tokens.touch(db, row.tokenId, work.receiptId, stored.version)
-  })
-  if (schemes.length === 0) return decision
+  const provisions = stored ? [] : firstSchemes([{ token: row, pan, scope }], { receiptId, clientId }, deps)
+  const answer: Success = {
+    ...{ code: 200, outcome: verdict.outcome, tokenId: row.tokenId },
+    record: renderPut(row, range, shown),
+  }
+  const takeUps = contract ? [takeUpOf(receiptId, provisioned && !stored ? [provisioned] : [])] : []
+  const effect: Effect = stored
+    ? effectOnStored(stored, row, verdict.changed, work, deps)
+    : { inserts: [row], misses: [{ ...guess, missesMax: deps.settings.guessesMax }], provisions }
+  const decision: EffectDecision = { answer, effect: { ...effect, takeUps } }
+  if (provisions.length === 0) return decision
   // The token stands, whatever becomes of its scheme token; what is quick is part of the answer.
-  const provisions = schemes.map(({ provisionId }) => provisionId)
+  const ids = provisions.map(({ provisionId }) => provisionId)
   return {
     ...decision,
     after: () =>
       reconcileThenShow(
-        provisions,
-        settled,
+        ids,
+        answer,
         { tokenId: row.tokenId, scope, render: shown => renderPut(row, range, shown) },
         deps,
       ),
   }
+}
+
+/** What is written where the card had a token already. */
+function effectOnStored(
+  stored: StoredToken,
+  row: StoredToken,
+  isChanged: boolean,
+  { receiptId }: Work<unknown>,
+  { ring }: Pick<Deps, 'ring'>,
+): Effect {
+  return isChanged
+    ? { updates: [row], beforeImages: [beforeImageOf(stored, receiptId, ring)] }
+    : { touches: [{ tokenId: row.tokenId, receiptId, version: stored.version }] }
 }
 
 /** What a create gives beside the card. */

@@ -2,26 +2,26 @@
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import type { TokenUpdate } from '../src/job/token-update.ts'
 import type { Scope } from '../src/store/access/scopes.ts'
-import { type Db, LostRace } from '../src/store/pool.ts'
-import * as guesses from '../src/store/token/guesses.ts'
 import type { StoredToken } from '../src/store/token/tokens.ts'
 import * as tokens from '../src/store/token/tokens.ts'
 import type { CardInput } from '../src/token/card.ts'
 import { type CardFacts, type Given, update } from '../src/token/decide.ts'
 import { renderPatch } from '../src/token/render.ts'
 import { isSupported, type ShownScheme } from '../src/token/scheme.ts'
-import { keepBefore } from './card/before-image.ts'
+import { beforeImageOf } from './card/before-image.ts'
 import { factsOf } from './card/card-facts.ts'
 import { tokenFor } from './card/find-token.ts'
+import { guessOf, guessRefusal } from './card/guess-limit.ts'
 import { openCapture } from './card/open-capture.ts'
+import { findReplacements, provisionsOf } from './card/scheme-replacement.ts'
 import { sealRow } from './card/seal-row.ts'
 import type { Deps } from './deps.ts'
+import type { Effect } from './line/effect.ts'
 import { decideInSequence } from './line/in-sequence.ts'
-import { type Decision, type Handler, noEffect, type Success, settledBy, type Work } from './line/work.ts'
+import { type EffectDecision, type Handler, noEffect, type Success, type Work } from './line/work.ts'
 import type { NetworkResult } from './provider/network-actions.ts'
-import { owing } from './provider/owed.ts'
 import { actFor, deletionOf, FIELD, staleRefusal, supportRefusal } from './provider/scheme-action.ts'
-import { reconcileThenShow, replace, retire } from './provider/token-effects.ts'
+import { reconcileThenShow } from './provider/token-effects.ts'
 import { shownScheme } from './provider/view.ts'
 import { givenOf } from './token-create.ts'
 
@@ -32,14 +32,17 @@ interface Prepared {
   acted?: NetworkResult
 }
 
+const CARD = 'body.encrypted_card'
+
 export const tokenUpdate: Handler<TokenUpdate, undefined, Prepared> = {
   async prepare({ request, claims, client, acceptedAt }, _opened, deps) {
-    if (request.encrypted_card === undefined) return { card: undefined, given: plainFieldsOf(request) }
-    if (request.public_key_alias === undefined) return refuse('field_required', 'body.public_key_alias')
+    const { encrypted_card: encryptedCard, public_key_alias: alias } = request
+    if (encryptedCard === undefined) return { card: undefined, given: plainFieldsOf(request) }
+    if (alias === undefined) return refuse('field_required', 'body.public_key_alias')
     // 404 comes before what is wrong with the card's content.
     const stored = await tokenFor(client, request.id, deps, 'body.id')
     if (isRefusal(stored)) return stored
-    const card = await openCapture(request.encrypted_card, request.public_key_alias, client, acceptedAt, claims, deps)
+    const card = await openCapture({ encryptedCard, alias, client, acceptedAt, names: claims }, deps)
     if (isRefusal(card)) return card
     // A plain field beside the card overrides the one inside.
     return { card, given: { ...givenOf(card), ...plainFieldsOf(request) } }
@@ -52,7 +55,7 @@ export const tokenUpdate: Handler<TokenUpdate, undefined, Prepared> = {
     if (isRefusal(stored)) return stored
     const scope = await deps.directory.scope(stored.tokenScope)
     if (!scope) return refuse('token_not_found', 'body.id')
-    // Nothing is done outside for a job that would be refused inside.
+    // A network isn't asked for a job that the rules refuse.
     const refusal = supportRefusal(scope) ?? (await staleRefusal(work, stored.tokenId, deps))
     if (refusal) return refusal
     const judged = judge(work, stored, scope, prepared, deps)
@@ -67,21 +70,17 @@ export const tokenUpdate: Handler<TokenUpdate, undefined, Prepared> = {
   },
 
   async decide(work, prepared, deps) {
-    return owing(await decide(work, prepared, deps), work, deps)
+    const stored = await tokenFor(work.client, work.request.id, deps, 'body.id')
+    if (isRefusal(stored)) return noEffect(stored)
+    const scope = await deps.directory.scope(stored.tokenScope)
+    if (!scope) return noEffect(refuse('token_not_found', 'body.id'))
+    return decideInSequence(work, stored.tokenId, deps, () => decideUpdate(work, stored, scope, prepared, deps))
   },
-}
-
-async function decide(work: Work<TokenUpdate>, prepared: Prepared, deps: Deps): Promise<Decision> {
-  const stored = await tokenFor(work.client, work.request.id, deps, 'body.id')
-  if (isRefusal(stored)) return noEffect(stored)
-  const scope = await deps.directory.scope(stored.tokenScope)
-  if (!scope) return noEffect(refuse('token_not_found', 'body.id'))
-  return decideInSequence(work, stored.tokenId, deps, () => decideUpdate(work, stored, scope, prepared, deps))
 }
 
 /** What the rules say, before anything is asked about other cards: an answer about those is always counted. */
 function judge(work: Work<TokenUpdate>, stored: StoredToken, scope: Scope, { card, given }: Prepared, deps: Deps) {
-  const facts = card && factsOf(card, scope, undefined, true, deps, 'body.encrypted_card')
+  const facts = card && factsOf(card, { scope, withAnalytics: true, field: CARD }, deps)
   if (isRefusal(facts)) return facts
   const at = { now: work.now, receiptId: work.receiptId }
   const verdict = update(stored, { ...given, ...(facts ? { card: facts } : {}) }, at)
@@ -95,86 +94,71 @@ async function decideUpdate(
   scope: Scope,
   prepared: Prepared,
   deps: Deps,
-): Promise<Decision> {
+): Promise<EffectDecision> {
   const judged = judge(work, stored, scope, prepared, deps)
   if (isRefusal(judged)) return noEffect(judged)
   const { facts, verdict, relink } = judged
+  const { receiptId, client } = work
+  const guess = facts && guessOf(client.clientId, scope.tokenScope, facts)
   const stopped =
-    facts && ((await guessRefusal(work, scope, facts, deps)) ?? (relink && (await takenRefusal(facts, deps))))
+    (guess && (await guessRefusal(guess, CARD, deps))) ?? (facts && relink && (await takenRefusal(facts, deps)))
   if (stopped) return noEffect(stopped)
   const row = sealRow(verdict, stored, prepared.card?.pan, deps.ring)
   const range = await deps.directory.binRange(row.binRange)
   const render = (shown: ShownScheme | undefined) => renderPatch(row, range, shown)
   const shown = await shownScheme(row.tokenId, scope, deps)
-  const settled: Success = { code: 200, outcome: verdict.outcome, tokenId: row.tokenId, record: render(shown) }
-  const scheme = followOf(work, row, scope, relink, prepared.acted, shown, deps)
-  const decision = settledBy(settled, async db => {
-    const written = verdict.changed
-      ? [tokens.updateAll(db, [row]), keepBefore(db, stored, work.receiptId, deps.ring)]
-      : [tokens.touch(db, row.tokenId, work.receiptId, stored.version)]
-    const digits = facts && relink ? [`${facts.bin}${facts.lastFour}`] : []
-    const missed = digits.length > 0 ? guesses.add(db, work.client.clientId, scope.tokenScope, digits) : 0
-    const [misses] = await Promise.all([missed, ...written])
-    if (misses > deps.settings.guessesMax) throw new LostRace('others guessed meanwhile')
-    // In this order: a job that asks a network for this token holds its row while it records that.
-    await scheme?.save(db)
-  })
-  if (!scheme) return decision
+  const answer: Success = { code: 200, outcome: verdict.outcome, tokenId: row.tokenId, record: render(shown) }
+  const { effect, provisions } = relink
+    ? await replacing(work, row, scope, deps)
+    : retiring(work, row, prepared.acted, shown)
+  const decision: EffectDecision = {
+    answer,
+    effect: {
+      ...effect,
+      ...(verdict.changed
+        ? { updates: [row], beforeImages: [beforeImageOf(stored, receiptId, deps.ring)] }
+        : { touches: [{ tokenId: row.tokenId, receiptId, version: stored.version }] }),
+      misses: guess && relink ? [{ ...guess, missesMax: deps.settings.guessesMax }] : [],
+    },
+  }
+  if (!provisions) return decision
   return {
     ...decision,
-    after: () => reconcileThenShow(scheme.provisions(), settled, { tokenId: row.tokenId, scope, render }, deps),
+    after: () => reconcileThenShow(provisions, answer, { tokenId: row.tokenId, scope, render }, deps),
   }
 }
 
-/** What follows for the scheme token: it goes, or another card's takes its place. */
-function followOf(
-  work: Work<TokenUpdate>,
-  row: StoredToken,
-  scope: Scope,
-  relink: boolean,
+/** What follows for scheme tokens. */
+interface SchemeEffect {
+  effect: Effect
+  /** To be worked after the commit; undefined: nothing follows. */
+  provisions: string[] | undefined
+}
+
+/** Another card's scheme token takes the former card's place. */
+async function replacing(work: Work<TokenUpdate>, token: StoredToken, scope: Scope, deps: Deps): Promise<SchemeEffect> {
+  if (!isSupported(scope)) return { effect: {}, provisions: undefined }
+  const doer = { receiptId: work.receiptId, clientId: work.client.clientId }
+  const action = work.request.scheme_token_action
+  const replacements = await findReplacements(deps.store, [{ token, scope, action }], doer, deps)
+  return { effect: { replacements }, provisions: replacements.flatMap(provisionsOf) }
+}
+
+/** The request deletes the scheme token. */
+function retiring(
+  { request }: Work<TokenUpdate>,
+  { tokenId }: StoredToken,
   acted: NetworkResult | undefined,
   shown: ShownScheme | undefined,
-  deps: Deps,
-) {
-  const { scheme_token_action: action } = work.request
-  const doer = { receiptId: work.receiptId, clientId: work.client.clientId }
-  const wish = action === 'SUSPEND' ? undefined : action
-  let provisions: string[] = []
-  if (relink && (isSupported(scope) || shown)) {
-    const save = async (db: Db) => {
-      provisions = await replace(db, { token: row, scope, action: wish, job: doer }, deps)
-    }
-    return { save, provisions: () => provisions }
-  }
-  if (action !== 'DELETE' || acted !== 'changed') return undefined
-  provisions = shown ? [shown.row.provisionId] : []
-  return { save: (db: Db) => retire(db, [row.tokenId], deps), provisions: () => provisions }
-}
-
-/** Its own card a token is as little told from others, once they look like guesses. */
-async function guessRefusal(
-  work: Work<TokenUpdate>,
-  scope: Scope,
-  facts: CardFacts,
-  deps: Deps,
-): Promise<Refusal | undefined> {
-  const digits = [`${facts.bin}${facts.lastFour}`]
-  const above = await guesses.findAbove(
-    deps.store,
-    work.client.clientId,
-    scope.tokenScope,
-    digits,
-    deps.settings.guessesMax,
-  )
-  if (above.size === 0) return undefined
-  deps.metrics.guesses.inc({ mode: 'interactive' })
-  return refuse('guesses', 'body.encrypted_card')
+): SchemeEffect {
+  if (request.scheme_token_action !== 'DELETE' || acted !== 'changed') return { effect: {}, provisions: undefined }
+  return { effect: { retirements: [tokenId] }, provisions: shown ? [shown.row.provisionId] : [] }
 }
 
 /** A new PAN that stands for another live token already. */
 async function takenRefusal(facts: CardFacts, deps: Deps): Promise<Refusal | undefined> {
   const [other] = await tokens.findByFingerprints(deps.store, [facts.fingerprint])
-  return other ? refuse('pan_taken', 'body.encrypted_card') : undefined
+  return other ? refuse('pan_taken', CARD) : undefined
 }
 
 /** The fields of a PATCH that stand beside the card. */

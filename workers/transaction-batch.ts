@@ -1,6 +1,6 @@
-// `transaction-batch`: a chunk of the ledger walks the line as one job. Every transaction is checked in memory, one
-// statement per table writes those that are new; its receipt is the checkpoint. A line that stands is never rewritten:
-// the same data again is UNCHANGED, other data under its uid are refused.
+// `transaction-batch`: a chunk of the ledger walks the line as one job. Its transactions are checked in memory, one statement
+// for each table writes the new ones; its receipt is the checkpoint. A line of the ledger is never rewritten: the same data
+// again is UNCHANGED, other data under its uid are refused.
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import { count, pack, type RecordOutcome, toResult, unpack } from '../src/job/chunk-outcomes.ts'
 import { ledgerText } from '../src/job/envelope/digest.ts'
@@ -24,8 +24,8 @@ import { type Candidate, refused, write } from './transaction-batch-write.ts'
 
 interface Prepared {
   batch: Batch
-  /** Outcomes known before any row was read. */
-  settled: RecordOutcome[]
+  /** Outcomes known before any row is read. */
+  known: RecordOutcome[]
   candidates: Candidate[]
 }
 
@@ -38,27 +38,27 @@ export const transactionBatch: Handler<TransactionBatch, undefined, Prepared> = 
     const batch = await batchOf(work, deps.store)
     if (isRefusal(batch)) return batch
     const before = previous?.outcomes ? unpack(previous.outcomes) : []
-    const settled: RecordOutcome[] = []
+    const known: RecordOutcome[] = []
     const candidates: Candidate[] = []
     for (const { record, given } of select(work, batch, before, selection)) {
-      if (given) settled.push(given)
+      if (given) known.push(given)
       else {
         const { merchant_reference: reference } = record.transaction
         deps.inspect?.({ line: record.line, reference: typeof reference === 'string' ? reference : undefined })
         const read = readLine(record, client, batch.batchNo, work.now)
         if ('row' in read) candidates.push(read)
-        else settled.push(read)
+        else known.push(read)
       }
     }
     const months = new Set(candidates.map(({ row }) => row.createdAt.slice(0, 7)))
     await ensureMonths(deps.store, [...months])
-    return { batch, settled, candidates }
+    return { batch, known, candidates }
   },
 
-  async decide(work, { batch, settled, candidates }) {
+  async decide(work, { batch, known, candidates }) {
     return {
       save: async db => {
-        const records = [...settled, ...(await write(db, candidates))].sort((a, b) => a.line - b.line)
+        const records = [...known, ...(await write(db, candidates))].sort((a, b) => a.line - b.line)
         return {
           recordKind: work.claims.kind,
           batchNo: batch.batchNo,
@@ -92,14 +92,14 @@ function* select(
   { request }: Work<TransactionBatch>,
   batch: Batch,
   before: ReturnType<typeof unpack>,
-  { poison, probe }: Selection,
+  { skipped, probe }: Selection,
 ): Generator<{ record: TransactionLine; given?: RecordOutcome }> {
-  const known = new Map(before.filter(({ outcome }) => outcome !== 'FAILED').map(found => [found.line, found]))
+  const decided = new Map(before.filter(({ outcome }) => outcome !== 'FAILED').map(found => [found.line, found]))
   for (const [index, record] of linesOf(request).entries()) {
     if (probe && (index < probe.from || index >= probe.to)) continue
-    const decided = known.get(record.line)
-    if (decided) yield { record, given: { ...decided, token: undefined } }
-    else if (poison.has(index)) yield { record, given: refused(record.line, record, 'FAILED', 'internal') }
+    const past = decided.get(record.line)
+    if (past) yield { record, given: { ...past, token: undefined } }
+    else if (skipped.has(index)) yield { record, given: refused(record.line, record, 'FAILED', 'internal') }
     else if (batch.state === 'CANCELLED') {
       yield { record, given: refused(record.line, record, 'CANCELLED', 'cancelled') }
     } else yield { record }

@@ -1,15 +1,13 @@
-// Keeps a token's row as it was before an interactive job changes it, sealed, so that a reversal can put it back.
-
+// A token's row as it was before an interactive job changed it, sealed, so that a reversal can put it back.
 import type { Db } from '../../src/store/pool.ts'
 import * as beforeImages from '../../src/store/token/before-images.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import type { KeyRing } from '../../src/vault/key-ring.ts'
 
-/** Inside the transaction that changes the row. */
-export async function keepBefore(db: Db, row: StoredToken, receiptId: string, ring: KeyRing): Promise<void> {
+/** To be stored together with the change. */
+export function beforeImageOf(row: StoredToken, receiptId: string, ring: KeyRing): beforeImages.BeforeImage {
   const json = JSON.stringify({ ...row, fingerprint: encode(row.fingerprint), sealed: encode(row.sealed) })
-  const image = ring.sealBeforeImage(Buffer.from(json), row.tokenId)
-  await beforeImages.insert(db, { receiptId, tokenId: row.tokenId, ...image })
+  return { receiptId, tokenId: row.tokenId, ...ring.sealBeforeImage(Buffer.from(json), row.tokenId) }
 }
 
 /** The row as the job of that receipt found it; undefined where it changed none, or too long ago. */

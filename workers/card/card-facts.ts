@@ -1,5 +1,5 @@
 // From a checked card to what the rules need to know of it: keyed hashes, the brand, the BIN and what its range says.
-// The PAN goes no further than this file and the seal.
+// Only this file and the seal see the PAN.
 import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
 import type { Client } from '../../src/store/access/clients.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
@@ -9,18 +9,23 @@ import type { CardFacts } from '../../src/token/decide.ts'
 import type { Deps } from '../deps.ts'
 import type { Directory } from '../directory.ts'
 
-/**
- * Facts of one card in one scope. `withAnalytics`: also the token that can't be reversed. `place`: where the card has but
- * one token, the scope unless a contract in it.
- */
+interface FactsOptions {
+  scope: Scope
+  /** As the request names it. */
+  cardBrand?: string | undefined
+  /** Makes the analytics token as well. */
+  withAnalytics: boolean
+  /** The field that a refusal names. */
+  field: string
+  /** The range within which the card has one token: the scope, unless it is a contract in the scope. */
+  place?: string | undefined
+}
+
+/** Facts of one card in one scope. */
 export function factsOf(
   card: CardInput,
-  scope: Scope,
-  cardBrand: string | undefined,
-  withAnalytics: boolean,
+  { scope, cardBrand, withAnalytics, field, place = scope.tokenScope }: FactsOptions,
   deps: Pick<Deps, 'ring' | 'directory' | 'settings'>,
-  field: string,
-  place = scope.tokenScope,
 ): CardFacts | Refusal {
   const pan = card.pan.reveal()
   const detected = detectBrand(pan)

@@ -1,8 +1,32 @@
-// Who creates token after token for the same BIN and last four may be guessing PANs. In a batch that only raises a
-// metric, so it is counted in this process, in a small sketch per client, and not in the store.
+// A client that creates token after token for the same BIN and last four may be guessing PANs. A single job is refused
+// beyond a limit that the store counts. A batch only raises a metric, so its misses are counted in this process, in a
+// small sketch per client, and not in the store.
 import { openCache } from '../../src/cache.ts'
+import { type Refusal, refuse } from '../../src/errors.ts'
+import * as guesses from '../../src/store/token/guesses.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
+import type { CardFacts } from '../../src/token/decide.ts'
 import type { Deps } from '../deps.ts'
+
+export function guessOf(
+  clientId: string,
+  tokenScope: string,
+  { bin, lastFour }: Pick<CardFacts, 'bin' | 'lastFour'>,
+): guesses.Guess {
+  return { clientId, tokenScope, digits: `${bin}${lastFour}` }
+}
+
+/** Beyond the limit a known card is refused like others: otherwise the client could tell them apart. */
+export async function guessRefusal(
+  guess: guesses.Guess,
+  field: string,
+  { store, settings, metrics }: Pick<Deps, 'store' | 'settings' | 'metrics'>,
+): Promise<Refusal | undefined> {
+  const [misses = 0] = await guesses.countAll(store, [guess])
+  if (misses < settings.guessesMax) return undefined
+  metrics.guesses.inc({ mode: 'interactive' })
+  return refuse('guesses', field)
+}
 
 const CELLS = 1 << 18
 const CLIENTS_MAX = 16
@@ -11,7 +35,7 @@ const DAY_MS = 86_400_000
 const sketches = openCache<{ cells: Uint16Array; since: number }>({ max: CLIENTS_MAX })
 
 /** Counts the cards that got a new token, and those beyond the limit in the metric. */
-export function noteMisses(
+export function countMisses(
   clientId: string,
   created: readonly StoredToken[],
   { clock, metrics, settings }: Pick<Deps, 'clock' | 'metrics' | 'settings'>,

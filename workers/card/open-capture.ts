@@ -9,18 +9,21 @@ import type { CaptureKey } from '../../src/vault/capture.ts'
 import { openCard } from '../../src/vault/open-card.ts'
 import type { Deps } from '../deps.ts'
 
-/** `cards`: of the chunk, to which this one is added. */
-export interface CardNames extends Names {
+export interface Capture {
+  encryptedCard: string
+  /** Of the capture key. */
+  alias: string
+  client: Client
+  /** ms since the epoch: `captureTime` is judged by it. */
+  acceptedAt: number
+  /** None of these may hold the card's number, even if the card is refused. */
+  names: Names
+  /** Those of the chunk: this card is added to them. */
   cards?: PanLookalikes | undefined
 }
 
-/** `acceptedAt` (ms) is what `captureTime` is judged by; `names` may not give the card away, a bad one neither. */
 export async function openCapture(
-  encryptedCard: string,
-  alias: string,
-  client: Client,
-  acceptedAt: number,
-  { cards, ...names }: CardNames,
+  { encryptedCard, alias, client, acceptedAt, names, cards }: Capture,
   { directory }: Pick<Deps, 'directory'>,
 ): Promise<CardInput | Refusal> {
   const key = await captureKeyFor(alias, client, directory)

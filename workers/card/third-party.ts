@@ -1,18 +1,15 @@
-// Whose token a create asks for: the vault's own, or one that a third party makes under a contract.
-// How the third party is asked is scheme/third-party.ts.
+// A create asks for the vault's own token, or for one that a third party makes under a contract: this file says which.
+// provider/third-party.ts asks the third party.
 import { type Refusal, refuse } from '../../src/errors.ts'
 import { contractPlace } from '../../src/job/envelope/ids.ts'
 import type { TokenCreate } from '../../src/job/token-create.ts'
 import type { Secret } from '../../src/secret.ts'
 import type { Client } from '../../src/store/access/clients.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
-import type { Db } from '../../src/store/pool.ts'
-import { LostRace } from '../../src/store/pool.ts'
-import * as intents from '../../src/store/provider/scheme-intents.ts'
-import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
 import type { CardFacts, Given } from '../../src/token/decide.ts'
 import type { ThirdPartyName, TokenRow } from '../../src/token/token.ts'
 import type { Deps } from '../deps.ts'
+import type { TakeUp } from '../line/effect.ts'
 import type { Provisioned, ThirdPartyAction } from '../provider/third-party-actions.ts'
 
 /** The contract under which a third party makes the token. */
@@ -27,11 +24,16 @@ export interface Contract {
   expiryYear: number
 }
 
-type Asked = Pick<TokenCreate, 'reuse_token_type' | 'reuse_token_details' | 'token_context' | 'token_type'>
+type TokenRequest = Pick<TokenCreate, 'reuse_token_type' | 'reuse_token_details' | 'token_context' | 'token_type'>
 
 /** What is wrong with the request's own words. */
 export function contextRefusal(
-  { reuse_token_type: type = 'INTERNAL', reuse_token_details: details, token_context: context, token_type }: Asked,
+  {
+    reuse_token_type: type = 'INTERNAL',
+    reuse_token_details: details,
+    token_context: context,
+    token_type,
+  }: TokenRequest,
   client: Client,
   { settings }: Pick<Deps, 'settings'>,
 ): Refusal | undefined {
@@ -49,7 +51,7 @@ export function contextRefusal(
 
 /** Undefined for the vault's own token. The request's words have been looked at. */
 export function contractFor(
-  { reuse_token_type: type = 'INTERNAL', reuse_token_details: details, token_context: context }: Asked,
+  { reuse_token_type: type = 'INTERNAL', reuse_token_details: details, token_context: context }: TokenRequest,
   scope: Scope,
   { providers }: Pick<Deps, 'providers'>,
 ): Contract | undefined | Refusal {
@@ -89,15 +91,7 @@ export function nameOf({ type }: Contract, { token }: Provisioned): ThirdPartyNa
   return { type, token }
 }
 
-/** In the transaction that settles a job which named a contract, and before the rows of its tokens are made. */
-export async function takeUpAll(
-  db: Db,
-  receiptId: string,
-  provisioned: readonly Provisioned[],
-  { clock }: Pick<Deps, 'clock'>,
-): Promise<void> {
-  const ids = provisioned.map(({ provisionId }) => provisionId)
-  if ((await schemeTokens.takeUp(db, ids, clock())) !== ids.length)
-    throw new LostRace('a token of a third party was given up meanwhile')
-  await intents.abandonOf(db, receiptId, clock())
+/** For a job that named a contract: what it takes up for its tokens. */
+export function takeUpOf(receiptId: string, provisioned: readonly Provisioned[]): TakeUp {
+  return { receiptId, provisionIds: provisioned.map(({ provisionId }) => provisionId) }
 }

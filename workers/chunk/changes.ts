@@ -4,8 +4,7 @@ import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
 import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
 import type { UpdateRecord } from '../../src/job/token-batch.ts'
 import type { TokenLifecycle } from '../../src/job/token-lifecycle.ts'
-import * as scopes from '../../src/store/access/scopes.ts'
-import type { Db } from '../../src/store/pool.ts'
+import type { Scope } from '../../src/store/access/scopes.ts'
 import * as beforeImages from '../../src/store/token/before-images.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
@@ -14,16 +13,17 @@ import { type Given, lifecycle, update } from '../../src/token/decide.ts'
 import { isSupported, type SchemeAction } from '../../src/token/scheme.ts'
 import { factsOf } from '../card/card-facts.ts'
 import { tokensFor } from '../card/find-token.ts'
-import { noteMisses } from '../card/guess-limit.ts'
+import { countMisses, guessOf } from '../card/guess-limit.ts'
 import { openCapture } from '../card/open-capture.ts'
+import { findReplacements, type Relinked } from '../card/scheme-replacement.ts'
 import { sealRow } from '../card/seal-row.ts'
 import type { Deps } from '../deps.ts'
-import type { JobIds } from '../provider/action-rules.ts'
-import { replace, retire } from '../provider/token-effects.ts'
+import type { Effect } from '../line/effect.ts'
+import { writeEffects } from '../line/write-effect.ts'
 import { givenOf } from '../token-create.ts'
 import { plainFieldsOf } from '../token-update.ts'
 import type { ActedRecords, ChunkContext, ChunkRecord, Decided } from './chunk.ts'
-import { digitsOf, openRehearsedGuesses, type RehearsedGuesses } from './dry-run-guesses.ts'
+import { type DryRunGuesses, openDryRunGuesses } from './dry-run-guesses.ts'
 import { rejected } from './fold.ts'
 
 interface GivenChange {
@@ -47,7 +47,7 @@ export async function prepareChanges(
   const refused: RecordOutcome[] = []
   const prepared: PreparedChange[] = []
   for (const record of records) {
-    if (!('request' in record)) throw new Error('broken law: records without a request are settled before')
+    if (!('request' in record)) throw new Error('broken law: records without a request are refused before')
     const { line, reference } = record
     if ('action' in record.request) {
       prepared.push({ line, reference, id: record.request.id, action: record.request.action })
@@ -86,15 +86,9 @@ async function cardOf(
   }
   if (request.encrypted_card === undefined) return undefined
   if (request.public_key_alias === undefined) return refuse('field_required', 'body.public_key_alias')
-  const { encrypted_card: encrypted, public_key_alias: alias } = request
-  return openCapture(
-    encrypted,
-    alias,
-    context.work.client,
-    context.acceptedAt,
-    { reference, cards: context.cards },
-    deps,
-  )
+  const { encrypted_card: encryptedCard, public_key_alias: alias } = request
+  const { work, acceptedAt, cards } = context
+  return openCapture({ encryptedCard, alias, client: work.client, acceptedAt, names: { reference }, cards }, deps)
 }
 
 export async function decideChanges(
@@ -107,31 +101,36 @@ export async function decideChanges(
   const { work } = context
   const visible = await tokensFor(work.client, [...new Set(prepared.map(({ id }) => id))], deps)
   const bases = new Map([...visible.values()].map(row => [row.tokenId, row]))
-  const tries = work.request.dry_run ? openRehearsedGuesses(work.client.clientId, deps) : undefined
+  const guesses = work.request.dry_run ? openDryRunGuesses(deps) : undefined
   const changes: Changes = { rows: new Map(bases), outcomes: [], linked: [], wishes: new Map() }
   for (const change of prepared) {
     const tokenId = visible.get(change.id)?.tokenId
     const row = tokenId === undefined ? undefined : changes.rows.get(tokenId)
     const scheme = acted.get(change.line)
-    const next = isRefusal(scheme) ? scheme : await apply(change, row, changes.rows, { context, deps, tries })
+    const next = isRefusal(scheme) ? scheme : await apply(change, row, changes.rows, { context, deps, guesses })
     if (isRefusal(next)) changes.outcomes.push(rejected(change, next))
-    else note(changes, change, row, scheme === 'changed' ? { ...next, outcome: 'UPDATED' } : next)
+    else record(changes, change, row, scheme === 'changed' ? { ...next, outcome: 'UPDATED' } : next)
   }
   const { outcomes, rows, linked } = changes
   for (const outcome of outcomes) if (outcome.token) outcome.token = rows.get(outcome.token.tokenId)
-  if (tries) return { save: db => saveRehearsal(db, outcomes, tries) }
-  noteMisses(work.client.clientId, linked, deps)
-  return { save: db => saveChanges(db, changes, bases, work, deps) }
+  const effect = guesses ? guesses.effect() : await effectOf(changes, bases, work, deps)
+  if (!guesses) countMisses(work.client.clientId, linked, deps)
+  return {
+    save: async db => {
+      await writeEffects(db, [effect], deps)
+      return guesses ? outcomes.map(outcome => ({ ...outcome, token: undefined })) : outcomes
+    },
+  }
 }
 
-/** What the records of a chunk have come to so far. */
+/** What the records of a chunk have changed so far. */
 interface Changes {
   /** The tokens as earlier records left them, by id. */
   rows: Map<string, StoredToken>
   outcomes: RecordOutcome[]
   /** Tokens that stand for another card now. */
   linked: StoredToken[]
-  /** What is wanted of the scheme tokens of those, by id. */
+  /** What records ask of the scheme tokens of those, by token id. */
   wishes: Map<string, SchemeAction | undefined>
 }
 
@@ -140,7 +139,7 @@ interface Applied {
   row: StoredToken
 }
 
-function note(changes: Changes, change: PreparedChange, before: StoredToken | undefined, { outcome, row }: Applied) {
+function record(changes: Changes, change: PreparedChange, before: StoredToken | undefined, { outcome, row }: Applied) {
   if (before && !isSameCard(before, row)) {
     changes.linked.push(row)
     if ('given' in change) changes.wishes.set(row.tokenId, change.schemeAction)
@@ -150,41 +149,31 @@ function note(changes: Changes, change: PreparedChange, before: StoredToken | un
   changes.outcomes.push({ line, reference, outcome, reason: undefined, field: undefined, token: row })
 }
 
-async function saveRehearsal(db: Db, outcomes: RecordOutcome[], tries: RehearsedGuesses): Promise<RecordOutcome[]> {
-  await tries.save(db)
-  return outcomes.map(outcome => ({ ...outcome, token: undefined }))
-}
-
-async function saveChanges(
-  db: Db,
-  { rows, outcomes, wishes }: Changes,
+async function effectOf(
+  { rows, wishes }: Changes,
   bases: ReadonlyMap<string, StoredToken>,
   work: ChunkContext['work'],
   deps: Deps,
-): Promise<RecordOutcome[]> {
-  const changed = [...rows.values()].filter(row => row !== bases.get(row.tokenId))
-  await tokens.updateAll(
-    db,
-    changed.map(row => ({ ...row, version: (bases.get(row.tokenId)?.version ?? 0) + 1 })),
-  )
-  const deleted = changed.filter(row => row.status === 'DELETED').map(row => row.tokenId)
-  await beforeImages.eraseOf(db, deleted)
-  await retire(db, deleted, deps)
+): Promise<Effect> {
+  const updates = [...rows.values()]
+    .filter(row => row !== bases.get(row.tokenId))
+    .map(row => ({ ...row, version: (bases.get(row.tokenId)?.version ?? 0) + 1 }))
+  const deleted = updates.filter(row => row.status === 'DELETED').map(row => row.tokenId)
+  const relinked: Relinked[] = []
+  for (const [tokenId, action] of wishes) {
+    const token = rows.get(tokenId)
+    const scope = token && token.status !== 'DELETED' ? await supportingScope(token, deps) : undefined
+    if (token && scope) relinked.push({ token, scope, action })
+  }
   const doer = { receiptId: work.receiptId, clientId: work.client.clientId }
-  for (const [tokenId, wish] of wishes) await replaceCard(db, rows.get(tokenId), wish, doer, deps)
-  return outcomes
+  const replacements = await findReplacements(deps.store, relinked, doer, deps)
+  return { updates, erasedImages: deleted, retirements: deleted, replacements }
 }
 
-async function replaceCard(
-  db: Db,
-  row: StoredToken | undefined,
-  wish: SchemeAction | undefined,
-  doer: JobIds,
-  deps: Deps,
-): Promise<void> {
-  const scope = row && (await scopes.find(db, row.tokenScope))
-  if (row && row.status !== 'DELETED' && scope && isSupported(scope))
-    await replace(db, { token: row, scope, action: wish === 'SUSPEND' ? undefined : wish, job: doer }, deps)
+/** Undefined where the token's scope knows no scheme tokens. */
+async function supportingScope({ tokenScope }: StoredToken, { directory }: Deps): Promise<Scope | undefined> {
+  const scope = await directory.scope(tokenScope)
+  return scope && isSupported(scope) ? scope : undefined
 }
 
 /** What the rules say of an update without a card, before a network is asked for it. */
@@ -206,7 +195,8 @@ function isSameCard(one: StoredToken, other: StoredToken): boolean {
 interface Applying {
   context: ChunkContext
   deps: Deps
-  tries: RehearsedGuesses | undefined
+  /** Undefined but for a dry run. */
+  guesses: DryRunGuesses | undefined
 }
 
 /** One record's verdict over the rows as earlier records left them. */
@@ -238,23 +228,24 @@ async function applyUpdate(
   change: GivenChange,
   row: StoredToken,
   rows: ReadonlyMap<string, StoredToken>,
-  { context: { work }, deps, tries }: Applying,
+  { context: { work }, deps, guesses }: Applying,
 ): Promise<Applied | Refusal> {
   const { card, field } = change
   const scope = card && (await deps.directory.scope(row.tokenScope))
-  const facts = card && scope && factsOf(card, scope, undefined, true, deps, field)
+  const facts = card && scope && factsOf(card, { scope, withAnalytics: true, field }, deps)
   if (isRefusal(facts)) return facts
-  // What can be refused without asking about other cards is: an answer about those is counted, or leaves its trace.
+  // The rules refuse before other cards are looked for: an answer about other cards is counted as a guess.
   const given = { ...change.given, ...(facts ? { card: facts } : {}) }
   const verdict = update(row, given, { now: work.now, receiptId: work.receiptId })
   if (isRefusal(verdict)) return verdict
-  if (facts && tries) {
-    await tries.load(row.tokenScope, [digitsOf(facts)])
-    if (tries.isSpent(row.tokenScope, digitsOf(facts))) return refuse('guesses', field)
+  const guess = facts && guessOf(work.client.clientId, row.tokenScope, facts)
+  if (guess && guesses) {
+    await guesses.load([guess])
+    if (guesses.isSpent(guess)) return refuse('guesses', field)
   }
   if (facts && !row.fingerprint?.equals(facts.fingerprint)) {
     if (await isTaken(facts.fingerprint, row, rows, deps)) return refuse('pan_taken', field)
-    tries?.miss(row.tokenScope, digitsOf(facts))
+    if (guess) guesses?.miss(guess)
   }
   if (!verdict.changed) return { outcome: 'UNCHANGED', row: confirmed(row, work) }
   return { outcome: 'UPDATED', row: sealRow(verdict, row, card?.pan, deps.ring) }
@@ -272,7 +263,7 @@ async function isTaken(
   return [...rows.values()].some(other => other.tokenId !== row.tokenId && other.fingerprint?.equals(fingerprint))
 }
 
-/** A row that a reversal could still put back is told that this batch has built on it. */
+/** A row that a reversal could still put back names this batch's receipt: then no reversal does. */
 function confirmed(row: StoredToken, { now, receiptId }: ChunkContext['work']): StoredToken {
   const isYoung = now - row.updatedAt < beforeImages.BEFORE_IMAGE_HOURS * 3_600_000
   return row.mark === null && isYoung && row.lastReceipt !== receiptId ? { ...row, lastReceipt: receiptId } : row

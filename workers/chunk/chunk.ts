@@ -38,16 +38,16 @@ export interface ChunkContext {
   batch: Batch | undefined
   /** ms since the epoch: what freshness and expiry of every record of the batch are judged by. */
   acceptedAt: number
-  /** What the chunk's cards look like, where a reference could be one: those that are opened yet are added. */
+  /** What the chunk's cards look like, where a reference could look like one; cards are added when they are opened. */
   cards: PanLookalikes | undefined
 }
 
-/** Records decided against the store: writes them and says what each came to. */
+/** Records that are decided: `save` writes them and says how each ended. */
 export interface Decided {
   save(db: Db): Promise<RecordOutcome[]>
 }
 
-/** What came of what each record asked of a network, by line. */
+/** What networks answered to records, by line. */
 export type ActedRecords = ReadonlyMap<number, NetworkResult>
 
 /** The block's plaintext: NDJSON, one record a line. */
@@ -85,10 +85,10 @@ export function readRecords(plaintext: Buffer, { record_kind, block }: TokenBatc
     start = end + 1
   }
   if (records.length !== block.records) return refuse('block_records', 'body.request.block')
-  return { records, cards: likenessesOf(requests, records) }
+  return { records, cards: pansOf(requests, records) }
 }
 
-function likenessesOf(requests: readonly unknown[], records: readonly ChunkRecord[]): PanLookalikes | undefined {
+function pansOf(requests: readonly unknown[], records: readonly ChunkRecord[]): PanLookalikes | undefined {
   if (!records.some(({ reference }) => couldLookLikeCard(reference))) return undefined
   const cards = openPanLookalikes()
   for (const request of requests) for (const number of clearNumbersOf(request)) cards.add(number)

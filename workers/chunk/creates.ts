@@ -1,5 +1,5 @@
-// The `token-create` records of a chunk: cryptography first, a hundred records at a time so that the event loop
-// breathes; then one look-up for all cards, the rules folded in file order (fold.ts), one insert and one update.
+// The `token-create` records of a chunk: cryptography first, a hundred records at a time so that the event loop stays
+// responsive; then one look-up for all cards, the rules folded in file order (fold.ts), one insert and one update.
 import { randomBytes } from 'node:crypto'
 import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
 import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
@@ -12,18 +12,20 @@ import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { type CardInput, checkCard } from '../../src/token/card.ts'
 import { factsOf, scopeFor } from '../card/card-facts.ts'
-import { noteMisses } from '../card/guess-limit.ts'
+import { countMisses } from '../card/guess-limit.ts'
 import { openCapture } from '../card/open-capture.ts'
 import { sealRow } from '../card/seal-row.ts'
-import { contextRefusal, contractFor, givenUnder, takeUpAll } from '../card/third-party.ts'
+import { contextRefusal, contractFor, givenUnder, takeUpOf } from '../card/third-party.ts'
 import type { Deps } from '../deps.ts'
+import { writeEffects } from '../line/write-effect.ts'
 import type { Provisioned } from '../provider/third-party-actions.ts'
 import { firstSchemes } from '../provider/token-effects.ts'
 import { fieldsOf, givenOf } from '../token-create.ts'
 import type { ChunkContext, ChunkRecord, Decided } from './chunk.ts'
 import { type Folded, fold, type PreparedCreate, type ProvisionedCards, rejected } from './fold.ts'
 
-const BREATH = 100
+/** The event loop has its turn after so many records. */
+const RECORDS_AT_ONCE = 100
 const NONCE_BYTES = 12
 
 export async function prepareCreates(
@@ -34,9 +36,11 @@ export async function prepareCreates(
   const refused: RecordOutcome[] = []
   const prepared: PreparedCreate[] = []
   const scopes = await scopesOf(context, records, deps)
-  for (let start = 0; start < records.length; start += BREATH) {
+  for (let start = 0; start < records.length; start += RECORDS_AT_ONCE) {
     if (start > 0) await new Promise(setImmediate)
-    const done = records.slice(start, start + BREATH).map(record => prepareCreate(record, scopes, context, deps))
+    const done = records
+      .slice(start, start + RECORDS_AT_ONCE)
+      .map(record => prepareCreate(record, scopes, context, deps))
     for (const one of done) {
       const result = one instanceof Promise ? await one : one
       if ('outcome' in result) refused.push(result)
@@ -54,7 +58,7 @@ function prepareCreate(
   context: ChunkContext,
   deps: Deps,
 ): PreparedCreate | RecordOutcome | Promise<PreparedCreate | RecordOutcome> {
-  if (!('request' in record)) throw new Error('broken law: records without a request are settled before')
+  if (!('request' in record)) throw new Error('broken law: records without a request are refused before')
   const request = record.request as CreateRecord
   const { line, reference } = record
   const scope = scopes.get(request.token_scope ?? context.work.request.token_scope ?? '')
@@ -64,33 +68,22 @@ function prepareCreate(
   if (isRefusal(contract)) return rejected(record, contract)
   const finish = (card: CardInput | Refusal, field: string): PreparedCreate | RecordOutcome => {
     if (isRefusal(card)) return rejected(record, card)
-    const facts = factsOf(
-      card,
-      scope,
-      request.card_brand,
-      request.token_type !== undefined && request.token_type !== 'REUSE',
-      deps,
-      field,
-      contract?.place,
-    )
+    const withAnalytics = request.token_type !== undefined && request.token_type !== 'REUSE'
+    const options = { scope, cardBrand: request.card_brand, withAnalytics, field, place: contract?.place }
+    const facts = factsOf(card, options, deps)
     if (isRefusal(facts)) return rejected(record, facts)
     const given = givenUnder(contract, { ...givenOf(card), ...fieldsOf(request) })
     const key = facts.fingerprint.toString('latin1')
     return { line, reference, field, scope, pan: card.pan, facts, given, key, contract }
   }
-  const { card, encrypted_card: encrypted, public_key_alias: alias } = request
-  if (card !== undefined && encrypted !== undefined) return rejected(record, refuse('field_conflict', 'body.card'))
+  const { card, encrypted_card: encryptedCard, public_key_alias: alias } = request
+  if (card !== undefined && encryptedCard !== undefined) return rejected(record, refuse('field_conflict', 'body.card'))
   if (card !== undefined) return finish(checkCard(card, 'body.card'), 'body.card')
-  if (encrypted === undefined) return rejected(record, refuse('field_required', 'body.encrypted_card'))
+  if (encryptedCard === undefined) return rejected(record, refuse('field_required', 'body.encrypted_card'))
   if (alias === undefined) return rejected(record, refuse('field_required', 'body.public_key_alias'))
-  return openCapture(
-    encrypted,
-    alias,
-    context.work.client,
-    context.acceptedAt,
-    { reference, cards: context.cards },
-    deps,
-  ).then(opened => finish(opened, 'body.encrypted_card'))
+  const { work, acceptedAt, cards } = context
+  const capture = { encryptedCard, alias, client: work.client, acceptedAt, names: { reference }, cards }
+  return openCapture(capture, deps).then(opened => finish(opened, 'body.encrypted_card'))
 }
 
 /** Scopes named in the chunk, each looked up once. */
@@ -117,12 +110,13 @@ export async function decideCreates(
 ): Promise<Decided> {
   if (prepared.length === 0) return { save: async () => [] }
   const stored = byCard(await tokens.findByFingerprints(deps.store, fingerprintsOf(prepared)))
-  const first = settle(prepared, stored, context, deps, provisioned)
-  noteMisses(context.work.client.clientId, first.created, deps)
+  const first = decideCards(prepared, stored, context, deps, provisioned)
+  countMisses(context.work.client.clientId, first.created, deps)
+  const { receiptId } = context.work
   return {
     save: async db => {
       if (provisioned && prepared.some(({ contract }) => contract))
-        await takeUpAll(db, context.work.receiptId, takenUp(first.created, provisioned), deps)
+        await writeEffects(db, [{ takeUps: [takeUpOf(receiptId, takenUp(first.created, provisioned))] }], deps)
       const lost = await tokens.insertMissing(db, first.created)
       await tokens.updateAll(db, first.updated)
       await schemeTokens.insertAll(db, firstSchemesOf(first.made, lost, context, deps))
@@ -130,7 +124,7 @@ export async function decideCreates(
         ? first.outcomes
         : [
             ...first.outcomes.filter(({ key }) => !lost.includes(key)),
-            ...(await settleLost(lost, prepared, context, db, deps)),
+            ...(await decideLost(lost, prepared, context, db, deps)),
           ]
     },
   }
@@ -143,8 +137,8 @@ function takenUp(created: readonly StoredToken[], provisioned: ProvisionedCards 
   })
 }
 
-/** The cards that another chunk made a token for in the meantime: decided once more, on what that chunk left. */
-async function settleLost(
+/** Cards that another chunk has made a token for meanwhile: decided once more, on what that chunk left. */
+async function decideLost(
   lost: readonly string[],
   prepared: readonly PreparedCreate[],
   context: ChunkContext,
@@ -153,7 +147,7 @@ async function settleLost(
 ): Promise<RecordOutcome[]> {
   const again = prepared.filter(({ key }) => lost.includes(key))
   const stored = byCard(await tokens.findByFingerprints(db, fingerprintsOf(again)))
-  const { outcomes, created, updated } = settle(again, stored, context, deps)
+  const { outcomes, created, updated } = decideCards(again, stored, context, deps)
   if (created.length > 0) throw new LostRace('a token came and went meanwhile')
   await tokens.updateAll(db, updated)
   return outcomes
@@ -167,8 +161,8 @@ export function byCard(rows: readonly StoredToken[]): Map<string, StoredToken> {
   return new Map(rows.flatMap(row => (row.fingerprint ? [[row.fingerprint.toString('latin1'), row]] : [])))
 }
 
-/** Decides and seals; what is to be inserted, what to be updated, and what each record came to. */
-function settle(
+/** Decides and seals: what to insert, what to update, and what each record came to. */
+function decideCards(
   prepared: readonly PreparedCreate[],
   stored: ReadonlyMap<string, StoredToken>,
   context: ChunkContext,
@@ -187,7 +181,7 @@ function settle(
   return { outcomes, made, created, updated }
 }
 
-/** Of the tokens that were made here; those that others were faster with aren't. */
+/** Of the tokens that this chunk made: not of cards that another chunk was faster with. */
 function firstSchemesOf(
   made: readonly Folded[],
   lost: readonly string[],

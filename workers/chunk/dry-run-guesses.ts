@@ -1,50 +1,43 @@
-// The guessing limit of a dry run, which leaves no token behind and so must not answer more often than the limit says:
-// the misses before this chunk and those of the chunk itself count together. Real batches leave tokens: guess-limit.ts.
-
-import { type Db, LostRace } from '../../src/store/pool.ts'
+// The guess limit of a dry run. A dry run leaves no token behind, so it must not answer more often than the limit allows:
+// the misses before this chunk and those of the chunk count together. Batches that are kept leave tokens:
+// card/guess-limit.ts.
+import type { Guess } from '../../src/store/token/guesses.ts'
 import * as guesses from '../../src/store/token/guesses.ts'
-import type { CardFacts } from '../../src/token/decide.ts'
 import type { Deps } from '../deps.ts'
+import type { Effect } from '../line/effect.ts'
 
-export interface RehearsedGuesses {
-  /** Reads the misses so far for these digits (`digitsOf`), once. To be done before anything is asked of them. */
-  load(tokenScope: string, digits: readonly string[]): Promise<void>
-  /** No card of these digits may be answered any more: a known one as little as others, or it would be told apart. */
-  isSpent(tokenScope: string, digits: string): boolean
-  miss(tokenScope: string, digits: string): void
-  /** Throws `LostRace` where others' misses have used the limit up meanwhile. */
-  save(db: Db): Promise<void>
+export interface DryRunGuesses {
+  /** Reads the misses so far, once for each guess; to be called before the other functions. */
+  load(wanted: readonly Guess[]): Promise<void>
+  /** No card of these digits is answered for any more, known or not: otherwise the client could tell them apart. */
+  isSpent(guess: Guess): boolean
+  miss(guess: Guess): void
+  /** The misses of this chunk. */
+  effect(): Effect
 }
 
-export const digitsOf = ({ bin, lastFour }: Pick<CardFacts, 'bin' | 'lastFour'>): string => `${bin}${lastFour}`
-
-export function openRehearsedGuesses(clientId: string, { store, settings, metrics }: Deps): RehearsedGuesses {
-  const known = new Map<string, Map<string, number>>()
-  const missed = new Map<string, string[]>()
-  const misses = (tokenScope: string, digits: string) => known.get(tokenScope)?.get(digits) ?? 0
+export function openDryRunGuesses({ store, settings, metrics }: Deps): DryRunGuesses {
+  const { guessesMax } = settings
+  const loaded = new Map<string, number>()
+  const missed: Guess[] = []
+  const missesOf = (guess: Guess) => loaded.get(keyOf(guess)) ?? 0
   return {
-    async load(tokenScope, digits) {
-      const loaded = known.get(tokenScope) ?? new Map<string, number>()
-      known.set(tokenScope, loaded)
-      const unknown = digits.filter(one => !loaded.has(one))
-      if (unknown.length === 0) return
-      const before = await guesses.count(store, clientId, tokenScope, unknown)
-      for (const one of unknown) loaded.set(one, before.get(one) ?? 0)
+    async load(wanted) {
+      const unknown = wanted.filter(guess => !loaded.has(keyOf(guess)))
+      const misses = await guesses.countAll(store, unknown)
+      for (const [index, guess] of unknown.entries()) loaded.set(keyOf(guess), misses[index] ?? 0)
     },
-    isSpent(tokenScope, digits) {
-      const isSpent = misses(tokenScope, digits) >= settings.guessesMax
+    isSpent(guess) {
+      const isSpent = missesOf(guess) >= guessesMax
       if (isSpent) metrics.guesses.inc({ mode: 'dry-run' })
       return isSpent
     },
-    miss(tokenScope, digits) {
-      known.get(tokenScope)?.set(digits, misses(tokenScope, digits) + 1)
-      missed.set(tokenScope, [...(missed.get(tokenScope) ?? []), digits])
+    miss(guess) {
+      loaded.set(keyOf(guess), missesOf(guess) + 1)
+      missed.push(guess)
     },
-    async save(db) {
-      for (const [tokenScope, digits] of missed) {
-        const most = await guesses.add(db, clientId, tokenScope, digits)
-        if (most > settings.guessesMax) throw new LostRace('others guessed meanwhile')
-      }
-    },
+    effect: () => ({ misses: missed.map(guess => ({ ...guess, missesMax: guessesMax })) }),
   }
 }
+
+const keyOf = ({ clientId, tokenScope, digits }: Guess) => `${clientId} ${tokenScope} ${digits}`

@@ -1,13 +1,15 @@
-// A chunk's dry run: the same rules with no effect. What was seen is kept by fingerprint, so that later chunks of the
-// run predict duplicates; no token is named, and misses count as guesses, for an oracle is an oracle.
+// A chunk's dry run: the same rules with no effect. Its cards are kept by fingerprint, so that later chunks of the run
+// predict duplicates. No token is named, and misses count as guesses: a dry run tells about cards, too.
 import { refuse } from '../../src/errors.ts'
 import * as dryRuns from '../../src/store/batch/dry-runs.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
+import { guessOf } from '../card/guess-limit.ts'
 import type { Deps } from '../deps.ts'
+import { writeEffects } from '../line/write-effect.ts'
 import type { ChunkContext, Decided } from './chunk.ts'
 import { byCard, fingerprintsOf } from './creates.ts'
-import { digitsOf, openRehearsedGuesses, type RehearsedGuesses } from './dry-run-guesses.ts'
+import { type DryRunGuesses, openDryRunGuesses } from './dry-run-guesses.ts'
 import { fold, type PreparedCreate, rejected } from './fold.ts'
 
 export async function decideDryRun(
@@ -22,51 +24,45 @@ export async function decideDryRun(
   const seen = await dryRuns.findScratch(deps.store, run, work.request.chunk, fingerprintsOf(prepared))
   for (const { key, facts } of prepared) {
     const row = seen.get(facts.fingerprint.toString('hex'))
-    if (row) stored.set(key, { ...(row as StoredToken), fingerprint: facts.fingerprint })
+    if (row) stored.set(key, { ...row, fingerprint: facts.fingerprint, sealed: null })
   }
-  const tries = openRehearsedGuesses(work.client.clientId, deps)
-  const { allowed, refused } = await withinLimit(prepared, stored, tries)
+  const guesses = openDryRunGuesses(deps)
+  const { allowed, refused } = await withinLimit(prepared, stored, guesses, work.client.clientId)
   const { outcomes, folded } = fold(allowed, stored, context)
+  const entries = [...folded.values()].flatMap(({ row: { fingerprint, sealed: _, ...row } }) =>
+    fingerprint ? { fingerprint, row, isSeen: seen.has(fingerprint.toString('hex')) } : [],
+  )
   return {
     save: async db => {
-      const entries = [...folded.values()].flatMap(({ row }) =>
-        row.fingerprint
-          ? {
-              fingerprint: row.fingerprint,
-              row: { ...row, fingerprint: null, sealed: null },
-              isSeen: seen.has(row.fingerprint.toString('hex')),
-            }
-          : [],
-      )
       await dryRuns.saveScratch(db, run, work.request.chunk, entries)
-      await tries.save(db)
+      await writeEffects(db, [guesses.effect()], deps)
       return [...outcomes, ...refused.map(one => rejected(one, refuse('guesses', one.field)))]
     },
   }
 }
 
-/** In file order, until the digits have had their misses. */
+/** In file order, until the misses of their digits are used up. */
 async function withinLimit(
   prepared: readonly PreparedCreate[],
   stored: ReadonlyMap<string, StoredToken>,
-  tries: RehearsedGuesses,
+  guesses: DryRunGuesses,
+  clientId: string,
 ): Promise<{ allowed: PreparedCreate[]; refused: PreparedCreate[] }> {
-  for (const [tokenScope, some] of Map.groupBy(prepared, ({ scope }) => scope.tokenScope))
-    await tries.load(tokenScope, [...new Set(some.map(({ facts }) => digitsOf(facts)))])
+  await guesses.load(prepared.map(({ scope, facts }) => guessOf(clientId, scope.tokenScope, facts)))
   const asked = new Set<string>()
   const allowed: PreparedCreate[] = []
   const refused: PreparedCreate[] = []
   for (const one of prepared) {
     const { scope, facts, key } = one
-    const digits = digitsOf(facts)
+    const guess = guessOf(clientId, scope.tokenScope, facts)
     const isFirst = !asked.has(key)
-    if (isFirst && tries.isSpent(scope.tokenScope, digits)) {
+    if (isFirst && guesses.isSpent(guess)) {
       refused.push(one)
       continue
     }
     allowed.push(one)
     asked.add(key)
-    if (isFirst && !stored.has(key)) tries.miss(scope.tokenScope, digits)
+    if (isFirst && !stored.has(key)) guesses.miss(guess)
   }
   return { allowed, refused }
 }

@@ -7,7 +7,7 @@ import type { Secret } from '../../src/secret.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
 import { LostRace } from '../../src/store/pool.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
-import { type CardFacts, create, type Decided as Decision, type Given } from '../../src/token/decide.ts'
+import { type CardFacts, create, type Given, type Decided as Verdict } from '../../src/token/decide.ts'
 import { timeOf, tokenIdAt } from '../card/seal-row.ts'
 import { type Contract, nameOf } from '../card/third-party.ts'
 import type { ThirdPartyResult } from '../provider/third-party-actions.ts'
@@ -115,18 +115,18 @@ function standingOf(
 
 /** A card's row after one more record. Its version grows once, however many records of the chunk changed it. */
 function foldedBy(
-  verdict: Decision,
+  verdict: Verdict,
   { pan, scope }: PreparedCreate,
   before: Folded | undefined,
   base: StoredToken | undefined,
 ): Folded {
-  const row = verdict.row as StoredToken
-  row.sealVersion = row.sealed === null ? null : ((before?.row ?? base)?.sealVersion ?? null)
-  row.version = base ? base.version + 1 : 1
+  const sealVersion = verdict.row.sealed === null ? null : ((before?.row ?? base)?.sealVersion ?? null)
+  // In place: the rules made this row, and a spread of a wide row costs a chunk more than its rules.
+  const row = Object.assign(verdict.row, { sealVersion, version: base ? base.version + 1 : 1 })
   return { row, base, pan, scope, needsSeal: verdict.needsSeal || before?.needsSeal === true }
 }
 
-function outcomeOf({ line, reference, key }: PreparedCreate, outcome: Decision['outcome']): KeyedOutcome {
+function outcomeOf({ line, reference, key }: PreparedCreate, outcome: Verdict['outcome']): KeyedOutcome {
   return { line, reference, outcome, reason: undefined, field: undefined, token: undefined, key }
 }
 

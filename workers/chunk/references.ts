@@ -1,5 +1,6 @@
-// References of a chunk are kept and told: none may look like a card of any record of the chunk. What a record's own card
-// forbids is found when the record is read (chunk.ts), or when its card is opened; here it is asked of all at once.
+// References of a chunk are stored and answered: none may look like a card of any record of the chunk. A reference that
+// looks like its own record's card is refused when the record is read (chunk.ts) or its card is opened; here all are
+// compared at once.
 import { refuse } from '../../src/errors.ts'
 import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
 import type { PanLookalikes } from '../../src/token/pan-lookalike.ts'
@@ -10,19 +11,19 @@ interface Referring {
   reference: string | undefined
 }
 
-/** `cards`: those of the chunk, opened ones too; undefined where no reference could be one. */
+/** `cards`: all cards of the chunk; undefined where no reference looks like a card. */
 export function refuseLikeCards<P extends Referring>(
-  { settled, prepared }: { settled: readonly RecordOutcome[]; prepared: readonly P[] },
+  { known, prepared }: { known: readonly RecordOutcome[]; prepared: readonly P[] },
   cards: PanLookalikes | undefined,
-): { settled: RecordOutcome[]; prepared: P[] } {
+): { known: RecordOutcome[]; prepared: P[] } {
   const isLike = ({ reference }: Referring) => reference !== undefined && cards?.isIn(reference) === true
   const refused = (record: Referring) => rejected(record, refuse('reference_pan', 'body.reference'))
-  // What is cancelled, or fails alone, keeps its outcome, so that it can be worked later: only its reference goes.
+  // A record that is cancelled or failed keeps its outcome, so that it can be worked later: only its reference goes.
   const judged = (record: RecordOutcome) =>
     record.outcome === 'REJECTED' ? refused(record) : isUnworked(record) ? { ...record, reference: undefined } : record
   return {
-    settled: [
-      ...settled.map(record => (isLike(record) ? judged(record) : record)),
+    known: [
+      ...known.map(record => (isLike(record) ? judged(record) : record)),
       ...prepared.filter(isLike).map(refused),
     ],
     prepared: prepared.filter(record => !isLike(record)),

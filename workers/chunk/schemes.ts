@@ -1,6 +1,6 @@
-// What the records of a chunk ask of scheme tokens: `scheme-token` records, and `scheme_token_action` beside an update.
-// The networks are asked before anything else of the chunk is decided, each record by recorded steps of its own; an
-// interrupted chunk goes on where it was left.
+// Records of a chunk that ask for something of scheme tokens: `scheme-token` records, and updates with `scheme_token_action`.
+// The networks are asked before anything else of the chunk is decided, in recorded steps for each record; an interrupted
+// chunk goes on where it stopped.
 import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
 import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
 import type { SchemeToken } from '../../src/job/scheme-token.ts'
@@ -83,31 +83,31 @@ export async function decideSchemes(
   if (prepared.length === 0) return { save: async () => [] }
   const visible = await tokensFor(work.client, [...new Set(prepared.map(({ id }) => id))], deps)
   const named = new Set<string>()
-  const foretold = work.request.dry_run ? await foretell(visible, deps) : undefined
+  const predicted = work.request.dry_run ? await predict(visible, deps) : undefined
   const outcomes: RecordOutcome[] = []
   for (const record of prepared) {
     const { line, reference, id, action } = record
     const token = visible.get(id)
-    const end = token ? (foretold ? foretold(token, action) : acted.get(line)) : refuse('token_not_found', 'body.id')
+    const end = token ? (predicted ? predicted(token, action) : acted.get(line)) : refuse('token_not_found', 'body.id')
     if (end === undefined || isRefusal(end) || !token) {
       outcomes.push(rejected(record, isRefusal(end) ? end : refuse('token_not_found', 'body.id')))
       continue
     }
     named.add(token.tokenId)
     const outcome = end === 'changed' ? 'UPDATED' : 'UNCHANGED'
-    const shown = foretold ? undefined : token
+    const shown = predicted ? undefined : token
     outcomes.push({ line, reference, outcome, reason: undefined, field: undefined, token: shown })
   }
   return {
     save: async db => {
-      if (!foretold) await tokens.nameReceipt(db, [...named], work.receiptId)
+      if (!predicted) await tokens.nameReceipt(db, [...named], work.receiptId)
       return outcomes
     },
   }
 }
 
-/** What would come of a wish, by what is known of the tokens now. */
-async function foretell(visible: ReadonlyMap<string, StoredToken>, deps: Deps) {
+/** A dry run's answer: what the network would be asked for, by the scheme tokens as they are now. */
+async function predict(visible: ReadonlyMap<string, StoredToken>, deps: Deps) {
   const rows = await storedSchemes.findCurrent(
     deps.store,
     [...visible.values()].map(({ tokenId }) => tokenId),

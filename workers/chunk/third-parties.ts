@@ -1,5 +1,5 @@
-// The cards of a chunk whose tokens third parties make: asked for before anything of the chunk is decided, each by
-// recorded steps of its own; an interrupted chunk goes on where it was left.
+// The cards of a chunk whose tokens third parties make. The third parties are asked before anything of the chunk is decided,
+// in recorded steps for each card; an interrupted chunk goes on where it stopped.
 import * as tokens from '../../src/store/token/tokens.ts'
 import { wishOf } from '../card/third-party.ts'
 import type { Deps } from '../deps.ts'
@@ -20,7 +20,7 @@ export async function provisionCards(
   if (theirs.length === 0) return new Map()
   const { work } = context
   const stored = byCard(await tokens.findByFingerprints(deps.store, fingerprintsOf(theirs)))
-  // What would be refused inside isn't asked for; of one card the record that makes its token stands for all.
+  // Nothing is asked for a record that the rules refuse; of one card only for the record that makes its token.
   const { folded, outcomes } = fold(theirs, stored, context)
   const making = new Set(outcomes.filter(({ outcome }) => outcome === 'CREATED').map(({ line }) => line))
   const wishes = new Map<string, ThirdPartyAction>()

@@ -1,5 +1,5 @@
-// Outbox → results queue. What was just committed is published at once from memory; a sweep publishes what a crash or
-// a full queue left, from the store. Publishing never fails a job: what can't be told now waits in the outbox.
+// Outbox → results queue. A result that was just committed is published at once from memory; a sweep publishes from the
+// store what a crash or a full queue has left. Publishing never fails a job: what can't be published waits in the outbox.
 import { openCache } from '../../src/cache.ts'
 import type { Clock } from '../../src/clock.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
@@ -10,7 +10,7 @@ import type { Queues } from '../../src/queue/engine.ts'
 import * as outbox from '../../src/store/job/outbox.ts'
 import type { Store } from '../../src/store/pool.ts'
 
-/** Bounds of one results queue; what is beyond waits in the store. */
+/** Bounds of one results queue; more results wait in the store. */
 export const RESULTS = { unreadMax: 1000, unreadBytesMax: 64 * 1024 * 1024, heldBackMax: 10_000 } as const
 
 export interface Message {
@@ -25,9 +25,9 @@ export interface Message {
 export interface Announcer {
   /** Publishes if there is room; resolves either way. */
   publish(message: Message): Promise<void>
-  /** Publishes what the outbox still holds and is older than `olderThanMs`. Returns how many. */
+  /** Publishes the rows of the outbox that are older than `olderThanMs`. Returns how many. */
   sweep(olderThanMs: number): Promise<number>
-  /** Whether so many answers wait for this client to read that queue that its batches must wait too. */
+  /** Backpressure: so many results wait for this client to read that queue that its batches must wait, too. */
   isHeldBack(clientId: string, replyTo: string | null): Promise<boolean>
   close(): Promise<void>
 }
@@ -43,20 +43,20 @@ export interface AnnouncerOptions {
   bodyOf: (row: outbox.OutboxRow) => Promise<string | undefined>
 }
 
-/** What this process knows of the room in one results queue. */
+/** This process's measurement of one results queue. */
 interface Room {
-  /** Results that it may still publish before it looks again. */
+  /** Results that it may still publish before it measures again. */
   left: number
   isFull: boolean
-  lookedAt: number
-  looking: Promise<void> | undefined
-  /** Published, and perhaps not yet there. */
+  measuredAt: number
+  measuring: Promise<void> | undefined
+  /** Handed to the queue, and perhaps not yet on it. */
   underway: number
   bytesOfOne: number
 }
 
 const ROOM_MS = 500
-/** A look grants this part of what is free: so many processes may look at once without publishing too much. */
+/** A measurement grants this part of the free places: many processes may measure at once without publishing too much. */
 const SHARE = 1 / 16
 const ROOMS_MAX = 1_000
 const SENT_FLUSH_MS = 25
@@ -73,25 +73,25 @@ export function openAnnouncer({ store, queues, key, clock, metrics, log, bodyOf 
   function roomOf(queue: string): Room {
     const known = rooms.get(queue)
     if (known) return known
-    const room: Room = { left: 0, isFull: false, lookedAt: 0, looking: undefined, underway: 0, bytesOfOne: 1 }
+    const room: Room = { left: 0, isFull: false, measuredAt: 0, measuring: undefined, underway: 0, bytesOfOne: 1 }
     rooms.set(queue, room)
     return room
   }
 
-  async function look(queue: string, room: Room): Promise<void> {
-    // One that a failing consumer put off is unread, too.
+  async function measure(queue: string, room: Room): Promise<void> {
+    // A result that a failing consumer put off is unread, too.
     const { waiting, active, delayed } = await queues.depth(queue)
     const most = Math.min(RESULTS.unreadMax, Math.floor(RESULTS.unreadBytesMax / room.bytesOfOne))
     room.left = Math.max(0, Math.floor((most - waiting - active - delayed - room.underway) * SHARE))
     room.isFull = room.left === 0
-    room.lookedAt = clock()
+    room.measuredAt = clock()
   }
 
   /** Takes the place of one more result, if there is one. */
   async function takePlace(queue: string, room: Room, bytes: number): Promise<boolean> {
     room.bytesOfOne = Math.max(bytes, room.bytesOfOne * 0.99)
     for (;;) {
-      if (clock() - room.lookedAt <= ROOM_MS) {
+      if (clock() - room.measuredAt <= ROOM_MS) {
         if (room.isFull) return false
         if (room.left > 0) {
           room.left -= 1
@@ -99,10 +99,10 @@ export function openAnnouncer({ store, queues, key, clock, metrics, log, bodyOf 
           return true
         }
       }
-      room.looking ??= look(queue, room).finally(() => {
-        room.looking = undefined
+      room.measuring ??= measure(queue, room).finally(() => {
+        room.measuring = undefined
       })
-      await room.looking
+      await room.measuring
     }
   }
 
@@ -113,7 +113,7 @@ export function openAnnouncer({ store, queues, key, clock, metrics, log, bodyOf 
     try {
       const { clientId, resultId, revision, outboxId } = message
       const data = sealResult(message.body, { clientId, resultId, revision }, key)
-      // Named by its row: a result asked for again isn't swallowed by its last delivery, which may still be leaving.
+      // Named by its row: the queue would drop a result that is replayed while its last delivery is still on it.
       await queues.add(queue, { id: `r_${resultId}_${outboxId}`, data, redeliver: true })
     } finally {
       room.underway -= 1
@@ -126,8 +126,9 @@ export function openAnnouncer({ store, queues, key, clock, metrics, log, bodyOf 
     clearTimeout(timer)
     timer = undefined
     const ids = sent.splice(0)
-    // Rows that stay NEW are told again, which the result's id makes harmless.
-    await outbox.markSent(store, ids).catch(error => log.warn({ err: error }, 'outbox rows were told but not marked'))
+    // Rows that stay NEW are published again, which the result's id makes harmless.
+    const warning = 'results were published, but their outbox rows not marked'
+    await outbox.markSent(store, ids).catch(error => log.warn({ err: error }, warning))
   }
 
   function noteSent(outboxId: number): void {
@@ -151,14 +152,14 @@ export function openAnnouncer({ store, queues, key, clock, metrics, log, bodyOf 
   async function sweepQueue(clientId: string, replyTo: string | null, before: number): Promise<number> {
     return store.transaction(async db => {
       const rows = await outbox.take(db, clientId, replyTo, before, SWEEP_ROWS)
-      const told: number[] = []
+      const published: number[] = []
       for (const row of rows) {
         const body = row.body ?? (await bodyOf(row))
         if (body !== undefined && !(await send({ ...row, body }))) break
-        told.push(row.outboxId)
+        published.push(row.outboxId)
       }
-      await outbox.markSent(db, told)
-      return told.length
+      await outbox.markSent(db, published)
+      return published.length
     })
   }
 
@@ -170,11 +171,11 @@ export function openAnnouncer({ store, queues, key, clock, metrics, log, bodyOf 
       const oldest = Math.min(...pending.map(queue => queue.oldest))
       metrics.outboxOldest.set(pending.length === 0 ? 0 : (clock() - oldest) / 1000)
       metrics.outboxRows.set(pending.reduce((sum, queue) => sum + queue.rows, 0))
-      let told = 0
+      let published = 0
       for (const queue of pending) {
         if (queue.oldest >= before) continue
-        // What can't be told to one client is no reason to leave the others untold.
-        told += await sweepQueue(queue.clientId, queue.replyTo, before).catch(error => {
+        // One client's queue that fails doesn't keep the results of others back.
+        published += await sweepQueue(queue.clientId, queue.replyTo, before).catch(error => {
           log.warn(
             { client: queue.clientId, error: describeError(error) },
             'results that waited could not be published',
@@ -182,7 +183,7 @@ export function openAnnouncer({ store, queues, key, clock, metrics, log, bodyOf 
           return 0
         })
       }
-      return told
+      return published
     },
     async isHeldBack(clientId, replyTo) {
       const queue = resultsQueue(clientId, replyTo)

@@ -1,5 +1,5 @@
-// One attempt at a job: who sent it, and whether it has its form; then it walks the line (walk.ts). It decides nothing
-// about cards: that is the handlers' and the rules'.
+// One attempt at a job: finds its client, checks its form, and takes it through the line (walk.ts). It decides nothing about
+// cards: handlers and rules do.
 import { isRefusal, refuse } from '../../src/errors.ts'
 import { addresseeOf, isKind, type Kind, requestOf } from '../../src/job/catalogue.ts'
 import { envelopeDigest } from '../../src/job/envelope/digest.ts'
@@ -11,39 +11,39 @@ import type { ReceivedJob } from '../../src/queue/engine.ts'
 import type { Deps } from '../deps.ts'
 import { handlerOf } from '../handlers.ts'
 import { type Authentic, authenticate } from './authenticate.ts'
-import { noteDrop } from './dropped-envelopes.ts'
+import { countDropped } from './dropped-envelopes.ts'
 import { hasReplyQueue, refuseEnvelope } from './refuse.ts'
 import { walk } from './walk.ts'
 import type { End, Selection, Work } from './work.ts'
 
-/** One job, authenticated; what `fail` needs to answer it after a fault. */
-export interface Known {
+/** A job that is authenticated: enough to answer it, whatever fails later. */
+export interface Identified {
   kind: Kind
   work: Work<unknown>
 }
 
-/** Runs one attempt; throws a Fault. `seen` is told who the job is from as soon as that is known. */
+/** Runs one attempt; throws a Fault. Calls `onIdentified` as soon as the job's client and kind are known. */
 export async function attempt(
   job: ReceivedJob,
   deps: Deps,
   selection: Selection,
-  seen: (known: Known) => void,
+  onIdentified: (identified: Identified) => void,
 ): Promise<End> {
   const authentic = await authenticate(job, deps.settings.audience, deps.directory)
   if (typeof authentic === 'string') {
-    noteDrop(authentic, deps)
+    countDropped(authentic, deps)
     return { end: 'done', outcome: 'DROPPED' }
   }
   const now = deps.clock()
   const claims = parse(Claims, authentic.payload, 'body')
-  if (isRefusal(claims)) return refuseEnvelope(unshaped(authentic, now, job.attempt), claims, deps)
+  if (isRefusal(claims)) return refuseEnvelope(malformed(authentic, now, job.attempt), claims, deps)
   const work = workOf(authentic, claims.value, now, job.attempt)
-  // As it was sent: a schema's copy has lost what can't be copied, and that would pass unseen.
+  // As it was sent: a schema's copy loses what can't be copied, and nobody would notice.
   const request = parse(requestOf(claims.value.kind, claims.value.iss), authentic.payload['request'], 'body')
   if (isRefusal(request)) return refuseEnvelope(work, request, deps)
   work.request = request.value
   if (job.progress) work.progress = job.progress
-  seen({ kind: claims.value.kind, work })
+  onIdentified({ kind: claims.value.kind, work })
   const refusal = nameRefusal(claims.value, clearNumbersOf(request.value))
   if (refusal) return refuseEnvelope(work, refusal, deps)
   if (!(await hasReplyQueue(work, deps))) return refuseEnvelope(work, refuse('reply_queues', 'body.reply_to'), deps)
@@ -52,14 +52,14 @@ export async function attempt(
   return walk({ handler, work, deps, selection })
 }
 
-/** Who a job is from, without doing it; undefined for one that would be dropped. */
-export async function identify(job: ReceivedJob, deps: Deps): Promise<Known | undefined> {
+/** Identifies a job without working it; undefined for one that is dropped. */
+export async function identify(job: ReceivedJob, deps: Deps): Promise<Identified | undefined> {
   const authentic = await authenticate(job, deps.settings.audience, deps.directory)
   if (typeof authentic === 'string') return undefined
   const claims = parse(Claims, authentic.payload, 'body')
   const now = deps.clock()
   const work = isRefusal(claims)
-    ? unshaped(authentic, now, job.attempt)
+    ? malformed(authentic, now, job.attempt)
     : workOf(authentic, claims.value, now, job.attempt)
   return { kind: work.claims.kind, work }
 }
@@ -80,8 +80,8 @@ function workOf(authentic: Authentic, claims: Claims, now: number, attemptNo: nu
   }
 }
 
-/** Claims without their shape can still be answered: who, under which jti and to where is known. */
-function unshaped(authentic: Authentic, now: number, attemptNo: number): Work<unknown> {
+/** Of claims that don't have their form: client, jti and results queue are known, so the sender is answered. */
+function malformed(authentic: Authentic, now: number, attemptNo: number): Work<unknown> {
   const { payload, jti, iss } = authentic
   const kind = isKind(payload['kind']) ? payload['kind'] : 'token-create'
   const iat =

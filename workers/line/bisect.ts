@@ -1,23 +1,23 @@
-// Which records of a chunk can't be worked, found by halves. It knows neither what a record is nor how one fails.
+// Bisection: finds the records of a chunk that can't be worked. It knows neither what a record is nor how one fails.
 
-/** Probes beyond this and the chunk is called bad as a whole. */
+/** After more probes than this the chunk fails as a whole. */
 const PROBES_MAX = 200
 
 /**
- * Indexes below `size` that fail alone. `probe(from, to)` tells whether the records from `from` up to `to` work.
+ * Indexes below `size` that fail alone. `probe(from, to)` says whether the records from `from` up to `to` work.
  * Undefined where halves work but the whole doesn't, or where too many fail.
  */
-export async function findPoison(
+export async function findFailing(
   size: number,
   probe: (from: number, to: number) => Promise<boolean>,
 ): Promise<number[] | undefined> {
   let probes = 0
-  const poison: number[] = []
+  const failing: number[] = []
   const suspects: { from: number; to: number }[] = [{ from: 0, to: size }]
   for (let suspect = suspects.pop(); suspect; suspect = suspects.pop()) {
     const { from, to } = suspect
     if (to - from === 1) {
-      poison.push(from)
+      failing.push(from)
       continue
     }
     const middle = (from + to) >> 1
@@ -30,5 +30,5 @@ export async function findPoison(
       if (!(await probe(half.from, half.to))) suspects.push(half)
     }
   }
-  return poison.length > 0 ? poison.sort((a, b) => a - b) : undefined
+  return failing.length > 0 ? failing.sort((a, b) => a - b) : undefined
 }

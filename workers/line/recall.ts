@@ -1,4 +1,4 @@
-// What a job that left a receipt already is answered: that receipt, again.
+// Answers a job that has left a receipt already: with that receipt, again.
 import { refuse } from '../../src/errors.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import { hold } from '../../src/store/pool.ts'
@@ -7,12 +7,12 @@ import { refuseEnvelope } from './refuse.ts'
 import { answerAgain } from './remember.ts'
 import type { End, Work } from './work.ts'
 
-/** How long a cancelled job is put off that is still being undone. */
-const UNDOING_MS = 1_000
+/** A cancelled job is put off for this long while it is being compensated. */
+const COMPENSATING_MS = 1_000
 
 /**
- * A receipt is there: answer it again, to the current envelope's reply_to, unless it stands for another request.
- * Undefined where it is another by now.
+ * Answers the receipt again, to the current envelope's reply_to, unless it stands for another request. Undefined where
+ * the receipt has changed meanwhile.
  */
 export async function recallReceipt(
   stored: receipts.Receipt,
@@ -20,18 +20,18 @@ export async function recallReceipt(
   work: Work<unknown>,
   deps: Deps,
 ): Promise<End | undefined> {
-  // One that was cancelled before it began knows nothing of the request.
+  // The receipt of a job that was cancelled before it began doesn't know the request.
   if (!stored.requestDigest.equals(digest) && stored.requestDigest.length > 0)
     return refuseEnvelope(work, refuse('jti_reused', 'body.jti'), deps)
-  // Cancelled while it spoke to the outside: it is told when that is undone, and not before.
-  if (stored.requestDigest.length === 0 && stored.reversal === 'REQUIRED') return { end: 'later', ms: UNDOING_MS }
-  // Whoever repeats it is told that it holds: a reversal of the envelope before must not take it away afterwards.
+  // Cancelled while it called a provider: the client is answered when that is compensated, and not before.
+  if (stored.requestDigest.length === 0 && stored.reversal === 'REQUIRED') return { end: 'later', ms: COMPENSATING_MS }
+  // The client learns that the job took effect: a reversal of the former envelope must not undo it afterwards.
   if (isHandedOn(stored, work) && !(await handOn(stored, work, deps))) return undefined
   await answerAgain(stored, work, deps)
   return { end: 'done', outcome: 'REPEATED' }
 }
 
-/** Whether it could be undone, and is asked for by an envelope that isn't older. */
+/** Whether a reversal could undo it, and the envelope isn't older than the receipt's. */
 function isHandedOn({ status, tokenId, reversal, ...stored }: receipts.Receipt, work: Work<unknown>): boolean {
   const couldBeUndone = status === 'SUCCEEDED' && tokenId !== null && reversal === null
   return couldBeUndone && !stored.envelopeDigest.equals(work.envelopeDigest) && stored.acceptedAt <= work.acceptedAt

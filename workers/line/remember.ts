@@ -1,52 +1,49 @@
-// The end of the line: the effect, the receipt and the outbox row in one transaction; then the answer, told at once.
-import { isRefusal, REASONS } from '../../src/errors.ts'
+// The end of the line: one transaction writes the effect, the receipt and the outbox row; then the result is published.
+// It decides nothing.
+import { assert, isRefusal, REASONS } from '../../src/errors.ts'
 import { OUTCOMES, tookEffect } from '../../src/job/outcome.ts'
 import { fieldsOf } from '../../src/job/problem.ts'
 import * as outbox from '../../src/store/job/outbox.ts'
 import type { Receipt } from '../../src/store/job/receipts.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
+import type { Db } from '../../src/store/pool.ts'
 import type { Deps } from '../deps.ts'
 import { queueReversal } from '../provider/queue-reversal.ts'
-import { type Answer, tell } from './result-text.ts'
-import { answerOfReceipt } from './stored-answer.ts'
-import { type ChunkAnswer, type Decision, type End, isChunk, type Settled, type Work } from './work.ts'
+import { type ResultContent, resultOf } from './result-text.ts'
+import { storedAnswer } from './stored-answer.ts'
+import { type ChunkAnswer, type Decision, type End, isChunk, type JobAnswer, type Work } from './work.ts'
+import { writeEffects } from './write-effect.ts'
 
 /** Thrown to roll a probe back: nothing of it is kept. */
 class ProbeDone extends Error {
   override name = 'ProbeDone'
 }
 
-export async function remember(
-  work: Work<unknown>,
-  requestDigest: Buffer,
-  decision: Decision,
-  previous: Receipt | undefined,
-  deps: Deps,
-  probe: boolean,
-): Promise<End> {
+export interface Decided {
+  work: Work<unknown>
+  requestDigest: Buffer
+  decision: Decision
+  /** The job's receipt, where some of its records failed and were worked once more. */
+  previous: Receipt | undefined
+  /** Nothing is kept. */
+  isProbe: boolean
+}
+
+/** What was committed. */
+interface Written {
+  answer: JobAnswer
+  /** Undefined for a dry run, which leaves none. */
+  receipt: { row: Receipt; outboxId: number; revision: number } | undefined
+}
+
+export async function remember(decided: Decided, deps: Deps): Promise<End> {
+  const { work, decision, isProbe } = decided
   const written = await deps.store
     .transaction(
       async db => {
-        const tell = async (settled: Settled) => {
-          const receipt = receiptOf(work, requestDigest, settled, previous, deps.clock(), decision.reversal)
-          const told = previous
-            ? await receipts.revise(db, { ...receipt, revision: previous.revision })
-            : await receipts.insert(db, receipt)
-          return { settled, told: { receipt, ...told } }
-        }
-        if (decision.settled) {
-          const [, told] = await Promise.all([decision.save(db), tell(decision.settled)])
-          if (probe) throw new ProbeDone()
-          return told
-        }
-        const settled = await decision.save(db)
-        if (!isRefusal(settled) && isChunk(settled) && settled.dryRun) {
-          if (probe) throw new ProbeDone()
-          return { settled, told: undefined }
-        }
-        const told = await tell(settled)
-        if (probe) throw new ProbeDone()
-        return told
+        const written = await write(db, decided, deps)
+        if (isProbe) throw new ProbeDone()
+        return written
       },
       { lock: work.receiptId },
     )
@@ -55,73 +52,98 @@ export async function remember(
       throw error
     })
   if (!written) return { end: 'done', outcome: 'SUCCEEDED' }
-  const { told } = written
-  const settled = decision.after ? await decision.after(written.settled) : written.settled
-  if (!told) {
-    await tellWithoutReceipt(work, partsOf(settled), deps)
+  const answer = 'effect' in decision && decision.after ? await decision.after() : written.answer
+  if (!written.receipt) {
+    await answerWithoutReceipt(work, contentOf(answer), deps)
     return { end: 'done', outcome: 'SUCCEEDED' }
   }
-  const { receipt, outboxId, revision } = told
-  deps.metrics.receipts.inc({ kind: work.claims.kind, status: receipt.status })
-  if (!isRefusal(settled) && isChunk(settled)) noteRecords(settled, deps)
-  const reversalStatus = receipt.reversal ?? undefined
-  const message = tell({
-    ...partsOf(settled),
-    ...headOf(work, receipt.completedAt),
+  const { row, outboxId, revision } = written.receipt
+  deps.metrics.receipts.inc({ kind: work.claims.kind, status: row.status })
+  if (!isRefusal(answer) && isChunk(answer)) countRecords(answer, deps)
+  const result = resultOf({
+    ...contentOf(answer),
+    ...headOf(work, row.completedAt),
     revision,
-    ...(reversalStatus ? { reversalStatus } : {}),
+    ...(row.reversal ? { reversalStatus: row.reversal } : {}),
   })
-  await deps.announcer.publish({ ...addressOf(work), outboxId, revision, ...message })
-  if (receipt.reversal === 'REQUIRED') await queueReversal(receipt, deps)
-  return { end: 'done', outcome: receipt.status === 'FAILED' ? 'FAILED' : 'SUCCEEDED' }
+  await deps.announcer.publish({ ...addressOf(work), outboxId, revision, ...result })
+  if (row.reversal === 'REQUIRED') await queueReversal(row, deps)
+  return { end: 'done', outcome: row.status === 'FAILED' ? 'FAILED' : 'SUCCEEDED' }
 }
 
-function noteRecords({ recordKind: kind, counts }: ChunkAnswer, { metrics }: Deps): void {
+async function write(db: Db, decided: Decided, deps: Deps): Promise<Written> {
+  const { decision } = decided
+  if ('effect' in decision) {
+    const { answer, effect } = decision
+    // The receipt goes out behind the effect and doesn't wait for it.
+    const [, receipt] = await Promise.all([writeEffects(db, [effect], deps), writeReceipt(db, decided, answer, deps)])
+    return { answer, receipt }
+  }
+  const answer = await decision.save(db)
+  const isDryRun = !isRefusal(answer) && isChunk(answer) && answer.dryRun
+  return { answer, receipt: isDryRun ? undefined : await writeReceipt(db, decided, answer, deps) }
+}
+
+async function writeReceipt(
+  db: Db,
+  decided: Decided,
+  answer: JobAnswer,
+  { clock }: Deps,
+): Promise<NonNullable<Written['receipt']>> {
+  const row = receiptOf(decided, answer, clock())
+  const { previous } = decided
+  const [written] = previous
+    ? [await receipts.revise(db, { ...row, revision: previous.revision })]
+    : await receipts.insertAll(db, [row])
+  assert(written !== undefined, 'each receipt that is written is answered for')
+  return { row, ...written }
+}
+
+function countRecords({ recordKind: kind, counts }: ChunkAnswer, { metrics }: Deps): void {
   for (const outcome of OUTCOMES) if (counts[outcome] > 0) metrics.records.inc({ kind, outcome }, counts[outcome])
 }
 
-/** A refused envelope, a fault or a dry run: the outbox row carries the text itself. */
-export async function tellWithoutReceipt(
+/** Of a refused envelope, a fault or a dry run: the outbox row holds the text itself. */
+export async function answerWithoutReceipt(
   work: Work<unknown>,
-  parts: Pick<Answer, 'fields' | 'records'>,
+  content: Pick<ResultContent, 'fields' | 'records'>,
   deps: Deps,
 ): Promise<void> {
-  const { told, outboxId, revision } = await deps.store.transaction(
+  const { result, outboxId, revision } = await deps.store.transaction(
     async db => {
       // Beside a receipt, whose highest revision holds, an answer to an envelope must not pass for the outcome.
-      const stands = (await receipts.find(db, work.receiptId)) !== undefined
-      const revision = stands ? 0 : await outbox.nextRevision(db, work.receiptId)
-      const told = tell({ ...parts, ...headOf(work, deps.clock()), revision, envelopeDigest: work.envelopeDigest })
-      const { clientId, replyTo } = addressOf(work)
+      const hasReceipt = (await receipts.findAll(db, [work.receiptId])).length > 0
+      const revision = hasReceipt ? 0 : await outbox.nextRevision(db, work.receiptId)
+      const head = headOf(work, deps.clock())
+      const result = resultOf({ ...content, ...head, revision, envelopeDigest: work.envelopeDigest })
       const outboxId = await outbox.insert(db, {
-        clientId,
-        replyTo,
-        resultId: told.resultId,
+        ...addressOf(work),
+        resultId: result.resultId,
         receiptId: work.receiptId,
         revision,
-        body: told.body,
+        body: result.body,
       })
-      return { told, outboxId, revision }
+      return { result, outboxId, revision }
     },
     { lock: work.receiptId },
   )
-  await deps.announcer.publish({ ...addressOf(work), outboxId, revision, ...told })
+  await deps.announcer.publish({ ...addressOf(work), outboxId, revision, ...result })
 }
 
-/** The stored outcome once more, to where the current envelope asks for it. */
+/** The stored outcome once more, on the queue that the current envelope names. */
 export async function answerAgain(stored: Receipt, work: Work<unknown>, deps: Deps): Promise<void> {
-  const answer = await answerOfReceipt(stored, deps)
+  const content = await storedAnswer(stored, deps)
   // The receipt of a job that was cancelled before it began doesn't know what the job was: the text is kept.
   const isNameless = stored.requestDigest.length === 0
-  const told = tell(isNameless ? { ...answer, ...headOf(work, stored.completedAt) } : answer)
+  const result = resultOf(isNameless ? { ...content, ...headOf(work, stored.completedAt) } : content)
   const outboxId = await outbox.insert(deps.store, {
     ...addressOf(work),
-    resultId: told.resultId,
+    resultId: result.resultId,
     receiptId: stored.receiptId,
     revision: stored.revision,
-    body: isNameless ? told.body : null,
+    body: isNameless ? result.body : null,
   })
-  await deps.announcer.publish({ ...addressOf(work), outboxId, revision: stored.revision, ...told })
+  await deps.announcer.publish({ ...addressOf(work), outboxId, revision: stored.revision, ...result })
 }
 
 function addressOf(work: Work<unknown>): { clientId: string; replyTo: string | null } {
@@ -141,19 +163,16 @@ function headOf(work: Work<unknown>, completedAt: number) {
   }
 }
 
-function partsOf(settled: Settled): Pick<Answer, 'fields' | 'success' | 'records'> {
-  if (isRefusal(settled)) return { fields: fieldsOf(settled) }
-  if (isChunk(settled)) return { records: settled.records }
-  return { success: { code: settled.code, record: settled.record } }
+function contentOf(answer: JobAnswer): Pick<ResultContent, 'fields' | 'success' | 'records'> {
+  if (isRefusal(answer)) return { fields: fieldsOf(answer) }
+  if (isChunk(answer)) return { records: answer.records }
+  return { success: { code: answer.code, record: answer.record } }
 }
 
 function receiptOf(
-  work: Work<unknown>,
-  requestDigest: Buffer,
-  settled: Settled,
-  previous: Receipt | undefined,
+  { work, requestDigest, decision, previous }: Decided,
+  answer: JobAnswer,
   completedAt: number,
-  reversal: Decision['reversal'],
 ): Receipt {
   const { claims, client, receiptId, envelopeDigest, attempt, acceptedAt } = work
   const base: Receipt = {
@@ -177,15 +196,15 @@ function receiptOf(
     outcomes: null,
     failedRecords: 0,
     revision: previous?.revision ?? 1,
-    reversal: reversal ?? null,
+    reversal: ('effect' in decision ? decision.reversal : undefined) ?? null,
     attempt,
     acceptedAt,
     completedAt,
   }
-  if (isRefusal(settled))
-    return { ...base, status: 'FAILED', code: REASONS[settled.reason].code, refusal: fieldsOf(settled) }
-  if (!isChunk(settled)) return { ...base, code: settled.code, outcome: settled.outcome, tokenId: settled.tokenId }
-  const { batchNo, chunk, counts, packed } = settled
+  if (isRefusal(answer))
+    return { ...base, status: 'FAILED', code: REASONS[answer.reason].code, refusal: fieldsOf(answer) }
+  if (!isChunk(answer)) return { ...base, code: answer.code, outcome: answer.outcome, tokenId: answer.tokenId }
+  const { batchNo, chunk, counts, packed } = answer
   const cancelled =
     counts.CANCELLED > 0 &&
     !Object.entries(counts).some(([outcome, n]) => n > 0 && tookEffect(outcome as keyof typeof counts))

@@ -1,14 +1,14 @@
-// The text of a result, from what was just decided or from what a receipt remembers. It never holds a card.
-
+// The text of a result, made of what was just decided or of what a receipt says. It never holds a card.
 import { CATALOGUE, type Kind, type KindEntry } from '../../src/job/catalogue.ts'
 import { count } from '../../src/job/chunk-outcomes.ts'
 import { refusalResultId, resultId } from '../../src/job/envelope/ids.ts'
 import { type Counts, type RecordResult, tookEffect } from '../../src/job/outcome.ts'
 import { type FieldReason, problemOf, type ReversalStatus } from '../../src/job/problem.ts'
 
-export interface Answer {
+/** What a result says. */
+export interface ResultContent {
   receiptId: string
-  /** 0: this answers an envelope beside a receipt that stands, and outranks nothing. */
+  /** 0: answers an envelope beside a receipt that stands; the receipt's result outranks it. */
   revision: number
   /** Needed for revision 0. */
   envelopeDigest?: Buffer
@@ -28,19 +28,19 @@ export interface Answer {
   reversalStatus?: ReversalStatus
 }
 
-export interface Told {
+export interface ResultText {
   resultId: string
   body: string
 }
 
-export function tell(answer: Answer): Told {
+export function resultOf(content: ResultContent): ResultText {
   const { receiptId, revision, kind, jti, reference, attempt, acceptedAt, completedAt, fields, success, records } =
-    answer
+    content
   const id =
-    revision === 0 && answer.envelopeDigest
-      ? refusalResultId(receiptId, answer.envelopeDigest)
+    revision === 0 && content.envelopeDigest
+      ? refusalResultId(receiptId, content.envelopeDigest)
       : resultId(receiptId, revision)
-  const error = fields && problemOf(fields, completedAt, answer.reversalStatus, answer.code)
+  const error = fields && problemOf(fields, completedAt, content.reversalStatus, content.code)
   const body = JSON.stringify({
     v: 1,
     type: 'result',
@@ -62,7 +62,7 @@ export function tell(answer: Answer): Told {
   return { resultId: id, body }
 }
 
-/** Where only records without effect are told one by one, the counts tell of the others. */
+/** Of some kinds a result lists only the records without effect, and counts the others. */
 function recordsOf(kind: Kind, records: RecordResult[]): { counts?: Counts; records: RecordResult[] } {
   const { retell }: KindEntry = CATALOGUE[kind]
   if (retell.from !== 'outcomes' || retell.tells === 'all') return { records }

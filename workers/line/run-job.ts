@@ -1,5 +1,5 @@
-// From one attempt to what becomes of the job: done, later, or failed for good with an answer to the caller. The
-// verdicts are those of the table of faults; nothing here knows a kind's rules.
+// Says what becomes of a job after an attempt: done, later, or failed for good with an answer to the caller. The verdicts
+// are those of the table of faults; no kind's rules are known here.
 import { setTimeout as pause } from 'node:timers/promises'
 import { FAULTS, Fault, toFault } from '../../src/errors.ts'
 import { CATALOGUE } from '../../src/job/catalogue.ts'
@@ -10,8 +10,8 @@ import type { Disposition, ReceivedJob } from '../../src/queue/engine.ts'
 import { moveToFailed } from '../../src/queue/failed.ts'
 import * as storeServer from '../../src/store/server.ts'
 import type { Deps } from '../deps.ts'
-import { attempt, identify, type Known } from './attempt.ts'
-import { findPoison } from './bisect.ts'
+import { attempt, type Identified, identify } from './attempt.ts'
+import { findFailing } from './bisect.ts'
 import { answerFault } from './refuse.ts'
 import type { End, Selection } from './work.ts'
 
@@ -25,48 +25,48 @@ export function backoffMs(attemptNo: number): number {
 const NONE: ReadonlySet<number> = new Set()
 const AWAY_MS = 500
 
-/** A job and what is known of it so far. */
-interface Tried {
+/** A job under way. */
+interface Run {
   job: ReceivedJob
   signal: AbortSignal
-  /** Who it is from, as soon as that is known. */
-  known: Known | undefined
+  /** Set as soon as an attempt has identified the job. */
+  identified: Identified | undefined
   /** Records of a chunk, by index, that are left out. */
-  poison: ReadonlySet<number>
+  skipped: ReadonlySet<number>
   isBisected: boolean
 }
 
-/** Never throws. `poison`: records of a chunk, by index, that are known to crash us. */
+/** Never throws. `skipped`: records of a chunk, by index, that are known to make it fail. */
 export async function runJob(
   job: ReceivedJob,
   signal: AbortSignal,
   deps: Deps,
-  poison: ReadonlySet<number> = NONE,
+  skipped: ReadonlySet<number> = NONE,
 ): Promise<Disposition> {
   const startedAt = performance.now()
-  const tried: Tried = { job, signal, known: undefined, poison, isBisected: false }
+  const run: Run = { job, signal, identified: undefined, skipped, isBisected: false }
   for (;;) {
     try {
-      const end = await attempt(job, deps, { poison: tried.poison }, seen => {
-        tried.known = seen
+      const end = await attempt(job, deps, { skipped: run.skipped }, identified => {
+        run.identified = identified
       })
-      report(job, tried.known, end, startedAt, deps)
+      report(job, run.identified, end, startedAt, deps)
       return end.end === 'later' ? { deferMs: end.ms } : { done: true }
     } catch (error) {
-      const disposition = await afterFault(tried, toFault(error), deps)
+      const disposition = await afterFault(run, toFault(error), deps)
       if (disposition) return disposition
     }
   }
 }
 
 /** What becomes of a job whose attempt failed; undefined: it is tried once more, at once. */
-async function afterFault(tried: Tried, fault: Fault, deps: Deps): Promise<Disposition | undefined> {
-  const { job, signal, known } = tried
+async function afterFault(run: Run, fault: Fault, deps: Deps): Promise<Disposition | undefined> {
+  const { job, signal, identified } = run
   const { verdict } = FAULTS[fault.code]
   deps.log[fault.code === 'defect' ? 'error' : 'warn'](
     {
-      kind: known?.kind,
-      receipt: known?.work.receiptId,
+      kind: identified?.kind,
+      receipt: identified?.work.receiptId,
       attempt: job.attempt,
       fault: fault.code,
       cause: describeError(fault.cause ?? fault),
@@ -79,49 +79,52 @@ async function afterFault(tried: Tried, fault: Fault, deps: Deps): Promise<Dispo
     return undefined
   }
   if (verdict === 'retry' && job.attempt < RETRY.attemptsMax) {
-    deps.metrics.retries.inc({ kind: known?.kind ?? 'unknown', fault: fault.code })
+    deps.metrics.retries.inc({ kind: identified?.kind ?? 'unknown', fault: fault.code })
     return { retryInMs: backoffMs(job.attempt) }
   }
-  const found = await findGuilty(tried, fault, deps)
-  // The world failed in the midst of it: that says nothing of any record.
+  const found = await findFailingRecords(run, fault, deps)
+  // Store or queue failed during the bisection: that says nothing about any record.
   if (found instanceof Fault) {
     await untilStoreIsBack(deps, signal)
     return { retryInMs: backoffMs(job.attempt) }
   }
-  if (!found) return giveUp(job, known, fault, deps, signal)
-  tried.poison = new Set([...tried.poison, ...found])
-  tried.isBisected = true
+  if (!found) return giveUp(job, identified, fault, deps, signal)
+  run.skipped = new Set([...run.skipped, ...found])
+  run.isBisected = true
   return undefined
 }
 
-/** The records of a chunk that make it fail, where it does so by what it holds. Once: what fails without them is bad as a whole. */
-async function findGuilty(
-  { job, known, isBisected }: Tried,
+/**
+ * The records that make a chunk fail, where it fails by its content. Once for a job: a chunk that fails without them fails
+ * as a whole.
+ */
+async function findFailingRecords(
+  { job, identified, isBisected }: Run,
   fault: Fault,
   deps: Deps,
 ): Promise<number[] | Fault | undefined> {
-  const size = known && chunkSizeOf(known.kind, known.work.request)
+  const size = identified && chunkSizeOf(identified.kind, identified.work.request)
   if (size === undefined || isBisected || (fault.code !== 'defect' && fault.code !== 'data')) return undefined
   return bisect(job, size, deps).catch(toFault)
 }
 
-/** A chunk that fails by a defect: which of its records do. Throws where the world fails meanwhile. */
+/** Throws where store or queue fail meanwhile. */
 async function bisect(job: ReceivedJob, size: number, deps: Deps): Promise<number[] | undefined> {
-  return findPoison(size, async (from, to) => {
-    const told = await works(job, { from, to }, deps)
-    if (told === 'unknown') throw new Fault('store_busy')
-    return told
+  return findFailing(size, async (from, to) => {
+    const isWorking = await works(job, { from, to }, deps)
+    if (isWorking === 'unknown') throw new Fault('store_busy')
+    return isWorking
   })
 }
 
-/** Whether these records of a chunk can be worked, tried with nothing kept. `unknown`: the world failed, not they. */
+/** Whether these records of a chunk can be worked; nothing is kept. `unknown`: not the records failed, but store or queue. */
 export async function works(
   job: ReceivedJob,
   probe: NonNullable<Selection['probe']>,
   deps: Deps,
 ): Promise<boolean | 'unknown'> {
   try {
-    await attempt(job, deps, { poison: NONE, probe }, () => {})
+    await attempt(job, deps, { skipped: NONE, probe }, () => {})
     return true
   } catch (error) {
     const { code } = toFault(error)
@@ -130,12 +133,12 @@ export async function works(
 }
 
 /**
- * The end of a job that can't be done: the caller is answered 500, a copy is kept, its id is free again. Never throws.
- * `seen`: who it is from, where that is known.
+ * Ends a job that can't be done: answers the caller 500, keeps a copy, frees the job's id. Never throws. `identified`:
+ * undefined where no attempt got that far.
  */
 export async function giveUp(
   job: ReceivedJob,
-  seen: Known | undefined,
+  identified: Identified | undefined,
   fault: Fault,
   deps: Deps,
   signal: AbortSignal,
@@ -143,15 +146,15 @@ export async function giveUp(
   let answered = false
   for (;;) {
     try {
-      // Whoever sent it is answered, however early it went wrong.
-      const known = seen ?? (await identify(job, deps))
+      // The sender is answered, however early the job failed.
+      const known = identified ?? (await identify(job, deps))
       if (!known) return { failed: true, code: fault.code }
       const { kind, work } = known
-      // Once: each answer is told.
+      // Once: the sender gets each answer.
       if (!answered) await answerFault(work, deps)
       answered = true
       const { jws, block } = job.data as { jws: string; block?: string }
-      // A copy lies here for days: of a job that would be refused for its name only what is no name is kept.
+      // A copy is kept for days: that of a job whose names could hold a card number is kept without them.
       const isKept = panNameRefusal(work.claims, work.client.names) === undefined
       const copy = {
         jws: isKept ? jws : '',
@@ -175,8 +178,8 @@ export async function giveUp(
 }
 
 /**
- * While the store or the queue server is away no attempt is used up: the job waits here, for a moment at least, since a
- * server that answers this may still refuse what the job needs.
+ * While the store or the queue server is away no attempt is used up: the job waits here. It waits for a moment at least,
+ * since a server that answers this question may still refuse what the job needs.
  */
 export async function untilStoreIsBack({ store, queues }: Deps, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
@@ -190,7 +193,7 @@ export async function untilStoreIsBack({ store, queues }: Deps, signal: AbortSig
 
 function report(
   job: ReceivedJob,
-  known: Known | undefined,
+  known: Identified | undefined,
   end: End,
   startedAt: number,
   { metrics, log, clock }: Deps,

@@ -1,5 +1,5 @@
-// The steps of the line, and the value that goes through them. Which step follows which is walk.ts; what a step asks of
-// a kind is its handler's. Only `remember` writes the job's effect.
+// The steps of the line, and the value that goes through them. walk.ts says which step follows which; a kind's handler says
+// what differs by kind. Only `remember` writes the job's effect.
 import { assert, isRefusal, type Refusal } from '../../src/errors.ts'
 import type { Claims } from '../../src/job/envelope/envelope.ts'
 import { panNameRefusal } from '../../src/job/envelope/names.ts'
@@ -7,47 +7,47 @@ import type { Receipt } from '../../src/store/job/receipts.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import { LostRace } from '../../src/store/pool.ts'
 import type { Deps } from '../deps.ts'
-import { owing } from '../provider/owed.ts'
+import { withCompensation } from '../provider/compensation.ts'
 import { admit as refusalOf } from './admit.ts'
 import { isNamedAfterItsCard } from './pan-in-names.ts'
 import { recallReceipt } from './recall.ts'
 import { refuseEnvelope } from './refuse.ts'
-import { answerAgain, remember as write } from './remember.ts'
+import { answerAgain, remember as rememberDecision } from './remember.ts'
 import { type Complete, type Decision, type End, NotYet, noEffect, type Selection, type Work } from './work.ts'
 
-/** What a job brings to the line. */
-export interface Entrant<Request, Opened, Prepared> {
+/** A job when the line begins. */
+export interface LineInput<Request, Opened, Prepared> {
   handler: Complete<Request, Opened, Prepared>
   work: Work<Request>
   deps: Deps
   selection: Selection
 }
 
-/** The value that goes through the steps: what the job brought, and what the steps found. */
-export interface Walk<Request, Opened, Prepared> extends Entrant<Request, Opened, Prepared> {
+/** The value that goes through the steps: the job, and what the steps have found. */
+export interface Walk<Request, Opened, Prepared> extends LineInput<Request, Opened, Prepared> {
   /** How often the line was begun again. */
   run: number
   /** By `open`: what was read, and the digest by which a repeat is known. */
   read?: { opened: Opened; digest: Buffer }
-  /** By `lookUp`: the receipt, while it is being looked for. */
-  finding?: Promise<Receipt | undefined>
-  /** By `recall`: a receipt whose job is worked once more. */
-  stored?: Receipt | undefined
-  /** By `admit`: why it may not be done now, and why not under these names. */
+  /** By `lookUp`, which doesn't wait for it. */
+  receipt?: Promise<Receipt | undefined>
+  /** By `recallUnlessFailed`: the receipt of a chunk that is worked once more. */
+  previous?: Receipt | undefined
+  /** By `admit`: why the job may not be done now, and why not under its names. */
   unadmitted?: { refusal: Refusal | undefined; misnamed: Refusal | undefined }
   /** By `prepare`, for the receipt at that revision. */
   prepared?: { value: Prepared | Refusal; revision: number | undefined }
-  /** By `reach`: what was prepared, and what came of asking outside. */
+  /** By `reach`: what was prepared, and what providers made of it. */
   reached?: { value: Prepared | Refusal }
   /** By `decide`. */
   decision?: Decision
 }
 
-/** An end; or look for the receipt again, since somebody else was faster; or nothing: the next step. */
+/** The attempt's end; `again`: back to `lookUp`, since another transaction was faster; undefined: the next step. */
 export type Next = End | 'again' | undefined
 export type Step = <Request, Opened, Prepared>(walk: Walk<Request, Opened, Prepared>) => Promise<Next>
 
-/** How long a batch's chunk is put off while its client doesn't read its results. */
+/** A chunk is put off for this long while its client doesn't read its results. */
 const HELD_BACK_MS = 5_000
 
 export const holdBack: Step = async ({ work, deps }) => {
@@ -63,14 +63,14 @@ export const open: Step = async walk => {
   return undefined
 }
 
-/** Only begins: the steps up to `recall` run meanwhile. */
+/** Doesn't wait: the steps up to `recall` run meanwhile. */
 export const lookUp: Step = async walk => {
-  walk.finding = receipts.find(walk.deps.store, walk.work.receiptId)
-  walk.finding.catch(() => {})
+  walk.receipt = receipts.findAll(walk.deps.store, [walk.work.receiptId]).then(([found]) => found)
+  walk.receipt.catch(() => {})
   return undefined
 }
 
-/** Judges; a receipt is answered first, and `refuseUnadmitted` says no. */
+/** Only judges: a job with a receipt is answered from it first. `refuseUnadmitted` refuses. */
 export const admit: Step = async walk => {
   const { claims, client } = walk.work
   const refusal = refusalOf(claims, client, holdsCard(claims), walk.deps.clock())
@@ -83,37 +83,37 @@ function holdsCard(claims: Claims): boolean {
 }
 
 export const prepareMeanwhile: Step = async walk => {
-  const { refusal, misnamed } = done(walk.unadmitted)
+  const { refusal, misnamed } = present(walk.unadmitted)
   return refusal || misnamed ? undefined : prepare(walk)
 }
 
-/** Once for a receipt's revision: what is decided anew after a lost race was prepared already. */
+/** Once for each revision of the receipt: after a lost race nothing is prepared again. */
 export const prepare: Step = async walk => {
-  const { handler, work, deps, stored, selection } = walk
-  const revision = stored?.revision
+  const { handler, work, deps, previous, selection } = walk
+  const revision = previous?.revision
   if (walk.prepared && walk.prepared.revision === revision) return undefined
-  walk.prepared = { value: await handler.prepare(work, done(walk.read).opened, deps, stored, selection), revision }
+  walk.prepared = { value: await handler.prepare(work, present(walk.read).opened, deps, previous, selection), revision }
   return undefined
 }
 
 export const recall: Step = async walk => {
-  const stored = await done(walk.finding)
-  return stored && ((await recallReceipt(stored, done(walk.read).digest, walk.work, walk.deps)) ?? 'again')
+  const stored = await present(walk.receipt)
+  return stored && ((await recallReceipt(stored, present(walk.read).digest, walk.work, walk.deps)) ?? 'again')
 }
 
 /** A chunk with records that failed is worked once more for those. */
 export const recallUnlessFailed: Step = async walk => {
-  const stored = await done(walk.finding)
-  walk.stored = stored
-  const isRedone = stored && stored.failedRecords > 0 && stored.requestDigest.equals(done(walk.read).digest)
+  const stored = await present(walk.receipt)
+  walk.previous = stored
+  const isRedone = stored && stored.failedRecords > 0 && stored.requestDigest.equals(present(walk.read).digest)
   return isRedone ? undefined : recall(walk)
 }
 
-export const refuseUnadmitted: Step = async ({ work, deps, stored, unadmitted }) => {
-  const { refusal, misnamed } = done(unadmitted)
+export const refuseUnadmitted: Step = async ({ work, deps, previous, unadmitted }) => {
+  const { refusal, misnamed } = present(unadmitted)
   if (refusal) return refuseEnvelope(work, refusal, deps)
-  // What has a receipt is answered, and made whole, by the name that it was stored under.
-  return misnamed && !stored ? refuseEnvelope(work, misnamed, deps) : undefined
+  // A chunk with a receipt keeps the name under which the receipt was stored.
+  return misnamed && !previous ? refuseEnvelope(work, misnamed, deps) : undefined
 }
 
 export const inspect: Step = async ({ work, deps }) => {
@@ -121,43 +121,46 @@ export const inspect: Step = async ({ work, deps }) => {
   return undefined
 }
 
-/** A job that gives its card away by its names leaves nothing that would keep them. */
+/** A job whose names hold its card's number leaves no receipt: the receipt would keep the names. */
 export const refuseNamedAfterCard: Step = async ({ work, deps, prepared }) => {
-  const { value } = done(prepared)
+  const { value } = present(prepared)
   return isRefusal(value) && (await isNamedAfterItsCard(work, deps)) ? refuseEnvelope(work, value, deps) : undefined
 }
 
-/** A chunk refused as a whole spoils nothing: its jti stays free for the batch it really belongs to. */
-export const refuseWhole: Step = async ({ work, deps, stored, prepared }) => {
-  const { value } = done(prepared)
+/** A chunk that is refused as a whole leaves no receipt: its jti stays free for the batch to which it belongs. */
+export const refuseWhole: Step = async ({ work, deps, previous, prepared }) => {
+  const { value } = present(prepared)
   if (!isRefusal(value)) return undefined
-  // Too late to be worked once more for its failed records: it is told as it stands.
-  if (!stored || value.reason !== 'batch_too_old') return refuseEnvelope(work, value, deps)
-  await answerAgain(stored, work, deps)
+  // Too late to work its failed records once more: the stored answer stands.
+  if (!previous || value.reason !== 'batch_too_old') return refuseEnvelope(work, value, deps)
+  await answerAgain(previous, work, deps)
   return { end: 'done', outcome: 'REPEATED' }
 }
 
 export const reach: Step = contended(async walk => {
-  const { handler, work, deps, stored, selection } = walk
-  const { value } = done(walk.prepared)
-  // A probe tries records, not the outside.
+  const { handler, work, deps, previous, selection } = walk
+  const { value } = present(walk.prepared)
+  // A probe calls no provider.
   const isAsking = !isRefusal(value) && selection.probe === undefined
-  walk.reached = { value: isAsking && handler.reach ? await handler.reach(work, value, deps, stored) : value }
+  walk.reached = { value: isAsking && handler.reach ? await handler.reach(work, value, deps, previous) : value }
   return undefined
 })
 
 export const decide: Step = contended(async walk => {
   const { handler, work, deps } = walk
-  const { value } = done(walk.reached)
-  walk.decision = isRefusal(value) ? owing(noEffect(value), work, deps) : await handler.decide(work, value, deps)
+  const { value } = present(walk.reached)
+  const decision = isRefusal(value) ? noEffect(value) : await handler.decide(work, value, deps)
+  walk.decision = await withCompensation(decision, work, deps)
   return undefined
 })
 
-export const remember: Step = contended(async ({ work, deps, read, decision, stored, selection }) =>
-  write(work, done(read).digest, done(decision), stored, deps, selection.probe !== undefined),
-)
+export const remember: Step = contended(async ({ work, deps, read, decision, previous, selection }) => {
+  const isProbe = selection.probe !== undefined
+  const { digest } = present(read)
+  return rememberDecision({ work, requestDigest: digest, decision: present(decision), previous, isProbe }, deps)
+})
 
-/** From here on somebody else may be at the same rows, or at the same job outside. */
+/** From here on other transactions may change the same rows, or another attempt may work the same job. */
 function contended(step: Step): Step {
   return async walk => {
     try {
@@ -172,8 +175,8 @@ function contended(step: Step): Step {
   }
 }
 
-/** What an earlier step of the list found. */
-function done<T>(found: T | undefined): T {
+/** What an earlier step has set. */
+function present<T>(found: T | undefined): T {
   assert(found !== undefined, 'a step stands after those that it builds on')
   return found
 }

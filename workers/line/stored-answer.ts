@@ -1,5 +1,5 @@
-// What a receipt remembers, as an answer again. Card details aren't in it: they are joined from the tokens of today,
-// and are gone for those deleted since.
+// The content of a result, made again from the receipt. A receipt holds no card details: they come from the tokens as they
+// are now, and of tokens deleted since there are none.
 import { Fault } from '../../src/errors.ts'
 import { toResult, unpack } from '../../src/job/chunk-outcomes.ts'
 import { recall } from '../../src/job/recall.ts'
@@ -11,14 +11,14 @@ import * as tokens from '../../src/store/token/tokens.ts'
 import type { Directory } from '../directory.ts'
 import { handlerOf } from '../handlers.ts'
 import { shownScheme } from '../provider/view.ts'
-import { type Answer, tell } from './result-text.ts'
+import { type ResultContent, resultOf } from './result-text.ts'
 
 interface Readers {
   store: Store
   directory: Directory
 }
 
-export async function answerOfReceipt(receipt: Receipt, { store, directory }: Readers): Promise<Answer> {
+export async function storedAnswer(receipt: Receipt, { store, directory }: Readers): Promise<ResultContent> {
   const { receiptId, revision, kind, jti, reference, attempt, acceptedAt, completedAt, refusal, outcomes, tokenId } =
     receipt
   const head = { receiptId, revision, kind, jti, reference, attempt, acceptedAt, completedAt }
@@ -42,10 +42,10 @@ async function recordsOf(outcomes: string, store: Store) {
   })
 }
 
-/** The text of an outbox row that points to its receipt; undefined where retention has taken the receipt away. */
+/** The text of an outbox row that points to its receipt; undefined where retention has erased the receipt. */
 export async function bodyOfRow(row: OutboxRow, readers: Readers): Promise<string | undefined> {
-  const receipt = await receipts.find(readers.store, row.receiptId)
+  const [receipt] = await receipts.findAll(readers.store, [row.receiptId])
   if (!receipt) return undefined
   if (receipt.revision < row.revision) throw new Fault('data')
-  return tell({ ...(await answerOfReceipt(receipt, readers)), revision: row.revision }).body
+  return resultOf({ ...(await storedAnswer(receipt, readers)), revision: row.revision }).body
 }

@@ -1,14 +1,14 @@
-// The line that every job walks, once authenticated and of its form: one value goes through a list of steps, each of
-// which adds what it found, ends the attempt, or sends it back to look for the receipt again. docs/architecture.md has
-// the same steps in the same order; what they do is in steps.ts.
+// The line that every job walks once it is authenticated and has its form: one value goes through a list of steps. Each step
+// adds what it found, ends the attempt, or sends the value back to `lookUp`. docs/architecture.md has the same steps in the
+// same order; steps.ts has what they do.
 import { Fault } from '../../src/errors.ts'
 import { CATALOGUE } from '../../src/job/catalogue.ts'
 import {
   admit,
   decide,
-  type Entrant,
   holdBack,
   inspect,
+  type LineInput,
   lookUp,
   type Next,
   open,
@@ -26,12 +26,12 @@ import {
 } from './steps.ts'
 import type { End } from './work.ts'
 
-/** How often one attempt decides anew after somebody else changed the same rows first. */
+/** One attempt decides again at most this often after other transactions changed the same rows first. */
 const RERUNS_MAX = 25
 
 interface Line {
   first: readonly Step[]
-  /** From here on again, where somebody else was faster. */
+  /** From here on again, where another transaction was faster. */
   again: readonly Step[]
 }
 
@@ -52,13 +52,13 @@ const INTERACTIVE: Line = {
   ],
 }
 
-/** What a chunk comes to depends on what its receipt says it came to before; it shows its records to `inspect` itself. */
+/** A chunk is prepared only when its receipt is known: outcomes stand. Its handler shows the records to `inspect`. */
 const BULK: Line = {
   first: [holdBack, open],
   again: [lookUp, admit, recallUnlessFailed, refuseUnadmitted, prepare, refuseWhole, reach, decide, remember],
 }
 
-export async function walk(job: Entrant<unknown, unknown, unknown>): Promise<End> {
+export async function walk(job: LineInput<unknown, unknown, unknown>): Promise<End> {
   const { first, again } = CATALOGUE[job.work.claims.kind].bulk ? BULK : INTERACTIVE
   const value: Walk<unknown, unknown, unknown> = { ...job, run: 0 }
   let next = await through(first, value)

@@ -1,4 +1,5 @@
-// The value that walks the line: a job that was authenticated and has its shape, and what a handler makes of it.
+// The types of the line: a job that is authenticated and has its form, the handler of its kind, the handler's decision, and
+// the end of an attempt. Nothing runs here.
 import type { Refusal } from '../../src/errors.ts'
 import { requestText } from '../../src/job/envelope/digest.ts'
 import type { Claims } from '../../src/job/envelope/envelope.ts'
@@ -8,13 +9,14 @@ import type { Client } from '../../src/store/access/clients.ts'
 import type { Receipt } from '../../src/store/job/receipts.ts'
 import type { Db } from '../../src/store/pool.ts'
 import type { Deps } from '../deps.ts'
+import type { Effect } from './effect.ts'
 
 export interface Work<Request> {
   claims: Claims
   request: Request
-  /** For whom: `client_id` of a system client's envelope, else `iss`. */
+  /** On whose behalf: `client_id` of a system client's envelope, else `iss`. */
   client: Client
-  /** Whose results queue the answer goes to. */
+  /** The client on whose results queue the answer goes. */
   addressee: string
   receiptId: string
   envelopeDigest: Buffer
@@ -24,7 +26,7 @@ export interface Work<Request> {
   /** ms since the epoch: this attempt's now. */
   now: number
   attempt: number
-  /** Shows at the job how far it is. */
+  /** Shows in the queue how far the job is. */
   progress?: ReceivedJob['progress']
 }
 
@@ -33,23 +35,31 @@ export type End =
   | { end: 'done'; outcome: 'SUCCEEDED' | 'FAILED' | 'DROPPED' | 'REPEATED' }
   | { end: 'later'; ms: number }
 
-export type Settled = Refusal | Success | ChunkAnswer
+/** What a job is answered. */
+export type JobAnswer = Refusal | Success | ChunkAnswer
 
-/**
- * What one attempt decided. `save` writes the effect inside the line's transaction and says what came of it: for a
- * chunk, records that lost a race for their card are decided there once more.
- */
-export interface Decision {
-  save(db: Db): Promise<Settled>
-  /** What `save` will say, where that is known already: the receipt is then sent along with the effect. */
-  settled?: Settled
-  /** Something was done outside that isn't to stand: the receipt says so, and a reversal is queued. */
-  reversal?: 'REQUIRED' | undefined
-  /** Done after the commit and before the answer, whose record it may bring up to date. Never throws. */
-  after?(settled: Settled): Promise<Settled>
+/** What one attempt decided. */
+export type Decision = EffectDecision | SavingDecision
+
+/** A value: nothing of it changes any more. The line writes the effect, and the receipt with it. */
+export interface EffectDecision {
+  answer: JobAnswer
+  effect: Effect
+  /** Something was done at a provider that isn't to stand: the receipt says so, and a reversal is queued. */
+  reversal?: 'REQUIRED'
+  /** Runs after the commit; the answer with the record as it is by then. Never throws. */
+  after?(): Promise<JobAnswer>
 }
 
-/** The same attempt once more, later: somebody else is at it, or the outside isn't ready. No attempt is used up. */
+/**
+ * Of a kind whose answer is known only inside the transaction: a chunk decides records there that lost a race for their
+ * card, a reversal needs another job's lock, a report takes over its file.
+ */
+export interface SavingDecision {
+  save(db: Db): Promise<JobAnswer>
+}
+
+/** The job is to come again later: another job works on the same thing, or a provider isn't ready. No attempt is used up. */
 export class NotYet extends Error {
   override name = 'NotYet'
   readonly ms: number
@@ -60,20 +70,9 @@ export class NotYet extends Error {
   }
 }
 
-/** A decision that writes nothing. */
-export function noEffect(settled: Settled): Decision {
-  return { settled, save: async () => settled }
-}
-
-/** A decision that is made, and only to be written. */
-export function settledBy(settled: Settled, write: (db: Db) => Promise<unknown>): Decision {
-  return {
-    settled,
-    save: async db => {
-      await write(db)
-      return settled
-    },
-  }
+/** A decision that writes no more than its receipt. */
+export function noEffect(answer: JobAnswer): EffectDecision {
+  return { answer, effect: {} }
 }
 
 export interface Success {
@@ -97,10 +96,11 @@ export interface ChunkAnswer {
   dryRun: boolean
 }
 
-/** Which records of a chunk to leave out, by index: those that crash us. */
+/** Which records of a chunk an attempt works, by index. */
 export interface Selection {
-  poison: ReadonlySet<number>
-  /** Only these are tried, and nothing is kept: a probe. */
+  /** Left out: they make the chunk fail. */
+  skipped: ReadonlySet<number>
+  /** Only these are tried, and nothing is kept. */
   probe?: { from: number; to: number }
 }
 
@@ -130,7 +130,7 @@ export function complete(handler: Handler<unknown, unknown, unknown>): Complete<
 interface Opening<Request, Opened> {
   /** Reads what the request's digest needs; only a chunk with a block has that. */
   open(work: Work<Request>, deps: Deps): Promise<Opened | Refusal>
-  /** What makes two requests the same; left out: all that was sent. */
+  /** By which two requests are the same; left out: all that was sent. */
   digestText(work: Work<Request>, opened: Opened): string
 }
 
@@ -145,7 +145,7 @@ interface Preparing<Request, Opened, Prepared> {
   ): Promise<Prepared | Refusal>
 }
 
-/** A handler whose answer the catalogue tells again `from: 'handler'`. */
+/** A handler that makes a stored answer again, where the catalogue says `from: 'handler'`. */
 export interface Retells {
   /** The record of one that succeeded, from a table of the kind's own. */
   retell(receipt: Receipt, deps: Pick<Deps, 'store'>): Promise<Record<string, unknown>>
@@ -153,8 +153,8 @@ export interface Retells {
 
 interface Deciding<Request, Prepared> extends Partial<Retells> {
   /**
-   * Speaks to the outside, in recorded steps, for a job that has no receipt yet: done again it goes on where it was left.
-   * Throws `NotYet`.
+   * Calls providers or makes files, in recorded steps, for a job that has no receipt yet; called again, it goes on where
+   * it stopped. Throws `NotYet`.
    */
   reach?(
     work: Work<Request>,
@@ -164,10 +164,10 @@ interface Deciding<Request, Prepared> extends Partial<Retells> {
   ): Promise<Prepared | Refusal>
   /** Reads rows and applies pure rules; it is called again after a lost race. */
   decide(work: Work<Request>, prepared: Prepared, deps: Deps): Promise<Decision>
-  /** Takes back what was begun outside, where the job ends without a receipt. */
+  /** Takes back what was begun at providers, where the job ends without a receipt. */
   abandon?(work: Work<Request>, deps: Deps): Promise<void>
 }
 
-export function isChunk(settled: Settled): settled is ChunkAnswer {
-  return 'records' in settled
+export function isChunk(answer: JobAnswer): answer is ChunkAnswer {
+  return 'records' in answer
 }

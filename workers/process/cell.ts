@@ -7,7 +7,7 @@ import { peek } from '../../src/job/envelope/envelope.ts'
 import { describeError } from '../../src/log.ts'
 import type { Disposition, ReceivedJob } from '../../src/queue/engine.ts'
 import type { Deps } from '../deps.ts'
-import { findPoison } from '../line/bisect.ts'
+import { findFailing } from '../line/bisect.ts'
 import { backoffMs, giveUp, RETRY, untilStoreIsBack } from '../line/run-job.ts'
 import { CELL_ENV } from './worker-settings.ts'
 
@@ -95,7 +95,7 @@ export function openCell(script: string, env: NodeJS.ProcessEnv): Cell {
   async function askWithoutPoison(job: ReceivedJob): Promise<Told | undefined> {
     const size = chunkSize(job)
     if (size === undefined) return undefined
-    const poison = await findPoison(size, async (from, to) => {
+    const poison = await findFailing(size, async (from, to) => {
       const told = await ask({ job, poison: [], probe: { from, to } })
       if (told && 'ok' in told && told.ok === 'unknown') throw new Fault('store_busy')
       return told !== undefined && 'ok' in told && told.ok === true

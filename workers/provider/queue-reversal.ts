@@ -1,5 +1,5 @@
-// Queues the reversal of what a job did outside in vain: a job of its own, signed by the system client `worker`. It is
-// queued again by the loop for as long as it is owed, under the same name, so that once too often is no harm.
+// Queues the reversal of a job that did something at providers in vain: a job of its own, signed by the system client
+// `worker`. As long as it is owed the loop queues it again under the same name, so that a repeat does no harm.
 import { isSystemClient } from '../../src/job/catalogue.ts'
 import { type Claims, sign } from '../../src/job/envelope/envelope.ts'
 import { jobId } from '../../src/job/envelope/ids.ts'
@@ -8,10 +8,10 @@ import * as clients from '../../src/store/access/clients.ts'
 import type { Receipt } from '../../src/store/job/receipts.ts'
 import type { Deps } from '../deps.ts'
 
-/** An outage of the network may last. */
+/** A network's outage may last for days. */
 const LIFETIME_S = 7 * 86_400
 
-/** Never throws: what can't be queued now is queued by the loop. */
+/** Never throws: the loop queues what can't be queued now. */
 export async function queueReversal(
   { receiptId, clientId, envelopeDigest }: Pick<Receipt, 'receiptId' | 'clientId' | 'envelopeDigest'>,
   deps: Pick<Deps, 'providers' | 'queues' | 'store' | 'clock' | 'log' | 'settings'>,
@@ -23,7 +23,7 @@ export async function queueReversal(
     const entityId = client?.entities[0]
     if (!client || entityId === undefined || isSystemClient(clientId)) return
     const now = clock() / 1000
-    // Of a reversal that was given up a later one is another job.
+    // After a reversal that was given up, the next one is another job.
     const jti = `undo-${receiptId}-${Math.floor(now / LIFETIME_S)}`
     const claims: Claims = {
       ...{ iss: providers.signingKey.clientId, client_id: clientId, aud: settings.audience, sub: client.userId },

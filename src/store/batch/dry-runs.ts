@@ -1,6 +1,7 @@
 // What dry runs use up and remember: rows a client may ask about in a day, and the cards that a run has seen.
 import { byteas, texts } from '../columns.ts'
 import { type Db, LostRace } from '../pool.ts'
+import type { StoredToken } from '../token/tokens.ts'
 
 /** Counts `rows` towards today's use and returns the day's sum. */
 export async function use(db: Db, clientId: string, rows: number): Promise<number> {
@@ -12,14 +13,17 @@ on conflict (client_id, day) do update set rows = dry_run.rows + excluded.rows r
   return result.rows[0]?.rows ?? 0
 }
 
+/** A token's row without its card. */
+export type ScratchRow = Omit<StoredToken, 'fingerprint' | 'sealed'>
+
 /** The rows that other chunks of this run would have left for these cards, by fingerprint in hex. */
 export async function findScratch(
   db: Db,
   run: string,
   chunk: number,
   fingerprints: readonly Buffer[],
-): Promise<Map<string, unknown>> {
-  const { rows } = await db.query<{ card: Buffer; row: unknown }>({
+): Promise<Map<string, ScratchRow>> {
+  const { rows } = await db.query<{ card: Buffer; row: ScratchRow }>({
     text: `select found.fingerprint as card, found.row from unnest($2::bytea[]) as wanted(card)
 cross join lateral (select fingerprint, row from tokenmill.scratch where run = $1 and fingerprint = wanted.card and chunk <> $3 limit 1) as found`,
     values: [run, byteas(fingerprints), chunk],
@@ -35,7 +39,7 @@ export async function saveScratch(
   db: Db,
   run: string,
   chunk: number,
-  entries: readonly { fingerprint: Buffer; row: unknown; isSeen: boolean }[],
+  entries: readonly { fingerprint: Buffer; row: ScratchRow; isSeen: boolean }[],
 ): Promise<void> {
   if (entries.length === 0) return
   const sorted = entries.toSorted((a, b) => Buffer.compare(a.fingerprint, b.fingerprint))

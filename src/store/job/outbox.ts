@@ -1,7 +1,7 @@
 // The outbox: results and events to be published, kept for some days after so that they can be published again.
 // Selected by state, never by a growing id: ids commit out of order.
 import { resultId } from '../../job/envelope/ids.ts'
-import { plains } from '../columns.ts'
+import { type Column, plains, rowSet } from '../columns.ts'
 import type { Db } from '../pool.ts'
 
 export interface OutboxRow {
@@ -44,20 +44,38 @@ function outboxOf(row: Row): OutboxRow {
 
 type NewOutboxRow = Omit<OutboxRow, 'outboxId' | 'createdAt'>
 
+const NEW_COLUMNS: readonly Column<NewOutboxRow>[] = [
+  { name: 'result_id', type: 'uuid', text: row => row.resultId, plain: true },
+  { name: 'client_id', type: 'text', text: row => row.clientId, plain: false },
+  { name: 'reply_to', type: 'text', text: row => row.replyTo, plain: false },
+  { name: 'receipt_id', type: 'uuid', text: row => row.receiptId, plain: true },
+  { name: 'revision', type: 'integer', text: row => row.revision, plain: true },
+  { name: 'body', type: 'text', text: row => row.body, plain: false },
+]
+
+/** Returns the rows' ids, in the order given. A result stands once among `rows`. */
+export async function insertAll(db: Db, rows: readonly NewOutboxRow[]): Promise<number[]> {
+  if (rows.length === 0) return []
+  const { shape, source, values } = rowSet(NEW_COLUMNS, rows)
+  const inserted = await db.query<{ outbox_id: number; result_id: string }>({
+    name: `outbox-insert-${shape}`,
+    text: `insert into tokenmill.outbox (day, result_id, client_id, reply_to, receipt_id, revision, body)
+select current_date, v.result_id, v.client_id, v.reply_to, v.receipt_id, v.revision, v.body from ${source}
+returning outbox_id, result_id`,
+    values,
+  })
+  const ids = new Map(inserted.rows.map(row => [row.result_id, row.outbox_id]))
+  return rows.map(({ resultId }) => ids.get(resultId) ?? 0)
+}
+
 /** Returns the row's id. */
 export async function insert(db: Db, row: NewOutboxRow): Promise<number> {
-  const { rows } = await db.query<{ outbox_id: number }>({
-    name: 'outbox-insert',
-    text: `insert into tokenmill.outbox (day, client_id, reply_to, result_id, receipt_id, revision, body)
-values (current_date, $1, $2, $3, $4, $5, $6) returning outbox_id`,
-    values: [row.clientId, row.replyTo, row.resultId, row.receiptId, row.revision, row.body],
-  })
-  return rows[0]?.outbox_id ?? 0
+  return (await insertAll(db, [row]))[0] ?? 0
 }
 
 /**
- * For a statement that writes a receipt: adds its outbox row in the same statement. `written` is the subquery that has
- * the revision, the others are parameters of the statement (`$1`).
+ * For a statement that writes receipts: their outbox rows. `written` is what it selects from, with the column `revision`;
+ * the others are expressions: columns of that, or parameters of the statement (`$1`).
  */
 export function tellReceipt(columns: {
   clientId: string
@@ -67,7 +85,7 @@ export function tellReceipt(columns: {
 }): string {
   return `insert into tokenmill.outbox (day, client_id, reply_to, receipt_id, revision)
 select current_date, ${columns.clientId}, ${columns.replyTo}, ${columns.receiptId}, revision from ${columns.written}
-returning outbox_id, revision`
+returning outbox_id, receipt_id, revision`
 }
 
 /** The revision of the next answer for this receipt. */

@@ -4,6 +4,7 @@
 import { addresseeOf, type Kind } from '../../job/catalogue.ts'
 import type { Counts } from '../../job/outcome.ts'
 import type { FieldReason } from '../../job/problem.ts'
+import { type Column, plains, rowSet } from '../columns.ts'
 import { type Db, LostRace } from '../pool.ts'
 import { tellReceipt } from './outbox.ts'
 
@@ -97,76 +98,101 @@ function receiptOf(row: Row): Receipt {
   }
 }
 
-export async function find(db: Db, receiptId: string): Promise<Receipt | undefined> {
-  const { rows } = await db.query<Row>({
-    name: 'receipt-find',
-    text: `select ${COLUMNS} from tokenmill.receipt where receipt_id = $1 limit 1`,
-    values: [receiptId],
-  })
-  const row = rows[0]
-  return row && receiptOf(row)
+// `= any(…)` gets a plan made on the empty table, which grows with it.
+const FIND = `select ${COLUMNS} from unnest($1::uuid[]) as wanted(id)
+cross join lateral (select ${COLUMNS} from tokenmill.receipt where receipt_id = wanted.id limit 1) as found`
+
+/** Those that are there. */
+export async function findAll(db: Db, receiptIds: readonly string[]): Promise<Receipt[]> {
+  const { rows } = await db.query<Row>({ name: 'receipts-find', text: FIND, values: [plains(receiptIds)] })
+  return rows.map(receiptOf)
 }
 
-const valuesOf = (receipt: Receipt) => [
-  receipt.receiptId,
-  receipt.clientId,
-  receipt.iss,
-  receipt.kind,
-  receipt.jti,
-  receipt.requestDigest,
-  receipt.envelopeDigest,
-  receipt.replyTo,
-  receipt.reference,
-  receipt.status,
-  receipt.code,
-  receipt.outcome,
-  receipt.refusal && JSON.stringify(receipt.refusal),
-  receipt.tokenId,
-  receipt.batchNo,
-  receipt.chunk,
-  receipt.counts && JSON.stringify(receipt.counts),
-  receipt.outcomes,
-  receipt.failedRecords,
-  receipt.attempt,
-  new Date(receipt.acceptedAt),
-  new Date(receipt.completedAt),
-  addresseeOf(receipt),
-  receipt.reversal,
+export async function find(db: Db, receiptId: string): Promise<Receipt | undefined> {
+  return (await findAll(db, [receiptId]))[0]
+}
+
+const column = (name: string, type: string, text: Column<Receipt>['text'], plain = false): Column<Receipt> => ({
+  ...{ name, type, text, plain },
+})
+const binary = (value: Buffer) => `\\x${value.toString('hex')}`
+const moment = (ms: number) => new Date(ms).toISOString()
+const json = (value: unknown) => (value === null ? null : JSON.stringify(value))
+
+const NEW_COLUMNS: readonly Column<Receipt>[] = [
+  column('receipt_id', 'uuid', r => r.receiptId, true),
+  column('client_id', 'text', r => r.clientId),
+  column('iss', 'text', r => r.iss),
+  column('kind', 'text', r => r.kind),
+  column('jti', 'text', r => r.jti),
+  column('request_digest', 'bytea', r => binary(r.requestDigest)),
+  column('envelope_digest', 'bytea', r => binary(r.envelopeDigest)),
+  column('reply_to', 'text', r => r.replyTo),
+  column('reference', 'text', r => r.reference),
+  column('status', 'text', r => r.status),
+  column('code', 'smallint', r => r.code, true),
+  column('outcome', 'text', r => r.outcome),
+  column('refusal', 'jsonb', r => json(r.refusal)),
+  column('token_id', 'uuid', r => r.tokenId, true),
+  column('batch_no', 'bigint', r => r.batchNo, true),
+  column('chunk', 'integer', r => r.chunk, true),
+  column('counts', 'jsonb', r => json(r.counts)),
+  column('outcomes', 'text', r => r.outcomes),
+  column('failed_records', 'integer', r => r.failedRecords, true),
+  column('reversal', 'text', r => r.reversal),
+  column('attempt', 'integer', r => r.attempt, true),
+  column('accepted_at', 'timestamptz', r => moment(r.acceptedAt)),
+  column('completed_at', 'timestamptz', r => moment(r.completedAt)),
 ]
+/** Not of the receipt: to whose results queue its outbox row goes. */
+const ADDRESSEE = column('addressee', 'text', r => addresseeOf(r))
+const NEW_NAMES = NEW_COLUMNS.map(({ name }) => name).join(', ')
 
-// The receipt, its revision (above that of any fault told before) and the outbox row that will tell it, in one go.
-// The transaction holds the receipt's lock, so "not exists" can't be overtaken, whatever partition the other is in.
-const INSERT = `with told as (
-  select coalesce(max(revision), 0) + 1 as revision from tokenmill.outbox where receipt_id = $1
+// The receipts, their revisions (above that of any fault answered before) and the outbox rows that point to them, in one
+// statement. The transaction holds the receipts' locks, so "not exists" can't be overtaken, whatever partition the other
+// is in.
+const insertText = (source: string) => `with given as (
+  select v.*, (select coalesce(max(o.revision), 0) + 1 from tokenmill.outbox as o where o.receipt_id = v.receipt_id) as next
+  from ${source}
 ), written as (
-  insert into tokenmill.receipt (day, revision, receipt_id, client_id, iss, kind, jti, request_digest, envelope_digest, reply_to,
-    reference, status, code, outcome, refusal, token_id, batch_no, chunk, counts, outcomes, failed_records, attempt, accepted_at,
-    completed_at, reversal)
-  select current_date, told.revision, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13::jsonb, $14, $15, $16, $17::jsonb, $18, $19,
-    $20, $21, $22, $24 from told
-  where not exists (select from tokenmill.receipt where receipt_id = $1)
-  returning revision
+  insert into tokenmill.receipt (day, revision, ${NEW_NAMES})
+  select current_date, next, ${NEW_NAMES} from given
+  where not exists (select from tokenmill.receipt as r where r.receipt_id = given.receipt_id)
+  returning receipt_id, revision
 )
-${tellReceipt({ clientId: '$23', replyTo: '$8', receiptId: '$1', written: 'written' })}`
+${tellReceipt({
+  clientId: 'given.addressee',
+  replyTo: 'given.reply_to',
+  receiptId: 'given.receipt_id',
+  written: 'written join given on given.receipt_id = written.receipt_id',
+})}`
 
-/** A receipt that was just written, and the outbox row that will tell it. */
-interface Written {
+/** A receipt that was just written, and the outbox row that points to it. */
+export interface Written {
   revision: number
   outboxId: number
 }
 
-/** Writes the receipt and its outbox row; LostRace if there is a receipt already. */
-export async function insert(db: Db, receipt: Receipt): Promise<Written> {
-  return writtenOf(await db.query<WrittenRow>({ name: 'receipt-insert', text: INSERT, values: valuesOf(receipt) }))
+/**
+ * Writes receipts, each of another job, and their outbox rows, in the order given; LostRace if one of them is there
+ * already.
+ */
+export async function insertAll(db: Db, receipts: readonly Receipt[]): Promise<Written[]> {
+  if (receipts.length === 0) return []
+  const { shape, source, values } = rowSet([...NEW_COLUMNS, ADDRESSEE], receipts)
+  const name = `receipts-insert-${shape}`
+  const { rows } = await db.query<WrittenRow>({ name, text: insertText(source), values })
+  const written = new Map(rows.map(row => [row.receipt_id, row]))
+  return receipts.map(({ receiptId }) => writtenOf(written.get(receiptId)))
 }
 
 interface WrittenRow {
+  receipt_id: string
   revision: number
   outbox_id: number
 }
 
-function writtenOf({ rows }: { rows: WrittenRow[] }): Written {
-  const row = rows[0]
+function writtenOf(row: WrittenRow | undefined): Written {
   if (row === undefined) throw new LostRace('the receipt was written meanwhile')
   return { revision: row.revision, outboxId: row.outbox_id }
 }
@@ -196,7 +222,8 @@ export async function revise(db: Db, receipt: Receipt): Promise<Written> {
     addresseeOf(receipt),
     receipt.reversal,
   ]
-  return writtenOf(await db.query<WrittenRow>({ text: REVISE, values }))
+  const { rows } = await db.query<WrittenRow>({ text: REVISE, values })
+  return writtenOf(rows[0])
 }
 
 /**

@@ -51,13 +51,18 @@ export async function findByIds(db: Db, intentIds: readonly string[]): Promise<S
   return rows.map(intentOf)
 }
 
-export async function findByReceipt(db: Db, receiptId: string): Promise<SchemeIntent[]> {
+/** Of the jobs of these receipts. */
+export async function findByReceipts(db: Db, receiptIds: readonly string[]): Promise<SchemeIntent[]> {
   const { rows } = await db.query<Row>({
     name: 'scheme-intents-by-receipt',
-    text: `select ${COLUMNS} from tokenmill.scheme_intent where receipt_id = $1 order by intent_id`,
-    values: [receiptId],
+    text: `select ${COLUMNS} from tokenmill.scheme_intent where receipt_id = any($1::uuid[]) order by intent_id`,
+    values: [plains(receiptIds)],
   })
   return rows.map(intentOf)
+}
+
+export function findByReceipt(db: Db, receiptId: string): Promise<SchemeIntent[]> {
+  return findByReceipts(db, [receiptId])
 }
 
 export type NewIntent = Pick<SchemeIntent, 'intentId' | 'receiptId' | 'tokenId' | 'provisionId' | 'action'>
@@ -103,12 +108,14 @@ export async function abandon(db: Db, intentIds: readonly string[], now: number)
   })
 }
 
-/** What a job still intends when it is settled has come to nothing, or to somebody else's. */
-export async function abandonOf(db: Db, receiptId: string, now: number): Promise<void> {
+/** What jobs still intend when they leave their receipts has come to nothing, or to somebody else's. */
+export async function abandonOf(db: Db, receiptIds: readonly string[], now: number): Promise<void> {
+  if (receiptIds.length === 0) return
   await db.query({
     name: 'scheme-abandon-of',
-    text: `update tokenmill.scheme_intent set state = 'ABANDONED', updated_at = $2 where receipt_id = $1 and state = 'INTENDED'`,
-    values: [receiptId, new Date(now)],
+    text: `update tokenmill.scheme_intent set state = 'ABANDONED', updated_at = $2
+where receipt_id = any($1::uuid[]) and state = 'INTENDED'`,
+    values: [plains(receiptIds), new Date(now)],
   })
 }
 

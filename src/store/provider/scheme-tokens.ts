@@ -84,23 +84,29 @@ where provision_id in (
 }
 
 /**
- * As `retireOf`, of one provisioning that is to leave no trace: its token shows it no more. `intentId`: only while nobody
- * has built on what that intended. False where somebody has.
+ * As `retireOf`, of provisionings that are to leave no trace: their tokens show them no more. `intentId`: only while nobody
+ * has built on what that intended. Returns how many.
  */
-export async function withdraw(
+export async function withdrawAll(
   db: Db,
-  provisionId: string,
+  provisionIds: readonly string[],
   now: number,
   intentId: string | null = null,
-): Promise<boolean> {
+): Promise<number> {
+  if (provisionIds.length === 0) return 0
   const { count } = await db.query({
     text: `update tokenmill.scheme_token set current = false, version = version + 1, updated_at = $2, ${FORGOTTEN},
   retired_at = case when state in ('DELETED', 'VOID') then retired_at else coalesce(retired_at, $2) end,
   due_at = case when state in ('DELETED', 'VOID') or lease is not null then due_at else $2 end
-where provision_id = $1 and ($3::uuid is null or last_intent = $3)`,
-    values: [provisionId, new Date(now), intentId],
+where provision_id = any($1::uuid[]) and ($3::uuid is null or last_intent = $3)`,
+    values: [plains(provisionIds), new Date(now), intentId],
   })
-  return count === 1
+  return count
+}
+
+/** As `withdrawAll`, of one; false where somebody has built on it. */
+export async function withdraw(db: Db, provisionId: string, now: number, intentId?: string): Promise<boolean> {
+  return (await withdrawAll(db, [provisionId], now, intentId)) === 1
 }
 
 /** Somebody relies on them as they are: whoever made them so can't take it back any more. */

@@ -25,14 +25,18 @@ export async function findCurrent(db: Db, tokenIds: readonly string[]): Promise<
   return rows.map(schemeOf)
 }
 
-export async function find(db: Db, provisionId: string): Promise<StoredScheme | undefined> {
+/** Those that are there. */
+export async function findAll(db: Db, provisionIds: readonly string[]): Promise<StoredScheme[]> {
   const { rows } = await db.query<Row>({
     name: 'scheme-find',
-    text: `select ${COLUMNS} from tokenmill.scheme_token where provision_id = $1`,
-    values: [provisionId],
+    text: `select ${COLUMNS} from tokenmill.scheme_token where provision_id = any($1::uuid[])`,
+    values: [plains(provisionIds)],
   })
-  const row = rows[0]
-  return row && schemeOf(row)
+  return rows.map(schemeOf)
+}
+
+export async function find(db: Db, provisionId: string): Promise<StoredScheme | undefined> {
+  return (await findAll(db, [provisionId]))[0]
 }
 
 /** Those that these references of one network belong to. */

@@ -1,9 +1,9 @@
-// Sealed rows as they were before an interactive job changed them: a reversal restores them. Their content is opaque
-// here.
-import { plains } from '../columns.ts'
+// Rows as they were before an interactive job changed them, sealed: what a reversal puts back. What they hold isn't
+// known here.
+import { byteas, plains } from '../columns.ts'
 import type { Db } from '../pool.ts'
 
-interface BeforeImage {
+export interface BeforeImage {
   /** Of the job that changed the row. */
   receiptId: string
   tokenId: string
@@ -14,11 +14,19 @@ interface BeforeImage {
 /** No reversal reaches further back. */
 export const BEFORE_IMAGE_HOURS = 24
 
-export async function insert(db: Db, { receiptId, tokenId, sealed, keyVersion }: BeforeImage): Promise<void> {
+export async function insertAll(db: Db, images: readonly BeforeImage[]): Promise<void> {
+  if (images.length === 0) return
   await db.query({
-    name: 'before-image-insert',
-    text: 'insert into tokenmill.before_image (receipt_id, token_id, sealed, key_version) values ($1, $2, $3, $4)',
-    values: [receiptId, tokenId, sealed, keyVersion],
+    name: 'before-images-insert',
+    text: `insert into tokenmill.before_image (receipt_id, token_id, sealed, key_version)
+select v.receipt_id, v.token_id, v.sealed, v.key_version
+from unnest($1::uuid[], $2::uuid[], $3::bytea[], $4::smallint[]) as v(receipt_id, token_id, sealed, key_version)`,
+    values: [
+      plains(images.map(({ receiptId }) => receiptId)),
+      plains(images.map(({ tokenId }) => tokenId)),
+      byteas(images.map(({ sealed }) => sealed)),
+      plains(images.map(({ keyVersion }) => keyVersion)),
+    ],
   })
 }
 

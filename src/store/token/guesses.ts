@@ -1,58 +1,64 @@
-// Counts how often a client asked for unknown cards with the same BIN and last four digits, as somebody would who
-// guesses PANs. A window is 24 hours.
-import { texts } from '../columns.ts'
+// How often a client asked for cards of the same BIN and last four that were not known: what somebody who guesses
+// PANs leaves behind. A window is 24 hours.
+import { plains, texts } from '../columns.ts'
 import type { Db } from '../pool.ts'
 
-/** Adds one miss per entry of `digits` (BIN and last four) and returns the highest count reached. */
-export async function add(db: Db, clientId: string, tokenScope: string, digits: readonly string[]): Promise<number> {
-  const { rows } = await db.query<{ most: number | null }>({
-    name: 'guess-add',
-    text: `with missed as (
-  insert into tokenmill.guess (client_id, token_scope, digits, misses, since)
-  select $1, $2, v.digits, count(*), now() from unnest($3::text[]) as v(digits) group by v.digits order by v.digits
-  on conflict (client_id, token_scope, digits) do update set
-    misses = case when guess.since < now() - interval '24 hours' then excluded.misses else guess.misses + excluded.misses end,
-    since = case when guess.since < now() - interval '24 hours' then now() else guess.since end
-  returning misses
-)
-select max(misses) as most from missed`,
-    values: [clientId, tokenScope, texts(digits)],
-  })
-  return rows[0]?.most ?? 0
+/** Asked for by this client: a card of this BIN and last four. */
+export interface Guess {
+  clientId: string
+  tokenScope: string
+  /** BIN and last four. */
+  digits: string
 }
 
-/** Misses within the window; digits without any are left out. */
-export async function count(
-  db: Db,
-  clientId: string,
-  tokenScope: string,
-  digits: readonly string[],
-): Promise<Map<string, number>> {
-  const { rows } = await db.query<{ digits: string; misses: number }>({
-    text: `select g.digits, g.misses from unnest($3::text[]) as v(digits)
-cross join lateral (select digits, misses from tokenmill.guess where client_id = $1 and token_scope = $2
-  and digits = v.digits and since >= now() - interval '24 hours' limit 1) as g`,
-    values: [clientId, tokenScope, texts(digits)],
-  })
-  return new Map(rows.map(row => [row.digits, row.misses]))
+interface Row {
+  client_id: string
+  token_scope: string
+  digits: string
+  misses: number
 }
 
-/** Which of `digits` have reached `most` misses within the window. */
-export async function findAbove(
-  db: Db,
-  clientId: string,
-  tokenScope: string,
-  digits: readonly string[],
-  most: number,
-): Promise<Set<string>> {
-  const { rows } = await db.query<{ digits: string }>({
-    name: 'guess-above',
-    text: `select g.digits from unnest($3::text[]) as v(digits)
-cross join lateral (select digits from tokenmill.guess where client_id = $1 and token_scope = $2 and digits = v.digits
-  and misses >= $4 and since >= now() - interval '24 hours' limit 1) as g`,
-    values: [clientId, tokenScope, texts(digits), most],
+const GIVEN = 'unnest($1::text[], $2::uuid[], $3::text[]) as v(client_id, token_scope, digits)'
+const valuesOf = (guesses: readonly Guess[]) => [
+  texts(guesses.map(({ clientId }) => clientId)),
+  plains(guesses.map(({ tokenScope }) => tokenScope)),
+  texts(guesses.map(({ digits }) => digits)),
+]
+
+/** Adds one miss for each and returns, in the order given, how many there are then. */
+export async function addAll(db: Db, guesses: readonly Guess[]): Promise<number[]> {
+  if (guesses.length === 0) return []
+  const { rows } = await db.query<Row>({
+    name: 'guesses-add',
+    text: `insert into tokenmill.guess (client_id, token_scope, digits, misses, since)
+select v.client_id, v.token_scope, v.digits, count(*), now() from ${GIVEN}
+group by v.client_id, v.token_scope, v.digits order by v.client_id, v.token_scope, v.digits
+on conflict (client_id, token_scope, digits) do update set
+  misses = case when guess.since < now() - interval '24 hours' then excluded.misses else guess.misses + excluded.misses end,
+  since = case when guess.since < now() - interval '24 hours' then now() else guess.since end
+returning client_id, token_scope, digits, misses`,
+    values: valuesOf(guesses),
   })
-  return new Set(rows.map(row => row.digits))
+  return missesOf(guesses, rows)
+}
+
+/** Misses within the window for each, in the order given. */
+export async function countAll(db: Db, guesses: readonly Guess[]): Promise<number[]> {
+  if (guesses.length === 0) return []
+  const { rows } = await db.query<Row>({
+    name: 'guesses-count',
+    text: `select g.client_id, g.token_scope, g.digits, g.misses from ${GIVEN}
+cross join lateral (select client_id, token_scope, digits, misses from tokenmill.guess
+  where client_id = v.client_id and token_scope = v.token_scope and digits = v.digits
+  and since >= now() - interval '24 hours' limit 1) as g`,
+    values: valuesOf(guesses),
+  })
+  return missesOf(guesses, rows)
+}
+
+function missesOf(guesses: readonly Guess[], rows: readonly Row[]): number[] {
+  const found = new Map(rows.map(row => [`${row.client_id} ${row.token_scope} ${row.digits}`, row.misses]))
+  return guesses.map(({ clientId, tokenScope, digits }) => found.get(`${clientId} ${tokenScope} ${digits}`) ?? 0)
 }
 
 /** Misses whose window began before `before` (ms). Returns how many. */

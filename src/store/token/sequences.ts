@@ -1,22 +1,46 @@
-// The highest `sequence` of a client that took effect on a token, over all kinds that change a token.
+// The highest `sequence` of a client that took effect on a token, over all kinds that change one.
+import { plains, texts } from '../columns.ts'
 import { type Db, LostRace } from '../pool.ts'
 
-export async function find(db: Db, clientId: string, tokenId: string): Promise<number | undefined> {
-  const { rows } = await db.query<{ sequence: number }>({
-    name: 'sequence-find',
-    text: 'select sequence from tokenmill.sequence_mark where token_id = $1 and client_id = $2',
-    values: [tokenId, clientId],
-  })
-  return rows[0]?.sequence
+export interface SequenceMark {
+  clientId: string
+  tokenId: string
+  sequence: number
 }
 
-/** Raises the sequence; LostRace where a later one has taken effect meanwhile. */
-export async function advance(db: Db, clientId: string, tokenId: string, sequence: number): Promise<void> {
-  const { count } = await db.query({
-    name: 'sequence-advance',
-    text: `insert into tokenmill.sequence_mark (token_id, client_id, sequence) values ($1, $2, $3)
-on conflict (token_id, client_id) do update set sequence = excluded.sequence where sequence_mark.sequence < excluded.sequence`,
-    values: [tokenId, clientId, sequence],
+/** Those of these clients on these tokens that are there. */
+export async function findAll(
+  db: Db,
+  wanted: readonly Pick<SequenceMark, 'clientId' | 'tokenId'>[],
+): Promise<SequenceMark[]> {
+  const { rows } = await db.query<{ client_id: string; token_id: string; sequence: number }>({
+    name: 'sequences-find',
+    text: `select found.client_id, found.token_id, found.sequence from unnest($1::uuid[], $2::text[]) as wanted(token, client)
+cross join lateral (select client_id, token_id, sequence from tokenmill.sequence_mark
+  where token_id = wanted.token and client_id = wanted.client limit 1) as found`,
+    values: [plains(wanted.map(({ tokenId }) => tokenId)), texts(wanted.map(({ clientId }) => clientId))],
   })
-  if (count !== 1) throw new LostRace('a later sequence took effect meanwhile')
+  return rows.map(row => ({ clientId: row.client_id, tokenId: row.token_id, sequence: row.sequence }))
+}
+
+export async function find(db: Db, clientId: string, tokenId: string): Promise<number | undefined> {
+  return (await findAll(db, [{ clientId, tokenId }]))[0]?.sequence
+}
+
+/** Moves marks up, at most one for a client and token; LostRace where a later one has taken effect meanwhile. */
+export async function advanceAll(db: Db, marks: readonly SequenceMark[]): Promise<void> {
+  if (marks.length === 0) return
+  const { count } = await db.query({
+    name: 'sequences-advance',
+    text: `insert into tokenmill.sequence_mark (token_id, client_id, sequence)
+select v.token_id, v.client_id, v.sequence from unnest($1::uuid[], $2::text[], $3::bigint[]) as v(token_id, client_id, sequence)
+order by v.token_id, v.client_id
+on conflict (token_id, client_id) do update set sequence = excluded.sequence where sequence_mark.sequence < excluded.sequence`,
+    values: [
+      plains(marks.map(({ tokenId }) => tokenId)),
+      texts(marks.map(({ clientId }) => clientId)),
+      plains(marks.map(({ sequence }) => sequence)),
+    ],
+  })
+  if (count !== marks.length) throw new LostRace('a later sequence took effect meanwhile')
 }

@@ -263,14 +263,29 @@ export async function updateAll(db: Db, tokens: readonly StoredToken[]): Promise
   if (count !== tokens.length) throw new LostRace('a token was changed meanwhile')
 }
 
-/** Writes the last receipt of this token, where nothing else changes. */
-export async function touch(db: Db, tokenId: string, receiptId: string, version: number): Promise<void> {
+/** The receipt that last answered for a token of this version, where nothing else of it changes. */
+export interface Touch {
+  tokenId: string
+  receiptId: string
+  version: number
+}
+
+/** Each of another token; all or LostRace. */
+export async function touchAll(db: Db, touches: readonly Touch[]): Promise<void> {
+  if (touches.length === 0) return
+  const sorted = touches.toSorted((a, b) => (a.tokenId < b.tokenId ? -1 : 1))
   const { count } = await db.query({
-    name: 'token-touch',
-    text: 'update tokenmill.token set last_receipt = $2 where token_id = $1 and version = $3',
-    values: [tokenId, receiptId, version],
+    name: 'tokens-touch',
+    text: `update tokenmill.token as t set last_receipt = v.receipt
+from unnest($1::uuid[], $2::uuid[], $3::integer[]) as v(id, receipt, version)
+where t.token_id = v.id and t.version = v.version`,
+    values: [
+      plains(sorted.map(({ tokenId }) => tokenId)),
+      plains(sorted.map(({ receiptId }) => receiptId)),
+      plains(sorted.map(({ version }) => version)),
+    ],
   })
-  if (count !== 1) throw new LostRace('a token was changed meanwhile')
+  if (count !== touches.length) throw new LostRace('a token was changed meanwhile')
 }
 
 /** Writes the receipt of a batch into live tokens for which it changed something outside their rows. */

@@ -8,7 +8,7 @@ const cards = openPanLookalikes()
 cards.add('4111111111111111')
 const LIKE = '4111 1122 2222 1111'
 
-const settled = (outcome: RecordOutcome['outcome'], reference: string): RecordOutcome => ({
+const known = (outcome: RecordOutcome['outcome'], reference: string): RecordOutcome => ({
   line: 2,
   reference,
   outcome,
@@ -19,22 +19,22 @@ const settled = (outcome: RecordOutcome['outcome'], reference: string): RecordOu
 
 describe('a reference that looks like a card of its chunk', () => {
   it.each(['CANCELLED', 'FAILED'] as const)('is left out of a record that is %s, which stays so', outcome => {
-    const told = refuseLikeCards({ settled: [settled(outcome, LIKE)], prepared: [] }, cards)
-    expect(told.settled).toEqual([{ ...settled(outcome, LIKE), reference: undefined }])
+    const told = refuseLikeCards({ known: [known(outcome, LIKE)], prepared: [] }, cards)
+    expect(told.known).toEqual([{ ...known(outcome, LIKE), reference: undefined }])
   })
 
   it.each(['CANCELLED', 'FAILED', 'REJECTED'] as const)(
     'and one that does not stays with a record that is %s',
     outcome => {
-      const told = refuseLikeCards({ settled: [settled(outcome, 'order-17')], prepared: [] }, cards)
-      expect(told.settled).toEqual([settled(outcome, 'order-17')])
+      const told = refuseLikeCards({ known: [known(outcome, 'order-17')], prepared: [] }, cards)
+      expect(told.known).toEqual([known(outcome, 'order-17')])
     },
   )
 
   it('refuses a record that is still to be worked, and one that was rejected for something else', () => {
     const open = { line: 3, reference: LIKE }
-    const told = refuseLikeCards({ settled: [settled('REJECTED', LIKE)], prepared: [open] }, cards)
+    const told = refuseLikeCards({ known: [known('REJECTED', LIKE)], prepared: [open] }, cards)
     expect(told.prepared).toEqual([])
-    expect(told.settled).toMatchObject([2, 3].map(line => ({ line, reference: undefined, reason: 'reference_pan' })))
+    expect(told.known).toMatchObject([2, 3].map(line => ({ line, reference: undefined, reason: 'reference_pan' })))
   })
 })

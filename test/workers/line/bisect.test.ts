@@ -1,7 +1,7 @@
 // Bisection: the records that fail alone are found, all of them and no other, and looking for them has an end.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { findPoison } from '../../../workers/line/bisect.ts'
+import { findFailing } from '../../../workers/line/bisect.ts'
 
 /** Ranges that hold none of `bad` work. */
 function probing(bad: readonly number[]) {
@@ -23,36 +23,36 @@ describe('bisection', () => {
     )
     await fc.assert(
       fc.asyncProperty(chunks, async ({ size, bad }) => {
-        expect(await findPoison(size, probing(bad).probe)).toEqual([...bad].sort((a, b) => a - b))
+        expect(await findFailing(size, probing(bad).probe)).toEqual([...bad].sort((a, b) => a - b))
       }),
     )
   })
 
   it('finds one record of 1,000 by 20 probes at most, and never probes the whole chunk again', async () => {
     const { probes, probe } = probing([617])
-    expect(await findPoison(1_000, probe)).toEqual([617])
+    expect(await findFailing(1_000, probe)).toEqual([617])
     expect(probes.length).toBeLessThanOrEqual(20)
     expect(probes.filter(({ from, to }) => to - from === 1_000)).toEqual([])
   })
 
   it('takes the one record of a chunk of one for the bad one, without a probe', async () => {
     const { probes, probe } = probing([0])
-    expect(await findPoison(1, probe)).toEqual([0])
+    expect(await findFailing(1, probe)).toEqual([0])
     expect(probes).toEqual([])
   })
 
   it('finds none where both halves work and only the whole does not', async () => {
-    expect(await findPoison(500, async () => true)).toBeUndefined()
+    expect(await findFailing(500, async () => true)).toBeUndefined()
   })
 
   it('gives a chunk up after 200 probes', async () => {
     const { probes, probe } = probing(Array.from({ length: 1_000 }, (_, index) => index))
-    expect(await findPoison(1_000, probe)).toBeUndefined()
+    expect(await findFailing(1_000, probe)).toBeUndefined()
     expect(probes.length).toBe(200)
   })
 
   it('hands on what a probe throws: the world failed, not a record', async () => {
     const away = new Error('away')
-    await expect(findPoison(10, () => Promise.reject(away))).rejects.toBe(away)
+    await expect(findFailing(10, () => Promise.reject(away))).rejects.toBe(away)
   })
 })

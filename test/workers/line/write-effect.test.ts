@@ -1,0 +1,195 @@
+// Effects are written as sets: one statement for each table however many decisions there are, in one order of tables, and a
+// race that one decision lost is found among the others. The statements are the store's; here they run on its tables.
+import { randomBytes, randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { systemClock } from '../../../src/clock.ts'
+import { openLog } from '../../../src/log.ts'
+import type { Receipt } from '../../../src/store/job/receipts.ts'
+import * as receipts from '../../../src/store/job/receipts.ts'
+import { type Db, LostRace, openStore, type Store } from '../../../src/store/pool.ts'
+import * as guesses from '../../../src/store/token/guesses.ts'
+import * as sequences from '../../../src/store/token/sequences.ts'
+import type { StoredToken } from '../../../src/store/token/tokens.ts'
+import * as tokens from '../../../src/store/token/tokens.ts'
+import { type Effect, mergeEffects } from '../../../workers/line/effect.ts'
+import { writeEffects } from '../../../workers/line/write-effect.ts'
+import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+
+const deps = { clock: systemClock }
+const SCOPE = randomUUID()
+
+function token(over: Partial<StoredToken> = {}): StoredToken {
+  return {
+    ...{ tokenId: randomUUID(), tokenScope: SCOPE, status: 'ACTIVE', suspendedReason: null, tokenType: 'REUSE' },
+    ...{ fingerprint: randomBytes(32), sealed: randomBytes(40), sealVersion: 1, bin: '411111', lastFour: '1111' },
+    ...{ expiryMonth: 12, expiryYear: 2031, cardHolderName: null, cardHolderEmail: null, cardSequence: null },
+    ...{ startMonth: null, startYear: null, brand: 'VISA', cardBrand: null, binRange: null, analyticsToken: null },
+    ...{ thirdParty: null, tokenExpiryDate: null, createdAt: 0, updatedAt: 0, version: 1, lastReceipt: null },
+    ...{ mark: null, ...over },
+  }
+}
+
+function receipt(over: Partial<Receipt> = {}): Receipt {
+  return {
+    ...{ receiptId: randomUUID(), clientId: 'c', iss: 'c', kind: 'token-create', jti: 'a "quoted", \\ name' },
+    ...{ requestDigest: randomBytes(32), envelopeDigest: randomBytes(32), replyTo: null, reference: null },
+    ...{ status: 'SUCCEEDED', code: 200, outcome: 'CREATED', refusal: null, tokenId: null, batchNo: null, chunk: null },
+    ...{ counts: null, outcomes: null, failedRecords: 0, revision: 1, reversal: null, attempt: 1 },
+    ...{ acceptedAt: 1_000, completedAt: 2_000, ...over },
+  }
+}
+
+/** Of every list one row. */
+function full(): Required<Effect> {
+  const made = token()
+  const receiptId = randomUUID()
+  return {
+    inserts: [made],
+    updates: [token({ version: 2 })],
+    touches: [{ tokenId: randomUUID(), receiptId, version: 1 }],
+    erasedImages: [randomUUID()],
+    beforeImages: [{ receiptId, tokenId: randomUUID(), sealed: randomBytes(8), keyVersion: 1 }],
+    misses: [{ clientId: 'c', tokenScope: SCOPE, digits: '4111111111', missesMax: 1 }],
+    sequences: [{ clientId: 'c', tokenId: made.tokenId, sequence: 1 }],
+    takeUps: [{ receiptId, provisionIds: [randomUUID()] }],
+    provisions: [],
+    retirements: [randomUUID()],
+    replacements: [{ tokenId: randomUUID(), former: undefined, fresh: undefined }],
+    compensations: [],
+  }
+}
+
+describe('an effect', () => {
+  it('goes out table by table in one order, before anything has been answered', async () => {
+    const sent: string[] = []
+    const recording: Db = {
+      query: async ({ name = '' }) => {
+        sent.push(name.replace(/-[1n]+$/, ''))
+        return { rows: [], count: 1 }
+      },
+    }
+    const written = writeEffects(recording, [full()], deps)
+    expect(sent).toEqual([
+      'third-party-take-up',
+      'scheme-abandon-of',
+      'tokens-insert',
+      'tokens-hold',
+      'tokens-update',
+      'tokens-touch',
+      'before-image-erase',
+      'before-images-insert',
+      'guesses-add',
+      'sequences-advance',
+      'scheme-hold-current',
+      'scheme-retire',
+    ])
+    await written
+  })
+
+  it('that is empty sends nothing', async () => {
+    const silent: Db = { query: () => Promise.reject(new Error('a statement was sent')) }
+    await writeEffects(silent, [{}, {}], deps)
+    await writeEffects(silent, [], deps)
+  })
+
+  it('of several decisions is their rows, list by list, in the order of the decisions', () => {
+    const [one, other] = [full(), full()]
+    const merged = mergeEffects([one, {}, other])
+    for (const name of Object.keys(one) as (keyof Effect)[])
+      expect(merged[name]).toEqual([...one[name], ...other[name]])
+  })
+})
+
+describe('effects of several decisions', () => {
+  let database: FreshDatabase
+  let store: Store
+  beforeAll(async () => {
+    database = await freshDatabase()
+    store = openStore(database.url, { log: openLog('silent'), connectionsMax: 4 })
+  })
+  afterAll(async () => {
+    await store?.close()
+    await database?.drop()
+  })
+
+  const write = (effects: readonly Effect[]) => store.transaction(db => writeEffects(db, effects, deps))
+
+  it('are written at once: tokens made, changed and answered for, sequences and misses', async () => {
+    const [changed, touched, made] = [token(), token(), token()]
+    await write([{ inserts: [changed] }, { inserts: [touched] }])
+    const receiptId = randomUUID()
+    const guess = { clientId: 'c', tokenScope: SCOPE, digits: '4000000001' }
+    const mark = (tokenId: string, sequence: number) => [{ clientId: 'c', tokenId, sequence }]
+    await write([
+      { updates: [{ ...changed, lastFour: '2222', version: 2 }], sequences: mark(changed.tokenId, 7) },
+      { touches: [{ tokenId: touched.tokenId, receiptId, version: 1 }], sequences: mark(touched.tokenId, 9) },
+      { inserts: [made], misses: [guess, { ...guess, digits: '4000000002' }] },
+      { misses: [{ ...guess, missesMax: 2 }] },
+    ])
+    const rows = new Map(
+      (
+        await tokens.findByIds(
+          store,
+          [changed, touched, made].map(row => row.tokenId),
+        )
+      ).map(row => [row.tokenId, row]),
+    )
+    expect(rows.get(changed.tokenId)).toMatchObject({ lastFour: '2222', version: 2 })
+    expect(rows.get(touched.tokenId)).toMatchObject({ lastReceipt: receiptId, version: 1 })
+    expect(rows.get(made.tokenId)?.fingerprint).toEqual(made.fingerprint)
+    expect(await guesses.countAll(store, [{ ...guess, digits: 'unknown' }, guess])).toEqual([0, 2])
+    expect(await sequences.find(store, 'c', touched.tokenId)).toBe(9)
+  })
+
+  it.each<[string, (row: StoredToken) => Effect]>([
+    ['a card has got its token', row => ({ inserts: [token({ fingerprint: row.fingerprint })] })],
+    ['a token was changed', row => ({ updates: [{ ...row, version: 3 }] })],
+    ['a token was changed that is only answered for', row => ({ touches: [{ ...touchOf(row), version: 2 }] })],
+    ['a later sequence took effect', row => ({ sequences: [{ clientId: 'c', tokenId: row.tokenId, sequence: 5 }] })],
+    ['others have used the limit of guesses up', () => ({ misses: [{ ...limited, missesMax: 1 }] })],
+  ])('leave nothing where for one of them %s meanwhile', async (_, lostBy) => {
+    const row = token()
+    const sequence = { clientId: 'c', tokenId: row.tokenId, sequence: 5 }
+    await write([{ inserts: [row], sequences: [sequence], misses: [limited] }])
+    const other = token()
+    await expect(write([{ inserts: [other] }, lostBy(row)])).rejects.toBeInstanceOf(LostRace)
+    expect(await tokens.findByIds(store, [other.tokenId])).toEqual([])
+  })
+
+  const limited = { clientId: 'limited', tokenScope: SCOPE, digits: '4000000003' }
+  const touchOf = ({ tokenId }: StoredToken) => ({ tokenId, receiptId: randomUUID() })
+
+  it('that overlap in another order wait for one another, and never in a circle', async () => {
+    const rows = [token(), token(), token()]
+    await write([{ inserts: rows }])
+    const receiptId = randomUUID()
+    const touch = ({ tokenId }: StoredToken): Effect => ({ touches: [{ tokenId, receiptId, version: 1 }] })
+    const misses: Effect = { misses: ['4000000004', '4000000005'].map(digits => ({ ...limited, digits })) }
+    const turned: Effect = { misses: misses.misses?.toReversed() ?? [] }
+    const ends = await Promise.all(
+      Array.from({ length: 20 }, (_, n) =>
+        write(n % 2 === 0 ? [...rows.map(touch), misses] : [turned, ...rows.toReversed().map(touch)]),
+      ),
+    )
+    expect(ends).toHaveLength(20)
+  })
+
+  it('are answered for by receipts that are written at once, each with its outbox row', async () => {
+    const [one, other] = [receipt(), receipt({ kind: 'token-update', iss: 'gateway', counts: null, code: 204 })]
+    const refused = receipt({
+      status: 'FAILED',
+      refusal: [{ field: 'body.id', reason: 'field_value' }],
+      tokenId: SCOPE,
+    })
+    const written = await store.transaction(db => receipts.insertAll(db, [one, other, refused]))
+    expect(written.map(({ revision }) => revision)).toEqual([1, 1, 1])
+    expect(new Set(written.map(({ outboxId }) => outboxId)).size).toBe(3)
+    const found = await receipts.findAll(
+      store,
+      [refused, one, other].map(({ receiptId }) => receiptId),
+    )
+    expect(found).toEqual([refused, one, other])
+    const repeat = store.transaction(db => receipts.insertAll(db, [receipt(), one]))
+    await expect(repeat).rejects.toBeInstanceOf(LostRace)
+  })
+})

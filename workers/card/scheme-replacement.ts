@@ -1,0 +1,73 @@
+// A token that stands for another card gets another scheme token: the former card's goes, and the new card gets its own if
+// the former one was used or was to be, or if the request says so. It is decided here and written by the line; the provider
+// is asked after the commit.
+import { provisionId } from '../../src/job/envelope/ids.ts'
+import type { Scope } from '../../src/store/access/scopes.ts'
+import type { Db } from '../../src/store/pool.ts'
+import type { NewScheme, StoredScheme } from '../../src/store/provider/scheme-row.ts'
+import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
+import type { StoredToken } from '../../src/store/token/tokens.ts'
+import { isLive, isSupported, type SchemeAction } from '../../src/token/scheme.ts'
+import type { Deps } from '../deps.ts'
+import type { FormerScheme, Replacement } from '../line/effect.ts'
+import type { JobIds } from '../provider/action-rules.ts'
+import { pendingRow, storedCard } from '../provider/pending-card.ts'
+
+/** A token whose card is another one now. */
+export interface Relinked {
+  /** As it will be stored. */
+  token: StoredToken
+  scope: Scope
+  /** What the request asks of the scheme token. */
+  action: SchemeAction | undefined
+}
+
+type ReplacementDeps = Pick<Deps, 'ring' | 'clock' | 'providers'>
+
+/** One for each, in the order given. Reads without locks: the line finds what has changed when it writes. */
+export async function findReplacements(
+  db: Db,
+  relinked: readonly Relinked[],
+  doer: JobIds,
+  deps: ReplacementDeps,
+): Promise<Replacement[]> {
+  if (relinked.length === 0) return []
+  const ids = relinked.map(({ token }) => token.tokenId)
+  const [rows, counts] = await Promise.all([storedSchemes.findCurrent(db, ids), storedSchemes.countOf(db, ids)])
+  const current = new Map(rows.map(row => [row.tokenId, formerOf(row)]))
+  return relinked.map(one => {
+    const { tokenId } = one.token
+    const former = current.get(tokenId)
+    const fresh = isWanted(one, former) ? freshOf(one, counts.get(tokenId) ?? 0, doer, deps) : undefined
+    return { tokenId, former, fresh }
+  })
+}
+
+/** The provisionings that are to be worked after the commit. */
+export function provisionsOf({ former, fresh }: Replacement): string[] {
+  return [...(former?.isLive ? [former.provisionId] : []), ...(fresh ? [fresh.provisionId] : [])]
+}
+
+export function formerOf(row: StoredScheme): FormerScheme {
+  return { provisionId: row.provisionId, isLive: isLive(row), isInUse: isInUse(row) }
+}
+
+function isInUse(row: StoredScheme): boolean {
+  if (!isLive(row)) return false
+  return row.state === 'ACTIVE' || (row.state === 'PENDING' && (row.background || row.asked !== null))
+}
+
+/** A card that replaces another isn't suspended: SUSPEND says no more than nothing does. */
+function isWanted({ scope, action }: Relinked, former: FormerScheme | undefined): boolean {
+  if (action === 'DELETE' || !isSupported(scope)) return false
+  return action === 'ACTIVATE' || former?.isInUse === true
+}
+
+/** Undefined where the new card can't have one. `count`: provisionings of the token so far. */
+function freshOf({ token }: Relinked, count: number, doer: JobIds, deps: ReplacementDeps): NewScheme | undefined {
+  const card = storedCard(token, deps.ring)
+  const network = deps.providers?.schemes.network(token.brand ?? '')
+  if (!card || !network) return undefined
+  const id = provisionId(doer.receiptId, token.tokenId, count)
+  return pendingRow(token, card, { ...doer, provisionId: id, provider: network.name, background: true }, deps)
+}

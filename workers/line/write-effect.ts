@@ -1,0 +1,102 @@
+// Writes what decisions came to, a list of them at once: one statement for each table, its rows sorted, the tables always
+// in the same order. Two transactions that write the same rows wait for one another and never in a circle. Races with
+// others are found here; nothing is decided here.
+import { type Db, LostRace } from '../../src/store/pool.ts'
+import * as intents from '../../src/store/provider/scheme-intents.ts'
+import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
+import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
+import * as beforeImages from '../../src/store/token/before-images.ts'
+import * as guesses from '../../src/store/token/guesses.ts'
+import * as sequences from '../../src/store/token/sequences.ts'
+import * as tokens from '../../src/store/token/tokens.ts'
+import { formerOf } from '../card/scheme-replacement.ts'
+import type { Deps } from '../deps.ts'
+import { findCompensations, isSameCompensation, recordCompensations } from '../provider/compensation.ts'
+import { type Compensation, type Effect, type Miss, mergeEffects, type Replacement, type TakeUp } from './effect.ts'
+
+/**
+ * Inside the transaction that holds the locks of the decisions' receipts. No two effects name the same token. All
+ * statements go out at once, in the order in which they stand here; PostgreSQL works them in that order. Throws
+ * `LostRace` where a decision was made on rows that others have changed meanwhile.
+ */
+export async function writeEffects(db: Db, effects: readonly Effect[], { clock }: Pick<Deps, 'clock'>): Promise<void> {
+  const all = mergeEffects(effects)
+  const now = clock()
+  await Promise.all([
+    takeUp(db, all.takeUps, now),
+    tokens.insertAll(db, all.inserts),
+    holdRows(db, all),
+    tokens.updateAll(db, all.updates),
+    tokens.touchAll(db, all.touches),
+    beforeImages.eraseOf(db, all.erasedImages),
+    beforeImages.insertAll(db, all.beforeImages),
+    addMisses(db, all.misses),
+    sequences.advanceAll(db, all.sequences),
+    // After the tokens: a job that asks a network for a token holds the token's row while it records that.
+    replaceSchemes(db, all.replacements),
+    schemeTokens.retireOf(db, [...all.retirements, ...all.replacements.map(({ tokenId }) => tokenId)].sort(), now),
+    schemeTokens.displace(
+      db,
+      all.replacements.flatMap(({ fresh }) => fresh?.tokenId ?? []),
+    ),
+    schemeTokens.insertAll(db, [...all.provisions, ...all.replacements.flatMap(({ fresh }) => fresh ?? [])]),
+  ])
+  await compensate(db, all.compensations, now)
+}
+
+/** Before the rows of the tokens that take them up. */
+async function takeUp(db: Db, takeUps: readonly TakeUp[], now: number): Promise<void> {
+  const ids = takeUps.flatMap(({ provisionIds }) => provisionIds)
+  const [taken] = await Promise.all([
+    schemeTokens.takeUp(db, ids, now),
+    intents.abandonOf(
+      db,
+      takeUps.map(({ receiptId }) => receiptId),
+      now,
+    ),
+  ])
+  if (taken !== ids.length) throw new LostRace('a token of a third party was given up meanwhile')
+}
+
+/** Two statements change token rows: where both have some, all rows are held first, in one order. */
+async function holdRows(db: Db, { updates, touches }: Required<Effect>): Promise<void> {
+  if (updates.length === 0 || touches.length === 0) return
+  await tokens.holdAll(
+    db,
+    [...updates, ...touches].map(({ tokenId }) => tokenId),
+  )
+}
+
+async function addMisses(db: Db, misses: readonly Miss[]): Promise<void> {
+  const reached = await guesses.addAll(db, misses)
+  const isBeyond = misses.some(({ missesMax = Number.POSITIVE_INFINITY }, index) => (reached[index] ?? 0) > missesMax)
+  if (isBeyond) throw new LostRace('others guessed meanwhile')
+}
+
+/** Holds the current scheme tokens, and finds those that aren't as they were when it was decided. */
+async function replaceSchemes(db: Db, replacements: readonly Replacement[]): Promise<void> {
+  if (replacements.length === 0) return
+  const held = await storedSchemes.holdCurrent(
+    db,
+    replacements.map(({ tokenId }) => tokenId),
+  )
+  const current = new Map(held.map(row => [row.tokenId, formerOf(row)]))
+  for (const { tokenId, former } of replacements) {
+    const now = current.get(tokenId)
+    const isSame =
+      now?.provisionId === former?.provisionId && now?.isLive === former?.isLive && now?.isInUse === former?.isInUse
+    if (!isSame) throw new LostRace('a scheme token was changed meanwhile')
+  }
+}
+
+/** Reads again, under the receipts' locks: since then only the holder of a lease has written to these intents. */
+async function compensate(db: Db, compensations: readonly Compensation[], now: number): Promise<void> {
+  if (compensations.length === 0) return
+  const receiptIds = compensations.map(({ receiptId }) => receiptId)
+  const found = new Map((await findCompensations(db, receiptIds)).map(one => [one.receiptId, one]))
+  for (const one of compensations) {
+    const current = found.get(one.receiptId)
+    if (!current || !isSameCompensation(one, current)) throw new LostRace('something was done at a provider meanwhile')
+  }
+  await recordCompensations(db, compensations, now)
+}
