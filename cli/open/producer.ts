@@ -1,7 +1,6 @@
 // What `migrate`, `submit` and `results` need: the client's file and the queues, and on the embedded engine the engine
 // itself with workers of the command's own. With REDIS_URL they never touch a store.
 import { join } from 'node:path'
-import { Option } from 'commander'
 import { type Credentials, readCredentials } from '../../producers/client-file.ts'
 import { KeyNotLiveError, type LookUp } from '../../producers/live-key.ts'
 import { ConfigError, storeMode } from '../../src/config.ts'
@@ -9,7 +8,6 @@ import { openMetrics } from '../../src/metrics.ts'
 import { openOps } from '../../src/ops.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import * as clients from '../../src/store/access/clients.ts'
-import { readCount } from '../command.ts'
 import { startLocalWorkers } from '../process/local-workers.ts'
 import { ensureDevClient } from './dev-client.ts'
 import { openQueues, openVault, type Session } from './open.ts'
@@ -25,12 +23,6 @@ export interface Producing {
 export interface GiveUpOption {
   giveUpAfter?: number
 }
-
-export const giveUpOption = () =>
-  new Option(
-    '--give-up-after <seconds>',
-    'end with 1 after so long without any answer; the same command goes on (default: wait)',
-  ).argParser(readCount)
 
 /** What those commands hand to their producers. */
 export function waitingOf({ config }: Session, { giveUpAfter }: GiveUpOption) {
