@@ -3,7 +3,7 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join, relative, resolve } from 'node:path'
 import { migrateFile, report } from '../cli/commands/migrate.ts'
-import { endingOf } from '../cli/exit.ts'
+import { endingOf } from '../cli/ending.ts'
 import { openSession } from '../cli/open/open.ts'
 import { openProducer } from '../cli/open/producer.ts'
 import { processTerminal, say } from '../cli/terminal.ts'

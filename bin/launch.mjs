@@ -3,7 +3,7 @@
 // it installs the dependencies where they are missing, then hands over to the Node 24 that npm brought along. What it
 // starts ends with it, however it ends: where Node can, it becomes that process itself.
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { constants } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -29,18 +29,33 @@ function install() {
   }
 }
 
+const isFit = version => Number.parseInt(version, 10) >= 24
+
 /** The first Node of version 24 or newer: the one npm installed beside the dependencies, else the one running this. */
 function findNode() {
-  const bundled = join(root, 'node_modules/.bin/node')
-  for (const node of [bundled, process.execPath]) {
-    if (!existsSync(node)) continue
-    const version = spawnSync(node, ['-p', 'process.versions.node'], { encoding: 'utf8' }).stdout?.trim() ?? ''
-    if (Number.parseInt(version, 10) >= 24) return node
-  }
+  const bundled = findBundled()
+  if (bundled !== undefined) return bundled
+  if (isFit(process.versions.node)) return process.execPath
   process.stderr.write(
     `tokenmill: needs Node 24 or newer; this is ${process.versions.node} and no bundled one fits this machine. Install Node 24, then run the same command again.\n`,
   )
   return process.exit(78)
+}
+
+/** What starts a program that is linked against glibc; a system of musl has none, and can't run the bundled Node. */
+const LOADERS = { x64: '/lib64/ld-linux-x86-64.so.2', arm64: '/lib/ld-linux-aarch64.so.1' }
+
+/** The Node that npm brought, where it fits this machine. Its package says so: to run it and ask would take as long again. */
+function findBundled() {
+  const node = join(root, 'node_modules/.bin/node')
+  try {
+    const folder = dirname(dirname(realpathSync(node)))
+    const { version, os, cpu } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+    const fits = isFit(version) && os === process.platform && cpu === process.arch && existsSync(LOADERS[cpu] ?? '')
+    return fits ? node : undefined
+  } catch {
+    return undefined
+  }
 }
 
 /** Runs `script` to its end with our standard streams and our signals; the exit status is the script's. */
@@ -49,13 +64,14 @@ export function launch(script, args) {
   const node = findNode()
   const words = [...HEAP_FLAGS, resolve(root, script), ...args]
   const path = [join(root, 'node_modules/.bin'), process.env.PATH].join(':')
-  // Compiled code is kept beside the dependencies: every process of ours starts in half the time.
+  // Compiled code is kept beside the dependencies, where only those write who may change the code itself: every process
+  // of ours starts in half the time.
   const env = { NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/tokenmill'), ...process.env, PATH: path }
   if (canBecome()) process.execve(node, [node, ...words], env)
   else runChild(node, words, env)
 }
 
-/** Node has `execve` since 22.15; on these systems it only throws. Elsewhere it can't fail: `node` was just run. */
+/** Node has `execve` since 22.15; on these systems it only throws. Elsewhere it can't fail: the `node` found fits this machine. */
 function canBecome() {
   return typeof process.execve === 'function' && !['win32', 'os400'].includes(process.platform)
 }

@@ -7,11 +7,10 @@ export interface JsonOption {
 
 /** A command that does something, under `parent`. `usage` is its name and arguments. */
 export function addCommand(parent: Command, usage: string, description: string): Command {
-  return parent
-    .command(usage)
-    .description(description)
-    .addOption(new Option('--json', 'print machine-readable JSON on standard output'))
+  return parent.command(usage).description(description).addOption(jsonOption())
 }
+
+export const jsonOption = () => new Option('--json', 'print machine-readable JSON on standard output')
 
 /** A word that only holds further commands. */
 export function addFamily(parent: Command, name: string, description: string): Command {
@@ -41,4 +40,13 @@ export function readCount(text: string): number {
   const count = Number(text)
   if (!/^\d{1,9}$/.test(text) || count < 1) throw new InvalidArgumentError('It is not a whole number of 1 or more.')
   return count
+}
+
+export function readBetween(least: number, most: number): (text: string) => number {
+  return text => {
+    const value = Number(text)
+    if (!/^\d{1,6}$/.test(text) || value < least || value > most)
+      throw new InvalidArgumentError(`It is not a whole number from ${least} to ${most}.`)
+    return value
+  }
 }

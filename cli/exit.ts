@@ -1,14 +1,5 @@
-// How a command ends: the exit statuses, and the line that it prints when it fails. The message of a foreign error can
-// quote its input, so its meaning is printed instead.
-import { CommanderError } from 'commander'
-import { FileError } from '../producers/rows/file-error.ts'
-import { ConfigError } from '../src/config.ts'
-import { FAULTS, Fault } from '../src/errors.ts'
-import { describeError } from '../src/log.ts'
-import { PortInUse } from '../src/port-in-use.ts'
-import { Unfit } from '../src/store/connection/standing.ts'
-import { toStoreFault } from '../src/store/pool.ts'
-
+// The exit statuses, and how a command ends itself with one. It loads nothing, so that a command line that is refused
+// costs nothing; what errors mean is ending.ts.
 export const EXIT = {
   ok: 0,
   failure: 1,
@@ -28,62 +19,4 @@ export class Stop extends Error {
     super(message)
     this.status = status
   }
-}
-
-interface Ending {
-  status: number
-  /** Absent where the line was printed already. */
-  line?: string
-}
-
-/** Errors of PostgreSQL at connection, by SQLSTATE. */
-const REFUSALS: Record<string, string> = {
-  '28P01': 'DATABASE_URL: the server does not accept this user and password',
-  '28000': 'DATABASE_URL: the server does not admit this user from this host',
-  '3D000': 'DATABASE_URL: the server has no such database',
-  '42501':
-    "DATABASE_URL: this user lacks a right that the command needs; `schema upgrade` needs the database's owner, who may make roles (docs/running.md)",
-}
-
-const NO_TLS =
-  'DATABASE_URL: the server offers no TLS that tokenmill accepts; configure TLS 1.3, or 1.2 with ECDHE and AEAD ciphers'
-
-/** The ending for anything thrown. */
-export function endingOf(thrown: unknown): Ending {
-  const error = toStoreFault(thrown)
-  if (error instanceof Stop) return { status: error.status, line: error.message }
-  // `--help` and `--version` end well; every other error of commander is a wrong command line, which commander has
-  // reported.
-  if (error instanceof CommanderError) return { status: error.exitCode === 0 ? EXIT.ok : EXIT.usage }
-  if (error instanceof ConfigError) return { status: EXIT.config, line: error.message }
-  if (error instanceof PortInUse) return { status: EXIT.failure, line: error.message }
-  if (error instanceof FileError) return { status: error.status, line: error.message }
-  const code = codeOf(error)
-  const refusal = code === undefined ? undefined : REFUSALS[code]
-  if (refusal !== undefined) return { status: EXIT.config, line: refusal }
-  if (code === 'EPROTO' || code?.startsWith('ERR_SSL_')) return { status: EXIT.config, line: NO_TLS }
-  if (error instanceof Fault && error.code !== 'defect') return { status: EXIT.failure, line: describeFault(error) }
-  const { name, at } = describeError(error)
-  const where = [code ?? name, at].filter(Boolean).join(' ')
-  return { status: EXIT.failure, line: `unexpected error (${where}); this is a defect of tokenmill, please report it` }
-}
-
-const WHERE_TO_LOOK: Partial<Record<Fault['code'], string>> = {
-  store_away: 'check DATABASE_URL, or see server.log in the data directory',
-  queue_away: 'check REDIS_URL',
-}
-
-/** PostgreSQL itself never ends a connection with the code of a protocol violation; poolers use it for every reason. */
-const POOLER = 'the connection pooler ended the connection; see its log'
-
-function describeFault(fault: Fault): string {
-  const cause = fault.cause instanceof Unfit ? fault.cause.message : codeOf(fault.cause)
-  const where = cause === '08P01' ? POOLER : WHERE_TO_LOOK[fault.code]
-  const hints = [cause, where].filter(Boolean).join('; ')
-  return hints === '' ? FAULTS[fault.code].text : `${FAULTS[fault.code].text} (${hints})`
-}
-
-function codeOf(error: unknown): string | undefined {
-  const code = error instanceof Error ? (error as Error & { code?: unknown }).code : undefined
-  return typeof code === 'string' && !(error instanceof Fault) ? code : undefined
 }

@@ -1,69 +1,161 @@
-// The `tokenmill` command: every command by name, and how each ends. What a command does is in the file of its family.
+// The `tokenmill` command: every command by name and in a line. How each is typed is in usage/, loaded when its name is
+// among the words; what it does is in commands/, loaded when it is used. So help and refusals come at once.
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { Command } from 'commander'
+import { Command, CommanderError, Help } from 'commander'
 import { endWithParent } from '../src/lifetime.ts'
-import { registerBatch } from './commands/batch.ts'
-import { registerBinTable } from './commands/bin-table.ts'
-import { registerCaptureKey } from './commands/capture-key.ts'
-import { registerClientFamily } from './commands/client/client.ts'
-import { registerEncryptCard } from './commands/encrypt-card.ts'
-import { registerFailed } from './commands/failed.ts'
-import { registerIngest } from './commands/ingest.ts'
-import { registerManifest } from './commands/manifest.ts'
-import { registerMigrate } from './commands/migrate.ts'
-import { registerReport } from './commands/report.ts'
-import { registerResults } from './commands/results.ts'
-import { registerRun } from './commands/run.ts'
-import { registerSchedule } from './commands/schedule.ts'
-import { registerSchema } from './commands/schema.ts'
-import { registerScheme } from './commands/scheme.ts'
-import { registerScope } from './commands/scope.ts'
-import { registerSimulate } from './commands/simulate.ts'
-import { registerSubmit } from './commands/submit.ts'
-import { registerThreeDsContract } from './commands/threeds-contract.ts'
-import { EXIT, endingOf } from './exit.ts'
+import { EXIT } from './exit.ts'
 import { processTerminal, say, type Terminal } from './terminal.ts'
 
 const SCRIPT = fileURLToPath(import.meta.url)
 
+/** Adds arguments' forms, options and further commands to `command`. `script`: this file, from which roles are forked. */
+type Usage = (command: Command, terminal: Terminal, script: string) => void
+
+interface Entry {
+  /** As `--help` shows it: name, whether there are options, arguments. */
+  term: string
+  description: string
+  load: () => Promise<Usage>
+}
+
 /** In the order of `--help`. */
-const FAMILIES: ((program: Command, terminal: Terminal) => void)[] = [
-  (program, terminal) => registerRun(program, terminal, SCRIPT),
-  registerSchema,
-  registerClientFamily,
-  registerScope,
-  registerThreeDsContract,
-  registerCaptureKey,
-  registerEncryptCard,
-  registerMigrate,
-  registerSubmit,
-  registerManifest,
-  registerIngest,
-  registerResults,
-  registerBatch,
-  registerReport,
-  registerSchedule,
-  registerFailed,
-  registerScheme,
-  registerBinTable,
-  registerSimulate,
+const ENTRIES: Entry[] = [
+  {
+    term: 'start',
+    description: 'runs every role in the foreground; without DATABASE_URL and REDIS_URL on the embedded engine',
+    load: async () => (await import('./usage/roles.ts')).start,
+  },
+  {
+    term: 'gateway',
+    description: 'serves the HTTP interface; settings name its address, time-outs and certificates',
+    load: async () => (await import('./usage/roles.ts')).gateway,
+  },
+  {
+    term: 'three-ds',
+    description: 'serves 3-D Secure over HTTP; the only HTTP role that needs the key-encryption key',
+    load: async () => (await import('./usage/roles.ts')).threeDs,
+  },
+  {
+    term: 'workers [options]',
+    description: 'runs worker processes: one for interactive kinds, one per core for bulk kinds',
+    load: async () => (await import('./usage/roles.ts')).workers,
+  },
+  {
+    term: 'scheduler',
+    description: 'runs scheduled work: nightly reports, end of tokens by date, retention, the failed set',
+    load: async () => (await import('./usage/roles.ts')).scheduler,
+  },
+  {
+    term: 'schema',
+    description: 'the database schema',
+    load: async () => (await import('./usage/schema.ts')).schema,
+  },
+  {
+    term: 'client',
+    description: 'clients, their keys and API keys',
+    load: async () => (await import('./usage/client.ts')).client,
+  },
+  {
+    term: 'scope',
+    description: 'token scopes: a card has one token in each',
+    load: async () => (await import('./usage/scope.ts')).scope,
+  },
+  {
+    term: 'threeds-contract',
+    description: '3-D Secure contracts',
+    load: async () => (await import('./usage/threeds-contract.ts')).threeDsContract,
+  },
+  {
+    term: 'capture-key',
+    description: 'key pairs for encrypting cards',
+    load: async () => (await import('./usage/cards.ts')).captureKey,
+  },
+  {
+    term: 'encrypt-card [options]',
+    description: 'encrypts a card: JSON on standard input, encrypted_card on standard output',
+    load: async () => (await import('./usage/cards.ts')).encryptCard,
+  },
+  {
+    term: 'migrate [options] <file>',
+    description: 'makes a token for every card of a file (.csv, .ndjson; .gz; .pgp, .gpg, .asc; - for standard input)',
+    load: async () => (await import('./usage/files.ts')).migrate,
+  },
+  {
+    term: 'submit [options] <file>',
+    description: 'sends one job per line, {kind, request, jti?, reference?, sequence?}; prints results as NDJSON',
+    load: async () => (await import('./usage/files.ts')).submit,
+  },
+  {
+    term: 'manifest',
+    description: 'manifests of migrations',
+    load: async () => (await import('./usage/files.ts')).manifest,
+  },
+  {
+    term: 'ingest',
+    description: 'reads files of transactions and orders into the store',
+    load: async () => (await import('./usage/files.ts')).ingest,
+  },
+  {
+    term: 'results',
+    description: "a client's results queue",
+    load: async () => (await import('./usage/results.ts')).results,
+  },
+  {
+    term: 'batch',
+    description: 'batches and their counts',
+    load: async () => (await import('./usage/batch.ts')).batch,
+  },
+  {
+    term: 'report',
+    description: 'reports',
+    load: async () => (await import('./usage/report.ts')).report,
+  },
+  {
+    term: 'schedule',
+    description: 'reports for every night',
+    load: async () => (await import('./usage/schedule.ts')).schedule,
+  },
+  {
+    term: 'failed',
+    description: 'jobs that failed for good',
+    load: async () => (await import('./usage/failed.ts')).failed,
+  },
+  {
+    term: 'scheme',
+    description: 'scheme tokens, and their outstanding calls to networks',
+    load: async () => (await import('./usage/scheme.ts')).scheme,
+  },
+  {
+    term: 'bin-table',
+    description: 'the BIN table: issuers by first digits',
+    load: async () => (await import('./usage/bin-table.ts')).binTable,
+  },
+  {
+    term: 'simulate',
+    description: 'simulated networks for tests',
+    load: async () => (await import('./usage/simulate.ts')).simulate,
+  },
 ]
 
 /** Runs one command line (without program names) to its end; answers its exit status and never throws. */
 export async function run(words: readonly string[], terminal: Terminal): Promise<number> {
-  const program = buildProgram(terminal)
   try {
+    const program = await buildProgram(words, terminal)
     await program.parseAsync(words, { from: 'user' })
     return EXIT.ok
   } catch (error) {
+    // Help and version were asked for; everything else of commander's is a command line it can't use, and it has said so.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
+    const { endingOf } = await import('./ending.ts')
     const { status, line } = endingOf(error)
     if (line !== undefined) say(terminal, `tokenmill: ${line}`)
     return status
   }
 }
 
-function buildProgram(terminal: Terminal): Command {
+/** All commands by name; those whose names are among the words are whole. */
+async function buildProgram(words: readonly string[], terminal: Terminal): Promise<Command> {
   const program = new Command('tokenmill')
     .description('A card-token vault worked through queues. Settings are read from the environment; see README.md.')
     .version(version(), '-V, --version')
@@ -74,7 +166,15 @@ function buildProgram(terminal: Terminal): Command {
       writeErr: text => terminal.stderr.write(text),
       outputError: (text, write) => write(text.replace(/^error: /, 'tokenmill: ')),
     })
-  for (const register of FAMILIES) register(program, terminal)
+  const terms = new Map<Command, string>()
+  for (const { term, description, load } of ENTRIES) {
+    const command = program.command(term.replace(' [options]', '')).description(description)
+    terms.set(command, term)
+    if (words.includes(command.name())) (await load())(command, terminal, SCRIPT)
+  }
+  // After the commands are made, or they would take it over for commands of their own.
+  const plain = new Help()
+  program.configureHelp({ subcommandTerm: command => terms.get(command) ?? plain.subcommandTerm(command) })
   return program
 }
 

@@ -1,30 +1,16 @@
 // `tokenmill batch`: lists batches, shows how far one has come, and cancels one.
-import type { Command } from 'commander'
 import { OUTCOMES } from '../../src/job/outcome.ts'
 import * as audits from '../../src/store/access/audits.ts'
 import * as batches from '../../src/store/batch/batches.ts'
 import type { Db } from '../../src/store/pool.ts'
-import { addCommand, addFamily, type JsonOption, readCount } from '../command.ts'
+import type { JsonOption } from '../command.ts'
 import { Stop } from '../exit.ts'
 import { openCommandStore, withSession } from '../open/open.ts'
 import { actor, facts, moment, print, say, type Terminal, table } from '../terminal.ts'
 
 type Options = JsonOption & { client?: string }
 
-export function registerBatch(program: Command, terminal: Terminal): void {
-  const family = addFamily(program, 'batch', 'batches and their counts')
-  addCommand(family, 'list', 'lists batches, newest first')
-    .option('--limit <n>', 'how many at most', readCount, 50)
-    .action((options: JsonOption & { limit: number }) => list(terminal, options))
-  addCommand(family, 'show <id>', 'shows one batch with its counts by outcome')
-    .option('--client <id>', 'the client, if several have a batch with this id')
-    .action((id: string, options: Options) => show(terminal, id, options))
-  addCommand(family, 'cancel <id>', 'cancels the chunks of a batch that have not started')
-    .option('--client <id>', 'the client, if several have a batch with this id')
-    .action((id: string, options: Options) => cancel(terminal, id, options))
-}
-
-function list(terminal: Terminal, options: JsonOption & { limit: number }): Promise<void> {
+export function list(terminal: Terminal, options: JsonOption & { limit: number }): Promise<void> {
   return withSession(terminal, async session => {
     const { store } = await openCommandStore(session)
     const found = await batches.list(store, options.limit)
@@ -39,7 +25,7 @@ function list(terminal: Terminal, options: JsonOption & { limit: number }): Prom
   })
 }
 
-function show(terminal: Terminal, id: string, options: Options): Promise<void> {
+export function show(terminal: Terminal, id: string, options: Options): Promise<void> {
   return withSession(terminal, async session => {
     const { store } = await openCommandStore(session)
     const batch = await findOne(store, id, options.client)
@@ -63,7 +49,7 @@ function show(terminal: Terminal, id: string, options: Options): Promise<void> {
   })
 }
 
-function cancel(terminal: Terminal, id: string, options: Options): Promise<void> {
+export function cancel(terminal: Terminal, id: string, options: Options): Promise<void> {
   return withSession(terminal, async session => {
     const { store } = await openCommandStore(session)
     const batch = await findOne(store, id, options.client)

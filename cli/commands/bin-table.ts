@@ -1,15 +1,14 @@
 // `tokenmill bin-table import FILE`: reads issuer data by first digits from the operator's CSV. Imports the whole file
 // or nothing.
 import { createReadStream } from 'node:fs'
-import type { Command } from 'commander'
 import { type CsvRow, readCsv } from '../../producers/rows/csv.ts'
 import { codeOf } from '../../producers/rows/file-error.ts'
 import { isRefusal, REASONS } from '../../src/errors.ts'
 import * as audits from '../../src/store/access/audits.ts'
 import type { Store } from '../../src/store/pool.ts'
 import * as binRanges from '../../src/store/token/bin-ranges.ts'
-import { BIN_COLUMNS, type BinRange, parseBinRow } from '../../src/token/bin.ts'
-import { addCommand, addFamily, type JsonOption } from '../command.ts'
+import { type BinRange, parseBinRow } from '../../src/token/bin.ts'
+import type { JsonOption } from '../command.ts'
 import { Stop } from '../exit.ts'
 import { openCommandStore, withSession } from '../open/open.ts'
 import { actor, print, type Terminal } from '../terminal.ts'
@@ -17,14 +16,7 @@ import { actor, print, type Terminal } from '../terminal.ts'
 const ROWS_PER_STATEMENT = 5_000
 const RANGES_MAX = 2_000_000
 
-export function registerBinTable(program: Command, terminal: Terminal): void {
-  const family = addFamily(program, 'bin-table', 'the BIN table: issuers by first digits')
-  addCommand(family, 'import <file>', `adds and updates ranges from a CSV (columns: ${BIN_COLUMNS.join(', ')})`).action(
-    (file: string, options: JsonOption) => importFile(terminal, file, options),
-  )
-}
-
-function importFile(terminal: Terminal, file: string, options: JsonOption): Promise<void> {
+export function importFile(terminal: Terminal, file: string, options: JsonOption): Promise<void> {
   return withSession(terminal, async session => {
     const ranges = await readRanges(file, session.config.localSchemes)
     const { store } = await openCommandStore(session)

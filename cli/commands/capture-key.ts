@@ -1,14 +1,11 @@
 // `tokenmill capture-key`: the key pairs that callers encrypt cards to. Only public halves are ever printed.
-
-import { type Command, InvalidArgumentError, Option } from 'commander'
 import { ConfigError } from '../../src/config.ts'
-import { alias as aliasSchema } from '../../src/job/envelope/text.ts'
 import { Secret } from '../../src/secret.ts'
 import * as audits from '../../src/store/access/audits.ts'
 import * as captureKeys from '../../src/store/access/capture-keys.ts'
 import { importCaptureKey, makeCaptureKey } from '../../src/vault/capture.ts'
 import type { KeyProvider } from '../../src/vault/kek.ts'
-import { addCommand, addFamily, type JsonOption, readUuid } from '../command.ts'
+import type { JsonOption } from '../command.ts'
 import { EXIT, Stop } from '../exit.ts'
 import { readArgumentFile } from '../open/key-files.ts'
 import { openCommandStore, openVault, withSession } from '../open/open.ts'
@@ -20,30 +17,7 @@ interface AddOptions extends JsonOption {
   import?: string
 }
 
-export function registerCaptureKey(program: Command, terminal: Terminal): void {
-  const family = addFamily(program, 'capture-key', 'key pairs for encrypting cards')
-  addCommand(family, 'add', 'makes or imports a key pair and prints the public key (JWK or armor)')
-    .argument('<alias>', 'the name by which requests refer to it (public_key_alias)', readAlias)
-    .requiredOption('--entity <uuid>', 'the merchant entity that owns it', readUuid)
-    .addOption(
-      new Option('--type <type>', 'type of the key pair (default: jwe-rsa)').choices(captureKeys.CAPTURE_KEY_TYPES),
-    )
-    .option('--import <file>', 'import this private key: JWK, PKCS #8 PEM, or armored OpenPGP')
-    .action((alias: string, options: AddOptions) => add(terminal, alias, options))
-  addCommand(family, 'list', 'lists capture keys')
-    .option('--entity <uuid>', 'list only those of this entity', readUuid)
-    .action((options: JsonOption & { entity?: string }) => list(terminal, options))
-  addCommand(family, 'retire <alias>', 'retires a key; its private half is destroyed 8 days later').action(
-    (alias: string, options: JsonOption) => retire(terminal, alias, options),
-  )
-}
-
-function readAlias(text: string): string {
-  if (aliasSchema().safeParse(text).success) return text
-  throw new InvalidArgumentError('An alias is 1 to 128 letters, digits, ".", "_" or "-".')
-}
-
-function add(terminal: Terminal, alias: string, options: AddOptions): Promise<void> {
+export function add(terminal: Terminal, alias: string, options: AddOptions): Promise<void> {
   return withSession(terminal, async session => {
     const { store, kek } = await openVault(session)
     const passphrase = terminal.env['TOKENMILL_PGP_PASSPHRASE']
@@ -79,7 +53,7 @@ async function importFile(
   }
 }
 
-function list(terminal: Terminal, options: JsonOption & { entity?: string }): Promise<void> {
+export function list(terminal: Terminal, options: JsonOption & { entity?: string }): Promise<void> {
   return withSession(terminal, async session => {
     const { store } = await openCommandStore(session)
     const found = await captureKeys.list(store, options.entity ?? null)
@@ -98,7 +72,7 @@ function list(terminal: Terminal, options: JsonOption & { entity?: string }): Pr
   })
 }
 
-function retire(terminal: Terminal, alias: string, options: JsonOption): Promise<void> {
+export function retire(terminal: Terminal, alias: string, options: JsonOption): Promise<void> {
   return withSession(terminal, async session => {
     const { store } = await openCommandStore(session)
     const key = await captureKeys.find(store, alias)

@@ -1,12 +1,11 @@
 // `tokenmill encrypt-card`: does the work of a card capture library, for trials with curl. It needs only a public key,
 // from a client's file or else from the store.
 import { existsSync } from 'node:fs'
-import type { Command } from 'commander'
 import { readCaptureKeys, readClientFile } from '../../producers/client-file.ts'
 import { storeMode } from '../../src/config.ts'
 import * as captureKeys from '../../src/store/access/capture-keys.ts'
 import { encryptCard, type PublicCaptureKey, readPublicCaptureKey } from '../../src/vault/encrypt.ts'
-import { addCommand, type JsonOption } from '../command.ts'
+import type { JsonOption } from '../command.ts'
 import { EXIT, Stop } from '../exit.ts'
 import { devClientPath } from '../open/dev-client.ts'
 import { openCommandStore, type Session, withSession } from '../open/open.ts'
@@ -20,15 +19,7 @@ interface Options extends JsonOption {
 
 const CARD_BYTES_MAX = 16 * 1024
 
-export function registerEncryptCard(program: Command, terminal: Terminal): void {
-  addCommand(program, 'encrypt-card', 'encrypts a card: JSON on standard input, encrypted_card on standard output')
-    .requiredOption('--alias <alias>', 'alias of the capture key')
-    .option('--with-cvv', 'keep the cvv (default: leave it out)')
-    .option('--client <file>', "take the public key from this client's file, not from the store")
-    .action((options: Options) => run(terminal, options))
-}
-
-function run(terminal: Terminal, options: Options): Promise<void> {
+export function encrypt(terminal: Terminal, options: Options): Promise<void> {
   return withSession(terminal, async session => {
     const key = await findKey(session, options)
     if ((terminal.stdin as { isTTY?: boolean }).isTTY)

@@ -1,24 +1,13 @@
 // `tokenmill failed`: lists jobs of every kind that failed for good, and sends them again. Their data are never
 // printed.
-import type { Command } from 'commander'
 import { KINDS, type Kind } from '../../src/job/catalogue.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import { type FailedJob, failedList, failedRetry } from '../../src/queue/failed.ts'
 import * as audits from '../../src/store/access/audits.ts'
-import { addCommand, addFamily, type JsonOption } from '../command.ts'
+import type { JsonOption } from '../command.ts'
 import { EXIT, Stop } from '../exit.ts'
 import { openCommandStore, openQueues, withSession } from '../open/open.ts'
 import { actor, moment, print, say, type Terminal, table } from '../terminal.ts'
-
-export function registerFailed(program: Command, terminal: Terminal): void {
-  const family = addFamily(program, 'failed', 'jobs that failed for good')
-  addCommand(family, 'list', 'lists the failed set of every kind, oldest first').action((options: JsonOption) =>
-    list(terminal, options),
-  )
-  addCommand(family, 'retry [ids...]', 'sends failed jobs again; without ids all of them').action(
-    (ids: string[], options: JsonOption) => retry(terminal, ids, options),
-  )
-}
 
 type Failed = FailedJob & { queue: Kind }
 
@@ -32,7 +21,7 @@ async function findAll(queues: Queues): Promise<Failed[]> {
   return lists.flat()
 }
 
-function list(terminal: Terminal, options: JsonOption): Promise<void> {
+export function list(terminal: Terminal, options: JsonOption): Promise<void> {
   return withSession(terminal, async session => {
     const { database } = await openCommandStore(session)
     const found = await findAll(await openQueues(session, database))
@@ -57,7 +46,7 @@ function list(terminal: Terminal, options: JsonOption): Promise<void> {
   })
 }
 
-function retry(terminal: Terminal, ids: readonly string[], options: JsonOption): Promise<void> {
+export function retry(terminal: Terminal, ids: readonly string[], options: JsonOption): Promise<void> {
   return withSession(terminal, async session => {
     const { database, store } = await openCommandStore(session)
     const queues = await openQueues(session, database)

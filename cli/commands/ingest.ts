@@ -1,18 +1,16 @@
 // `tokenmill ingest`: reads files that hold no cards. Each kind of file is one command of the family.
-import { type Command, Option } from 'commander'
 import { ingestOrders } from '../../producers/ingest/orders.ts'
 import { type IngestSummary, ingest } from '../../producers/ingest/run.ts'
 import { systemClock } from '../../src/clock.ts'
 import { OUTCOMES } from '../../src/job/outcome.ts'
-import { LEDGER_CHUNK } from '../../src/job/transaction-batch.ts'
 import * as audits from '../../src/store/access/audits.ts'
-import { addCommand, addFamily, type JsonOption } from '../command.ts'
+import type { JsonOption } from '../command.ts'
 import { EXIT, Stop } from '../exit.ts'
 import { openCommandStore, openSession, withSession } from '../open/open.ts'
-import { type GiveUpOption, giveUpOption, openProducer, waitingOf } from '../open/producer.ts'
+import { type GiveUpOption, openProducer, waitingOf } from '../open/producer.ts'
 import { stopper } from '../process/stopper.ts'
 import { actor, facts, print, type Terminal } from '../terminal.ts'
-import { readBetween, readMap, statusOf } from './migrate.ts'
+import { readMap, statusOf } from './migrate.ts'
 
 interface Options extends JsonOption, GiveUpOption {
   client?: string
@@ -25,31 +23,11 @@ interface Options extends JsonOption, GiveUpOption {
   batchId?: string
 }
 
-export function registerIngest(program: Command, terminal: Terminal): void {
-  const family = addFamily(program, 'ingest', 'reads files of transactions and orders into the store')
-  addCommand(family, 'transactions <file>', 'adds every transaction of a file to the ledger (.csv, .ndjson; .gz)')
-    .option('--client <file>', "the client's credentials (default: dev-client.json of the data directory)")
-    .addOption(
-      new Option('--format <name>', 'format of the file, if its name does not say it').choices(['csv', 'ndjson']),
-    )
-    .option('--map <file>', 'JSON that renames columns: {"column of the file": "tokenmill column" or null}')
-    .option('--ignore-unknown', 'drop columns that are unknown and not mapped')
-    .option('--results <file>', 'CSV of the refused lines (default: FILE.results.csv)')
-    .option('--chunk <n>', 'transactions per job', readBetween(1, LEDGER_CHUNK.recordsMax), LEDGER_CHUNK.recordsDefault)
-    .option('--in-flight <n>', 'number of chunks sent ahead of the first unanswered one', readBetween(1, 256), 16)
-    .option('--batch-id <id>', 'id of the batch (default: from the file and the options that decide how it is read)')
-    .addOption(giveUpOption())
-    .action((file: string, options: Options) => ingestTransactions(terminal, file, options))
-  addCommand(family, 'orders <file>', 'adds orders, or updates them to a later state (.ndjson; .gz)')
-    .option('--results <file>', 'CSV of the refused lines (default: FILE.results.csv)')
-    .action((file: string, options: OrdersOptions) => ingestOrderFile(terminal, file, options))
-}
-
 interface OrdersOptions extends JsonOption {
   results?: string
 }
 
-function ingestOrderFile(terminal: Terminal, file: string, options: OrdersOptions): Promise<void> {
+export function ingestOrderFile(terminal: Terminal, file: string, options: OrdersOptions): Promise<void> {
   return withSession(terminal, async session => {
     const { store } = await openCommandStore(session)
     const summary = await ingestOrders(file, options.results ?? `${file}.results.csv`, store)
@@ -62,7 +40,7 @@ function ingestOrderFile(terminal: Terminal, file: string, options: OrdersOption
   })
 }
 
-async function ingestTransactions(terminal: Terminal, file: string, options: Options): Promise<void> {
+export async function ingestTransactions(terminal: Terminal, file: string, options: Options): Promise<void> {
   const session = openSession(terminal)
   const stop = stopper(session)
   try {

@@ -2,14 +2,13 @@
 // exists, its input.
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { dirname, join, resolve } from 'node:path'
-import type { Command } from 'commander'
 import { readClientFile, readSigningKey } from '../../producers/client-file.ts'
 import { verifyDetached } from '../../producers/detached-signature.ts'
 import { CHECKS, type Verification, verifyManifest } from '../../producers/migrate/manifest.ts'
 import { ConfigError } from '../../src/config.ts'
 import type { Algorithm } from '../../src/job/envelope/signature.ts'
 import { importPublicJwk } from '../../src/vault/client-key.ts'
-import { addCommand, addFamily, type JsonOption } from '../command.ts'
+import type { JsonOption } from '../command.ts'
 import { EXIT, Stop } from '../exit.ts'
 import { withSession } from '../open/open.ts'
 import { print, type Terminal } from '../terminal.ts'
@@ -20,14 +19,6 @@ interface Options extends JsonOption {
   key?: string
 }
 
-export function registerManifest(program: Command, terminal: Terminal): void {
-  const family = addFamily(program, 'manifest', 'manifests of migrations')
-  addCommand(family, 'verify <file>', 'checks signature, digests and counts of a manifest')
-    .option('--client <file>', 'file of the client that signed it (default: dev-client.json of the data directory)')
-    .option('--key <file>', 'public JWK of that client, in place of its file')
-    .action((file: string, options: Options) => verify(terminal, file, options))
-}
-
 const SAYS: Record<(typeof CHECKS)[number], string> = {
   signature: 'signature of the client',
   rows: 'rows are the sum of the counts',
@@ -36,7 +27,7 @@ const SAYS: Record<(typeof CHECKS)[number], string> = {
   input_digest: 'digest of the input file',
 }
 
-function verify(terminal: Terminal, file: string, options: Options): Promise<void> {
+export function verify(terminal: Terminal, file: string, options: Options): Promise<void> {
   return withSession(terminal, async ({ config }) => {
     const clientFile = options.client ?? join(config.dataDir, 'dev-client.json')
     const key = options.key === undefined ? await keyOfClient(clientFile) : await keyOfJwk(options.key)

@@ -1,20 +1,17 @@
 // `tokenmill migrate FILE`: reads the options, runs the producer and prints the result.
 import { readFile } from 'node:fs/promises'
-import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { MigrateOptions } from '../../producers/migrate/options.ts'
 import { migrate, type Summary } from '../../producers/migrate/run.ts'
 import { FileError } from '../../producers/rows/file-error.ts'
 import { type ColumnMap, parseMap } from '../../producers/rows/layout.ts'
 import { systemClock } from '../../src/clock.ts'
-import { RECORD_KINDS } from '../../src/job/catalogue.ts'
 import { OUTCOMES } from '../../src/job/outcome.ts'
-import { CHUNK, ON_CONFLICT, ON_EXPIRED } from '../../src/job/token-batch.ts'
 import { lowerPriority } from '../../src/low-priority.ts'
 import { Secret } from '../../src/secret.ts'
-import { addCommand, collect, type JsonOption, readUuid } from '../command.ts'
+import type { JsonOption } from '../command.ts'
 import { EXIT, Stop } from '../exit.ts'
 import { openSession, type Session } from '../open/open.ts'
-import { type GiveUpOption, giveUpOption, openProducer, waitingOf } from '../open/producer.ts'
+import { type GiveUpOption, openProducer, waitingOf } from '../open/producer.ts'
 import { stopper } from '../process/stopper.ts'
 import { facts, print, say, type Terminal } from '../terminal.ts'
 
@@ -41,56 +38,7 @@ interface Options extends JsonOption, GiveUpOption {
   again?: boolean
 }
 
-export function registerMigrate(program: Command, terminal: Terminal): void {
-  addCommand(
-    program,
-    'migrate <file>',
-    'makes a token for every card of a file (.csv, .ndjson; .gz; .pgp, .gpg, .asc; - for standard input)',
-  )
-    .option('--client <file>', "the client's credentials (default: dev-client.json of the data directory)")
-    .option('--scope <uuid>', "the token scope (default: the client file's)", readUuid)
-    .addOption(
-      new Option('--format <name>', 'format of the file, if its name does not say it').choices(['csv', 'ndjson']),
-    )
-    .option('--decrypt-key <file>', 'OpenPGP private key; TOKENMILL_PGP_PASSPHRASE holds its passphrase')
-    .option('--verify-key <file>', 'OpenPGP public key that must have signed the file')
-    .option('--map <file>', 'JSON that renames columns: {"column of the file": "tokenmill column" or null}')
-    .option('--ignore-unknown', 'drop columns that are unknown and not mapped')
-    .option('--echo <column>', 'copy a column into the results; may be repeated', collect(String))
-    .option('--results <file>', 'CSV file of the results (default: FILE.results.csv)')
-    .option('--manifest <file>', 'file of the manifest (default: FILE.manifest.json)')
-    .option('--dry-run', 'predict every outcome and change nothing; writes FILE.dry-run.*')
-    .option('--expect <manifest>', 'manifest of a dry run: list every count that differs from it')
-    .addOption(
-      new Option('--on-conflict <policy>', 'what to do if the store has other data for the card')
-        .choices(ON_CONFLICT)
-        .default('update'),
-    )
-    .addOption(
-      new Option('--on-expired <policy>', 'what to do with an expired card').choices(ON_EXPIRED).default('import'),
-    )
-    .option('--chunk <n>', 'records per job', readBetween(1, CHUNK.recordsMax), CHUNK.recordsDefault)
-    .option('--in-flight <n>', 'number of chunks sent ahead of the first unanswered one', readBetween(1, 256), 16)
-    .option('--batch-id <id>', 'id of the batch (default: from the file, the scope and the options that decide)')
-    .addOption(
-      new Option('--record-kind <kind>', 'what each row of the file is').choices(RECORD_KINDS).default('token-create'),
-    )
-    .option('--scheme-tokens', 'also provision a scheme token for each token')
-    .addOption(giveUpOption())
-    .option('--again', 'run the same file as a new batch')
-    .action((file: string, options: Options) => run(terminal, file, options))
-}
-
-export function readBetween(least: number, most: number): (text: string) => number {
-  return text => {
-    const value = Number(text)
-    if (!/^\d{1,6}$/.test(text) || value < least || value > most)
-      throw new InvalidArgumentError(`It is not a whole number from ${least} to ${most}.`)
-    return value
-  }
-}
-
-async function run(terminal: Terminal, file: string, options: Options): Promise<void> {
+export async function run(terminal: Terminal, file: string, options: Options): Promise<void> {
   lowerPriority()
   const session = openSession(terminal)
   const stop = stopper(session)

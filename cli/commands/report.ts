@@ -6,7 +6,6 @@ import { rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { type Command, InvalidArgumentError, Option } from 'commander'
 import { connect, RefusedError } from '../../producers/client.ts'
 import { readClientFile } from '../../producers/client-file.ts'
 import { signAsk } from '../../producers/envelope.ts'
@@ -17,7 +16,7 @@ import { Fault, isRefusal, REASONS, type Reason } from '../../src/errors.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
 import { receiptId } from '../../src/job/envelope/ids.ts'
 import { type FieldReason, fieldsOf, textOf } from '../../src/job/problem.ts'
-import { MIME_TYPES, type MimeType, REPORT_TYPES, type ReportType } from '../../src/job/report.ts'
+import type { MimeType, ReportType } from '../../src/job/report.ts'
 import { readReport } from '../../src/report/files/download.ts'
 import { recordOf } from '../../src/report/record.ts'
 import { isParseError } from '../../src/rsql/parse-error.ts'
@@ -26,7 +25,7 @@ import type { Store } from '../../src/store/pool.ts'
 import { search } from '../../src/store/report/report-search.ts'
 import * as reports from '../../src/store/report/reports.ts'
 import { areReportsMade } from '../../workers/report/makers.ts'
-import { addCommand, addFamily, collect, type JsonOption, readCount, readUuid } from '../command.ts'
+import type { JsonOption } from '../command.ts'
 import { EXIT, Stop } from '../exit.ts'
 import { openCommandStore, openSession, type Session, withSession } from '../open/open.ts'
 import { openProducer, type Producing } from '../open/producer.ts'
@@ -36,7 +35,6 @@ import { moment, print, say, type Terminal, table } from '../terminal.ts'
 /** Long enough for a report of many millions of lines behind other reports. */
 const WAIT_MS_MAX = 3_600_000
 const UNAVAILABLE = 'reports_unavailable' satisfies Reason
-const CLIENT = "the client's credentials (default: dev-client.json of the data directory)"
 
 interface RequestOptions extends JsonOption {
   client?: string
@@ -48,43 +46,12 @@ interface RequestOptions extends JsonOption {
   wait?: boolean
 }
 
-export function registerReport(program: Command, terminal: Terminal): void {
-  const family = addFamily(program, 'report', 'reports')
-  addCommand(family, 'request', 'requests a report')
-    .addOption(new Option('--type <type>', 'type of the report').choices(REPORT_TYPES).makeOptionMandatory())
-    .option('--parameter <name=value>', 'a parameter of this type of report; may be repeated', collect(readParameter))
-    .addOption(new Option('--mime <type>', 'format of the file').choices(MIME_TYPES).default('text/csv'))
-    .option('--entity <uuid>', "the merchant entity (default: the client's own)", readUuid)
-    .option('--refresh', 'make the report anew, even if it was made before')
-    .option('--wait', 'wait until the report is made')
-    .option('--client <file>', CLIENT)
-    .action((options: RequestOptions) => request(terminal, options))
-  addCommand(family, 'list', 'lists reports, newest first')
-    .option(
-      '--search <rsql>',
-      "filter, such as 'status==FAILED;createdOn>2030-01-31' (default: all reports of the client's own entity)",
-    )
-    .option('--limit <n>', 'how many at most', readCount, 50)
-    .option('--client <file>', CLIENT)
-    .action((options: ListOptions) => list(terminal, options))
-  addCommand(family, 'download', 'downloads the file of a report and checks its digest')
-    .argument('<uid>', 'the report', readUuid)
-    .option('--out <file>', 'file to write (default: standard output)')
-    .action((uid: string, options: JsonOption & { out?: string }) => download(terminal, uid, options))
-}
-
 interface Parameter {
   name: string
   value: string
 }
 
-export function readParameter(text: string): Parameter {
-  const [, name, value] = /^([A-Za-z][A-Za-z0-9]{0,63})=(.*)$/s.exec(text) ?? []
-  if (name === undefined || value === undefined) throw new InvalidArgumentError('Give it as name=value.')
-  return { name, value }
-}
-
-async function request(terminal: Terminal, options: RequestOptions): Promise<void> {
+export async function request(terminal: Terminal, options: RequestOptions): Promise<void> {
   const session = openSession(terminal)
   try {
     await assertReportsAreMade(session)
@@ -182,7 +149,7 @@ async function entitiesOf(session: Session, store: Store, file: string | undefin
   return client.entities
 }
 
-function list(terminal: Terminal, options: ListOptions): Promise<void> {
+export function list(terminal: Terminal, options: ListOptions): Promise<void> {
   return withSession(terminal, async session => {
     const { store } = await openCommandStore(session)
     const { search: expression, limit, client } = options
@@ -210,7 +177,7 @@ function list(terminal: Terminal, options: ListOptions): Promise<void> {
   })
 }
 
-function download(terminal: Terminal, uid: string, options: JsonOption & { out?: string }): Promise<void> {
+export function download(terminal: Terminal, uid: string, options: JsonOption & { out?: string }): Promise<void> {
   return withSession(terminal, async session => {
     const files = openReportFiles(session)
     const { store } = await openCommandStore(session)

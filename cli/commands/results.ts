@@ -1,12 +1,11 @@
 // `tokenmill results`: prints a client's results as they arrive, or has stored results published again.
 import { once } from 'node:events'
 import { join } from 'node:path'
-import type { Command } from 'commander'
 import { connect } from '../../producers/client.ts'
 import { readClientFile } from '../../producers/client-file.ts'
 import { untilSignal } from '../../src/lifetime.ts'
 import * as outbox from '../../src/store/job/outbox.ts'
-import { addCommand, addFamily, type JsonOption, readMoment } from '../command.ts'
+import type { JsonOption } from '../command.ts'
 import { openCommandStore, openSession, withSession } from '../open/open.ts'
 import { openProducer } from '../open/producer.ts'
 import { print, say, type Terminal } from '../terminal.ts'
@@ -16,20 +15,7 @@ interface Options extends JsonOption {
   replyTo?: string
 }
 
-export function registerResults(program: Command, terminal: Terminal): void {
-  const family = addFamily(program, 'results', "a client's results queue")
-  addCommand(family, 'follow', 'prints results as NDJSON and acknowledges each when it is printed')
-    .option('--client <file>', "the client's credentials (default: dev-client.json of the data directory)")
-    .option('--reply-to <name>', 'a reply queue instead of the default queue')
-    .action((options: Options) => follow(terminal, options))
-  addCommand(family, 'replay', 'publishes stored results of the last 7 days again')
-    .requiredOption('--since <time>', 'an RFC 3339 time, or a date', readMoment)
-    .option('--client <file>', "the client's credentials (default: dev-client.json of the data directory)")
-    .option('--reply-to <name>', 'results of this reply queue instead of the default queue')
-    .action((options: Options & { since: number }) => replay(terminal, options))
-}
-
-async function follow(terminal: Terminal, options: Options): Promise<void> {
+export async function follow(terminal: Terminal, options: Options): Promise<void> {
   const session = openSession(terminal)
   try {
     const { queues, credentials } = await openProducer(session, options.client, [])
@@ -52,7 +38,7 @@ async function follow(terminal: Terminal, options: Options): Promise<void> {
   }
 }
 
-function replay(terminal: Terminal, options: Options & { since: number }): Promise<void> {
+export function replay(terminal: Terminal, options: Options & { since: number }): Promise<void> {
   return withSession(terminal, async session => {
     const { store } = await openCommandStore(session)
     const file = await readClientFile(options.client ?? join(session.config.dataDir, 'dev-client.json'))

@@ -1,5 +1,4 @@
 // The long-running roles: `start` (all of them in the foreground), `gateway`, `three-ds`, `workers` and `scheduler`.
-import { type Command, InvalidArgumentError } from 'commander'
 import type { ClientFile } from '../../producers/client-file.ts'
 import { systemClock } from '../../src/clock.ts'
 import { ConfigError, ownReportsUrl } from '../../src/config.ts'
@@ -11,8 +10,7 @@ import * as storeServer from '../../src/store/server.ts'
 import { startHousekeeping } from '../../workers/process/housekeeping.ts'
 import { measureQueues } from '../../workers/process/queue-metrics.ts'
 import { supervise, WorkerEnded } from '../../workers/process/supervise.ts'
-import { readCount } from '../command.ts'
-import { Stop } from '../exit.ts'
+import { EXIT, Stop } from '../exit.ts'
 import { ensureDevClient } from '../open/dev-client.ts'
 import { openCommandStore, openQueues, openSession, openVault, type Session } from '../open/open.ts'
 import { baseUrlOf } from '../open/register-client.ts'
@@ -25,55 +23,49 @@ import { serveThreeDs } from '../process/three-ds.ts'
 import { say, type Terminal } from '../terminal.ts'
 
 interface WorkersOptions {
-  kinds?: Kind[]
+  /** As typed: comma-separated. */
+  kinds?: string
   concurrency?: number
 }
 
-/** `script`: the entry of the command itself, from which `start` forks its HTTP roles. */
-export function registerRun(program: Command, terminal: Terminal, script: string): void {
-  program
-    .command('start')
-    .description('runs every role in the foreground; without DATABASE_URL and REDIS_URL on the embedded engine')
-    .action(() => runRole(terminal, 'start', session => start(session, script)))
-  program
-    .command('gateway')
-    .description('serves the HTTP interface; settings name its address, time-outs and certificates')
-    .action(() =>
-      runRole(terminal, 'gateway', async session => {
-        tellParent(await serveGateway(session))
-        return undefined
-      }),
-    )
-  program
-    .command('three-ds')
-    .description('serves 3-D Secure over HTTP; the only HTTP role that needs the key-encryption key')
-    .action(() =>
-      runRole(terminal, 'three-ds', async session => {
-        tellParent(await serveThreeDs(session))
-        return undefined
-      }),
-    )
-  program
-    .command('workers')
-    .description('runs worker processes: one for interactive kinds, one per core for bulk kinds')
-    .option('--kinds <list>', 'work on these kinds only, comma-separated', readKinds)
-    .option('--concurrency <n>', 'number of jobs at once, per kind and process', readCount)
-    .action((options: WorkersOptions) => runRole(terminal, 'workers', session => work(session, options)))
-  program
-    .command('scheduler')
-    .description('runs scheduled work: nightly reports, end of tokens by date, retention, the failed set')
-    .action(() =>
-      runRole(terminal, 'scheduler', async session => {
-        await schedule(session)
-        return undefined
-      }),
-    )
+/** `script`: the command's own, which the HTTP roles are forked from. */
+export function runStart(terminal: Terminal, script: string): Promise<void> {
+  return runRole(terminal, 'start', session => start(session, script))
+}
+
+export function runGateway(terminal: Terminal): Promise<void> {
+  return runRole(terminal, 'gateway', async session => {
+    tellParent(await serveGateway(session))
+    return undefined
+  })
+}
+
+export function runThreeDs(terminal: Terminal): Promise<void> {
+  return runRole(terminal, 'three-ds', async session => {
+    tellParent(await serveThreeDs(session))
+    return undefined
+  })
+}
+
+export function runWorkers(terminal: Terminal, { kinds, concurrency }: WorkersOptions): Promise<void> {
+  const chosen = kinds === undefined ? undefined : readKinds(kinds)
+  return runRole(terminal, 'workers', session => work(session, { kinds: chosen, concurrency }))
+}
+
+export function runScheduler(terminal: Terminal): Promise<void> {
+  return runRole(terminal, 'scheduler', async session => {
+    await schedule(session)
+    return undefined
+  })
 }
 
 function readKinds(text: string): Kind[] {
   const named = text.split(',')
   const unknown = named.find(kind => !(KINDS as readonly string[]).includes(kind))
-  if (unknown !== undefined) throw new InvalidArgumentError(`Kinds are ${KINDS.join(', ')}.`)
+  if (unknown !== undefined) {
+    const known = `Kinds are ${KINDS.join(', ')}.`
+    throw new Stop(`option '--kinds <list>' argument '${text}' is invalid. ${known}`, EXIT.usage)
+  }
   return named as Kind[]
 }
 
@@ -82,8 +74,8 @@ interface Running {
   failed: Promise<Stop>
 }
 
-/** Opens a role, runs it until a signal or its own end, and closes everything in reverse order. */
-async function runRole(
+/** Opens, runs until a signal or its own end, closes in reverse. */
+export async function runRole(
   terminal: Terminal,
   role: string,
   run: (session: Session) => Promise<Running | undefined>,
@@ -146,7 +138,10 @@ function createLine({ user_id, api_key, token_scope, capture_keys }: ClientFile,
   ].join(' | ')
 }
 
-async function work(session: Session, { kinds, concurrency }: WorkersOptions): Promise<Running> {
+async function work(
+  session: Session,
+  { kinds, concurrency }: { kinds?: Kind[] | undefined; concurrency?: number | undefined },
+): Promise<Running> {
   const { log, lifetime, config, terminal } = session
   // Checked here first, so that one line reports an error instead of one line per child.
   await openVault(session)

@@ -2,28 +2,25 @@
 // scheduler` makes the reports; these commands change its plan.
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
-import { type Command, InvalidArgumentError, Option } from 'commander'
 import { readClientFile } from '../../producers/client-file.ts'
 import { dateOf, nextDue } from '../../producers/schedule/business-dates.ts'
 import { type Parameters, parametersOf } from '../../producers/schedule/parameters.ts'
-import { isZone } from '../../producers/schedule/zone-time.ts'
 import { systemClock } from '../../src/clock.ts'
 import { isRefusal, REASONS } from '../../src/errors.ts'
 import { panNameRefusal } from '../../src/job/envelope/names.ts'
 import { fieldsOf } from '../../src/job/problem.ts'
-import { MIME_TYPES, type MimeType, REPORT_TYPES, type ReportType } from '../../src/job/report.ts'
+import type { MimeType, ReportType } from '../../src/job/report.ts'
 import { definitionOf } from '../../src/report/definitions.ts'
 import * as audits from '../../src/store/access/audits.ts'
 import type { Client } from '../../src/store/access/clients.ts'
 import type { Db } from '../../src/store/pool.ts'
 import * as runs from '../../src/store/report/schedule-runs.ts'
 import * as schedules from '../../src/store/report/schedules.ts'
-import { addCommand, addFamily, collect, type JsonOption, readUuid } from '../command.ts'
+import type { JsonOption } from '../command.ts'
 import { EXIT, Stop } from '../exit.ts'
 import { openCommandStore, withSession } from '../open/open.ts'
 import { actor, facts, moment, print, type Terminal, table } from '../terminal.ts'
 import { findLiveClient } from './client/find-client.ts'
-import { readParameter } from './report.ts'
 
 interface AddOptions extends JsonOption {
   type: ReportType
@@ -38,48 +35,7 @@ interface AddOptions extends JsonOption {
 
 const RUNS_SHOWN = 7
 
-export function registerSchedule(program: Command, terminal: Terminal): void {
-  const family = addFamily(program, 'schedule', 'reports for every night')
-  addCommand(family, 'add', 'schedules a report for every night, about the day before')
-    .addOption(new Option('--type <type>', 'type of the report').choices(REPORT_TYPES).makeOptionMandatory())
-    .option('--entity <uuid>', "the merchant entity (default: the client's own)", readUuid)
-    .addOption(
-      new Option('--all-entities', 'one report for each entity of the client on that night').conflicts('entity'),
-    )
-    .requiredOption('--time <HH:MM>', 'time of day on the clock of the zone', readTime)
-    .option('--zone <zone>', 'the time zone, for example Europe/Berlin', readZone, 'UTC')
-    .addOption(new Option('--mime <type>', 'format of the file').choices(MIME_TYPES).default('text/csv'))
-    .option(
-      '--parameter <name=value>',
-      'a further parameter of this type of report; may be repeated',
-      collect(readParameter),
-    )
-    .option(
-      '--client <client>',
-      'the client for whom reports are made: id, name or file (default: dev-client.json of the data directory)',
-    )
-    .action((options: AddOptions) => add(terminal, options))
-  addCommand(family, 'list', 'lists schedules and the last runs of each').action((options: JsonOption) =>
-    list(terminal, options),
-  )
-  addCommand(family, 'remove', 'ends a schedule; its reports stay')
-    .argument('<id>', 'the schedule', readUuid)
-    .action((id: string, options: JsonOption) => remove(terminal, id, options))
-}
-
-function readTime(text: string): string {
-  if (!/^([01]\d|2[0-3]):[0-5]\d$/.test(text)) throw new InvalidArgumentError('Give it as HH:MM, 00:00 to 23:59.')
-  return text
-}
-
-function readZone(text: string): string {
-  // An offset has no summer time: name a zone to follow a place's clock.
-  if (!/^[A-Z]/i.test(text) || !isZone(text))
-    throw new InvalidArgumentError('It is not a time zone such as Europe/Berlin.')
-  return text
-}
-
-function add(terminal: Terminal, options: AddOptions): Promise<void> {
+export function add(terminal: Terminal, options: AddOptions): Promise<void> {
   return withSession(terminal, async session => {
     const { store } = await openCommandStore(session)
     const owner = await ownerOf(store, options.client ?? join(session.config.dataDir, 'dev-client.json'))
@@ -140,7 +96,7 @@ function checkedParameters(
   throw new Stop(wrong.join('; '), EXIT.usage)
 }
 
-function list(terminal: Terminal, options: JsonOption): Promise<void> {
+export function list(terminal: Terminal, options: JsonOption): Promise<void> {
   return withSession(terminal, async session => {
     const { store } = await openCommandStore(session)
     const found = await schedules.list(store)
@@ -190,7 +146,7 @@ function shownRun(run: runs.Run): Record<string, unknown> {
   }
 }
 
-function remove(terminal: Terminal, scheduleId: string, options: JsonOption): Promise<void> {
+export function remove(terminal: Terminal, scheduleId: string, options: JsonOption): Promise<void> {
   return withSession(terminal, async session => {
     const { store } = await openCommandStore(session)
     await store.transaction(async db => {

@@ -4,7 +4,6 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseEnv } from 'node:util'
-import { Argument, type Command } from 'commander'
 import { ConfigError } from '../../src/config.ts'
 import { Secret } from '../../src/secret.ts'
 import * as audits from '../../src/store/access/audits.ts'
@@ -12,7 +11,7 @@ import * as logins from '../../src/store/access/logins.ts'
 import { scramVerifier } from '../../src/store/access/scram.ts'
 import * as installation from '../../src/store/installation.ts'
 import { openStore, type Store } from '../../src/store/pool.ts'
-import { addCommand, type JsonOption } from '../command.ts'
+import type { JsonOption } from '../command.ts'
 import { EXIT, Stop } from '../exit.ts'
 import { writePrivate } from '../open/key-files.ts'
 import { openCommandStore, type Session, withSession } from '../open/open.ts'
@@ -24,21 +23,11 @@ interface Options extends JsonOption {
   printSql?: boolean
 }
 
-const SUMMARY =
-  'makes a database user that can not read cards, and a file with its DATABASE_URL; a second run changes nothing'
-
-export function registerSchemaLogin(family: Command, terminal: Terminal): void {
-  addCommand(family, 'login', SUMMARY)
-    .addArgument(new Argument('<for>', 'who will use this database user').choices(Object.keys(logins.LOGIN_ROLES)))
-    .requiredOption('--out <file>', 'file for the DATABASE_URL of the user (mode 0600)')
-    .option('--rotate', 'set another password for an existing user')
-    .option('--print-sql', 'print the statements for an administrator, and change nothing in the database')
-    .action((purpose: logins.LoginPurpose, options: Options) =>
-      withSession(terminal, session => run(session, purpose, options)),
-    )
+export function login(terminal: Terminal, purpose: logins.LoginPurpose, options: Options): Promise<void> {
+  return withSession(terminal, session => ensure(session, purpose, options))
 }
 
-async function run(session: Session, purpose: logins.LoginPurpose, options: Options): Promise<void> {
+async function ensure(session: Session, purpose: logins.LoginPurpose, options: Options): Promise<void> {
   const { terminal, config } = session
   if (config.databaseUrl === undefined)
     throw new ConfigError('DATABASE_URL: must be set; the embedded PostgreSQL has one user for all roles')
@@ -67,7 +56,7 @@ async function run(session: Session, purpose: logins.LoginPurpose, options: Opti
       `Let the owner of the database ${login.database}, who may create roles, run these statements; until then the URL in ${path} does not work.`,
     )
   }
-  await make(store, login, statements, write)
+  await openLogin(store, login, statements, write)
   print(terminal, options, told, `${login.exists ? 'changed' : 'made   '}   ${login.name}\nmade      ${path}`)
   say(terminal, `Give DATABASE_URL of ${path} to the ${purpose} in place of the owner's.`)
 }
@@ -101,7 +90,7 @@ async function userOf({ log }: Session, path: string): Promise<string | undefine
   }
 }
 
-async function make(
+async function openLogin(
   store: Store,
   login: logins.Login,
   statements: readonly string[],

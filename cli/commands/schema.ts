@@ -1,25 +1,15 @@
 // `tokenmill schema upgrade`: the deployment step. The work is in upgrade.ts; `schema login` is in schema-login.ts.
-import type { Command } from 'commander'
-import { addCommand, addFamily, type JsonOption } from '../command.ts'
+import type { JsonOption } from '../command.ts'
 import { ensureDevClient } from '../open/dev-client.ts'
 import { openDatabase, withSession } from '../open/open.ts'
 import { upgrade } from '../open/upgrade.ts'
 import { print, say, type Terminal } from '../terminal.ts'
-import { registerSchemaLogin } from './schema-login.ts'
 
 interface Options extends JsonOption {
   makeKek?: string
 }
 
-export function registerSchema(program: Command, terminal: Terminal): void {
-  const family = addFamily(program, 'schema', 'the database schema')
-  addCommand(family, 'upgrade', 'creates or upgrades the schema and missing keys; a second run changes nothing')
-    .option('--make-kek <file>', 'make a key-encryption key in this file, if the database has none yet')
-    .action((options: Options) => run(terminal, options))
-  registerSchemaLogin(family, terminal)
-}
-
-function run(terminal: Terminal, options: Options): Promise<void> {
+export function upgradeStore(terminal: Terminal, options: Options): Promise<void> {
   return withSession(terminal, async session => {
     const database = await openDatabase(session)
     const upgraded = await upgrade({ config: session.config, database, makeKek: options.makeKek })

@@ -1,11 +1,10 @@
 // `tokenmill scheme`: shows the operator scheme tokens, above all those with an outstanding call. It makes no call to a
 // network.
-import type { Command } from 'commander'
 import * as schemeIntents from '../../src/store/provider/scheme-intents.ts'
 import type { StoredScheme } from '../../src/store/provider/scheme-row.ts'
 import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import { formatReuseToken } from '../../src/token/token.ts'
-import { addCommand, addFamily, type JsonOption, readCount } from '../command.ts'
+import type { JsonOption } from '../command.ts'
 import { openCommandStore, withSession } from '../open/open.ts'
 import { moment, print, say, type Terminal, table } from '../terminal.ts'
 
@@ -14,15 +13,7 @@ interface ListOptions extends JsonOption {
   limit: number
 }
 
-export function registerScheme(program: Command, terminal: Terminal): void {
-  const family = addFamily(program, 'scheme', 'scheme tokens, and their outstanding calls to networks')
-  addCommand(family, 'list', 'lists scheme tokens, last changed first')
-    .option('--open', 'only those with an outstanding call to a network, oldest first')
-    .option('--limit <n>', 'how many at most', readCount, 200)
-    .action((options: ListOptions) => list(terminal, options))
-}
-
-function list(terminal: Terminal, options: ListOptions): Promise<void> {
+export function list(terminal: Terminal, options: ListOptions): Promise<void> {
   return withSession(terminal, async session => {
     const { store } = await openCommandStore(session)
     const found = await (options.open ? storedSchemes.listOpen : storedSchemes.listLatest)(store, options.limit)

@@ -1,10 +1,9 @@
 // `tokenmill scope`: token scopes; a card has one token in each.
 import { randomUUID } from 'node:crypto'
-import { type Command, Option } from 'commander'
 import * as audits from '../../src/store/access/audits.ts'
 import * as scopes from '../../src/store/access/scopes.ts'
 import type { Store } from '../../src/store/pool.ts'
-import { addCommand, addFamily, type JsonOption, readUuid } from '../command.ts'
+import type { JsonOption } from '../command.ts'
 import { EXIT, Stop } from '../exit.ts'
 import { openCommandStore, withSession } from '../open/open.ts'
 import { actor, facts, moment, print, type Terminal, table } from '../terminal.ts'
@@ -18,28 +17,7 @@ interface AddOptions extends JsonOption {
   binDigits: '6' | '8'
 }
 
-export function registerScope(program: Command, terminal: Terminal): void {
-  const family = addFamily(program, 'scope', 'token scopes: a card has one token in each')
-  addCommand(family, 'add', 'makes a token scope and prints its id')
-    .requiredOption('--entity <uuid>', 'the merchant entity that owns it', readUuid)
-    .option('--par', 'support payment account references')
-    .option('--network-tokens', 'support scheme (network) tokens')
-    .option('--auto', 'request a scheme token for each new token; with --network-tokens or --par')
-    .addOption(
-      new Option('--requestor <who>', 'the token requestor of scheme tokens')
-        .choices(scopes.REQUESTORS)
-        .default('MERCHANT'),
-    )
-    .addOption(
-      new Option('--bin-digits <n>', 'number of BIN digits that are stored and shown').choices(['6', '8']).default('8'),
-    )
-    .action((options: AddOptions) => add(terminal, options))
-  addCommand(family, 'list', 'lists token scopes')
-    .option('--entity <uuid>', 'list only those of this entity', readUuid)
-    .action((options: JsonOption & { entity?: string }) => list(terminal, options))
-}
-
-/** A new scope and its audit row. */
+/** A new scope, and the audit row that tells of it. */
 export async function makeScope(
   store: Store,
   scope: Omit<scopes.Scope, 'tokenScope' | 'createdAt' | 'autoProvision'> & { autoProvision?: boolean },
@@ -52,7 +30,7 @@ export async function makeScope(
   return made
 }
 
-function add(terminal: Terminal, options: AddOptions): Promise<void> {
+export function add(terminal: Terminal, options: AddOptions): Promise<void> {
   if (options.auto && !options.networkTokens && !options.par)
     throw new Stop('--auto needs --network-tokens or --par', EXIT.usage)
   return withSession(terminal, async session => {
@@ -69,7 +47,7 @@ function add(terminal: Terminal, options: AddOptions): Promise<void> {
   })
 }
 
-function list(terminal: Terminal, options: JsonOption & { entity?: string }): Promise<void> {
+export function list(terminal: Terminal, options: JsonOption & { entity?: string }): Promise<void> {
   return withSession(terminal, async session => {
     const { store } = await openCommandStore(session)
     const found = await scopes.list(store, options.entity ?? null)

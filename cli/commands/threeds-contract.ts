@@ -1,7 +1,6 @@
 // `tokenmill threeds-contract`: the 3-D Secure contracts of merchants, each with its directory server.
 
 import { randomUUID } from 'node:crypto'
-import type { Command } from 'commander'
 import { ConfigError } from '../../src/config.ts'
 import { isRefusal, REASONS } from '../../src/errors.ts'
 import { parse } from '../../src/job/refusal.ts'
@@ -10,7 +9,7 @@ import * as audits from '../../src/store/access/audits.ts'
 import * as contracts from '../../src/store/three-ds/three-ds-contracts.ts'
 import { ContractTerms } from '../../src/three-ds/contract.ts'
 import { makeJwtKey, readJwtKey } from '../../src/vault/three-ds-jwt.ts'
-import { addCommand, addFamily, type JsonOption, readUuid } from '../command.ts'
+import type { JsonOption } from '../command.ts'
 import { EXIT, Stop } from '../exit.ts'
 import { readArgumentFile } from '../open/key-files.ts'
 import { openCommandStore, openVault, withSession } from '../open/open.ts'
@@ -31,30 +30,6 @@ interface AddOptions extends JsonOption {
   issuer?: string
   orgUnitId?: string
   jwtKey?: string
-}
-
-export function registerThreeDsContract(program: Command, terminal: Terminal): void {
-  const family = addFamily(program, 'threeds-contract', '3-D Secure contracts')
-  addCommand(family, 'add', 'makes a contract and prints its id')
-    .argument('<name>', 'a name that is unique within the entity')
-    .requiredOption('--entity <uuid>', 'the merchant entity that owns it', readUuid)
-    .requiredOption('--directory-server <url>', 'the directory server to which authentication requests go')
-    .requiredOption('--acquirer-bin <digits>', 'BIN of the acquirer, up to 11 digits')
-    .requiredOption('--acquirer-merchant-id <id>', 'the id of the merchant at the acquirer')
-    .requiredOption('--mcc <digits>', 'merchant category code, 4 digits')
-    .requiredOption('--country <code>', 'country of the merchant, ISO 3166-1 alpha-2 or alpha-3')
-    .requiredOption('--requestor-url <url>', 'URL of the shop')
-    .requiredOption('--notification-url <url>', 'the URL to which browsers return after a challenge')
-    .option('--merchant-name <name>', 'the name that cardholders see (default: the name)')
-    .option('--requestor-id <id>', 'requestor id from the directory server (default: the contract id, shortened)')
-    .option('--requestor-name <name>', 'requestor name (default: the merchant name)')
-    .option('--issuer <id>', '`iss` of JWTs (default: the contract id)')
-    .option('--org-unit-id <id>', '`OrgUnitId` of JWTs (default: the entity)')
-    .option('--jwt-key <file>', 'the HS256 key of the JWTs, base64 or hex (default: a new key)')
-    .action((name: string, options: AddOptions) => add(terminal, name, options))
-  addCommand(family, 'list', 'lists contracts')
-    .option('--entity <uuid>', 'list only those of this entity', readUuid)
-    .action((options: JsonOption & { entity?: string }) => list(terminal, options))
 }
 
 function termsOf(contractId: string, name: string, options: AddOptions): ContractTerms {
@@ -100,7 +75,7 @@ const WORDS: Readonly<Record<string, string>> = {
   orgUnitId: '--org-unit-id',
 }
 
-function add(terminal: Terminal, name: string, options: AddOptions): Promise<void> {
+export function add(terminal: Terminal, name: string, options: AddOptions): Promise<void> {
   const contractId = randomUUID()
   const terms = termsOf(contractId, name, options)
   return withSession(terminal, async session => {
@@ -131,7 +106,7 @@ async function readKeyFile(path: string): Promise<Secret<Buffer>> {
   }
 }
 
-function list(terminal: Terminal, options: JsonOption & { entity?: string }): Promise<void> {
+export function list(terminal: Terminal, options: JsonOption & { entity?: string }): Promise<void> {
   return withSession(terminal, async session => {
     const { store } = await openCommandStore(session)
     const found = await contracts.list(store, options.entity ?? null)

@@ -1,7 +1,6 @@
 // Opens what `migrate`, `submit` and `results` need: the client's file and the queues, and on the embedded engine the
 // engine with its own workers. With REDIS_URL these commands never open a store.
 import { join } from 'node:path'
-import { Option } from 'commander'
 import { type Credentials, readCredentials } from '../../producers/client-file.ts'
 import { type KeyCheck, KeyNotLiveError } from '../../producers/live-key.ts'
 import { ConfigError, storeMode } from '../../src/config.ts'
@@ -9,7 +8,6 @@ import { openMetrics } from '../../src/metrics.ts'
 import { openOps } from '../../src/ops.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import * as clients from '../../src/store/access/clients.ts'
-import { readCount } from '../command.ts'
 import { startLocalWorkers } from '../process/local-workers.ts'
 import { ensureDevClient } from './dev-client.ts'
 import { openQueues, openVault, type Session } from './open.ts'
@@ -26,13 +24,7 @@ export interface GiveUpOption {
   giveUpAfter?: number
 }
 
-export const giveUpOption = () =>
-  new Option(
-    '--give-up-after <seconds>',
-    'end with 1 after so long without any answer; the same command goes on (default: wait)',
-  ).argParser(readCount)
-
-/** The options of these commands for their producers. */
+/** What those commands hand to their producers. */
 export function waitingOf({ config }: Session, { giveUpAfter }: GiveUpOption) {
   return { resendMs: config.resendMs, giveUpAfterMs: giveUpAfter === undefined ? undefined : giveUpAfter * 1000 }
 }

@@ -11,7 +11,6 @@ import * as signingKeys from '../../src/store/access/signing-keys.ts'
 import * as installation from '../../src/store/installation.ts'
 import { openStore, type Store } from '../../src/store/pool.ts'
 import { withQueueOwner } from '../../src/store/queue-pool.ts'
-import { upgradeSchema } from '../../src/store/schema.ts'
 import { withUpgradeLock } from '../../src/store/upgrade-lock.ts'
 import type { KeyProvider } from '../../src/vault/kek.ts'
 import { makeDataKeys, PURPOSES } from '../../src/vault/key-ring.ts'
@@ -42,6 +41,8 @@ export function upgrade(options: UpgradeOptions): Promise<Upgraded> {
   const { config, database, makeKek } = options
   assertKekNamed(config, database.embedded, makeKek)
   return withUpgradeLock(database.url, async () => {
+    // Loaded here: no command that only reads the store pays for it.
+    const { upgradeSchema } = await import('../../src/store/schema-upgrade.ts')
     const migrations = await upgradeSchema(database.url)
     await withQueueOwner(database.url, client => upgradePostgres(client))
     const log = openLog('error', { role: 'upgrade' })

@@ -2,6 +2,7 @@
 // the kind. A kind that lacks a field or a handler doesn't compile. The handlers in workers/ do the work.
 import type { z } from 'zod'
 import { renderPatch, renderPut } from '../token/render.ts'
+import type { RecordKind, Role } from './choices.ts'
 import { Report } from './report.ts'
 import { Reversal, retellReversal } from './reversal.ts'
 import { SchemeToken } from './scheme-token.ts'
@@ -12,22 +13,7 @@ import { retellLifecycle, TokenExpiry, TokenLifecycle } from './token-lifecycle.
 import { hasSchemeAction, TokenUpdate } from './token-update.ts'
 import { linesIn, TransactionBatch } from './transaction-batch.ts'
 
-export const ROLES = [
-  'TOKEN_WRITE',
-  'TOKEN_READ',
-  'TOKEN_LIFECYCLE',
-  'SCHEME_TOKEN',
-  'LEDGER_WRITE',
-  'REPORT_READ',
-  'REPORT_REQUEST',
-  'THREEDS',
-  'ADMIN',
-] as const
-export type Role = (typeof ROLES)[number]
-
-/** The kinds that a batch may hold, as `record_kind`. */
-export const RECORD_KINDS = ['token-create', 'token-update', 'token-lifecycle', 'scheme-token'] as const
-export type RecordKind = (typeof RECORD_KINDS)[number]
+export { RECORD_KINDS, type RecordKind, ROLES, type Role } from './choices.ts'
 
 /** A request as it was sent, not yet parsed. */
 type Sent = Record<string, unknown>

@@ -1,20 +1,9 @@
 // `report`: requests a report. Each report type defines its own parameters (src/report/definitions).
 import { z } from 'zod'
+import { MIME_TYPES, REPORT_TYPES } from './choices.ts'
 import { text, uuid } from './envelope/text.ts'
 
-export const REPORT_TYPES = [
-  'MERCHANT_SETTLEMENT_REPORT',
-  'DAILY_TRANSACTION_REPORT',
-  'PARTNER_COMMISSION_REPORT',
-  'INVOICE',
-  'TOKEN_ACTIVITY_REPORT',
-  'SCHEME_TOKEN_REPORT',
-  'BATCH_REPORT',
-] as const
-export type ReportType = (typeof REPORT_TYPES)[number]
-
-export const MIME_TYPES = ['application/pdf', 'text/csv', 'text/plain'] as const
-export type MimeType = (typeof MIME_TYPES)[number]
+export { MIME_TYPES, type MimeType, REPORT_TYPES, type ReportType } from './choices.ts'
 
 export const Report = z.strictObject({
   report_type: z.enum(REPORT_TYPES),

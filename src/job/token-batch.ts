@@ -1,17 +1,14 @@
 // `token-batch`: one chunk of a batch. The records travel in the job's `block`; their shapes are here, too.
 import { z } from 'zod'
 import { REASONS, type Reason } from '../errors.ts'
+import { CHUNK, ON_CONFLICT, ON_EXPIRED } from './choices.ts'
 import { alias, encryptedCard, text, tokenId, uuid } from './envelope/text.ts'
 import { SchemeToken } from './scheme-token.ts'
 import { createFields } from './token-create.ts'
 import { TokenLifecycle } from './token-lifecycle.ts'
 import { updateFields } from './token-update.ts'
 
-export const ON_CONFLICT = ['update', 'keep', 'reject', 'latest-expiry'] as const
-export const ON_EXPIRED = ['import', 'suspend', 'reject'] as const
-
-/** Bounds of a chunk. */
-export const CHUNK = { recordsDefault: 500, recordsMax: 1000, bytesMax: 3 * 1024 * 1024, lineBytesMax: 65_536 } as const
+export { CHUNK, ON_CONFLICT, ON_EXPIRED } from './choices.ts'
 
 export const Policy = z.strictObject({
   on_conflict: z.enum(ON_CONFLICT).optional(),

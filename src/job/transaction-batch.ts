@@ -3,6 +3,7 @@
 import { z } from 'zod'
 import { minorUnit } from '../token/currency.ts'
 import { holdsPanLookalike } from '../token/pan.ts'
+import { LEDGER_CHUNK } from './choices.ts'
 import { brandName, date, text, uuid } from './envelope/text.ts'
 import { couldHoldNumber } from './pan-in-names.ts'
 
@@ -29,8 +30,7 @@ const OLDEST_MS = Date.UTC(2000, 0, 1)
 export const AHEAD_MS_MAX = 86_400_000
 const NEWEST_MS = Date.UTC(2100, 0, 1)
 
-/** Bounds of a chunk; base64 of its bytes must fit into the JWS. */
-export const LEDGER_CHUNK = { recordsDefault: 1000, recordsMax: 1000, bytesMax: 700_000 } as const
+export { LEDGER_CHUNK } from './choices.ts'
 
 const custom = (reason: string) => ({ params: { reason } })
 

@@ -1,13 +1,7 @@
-// Upgrades the database: numbered, named, forward only. It makes tables and roles; the command `schema upgrade` makes
-// their first content (keys, clients).
-import { Kysely, PostgresDialect, sql } from 'kysely'
-import { type Migration, Migrator } from 'kysely/migration'
-import type pg from 'pg'
+// The migrations that this release knows, and the weekly partitions that a store must have. schema-upgrade.ts runs the
+// migrations.
 import { ConfigError } from '../config.ts'
-import * as clusterRecord from './connection/cluster-record.ts'
-import { openPool } from './connection/connection.ts'
-import { readServerStateIfAllowed } from './connection/standing.ts'
-import { type Db, readSql } from './pool.ts'
+import type { Db } from './pool.ts'
 
 export const MIGRATIONS = [
   '0001-vault',
@@ -27,47 +21,6 @@ export const MIGRATIONS = [
   '0015-cluster',
   '0016-report-makers',
 ] as const
-
-const migrationOf = (name: string): Migration => ({
-  up: async db => {
-    await sql.raw(readSql(`${name}.sql`)).execute(db)
-  },
-})
-
-/**
- * Runs the missing migrations in one transaction; several runs at once wait for each other. Returns the names of those
- * that ran.
- */
-export async function upgradeSchema(url: string): Promise<string[]> {
-  const { pool } = openPool(url, { max: 2, application: 'tokenmill schema' })
-  // A lost connection shows in the statement that was running on it.
-  pool.on('error', () => undefined)
-  const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) })
-  try {
-    const version = await sql<{ server_version_num: string }>`show server_version_num`.execute(db)
-    const major = Math.floor(Number(version.rows[0]?.server_version_num) / 10_000)
-    if (major < 13)
-      throw new ConfigError(`DATABASE_URL: PostgreSQL 13 or newer is required, the server is PostgreSQL ${major}`)
-    const migrator = new Migrator({
-      db,
-      migrationTableSchema: 'tokenmill',
-      provider: { getMigrations: async () => Object.fromEntries(MIGRATIONS.map(name => [name, migrationOf(name)])) },
-    })
-    const { error, results } = await migrator.migrateToLatest()
-    if (error) throw error
-    await ensurePartitions(db)
-    await adoptCluster(pool)
-    return (results ?? []).filter(result => result.status === 'Success').map(result => result.migrationName)
-  } finally {
-    await db.destroy()
-  }
-}
-
-/** Left out where the user may not ask: then a later list of hosts can't tell this store from a copy. */
-async function adoptCluster(pool: pg.Pool): Promise<void> {
-  const standing = await readServerStateIfAllowed(pool)
-  if (standing) await clusterRecord.adopt(pool, standing)
-}
 
 /** Refuses a store whose schema isn't this release's: exit 78 with what to do. */
 export async function assertSchema(db: Db): Promise<void> {
@@ -89,14 +42,6 @@ export async function assertSchema(db: Db): Promise<void> {
 }
 
 const WEEKS_AHEAD = 8
-
-/** Partitions for this week and those ahead, on each partitioned table. Weeks begin on Monday, UTC. */
-async function ensurePartitions(db: Kysely<unknown>): Promise<void> {
-  await db.transaction().execute(async step => {
-    await sql.raw(PARTITION_LOCK).execute(step)
-    for (const statement of partitionStatements(Date.now())) await sql.raw(statement).execute(step)
-  })
-}
 
 /** "if not exists" doesn't help two who make the same table at once: one fails. */
 export const PARTITION_LOCK = `select pg_advisory_xact_lock(hashtextextended('tokenmill partitions', 0))`

@@ -44,6 +44,19 @@ describe('a command line', () => {
     }
   })
 
+  it('is shown in the list of all commands as in its own help', async () => {
+    const { stdout } = await line(['--help'])
+    const terms = [...stdout.matchAll(/^ {2}([a-z][a-z-]+)( \[options\])?/gm)].filter(([, name]) => name !== 'help')
+    expect(terms.length).toBeGreaterThan(20)
+    for (const [, name = '', options = ''] of terms) {
+      const own = (await line([name, '--help'])).stdout
+      const isFamily = /^Commands:/m.test(own)
+      const hasOptions = /^ {2}--/m.test(own)
+      expect(options !== '', name).toBe(hasOptions && !isFamily)
+      expect((await line(['help', name])).stdout).toBe(own)
+    }
+  })
+
   it('names a wrong setting in one line, with 78', async () => {
     const { status, stderr } = await line(['client', 'list'], { DATABASE_URL: 'mysql://x' })
     expect({ status, stderr }).toEqual({

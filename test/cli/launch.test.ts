@@ -1,6 +1,6 @@
 // The launcher, as a shell starts it, on each Node that it may be started with: what it starts has its signals, and ends
 // when it ends, be it by kill -9.
-import { fork } from 'node:child_process'
+import { fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { connect } from 'node:net'
@@ -29,6 +29,12 @@ const NODES = [
   },
   ...(own === undefined ? [] : [{ name: 'the machine’s own Node', node: own, nodeArgs: [] }]),
 ]
+
+/** Help, and command lines that are refused: a name, an option, an argument. */
+const AT_ONCE = [['--help'], ['no-such-command'], ['scope', 'add', '--no-such-option'], ['batch', 'show']]
+const ROUNDS = 5
+const AT_ONCE_MS = 300
+const AT_ONCE_RATIO = 6
 
 const ENDED = { ms: 40_000 }
 
@@ -99,6 +105,21 @@ describe.each(NODES)('the launcher on $name', ({ node, nodeArgs }) => {
   }, 120_000)
 })
 
+describe.each(NODES)('help and refusals on $name', ({ node, nodeArgs }) => {
+  it(`come within ${AT_ONCE_MS} ms, or ${AT_ONCE_RATIO} times what Node needs for nothing`, async () => {
+    const lines = AT_ONCE.map(words => ({ words, ms: [] as number[] }))
+    const nothing: number[] = []
+    // In turns, so that whatever else this machine does slows down both alike.
+    for (let round = 0; round < ROUNDS; round++) {
+      nothing.push(await durationMs(node, ['-e', '0']))
+      for (const { words, ms } of lines) ms.push(await durationMs(node, [...nodeArgs, 'bin/tokenmill.mjs', ...words]))
+    }
+    const mostMs = Math.max(AT_ONCE_MS, AT_ONCE_RATIO * medianOf(nothing))
+    const late = lines.filter(({ ms }) => medianOf(ms) > mostMs)
+    expect(late, `at most ${mostMs} ms`).toEqual([])
+  }, 120_000)
+})
+
 describe('a worker process', () => {
   it('ends with its supervisor, though that dies before the worker is ready', async () => {
     const database = await freshDatabase()
@@ -121,6 +142,15 @@ function twoWorking(child: Child): number[] | undefined {
   const pids = [...child.stderr().matchAll(/"pid":(\d+)[^\n]*"msg":"working"/g)].map(([, pid]) => Number(pid))
   return pids.length >= 2 ? pids : undefined
 }
+
+async function durationMs(node: string, args: string[]): Promise<number> {
+  const begun = performance.now()
+  await once(spawn(node, args, { stdio: 'ignore' }), 'exit')
+  return performance.now() - begun
+}
+
+const medianOf = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
 
 function isAlive(pid: number): boolean {
   try {

@@ -53,7 +53,7 @@ const MAIN = /^(workers|producers(\/[a-z-]+)?)\/main\.ts$/
 /** package → the rooms or files that may name it. */
 const PACKAGES: Record<string, readonly string[]> = {
   pg: ['src/store', 'src/embedded'],
-  kysely: ['src/store'],
+  kysely: ['src/store/schema-upgrade.ts'],
   bullmq: ['src/queue'],
   ioredis: ['src/queue'],
   jose: ['src/vault'],

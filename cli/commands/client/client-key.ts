@@ -1,12 +1,11 @@
 // `tokenmill client key`: the signing keys of a client. At most two are active at the same time, so that a new key can
 // replace an old one; all have the algorithm that was fixed when the client was registered.
 import { join, resolve } from 'node:path'
-import type { Command } from 'commander'
 import * as audits from '../../../src/store/access/audits.ts'
 import * as clients from '../../../src/store/access/clients.ts'
 import type { Db } from '../../../src/store/pool.ts'
 import { importRegisteredJwk, type Jwk, makeSigningKey } from '../../../src/vault/client-key.ts'
-import { addCommand, addFamily, type JsonOption, readMoment } from '../../command.ts'
+import type { JsonOption } from '../../command.ts'
 import { Stop } from '../../exit.ts'
 import { jsonText, writePrivate } from '../../open/key-files.ts'
 import { openCommandStore, withSession } from '../../open/open.ts'
@@ -23,24 +22,7 @@ interface RetireOptions extends JsonOption {
   until: number
 }
 
-export function registerClientKey(family: Command, terminal: Terminal): void {
-  const keys = addFamily(family, 'key', 'signing keys of a client')
-  addCommand(keys, 'add <client>', 'adds a signing key to a client; at most two are active')
-    .option('--public-key <jwk file>', "the client's public key (default: a new Ed25519 key pair)")
-    .option('--out <dir>', 'directory for the private JWK (default: clients/NAME in the data directory)')
-    .action((word: string, options: AddOptions) => add(terminal, word, options))
-  addCommand(keys, 'list <client>', 'lists all keys of a client, including former ones').action(
-    (word: string, options: JsonOption) => list(terminal, word, options),
-  )
-  addCommand(keys, 'retire <client> <kid>', 'sets the time until which a key is accepted')
-    .requiredOption('--until <time>', 'a time such as 2030-01-31T12:00:00Z; jobs live for up to 7 days', readMoment)
-    .action((word: string, kid: string, options: RetireOptions) => retire(terminal, word, kid, options))
-  addCommand(keys, 'revoke <client> <kid>', 'revokes a key for good, within 10 s on every worker').action(
-    (word: string, kid: string, options: JsonOption) => revoke(terminal, word, kid, options),
-  )
-}
-
-function add(terminal: Terminal, word: string, options: AddOptions): Promise<void> {
+export function add(terminal: Terminal, word: string, options: AddOptions): Promise<void> {
   return withSession(terminal, async session => {
     const given = options.publicKey === undefined ? undefined : await readJwkFile(options.publicKey)
     const pair = given ? undefined : makeSigningKey()
@@ -73,7 +55,7 @@ async function addKey(db: Db, clientId: string, publicJwk: Jwk): Promise<void> {
   await audits.insert(db, { actor: actor(), action: 'client.key.add', subject: clientId, detail: { kid } })
 }
 
-function list(terminal: Terminal, word: string, options: JsonOption): Promise<void> {
+export function list(terminal: Terminal, word: string, options: JsonOption): Promise<void> {
   return withSession(terminal, async session => {
     const { store } = await openCommandStore(session)
     const { clientId } = await findClient(store, word)
@@ -91,7 +73,7 @@ function list(terminal: Terminal, word: string, options: JsonOption): Promise<vo
   })
 }
 
-function retire(terminal: Terminal, word: string, kid: string, options: RetireOptions): Promise<void> {
+export function retire(terminal: Terminal, word: string, kid: string, options: RetireOptions): Promise<void> {
   return change(terminal, word, kid, options, {
     action: 'client.key.retire',
     state: 'RETIRED',
@@ -100,7 +82,7 @@ function retire(terminal: Terminal, word: string, kid: string, options: RetireOp
   })
 }
 
-function revoke(terminal: Terminal, word: string, kid: string, options: JsonOption): Promise<void> {
+export function revoke(terminal: Terminal, word: string, kid: string, options: JsonOption): Promise<void> {
   return change(terminal, word, kid, options, {
     action: 'client.key.revoke',
     state: 'REVOKED',

@@ -1,18 +1,16 @@
 // `tokenmill client`: the clients, which may send work. Their keys are in client-key.ts.
 import { join, resolve } from 'node:path'
-import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
-import { ROLES, type Role } from '../../../src/job/catalogue.ts'
-import { NAME_RULES, type NameRule } from '../../../src/job/envelope/names.ts'
+import type { Role } from '../../../src/job/catalogue.ts'
+import type { NameRule } from '../../../src/job/envelope/names.ts'
 import * as audits from '../../../src/store/access/audits.ts'
 import * as clients from '../../../src/store/access/clients.ts'
 import { makeApiKey } from '../../../src/vault/client-key.ts'
-import { addCommand, addFamily, collect, type JsonOption, readUuid } from '../../command.ts'
+import type { JsonOption } from '../../command.ts'
 import { Stop } from '../../exit.ts'
 import { jsonText, writePrivate } from '../../open/key-files.ts'
 import { openCommandStore, openVault, withSession } from '../../open/open.ts'
 import { baseUrlOf, type Registered, registerClient, relativeTo } from '../../open/register-client.ts'
 import { actor, facts, moment, print, say, type Terminal, table } from '../../terminal.ts'
-import { registerClientKey } from './client-key.ts'
 import { findLiveClient } from './find-client.ts'
 import { readJwkFile } from './jwk-file.ts'
 
@@ -24,60 +22,7 @@ interface AddOptions extends JsonOption {
   out?: string
 }
 
-export function registerClientFamily(program: Command, terminal: Terminal): void {
-  const family = addFamily(program, 'client', 'clients, their keys and API keys')
-  addCommand(family, 'add', 'registers a client and prints its credentials; the API key is shown only once')
-    .argument('<name>', 'name of the client, also of its directory', readName)
-    .requiredOption(
-      '--entity <uuid>',
-      'a merchant entity for which the client acts; may be repeated',
-      collect(readUuid),
-    )
-    .requiredOption('--roles <a,b>', `roles of the client: ${ROLES.join(', ')}`, readRoles)
-    .option('--public-key <jwk file>', "the client's public key (default: a new Ed25519 key pair)")
-    .addOption(
-      new Option(
-        '--names <rule>',
-        'numeric: ids and references of its jobs are long numbers and may look like card numbers',
-      ).choices(NAME_RULES),
-    )
-    .option('--out <dir>', 'directory for its files (default: clients/NAME in the data directory)')
-    .action((name: string, options: AddOptions) => add(terminal, name, options))
-  addCommand(family, 'list', 'lists clients').action((options: JsonOption) => list(terminal, options))
-  addCommand(family, 'revoke <client>', 'revokes a client for good, within 10 s on every worker').action(
-    (word: string, options: JsonOption) => revoke(terminal, word, options),
-  )
-  addCommand(
-    family,
-    'names',
-    'sets whether ids and references of a client may be long numbers that look like card numbers',
-  )
-    .argument('<client>', 'id or name of the client')
-    .addArgument(new Argument('<rule>', 'checked: refuse such values; numeric: allow them').choices(NAME_RULES))
-    .action((word: string, rule: NameRule, options: JsonOption) => setNames(terminal, word, rule, options))
-  registerClientKey(family, terminal)
-  const apiKeys = addFamily(family, 'api-key', 'API keys')
-  addCommand(apiKeys, 'rotate <client>', 'replaces the API key of a client; the new key is shown only once').action(
-    (word: string, options: JsonOption) => rotate(terminal, word, options),
-  )
-}
-
-function readRoles(text: string): Role[] {
-  const words = [...new Set(text.split(',').map(word => word.trim()))]
-  const unknown = words.find(word => !ROLES.includes(word as Role))
-  if (unknown !== undefined) throw new InvalidArgumentError(`Roles are ${ROLES.join(', ')}.`)
-  return words as Role[]
-}
-
-/** The name is also the name of a directory. */
-function readName(text: string): string {
-  if (/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(text)) return text
-  throw new InvalidArgumentError(
-    'A name is 1 to 64 letters, digits, ".", "_" or "-", and begins with a letter or digit.',
-  )
-}
-
-function add(terminal: Terminal, name: string, options: AddOptions): Promise<void> {
+export function add(terminal: Terminal, name: string, options: AddOptions): Promise<void> {
   return withSession(terminal, async session => {
     const { config } = session
     const publicJwk = options.publicKey === undefined ? undefined : await readJwkFile(options.publicKey)
@@ -119,7 +64,7 @@ function inOrder({ client_id, user_id, api_key, ...rest }: Registered): Register
   return { client_id, user_id, api_key, ...rest }
 }
 
-function list(terminal: Terminal, options: JsonOption): Promise<void> {
+export function list(terminal: Terminal, options: JsonOption): Promise<void> {
   return withSession(terminal, async session => {
     const { store } = await openCommandStore(session)
     const found = await clients.list(store)
@@ -147,7 +92,7 @@ function list(terminal: Terminal, options: JsonOption): Promise<void> {
   })
 }
 
-function revoke(terminal: Terminal, word: string, options: JsonOption): Promise<void> {
+export function revoke(terminal: Terminal, word: string, options: JsonOption): Promise<void> {
   return withSession(terminal, async session => {
     const { store } = await openCommandStore(session)
     const { clientId } = await findLiveClient(store, word)
@@ -159,7 +104,7 @@ function revoke(terminal: Terminal, word: string, options: JsonOption): Promise<
   })
 }
 
-function setNames(terminal: Terminal, word: string, names: NameRule, options: JsonOption): Promise<void> {
+export function setNames(terminal: Terminal, word: string, names: NameRule, options: JsonOption): Promise<void> {
   return withSession(terminal, async session => {
     const { store } = await openCommandStore(session)
     const { clientId } = await findLiveClient(store, word)
@@ -172,7 +117,7 @@ function setNames(terminal: Terminal, word: string, names: NameRule, options: Js
   })
 }
 
-function rotate(terminal: Terminal, word: string, options: JsonOption): Promise<void> {
+export function rotate(terminal: Terminal, word: string, options: JsonOption): Promise<void> {
   return withSession(terminal, async session => {
     const { store, ring } = await openVault(session)
     const { clientId, userId, system } = await findLiveClient(store, word)

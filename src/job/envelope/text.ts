@@ -2,6 +2,7 @@
 // smuggle a line break into a log, a CSV or a terminal.
 import { z } from 'zod'
 import { numbersIn, panFault } from '../../token/pan.ts'
+import { ALIAS } from '../choices.ts'
 
 const CONTROLS = /[\p{Cc}\u2028\u2029]/u
 
@@ -36,7 +37,7 @@ function isNoCard(id: string): boolean {
   return !numbersIn(id).some(number => panFault(number) === undefined)
 }
 
-export const alias = () => z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/)
+export const alias = () => z.string().regex(ALIAS)
 
 /** JWE of at most 16 KiB, or an OpenPGP message whose armor and base64 make it longer. */
 export const encryptedCard = () =>

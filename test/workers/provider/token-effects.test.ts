@@ -2,8 +2,7 @@
 // operations that had an effect there.
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { provisionId } from '../../../src/job/envelope/ids.ts'
-import { settles } from '../../../src/queue/bounded-call.ts'
-import * as audits from '../../../src/store/access/audits.ts'
+import { settlesWithin } from '../../../src/queue/bounded-call.ts'
 import type { Store } from '../../../src/store/pool.ts'
 import * as schemeNotices from '../../../src/store/provider/scheme-notices.ts'
 import { workNotices } from '../../../workers/provider/reconcile/loop.ts'
@@ -12,6 +11,7 @@ import { reconcileNow } from '../../../workers/provider/token-effects.ts'
 import { describeStore } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { testPan } from '../../support/test-pan.ts'
+import { latestAudits } from './audits.ts'
 import { type Job, openWorld, type World } from './bundle.ts'
 
 describeStore('a scheme token', engine => {
@@ -100,7 +100,7 @@ describeStore('a scheme token', engine => {
     )
     await written.promise
     // Longer than an answer waits for a network.
-    expect(await settles(3_000, answerable)).toBe(false)
+    expect(await settlesWithin(3_000, answerable)).toBe(false)
     commit.resolve()
     await answerable
     expect(await shown(id)).toMatchObject({ status: 'SUSPENDED' })
@@ -133,7 +133,7 @@ describeStore('a scheme token', engine => {
     expect(await sweep(world.deps)).toBeGreaterThan(0)
     expect(await shown(id)).toMatchObject({ status: 'SUSPENDED' })
     expect(eventsOf()).toHaveLength(1)
-    const found = await audits.list(installation.vault.store, 50)
+    const found = await latestAudits(installation.vault.store, 50)
     expect(found.find(({ subject }) => subject === reference)).toMatchObject({
       action: 'scheme.drift',
       subject: reference,
@@ -147,7 +147,7 @@ describeStore('a scheme token', engine => {
     world.wait(3_700_000)
     await sweep(world.deps)
     expect(await shown(id)).toMatchObject({ status: 'ACTIVE' })
-    const found = await audits.list(installation.vault.store, 50)
+    const found = await latestAudits(installation.vault.store, 50)
     expect(found.find(({ subject }) => subject === reference)).toMatchObject({ detail: { what: 'missing' } })
   })
 
@@ -158,7 +158,9 @@ describeStore('a scheme token', engine => {
     world.network.tokens.set(orphan.reference, { ...orphan, suspendedBy: new Set() } as never)
     world.wait(3_700_000)
     await sweep(world.deps)
-    const found = (await audits.list(installation.vault.store, 5)).filter(({ subject }) => subject === orphan.reference)
+    const found = (await latestAudits(installation.vault.store, 5)).filter(
+      ({ subject }) => subject === orphan.reference,
+    )
     expect(found).toMatchObject([{ action: 'scheme.drift', detail: { what: 'orphan' } }])
     expect(world.network.live()).toHaveLength(2)
   })

@@ -1,0 +1,85 @@
+// How the commands that read files are typed: `migrate`, `submit`, `manifest`, `ingest`. What they do is loaded when it is
+// used.
+import { type Command, Option } from 'commander'
+import { CHUNK, LEDGER_CHUNK, ON_CONFLICT, ON_EXPIRED, RECORD_KINDS } from '../../src/job/choices.ts'
+import { addCommand, collect, jsonOption, readBetween, readCount, readUuid } from '../command.ts'
+import type { Terminal } from '../terminal.ts'
+
+const giveUpOption = () =>
+  new Option(
+    '--give-up-after <seconds>',
+    'end with 1 after so long without any answer; the same command goes on (default: wait)',
+  ).argParser(readCount)
+
+export function migrate(command: Command, terminal: Terminal): void {
+  command
+    .addOption(jsonOption())
+    .option('--client <file>', "the client's credentials (default: dev-client.json of the data directory)")
+    .option('--scope <uuid>', "the token scope (default: the client file's)", readUuid)
+    .addOption(
+      new Option('--format <name>', 'format of the file, if its name does not say it').choices(['csv', 'ndjson']),
+    )
+    .option('--decrypt-key <file>', 'OpenPGP private key; TOKENMILL_PGP_PASSPHRASE holds its passphrase')
+    .option('--verify-key <file>', 'OpenPGP public key that must have signed the file')
+    .option('--map <file>', 'JSON that renames columns: {"column of the file": "tokenmill column" or null}')
+    .option('--ignore-unknown', 'drop columns that are unknown and not mapped')
+    .option('--echo <column>', 'copy a column into the results; may be repeated', collect(String))
+    .option('--results <file>', 'CSV file of the results (default: FILE.results.csv)')
+    .option('--manifest <file>', 'file of the manifest (default: FILE.manifest.json)')
+    .option('--dry-run', 'predict every outcome and change nothing; writes FILE.dry-run.*')
+    .option('--expect <manifest>', 'manifest of a dry run: list every count that differs from it')
+    .addOption(
+      new Option('--on-conflict <policy>', 'what to do if the store has other data for the card')
+        .choices(ON_CONFLICT)
+        .default('update'),
+    )
+    .addOption(
+      new Option('--on-expired <policy>', 'what to do with an expired card').choices(ON_EXPIRED).default('import'),
+    )
+    .option('--chunk <n>', 'records per job', readBetween(1, CHUNK.recordsMax), CHUNK.recordsDefault)
+    .option('--in-flight <n>', 'number of chunks sent ahead of the first unanswered one', readBetween(1, 256), 16)
+    .option('--batch-id <id>', 'id of the batch (default: from the file, the scope and the options that decide)')
+    .addOption(
+      new Option('--record-kind <kind>', 'what each row of the file is').choices(RECORD_KINDS).default('token-create'),
+    )
+    .option('--scheme-tokens', 'also provision a scheme token for each token')
+    .addOption(giveUpOption())
+    .option('--again', 'run the same file as a new batch')
+    .action(async (file, options) => (await import('../commands/migrate.ts')).run(terminal, file, options))
+}
+
+export function submit(command: Command, terminal: Terminal): void {
+  command
+    .addOption(jsonOption())
+    .option('--client <file>', "the client's credentials (default: dev-client.json of the data directory)")
+    .addOption(giveUpOption())
+    .action(async (file, options) => (await import('../commands/submit.ts')).run(terminal, file, options))
+}
+
+export function manifest(family: Command, terminal: Terminal): void {
+  addCommand(family, 'verify <file>', 'checks signature, digests and counts of a manifest')
+    .option('--client <file>', 'file of the client that signed it (default: dev-client.json of the data directory)')
+    .option('--key <file>', 'public JWK of that client, in place of its file')
+    .action(async (file, options) => (await import('../commands/manifest.ts')).verify(terminal, file, options))
+}
+
+export function ingest(family: Command, terminal: Terminal): void {
+  addCommand(family, 'transactions <file>', 'adds every transaction of a file to the ledger (.csv, .ndjson; .gz)')
+    .option('--client <file>', "the client's credentials (default: dev-client.json of the data directory)")
+    .addOption(
+      new Option('--format <name>', 'format of the file, if its name does not say it').choices(['csv', 'ndjson']),
+    )
+    .option('--map <file>', 'JSON that renames columns: {"column of the file": "tokenmill column" or null}')
+    .option('--ignore-unknown', 'drop columns that are unknown and not mapped')
+    .option('--results <file>', 'CSV of the refused lines (default: FILE.results.csv)')
+    .option('--chunk <n>', 'transactions per job', readBetween(1, LEDGER_CHUNK.recordsMax), LEDGER_CHUNK.recordsDefault)
+    .option('--in-flight <n>', 'number of chunks sent ahead of the first unanswered one', readBetween(1, 256), 16)
+    .option('--batch-id <id>', 'id of the batch (default: from the file and the options that decide how it is read)')
+    .addOption(giveUpOption())
+    .action(async (file, options) =>
+      (await import('../commands/ingest.ts')).ingestTransactions(terminal, file, options),
+    )
+  addCommand(family, 'orders <file>', 'adds orders, or updates them to a later state (.ndjson; .gz)')
+    .option('--results <file>', 'CSV of the refused lines (default: FILE.results.csv)')
+    .action(async (file, options) => (await import('../commands/ingest.ts')).ingestOrderFile(terminal, file, options))
+}

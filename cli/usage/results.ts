@@ -1,0 +1,16 @@
+// How `tokenmill results` is typed. What it does is loaded when it is used.
+import type { Command } from 'commander'
+import { addCommand, readMoment } from '../command.ts'
+import type { Terminal } from '../terminal.ts'
+
+export function results(family: Command, terminal: Terminal): void {
+  addCommand(family, 'follow', 'prints results as NDJSON and acknowledges each when it is printed')
+    .option('--client <file>', "the client's credentials (default: dev-client.json of the data directory)")
+    .option('--reply-to <name>', 'a reply queue instead of the default queue')
+    .action(async options => (await import('../commands/results.ts')).follow(terminal, options))
+  addCommand(family, 'replay', 'publishes stored results of the last 7 days again')
+    .requiredOption('--since <time>', 'an RFC 3339 time, or a date', readMoment)
+    .option('--client <file>', "the client's credentials (default: dev-client.json of the data directory)")
+    .option('--reply-to <name>', 'results of this reply queue instead of the default queue')
+    .action(async options => (await import('../commands/results.ts')).replay(terminal, options))
+}

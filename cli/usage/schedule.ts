@@ -1,0 +1,47 @@
+// How `tokenmill schedule` is typed. What it does is loaded when it is used.
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { isZone } from '../../producers/schedule/zone-time.ts'
+import { MIME_TYPES, REPORT_TYPES } from '../../src/job/choices.ts'
+import { addCommand, collect, readUuid } from '../command.ts'
+import type { Terminal } from '../terminal.ts'
+import { readParameter } from './report.ts'
+
+export function schedule(family: Command, terminal: Terminal): void {
+  addCommand(family, 'add', 'schedules a report for every night, about the day before')
+    .addOption(new Option('--type <type>', 'type of the report').choices(REPORT_TYPES).makeOptionMandatory())
+    .option('--entity <uuid>', "the merchant entity (default: the client's own)", readUuid)
+    .addOption(
+      new Option('--all-entities', 'one report for each entity of the client on that night').conflicts('entity'),
+    )
+    .requiredOption('--time <HH:MM>', 'time of day on the clock of the zone', readTime)
+    .option('--zone <zone>', 'the time zone, for example Europe/Berlin', readZone, 'UTC')
+    .addOption(new Option('--mime <type>', 'format of the file').choices(MIME_TYPES).default('text/csv'))
+    .option(
+      '--parameter <name=value>',
+      'a further parameter of this type of report; may be repeated',
+      collect(readParameter),
+    )
+    .option(
+      '--client <client>',
+      'the client for whom reports are made: id, name or file (default: dev-client.json of the data directory)',
+    )
+    .action(async options => (await import('../commands/schedule.ts')).add(terminal, options))
+  addCommand(family, 'list', 'lists schedules and the last runs of each').action(async options =>
+    (await import('../commands/schedule.ts')).list(terminal, options),
+  )
+  addCommand(family, 'remove', 'ends a schedule; its reports stay')
+    .argument('<id>', 'the schedule', readUuid)
+    .action(async (id, options) => (await import('../commands/schedule.ts')).remove(terminal, id, options))
+}
+
+function readTime(text: string): string {
+  if (!/^([01]\d|2[0-3]):[0-5]\d$/.test(text)) throw new InvalidArgumentError('Give it as HH:MM, 00:00 to 23:59.')
+  return text
+}
+
+function readZone(text: string): string {
+  // An offset has no summer: who means a place should name it.
+  if (!/^[A-Z]/i.test(text) || !isZone(text))
+    throw new InvalidArgumentError('It is not a time zone such as Europe/Berlin.')
+  return text
+}

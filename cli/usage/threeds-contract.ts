@@ -1,0 +1,27 @@
+// How `tokenmill threeds-contract` is typed. What it does is loaded when it is used.
+import type { Command } from 'commander'
+import { addCommand, readUuid } from '../command.ts'
+import type { Terminal } from '../terminal.ts'
+
+export function threeDsContract(family: Command, terminal: Terminal): void {
+  addCommand(family, 'add', 'makes a contract and prints its id')
+    .argument('<name>', 'a name that is unique within the entity')
+    .requiredOption('--entity <uuid>', 'the merchant entity that owns it', readUuid)
+    .requiredOption('--directory-server <url>', 'the directory server to which authentication requests go')
+    .requiredOption('--acquirer-bin <digits>', 'BIN of the acquirer, up to 11 digits')
+    .requiredOption('--acquirer-merchant-id <id>', 'the id of the merchant at the acquirer')
+    .requiredOption('--mcc <digits>', 'merchant category code, 4 digits')
+    .requiredOption('--country <code>', 'country of the merchant, ISO 3166-1 alpha-2 or alpha-3')
+    .requiredOption('--requestor-url <url>', 'URL of the shop')
+    .requiredOption('--notification-url <url>', 'the URL to which browsers return after a challenge')
+    .option('--merchant-name <name>', 'the name that cardholders see (default: the name)')
+    .option('--requestor-id <id>', 'requestor id from the directory server (default: the contract id, shortened)')
+    .option('--requestor-name <name>', 'requestor name (default: the merchant name)')
+    .option('--issuer <id>', '`iss` of JWTs (default: the contract id)')
+    .option('--org-unit-id <id>', '`OrgUnitId` of JWTs (default: the entity)')
+    .option('--jwt-key <file>', 'the HS256 key of the JWTs, base64 or hex (default: a new key)')
+    .action(async (name, options) => (await import('../commands/threeds-contract.ts')).add(terminal, name, options))
+  addCommand(family, 'list', 'lists contracts')
+    .option('--entity <uuid>', 'list only those of this entity', readUuid)
+    .action(async options => (await import('../commands/threeds-contract.ts')).list(terminal, options))
+}

@@ -1,0 +1,44 @@
+// The words and bounds of the contract that a person may type, without the schemas that use them: a command line that is
+// refused, or that asks for help, then loads no schema. What each word means is in the file of its kind.
+export const ROLES = [
+  'TOKEN_WRITE',
+  'TOKEN_READ',
+  'TOKEN_LIFECYCLE',
+  'SCHEME_TOKEN',
+  'LEDGER_WRITE',
+  'REPORT_READ',
+  'REPORT_REQUEST',
+  'THREEDS',
+  'ADMIN',
+] as const
+export type Role = (typeof ROLES)[number]
+
+/** The kinds that a batch may hold, as `record_kind`. */
+export const RECORD_KINDS = ['token-create', 'token-update', 'token-lifecycle', 'scheme-token'] as const
+export type RecordKind = (typeof RECORD_KINDS)[number]
+
+export const ON_CONFLICT = ['update', 'keep', 'reject', 'latest-expiry'] as const
+export const ON_EXPIRED = ['import', 'suspend', 'reject'] as const
+
+/** Bounds of a chunk of records. */
+export const CHUNK = { recordsDefault: 500, recordsMax: 1000, bytesMax: 3 * 1024 * 1024, lineBytesMax: 65_536 } as const
+
+/** Bounds of a chunk of transactions; base64 of its bytes must fit into the JWS. */
+export const LEDGER_CHUNK = { recordsDefault: 1000, recordsMax: 1000, bytesMax: 700_000 } as const
+
+export const REPORT_TYPES = [
+  'MERCHANT_SETTLEMENT_REPORT',
+  'DAILY_TRANSACTION_REPORT',
+  'PARTNER_COMMISSION_REPORT',
+  'INVOICE',
+  'TOKEN_ACTIVITY_REPORT',
+  'SCHEME_TOKEN_REPORT',
+  'BATCH_REPORT',
+] as const
+export type ReportType = (typeof REPORT_TYPES)[number]
+
+export const MIME_TYPES = ['application/pdf', 'text/csv', 'text/plain'] as const
+export type MimeType = (typeof MIME_TYPES)[number]
+
+/** The name of a capture key. */
+export const ALIAS = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/

@@ -1,0 +1,60 @@
+// Upgrades the database: numbered, named, forward only. It makes tables and roles; the command `schema upgrade` makes
+// their first content (keys, clients). Only this file loads kysely.
+import { Kysely, PostgresDialect, sql } from 'kysely'
+import { type Migration, Migrator } from 'kysely/migration'
+import type pg from 'pg'
+import { ConfigError } from '../config.ts'
+import * as clusterRecord from './connection/cluster-record.ts'
+import { openPool } from './connection/connection.ts'
+import { readServerStateIfAllowed } from './connection/standing.ts'
+import { readSql } from './pool.ts'
+import { MIGRATIONS, PARTITION_LOCK, partitionStatements } from './schema.ts'
+
+const migrationOf = (name: string): Migration => ({
+  up: async db => {
+    await sql.raw(readSql(`${name}.sql`)).execute(db)
+  },
+})
+
+/**
+ * Runs the missing migrations in one transaction; several runs at once wait for each other. Returns the names of those
+ * that ran.
+ */
+export async function upgradeSchema(url: string): Promise<string[]> {
+  const { pool } = openPool(url, { max: 2, application: 'tokenmill schema' })
+  // A lost connection shows in the statement that was running on it.
+  pool.on('error', () => undefined)
+  const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) })
+  try {
+    const version = await sql<{ server_version_num: string }>`show server_version_num`.execute(db)
+    const major = Math.floor(Number(version.rows[0]?.server_version_num) / 10_000)
+    if (major < 13)
+      throw new ConfigError(`DATABASE_URL: PostgreSQL 13 or newer is required, the server is PostgreSQL ${major}`)
+    const migrator = new Migrator({
+      db,
+      migrationTableSchema: 'tokenmill',
+      provider: { getMigrations: async () => Object.fromEntries(MIGRATIONS.map(name => [name, migrationOf(name)])) },
+    })
+    const { error, results } = await migrator.migrateToLatest()
+    if (error) throw error
+    await ensurePartitions(db)
+    await adoptCluster(pool)
+    return (results ?? []).filter(result => result.status === 'Success').map(result => result.migrationName)
+  } finally {
+    await db.destroy()
+  }
+}
+
+/** Left out where the user may not ask: then a later list of hosts can't tell this store from a copy. */
+async function adoptCluster(pool: pg.Pool): Promise<void> {
+  const standing = await readServerStateIfAllowed(pool)
+  if (standing) await clusterRecord.adopt(pool, standing)
+}
+
+/** Partitions for this week and those ahead, on each partitioned table. Weeks begin on Monday, UTC. */
+async function ensurePartitions(db: Kysely<unknown>): Promise<void> {
+  await db.transaction().execute(async step => {
+    await sql.raw(PARTITION_LOCK).execute(step)
+    for (const statement of partitionStatements(Date.now())) await sql.raw(statement).execute(step)
+  })
+}
