@@ -25,7 +25,7 @@ const REFUSALS: Record<string, string> = {
 }
 
 const NO_TLS =
-  'DATABASE_URL: the server has no TLS in common with this program, which speaks 1.3, or 1.2 with ECDHE and AEAD'
+  'DATABASE_URL: the server offers no TLS that tokenmill accepts; configure TLS 1.3, or 1.2 with ECDHE and AEAD ciphers'
 
 /** The end that anything thrown leads to. */
 export function endingOf(thrown: unknown): Ending {
