@@ -12,6 +12,7 @@ import { registerFailed } from './commands/failed.ts'
 import { registerIngest } from './commands/ingest.ts'
 import { registerManifest } from './commands/manifest.ts'
 import { registerMigrate } from './commands/migrate.ts'
+import { registerExplain } from './commands/operate/explain.ts'
 import { registerReport } from './commands/report.ts'
 import { registerResults } from './commands/results.ts'
 import { registerRun } from './commands/run.ts'
@@ -42,6 +43,7 @@ const FAMILIES: ((program: Command, terminal: Terminal) => void)[] = [
   registerIngest,
   registerResults,
   registerBatch,
+  registerExplain,
   registerReport,
   registerSchedule,
   registerFailed,

@@ -26,6 +26,7 @@ export const MIGRATIONS = [
   '0014-live-keys',
   '0015-cluster',
   '0016-report-makers',
+  '0019-explain',
 ] as const
 
 const migrationOf = (name: string): Migration => ({
