@@ -117,6 +117,11 @@ const ENTRIES: Entry[] = [
     load: async () => (await import('./usage/schedule.ts')).schedule,
   },
   {
+    term: 'explain [options] <what> [line]',
+    description: 'says what became of a job, a token or a line of a batch',
+    load: async () => (await import('./usage/explain.ts')).explain,
+  },
+  {
     term: 'failed',
     description: 'jobs that failed for good',
     load: async () => (await import('./usage/failed.ts')).failed,

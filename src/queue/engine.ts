@@ -118,6 +118,8 @@ export interface Queues {
   /** Oldest first; `start` and `end` (inclusive) count within each state. */
   list(queue: string, states: JobState[], start: number, end: number): Promise<ListedJob[]>
   get(queue: string, id: string): Promise<ListedJob | undefined>
+  /** Where a job is; undefined if there is no such job, or its state is none of ours. */
+  stateOf(queue: string, id: string): Promise<JobState | undefined>
   /** False if there is no such job. */
   update(queue: string, id: string, data: unknown): Promise<boolean>
   /** False if there is no such job or a worker has it. */

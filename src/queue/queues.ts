@@ -25,6 +25,8 @@ const STATES: Record<JobState, JobType[]> = {
   failed: ['failed'],
 }
 
+const JOB_STATES = Object.keys(STATES) as JobState[]
+
 export function openQueues(backend: EngineBackend, options: QueueOptions): Queues {
   const { log, lockMs } = options
   const open = new Map<string, BullQueue>()
@@ -133,6 +135,11 @@ export function openQueues(backend: EngineBackend, options: QueueOptions): Queue
       call(CALL_MS, async () => {
         const job = await queueOf(queue).getJob(id)
         return job && describe(job)
+      }),
+    stateOf: (queue, id) =>
+      call(CALL_MS, async () => {
+        const state = await queueOf(queue).getJobState(id)
+        return JOB_STATES.find(name => STATES[name].some(type => type === state))
       }),
     update: (queue, id, data) =>
       call(CALL_MS, async () => {

@@ -44,6 +44,8 @@ const ROOMS: Record<string, readonly string[]> = {
     ...['src/job', 'src/token', 'src/vault', 'src/queue', 'src/store', 'src/report', 'src/rsql', 'src/scheme'],
     ...['src/three-ds', 'src/three-ds/connector', 'src/orders'],
   ],
+  // What people on call ask and do; commands and pages print it.
+  'producers/operate': ['src/job', 'src/token', 'src/queue', 'src/store'],
   workers: ['src/job', 'src/token', 'src/vault', 'src/scheme', 'src/report', 'src/rsql', 'src/store', 'src/queue'],
 }
 /** Wiring: they open what everybody else is handed. */

@@ -3,6 +3,7 @@
 import { openCache } from '../../src/cache.ts'
 import type { Clock } from '../../src/clock.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
+import { deliveryId } from '../../src/job/envelope/ids.ts'
 import { type InstallationKey, sealResult } from '../../src/job/result.ts'
 import { describeError, type Logger } from '../../src/log.ts'
 import type { Metrics } from '../../src/metrics.ts'
@@ -114,7 +115,7 @@ export function openAnnouncer({ store, queues, key, clock, metrics, log, bodyOf 
       const { clientId, resultId, revision, outboxId } = message
       const data = sealResult(message.body, { clientId, resultId, revision }, key)
       // Named by its row: the queue would drop a result that is replayed while its last delivery is still on it.
-      await queues.add(queue, { id: `r_${resultId}_${outboxId}`, data, redeliver: true })
+      await queues.add(queue, { id: deliveryId(resultId, outboxId), data, redeliver: true })
     } finally {
       room.underway -= 1
     }

@@ -35,6 +35,11 @@ export function resultId(receipt: string, revision: number): string {
   return uuidV5(RESULT_NAMESPACE, `${receipt}\n${revision}`)
 }
 
+/** The queue's name of one delivery of a result: told again by another row of the outbox, it is another delivery. */
+export function deliveryId(result: string, outboxId: number): string {
+  return `r_${result}_${outboxId}`
+}
+
 /** One job's call to a network for one token; `line` of a chunk's record, 0 for a single job. */
 export function schemeIntentId(receipt: string, line: number): string {
   return uuidV5(SCHEME_NAMESPACE, `intent\n${receipt}\n${line}`)

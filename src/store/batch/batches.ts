@@ -89,6 +89,15 @@ export async function list(db: Db, limit: number): Promise<Batch[]> {
   return rows.map(batchOf)
 }
 
+/** Batches begun since `since` (ms), newest first. */
+export async function listSince(db: Db, since: number, limit: number): Promise<Batch[]> {
+  const { rows } = await db.query<Row>({
+    text: `select ${COLUMNS} from tokenmill.batch where created_at >= $1 order by batch_no desc limit $2`,
+    values: [new Date(since), limit],
+  })
+  return rows.map(batchOf)
+}
+
 export async function findById(db: Db, batchId: string): Promise<Batch[]> {
   const { rows } = await db.query<Row>({
     text: `select ${COLUMNS} from tokenmill.batch where batch_id = $1`,

@@ -159,3 +159,17 @@ export async function replay(db: Db, clientId: string, replyTo: string | null, s
   })
   return count
 }
+
+export interface Announcement extends OutboxRow {
+  /** NEW: it waits to be published. SENT: it lies in the results queue, or was read from it. */
+  state: 'NEW' | 'SENT'
+}
+
+/** What was told, or is to be told, of one job, oldest first. Rows are kept for some days. */
+export async function listOf(db: Db, receiptId: string): Promise<Announcement[]> {
+  const { rows } = await db.query<Row & { state: Announcement['state'] }>({
+    text: `select ${COLUMNS}, state from tokenmill.outbox where receipt_id = $1 order by outbox_id`,
+    values: [receiptId],
+  })
+  return rows.map(row => ({ ...outboxOf(row), state: row.state }))
+}

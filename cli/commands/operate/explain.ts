@@ -1,0 +1,97 @@
+// `tokenmill explain`: what became of a job, by whatever the person on call has in hand. It shows references, which are
+// personal data, and never a card value.
+import { type Explanation, explain } from '../../../producers/operate/explain.ts'
+import type { Announced, JobFacts, ReasonFacts } from '../../../producers/operate/job-facts.ts'
+import { OUTCOMES } from '../../../src/job/outcome.ts'
+import type { JsonOption } from '../../command.ts'
+import { Stop } from '../../exit.ts'
+import { openCommandStore, openQueues, withSession } from '../../open/open.ts'
+import { facts, print, type Terminal } from '../../terminal.ts'
+import { findClient } from '../client/find-client.ts'
+
+type Options = JsonOption & { client?: string }
+
+export function explainTo(terminal: Terminal, what: string, line: string | undefined, options: Options): Promise<void> {
+  return withSession(terminal, async session => {
+    const { database, store } = await openCommandStore(session)
+    const queues = await openQueues(session, database)
+    const client = options.client === undefined ? undefined : await findClient(store, options.client)
+    const question = line === undefined ? { what, client } : { what: line, batch: what, client }
+    const explanation = await explain(question, { store, queues, now: Date.now() })
+    if (explanation.as === 'nothing') {
+      print(terminal, options, explanation, '')
+      throw new Stop(explanation.notes.join(' '))
+    }
+    print(terminal, options, explanation, textOf(explanation))
+  })
+}
+
+function textOf({ token, record, jobs, notes }: Explanation): string {
+  const parts = [
+    ...(token ? [facts(token as unknown as Record<string, string>)] : []),
+    ...(record ? [recordText(record)] : []),
+    ...jobs.map(jobText),
+    ...(notes.length > 0 ? [notes.join('\n')] : []),
+  ]
+  return parts.join('\n\n')
+}
+
+function recordText(record: NonNullable<Explanation['record']>): string {
+  const { batch, chunk, line, reference, outcome, reason, text, field, token } = record
+  return facts({
+    record: `line ${line} of ${batch} (chunk ${chunk})`,
+    reference,
+    outcome,
+    reason: reason && `${reason}${field ? ` (${field})` : ''}: ${text ?? ''}`,
+    token,
+  })
+}
+
+function jobText(job: JobFacts): string {
+  const { decided, queued, failed } = job
+  const lines = facts({
+    job: `${job.kind ?? queued?.queue ?? failed?.kind ?? 'unknown kind'}, jti ${job.jti}`,
+    client: `${job.client.name} (${job.client.id})`,
+    'signed by': job.signed_by,
+    reference: job.reference,
+    receipt: decided ? job.receipt_id : 'none: nothing was decided',
+    asked: job.accepted_at,
+    decided: decided && `${decided.at}: ${outcomeText(decided)}, attempt ${job.attempts}`,
+    reasons: decided && reasonsText(decided.reasons),
+    token: decided?.token,
+    records: decided?.counts && countsText(decided.counts),
+    reversal: decided?.reversal,
+    queued: queued && `${queued.state} in ${queued.queue}`,
+    failed: failed && `${failed.at}: ${failed.code}, after ${failed.attempts} attempts`,
+  })
+  return [lines, ...job.told.map(told => `told  ${toldText(told)}`), ...job.next.map(step => `next  ${step}`)].join(
+    '\n',
+  )
+}
+
+function outcomeText({ status, code, outcome, chunk }: NonNullable<JobFacts['decided']>): string {
+  const what = chunk === undefined ? '' : `, chunk ${chunk}`
+  return `${status} ${code}${outcome === undefined ? '' : ` ${outcome}`}${what}`
+}
+
+function reasonsText(reasons: readonly ReasonFacts[]): string | undefined {
+  if (reasons.length === 0) return undefined
+  return reasons.map(({ field, reason, text }) => `${reason} (${field}): ${text}`).join('; ')
+}
+
+function countsText(counts: NonNullable<NonNullable<JobFacts['decided']>['counts']>): string {
+  return OUTCOMES.filter(outcome => counts[outcome] > 0)
+    .map(outcome => `${counts[outcome]} ${outcome}`)
+    .join(', ')
+}
+
+const PLACES = {
+  waiting: 'it waits in the outbox for',
+  unread: 'it lies unread in',
+  read: 'it was read from',
+} as const
+
+function toldText({ at, revision, queue, state, says }: Announced): string {
+  const what = says ? ` (${says.code}${says.reasons.length > 0 ? `: ${reasonsText(says.reasons)}` : ''})` : ''
+  return `${at} revision ${revision}${what}: ${PLACES[state]} ${queue}`
+}

@@ -1,0 +1,180 @@
+// What became of a job, found by what a person on call has in hand: a token, a receipt, a jti, a reference, or a line of
+// a batch's file. Nothing is changed, and nothing is found by a scan of all receipts.
+import { receiptId } from '../../src/job/envelope/ids.ts'
+import type { Client } from '../../src/store/access/clients.ts'
+import * as clients from '../../src/store/access/clients.ts'
+import type { Batch } from '../../src/store/batch/batches.ts'
+import * as batches from '../../src/store/batch/batches.ts'
+import * as search from '../../src/store/job/receipt-search.ts'
+import * as receipts from '../../src/store/job/receipts.ts'
+import * as shownTokens from '../../src/store/token/shown-tokens.ts'
+import { parseReuseToken, reuseTokenOf, type TokenRow } from '../../src/token/token.ts'
+import { type FoundRecord, findLine, findReference, type RecordFacts } from './batch-line.ts'
+import { factsOf, type JobFacts, type Sources, timeOf } from './job-facts.ts'
+
+export interface TokenFacts {
+  token: string
+  /** The vault's own name of the token, a UUID. */
+  token_id: string
+  token_scope: string
+  type: string
+  status: string
+  suspended_reason?: string
+  created_at: string
+  updated_at: string
+}
+
+export interface Explanation {
+  /** How the words were understood. */
+  as: 'token' | 'receipt' | 'jti' | 'reference' | 'line' | 'nothing'
+  token?: TokenFacts
+  record?: RecordFacts
+  /** Newest first. */
+  jobs: JobFacts[]
+  /** How far was looked, where that leaves something open. */
+  notes: string[]
+}
+
+export interface Question {
+  what: string
+  /** The batch whose line or reference `what` is. */
+  batch?: string | undefined
+  /** Only jobs of this client. */
+  client?: Pick<Client, 'clientId' | 'name'> | undefined
+}
+
+const JOBS_MAX = 20
+/** How far back, and for how long, batches are searched for a reference when no batch was named. */
+const BATCH_DAYS = 7
+const SEARCH_MS = 2_000
+const BATCHES_MAX = 10_000
+/** Without a client's name, queues are searched for a jti of so many clients. */
+const CLIENTS_MAX = 50
+const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/i
+
+export async function explain(question: Question, sources: Sources): Promise<Explanation> {
+  if (question.batch !== undefined) return explainInBatch(question, question.batch, sources)
+  const { what } = question
+  const token = await findToken(what, sources)
+  if (token) return explainToken(token, question, sources)
+  if (UUID.test(what)) {
+    const receipt = await receipts.find(sources.store, what.toLowerCase())
+    if (receipt && isOf(question, receipt)) return { as: 'receipt', jobs: await jobsOf([receipt], sources), notes: [] }
+  }
+  const byJti = await explainJti(question, sources)
+  if (byJti.jobs.length > 0) return byJti
+  const ids = await search.findByReference(sources.store, what, JOBS_MAX)
+  const jobs = await jobsOf(await receiptsOf(ids, question, sources), sources)
+  if (jobs.length > 0) return { as: 'reference', jobs, notes: countNote(ids.length) }
+  const inBatches = await searchBatches(question, sources)
+  return { ...inBatches, notes: [...byJti.notes, ...inBatches.notes] }
+}
+
+async function findToken(what: string, { store }: Sources): Promise<TokenRow | undefined> {
+  const id = parseReuseToken(what) ?? (UUID.test(what) ? what.toLowerCase() : undefined)
+  if (id !== undefined) return shownTokens.find(store, id)
+  const [token] = what.length >= 14 ? await shownTokens.findByThirdParty(store, what) : []
+  return token
+}
+
+async function explainToken(token: TokenRow, question: Question, sources: Sources): Promise<Explanation> {
+  const ids = await search.findByToken(sources.store, token.tokenId, JOBS_MAX)
+  const last = token.lastReceipt
+  // A chunk's receipt isn't found by its tokens: the row names the receipt that last answered for it.
+  const all = last === null || ids.includes(last) ? ids : [last, ...ids]
+  const { tokenId, tokenScope, tokenType, status, suspendedReason, createdAt, updatedAt } = token
+  return {
+    as: 'token',
+    token: {
+      token: reuseTokenOf(token),
+      token_id: tokenId,
+      token_scope: tokenScope,
+      type: tokenType,
+      status,
+      ...(suspendedReason === null ? {} : { suspended_reason: suspendedReason }),
+      created_at: timeOf(createdAt),
+      updated_at: timeOf(updatedAt),
+    },
+    jobs: await jobsOf(await receiptsOf(all, question, sources), sources),
+    notes: [...countNote(ids.length), 'Earlier chunks of batches that changed this token are not listed.'],
+  }
+}
+
+/** A receipt's id follows from client and jti. */
+async function explainJti(question: Question, sources: Sources): Promise<Explanation> {
+  const asked = question.client ? [question.client] : await clients.list(sources.store)
+  const looked = asked.slice(0, CLIENTS_MAX)
+  const found = await Promise.all(
+    looked.map(client =>
+      factsOf({ receiptId: receiptId(client.clientId, question.what), client, jti: question.what }, sources),
+    ),
+  )
+  const left = asked.length - looked.length
+  return {
+    as: 'jti',
+    jobs: found.filter(facts => facts !== undefined),
+    notes:
+      left > 0
+        ? [`The jti was looked for under ${looked.length} clients; ${left} are left: name one with --client.`]
+        : [],
+  }
+}
+
+async function explainInBatch(question: Question, batchId: string, sources: Sources): Promise<Explanation> {
+  const named = (await batches.findById(sources.store, batchId)).filter(batch => isOf(question, batch))
+  const line = /^\d{1,9}$/.test(question.what) ? Number(question.what) : undefined
+  for (const batch of named) {
+    const found =
+      (line === undefined ? undefined : await findLine(sources.store, batch, line)) ??
+      (await findReference(sources.store, batch, question.what))
+    if (found) return explainRecord(found, sources)
+  }
+  const note =
+    named.length === 0
+      ? `There is no batch ${batchId}.`
+      : `No chunk of ${batchId} that was answered so far holds ${question.what}: it is not sent yet, not answered yet, or its receipt is past its retention.`
+  return { as: 'nothing', jobs: [], notes: [note] }
+}
+
+async function searchBatches(question: Question, sources: Sources): Promise<Explanation> {
+  const since = sources.now - BATCH_DAYS * 86_400_000
+  const open = (await batches.listSince(sources.store, since, BATCHES_MAX)).filter(batch => isOf(question, batch))
+  const until = performance.now() + SEARCH_MS
+  let searched = 0
+  for (const batch of open) {
+    if (performance.now() > until) break
+    searched += 1
+    const found = await findReference(sources.store, batch, question.what)
+    if (found) return explainRecord(found, sources)
+  }
+  const far = `${searched} of ${open.length} batches of the last ${BATCH_DAYS} days were searched for it as a reference`
+  const more = searched < open.length ? `: name the batch with --batch` : ''
+  return { as: 'nothing', jobs: [], notes: [`Nothing is known by that name; ${far}${more}.`] }
+}
+
+async function explainRecord({ facts, receipt }: FoundRecord, sources: Sources): Promise<Explanation> {
+  return { as: 'line', record: facts, jobs: await jobsOf([receipt], sources), notes: [] }
+}
+
+async function receiptsOf(ids: readonly string[], question: Question, { store }: Sources) {
+  const found = await Promise.all(ids.map(id => receipts.find(store, id)))
+  return found.filter(receipt => receipt !== undefined).filter(receipt => isOf(question, receipt))
+}
+
+async function jobsOf(found: readonly receipts.Receipt[], sources: Sources): Promise<JobFacts[]> {
+  const names = new Map((await clients.list(sources.store)).map(({ clientId, name }) => [clientId, name]))
+  const jobs = await Promise.all(
+    found.map(({ receiptId, clientId, jti }) =>
+      factsOf({ receiptId, client: { clientId, name: names.get(clientId) ?? clientId }, jti }, sources),
+    ),
+  )
+  return jobs.filter(facts => facts !== undefined)
+}
+
+function isOf({ client }: Question, { clientId }: Pick<Batch, 'clientId'>): boolean {
+  return client === undefined || client.clientId === clientId
+}
+
+function countNote(found: number): string[] {
+  return found < JOBS_MAX ? [] : [`Only the newest ${JOBS_MAX} jobs are shown.`]
+}

@@ -1,0 +1,218 @@
+// What is known of one job: what was asked and by whom, what was decided, what was told, where the job is now, and what
+// can be done. A value for whoever shows it; no card value is in it.
+import { z } from 'zod'
+import { FAILED_QUEUE, isKind, KINDS, type Kind, resultsQueue } from '../../src/job/catalogue.ts'
+import { deliveryId, jobId } from '../../src/job/envelope/ids.ts'
+import type { Counts } from '../../src/job/outcome.ts'
+import { Problem, textOf } from '../../src/job/problem.ts'
+import type { JobState, Queues } from '../../src/queue/engine.ts'
+import { type FailedJob, failedList } from '../../src/queue/failed.ts'
+import type { Client } from '../../src/store/access/clients.ts'
+import * as outbox from '../../src/store/job/outbox.ts'
+import * as receipts from '../../src/store/job/receipts.ts'
+import type { Db } from '../../src/store/pool.ts'
+import * as shownTokens from '../../src/store/token/shown-tokens.ts'
+import { reuseTokenOf } from '../../src/token/token.ts'
+
+export interface Sources {
+  store: Db
+  queues: Queues
+  /** ms since the epoch. */
+  now: number
+}
+
+/** Names one job. */
+export interface JobName {
+  receiptId: string
+  client: Pick<Client, 'clientId' | 'name'>
+  jti: string
+}
+
+export interface ReasonFacts {
+  field: string
+  reason: string
+  text: string
+}
+
+export interface Announced {
+  revision: number
+  /** When it was decided, RFC 3339. */
+  at: string
+  queue: string
+  /** `waiting`: not published yet. `unread`: it lies in the results queue. `read`: it left that queue. */
+  state: 'waiting' | 'unread' | 'read'
+  /** What it says, where no receipt stands behind it. */
+  says?: { code: number; reasons: ReasonFacts[] }
+}
+
+export interface JobFacts {
+  receipt_id: string
+  client: { id: string; name: string }
+  jti: string
+  kind?: Kind
+  reference?: string
+  /** Who signed it, where that isn't the client. */
+  signed_by?: string
+  /** When the sender accepted the work, RFC 3339. */
+  accepted_at?: string
+  /** Attempts that a decision took. */
+  attempts?: number
+  decided?: {
+    at: string
+    status: 'SUCCEEDED' | 'FAILED' | 'CANCELLED'
+    code: number
+    outcome?: string
+    reasons: ReasonFacts[]
+    token?: string
+    chunk?: number
+    counts?: Counts
+    /** Whether what was done at a provider, in vain, is undone. */
+    reversal?: 'REQUIRED' | 'COMPLETED'
+  }
+  told: Announced[]
+  /** Where the job itself is now; absent where it is in no queue. */
+  queued?: { queue: Kind; state: JobState; workers?: number }
+  failed?: { id: string; kind: Kind; code: string; attempts: number; at: string; can_be_retried: boolean }
+  /** What the person on call can do, one sentence each. */
+  next: string[]
+}
+
+/** The facts of a job; undefined where nothing of it is stored or queued. */
+export async function factsOf(name: JobName, sources: Sources): Promise<JobFacts | undefined> {
+  const { store, queues } = sources
+  const [receipt, rows] = await Promise.all([
+    receipts.find(store, name.receiptId),
+    outbox.listOf(store, name.receiptId),
+  ])
+  const kinds = receipt ? [receipt.kind] : KINDS
+  const queued = await findQueued(queues, kinds, jobId(name.client.clientId, name.jti))
+  const failed = receipt || queued ? undefined : await findFailed(queues, jobId(name.client.clientId, name.jti))
+  if (!receipt && rows.length === 0 && !queued && !failed) return undefined
+  const told = await Promise.all(rows.map(row => announced(row, queues)))
+  const facts: JobFacts = {
+    receipt_id: name.receiptId,
+    client: { id: name.client.clientId, name: name.client.name },
+    jti: name.jti,
+    ...(receipt ? await decidedBy(receipt, store) : {}),
+    told,
+    ...(queued ? { queued } : {}),
+    ...(failed ? { failed } : {}),
+    next: [],
+  }
+  return { ...facts, next: nextSteps(facts) }
+}
+
+async function decidedBy(receipt: receipts.Receipt, store: Db): Promise<Partial<JobFacts>> {
+  const [token] = receipt.tokenId === null ? [] : await shownTokens.findByIds(store, [receipt.tokenId])
+  return {
+    kind: receipt.kind,
+    ...(receipt.reference === null ? {} : { reference: receipt.reference }),
+    ...(receipt.iss === receipt.clientId ? {} : { signed_by: receipt.iss }),
+    accepted_at: timeOf(receipt.acceptedAt),
+    attempts: receipt.attempt,
+    decided: {
+      at: timeOf(receipt.completedAt),
+      status: receipt.status,
+      code: receipt.code,
+      ...(receipt.outcome === null ? {} : { outcome: receipt.outcome }),
+      reasons: (receipt.refusal ?? []).map(one => ({ field: one.field, reason: one.reason, text: textOf(one) })),
+      ...(token ? { token: reuseTokenOf(token) } : {}),
+      ...(receipt.chunk === null ? {} : { chunk: receipt.chunk }),
+      ...(receipt.counts === null ? {} : { counts: receipt.counts }),
+      ...(receipt.reversal === null ? {} : { reversal: receipt.reversal }),
+    },
+  }
+}
+
+async function announced(row: outbox.Announcement, queues: Queues): Promise<Announced> {
+  const queue = resultsQueue(row.clientId, row.replyTo)
+  const isThere = row.state === 'SENT' && (await queues.has(queue, deliveryId(row.resultId, row.outboxId)))
+  const says = saysOf(row.body)
+  return {
+    revision: row.revision,
+    at: timeOf(row.createdAt),
+    queue,
+    state: row.state === 'NEW' ? 'waiting' : isThere ? 'unread' : 'read',
+    ...(says ? { says } : {}),
+  }
+}
+
+const Told = z.object({ code: z.int(), error: Problem.pick({ details: true }).optional() })
+
+/** What a text of the outbox says, in so far as it is an error. */
+function saysOf(body: string | null): Announced['says'] {
+  if (body === null) return undefined
+  const { data } = Told.safeParse(JSON.parse(body))
+  if (!data) return undefined
+  const details = Object.entries(data.error?.details ?? {})
+  return {
+    code: data.code,
+    reasons: details.map(([field, { code, message }]) => ({ field, reason: code, text: message })),
+  }
+}
+
+async function findQueued(queues: Queues, kinds: readonly Kind[], id: string): Promise<JobFacts['queued']> {
+  const states = await Promise.all(kinds.map(async kind => ({ kind, state: await queues.stateOf(kind, id) })))
+  for (const { kind, state } of states) {
+    if (state === undefined) continue
+    const workers = await queues.workersOf(kind)
+    return { queue: kind, state, ...(workers === undefined ? {} : { workers }) }
+  }
+  return undefined
+}
+
+async function findFailed(queues: Queues, id: string): Promise<JobFacts['failed']> {
+  for (const kind of KINDS) {
+    const { waiting } = await queues.depth(FAILED_QUEUE(kind))
+    const copy = waiting === 0 ? undefined : (await failedList(queues, kind)).find(job => job.jobId === id)
+    if (copy) return failedFacts(kind, copy)
+  }
+  return undefined
+}
+
+function failedFacts(kind: Kind, copy: FailedJob): NonNullable<JobFacts['failed']> {
+  return {
+    id: copy.id,
+    kind: isKind(copy.kind) ? copy.kind : kind,
+    code: copy.code,
+    attempts: copy.attempt,
+    at: timeOf(copy.failedAt),
+    can_be_retried: copy.jws !== '',
+  }
+}
+
+function nextSteps({ decided, told, queued, failed, client }: JobFacts): string[] {
+  const steps: string[] = []
+  if (queued) steps.push(queuedStep(queued))
+  if (failed)
+    steps.push(
+      failed.can_be_retried
+        ? `Send the job again: tokenmill failed retry ${failed.id}`
+        : 'The sender has to submit the job again: its card data were removed from the failed set.',
+    )
+  if (decided?.status === 'FAILED' && decided.code < 500)
+    steps.push('The sender corrects the fields that are named and submits the work again under a new jti.')
+  if (decided?.status === 'CANCELLED') steps.push('The sender may submit the work again under a new jti.')
+  if (decided?.reversal === 'REQUIRED')
+    steps.push('A reversal is queued; if it stays so, see whether workers of the kind reversal run.')
+  if (!decided && told.some(({ says }) => says && says.code < 500))
+    steps.push('The sender corrects what is named; the same jti may be used, since no receipt was written.')
+  const waiting = told.find(({ state }) => state === 'waiting')
+  const unread = told.find(({ state }) => state === 'unread')
+  if (waiting) steps.push(`A result waits in the outbox: see whether ${client.name} reads ${waiting.queue}.`)
+  else if (unread) steps.push(`A result is unread: ${client.name} has to read ${unread.queue}.`)
+  else if (told[0])
+    steps.push(`To publish the result once more: tokenmill results replay --since ${told[0].at} --client FILE`)
+  return steps
+}
+
+function queuedStep({ queue, state, workers }: NonNullable<JobFacts['queued']>): string {
+  if (workers === 0) return `No worker listens to ${queue}: start one with tokenmill workers.`
+  if (state === 'active') return 'A worker has the job now.'
+  if (state === 'delayed') return 'The job waits for its next attempt.'
+  return `The job waits in the queue ${queue} for a worker.`
+}
+
+export function timeOf(ms: number): string {
+  return new Date(ms).toISOString()
+}

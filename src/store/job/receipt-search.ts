@@ -1,0 +1,60 @@
+// Receipts found by what a person on call knows of a job: its reference, its token, or a line of a batch's file. Only
+// ids are answered here; reading a receipt is receipts.ts.
+import type { Db } from '../pool.ts'
+
+/** Ids of receipts of single jobs with this reference, newest first. */
+export async function findByReference(db: Db, reference: string, limit: number): Promise<string[]> {
+  const { rows } = await db.query<{ receipt_id: string }>({
+    text: `select receipt_id from tokenmill.receipt where reference = $1 and batch_no is null
+order by completed_at desc limit $2`,
+    values: [reference, limit],
+  })
+  return rows.map(row => row.receipt_id)
+}
+
+/** Ids of receipts of single jobs that were about this token (a UUID), newest first. */
+export async function findByToken(db: Db, tokenId: string, limit: number): Promise<string[]> {
+  const { rows } = await db.query<{ receipt_id: string }>({
+    text: `select receipt_id from tokenmill.receipt where token_id = $1 and batch_no is null
+order by completed_at desc limit $2`,
+    values: [tokenId, limit],
+  })
+  return rows.map(row => row.receipt_id)
+}
+
+export interface ChunkOfLine {
+  receiptId: string
+  chunk: number
+  /** The line of the chunk's first record. */
+  firstLine: number
+}
+
+/** The highest chunk of a batch that left a receipt; undefined where none did. */
+export async function lastChunk(db: Db, batchNo: number): Promise<number | undefined> {
+  const { rows } = await db.query<{ chunk: number }>({
+    text: 'select chunk from tokenmill.receipt where batch_no = $1 order by chunk desc limit 1',
+    values: [batchNo],
+  })
+  return rows[0]?.chunk
+}
+
+/** The first chunk from `chunk` on that left a receipt. A chunk's records lie in the order of their lines. */
+export async function chunkFrom(db: Db, batchNo: number, chunk: number): Promise<ChunkOfLine | undefined> {
+  const { rows } = await db.query<{ receipt_id: string; chunk: number; first_line: number | null }>({
+    text: `select receipt_id, chunk, substring(outcomes from '^\\[\\[([0-9]+)')::int as first_line
+from tokenmill.receipt where batch_no = $1 and chunk >= $2 order by chunk limit 1`,
+    values: [batchNo, chunk],
+  })
+  const row = rows[0]
+  return row && { receiptId: row.receipt_id, chunk: row.chunk, firstLine: row.first_line ?? 0 }
+}
+
+/** Ids of receipts of chunks that hold a record with this reference; a chunk may also be named that holds it as other text. */
+export async function findChunksWith(db: Db, batchNo: number, reference: string, limit: number): Promise<string[]> {
+  const { rows } = await db.query<{ receipt_id: string }>({
+    text: `select receipt_id from tokenmill.receipt where batch_no = $1 and position($2 in outcomes) > 0
+order by chunk limit $3`,
+    values: [batchNo, JSON.stringify(reference), limit],
+  })
+  return rows.map(row => row.receipt_id)
+}
