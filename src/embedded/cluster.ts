@@ -122,12 +122,19 @@ export function findPostmaster(place: Place): Postmaster | undefined {
   return isPostmaster(place, found.pid) ? found : undefined
 }
 
-/** Starts the server, on the port it had last where that is free. False where it didn't come up: raced, or ill. */
-export async function start(place: Place, { pgCtl }: Binaries): Promise<boolean> {
+/**
+ * Starts the server, on the port it had last where that is free. False where it didn't come up: raced, or ill.
+ * `settings` replace ours.
+ */
+export async function start(
+  place: Place,
+  { pgCtl }: Binaries,
+  settings: Partial<Record<keyof typeof SETTINGS, string>> = {},
+): Promise<boolean> {
   removeStalePidFile(place)
   turnLog(place)
   const port = await choosePort(place)
-  const options = Object.entries({ port, ...SETTINGS }).map(([name, value]) => `-c ${name}='${value}'`)
+  const options = Object.entries({ port, ...SETTINGS, ...settings }).map(([name, value]) => `-c ${name}='${value}'`)
   const { code } = await run(
     pgCtl,
     ['-D', place.cluster, '-l', place.serverLog, '-w', '-t', `${START_SECONDS_MAX}`, '-o', options.join(' '), 'start'],
