@@ -7,7 +7,6 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 export const LONGEST: readonly string[] = [
   'test/chaos/exactly-once-redis.test.ts',
   'test/chaos/exactly-once-postgres.test.ts',
-  'test/producers/gateway/three-ds/canary.test.ts',
   'test/security/canary.test.ts',
   'test/chaos/poison.test.ts',
   'test/chaos/exactly-once-embedded.test.ts',
