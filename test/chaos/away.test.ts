@@ -3,11 +3,10 @@ import { expect, it } from 'vitest'
 import type { Client } from '../../producers/client.ts'
 import { panOf } from '../../producers/migrate/sample.ts'
 import { until } from '../support/until.ts'
-import { volume } from '../support/volume.ts'
 import { type Chaos, describeChaos, newScope } from './bundle.ts'
 import { expectExactlyOnce, newFile, startMigrate, untilMiddle } from './migration.ts'
 
-const ROWS = volume(4_000, 10_000)
+const ROWS = 10_000
 const TOKENS = 20
 const JOBS = 600
 const AWAY_MS = 5_000

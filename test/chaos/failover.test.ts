@@ -9,11 +9,10 @@ import { type PostgresPair, startPair } from '../support/postgres-pair.ts'
 import { findServer } from '../support/postgres-tools.ts'
 import { startScript } from '../support/process.ts'
 import { until } from '../support/until.ts'
-import { volume } from '../support/volume.ts'
 import { type Chaos, childrenRunning, newScope, QUICK } from './bundle.ts'
 import { disturb, expectExactlyOnce, newFile, startMigrate } from './migration.ts'
 
-const ROWS = volume(20_000, 50_000)
+const ROWS = 50_000
 const COUNTS = `select (select count(*)::int from tokenmill.token) as tokens,
   (select count(*)::int from tokenmill.receipt) as receipts, (select count(*)::int from bullmq.job) as jobs`
 

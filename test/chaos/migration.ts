@@ -11,7 +11,7 @@ import { until } from '../support/until.ts'
 import { volume } from '../support/volume.ts'
 import { type Place, stateOf } from './bundle.ts'
 
-export const ROWS = volume(6_000, 20_000)
+export const ROWS = volume(12_000, 20_000)
 export const CHUNK = 100
 /** How often the same command is given at most. */
 const RUNS_MAX = 4
