@@ -1,17 +1,20 @@
-// How tests run: each file in a process of its own, two at a time, against real servers (test/support/setup.ts).
+// How tests run: each file in a process of its own, three at a time, against real servers (test/support/run/setup.ts).
 import { defineConfig } from 'vitest/config'
-import { openReporter } from './test/support/reporter.ts'
+import { LongestFirst } from './test/support/run/longest-first.ts'
+import { openReporter } from './test/support/run/reporter.ts'
 
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     environment: 'node',
     pool: 'forks',
-    maxWorkers: 2,
-    globalSetup: ['test/support/setup.ts'],
+    // One more than the cores of the smallest machine: a file often waits for a server or for a process to start.
+    maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
+    globalSetup: ['test/support/run/setup.ts'],
     // A condition awaited with its own deadline says more than a test that is cut off: these are the last resort.
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
     teardownTimeout: 20_000,
     passWithNoTests: false,
     reporters: process.env['TOKENMILL_TEST_RUN'] ? [] : [openReporter()],

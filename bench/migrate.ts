@@ -33,7 +33,7 @@ export async function runMigrate(installation: Installation, file: string, args:
   }
 }
 
-function peakMiB(pid: number): number {
+export function peakMiB(pid: number): number {
   try {
     return Math.round(Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024)
   } catch {

@@ -1,6 +1,6 @@
 // `npm test`: every test, or those that the arguments name (they are vitest's: paths, -t PATTERN).
 import { parseCLI, startVitest } from 'vitest/node'
-import { openReporter } from './support/reporter.ts'
+import { openReporter } from './support/run/reporter.ts'
 
 process.env['TOKENMILL_TEST_RUN'] = '1'
 const reporter = openReporter()

@@ -123,12 +123,19 @@ export function findPostmaster(location: ClusterLocation): Postmaster | undefine
   return isPostmaster(location, found.pid) ? found : undefined
 }
 
-/** Starts the server, on its last port where that is free. False where it didn't come up. */
-export async function start(location: ClusterLocation, { pgCtl }: Binaries): Promise<boolean> {
+/**
+ * Starts the server, on its last port where that is free. False where it didn't come up. `settings` replace the
+ * cluster's own.
+ */
+export async function start(
+  location: ClusterLocation,
+  { pgCtl }: Binaries,
+  settings: Partial<Record<keyof typeof SETTINGS, string>> = {},
+): Promise<boolean> {
   removeStalePidFile(location)
   turnLog(location)
   const port = await choosePort(location)
-  const options = Object.entries({ port, ...SETTINGS }).map(([name, value]) => `-c ${name}='${value}'`)
+  const options = Object.entries({ port, ...SETTINGS, ...settings }).map(([name, value]) => `-c ${name}='${value}'`)
   const { code } = await run(
     pgCtl,
     [

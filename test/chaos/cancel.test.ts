@@ -6,6 +6,9 @@ import { startCommand } from '../support/process.ts'
 import { QUICK, stateOf } from './bundle.ts'
 import { CHUNK, newFile, readResults, startMigrate, untilMiddle } from './migration.ts'
 
+/** So many that a rest is left when two commands were started. */
+const ROWS = 20_000
+
 describeEngines('a batch that is cancelled in its midst', engine => {
   let installation: Installation
   beforeAll(async () => {
@@ -23,7 +26,7 @@ describeEngines('a batch that is cancelled in its midst', engine => {
   it('answers the rest as cancelled, and its sums hold then and for ever', async () => {
     const ask = async <R>(text: string, values: unknown[] = []) =>
       (await installation.vault.store.query<R>({ text, values })).rows
-    const file = await newFile(installation.dataDir, installation.scope)
+    const file = await newFile(installation.dataDir, installation.scope, ROWS)
     // One chunk at a time, so that there is a rest.
     const run = startMigrate(installation, file, CHUNK, ['--in-flight', '1'])
     await untilMiddle(file)

@@ -8,9 +8,10 @@ import { writeSample } from '../../producers/migrate/sample.ts'
 import { parseReuseToken } from '../../src/token/token.ts'
 import { type Child, type Exit, startCommand } from '../support/process.ts'
 import { until } from '../support/until.ts'
+import { volume } from '../support/volume.ts'
 import { type Place, stateOf } from './bundle.ts'
 
-export const ROWS = 20_000
+export const ROWS = volume(12_000, 20_000)
 export const CHUNK = 100
 /** How often the same command is given at most. */
 const RUNS_MAX = 4

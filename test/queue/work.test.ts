@@ -144,6 +144,8 @@ describeEngines('a worker', engine => {
     await worker.ready
     await queues.add('paused', { id: 'j_1', data: {} })
     await until(() => ids().length === 1)
+    // What finishes a job fetches the next: a pause holds for what is fetched after it.
+    await until(async () => Object.values(await queues.depth('paused')).every(count => count === 0))
     await worker.pause()
     await queues.add('paused', { id: 'j_2', data: {} })
     const other = queues.work('paused-probe', handler, { concurrency: 1 })

@@ -20,7 +20,7 @@ export function redisUrl(): string | undefined {
   return inject('redisUrl') || undefined
 }
 
-/** A suite that needs the shared Redis, skipped (loudly, see setup.ts) where there is none. */
+/** A suite that needs the shared Redis, skipped (loudly, see run/setup.ts) where there is none. */
 export const describeRedis = describe.skipIf(!redisUrl())
 
 /** Describes the same laws once per engine. */

@@ -1,5 +1,5 @@
 // Programs that the embedded PostgreSQL doesn't bring: a server release with pg_basebackup, and pgbouncer. Tests that
-// need them are skipped where they are absent; REQUIRE_POSTGRES_TOOLS=1 makes that a failure (setup.ts).
+// need them are skipped where they are absent; REQUIRE_POSTGRES_TOOLS=1 makes that a failure (run/setup.ts).
 import { existsSync, readdirSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 

@@ -1,9 +1,13 @@
 // A database per suite, cloned from a template on the one PostgreSQL of the run. The server is the embedded one, so
 // every run tests that too.
 import { randomBytes } from 'node:crypto'
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Client } from 'pg'
 import { inject } from 'vitest'
+import { findBinaries } from '../../src/embedded/binaries.ts'
+import { initialise, start } from '../../src/embedded/cluster.ts'
+import { findClusterLocation } from '../../src/embedded/cluster-location.ts'
 import { attach } from '../../src/embedded/server.ts'
 import { prepareTemplate } from './template.ts'
 import { until } from './until.ts'
@@ -17,6 +21,7 @@ export interface FreshDatabase {
 const TEMPLATE = 'test_template'
 const LOCK = 7_331
 const LEFT_OPEN_MS_MAX = 3_000
+const START_MS_MAX = 60_000
 
 let started: Promise<string> | undefined
 let prepared: Promise<void> | undefined
@@ -39,9 +44,39 @@ export async function freshDatabase(options: { empty?: boolean } = {}): Promise<
   }
 }
 
+/**
+ * The files of a run share it: room for the pools of all of them, and no waiting for the disk. Nobody kills it, and the
+ * suites that kill a PostgreSQL start their own with the settings of the product.
+ */
+const SHARED = { max_connections: '400', fsync: 'off' }
+
 /** Attached to until this process ends, and never released: the run stops the server, not one of its files. */
 async function startServer(): Promise<string> {
-  return (await attach(join(inject('runDir'), 'postgres'))).url
+  const dir = join(inject('runDir'), 'postgres')
+  const ready = `${dir}.ready`
+  // The first file that asks starts it with our settings; whoever attached before that would start it with its own.
+  if (makeDirectory(dir)) {
+    const place = await findClusterLocation(dir)
+    const binaries = await findBinaries(place)
+    await initialise(place, binaries)
+    await until(() => start(place, binaries, SHARED), { ms: START_MS_MAX, what: 'the start of PostgreSQL' })
+    writeFileSync(ready, '')
+  }
+  await until(() => existsSync(ready), { ms: START_MS_MAX, what: 'the PostgreSQL of the run' })
+  return (await attach(dir)).url
+}
+
+/** False where another file made it. */
+function makeDirectory(dir: string): boolean {
+  try {
+    mkdirSync(dir)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  }
+  // As root, the server's account has to get through.
+  chmodSync(dir, 0o711)
+  return true
 }
 
 async function ensureTemplate(client: Client, url: string): Promise<void> {

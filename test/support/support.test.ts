@@ -1,10 +1,13 @@
+import { existsSync } from 'node:fs'
 import { Redis } from 'ioredis'
 import { Client } from 'pg'
 import { describe, expect, it } from 'vitest'
 import { describeEngines, describeRedis } from './engines.ts'
 import { freshDatabase } from './postgres.ts'
+import { startScript } from './process.ts'
 import { startRedis } from './redis.ts'
-import { closingLine } from './reporter.ts'
+import { byLength, LONGEST } from './run/longest-first.ts'
+import { closingLine } from './run/reporter.ts'
 import { until } from './until.ts'
 
 async function withClient<T>(url: string, work: (client: Client) => Promise<T>): Promise<T> {
@@ -70,5 +73,26 @@ describe('the closing line', () => {
   it('tells of skipped tests only if there are any', () => {
     expect(closingLine({ passed: 2, failed: 0, skipped: 0 })).toBe('2 passed, 0 failed')
     expect(closingLine({ passed: 2, failed: 1, skipped: 3 })).toBe('2 passed, 1 failed, 3 skipped')
+  })
+})
+
+describe('the end of a run', () => {
+  it('repeats each failure with its file, its title and its reason, before the closing line', async () => {
+    const run = startScript('test/run.ts', ['--config', 'test/support/run/red/red-config.ts'])
+    const { code } = await run.exit
+    expect(code).toBe(1)
+    const end = run.stdout().slice(run.stdout().lastIndexOf('\nfailed:\n'))
+    expect(end).toMatch(/✗ test\/support\/run\/red\/red\.ts > a red test > fails\n +two is not one/)
+    expect(end).toMatch(/✗ test\/support\/run\/red\/red\.ts\n +a hook that fails/)
+    expect(end.trimEnd().split('\n').at(-1)).toBe('1 passed, 2 failed')
+  })
+})
+
+describe('the order of files', () => {
+  it('begins with the longest, all of which are there', () => {
+    expect(LONGEST.filter(file => !existsSync(file))).toEqual([])
+    const [longest = '', next = ''] = LONGEST
+    const files = ['test/b.test.ts', next, 'test/a.test.ts', longest]
+    expect(files.toSorted(byLength)).toEqual([longest, next, 'test/a.test.ts', 'test/b.test.ts'])
   })
 })

@@ -8,7 +8,10 @@ export interface UntilOptions {
   what?: string
 }
 
-/** The first truthy answer of `condition`, asked every 10 ms. Throws at the deadline, or as `condition` throws. */
+/** Between two looks, and four times as long as a look took: one that asks a server doesn't keep it from its work. */
+const PAUSE_MS = { least: 10, most: 100, looks: 4 }
+
+/** The first truthy answer of `condition`. Throws at the deadline, or as `condition` throws. */
 export async function until<T>(
   condition: () => T | Promise<T>,
   options: UntilOptions = {},
@@ -16,9 +19,11 @@ export async function until<T>(
   const { ms = 5_000, what = 'the condition' } = options
   const deadline = performance.now() + ms
   for (;;) {
+    const lookedAt = performance.now()
     const value = await condition()
     if (value) return value as Exclude<T, undefined | null | false | 0 | ''>
-    if (performance.now() > deadline) throw new Error(`${what} did not come true within ${ms} ms`)
-    await pause(10)
+    const now = performance.now()
+    if (now > deadline) throw new Error(`${what} did not come true within ${ms} ms`)
+    await pause(Math.min(PAUSE_MS.most, Math.max(PAUSE_MS.least, PAUSE_MS.looks * (now - lookedAt))))
   }
 }

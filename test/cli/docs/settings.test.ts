@@ -6,7 +6,7 @@ import { EXIT } from '../../../cli/exit.ts'
 import { FAULTS } from '../../../src/errors.ts'
 import { openMetrics } from '../../../src/metrics.ts'
 
-const read = (path: string) => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8')
+const read = (path: string) => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8')
 const cellsOf = (path: string) =>
   read(path)
     .split('\n')
@@ -48,7 +48,7 @@ describe('the pages', () => {
     const broken = links.filter(([, target = '', anchor]) => {
       if (/^https?:/.test(target)) return false
       const at = target === '' ? path : new URL(target, `file:///${path}`).pathname.slice(1)
-      if (!existsSync(new URL(`../${at}`, import.meta.url))) return true
+      if (!existsSync(new URL(`../../../${at}`, import.meta.url))) return true
       return anchor !== undefined && !anchorsOf(read(at)).has(anchor)
     })
     expect(broken.map(([link]) => link)).toEqual([])
@@ -57,12 +57,12 @@ describe('the pages', () => {
   it.each(pages.filter(path => path !== 'CHANGELOG.md'))('%s names no file of the code that is not there', path => {
     const named = [...read(path).matchAll(/`((?:src|producers|workers|cli|bin|test)\/[\w./-]+)`/g)]
     const files = named.map(([, file = '']) => file)
-    expect(files.filter(file => !existsSync(new URL(`../${file}`, import.meta.url)))).toEqual([])
+    expect(files.filter(file => !existsSync(new URL(`../../../${file}`, import.meta.url)))).toEqual([])
   })
 })
 
 function pagesIn(folder: string): string[] {
-  const names = readdirSync(new URL(`../${folder}/`, import.meta.url)).filter(name => name.endsWith('.md'))
+  const names = readdirSync(new URL(`../../../${folder}/`, import.meta.url)).filter(name => name.endsWith('.md'))
   return names.map(name => `${folder}/${name}`)
 }
 

@@ -1,13 +1,13 @@
 // Once per run, around all test files: a directory for what they start, and one Redis. The PostgreSQL of the run is
-// started by the first test file that asks for a database (postgres.ts), so that pure tests don't wait for it; it is
+// started by the first test file that asks for a database (../postgres.ts), so that pure tests don't wait for it; it is
 // stopped here.
 import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
-import { attach } from '../../src/embedded/server.ts'
-import { missingTools } from './postgres-tools.ts'
-import { findRedis, type RedisServer, startRedis } from './redis.ts'
+import { attach } from '../../../src/embedded/server.ts'
+import { missingTools } from '../postgres-tools.ts'
+import { findRedis, type RedisServer, startRedis } from '../redis.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {

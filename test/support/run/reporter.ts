@@ -1,5 +1,5 @@
-// Prints what ran: each file with its tests and durations, failures with their reasons, and as the last line of all
-// output `N passed, N failed`. A run in which nothing ran is red.
+// Prints what ran: each file with its tests and durations, failures with their reasons, all failures once more where a
+// cut log still shows them, and as the last line of all output `N passed, N failed`. A run in which nothing ran is red.
 import { relative } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import type { Reporter, TestCase, TestModule } from 'vitest/node'
@@ -13,8 +13,14 @@ interface Problem {
 /** Counts from the moment it is made; the closing line is written when this process exits, after every teardown. */
 export function openReporter(write: (text: string) => void = text => process.stdout.write(text)): Reporter {
   const counts = { passed: 0, failed: 0, skipped: 0 }
+  const failures: string[] = []
   const began = performance.now()
   const print = (text: string) => write(`${text}\n`)
+  const fail = (where: string, reasons: readonly Problem[]) => {
+    counts.failed++
+    failures.push([`✗ ${where}`, ...reasons.map(describe)].join('\n'))
+    for (const reason of reasons) print(describe(reason))
+  }
 
   process.once('exit', code => {
     // Whatever made the run red counts, so that the line never reads "0 failed" over a failure.
@@ -24,6 +30,7 @@ export function openReporter(write: (text: string) => void = text => process.std
       counts.failed = 1
     }
     if (counts.failed > 0) process.exitCode = code || 1
+    if (failures.length > 0) print(`\nfailed:\n\n${failures.join('\n\n')}`)
     print(`\n${seconds(performance.now() - began)}`)
     print(closingLine(counts))
   })
@@ -32,25 +39,20 @@ export function openReporter(write: (text: string) => void = text => process.std
     onUserConsoleLog: log => void process.stderr.write(log.content),
     onTestModuleEnd: module => {
       const tests = [...module.children.allTests()]
-      const own = module.errors()
-      print(
-        `\n${relative(process.cwd(), module.moduleId)} (${tests.length} tests, ${seconds(module.diagnostic().duration)})`,
-      )
+      const file = relative(process.cwd(), module.moduleId)
+      print(`\n${file} (${tests.length} tests, ${seconds(module.diagnostic().duration)})`)
       for (const test of tests) {
         const { state, errors } = test.result()
-        counts[state === 'passed' || state === 'failed' ? state : 'skipped']++
         print(`  ${MARK[state] ?? '-'} ${test.fullName}${timeOf(test)}`)
-        for (const error of errors ?? []) print(describe(error))
+        if (state === 'failed') fail(`${file} > ${test.fullName}`, errors ?? [])
+        else counts[state === 'passed' ? 'passed' : 'skipped']++
       }
-      for (const error of [...own, ...suiteErrors(module)]) {
-        counts.failed++
-        print(describe(error))
-      }
+      for (const error of [...(module.errors() as Problem[]), ...suiteErrors(module)]) fail(file, [error])
     },
     onTestRunEnd: (_modules, unhandled) => {
       for (const error of unhandled) {
-        counts.failed++
-        print(`\nunhandled, outside any test:\n${describe(error as Problem)}`)
+        print('\nunhandled, outside any test:')
+        fail('unhandled, outside any test', [error as Problem])
       }
     },
   }

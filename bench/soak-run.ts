@@ -1,0 +1,62 @@
+// What the parts of the soak share: checks that are counted, and a command whose progress and memory are watched.
+import { isDeepStrictEqual } from 'node:util'
+import type { Installation } from '../test/support/installation.ts'
+import { startCommand } from '../test/support/process.ts'
+import { peakMiB } from './migrate.ts'
+import type { EngineName, Place } from './place.ts'
+
+/** Prints whether `found` is what was expected, and counts it. */
+export type Check = (part: string, what: string, found: unknown, expected: unknown) => void
+
+export interface SoakOptions {
+  place: Place
+  engine: EngineName
+  rows: number
+  check: Check
+}
+
+export interface Soaked {
+  summary: Record<string, unknown>
+  peak: number
+}
+
+/** The command may hold so much, however long its input is. */
+export const RESIDENT_MIB_MAX = 400
+const PROGRESS_MS = 10_000
+
+export function openChecks(): { check: Check; counts: { passed: number; failed: number } } {
+  const counts = { passed: 0, failed: 0 }
+  const check: Check = (part, what, found, expected) => {
+    const holds = isDeepStrictEqual(found, expected)
+    counts[holds ? 'passed' : 'failed'] += 1
+    const difference = holds ? '' : `: ${JSON.stringify(found)} instead of ${JSON.stringify(expected)}`
+    process.stdout.write(`${holds ? '✓' : '✗'} ${part}: ${what}${difference}\n`)
+  }
+  return { check, counts }
+}
+
+/** Runs a command to its end and prints every ten seconds how many rows `count` finds. */
+export async function runCommand(
+  installation: Installation,
+  words: string[],
+  count: () => Promise<number>,
+): Promise<Soaked> {
+  const began = performance.now()
+  const child = startCommand([...words, '--client', installation.clientFile, '--json'], {
+    env: installation.env as Record<string, string>,
+  })
+  let peak = 0
+  const watching = setInterval(() => {
+    peak = Math.max(peak, peakMiB(child.pid))
+  }, 100)
+  const telling = setInterval(async () => {
+    const seconds = ((performance.now() - began) / 1000).toFixed(0)
+    process.stdout.write(`  ${words[0]}: ${await count()} rows after ${seconds} s, ${peak} MiB\n`)
+  }, PROGRESS_MS)
+  const { code } = await child.exit.finally(() => {
+    clearInterval(watching)
+    clearInterval(telling)
+  })
+  if (code !== 0 && code !== 3) throw new Error(`${words[0]} ended with ${code}: ${child.stderr()}`)
+  return { summary: JSON.parse(child.stdout()) as Record<string, unknown>, peak }
+}

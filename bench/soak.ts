@@ -1,0 +1,53 @@
+// `npm run soak`: generated files of any size through `migrate` and `ingest`, each twice, and the suites that take less
+// volume in `npm test`, at their full one. Nothing may be lost or doubled, and memory may not grow with the size.
+// `--rows 5000000` or `--bytes 2000000000` for other sizes, `--engine postgres` for the other engine, `--parts migrate`
+// for some of migrate, ingest and suites. The last line is `N passed, N failed`.
+import { spawnSync } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { SOAK } from '../test/support/volume.ts'
+import { openPlace } from './place.ts'
+import { soakIngest } from './soak-ingest.ts'
+import { soakMigrate } from './soak-migrate.ts'
+import { type Check, openChecks, type SoakOptions } from './soak-run.ts'
+
+const BYTES_PER_ROW = 60
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+const { values } = parseArgs({
+  options: {
+    rows: { type: 'string', default: '1000000' },
+    bytes: { type: 'string' },
+    engine: { type: 'string', default: 'redis' },
+    parts: { type: 'string', default: 'migrate,ingest,suites' },
+  },
+})
+const rows = values.bytes === undefined ? Number(values.rows) : Math.ceil(Number(values.bytes) / BYTES_PER_ROW)
+const engine = values.engine === 'postgres' ? 'postgres' : 'redis'
+const parts = values.parts.split(',')
+if (!Number.isSafeInteger(rows) || rows < 1) throw new Error('--rows and --bytes take a whole number above 0')
+
+const { check, counts } = openChecks()
+const place = await openPlace()
+try {
+  const options: SoakOptions = { place, engine, rows, check }
+  if (parts.includes('migrate')) await soakMigrate(options)
+  if (parts.includes('ingest')) await soakIngest(options)
+} finally {
+  await place.close()
+}
+if (parts.includes('suites')) soakSuites(check)
+process.stdout.write(`${counts.passed} passed, ${counts.failed} failed\n`)
+process.exitCode = counts.failed === 0 && counts.passed > 0 ? 0 : 1
+
+function soakSuites(check: Check): void {
+  const files = readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' })
+    .filter(file => file.endsWith('.ts') && readFileSync(join(root, 'test', file), 'utf8').includes('/volume.ts'))
+    // What a folder shares stands for the tests beside it.
+    .map(file => join('test', file.endsWith('.test.ts') ? file : join(file, '..')))
+  const env = { ...process.env, [SOAK]: '1' }
+  const { status } = spawnSync(process.execPath, ['test/run.ts', ...files], { cwd: root, env, stdio: 'inherit' })
+  check('suites', 'hold at their full volume', status, 0)
+}

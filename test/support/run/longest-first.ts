@@ -1,0 +1,60 @@
+// The order of test files: the longest first, so that no worker is left alone with one at the end. A file that isn't
+// named comes after those, in the order of its path.
+import { relative } from 'node:path'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+/** Those that take 15 seconds and more. */
+export const LONGEST: readonly string[] = [
+  'test/chaos/exactly-once-redis.test.ts',
+  'test/chaos/exactly-once-postgres.test.ts',
+  'test/security/canary.test.ts',
+  'test/chaos/poison.test.ts',
+  'test/chaos/exactly-once-embedded.test.ts',
+  'test/chaos/away.test.ts',
+  'test/chaos/results-full.test.ts',
+  'test/cli/unanswered.test.ts',
+  'test/security/names.test.ts',
+  'test/security/envelopes.test.ts',
+  'test/cli/waits.test.ts',
+  'test/report/no-place.test.ts',
+  'test/workers/report.test.ts',
+  'test/producers/gateway/server/authenticate.test.ts',
+  'test/chaos/failover.test.ts',
+  'test/workers/reversal.test.ts',
+  'test/cli/launch.test.ts',
+  'test/chaos/out-of-order.test.ts',
+  'test/workers/provider/batch.test.ts',
+  'test/producers/gateway/outage.test.ts',
+  'test/chaos/cancel.test.ts',
+  'test/producers/gateway/batches/batches.test.ts',
+  'test/producers/ingest/ingest.test.ts',
+  'test/producers/gateway/operations/operations.test.ts',
+  'test/producers/gateway/reports/reports.test.ts',
+  'test/embedded/root.test.ts',
+  'test/security/fields.test.ts',
+  'test/workers/provider/third-party-batch.test.ts',
+  'test/producers/gateway/process.test.ts',
+  'test/examples/checkout.test.ts',
+  'test/security/guessing.test.ts',
+  'test/producers/migrate/run.test.ts',
+  'test/queue/outage.test.ts',
+  'test/producers/gateway/operations/idempotency.test.ts',
+  'test/cli/scheme-shares.test.ts',
+]
+
+/** Orders paths below the project's directory. */
+export function byLength(a: string, b: string): number {
+  return rank(a) - rank(b) || (a < b ? -1 : 1)
+}
+
+function rank(file: string): number {
+  const place = LONGEST.indexOf(file)
+  return place < 0 ? LONGEST.length : place
+}
+
+export class LongestFirst extends BaseSequencer {
+  override sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const path = ({ moduleId }: TestSpecification) => relative(process.cwd(), moduleId)
+    return Promise.resolve(files.toSorted((a, b) => byLength(path(a), path(b))))
+  }
+}
