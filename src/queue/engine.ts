@@ -69,7 +69,7 @@ export interface Worker {
   ready: Promise<void>
   /** Number of jobs in work now. */
   active(): number
-  /** Takes no further jobs until `resume`; jobs in work continue. */
+  /** Fetches no further jobs until `resume`; a job whose fetch is under way is still handled, as are those begun. */
   pause(): Promise<void>
   resume(): Promise<void>
   /** Takes no further jobs, waits for those in work, aborts their signals after `deadlineMs`, and gives up 2 s later. */
