@@ -3,12 +3,15 @@ import type { Command } from 'commander'
 import { jsonOption } from '../command.ts'
 import type { Terminal } from '../terminal.ts'
 
+const HELP = `
+what: a token, receipt, jti or reference; or a batch, if a line follows
+line: a line of the batch's file, or the reference of one of its records`
+
 export function explain(command: Command, terminal: Terminal): void {
   command
     .addOption(jsonOption())
-    .argument('<what>', 'a token, receipt, jti or reference; or a batch, if a line follows')
-    .argument('[line]', 'a line of the batch’s file, or the reference of one of its records')
     .option('--client <id>', 'only jobs of this client (id or name)')
+    .addHelpText('after', HELP)
     .action(async (what, line, options) =>
       (await import('../commands/operate/explain.ts')).explainTo(terminal, what, line, options),
     )

@@ -61,15 +61,15 @@ async function away({ leave, come }: { leave(): Promise<void>; come(): Promise<v
 describeChaos('work waits, using no attempt up,', 'redis', chaos => {
   it('while PostgreSQL is away', async () => {
     await expectPatience(chaos, { leave: () => chaos.postgres.stop(), come: () => chaos.postgres.start() })
-  }, 120_000)
+  }, 240_000)
 
   it('while Redis is away', async () => {
     await expectPatience(chaos, { leave: () => chaos.redis.kill9(), come: () => chaos.redis.restart() })
-  }, 120_000)
+  }, 240_000)
 })
 
 describeChaos('work waits, using no attempt up,', 'postgres', chaos => {
   it('while PostgreSQL, store and queues in one, is away', async () => {
     await expectPatience(chaos, { leave: () => chaos.postgres.stop(), come: () => chaos.postgres.start() })
-  }, 120_000)
+  }, 240_000)
 })

@@ -49,5 +49,5 @@ describeEngines('a batch that is cancelled in its midst', engine => {
     const again = await startMigrate(installation, file).end()
     expect(again, again.stderr).toMatchObject({ code: 3, json: { created, duplicate, rejected, cancelled } })
     expect(await stateOf({ ...installation, ask }, file.scope)).toEqual(before)
-  }, 120_000)
+  }, 240_000)
 })

@@ -11,12 +11,12 @@ describeChaos('every effect of a migration happens once', 'postgres', chaos => {
   it('though every worker process was killed, and the run goes on by itself', async () => {
     const runs = await disturb(chaos, await file(chaos), async () => kill9(childrenRunning('worker-process')))
     expect(runs).toBe(1)
-  }, 120_000)
+  }, 240_000)
 
   it('though the command was killed, and the same command continues it', async () => {
     const runs = await disturb(chaos, await file(chaos), ({ child }) => child.kill9())
     expect(runs).toBe(2)
-  }, 120_000)
+  }, 240_000)
 
   it('though PostgreSQL was killed, queues and store in one, and run and workers go on by themselves', async () => {
     const workers = childrenRunning('worker-process')
@@ -26,10 +26,10 @@ describeChaos('every effect of a migration happens once', 'postgres', chaos => {
     })
     expect(runs).toBe(1)
     expect(childrenRunning('worker-process')).toEqual(workers)
-  }, 120_000)
+  }, 240_000)
 
   it('though every job was delivered twice', async () => {
     const cards = await file(chaos)
     await expectExactlyOnce(chaos, cards, await deliverTwice(chaos, cards))
-  }, 120_000)
+  }, 240_000)
 })

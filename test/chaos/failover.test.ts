@@ -32,7 +32,7 @@ describe.skipIf(!findServer())('a store of two hosts', () => {
     const ask = async <R>(text: string, values: unknown[] = []) => (await vault.store.query<R>({ text, values })).rows
     Object.assign(chaos, { installation, env, clientFile, ask })
     await installation.startWorkers({ roles: ['bulk'], processes: 2 })
-  }, 120_000)
+  }, 240_000)
 
   afterAll(async () => {
     await chaos.installation?.close()
@@ -48,7 +48,7 @@ describe.skipIf(!findServer())('a store of two hosts', () => {
     expect(runs).toBe(1)
     expect(childrenRunning('worker-process')).toEqual(workers)
     expect(await chaos.ask('select timeline from tokenmill.cluster')).toEqual([{ timeline: 2 }])
-  }, 120_000)
+  }, 240_000)
 
   it('gives nothing to the old primary that comes back and takes writes, and raises an alarm', async () => {
     await pair.primary.start()
@@ -65,7 +65,7 @@ describe.skipIf(!findServer())('a store of two hosts', () => {
     await expectExactlyOnce(chaos, cards, ended.json)
     expect(await pair.primary.ask(COUNTS)).toEqual(before)
     await until(() => chaos.installation.vault.store.writableServers() === 2, { ms: 20_000 })
-  }, 120_000)
+  }, 240_000)
 
   it('is away while only the old primary answers, though that takes writes', async () => {
     const { store } = chaos.installation.vault

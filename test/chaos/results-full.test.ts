@@ -83,7 +83,7 @@ describeEngines('a client that does not read its results', engine => {
     expect(await count(waiting)).toBeGreaterThanOrEqual(JOBS - RESULTS.unreadMax)
     await expectAllOnce()
     await until(async () => (await count(waiting)) === 0, { what: 'an empty outbox' })
-  }, 120_000)
+  }, 240_000)
 
   /** Now it reads: every result it was owed, told once. */
   async function expectAllOnce(): Promise<void> {
@@ -120,5 +120,5 @@ describeEngines('a client that does not read its results', engine => {
     }
     await until(isOver, { ms: 10_000 })
     await inbox.close(1_000)
-  }, 120_000)
+  }, 240_000)
 })

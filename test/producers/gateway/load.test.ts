@@ -14,7 +14,7 @@ import { type KeepAlive, openKeepAlive } from './keep-alive.ts'
 const CALLERS = 2_000
 const IN_FLIGHT = 500
 /** A refusal waits for nobody, but 2,000 requests have to be read on a core that others use. */
-const REFUSED_MS_MAX = 5_000
+const REFUSED_MS_MAX = 15_000
 
 let database: FreshDatabase
 let installation: Installation

@@ -96,7 +96,7 @@ describe('the results CSV', () => {
     await writeFile(path('r.csv'), 'somebody else’s')
     const creating = createResults(path('r.csv'), {})
     await expect(creating).rejects.toThrow(FileError)
-    await expect(creating).rejects.toThrow(/is there already/)
+    await expect(creating).rejects.toThrow(/exists and does not belong to this batch/)
     expect(await readFile(path('r.csv'), 'utf8')).toBe('somebody else’s')
   })
 

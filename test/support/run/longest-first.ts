@@ -39,7 +39,7 @@ export const LONGEST: readonly string[] = [
   'test/producers/migrate/run.test.ts',
   'test/queue/outage.test.ts',
   'test/producers/gateway/operations/idempotency.test.ts',
-  'test/cli/scheme-shares.test.ts',
+  'test/workers/provider/rate-shares.test.ts',
 ]
 
 /** Orders paths below the project's directory. */
