@@ -5,7 +5,7 @@ import { ConfigError } from '../src/config.ts'
 import { FAULTS, Fault } from '../src/errors.ts'
 import { describeError } from '../src/log.ts'
 import { PortInUse } from '../src/port-in-use.ts'
-import { Unfit } from '../src/store/connection/standing.ts'
+import { Unfit } from '../src/store/connection/server-state.ts'
 import { toStoreFault } from '../src/store/pool.ts'
 import { EXIT, Stop } from './exit.ts'
 

@@ -17,7 +17,7 @@ import type { Effect } from './line/effect.ts'
 import { type Handler, type JobAnswer, NotYet, type Work } from './line/work.ts'
 import { writeEffects } from './line/write-effect.ts'
 import { compensateAll } from './provider/compensate.ts'
-import { findCompensations, recordCompensations } from './provider/compensation.ts'
+import { findCompensations, recordCompensations } from './provider/owed-compensation.ts'
 
 export const reversal: Handler<Reversal> = {
   async reach(work, request, deps) {

@@ -8,8 +8,8 @@ import { decideInSequence } from './line/in-sequence.ts'
 import { type Handler, noEffect, type Success } from './line/work.ts'
 import type { NetworkResult } from './provider/network-actions.ts'
 import { actFor, deletionOf, staleRefusal, supportRefusal } from './provider/scheme-action.ts'
+import { shownScheme } from './provider/shown-scheme.ts'
 import { reconcileThenShow } from './provider/token-effects.ts'
-import { shownScheme } from './provider/view.ts'
 
 interface Prepared extends SchemeToken {
   acted?: NetworkResult

@@ -18,10 +18,10 @@ import { type Contract, contextRefusal, contractFor, givenUnder, nameOf, takeUpO
 import type { Deps } from './deps.ts'
 import type { Effect } from './line/effect.ts'
 import { type EffectDecision, type Handler, noEffect, type Success, type Work } from './line/work.ts'
+import { shownScheme } from './provider/shown-scheme.ts'
 import type { Provisioned } from './provider/third-party-actions.ts'
 import { runThirdPartyActions } from './provider/third-party-actions.ts'
 import { firstSchemes, reconcileThenShow } from './provider/token-effects.ts'
-import { shownScheme } from './provider/view.ts'
 
 interface Prepared {
   scope: Scope

@@ -21,8 +21,8 @@ import { decideInSequence } from './line/in-sequence.ts'
 import { type EffectDecision, type Handler, noEffect, type Success, type Work } from './line/work.ts'
 import type { NetworkResult } from './provider/network-actions.ts'
 import { actFor, deletionOf, FIELD, staleRefusal, supportRefusal } from './provider/scheme-action.ts'
+import { shownScheme } from './provider/shown-scheme.ts'
 import { reconcileThenShow } from './provider/token-effects.ts'
-import { shownScheme } from './provider/view.ts'
 import { givenOf } from './token-create.ts'
 
 interface Prepared {

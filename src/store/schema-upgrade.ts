@@ -6,7 +6,7 @@ import type pg from 'pg'
 import { ConfigError } from '../config.ts'
 import * as clusterRecord from './connection/cluster-record.ts'
 import { openPool } from './connection/connection.ts'
-import { readServerStateIfAllowed } from './connection/standing.ts'
+import { readServerStateIfAllowed } from './connection/server-state.ts'
 import { readSql } from './pool.ts'
 import { MIGRATIONS, PARTITION_LOCK, partitionStatements } from './schema.ts'
 

@@ -2,7 +2,7 @@
 // are now, and of tokens deleted since there are none.
 import { Fault } from '../../src/errors.ts'
 import { toResult, unpack } from '../../src/job/chunk-outcomes.ts'
-import { recall } from '../../src/job/recall.ts'
+import { recall } from '../../src/job/receipt-answer.ts'
 import type { OutboxRow } from '../../src/store/job/outbox.ts'
 import type { Receipt } from '../../src/store/job/receipts.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
@@ -10,7 +10,7 @@ import type { Store } from '../../src/store/pool.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import type { Directory } from '../directory.ts'
 import { handlerOf } from '../handlers.ts'
-import { shownScheme } from '../provider/view.ts'
+import { shownScheme } from '../provider/shown-scheme.ts'
 import { type ResultContent, resultOf } from './result-text.ts'
 
 interface Readers {

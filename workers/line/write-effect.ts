@@ -11,7 +11,7 @@ import * as sequences from '../../src/store/token/sequences.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { formerOf } from '../card/scheme-replacement.ts'
 import type { Deps } from '../deps.ts'
-import { findCompensations, isSameCompensation, recordCompensations } from '../provider/compensation.ts'
+import { findCompensations, isSameCompensation, recordCompensations } from '../provider/owed-compensation.ts'
 import { type Compensation, type Effect, type Miss, mergeEffects, type Replacement, type TakeUp } from './effect.ts'
 
 /**

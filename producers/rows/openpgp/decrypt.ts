@@ -20,7 +20,7 @@ import {
 import type { Secret } from '../../../src/secret.ts'
 import '../../../src/vault/pgp/pgp-library.ts'
 import { FileError } from '../file-error.ts'
-import { explain, type Seen } from './verdicts.ts'
+import { explain, type Seen } from './pgp-errors.ts'
 
 export interface OpenpgpKeys {
   decryption: PrivateKey

@@ -1,7 +1,7 @@
 // The row that names the PostgreSQL of this store and the highest timeline seen. Written by `schema upgrade` and
 // whenever a later timeline is found; every copy of the store has it.
 import type pg from 'pg'
-import type { Recorded, ServerState } from './standing.ts'
+import type { Recorded, ServerState } from './server-state.ts'
 
 type Asking = Pick<pg.Client, 'query'>
 

@@ -4,8 +4,8 @@ import { ConfigError } from '../../config.ts'
 import type { Logger } from '../../log.ts'
 import { type Finder, finderOf, type Watched } from './finder.ts'
 import { PlacedClient } from './placed-client.ts'
+import { readServerStateIfAllowed, type ServerState, Unfit } from './server-state.ts'
 import { configureSession, refusalOf, type Settings } from './session.ts'
-import { readServerStateIfAllowed, type ServerState, Unfit } from './standing.ts'
 
 interface Opening {
   finder: Finder

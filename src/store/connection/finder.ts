@@ -5,7 +5,7 @@ import type { Logger } from '../../log.ts'
 import * as clusterRecord from './cluster-record.ts'
 import { type Address, type Host, readAddress } from './hosts.ts'
 import { PlacedClient } from './placed-client.ts'
-import { type Answer, type Choice, choose, readServerState, type ServerState, Unfit } from './standing.ts'
+import { type Answer, type Choice, choose, readServerState, type ServerState, Unfit } from './server-state.ts'
 
 /** A connection that a later timeline may cut off. */
 export interface Watched {

@@ -2,7 +2,7 @@
 // recorded and compensated is jobs.test.ts.
 import { describe, expect, it } from 'vitest'
 import type { StoredScheme } from '../../../src/store/provider/scheme-row.ts'
-import { compensationOf } from '../../../workers/provider/compensation.ts'
+import { compensationOf } from '../../../workers/provider/owed-compensation.ts'
 
 type Row = Pick<StoredScheme, 'lastIntent' | 'asked' | 'state' | 'background'>
 

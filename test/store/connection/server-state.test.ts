@@ -1,7 +1,7 @@
 // Which of several servers is worked on: by what they say of themselves, whatever takes writes.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Answer, choose, Unfit } from '../../../src/store/connection/standing.ts'
+import { type Answer, choose, Unfit } from '../../../src/store/connection/server-state.ts'
 
 let servers = 0
 const answer = (host: string, timeline: number, more: Partial<Answer['standing'] & Answer> = {}): Answer => {
