@@ -7,7 +7,7 @@ import { endingOf } from '../cli/ending.ts'
 import { openSession } from '../cli/open/open.ts'
 import { openProducer } from '../cli/open/producer.ts'
 import { processTerminal, say } from '../cli/terminal.ts'
-import { SPECIES, writeSample } from '../producers/migrate/sample.ts'
+import { SAMPLE_ROWS, writeSample } from '../producers/migrate/sample.ts'
 import { makePgpKeyPair } from '../producers/rows/openpgp/decrypt.ts'
 import { discard } from '../src/embedded/server.ts'
 import { endWithParent } from '../src/lifetime.ts'
@@ -37,7 +37,7 @@ async function demo(): Promise<void> {
   const pair = await makePgpKeyPair('tokenmill demo')
   await writeFile(key, pair.privateKey, { mode: 0o600 })
   const sample = await writeSample(file, { rows: ROWS, seed: 1, now: Date.now(), encryptTo: pair.publicKey })
-  const bad = SPECIES.filter(species => species !== 'good').map(species => `${sample[species]} ${species}`)
+  const bad = SAMPLE_ROWS.filter(species => species !== 'good').map(species => `${sample[species]} ${species}`)
   say(terminal, `A sample export of ${ROWS} test cards, OpenPGP-encrypted: ${relative('.', file)}`)
   say(terminal, `Of them on purpose: ${bad.join(', ')}.`)
   say(terminal, 'Starting the embedded PostgreSQL and the workers ...')

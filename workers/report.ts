@@ -9,7 +9,7 @@ import { recordOf } from '../src/report/record.ts'
 import { requestKey } from '../src/report/request-key.ts'
 import * as reports from '../src/store/report/reports.ts'
 import type { Deps } from './deps.ts'
-import { type Decision, type Handler, NotYet, type Retells, type Work } from './line/work.ts'
+import { type Decision, type Handler, Postponed, type Retells, type Work } from './line/work.ts'
 import type { ReportTask } from './report/make.ts'
 import { areReportsMade } from './report/makers.ts'
 
@@ -54,12 +54,12 @@ export const report: Handler<Report, undefined, Prepared> & Retells = {
 
   async reach(work, prepared, deps) {
     if (!('task' in prepared)) return prepared
-    if (!deps.settings.makesReports) throw new NotYet(ELSEWHERE_MS)
+    if (!deps.settings.makesReports) throw new Postponed(ELSEWHERE_MS)
     const { task, asked } = prepared
     const refresh = work.request.refresh === true
     const { claim, report: found } = await reports.claim(deps.store, asked, { refresh, staleMs: STALE_MS })
     // Another job makes the same report: its end is this one's answer.
-    if (claim === 'busy') throw new NotYet(ASK_AGAIN_MS)
+    if (claim === 'busy') throw new Postponed(ASK_AGAIN_MS)
     return claim === 'stored' ? { stored: found } : { made: await make(work, task, deps), asked }
   },
 

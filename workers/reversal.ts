@@ -14,7 +14,7 @@ import { findBefore } from './card/before-image.ts'
 import { findReplacements } from './card/scheme-replacement.ts'
 import type { Deps } from './deps.ts'
 import type { Effect } from './line/effect.ts'
-import { type Handler, type JobAnswer, NotYet, type Work } from './line/work.ts'
+import { type Handler, type JobAnswer, Postponed, type Work } from './line/work.ts'
 import { writeEffects } from './line/write-effect.ts'
 import { compensateAll } from './provider/compensate.ts'
 import { findCompensations, recordCompensations } from './provider/owed-compensation.ts'
@@ -25,7 +25,7 @@ export const reversal: Handler<Reversal> = {
     const refusal = await deps.store.transaction(db => requireCompensation(db, work, request, deps))
     if (refusal) return refusal
     const waitMs = await compensateAll(request.receipt_id, deps)
-    if (waitMs > 0) throw new NotYet(waitMs)
+    if (waitMs > 0) throw new Postponed(waitMs)
     return request
   },
 
@@ -149,9 +149,9 @@ async function restoring(
   if (restored.status === 'DELETED') return { updates, retirements: [restored.tokenId] }
   const scope = isSameCard(row, restored) ? undefined : await scopes.find(db, restored.tokenScope)
   if (!scope) return { updates }
-  const doer = { receiptId: work.receiptId, clientId: work.client.clientId }
+  const job = { receiptId: work.receiptId, clientId: work.client.clientId }
   const relinked = [{ token: restored, scope, action: undefined }]
-  return { updates, replacements: await findReplacements(db, relinked, doer, deps) }
+  return { updates, replacements: await findReplacements(db, relinked, job, deps) }
 }
 
 function isSameCard(one: tokens.StoredToken, other: tokens.StoredToken): boolean {

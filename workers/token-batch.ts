@@ -14,7 +14,7 @@ import { type ActedRecords, type ChunkContext, type ChunkRecord, openChunk, read
 import { decideCreates, prepareCreates } from './chunk/creates.ts'
 import { decideDryRun } from './chunk/dry-run.ts'
 import type { PreparedCreate, ProvisionedCards } from './chunk/fold.ts'
-import { refuseLikeCards } from './chunk/references.ts'
+import { refuseCardLikeReferences } from './chunk/references.ts'
 import { actForRecords, decideSchemes, type PreparedScheme, prepareSchemes } from './chunk/schemes.ts'
 import { provisionCards } from './chunk/third-parties.ts'
 import type { Deps } from './deps.ts'
@@ -56,16 +56,16 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
     for (const record of open) deps.inspect?.(record)
     const none = { context, creates: [], changes: [], schemes: [], acted: new Map(), provisioned: undefined }
     if (request.record_kind === 'scheme-token') {
-      const judged = refuseLikeCards({ known, prepared: prepareSchemes(open) }, cards)
+      const judged = refuseCardLikeReferences({ known, prepared: prepareSchemes(open) }, cards)
       return { ...none, known: judged.known, schemes: judged.prepared }
     }
     if (request.record_kind === 'token-create') {
       const { refused, prepared } = await prepareCreates(open, context, deps)
-      const judged = refuseLikeCards({ known: [...known, ...refused], prepared }, cards)
+      const judged = refuseCardLikeReferences({ known: [...known, ...refused], prepared }, cards)
       return { ...none, known: judged.known, creates: judged.prepared }
     }
     const { refused, prepared } = await prepareChanges(open, context, deps)
-    const judged = refuseLikeCards({ known: [...known, ...refused], prepared }, cards)
+    const judged = refuseCardLikeReferences({ known: [...known, ...refused], prepared }, cards)
     return { ...none, known: judged.known, changes: judged.prepared }
   },
 

@@ -14,7 +14,15 @@ import { factsOf, scopeFor } from './card/card-facts.ts'
 import { guessOf, guessRefusal } from './card/guess-limit.ts'
 import { openCapture } from './card/open-capture.ts'
 import { sealRow, timeOf, tokenIdAt } from './card/seal-row.ts'
-import { type Contract, contextRefusal, contractFor, givenUnder, nameOf, takeUpOf, wishOf } from './card/third-party.ts'
+import {
+  type Contract,
+  contextRefusal,
+  contractFor,
+  nameOf,
+  plannedActionOf,
+  takeUpOf,
+  withContractExpiry,
+} from './card/third-party.ts'
 import type { Deps } from './deps.ts'
 import type { Effect } from './line/effect.ts'
 import { type EffectDecision, type Handler, noEffect, type Success, type Work } from './line/work.ts'
@@ -51,7 +59,7 @@ export const tokenCreate: Handler<TokenCreate, undefined, Prepared> = {
     const facts = factsOf(card, options, deps)
     if (isRefusal(facts)) return facts
     const given = { ...givenOf(card), ...fieldsOf(request), tokenType: request.token_type ?? 'REUSE' }
-    return { scope, pan: card.pan, facts, given: givenUnder(contract, given), contract }
+    return { scope, pan: card.pan, facts, given: withContractExpiry(contract, given), contract }
   },
 
   async reach(work, prepared, deps) {
@@ -61,9 +69,9 @@ export const tokenCreate: Handler<TokenCreate, undefined, Prepared> = {
     const judged = await judge(work, prepared, deps)
     if (isRefusal(judged)) return judged
     if (judged.stored) return prepared
-    const wisher = { receiptId: work.receiptId, clientId: work.client.clientId, mayHaveReceipt: false }
-    const wish = wishOf(contract, { line: 0, field: CARD }, facts, pan, judged.verdict.row)
-    const end = (await runThirdPartyActions(wisher, [wish], 'interactive', deps)).get(0)
+    const job = { receiptId: work.receiptId, clientId: work.client.clientId, mayHaveReceipt: false }
+    const planned = plannedActionOf(contract, { line: 0, field: CARD }, facts, pan, judged.verdict.row)
+    const end = (await runThirdPartyActions(job, [planned], 'interactive', deps)).get(0)
     if (isRefusal(end)) return { ...prepared, denied: end }
     return { ...prepared, provisioned: end === 'known' ? undefined : end }
   },

@@ -138,9 +138,9 @@ interface SchemeEffect {
 /** Another card's scheme token takes the former card's place. */
 async function replacing(work: Work<TokenUpdate>, token: StoredToken, scope: Scope, deps: Deps): Promise<SchemeEffect> {
   if (!isSupported(scope)) return { effect: {}, provisions: undefined }
-  const doer = { receiptId: work.receiptId, clientId: work.client.clientId }
+  const job = { receiptId: work.receiptId, clientId: work.client.clientId }
   const action = work.request.scheme_token_action
-  const replacements = await findReplacements(deps.store, [{ token, scope, action }], doer, deps)
+  const replacements = await findReplacements(deps.store, [{ token, scope, action }], job, deps)
   return { effect: { replacements }, provisions: replacements.flatMap(provisionsOf) }
 }
 

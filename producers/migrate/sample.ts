@@ -13,13 +13,13 @@ export interface SampleOptions {
   encryptTo?: string | undefined
 }
 
-/** The species of rows; each row of a sample has one. */
-export const SPECIES = ['good', 'duplicate', 'expired', 'luhn', 'length', 'month', 'name', 'broken'] as const
-export type Species = (typeof SPECIES)[number]
-export type SampleCounts = Record<Species, number>
+/** The row of rows; each row of a sample has one. */
+export const SAMPLE_ROWS = ['good', 'duplicate', 'expired', 'luhn', 'length', 'month', 'name', 'broken'] as const
+export type SampleRow = (typeof SAMPLE_ROWS)[number]
+export type SampleCounts = Record<SampleRow, number>
 
 // In thousandths; the rest is good.
-const SHARES: readonly (readonly [Species, number])[] = [
+const SHARES: readonly (readonly [SampleRow, number])[] = [
   ['duplicate', 15],
   ['expired', 20],
   ['luhn', 8],
@@ -54,7 +54,7 @@ const RECENT = 997
 const STRIDE = 7_919_333
 
 export async function writeSample(path: string, options: SampleOptions): Promise<SampleCounts> {
-  const counts = Object.fromEntries(SPECIES.map(species => [species, 0])) as SampleCounts
+  const counts = Object.fromEntries(SAMPLE_ROWS.map(row => [row, 0])) as SampleCounts
   const clear = sampleBytes(options, counts)
   const bytes = options.encryptTo === undefined ? clear : encryptOpenpgp(clear, options.encryptTo)
   await pipeline(bytes, createWriteStream(path, { mode: 0o600 }))
@@ -72,16 +72,16 @@ async function* sampleBytes(options: SampleOptions, counts: SampleCounts): Async
   const start = Math.floor(draw() * 1e8)
   let text = `${SAMPLE_HEADER}\n`
   for (let index = 0; index < rows; index++) {
-    let species = speciesOf(draw() * 1000)
-    if (species === 'duplicate' && recent.length === 0) species = 'good'
+    let row = speciesOf(draw() * 1000)
+    if (row === 'duplicate' && recent.length === 0) row = 'good'
     const reference = `cust-${String(index + 1).padStart(7, '0')}`
     const pan = panOf(index, start)
     const name = nameOf(draw)
     const ahead = Math.floor(draw() * 60) + 1
     const good = `${pan},${expiryOf(year, month, ahead)},${name}`
-    counts[species]++
-    if (species === 'good') recent[Math.min(recent.length, index % RECENT)] = good
-    switch (species) {
+    counts[row]++
+    if (row === 'good') recent[Math.min(recent.length, index % RECENT)] = good
+    switch (row) {
       case 'good':
         text += `${reference},${good}\n`
         break
@@ -126,11 +126,11 @@ function drawer(seed: number): () => number {
   }
 }
 
-function speciesOf(drawn: number): Species {
+function speciesOf(drawn: number): SampleRow {
   let bound = 0
-  for (const [species, share] of SHARES) {
+  for (const [row, share] of SHARES) {
     bound += share
-    if (drawn < bound) return species
+    if (drawn < bound) return row
   }
   return 'good'
 }

@@ -77,6 +77,7 @@ export function resolve(name: string, { recordKind, map = {}, ignoreUnknown = fa
 export function layoutOf(header: readonly string[], line: number, options: ColumnOptions): Layout {
   checkColumns(options)
   refuseHeaderless(header, line)
+  refuseOneColumn(header, line)
   const { map = {}, echo = [], recordKind } = options
   const at = absent()
   const seen = new Map<string, number>()
@@ -88,8 +89,7 @@ export function layoutOf(header: readonly string[], line: number, options: Colum
     }
     seen.set(name, index)
     const column = resolve(name, options)
-    if (column === undefined)
-      throw new FileError('usage', `${place}: unknown column ${shown(name)}.`, hint(header, name))
+    if (column === undefined) throw new FileError('usage', `${place}: unknown column ${shown(name)}.`, hint(name))
     if (column === null) continue
     if (at[column] >= 0) {
       throw new FileError('usage', `${place}: a second column for ${column}.`, 'Set one of them to null in --map.')
@@ -140,10 +140,20 @@ function looksLikeData(name: string): boolean {
   return name.replace(/\D/g, '').length >= 8
 }
 
-function hint(header: readonly string[], name: string): string {
-  if (header.length === 1 && name.includes(';')) return 'Separate the columns by commas, not by semicolons.'
-  if (header.length === 1 && name.includes('\t')) return 'Separate the columns by commas, not by tabs.'
-  if (header.length === 1 && name.includes('\r')) return 'End the lines with LF or CRLF, not with a bare CR.'
+const DELIMITERS = [
+  { found: ';', next: 'Separate the columns by commas, not by semicolons.' },
+  { found: '\t', next: 'Separate the columns by commas, not by tabs.' },
+  { found: '\r', next: 'End the lines with LF or CRLF, not with a bare CR.' },
+] as const
+
+/** A header that is one column only because it is separated otherwise. */
+function refuseOneColumn(header: readonly string[], line: number): void {
+  const [name = '', ...others] = header
+  const delimiter = others.length === 0 && DELIMITERS.find(({ found }) => name.includes(found))
+  if (delimiter) throw new FileError('usage', `Line ${line}, column 1: unknown column ${shown(name)}.`, delimiter.next)
+}
+
+function hint(name: string): string {
   if (CODES.test(name)) return 'Security codes must not be kept: map it to null, or better, take it out of the file.'
   const near = COLUMN_NAMES.find(column => column === name.trim().toLowerCase().replace(/[ -]/g, '_'))
   if (near !== undefined) return `Write it ${near}, or name it with --map FILE.`

@@ -24,7 +24,7 @@ type RecalledAnswer =
   | { success: { code: 200 | 204; record: Record<string, unknown> } }
 
 /** `token`: the row that the receipt names, if it is still there; `range`: its BIN range; `scheme`: its scheme token. */
-export function recall(
+export function answerFrom(
   receipt: AnsweredReceipt,
   token: TokenRow | undefined,
   range: BinRange | undefined,

@@ -7,7 +7,7 @@ import { Fault } from '../errors.ts'
 export async function withTimeout<T>(ms: number, call: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Fault('queue_away', new Error(`no answer withTimeout ${ms} ms`))), ms)
+    timer = setTimeout(() => reject(new Fault('queue_away', new Error(`no answer within ${ms} ms`))), ms)
   })
   call.catch(() => {}) // Its own rejection after the time-out is of no interest.
   return Promise.race([call, late]).finally(() => clearTimeout(timer))

@@ -5,7 +5,7 @@
 import type { Urgency } from './provider.ts'
 
 /** How a call strained the network: `throttled` is a 429, `failing` a 5xx that says nothing of the request. */
-export type Strain = 'none' | 'throttled' | 'failing'
+export type Overload = 'none' | 'throttled' | 'failing'
 
 export interface RateLimits {
   /** The most that this process may use; 0: no calls at present. */
@@ -105,17 +105,17 @@ export function endCall(
   before: AimdState,
   limits: RateLimits,
   urgency: Urgency,
-  strain: Strain,
+  overload: Overload,
   now: number,
 ): AimdState {
   const filled = refill(before, limits, now)
   const state = { ...filled, inFlight: { ...filled.inFlight, [urgency]: filled.inFlight[urgency] - 1 } }
-  if (strain === 'none') return state
+  if (overload === 'none') return state
   const sinceMs = now - state.cutAt
-  const cut = strain === 'failing' ? CUTS.failing : sinceMs < STILL_MS ? CUTS.stillThrottled : CUTS.throttled
+  const cut = overload === 'failing' ? CUTS.failing : sinceMs < STILL_MS ? CUTS.stillThrottled : CUTS.throttled
   // Answers to calls that were sent at the old rate say nothing about the new rate.
   if (sinceMs < cut.everyMs) return state
-  const knee = strain === 'throttled' ? state.part : state.knee
+  const knee = overload === 'throttled' ? state.part : state.knee
   const part = Math.max(PART_MIN, state.part * cut.factor)
   return { ...state, part, knee, tokens: Math.min(state.tokens, burst(rateOf({ part }, limits))), cutAt: now }
 }

@@ -2,7 +2,7 @@
 // open, and reports its end to both. The connector decides what an answer means; nothing is repeated here.
 import type { Clock } from '../clock.ts'
 import { type OutboundAnswer, OutboundError } from '../outbound.ts'
-import type { Strain } from './aimd.ts'
+import type { Overload } from './aimd.ts'
 import { admit, type Breaker, type BreakerLimits, newBreaker, transition } from './breaker.ts'
 import type { Urgency } from './provider.ts'
 import { openRateLimiter, type RateLimiter } from './rate-limiter.ts'
@@ -15,11 +15,11 @@ type Called =
   | { called: 'kept'; afterMs: number }
 
 export interface Caller extends Pick<RateLimiter, 'rate' | 'limit' | 'load'> {
-  /** `strainOf` judges an answer; a 429 and the 5xx of a gateway count as strain without it. */
+  /** `overloadOf` judges an answer; a 429 and the 5xx of a gateway count as overload without it. */
   call(
     urgency: Urgency,
     request: () => Promise<OutboundAnswer>,
-    strainOf?: (answer: OutboundAnswer) => Strain,
+    overloadOf?: (answer: OutboundAnswer) => Overload,
   ): Promise<Called>
   close(): void
 }
@@ -49,7 +49,7 @@ export function openCaller({ ratePerSecond, connections, clock }: CallerOptions)
     breaker = transition(breaker, event, BREAKER_LIMITS, clock())
   }
   return {
-    call: async (urgency, request, strainOf = () => 'none') => {
+    call: async (urgency, request, overloadOf = () => 'none') => {
       const early = admit(breaker, BREAKER_LIMITS, clock())
       if (!early.admitted) return { called: 'kept', afterMs: early.afterMs }
       const ours = await limiter.acquire(urgency)
@@ -63,13 +63,13 @@ export function openCaller({ ratePerSecond, connections, clock }: CallerOptions)
       }
       try {
         const answer = await request()
-        const strain = strainOfStatus(answer.status) ?? strainOf(answer)
-        recordEvent(strain === 'failing' ? 'failure' : 'success')
-        ours.end(strain)
+        const overload = overloadOfStatus(answer.status) ?? overloadOf(answer)
+        recordEvent(overload === 'failing' ? 'failure' : 'success')
+        ours.end(overload)
         return { called: 'answered', answer }
       } catch (error) {
         recordEvent('failure')
-        // One call without an answer is no sign of strain; the breaker counts many in a row.
+        // One call without an answer is no sign of overload; the breaker counts many in a row.
         ours.end('none')
         if (!(error instanceof OutboundError)) throw error
         return { called: 'failed', sent: error.sent }
@@ -82,7 +82,7 @@ export function openCaller({ ratePerSecond, connections, clock }: CallerOptions)
   }
 }
 
-function strainOfStatus(status: number): Strain | undefined {
+function overloadOfStatus(status: number): Overload | undefined {
   if (status === 429) return 'throttled'
   return status >= 502 && status <= 504 ? 'failing' : undefined
 }

@@ -6,7 +6,7 @@ import type { z } from 'zod'
 import { assert } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import type { Outbound, OutboundAnswer } from '../outbound.ts'
-import type { Strain } from './aimd.ts'
+import type { Overload } from './aimd.ts'
 import type { Caller } from './call.ts'
 import {
   type EncryptedPayload,
@@ -17,7 +17,7 @@ import {
 } from './mastercard.ts'
 import { answerOfError, MDES_ERRORS } from './mdes-errors.ts'
 import * as wire from './mdes-wire.ts'
-import type { ProviderAnswer, ProviderToken, ProvisionCard, SchemeProvider, Sought, Urgency } from './provider.ts'
+import type { LookupKey, ProviderAnswer, ProviderToken, ProvisionCard, SchemeProvider, Urgency } from './provider.ts'
 
 interface MdesOptions {
   outbound: Outbound
@@ -88,7 +88,7 @@ export function openMdes(options: MdesOptions): SchemeProvider {
           bytesMax: BYTES_MAX,
         })
       },
-      strainOf,
+      overloadOf,
     )
     const repeatable = REPEATABLE[operation]
     if (called.called === 'kept')
@@ -203,7 +203,7 @@ export function openMdes(options: MdesOptions): SchemeProvider {
 
   async function find(
     id: string,
-    sought: Sought,
+    key: LookupKey,
     urgency: Urgency,
   ): Promise<ProviderAnswer<ProviderToken | undefined>> {
     const task = await ask('getTaskStatus', () => ({ tokenRequestorId, taskId: id }), wire.TaskAnswer, urgency)
@@ -212,8 +212,8 @@ export function openMdes(options: MdesOptions): SchemeProvider {
     if (status === 'FAILED') return { answer: 'done', value: undefined }
     if (status !== 'COMPLETED') return { answer: 'again', once: false, afterMs: 1_000 }
     // A task doesn't name its token: it is one of the card's tokens that belongs to no other id.
-    if (sought.card === undefined) return { answer: 'unknown' }
-    const { cardAccountData } = wire.fundingAccount(sought.card)
+    if (key.card === undefined) return { answer: 'unknown' }
+    const { cardAccountData } = wire.fundingAccount(key.card)
     const body = () => ({
       tokenRequestorId,
       fundingAccountInfo: { encryptedPayload: options.encrypt({ cardAccountData }) },
@@ -221,8 +221,8 @@ export function openMdes(options: MdesOptions): SchemeProvider {
     const search = await ask('searchTokens', body, wire.SearchAnswer, urgency)
     if ('failed' in search) return search.failed
     const ours = search.value.tokens
-      .filter(token => token.status !== 'DEACTIVATED' && !sought.taken.includes(token.tokenUniqueReference))
-      .filter(({ statusTimestamp: at }) => at === undefined || !(Date.parse(at) < (sought.since ?? 0)))
+      .filter(token => token.status !== 'DEACTIVATED' && !key.taken.includes(token.tokenUniqueReference))
+      .filter(({ statusTimestamp: at }) => at === undefined || !(Date.parse(at) < (key.since ?? 0)))
       .sort((a, b) => (a.tokenUniqueReference < b.tokenUniqueReference ? -1 : 1))[0]
     // The task is completed and the token isn't live: the token was deleted since.
     if (ours === undefined) return { answer: 'done', value: undefined }
@@ -242,8 +242,8 @@ export function openMdes(options: MdesOptions): SchemeProvider {
   }
 }
 
-/** MDES also answers application errors with 500: only errors of MDES itself, and errors without a code, are strain. */
-function strainOf(answer: OutboundAnswer): Strain {
+/** MDES also answers application errors with 500: only errors of MDES itself, and errors without a code, are overload. */
+function overloadOf(answer: OutboundAnswer): Overload {
   if (answer.status < 500) return 'none'
   const code = wire.errorCodeOf(wire.readJson(answer))
   if (code === undefined) return 'failing'

@@ -51,7 +51,7 @@ export type ProviderRefusal = (typeof PROVIDER_REFUSALS)[number]
 export type Urgency = 'interactive' | 'bulk'
 
 /** What `find` needs at a network that knows provisionings by their card only. */
-export interface Sought {
+export interface LookupKey {
   /** Absent where the card was erased: then the answer is `unknown`. */
   card: ProvisionCard | undefined
   /** References of the card's tokens that belong to other ids. */
@@ -69,6 +69,6 @@ export interface SchemeProvider {
   delete(id: string, reference: string, urgency: Urgency): Promise<ProviderAnswer<ProviderToken>>
   get(id: string, reference: string, urgency: Urgency): Promise<ProviderAnswer<ProviderToken>>
   /** What became of the provisioning with this id; `done` with undefined: it has no effect and never will have one. */
-  find(id: string, sought: Sought, urgency: Urgency): Promise<ProviderAnswer<ProviderToken | undefined>>
+  find(id: string, key: LookupKey, urgency: Urgency): Promise<ProviderAnswer<ProviderToken | undefined>>
   close(): Promise<void>
 }

@@ -6,17 +6,17 @@ import {
   endCall,
   isFull,
   newAimdState,
+  type Overload,
   type RateLimits,
   rateOf,
   refill,
-  type Strain,
   start,
 } from './aimd.ts'
 import type { Urgency } from './provider.ts'
 
 interface Permit {
   /** Must be called once, when the call has ended. */
-  end(strain: Strain): void
+  end(overload: Overload): void
 }
 
 /** Shows what a higher limit would be used for. */
@@ -88,10 +88,10 @@ export function openRateLimiter(options: RateLimiterOptions): RateLimiter {
   function permitOf(urgency: Urgency): Permit {
     let ended = false
     return {
-      end: strain => {
+      end: overload => {
         if (ended) return
         ended = true
-        state = endCall(state, limits, urgency, strain, clock())
+        state = endCall(state, limits, urgency, overload, clock())
         pump()
       },
     }

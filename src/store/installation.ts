@@ -27,7 +27,7 @@ export async function insert(db: Db, installation: Omit<Installation, 'createdAt
 }
 
 /** Records that this process makes reports. Each such process repeats it; once in half a minute is enough for all. */
-export async function sayReportsAreMade(db: Db): Promise<void> {
+export async function recordReportMaker(db: Db): Promise<void> {
   await db.query({
     text: `update tokenmill.installation set reports_made_at = now()
       where reports_made_at is null or reports_made_at < now() - interval '30 seconds'`,

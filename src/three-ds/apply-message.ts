@@ -6,14 +6,14 @@ import { type ARes, creqText, type Erro } from './messages.ts'
 import { ECIS, type EciCase, type FinalOutcome, type Outcome } from './outcome.ts'
 import { ERRORS, NO_ERROR } from './problem.ts'
 import type { Authentication, Findings, Secrets } from './record.ts'
-import { type Event, follow, type State, type Unmoved } from './transition.ts'
+import { type Event, follow, type State, type WhyIgnored } from './transition.ts'
 
 /** The time that a cardholder has. */
 export const CHALLENGE_MS = 30 * 60_000
 /** An authentication without an answer ends as U after this time. */
 export const OPEN_MS = 10 * 60_000
 
-export type Applied = { record: Authentication; unmoved?: undefined } | { record?: undefined; unmoved: Unmoved }
+export type Applied = { record: Authentication; ignored?: undefined } | { record?: undefined; ignored: WhyIgnored }
 
 interface Change {
   findings: Findings
@@ -27,7 +27,7 @@ interface Change {
 
 function apply(record: Authentication, event: Event, now: number, change: (next: State) => Change): Applied {
   const verdict = follow(record.state, event)
-  if (verdict.next === undefined) return { unmoved: verdict.unmoved }
+  if (verdict.next === undefined) return { ignored: verdict.ignored }
   const { findings, secrets = {}, pendingUntil = record.pendingUntil, ...sent } = change(verdict.next)
   const eci =
     sent.eciCase === 'C' ? undefined : (sent.eci ?? ECIS[record.network][record.messageCategory][sent.eciCase])
@@ -167,7 +167,7 @@ export function applyResult(record: Authentication, result: Result, now: number)
 
 /** No end came in time. */
 export function applyExpiry(record: Authentication, now: number): Applied {
-  if (now < record.pendingUntil) return { unmoved: 'early' }
+  if (now < record.pendingUntil) return { ignored: 'early' }
   const error = record.state === 'C' ? 513 : 502
   return apply(record, 'expired', now, () => ({
     eciCase: 'U',

@@ -12,7 +12,7 @@ import {
 } from '../job/envelope/text.ts'
 import { countryNumber } from '../token/country.ts'
 import { isCurrency, minorUnit } from '../token/currency.ts'
-import { isGiven, lackingIn } from './areq/admission.ts'
+import { isGiven, missingFields } from './areq/admission.ts'
 import { isAscii } from './areq/ascii.ts'
 
 const LIMITS = { name: 22, address: 50, postalCode: 16, phone: 20, amount: 999_999_999_999 } as const
@@ -220,7 +220,7 @@ export const LookupRequest = Fields.superRefine((request, context) => {
     say('public_key_alias', 'field_required')
   if (request.encrypted_card === undefined && request.public_key_alias !== undefined)
     say('public_key_alias', 'field_conflict')
-  for (const field of lackingIn(request)) say(field, 'field_required')
+  for (const field of missingFields(request)) say(field, 'field_required')
   for (const [field, { holds, reason }] of Object.entries(PRIOR)) {
     const value = request[field as keyof typeof PRIOR]
     if (isGiven(value) && !holds(String(value))) say(field, reason)

@@ -7,7 +7,7 @@ import { parse } from '../job/refusal.ts'
 import { Secret } from '../secret.ts'
 import { holdsPan } from '../token/pan.ts'
 import { applyAnswer, applyFailure, OPEN_MS } from './apply-message.ts'
-import { lackingIn } from './areq/admission.ts'
+import { missingFields } from './areq/admission.ts'
 import { areqOf, WINDOW_SIZE } from './areq/areq.ts'
 import { type Contract, mayUse } from './contract.ts'
 import { JWT_MS } from './jwt.ts'
@@ -78,7 +78,7 @@ function admit(request: LookupRequest, card: FoundCard): Network | Problem {
   if (network === undefined) return problem(302)
   if (card.pan.reveal().length < ACCOUNT_DIGITS_MIN)
     return problem(301, { field: sourceOf(request).field, reason: 'three_ds_pan_length' })
-  const lacking = lackingIn(request, network)
+  const lacking = missingFields(request, network)
   if (lacking.length === 0) return network
   return problem(101, ...lacking.map(field => ({ field: `body.${field}`, reason: 'field_required' as const })))
 }

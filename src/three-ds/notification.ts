@@ -3,7 +3,7 @@
 import { threeDsEventId } from '../job/envelope/ids.ts'
 import type { ResultEvent } from '../job/result.ts'
 import { formatReuseToken } from '../token/token.ts'
-import { type Authentication, clearAuthentication, liabilityOfRecord } from './record.ts'
+import { type Authentication, liabilityOfRecord, publicAuthentication } from './record.ts'
 
 /** Of an authentication that has ended: the same on every telling. */
 export function notificationOf(record: Authentication): ResultEvent {
@@ -24,7 +24,7 @@ export function notificationOf(record: Authentication): ResultEvent {
     data: {
       amount: record.amount,
       currency_code: record.currencyCode,
-      authentication: clearAuthentication(record),
+      authentication: publicAuthentication(record),
       ...(liability === undefined ? {} : { liability }),
     },
   }

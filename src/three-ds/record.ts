@@ -111,7 +111,7 @@ function authorizationPayload({ findings, secrets }: Authentication): string {
 const SECRET_FIELDS: ReadonlySet<string> = new Set(['cavv', 'authorization_payload', 'payload'])
 
 /** `authentication` without what proves an outcome or leads to a challenge. */
-export function clearAuthentication(record: Authentication): Record<string, string> {
+export function publicAuthentication(record: Authentication): Record<string, string> {
   return Object.fromEntries(Object.entries(shownAuthentication(record)).filter(([name]) => !SECRET_FIELDS.has(name)))
 }
 

@@ -37,12 +37,12 @@ export async function receiveResult(ports: Ports, body: unknown, key: string): P
     found?.findings.acs_transaction_id === rreq.acsTransID && found.findings.ds_transaction_id === rreq.dsTransID
   if (!found || !isOurs || !isResultKey(ports, id, key)) return { message: erro('301', 'RReq', id), ended: false }
   const current = await upToDate(ports, found)
-  const { record, moved, unmoved } = await write(ports, current.record, stored =>
+  const { record, moved, ignored } = await write(ports, current.record, stored =>
     applyResult(stored, resultOf(rreq), ports.clock()),
   )
   const ended = moved || current.ended
   // An authentication with another end isn't changed: EMV's code for a message out of order.
-  if (unmoved === 'late' || unmoved === 'early')
+  if (ignored === 'late' || ignored === 'early')
     return { message: erro(record.findings.error_no === '513' ? '402' : '305', 'RReq', id), record, ended }
   return { message: resultsResponse(rreq), record, ended }
 }

@@ -28,10 +28,10 @@ export const EVENTS = [
 export type Event = (typeof EVENTS)[number]
 
 /** same: said before. late: it has ended otherwise. early: nothing was asked yet that this could be the end of. */
-export type Unmoved = 'same' | 'late' | 'early'
-type Verdict = { next: State } | { next?: undefined; unmoved: Unmoved }
+export type WhyIgnored = 'same' | 'late' | 'early'
+type Verdict = { next: State } | { next?: undefined; ignored: WhyIgnored }
 
-type Cell = State | Unmoved
+type Cell = State | WhyIgnored
 
 /** A final state: its own event again is the same, any other comes late. */
 const final = (end: FinalOutcome): Record<Event, Cell> => ({
@@ -93,7 +93,7 @@ const TRANSITIONS = {
 
 export function follow(state: State, event: Event): Verdict {
   const cell: Cell = TRANSITIONS[state][event]
-  return cell === 'same' || cell === 'late' || cell === 'early' ? { unmoved: cell } : { next: cell }
+  return cell === 'same' || cell === 'late' || cell === 'early' ? { ignored: cell } : { next: cell }
 }
 
 export function isFinal(state: State): state is FinalOutcome {

@@ -111,13 +111,13 @@ async function apply(ports: Ports, found: Authentication, { jti, payload }: Beli
     const { record, ended } = await upToDate(ports, current)
     const now = ports.clock()
     const applied = applyResult(record, { outcome, eci: sentEci, cavv, xid }, now)
-    if (applied.unmoved === 'early') return problem(409)
-    if (applied.unmoved === 'late') return problem(408)
+    if (applied.ignored === 'early') return problem(409)
+    if (applied.ignored === 'late') return problem(408)
     const saved = await ports.authentications.saveWithJwt(applied.record, jti, now)
     if (saved === 'used') return problem(405)
     const stands = applied.record ?? record
     if (saved === 'saved')
-      return { answer: answerOf(stands), record: stands, ended: ended || applied.unmoved === undefined }
+      return { answer: answerOf(stands), record: stands, ended: ended || applied.ignored === undefined }
     current = await ports.authentications.find(found.authenticationId)
   }
   return problem(500)

@@ -4,7 +4,7 @@ import { Fault } from '../errors.ts'
 import { type Applied, applyExpiry } from './apply-message.ts'
 import type { Ports } from './ports.ts'
 import type { Authentication } from './record.ts'
-import type { Unmoved } from './transition.ts'
+import type { WhyIgnored } from './transition.ts'
 
 const WRITES_MAX = 5
 
@@ -13,7 +13,7 @@ interface Written {
   record: Authentication
   /** Whether this call ended it. */
   moved: boolean
-  unmoved?: Unmoved
+  ignored?: WhyIgnored
 }
 
 /** Throws `Fault('contention')` where other writers are first too often in a row. */
@@ -25,7 +25,7 @@ export async function write(
   let stored: Authentication | undefined = record
   for (let attempt = 0; attempt < WRITES_MAX && stored; attempt++) {
     const applied = decide(stored)
-    if (applied.unmoved !== undefined) return { record: stored, moved: false, unmoved: applied.unmoved }
+    if (applied.ignored !== undefined) return { record: stored, moved: false, ignored: applied.ignored }
     if (await ports.authentications.save(applied.record)) return { record: applied.record, moved: true }
     stored = await ports.authentications.find(record.authenticationId)
   }

@@ -10,7 +10,7 @@ export type SchemeAction = (typeof SCHEME_ACTIONS)[number]
 export type SchemeCall = 'PROVISION' | 'SUSPEND' | 'RESUME'
 
 /** The network's word for a suspension by this installation. */
-export const OURSELVES = 'TOKEN_REQUESTOR'
+export const SUSPENDED_BY_US = 'TOKEN_REQUESTOR'
 
 /** One provisioning of a token at a network. */
 export interface SchemeRow {
@@ -81,7 +81,7 @@ function conditionOf(row: Standable | undefined): SchemeCondition {
   if (!row || row.state === 'VOID') return 'NONE'
   if (row.retiredAt !== null) return 'DELETED'
   if (row.state !== 'SUSPENDED') return row.state
-  return row.suspendedBy.includes(OURSELVES) ? 'SUSPENDED_BY_US' : 'SUSPENDED_BY_OTHERS'
+  return row.suspendedBy.includes(SUSPENDED_BY_US) ? 'SUSPENDED_BY_US' : 'SUSPENDED_BY_OTHERS'
 }
 
 /** Whether the network has, or may still make, a token by this provisioning. */

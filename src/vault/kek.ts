@@ -1,4 +1,4 @@
-// The key-encryption key, behind a port: a KMS or HSM in production, a file elsewhere. It wraps data keys and private
+// The key-encryption key, behind a port. This release has one provider: a file. It wraps data keys and private
 // halves of capture keys, never cards.
 import { createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'

@@ -3,13 +3,13 @@
 // to the simulator over HTTP.
 import { createHash } from 'node:crypto'
 import type {
+  LookupKey,
   ProviderAnswer,
   ProviderRefusal,
   ProviderState,
   ProviderToken,
   ProvisionCard,
   SchemeProvider,
-  Sought,
 } from '../../src/scheme/provider.ts'
 import { Secret } from '../../src/secret.ts'
 
@@ -104,12 +104,12 @@ export function openNetwork(thirdParty?: {
         }),
       ),
     get: (_, reference) => call('get', () => change(reference, () => {}), true),
-    find: (id, sought) => call('find', () => find(id, sought), true),
+    find: (id, key) => call('find', () => find(id, key), true),
     close: async () => {},
   }
 
   /** As MDES does: by the task that it was done, by the card which token it may be. */
-  function find(id: string, { card, taken }: Sought): ProviderAnswer<ProviderToken | undefined> {
+  function find(id: string, { card, taken }: LookupKey): ProviderAnswer<ProviderToken | undefined> {
     const known = byId.get(id)
     if (!known || (thirdParty && known.state === 'DEACTIVATED')) return { answer: 'done', value: undefined }
     if (thirdParty) return { answer: 'done', value: shownOf(known) }

@@ -20,7 +20,7 @@ describe('the table of transitions', () => {
 
   it('takes no result before a challenge was asked for', () => {
     for (const end of ['Y', 'A', 'N', 'U', 'R'] as const)
-      expect(follow('OPEN', `result-${end}`)).toEqual({ unmoved: 'early' })
+      expect(follow('OPEN', `result-${end}`)).toEqual({ ignored: 'early' })
   })
 
   it('ends a challenge by its result or by the clock, and by nothing else', () => {
@@ -68,7 +68,7 @@ describe('an authentication', () => {
             now += 1_000
             const before = record
             const settled = happen(record, event, now)
-            if (settled.unmoved === undefined) {
+            if (settled.ignored === undefined) {
               expect(ended).toBeUndefined()
               record = settled.record
               expect(record.version).toBe(before.version + 1)
@@ -86,12 +86,12 @@ describe('an authentication', () => {
   it('told twice the same says so, and told otherwise says that it comes late', () => {
     const open = makeRecord()
     const done = happen(open, 'answer-Y', START)
-    expect(done.unmoved).toBeUndefined()
+    expect(done.ignored).toBeUndefined()
     if (!done.record) return
-    expect(happen(done.record, 'answer-Y', START)).toEqual({ unmoved: 'same' })
-    expect(happen(done.record, 'result-Y', START)).toEqual({ unmoved: 'same' })
-    expect(happen(done.record, 'result-N', START)).toEqual({ unmoved: 'late' })
-    expect(happen(done.record, 'answer-C', START)).toEqual({ unmoved: 'late' })
+    expect(happen(done.record, 'answer-Y', START)).toEqual({ ignored: 'same' })
+    expect(happen(done.record, 'result-Y', START)).toEqual({ ignored: 'same' })
+    expect(happen(done.record, 'result-N', START)).toEqual({ ignored: 'late' })
+    expect(happen(done.record, 'answer-C', START)).toEqual({ ignored: 'late' })
   })
 
   it('with an answer that can not be used ends as U and says why', () => {

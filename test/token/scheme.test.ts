@@ -2,11 +2,11 @@
 import { describe, expect, it } from 'vitest'
 import {
   isLive,
-  OURSELVES,
   renderScheme,
   SCHEME_ACTIONS,
   SCHEME_STATES,
   type SchemeRow,
+  SUSPENDED_BY_US,
   stepOf,
 } from '../../src/token/scheme.ts'
 
@@ -26,7 +26,7 @@ describe('what is asked of a scheme token', () => {
     ['active', row, ['stays', 'SUSPEND', 'retire']],
     [
       'suspended by us',
-      { ...row, state: 'SUSPENDED', suspendedBy: ['ISSUER', OURSELVES] },
+      { ...row, state: 'SUSPENDED', suspendedBy: ['ISSUER', SUSPENDED_BY_US] },
       ['RESUME', 'stays', 'retire'],
     ],
     ['suspended by others', { ...row, state: 'SUSPENDED', suspendedBy: ['ISSUER'] }, ['stays', 'SUSPEND', 'retire']],

@@ -28,7 +28,7 @@ type ReplacementDeps = Pick<Deps, 'ring' | 'clock' | 'providers'>
 export async function findReplacements(
   db: Db,
   relinked: readonly Relinked[],
-  doer: JobIds,
+  job: JobIds,
   deps: ReplacementDeps,
 ): Promise<Replacement[]> {
   if (relinked.length === 0) return []
@@ -38,7 +38,7 @@ export async function findReplacements(
   return relinked.map(one => {
     const { tokenId } = one.token
     const former = current.get(tokenId)
-    const fresh = isWanted(one, former) ? freshOf(one, counts.get(tokenId) ?? 0, doer, deps) : undefined
+    const fresh = isWanted(one, former) ? freshOf(one, counts.get(tokenId) ?? 0, job, deps) : undefined
     return { tokenId, former, fresh }
   })
 }
@@ -64,10 +64,10 @@ function isWanted({ scope, action }: Relinked, former: FormerScheme | undefined)
 }
 
 /** Undefined where the new card can't have one. `count`: provisionings of the token so far. */
-function freshOf({ token }: Relinked, count: number, doer: JobIds, deps: ReplacementDeps): NewScheme | undefined {
+function freshOf({ token }: Relinked, count: number, job: JobIds, deps: ReplacementDeps): NewScheme | undefined {
   const card = storedCard(token, deps.ring)
   const network = deps.providers?.schemes.network(token.brand ?? '')
   if (!card || !network) return undefined
-  const id = provisionId(doer.receiptId, token.tokenId, count)
-  return pendingRow(token, card, { ...doer, provisionId: id, provider: network.name, background: true }, deps)
+  const id = provisionId(job.receiptId, token.tokenId, count)
+  return pendingRow(token, card, { ...job, provisionId: id, provider: network.name, background: true }, deps)
 }

@@ -1,7 +1,7 @@
 // A create asks for the vault's own token, or for one that a third party makes under a contract: this file says which.
 // provider/third-party.ts asks the third party.
 import { type Refusal, refuse } from '../../src/errors.ts'
-import { contractPlace } from '../../src/job/envelope/ids.ts'
+import { contractScopeId } from '../../src/job/envelope/ids.ts'
 import type { TokenCreate } from '../../src/job/token-create.ts'
 import type { Secret } from '../../src/secret.ts'
 import type { Client } from '../../src/store/access/clients.ts'
@@ -63,18 +63,18 @@ export function contractFor(
   const found = isTheirs ? providers?.schemes.thirdParty({ type, contract, entityId }) : undefined
   if (!found) return refuse('third_party_unavailable', 'body.token_context')
   return {
-    ...{ type, provider: found.provider.name, place: contractPlace(scope.tokenScope, found.contract) },
+    ...{ type, provider: found.provider.name, place: contractScopeId(scope.tokenScope, found.contract) },
     ...{ expiryMonth: details.expiry_month, expiryYear: details.expiry_year },
   }
 }
 
 /** What is given beside the card overrides the card's own. */
-export function givenUnder(contract: Contract | undefined, given: Given): Given {
+export function withContractExpiry(contract: Contract | undefined, given: Given): Given {
   return contract ? { ...given, expiryMonth: contract.expiryMonth, expiryYear: contract.expiryYear } : given
 }
 
 /** `row`: as it would be made. */
-export function wishOf(
+export function plannedActionOf(
   { provider, expiryMonth, expiryYear }: Contract,
   about: Pick<ThirdPartyAction, 'line' | 'field'>,
   { fingerprint, bin }: CardFacts,

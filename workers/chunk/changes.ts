@@ -102,7 +102,7 @@ export async function decideChanges(
   const visible = await tokensFor(work.client, [...new Set(prepared.map(({ id }) => id))], deps)
   const bases = new Map([...visible.values()].map(row => [row.tokenId, row]))
   const guesses = work.request.dry_run ? openDryRunGuesses(deps) : undefined
-  const changes: Changes = { rows: new Map(bases), outcomes: [], linked: [], wishes: new Map() }
+  const changes: Changes = { rows: new Map(bases), outcomes: [], linked: [], schemeActions: new Map() }
   for (const change of prepared) {
     const tokenId = visible.get(change.id)?.tokenId
     const row = tokenId === undefined ? undefined : changes.rows.get(tokenId)
@@ -131,7 +131,7 @@ interface Changes {
   /** Tokens that stand for another card now. */
   linked: StoredToken[]
   /** What records ask of the scheme tokens of those, by token id. */
-  wishes: Map<string, SchemeAction | undefined>
+  schemeActions: Map<string, SchemeAction | undefined>
 }
 
 interface Applied {
@@ -142,7 +142,7 @@ interface Applied {
 function record(changes: Changes, change: PreparedChange, before: StoredToken | undefined, { outcome, row }: Applied) {
   if (before && !isSameCard(before, row)) {
     changes.linked.push(row)
-    if ('given' in change) changes.wishes.set(row.tokenId, change.schemeAction)
+    if ('given' in change) changes.schemeActions.set(row.tokenId, change.schemeAction)
   }
   changes.rows.set(row.tokenId, row)
   const { line, reference } = change
@@ -150,7 +150,7 @@ function record(changes: Changes, change: PreparedChange, before: StoredToken | 
 }
 
 async function effectOf(
-  { rows, wishes }: Changes,
+  { rows, schemeActions }: Changes,
   bases: ReadonlyMap<string, StoredToken>,
   work: ChunkContext['work'],
   deps: Deps,
@@ -160,13 +160,13 @@ async function effectOf(
     .map(row => ({ ...row, version: (bases.get(row.tokenId)?.version ?? 0) + 1 }))
   const deleted = updates.filter(row => row.status === 'DELETED').map(row => row.tokenId)
   const relinked: Relinked[] = []
-  for (const [tokenId, action] of wishes) {
+  for (const [tokenId, action] of schemeActions) {
     const token = rows.get(tokenId)
     const scope = token && token.status !== 'DELETED' ? await supportingScope(token, deps) : undefined
     if (token && scope) relinked.push({ token, scope, action })
   }
-  const doer = { receiptId: work.receiptId, clientId: work.client.clientId }
-  const replacements = await findReplacements(deps.store, relinked, doer, deps)
+  const job = { receiptId: work.receiptId, clientId: work.client.clientId }
+  const replacements = await findReplacements(deps.store, relinked, job, deps)
   return { updates, erasedImages: deleted, retirements: deleted, replacements }
 }
 

@@ -15,7 +15,7 @@ import { factsOf, scopeFor } from '../card/card-facts.ts'
 import { countMisses } from '../card/guess-limit.ts'
 import { openCapture } from '../card/open-capture.ts'
 import { sealRow } from '../card/seal-row.ts'
-import { contextRefusal, contractFor, givenUnder, takeUpOf } from '../card/third-party.ts'
+import { contextRefusal, contractFor, takeUpOf, withContractExpiry } from '../card/third-party.ts'
 import type { Deps } from '../deps.ts'
 import { writeEffects } from '../line/write-effect.ts'
 import type { Provisioned } from '../provider/third-party-actions.ts'
@@ -72,7 +72,7 @@ function prepareCreate(
     const options = { scope, cardBrand: request.card_brand, withAnalytics, field, place: contract?.place }
     const facts = factsOf(card, options, deps)
     if (isRefusal(facts)) return rejected(record, facts)
-    const given = givenUnder(contract, { ...givenOf(card), ...fieldsOf(request) })
+    const given = withContractExpiry(contract, { ...givenOf(card), ...fieldsOf(request) })
     const key = facts.fingerprint.toString('latin1')
     return { line, reference, field, scope, pan: card.pan, facts, given, key, contract }
   }
@@ -188,11 +188,11 @@ function firstSchemesOf(
   { work }: ChunkContext,
   deps: Deps,
 ): NewScheme[] {
-  const doer = { receiptId: work.receiptId, clientId: work.client.clientId }
+  const job = { receiptId: work.receiptId, clientId: work.client.clientId }
   const ours = made.filter(({ row, scope }) => scope.autoProvision && !lost.includes(keyOf(row)))
   return firstSchemes(
     ours.map(({ row, pan, scope }) => ({ token: row, pan, scope })),
-    doer,
+    job,
     deps,
   )
 }

@@ -12,7 +12,7 @@ interface Referring {
 }
 
 /** `cards`: all cards of the chunk; undefined where no reference looks like a card. */
-export function refuseLikeCards<P extends Referring>(
+export function refuseCardLikeReferences<P extends Referring>(
   { known, prepared }: { known: readonly RecordOutcome[]; prepared: readonly P[] },
   cards: PanLookalikes | undefined,
 ): { known: RecordOutcome[]; prepared: P[] } {

@@ -36,7 +36,7 @@ export function prepareSchemes(records: readonly ChunkRecord[]): PreparedScheme[
     .sort((a, b) => a.line - b.line)
 }
 
-/** Throws `NotYet` where a network is to be waited for. */
+/** Throws `Postponed` where a network is to be waited for. */
 export async function actForRecords(
   schemes: readonly PreparedScheme[],
   changes: readonly PreparedChange[],
@@ -49,28 +49,28 @@ export async function actForRecords(
   if (ids.length === 0) return new Map()
   const visible = await tokensFor(work.client, [...new Set(ids)], deps)
   const acted = new Map<number, NetworkResult>()
-  const wishes: NetworkAction[] = []
-  const wishFor = async (line: number, id: string, action: SchemeAction): Promise<NetworkAction | Refusal> => {
+  const actions: NetworkAction[] = []
+  const actionFor = async (line: number, id: string, action: SchemeAction): Promise<NetworkAction | Refusal> => {
     const token = visible.get(id)
     const scope = token && (await deps.directory.scope(token.tokenScope))
     if (!token || !scope) return refuse('token_not_found', 'body.id')
     return supportRefusal(scope) ?? { line, token, scope, action, field: FIELD }
   }
-  const take = (line: number, wish: NetworkAction | Refusal) => {
-    if (isRefusal(wish)) acted.set(line, wish)
-    else wishes.push(wish)
+  const take = (line: number, planned: NetworkAction | Refusal) => {
+    if (isRefusal(planned)) acted.set(line, planned)
+    else actions.push(planned)
   }
-  for (const { line, id, action } of schemes) take(line, await wishFor(line, id, action))
+  for (const { line, id, action } of schemes) take(line, await actionFor(line, id, action))
   for (const change of asking) {
     if (!('given' in change) || change.schemeAction === undefined) continue
-    const wish = await wishFor(change.line, change.id, change.schemeAction)
+    const planned = await actionFor(change.line, change.id, change.schemeAction)
     // A card that replaces another brings its scheme token's end, or its own, with it.
-    const refusal = isRefusal(wish) || change.card ? undefined : judgeChange(change, wish.token, work)
-    if (!change.card) take(change.line, refusal ?? wish)
-    else if (isRefusal(wish)) take(change.line, wish)
+    const refusal = isRefusal(planned) || change.card ? undefined : judgeChange(change, planned.token, work)
+    if (!change.card) take(change.line, refusal ?? planned)
+    else if (isRefusal(planned)) take(change.line, planned)
   }
-  const wisher = { receiptId: work.receiptId, clientId: work.client.clientId, mayHaveReceipt }
-  for (const [line, one] of await runNetworkActions(wisher, wishes, 'bulk', deps)) acted.set(line, one)
+  const job = { receiptId: work.receiptId, clientId: work.client.clientId, mayHaveReceipt }
+  for (const [line, one] of await runNetworkActions(job, actions, 'bulk', deps)) acted.set(line, one)
   return acted
 }
 

@@ -1,7 +1,7 @@
 // The cards of a chunk whose tokens third parties make. The third parties are asked before anything of the chunk is decided,
 // in recorded steps for each card; an interrupted chunk goes on where it stopped.
 import * as tokens from '../../src/store/token/tokens.ts'
-import { wishOf } from '../card/third-party.ts'
+import { plannedActionOf } from '../card/third-party.ts'
 import type { Deps } from '../deps.ts'
 import type { ThirdPartyAction, ThirdPartyResult } from '../provider/third-party-actions.ts'
 import { runThirdPartyActions } from '../provider/third-party-actions.ts'
@@ -9,7 +9,7 @@ import type { ChunkContext } from './chunk.ts'
 import { byCard, fingerprintsOf } from './creates.ts'
 import { fold, type PreparedCreate, type ProvisionedCards } from './fold.ts'
 
-/** Throws `NotYet` where a third party is to be waited for. */
+/** Throws `Postponed` where a third party is to be waited for. */
 export async function provisionCards(
   prepared: readonly PreparedCreate[],
   context: ChunkContext,
@@ -23,16 +23,16 @@ export async function provisionCards(
   // Nothing is asked for a record that the rules refuse; of one card only for the record that makes its token.
   const { folded, outcomes } = fold(theirs, stored, context)
   const making = new Set(outcomes.filter(({ outcome }) => outcome === 'CREATED').map(({ line }) => line))
-  const wishes = new Map<string, ThirdPartyAction>()
+  const actions = new Map<string, ThirdPartyAction>()
   for (const { key, contract, line, field, facts, pan } of theirs) {
     const made = folded.get(key)
-    if (contract && made && making.has(line) && !wishes.has(key))
-      wishes.set(key, wishOf(contract, { line, field }, facts, pan, made.row))
+    if (contract && made && making.has(line) && !actions.has(key))
+      actions.set(key, plannedActionOf(contract, { line, field }, facts, pan, made.row))
   }
-  const wisher = { receiptId: work.receiptId, clientId: work.client.clientId, mayHaveReceipt }
-  const ends = await runThirdPartyActions(wisher, [...wishes.values()], 'bulk', deps)
+  const job = { receiptId: work.receiptId, clientId: work.client.clientId, mayHaveReceipt }
+  const ends = await runThirdPartyActions(job, [...actions.values()], 'bulk', deps)
   const provisioned = new Map<string, ThirdPartyResult>()
-  for (const [key, { line }] of wishes) {
+  for (const [key, { line }] of actions) {
     const end = ends.get(line)
     if (end !== undefined) provisioned.set(key, end)
   }

@@ -75,7 +75,7 @@ async function afterFault(run: Run, fault: Fault, deps: Deps): Promise<Dispositi
   )
   if (signal.aborted) return { deferMs: AWAY_MS }
   if (verdict === 'pause') {
-    await untilStoreIsBack(deps, signal)
+    await untilServersAreBack(deps, signal)
     return undefined
   }
   if (verdict === 'retry' && job.attempt < RETRY.attemptsMax) {
@@ -85,7 +85,7 @@ async function afterFault(run: Run, fault: Fault, deps: Deps): Promise<Dispositi
   const found = await findFailingRecords(run, fault, deps)
   // Store or queue failed during the bisection: that says nothing about any record.
   if (found instanceof Fault) {
-    await untilStoreIsBack(deps, signal)
+    await untilServersAreBack(deps, signal)
     return { retryInMs: backoffMs(job.attempt) }
   }
   if (!found) return giveUp(job, identified, fault, deps, signal)
@@ -172,7 +172,7 @@ export async function giveUp(
     } catch (error) {
       if (FAULTS[toFault(error).code].verdict !== 'pause' || signal.aborted)
         return { retryInMs: backoffMs(job.attempt) }
-      await untilStoreIsBack(deps, signal)
+      await untilServersAreBack(deps, signal)
     }
   }
 }
@@ -181,7 +181,7 @@ export async function giveUp(
  * While the store or the queue server is away no attempt is used up: the job waits here. It waits for a moment at least,
  * since a server that answers this question may still refuse what the job needs.
  */
-export async function untilStoreIsBack({ store, queues }: Deps, signal: AbortSignal): Promise<void> {
+export async function untilServersAreBack({ store, queues }: Deps, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     await pause(AWAY_MS, undefined, { signal }).catch(() => {})
     const [writable] = await Promise.all([storeServer.isWritable(store), queues.ping().then(() => true)]).catch(() => [

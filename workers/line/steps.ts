@@ -13,7 +13,7 @@ import { isNamedAfterItsCard } from './pan-in-names.ts'
 import { recallReceipt } from './recall.ts'
 import { refuseEnvelope } from './refuse.ts'
 import { answerAgain, remember as rememberDecision } from './remember.ts'
-import { type Complete, type Decision, type End, NotYet, noEffect, type Selection, type Work } from './work.ts'
+import { type Complete, type Decision, type End, noEffect, Postponed, type Selection, type Work } from './work.ts'
 
 /** A job when the line begins. */
 export interface LineInput<Request, Opened, Prepared> {
@@ -166,7 +166,7 @@ function contended(step: Step): Step {
     try {
       return await step(walk)
     } catch (error) {
-      if (error instanceof NotYet) return { end: 'later', ms: error.ms }
+      if (error instanceof Postponed) return { end: 'later', ms: error.ms }
       if (!(error instanceof LostRace)) throw error
       walk.deps.metrics.reruns.inc({ kind: walk.work.claims.kind })
       await new Promise(resolve => setTimeout(resolve, Math.random() * 4 * walk.run))

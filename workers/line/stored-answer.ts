@@ -2,7 +2,7 @@
 // are now, and of tokens deleted since there are none.
 import { Fault } from '../../src/errors.ts'
 import { toResult, unpack } from '../../src/job/chunk-outcomes.ts'
-import { recall } from '../../src/job/receipt-answer.ts'
+import { answerFrom } from '../../src/job/receipt-answer.ts'
 import type { OutboxRow } from '../../src/store/job/outbox.ts'
 import type { Receipt } from '../../src/store/job/receipts.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
@@ -29,7 +29,7 @@ export async function storedAnswer(receipt: Receipt, { store, directory }: Reade
   const [token] = refusal !== null || tokenId === null ? [] : await tokens.findByIds(store, [tokenId])
   const range = await directory.binRange(token?.binRange ?? null)
   const scheme = token && (await shownScheme(token.tokenId, await directory.scope(token.tokenScope), { store }))
-  return { ...head, ...recall(receipt, token, range, scheme) }
+  return { ...head, ...answerFrom(receipt, token, range, scheme) }
 }
 
 async function recordsOf(outcomes: string, store: Store) {

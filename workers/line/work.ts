@@ -60,8 +60,8 @@ export interface SavingDecision {
 }
 
 /** The job is to come again later: another job works on the same thing, or a provider isn't ready. No attempt is used up. */
-export class NotYet extends Error {
-  override name = 'NotYet'
+export class Postponed extends Error {
+  override name = 'Postponed'
   readonly ms: number
 
   constructor(ms: number) {
@@ -154,7 +154,7 @@ export interface Retells {
 interface Deciding<Request, Prepared> extends Partial<Retells> {
   /**
    * Calls providers or makes files, in recorded steps, for a job that has no receipt yet; called again, it goes on where
-   * it stopped. Throws `NotYet`.
+   * it stopped. Throws `Postponed`.
    */
   reach?(
     work: Work<Request>,

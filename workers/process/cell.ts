@@ -8,7 +8,7 @@ import { describeError } from '../../src/log.ts'
 import type { Disposition, ReceivedJob } from '../../src/queue/engine.ts'
 import type { Deps } from '../deps.ts'
 import { findFailing } from '../line/bisect.ts'
-import { backoffMs, giveUp, RETRY, untilStoreIsBack } from '../line/run-job.ts'
+import { backoffMs, giveUp, RETRY, untilServersAreBack } from '../line/run-job.ts'
 import { CELL_ENV } from './worker-settings.ts'
 
 /** What is asked of the child, one at a time. */
@@ -77,7 +77,7 @@ export function openCell(script: string, env: NodeJS.ProcessEnv): Cell {
   async function run(job: ReceivedJob, signal: AbortSignal, deps: Deps): Promise<Disposition> {
     try {
       // What it couldn't open when it began, it may be able to when all is back.
-      child ??= await begin().catch(() => untilStoreIsBack(deps, signal).then(begin))
+      child ??= await begin().catch(() => untilServersAreBack(deps, signal).then(begin))
       const first = await ask({ job, poison: [] })
       if (first) return 'disposition' in first ? first.disposition : { retryInMs: backoffMs(job.attempt) }
       deps.log.error({ job: job.id }, 'a job crashed the process that worked it alone')

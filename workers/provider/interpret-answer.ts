@@ -5,7 +5,7 @@ import type { StoredScheme, Told } from '../../src/store/provider/scheme-row.ts'
 import type { SchemeCall } from '../../src/token/scheme.ts'
 import type { KeyRing } from '../../src/vault/key-ring.ts'
 import type { Deps } from '../deps.ts'
-import { NotYet } from '../line/work.ts'
+import { Postponed } from '../line/work.ts'
 import type { Denial } from './action-rules.ts'
 import type { CallAnswer } from './call-provider.ts'
 import { applyToken, unchangedRow, voidRow } from './reconcile/apply-answer.ts'
@@ -42,7 +42,7 @@ export function interpretAnswer(
     case 'duplicate':
       // A third party answers this id with the deleted token for as long as it remembers the id: the next attempt uses
       // another one.
-      if (answer.isRetired) return { update: voidRow(row, null), end: new NotYet(AGAIN_MS), intent: OPEN }
+      if (answer.isRetired) return { update: voidRow(row, null), end: new Postponed(AGAIN_MS), intent: OPEN }
       return denied(voidRow(row, null), 'token_taken')
     case 'refused':
       if (call === 'PROVISION') return denied(voidRow(row, answer.reason), answer.reason)

@@ -28,7 +28,7 @@ export function openLease({ store, clock, log }: Pick<Deps, 'store' | 'clock' | 
 }
 
 /** As `Promise.all`, but it waits for all of them even if one fails: the others still need their lease. */
-export async function allThrough<T>(works: readonly Promise<T>[]): Promise<T[]> {
+export async function allSettledThenThrow<T>(works: readonly Promise<T>[]): Promise<T[]> {
   await Promise.allSettled(works)
   return Promise.all(works)
 }

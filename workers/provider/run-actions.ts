@@ -8,11 +8,11 @@ import type { Urgency } from '../../src/scheme/provider.ts'
 import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
 import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import type { Deps } from '../deps.ts'
-import { NotYet } from '../line/work.ts'
+import { Postponed } from '../line/work.ts'
 import type { ActingJob, ActionRules, Plan, ProviderAction } from './action-rules.ts'
 import { callProvider, findProvisioned } from './call-provider.ts'
 import { AGAIN_MS, interpretAnswer } from './interpret-answer.ts'
-import { allThrough, type Lease, openLease } from './lease.ts'
+import { allSettledThenThrow, type Lease, openLease } from './lease.ts'
 import { reconcileRow } from './reconcile/reconcile-row.ts'
 import { type PlannedAction, recordIntents } from './record-intents.ts'
 import { writeAnswer } from './write-answer.ts'
@@ -23,7 +23,7 @@ const CROWDED_MS = 100
 const UNAVAILABLE_MS = 2_000
 
 /**
- * The result of each action, by line. Throws `NotYet` or `Fault('scheme_away')` where an action has no result yet; actions
+ * The result of each action, by line. Throws `Postponed` or `Fault('scheme_away')` where an action has no result yet; actions
  * that have one keep it.
  */
 export type RunActions<Action, Result> = (
@@ -50,7 +50,7 @@ export function actionRunner<Action extends ProviderAction, Known, Result>(
   return async (job, actions, urgency, deps) => {
     const run = { rules, job, urgency, deps }
     if (urgency === 'bulk') return runGroups(run, actions)
-    if (jobs >= rules.limits.interactiveJobsMax) throw new NotYet(Math.round(CROWDED_MS * (1 + Math.random())))
+    if (jobs >= rules.limits.interactiveJobsMax) throw new Postponed(Math.round(CROWDED_MS * (1 + Math.random())))
     jobs += 1
     try {
       return await runGroups(run, actions)
@@ -101,7 +101,7 @@ async function runRounds<Action extends ProviderAction, Known, Result>(
       const recording = { rules, job, actions: open, lease }
       const planned = await deps.store.transaction(db => recordIntents(db, recording, deps))
       const ordered = interleave(planned, ({ action }) => rules.subjectOf(action).bin)
-      const ended = await allThrough(
+      const ended = await allSettledThenThrow(
         ordered.map(async one => ({ action: one.action, ...(await runPlan(run, one, lease)) })),
       )
       for (const one of ended) {
@@ -113,7 +113,7 @@ async function runRounds<Action extends ProviderAction, Known, Result>(
       lease.end()
     }
   }
-  return open.length > 0 ? [...errors, new NotYet(AGAIN_MS)] : errors
+  return open.length > 0 ? [...errors, new Postponed(AGAIN_MS)] : errors
 }
 
 async function runPlan<Action extends ProviderAction, Known, Result>(
@@ -126,7 +126,7 @@ async function runPlan<Action extends ProviderAction, Known, Result>(
     case 'answered':
       return { end: 'result', result: plan.result }
     case 'busy':
-      return { end: 'wait', error: new NotYet(Math.min(plan.ms, run.rules.limits.busyMsMax)) }
+      return { end: 'wait', error: new Postponed(Math.min(plan.ms, run.rules.limits.busyMsMax)) }
     case 'overtaken':
       return { end: 'again' }
     case 'reconcile':
@@ -178,6 +178,6 @@ async function call<Action extends ProviderAction, Known, Result>(
 /** A batch waits for its provider; a single job that meets a fault uses up one of its attempts. */
 function worstOf(errors: readonly Error[], urgency: Urgency): Error | undefined {
   const fault = errors.find(error => error instanceof Fault)
-  if (fault) return urgency === 'bulk' ? new NotYet(Math.round(UNAVAILABLE_MS * (0.5 + Math.random()))) : fault
-  return errors.toSorted((a, b) => (b instanceof NotYet ? b.ms : 0) - (a instanceof NotYet ? a.ms : 0))[0]
+  if (fault) return urgency === 'bulk' ? new Postponed(Math.round(UNAVAILABLE_MS * (0.5 + Math.random()))) : fault
+  return errors.toSorted((a, b) => (b instanceof Postponed ? b.ms : 0) - (a instanceof Postponed ? a.ms : 0))[0]
 }

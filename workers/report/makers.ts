@@ -21,7 +21,7 @@ export async function watchReportMakers(
   worker: Pick<Worker, 'pause' | 'resume'>,
   deps: Pick<Deps, 'store' | 'settings' | 'log'>,
 ): Promise<() => Promise<void>> {
-  const say = () => installation.sayReportsAreMade(deps.store)
+  const say = () => installation.recordReportMaker(deps.store)
   const look = async () => ((await areReportsMade(deps)) ? worker.pause() : worker.resume())
   const { makesReports } = deps.settings
   await (makesReports ? say() : look())

@@ -6,7 +6,7 @@ import { moment } from '../../terminal.ts'
 
 /** By client id, or by a name that only one client has. Finds revoked clients, too. */
 export async function findClient(db: Db, word: string): Promise<clients.Client> {
-  const found = await clients.findByWord(db, word)
+  const found = await clients.findByIdOrName(db, word)
   const [first, ...others] = found
   const client = found.find(({ clientId }) => clientId === word) ?? (others.length === 0 ? first : undefined)
   if (client) return client

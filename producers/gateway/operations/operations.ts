@@ -6,7 +6,7 @@ import { CATALOGUE } from '../../../src/job/catalogue.ts'
 import { envelopeDigest, requestText } from '../../../src/job/envelope/digest.ts'
 import { receiptId as receiptIdOf, refusalResultId } from '../../../src/job/envelope/ids.ts'
 import { type Problem, problemOf } from '../../../src/job/problem.ts'
-import { recall } from '../../../src/job/receipt-answer.ts'
+import { answerFrom } from '../../../src/job/receipt-answer.ts'
 import { readResult } from '../../../src/job/result.ts'
 import * as operations from '../../../src/store/job/operations.ts'
 import type { Receipt } from '../../../src/store/job/receipts.ts'
@@ -122,7 +122,7 @@ async function statusByReceipt(
   const token = tokenId === null ? undefined : await shownTokens.find(deps.store, tokenId)
   const scope = token && (await deps.directory.scope(token.tokenScope))
   const scheme = token && (await shownScheme(token.tokenId, scope, deps))
-  const said = recall(receipt, token, await deps.directory.binRange(token?.binRange ?? null), scheme)
+  const said = answerFrom(receipt, token, await deps.directory.binRange(token?.binRange ?? null), scheme)
   const ended =
     'success' in said
       ? { status: 'SUCCEEDED' as const, ...said.success }

@@ -51,7 +51,7 @@ export function provisionId(receipt: string, token: string, ordinal: number): st
 }
 
 /** The id within which a card has one token of a contract, as it has one vault token within a scope. */
-export function contractPlace(tokenScope: string, contract: string): string {
+export function contractScopeId(tokenScope: string, contract: string): string {
   return uuidV5(SCHEME_NAMESPACE, `contract\n${tokenScope}\n${contract}`)
 }
 

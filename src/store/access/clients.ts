@@ -112,7 +112,7 @@ export async function hold(db: Db, clientId: string): Promise<Client | undefined
 }
 
 /** By client id or by name, oldest first. */
-export async function findByWord(db: Db, word: string): Promise<Client[]> {
+export async function findByIdOrName(db: Db, word: string): Promise<Client[]> {
   const { rows } = await db.query<Row>({
     text: `select ${COLUMNS} from tokenmill.client where client_id = $1 or name = $1 order by created_at, client_id`,
     values: [word],

@@ -77,7 +77,7 @@ export async function insert(db: Db, row: NewOutboxRow): Promise<number> {
  * For a statement that writes receipts: their outbox rows. `written` is what it selects from, with the column `revision`;
  * the others are expressions: columns of that, or parameters of the statement (`$1`).
  */
-export function tellReceipt(columns: {
+export function outboxRowsOfReceipts(columns: {
   clientId: string
   replyTo: string
   receiptId: string

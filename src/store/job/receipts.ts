@@ -6,7 +6,7 @@ import type { Counts } from '../../job/outcome.ts'
 import type { FieldReason } from '../../job/problem.ts'
 import { type Column, plains, rowSet } from '../columns.ts'
 import { type Db, LostRace } from '../pool.ts'
-import { tellReceipt } from './outbox.ts'
+import { outboxRowsOfReceipts } from './outbox.ts'
 
 export interface Receipt {
   receiptId: string
@@ -160,7 +160,7 @@ const insertText = (source: string) => `with given as (
   where not exists (select from tokenmill.receipt as r where r.receipt_id = given.receipt_id)
   returning receipt_id, revision
 )
-${tellReceipt({
+${outboxRowsOfReceipts({
   clientId: 'given.addressee',
   replyTo: 'given.reply_to',
   receiptId: 'given.receipt_id',
@@ -203,7 +203,7 @@ const REVISE = `with revised as (
     revision = greatest(revision, (select max(o.revision) from tokenmill.outbox as o where o.receipt_id = $1)) + 1
   where receipt_id = $1 and revision = $10 returning revision
 )
-${tellReceipt({ clientId: '$12', replyTo: '$11', receiptId: '$1', written: 'revised' })}`
+${outboxRowsOfReceipts({ clientId: '$12', replyTo: '$11', receiptId: '$1', written: 'revised' })}`
 
 /** A receipt with another outcome: one revision higher, with its outbox row. */
 export async function revise(db: Db, receipt: Receipt): Promise<Written> {

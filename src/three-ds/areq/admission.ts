@@ -73,7 +73,7 @@ const SOURCES: { readonly [M in Member]?: readonly Source[] } = {
 }
 
 /** Fields without which the directory server would refuse the request, as the body names them. */
-export function lackingIn(request: Admitted, network?: Network, version?: Version): Source[] {
+export function missingFields(request: Admitted, network?: Network, version?: Version): Source[] {
   const situation = situationOf(request, network, version)
   return Object.entries(SOURCES)
     .filter(([member]) => inclusionOf(member as Member, situation) === 'required')

@@ -6,7 +6,7 @@ import { isRefusal } from '../../../src/errors.ts'
 import { parse } from '../../../src/job/refusal.ts'
 import { Secret } from '../../../src/secret.ts'
 import { faultOf } from '../../../src/simulate/three-ds/members.ts'
-import { lackingIn, situationOf } from '../../../src/three-ds/areq/admission.ts'
+import { missingFields, situationOf } from '../../../src/three-ds/areq/admission.ts'
 import { areqOf } from '../../../src/three-ds/areq/areq.ts'
 import { faultsOf, inclusionOf, MEMBERS, TABLE } from '../../../src/three-ds/areq/table.ts'
 import { LookupRequest } from '../../../src/three-ds/lookup-request.ts'
@@ -81,7 +81,7 @@ describe('an admitted lookup', () => {
     fc.assert(
       fc.property(lookups, fc.constantFrom(...CARDS), fc.constantFrom(...VERSIONS), (more, [pan, network], version) => {
         const parsed = parse(LookupRequest, lookupBody(CONTRACT, pan, more), 'body')
-        if (isRefusal(parsed) || lackingIn(parsed.value, network, version).length > 0) return
+        if (isRefusal(parsed) || missingFields(parsed.value, network, version).length > 0) return
         admitted += 1
         const request = parsed.value
         const card = { pan: new Secret(pan), expiryMonth: 1, expiryYear: 2031 }

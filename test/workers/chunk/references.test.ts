@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import type { RecordOutcome } from '../../../src/job/chunk-outcomes.ts'
 import { openPanLookalikes } from '../../../src/token/pan-lookalike.ts'
-import { refuseLikeCards } from '../../../workers/chunk/references.ts'
+import { refuseCardLikeReferences } from '../../../workers/chunk/references.ts'
 
 const cards = openPanLookalikes()
 cards.add('4111111111111111')
@@ -19,21 +19,21 @@ const known = (outcome: RecordOutcome['outcome'], reference: string): RecordOutc
 
 describe('a reference that looks like a card of its chunk', () => {
   it.each(['CANCELLED', 'FAILED'] as const)('is left out of a record that is %s, which stays so', outcome => {
-    const told = refuseLikeCards({ known: [known(outcome, LIKE)], prepared: [] }, cards)
+    const told = refuseCardLikeReferences({ known: [known(outcome, LIKE)], prepared: [] }, cards)
     expect(told.known).toEqual([{ ...known(outcome, LIKE), reference: undefined }])
   })
 
   it.each(['CANCELLED', 'FAILED', 'REJECTED'] as const)(
     'and one that does not stays with a record that is %s',
     outcome => {
-      const told = refuseLikeCards({ known: [known(outcome, 'order-17')], prepared: [] }, cards)
+      const told = refuseCardLikeReferences({ known: [known(outcome, 'order-17')], prepared: [] }, cards)
       expect(told.known).toEqual([known(outcome, 'order-17')])
     },
   )
 
   it('refuses a record that is still to be worked, and one that was rejected for something else', () => {
     const open = { line: 3, reference: LIKE }
-    const told = refuseLikeCards({ known: [known('REJECTED', LIKE)], prepared: [open] }, cards)
+    const told = refuseCardLikeReferences({ known: [known('REJECTED', LIKE)], prepared: [open] }, cards)
     expect(told.prepared).toEqual([])
     expect(told.known).toMatchObject([2, 3].map(line => ({ line, reference: undefined, reason: 'reference_pan' })))
   })

@@ -4,7 +4,7 @@ import { Fault, refuse } from '../../../src/errors.ts'
 import type { ProviderToken } from '../../../src/scheme/provider.ts'
 import type { StoredScheme } from '../../../src/store/provider/scheme-row.ts'
 import type { SchemeCall } from '../../../src/token/scheme.ts'
-import { NotYet } from '../../../workers/line/work.ts'
+import { Postponed } from '../../../workers/line/work.ts'
 import type { CallAnswer } from '../../../workers/provider/call-provider.ts'
 import { ABSENT_MAX, AGAIN_MS, interpretAnswer } from '../../../workers/provider/interpret-answer.ts'
 
@@ -63,7 +63,7 @@ describe('an answer', () => {
       ...{ update: { state: 'VOID', refusal: null }, intent: { state: 'REFUSED', refusal: 'token_taken' } },
     })
     const { end, intent } = interpret({ answer: 'duplicate', isRetired: true })
-    expect(end).toBeInstanceOf(NotYet)
+    expect(end).toBeInstanceOf(Postponed)
     expect(intent.state).toBe('INTENDED')
   })
 

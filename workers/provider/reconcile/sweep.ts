@@ -8,7 +8,7 @@ import * as storedSchemes from '../../../src/store/provider/stored-schemes.ts'
 import * as tokens from '../../../src/store/token/tokens.ts'
 import type { Deps } from '../../deps.ts'
 import { providerOf } from '../call-provider.ts'
-import { allThrough, openLease } from '../lease.ts'
+import { allSettledThenThrow, openLease } from '../lease.ts'
 import { storedCard } from '../pending-card.ts'
 import { noteDrift } from './drift.ts'
 import { reconcileRow } from './reconcile-row.ts'
@@ -41,7 +41,7 @@ async function checkSome(before: number, deps: Deps): Promise<number> {
       before,
       limit: AT_ONCE,
     })
-    await allThrough(rows.map(row => check(row, lease.id, deps)))
+    await allSettledThenThrow(rows.map(row => check(row, lease.id, deps)))
     return rows.length
   } finally {
     lease.end()
