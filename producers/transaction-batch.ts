@@ -1,7 +1,7 @@
 // Cuts ledger lines into chunks and makes the ask of one `transaction-batch` job of each. Nothing in a ledger line is
 // secret, so there is no block: the lines travel in the signed envelope itself. The worker judges what a line may say.
 import { assert, type Refusal } from '../src/errors.ts'
-import type { Extent } from '../src/job/batch-extent.ts'
+import type { Extent } from '../src/job/envelope/batch-extent.ts'
 import { LEDGER_CHUNK, type TransactionLine } from '../src/job/transaction-batch.ts'
 import { type Ask, check } from './ask.ts'
 

@@ -3,8 +3,8 @@
 // in the ledger stay as they are. The worker judges what a line may say.
 import { createHash } from 'node:crypto'
 import { assert } from '../../src/errors.ts'
-import type { Extent } from '../../src/job/batch-extent.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
+import type { Extent } from '../../src/job/envelope/batch-extent.ts'
 import { type Counts, noCounts, sumOf } from '../../src/job/outcome.ts'
 import { tellTo } from '../answer-deadline.ts'
 import { connect } from '../client.ts'

@@ -1,6 +1,6 @@
 // What a run tells its workers of the whole batch: how many chunks and rows there are, and which file they come from; and
 // after how many chunks it stops for now. Standard input shows its extent only at its end.
-import { CHUNK_NUMBER_MAX, type Extent } from '../../src/job/batch-extent.ts'
+import { CHUNK_NUMBER_MAX, type Extent } from '../../src/job/envelope/batch-extent.ts'
 import { nameOfSource } from '../file-run.ts'
 import { chunksOf, countChunks } from '../rows/chunks.ts'
 import { type RowOptions, readRows } from '../rows/rows.ts'

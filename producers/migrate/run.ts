@@ -2,9 +2,9 @@
 // order and a signed manifest. It can be stopped anywhere, and the same command continues it. The worker decides what a
 // row does.
 import { assert } from '../../src/errors.ts'
-import type { Extent } from '../../src/job/batch-extent.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
 import type { ReasonCounts } from '../../src/job/chunk-outcomes.ts'
+import type { Extent } from '../../src/job/envelope/batch-extent.ts'
 import { type Counts, sumOf } from '../../src/job/outcome.ts'
 import { tellTo } from '../answer-deadline.ts'
 import { type Client, connect } from '../client.ts'

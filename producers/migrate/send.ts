@@ -1,7 +1,7 @@
 // Sends chunks, a bounded number beyond the first unanswered one, and writes the answers in order. The client library
 // sends an unanswered chunk again; here it is only awaited.
 import { isRefusal } from '../../src/errors.ts'
-import type { Extent } from '../../src/job/batch-extent.ts'
+import type { Extent } from '../../src/job/envelope/batch-extent.ts'
 import { type Counts, type RecordResult, sumOf } from '../../src/job/outcome.ts'
 import type { Result } from '../../src/job/result.ts'
 import { openAnswerDeadline, tellTo } from '../answer-deadline.ts'

@@ -1,8 +1,8 @@
 // `token-batch`: one chunk of a batch. The records travel in the job's `block`; their shapes are here, too.
 import { z } from 'zod'
 import { REASONS, type Reason } from '../errors.ts'
-import { CHUNK_NUMBER_MAX, extentMembers } from './batch-extent.ts'
 import { CHUNK, ON_CONFLICT, ON_EXPIRED } from './choices.ts'
+import { CHUNK_NUMBER_MAX, extentMembers } from './envelope/batch-extent.ts'
 import { alias, encryptedCard, text, tokenId, uuid } from './envelope/text.ts'
 import { SchemeToken } from './scheme-token.ts'
 import { createFields } from './token-create.ts'

@@ -3,8 +3,8 @@
 import { z } from 'zod'
 import { minorUnit } from '../token/currency.ts'
 import { holdsPanLookalike } from '../token/pan.ts'
-import { CHUNK_NUMBER_MAX, extentMembers } from './batch-extent.ts'
 import { LEDGER_CHUNK } from './choices.ts'
+import { CHUNK_NUMBER_MAX, extentMembers } from './envelope/batch-extent.ts'
 import { brandName, date, text, uuid } from './envelope/text.ts'
 import { couldHoldNumber } from './pan-in-names.ts'
 

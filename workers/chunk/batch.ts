@@ -1,7 +1,7 @@
 // What a chunk asks its batch: is it one of it, may it begin now, and is that still so at its commit? What its records come
 // to is decided elsewhere.
 import { type Refusal, refuse } from '../../src/errors.ts'
-import { agree, extentOf, type KnownExtent, type SaysExtent } from '../../src/job/batch-extent.ts'
+import { agree, extentOf, type KnownExtent, type SaysExtent } from '../../src/job/envelope/batch-extent.ts'
 import type { Batch } from '../../src/store/batch/batch-row.ts'
 import * as batches from '../../src/store/batch/batches.ts'
 import type { Db, Store } from '../../src/store/pool.ts'

@@ -1,8 +1,8 @@
 // What makes two requests the same: the text whose keyed hash a receipt stores. The vault computes the hash.
 import { createHash } from 'node:crypto'
 import canonicalize from 'canonicalize'
-import { withoutExtent } from '../batch-extent.ts'
 import type { Kind } from '../catalogue.ts'
+import { withoutExtent } from './batch-extent.ts'
 
 /** RFC 8785 form of `{kind, request}`. */
 export function requestText(kind: Kind, request: unknown): string {

@@ -1,8 +1,9 @@
 // A batch's row as it is read: what its first chunk said that all others must say too, how far it has come, and the times
 // from which its state follows (batch-state.ts). It writes nothing.
-import type { KnownExtent } from '../../job/batch-extent.ts'
+
 import type { RecordKind } from '../../job/catalogue.ts'
 import type { ReasonCounts } from '../../job/chunk-outcomes.ts'
+import type { KnownExtent } from '../../job/envelope/batch-extent.ts'
 import { type Counts, noCounts } from '../../job/outcome.ts'
 import type { BatchLife } from './batch-state.ts'
 

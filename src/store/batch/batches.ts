@@ -1,7 +1,7 @@
 // Batches: each has one row, which its first chunk makes and which says all its life long what it is, how far it has come,
 // and whether it may go on. Chunks only read the row, or they would wait for one another; what they came to is summed into it
 // by whoever has the time. Reading rows for people is batch-list.ts.
-import { agree, type KnownExtent } from '../../job/batch-extent.ts'
+import { agree, type KnownExtent } from '../../job/envelope/batch-extent.ts'
 import * as events from '../job/events.ts'
 import type { Db, Store } from '../pool.ts'
 import { BATCH_COLUMNS, type Batch, type BatchRow, batchOf } from './batch-row.ts'

@@ -1,6 +1,6 @@
 // A batch as a sequential machine: what each deed makes of it, and what it is told. The real one may do deeds side by side
 // and die in their midst; whatever it then is must be what some order of the deeds makes of this.
-import { agree, extentOf, type KnownExtent } from '../../../src/job/batch-extent.ts'
+import { agree, extentOf, type KnownExtent } from '../../../src/job/envelope/batch-extent.ts'
 
 /** Rows of a chunk: one good, one that finds a bug in the worker until it is mended. */
 export const CHUNK_ROWS = 2

@@ -1,7 +1,7 @@
 // How much a batch is going to be. Each chunk may say it, signed and yet no part of what makes a chunk or a batch the
 // same: a sender that didn't know it at first, or an older release's, sends the same chunk without it.
 import { z } from 'zod'
-import { text } from './envelope/text.ts'
+import { text } from './text.ts'
 
 /** Chunks are numbered from 0. */
 export const CHUNK_NUMBER_MAX = 10_000_000
