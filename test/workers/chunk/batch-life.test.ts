@@ -2,9 +2,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Client } from '../../../producers/client.ts'
 import { cancelBatch, pauseBatch, resumeBatch } from '../../../src/acts/batch.ts'
+import { proveOperator, signAct } from '../../../src/acts/operator.ts'
+import * as clients from '../../../src/store/access/clients.ts'
 import type { Batch } from '../../../src/store/batch/batch-row.ts'
 import { stateOf } from '../../../src/store/batch/batch-state.ts'
 import * as batches from '../../../src/store/batch/batches.ts'
+import { whyStalled } from '../../../src/store/batch/stall.ts'
 import { transactionOf } from '../../producers/ingest/sample.ts'
 import { ENTITY, type Installation, openInstallation } from '../../support/installation.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
@@ -178,4 +181,45 @@ describe('a batch', () => {
     await send(id, 1, { extent })
     await becomes(id, 'FINISHED')
   }, 60_000)
+
+  it('is paused by an operator who proves it: a client with the role ADMIN, who signed this very act', async () => {
+    const id = newBatch()
+    await send(id, 0)
+    const { store } = installation.vault
+    const deed = { action: 'batch.pause', subject: id }
+    const signed = (credentials: Installation['credentials'], subject = id) =>
+      signAct(
+        { ...deed, subject, reason: undefined, audience: credentials.audience },
+        credentials.signingKey,
+        Date.now(),
+      )
+    const admin = await installation.addClient('admin', { roles: ['ADMIN'] })
+    const prove = (proof: string) => proveOperator(store, proof, deed, Date.now())
+    await expect(prove(signed(installation.credentials))).rejects.toThrow(/lacks the role ADMIN/)
+    await expect(prove(signed(admin.credentials, 'another'))).rejects.toThrow(/another act/)
+    const forged = { ...installation.credentials.signingKey, clientId: admin.credentials.signingKey.clientId }
+    await expect(prove(signed({ ...admin.credentials, signingKey: forged }))).rejects.toThrow(/not its key/)
+    const proof = signed(admin.credentials)
+    const actor = await prove(proof)
+    expect(actor).toEqual({ kind: 'client', id: admin.credentials.signingKey.clientId, proof })
+    expect(await pauseBatch(store, await find(id), { actor, reason: undefined })).toMatchObject({ done: {} })
+    await clients.revoke(store, actor.id)
+    await expect(prove(proof)).rejects.toThrow(/revoked/)
+    const audited = await store.query({
+      text: `select actor, detail->>'proof' as proof from tokenmill.audit where subject = $1`,
+      values: [id],
+    })
+    expect(audited.rows).toEqual([{ actor: `client:${actor.id}`, proof }])
+  }, 60_000)
+})
+
+it.each<[Parameters<typeof whyStalled>[0], RegExp]>([
+  [{ workers: 2, unread: 0, queued: undefined }, /queue server does not answer/],
+  [{ workers: 0, unread: 5, queued: 5 }, /nobody works/],
+  [{ workers: 2, unread: 10_000, queued: 5 }, /held back/],
+  [{ workers: 2, unread: 5, queued: 5 }, /results unread: 5/],
+  [{ workers: 2, unread: 0, queued: 0 }, /nobody sends/],
+  [{ workers: 2, unread: 0, queued: 7 }, /7 chunks are in the queue/],
+])('a batch is said to be stalled for %o', (facts, why) => {
+  expect(whyStalled(facts)).toMatch(why)
 })

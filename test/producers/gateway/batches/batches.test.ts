@@ -169,7 +169,7 @@ describeEngines('a batch over HTTP', engine => {
     })
 
     it('is its client’s alone', async () => {
-      const { clientFile } = await installation.addClient('stranger')
+      const { clientFile } = await installation.addClient('lister')
       const authorization = await basicOf(clientFile)
       for (const [method, path] of [
         ['GET', ''],
@@ -238,7 +238,7 @@ describeEngines('a batch over HTTP', engine => {
       expect((await caller.call('GET', `${BATCHES}/queued`)).body).toMatchObject({ state: 'ACCEPTED', finished: false })
       expect(codeOf(await caller.call('GET', `${BATCHES}?before=none`))).toEqual(['query.before batch_not_found'])
       expect(codeOf(await caller.call('GET', `${BATCHES}?limit=0`))).toEqual(['query.limit field_range'])
-      const stranger = await installation.addClient('stranger')
+      const stranger = await installation.addClient('unrelated')
       const other = await caller.call('GET', BATCHES, { authorization: await basicOf(stranger.clientFile) })
       expect(other.body).toEqual({ batches: [] })
     }, 60_000)
