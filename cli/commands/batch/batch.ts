@@ -28,9 +28,7 @@ export function list(terminal: Terminal, { limit, state, client, since, ...optio
     const named = client === undefined ? undefined : await clients.findByWord(store, client)
     const clientId = client === undefined ? undefined : (named?.[0]?.clientId ?? client)
     const now = systemClock()
-    const isOpen = state !== undefined && state !== 'CANCELLED' && state !== 'FINISHED'
-    const accepts = state && ((batch: Batch) => stateOf(batch, now) === state)
-    const found = await batchList.list(store, { limit, isOpen, accepts, clientId, since })
+    const found = await batchList.list(store, { limit, state: state && { is: state, now }, clientId, since })
     const rows = found.map(batch => [
       batch.batchId,
       batch.clientId,

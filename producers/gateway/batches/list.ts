@@ -52,6 +52,8 @@ export function listRoute(app: GatewayApp, url: string, { store, clock }: Gatewa
         limit,
         before: last?.batchNo,
         since: since === undefined ? undefined : Date.parse(since),
+        // Some that are ACCEPTED are OPEN, some RUNNING: those are only judged row by row.
+        state: state === undefined || state === 'ACCEPTED' ? undefined : { is: state, now },
         accepts: (batch: Batch) =>
           kinds.includes(batch.recordKind) && (state === undefined || shownState(batch, now) === state),
       }

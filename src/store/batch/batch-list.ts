@@ -1,7 +1,7 @@
 // Batches as people ask for them: lists by client, state and age, and those whose sums may lag behind. It reads only.
 import type { Db } from '../pool.ts'
 import { BATCH_COLUMNS, type Batch, type BatchRow, batchOf } from './batch-row.ts'
-import { BATCH_LIFE } from './batch-state.ts'
+import { BATCH_LIFE, type BatchState, stateOf } from './batch-state.ts'
 
 export interface ListedBatches {
   clientId?: string | undefined
@@ -9,6 +9,8 @@ export interface ListedBatches {
   isOpen?: boolean | undefined
   /** ms since the epoch: those that began at it or later. */
   since?: number | undefined
+  /** Only those in this state at this time (ms). */
+  state?: { is: BatchState; now: number } | undefined
   /** Judged here: a state follows from the row and the time. */
   accepts?: ((batch: Batch) => boolean) | undefined
   /** Older ones than this number. */
@@ -16,24 +18,39 @@ export interface ListedBatches {
   limit: number
 }
 
+const OPEN = 'cancelled_at is null and finished_at is null'
+/** Wider than `stateOf`, which has the last word. $4 is now. */
+const MAY_BE: Record<BatchState, string> = {
+  CANCELLED: 'cancelled_at is not null',
+  FINISHED: 'finished_at is not null',
+  PAUSED: `${OPEN} and (paused_at is not null or limit_chunks is not null)`,
+  ABANDONED: `${OPEN} and active_at <= $4::timestamptz - interval '${BATCH_LIFE.abandonedMs} ms'`,
+  STALLED: `${OPEN} and chunks_done < extent_chunks and active_at <= $4::timestamptz - interval '${BATCH_LIFE.stalledMs} ms'`,
+  OPEN: `${OPEN} and extent_chunks is null`,
+  RUNNING: `${OPEN} and extent_chunks is not null`,
+}
+
 /** Rows read at once where not every row is one. */
 const PAGE = 500
 
 /** Newest first. */
 export async function list(db: Db, asked: ListedBatches): Promise<Batch[]> {
-  const { clientId, since, before = Number.MAX_SAFE_INTEGER, isOpen = false, limit, accepts } = asked
-  const size = accepts ? Math.max(limit, PAGE) : limit
+  const { clientId, since, before = Number.MAX_SAFE_INTEGER, isOpen = false, limit, state } = asked
+  const accepts = (batch: Batch) =>
+    (!state || stateOf(batch, state.now) === state.is) && (asked.accepts?.(batch) ?? true)
+  const size = state || asked.accepts ? Math.max(limit, PAGE) : limit
+  const filter = state ? MAY_BE[state.is] : isOpen ? OPEN : 'true'
   const found: Batch[] = []
   for (let below = before; found.length < limit; ) {
     const { rows } = await db.query<BatchRow>({
       text: `select ${BATCH_COLUMNS} from tokenmill.batch
 where batch_no < $1 and ($2::text is null or client_id = $2) and ($3::timestamptz is null or created_at >= $3)
-  and (not $4 or (cancelled_at is null and finished_at is null))
+  and $4::timestamptz is not null and ${filter}
 order by batch_no desc limit $5`,
-      values: [below, clientId, since === undefined ? null : new Date(since), isOpen, size],
+      values: [below, clientId, since === undefined ? null : new Date(since), new Date(state?.now ?? 0), size],
     })
     const batches = rows.map(batchOf)
-    found.push(...(accepts ? batches.filter(accepts) : batches))
+    found.push(...batches.filter(accepts))
     const last = batches.at(-1)
     if (!last || batches.length < size) break
     below = last.batchNo
