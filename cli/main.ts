@@ -103,7 +103,7 @@ const ENTRIES: Entry[] = [
   },
   {
     term: 'batch',
-    description: 'batches and their counts',
+    description: 'batches: what they have come to, and their pause or end',
     load: async () => (await import('./usage/batch.ts')).batch,
   },
   {

@@ -1,9 +1,13 @@
-// The dependencies of each command that sends a file, and the check of a batch id that a user gives.
+// The dependencies of each command that sends a file, and the checks of what names a batch: the id that a user gives and
+// the file that it comes from.
+import { basename } from 'node:path'
 import type { Clock } from '../src/clock.ts'
 import { REASONS } from '../src/errors.ts'
 import { panNameRefusal } from '../src/job/envelope/names.ts'
+import { isPrintable } from '../src/job/envelope/text.ts'
 import type { Logger } from '../src/log.ts'
 import type { Queues } from '../src/queue/engine.ts'
+import { holdsPossiblePan } from '../src/token/possible-pan.ts'
 import type { Credentials } from './client-file.ts'
 import type { KeyCheck } from './live-key.ts'
 import { FileError } from './rows/file-error.ts'
@@ -34,3 +38,12 @@ export function checkBatchId(batchId: string | undefined, { names = 'checked' }:
 }
 
 const NUMERIC = 'Choose another; or have the operator run `tokenmill client names CLIENT numeric`.'
+
+const SOURCE_NAME_MAX = 255
+
+/** The file that a batch comes from. Its name is shown and stored in clear: one that could be a card number is left out. */
+export function nameOfSource(path: string): { name?: string } {
+  const name = basename(path)
+  const isTold = isPrintable(name) && name.length <= SOURCE_NAME_MAX && !holdsPossiblePan(name)
+  return isTold ? { name } : {}
+}

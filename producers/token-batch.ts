@@ -3,6 +3,7 @@
 import type { z } from 'zod'
 import type { Refusal } from '../src/errors.ts'
 import type { RecordKind } from '../src/job/catalogue.ts'
+import type { Extent } from '../src/job/envelope/batch-extent.ts'
 import { CHUNK, type Policy } from '../src/job/token-batch.ts'
 import { blockDigest, sealBlock } from '../src/vault/block.ts'
 import type { PublicCaptureKey } from '../src/vault/encrypt.ts'
@@ -19,6 +20,10 @@ export interface BatchPlan {
   dryRun?: boolean | undefined
   /** Records per chunk (500). */
   chunkRecords?: number | undefined
+  /** What the whole batch is, where it is known beforehand. */
+  extent?: Extent | undefined
+  /** After so many chunks the sender stops for now. */
+  limit?: number | undefined
   /** A JWE key of the entity. */
   captureKey: PublicCaptureKey
 }
@@ -28,6 +33,8 @@ export interface Chunk {
   lines: string[]
   /** From 0, in order. */
   number: number
+  /** No other follows. */
+  isLast?: boolean
 }
 
 /** `clientId` names the client that will sign the ask. Each call encrypts anew, and makes the same chunk all the same. */
@@ -37,6 +44,7 @@ export async function tokenBatch(
   chunk: Chunk,
 ): Promise<(Ask & { jti: string }) | Refusal> {
   const { batchId, recordKind, tokenScope, acceptedAt, policy, dryRun, chunkRecords, captureKey } = plan
+  const { extent, limit } = plan
   const jti = `${batchId}-${chunk.number}`
   const block = await sealBlock(chunk.lines.join('\n'), captureKey, { iss: clientId, jti })
   const ask = check('token-batch', {
@@ -48,6 +56,9 @@ export async function tokenBatch(
     accepted_at: acceptedAt,
     ...(policy && { policy }),
     ...(dryRun && { dry_run: true }),
+    ...(extent && { extent }),
+    ...(chunk.isLast && { last: true }),
+    ...(limit !== undefined && { limit }),
     block: { sha256: blockDigest(block), records: chunk.lines.length, public_key_alias: captureKey.alias },
   })
   return 'refused' in ask ? ask : { ...ask, block, jti }

@@ -1,6 +1,7 @@
 // Cuts ledger lines into chunks and makes the ask of one `transaction-batch` job of each. Nothing in a ledger line is
 // secret, so there is no block: the lines travel in the signed envelope itself. The worker judges what a line may say.
 import { assert, type Refusal } from '../src/errors.ts'
+import type { Extent } from '../src/job/envelope/batch-extent.ts'
 import { LEDGER_CHUNK, type TransactionLine } from '../src/job/transaction-batch.ts'
 import { type Ask, check } from './ask.ts'
 
@@ -55,11 +56,22 @@ function bytesOf({ transaction }: TransactionLine): number {
 }
 const PLAIN = /^[ !#-[\]-~]*$/
 
+export interface LedgerPlan {
+  batchId: string
+  /** What the whole batch is, where it is known beforehand. */
+  extent?: Extent | undefined
+}
+
 /** The chunk as a job's request, under the jti that the worker asks for. */
 export function transactionBatch(
-  { batchId }: { batchId: string },
+  { batchId, extent }: LedgerPlan,
   { number, lines }: LedgerChunk,
 ): (Ask & { jti: string }) | Refusal {
-  const ask = check('transaction-batch', { batch_id: batchId, chunk: number, transactions: lines })
+  const ask = check('transaction-batch', {
+    batch_id: batchId,
+    chunk: number,
+    ...(extent && { extent }),
+    transactions: lines,
+  })
   return 'refused' in ask ? ask : { ...ask, jti: `${batchId}-${number}` }
 }

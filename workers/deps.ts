@@ -8,6 +8,7 @@ import type { Queues } from '../src/queue/engine.ts'
 import type { Schemes } from '../src/scheme/open.ts'
 import type { Store } from '../src/store/pool.ts'
 import type { KeyRing } from '../src/vault/key-ring.ts'
+import type { BatchProgress } from './chunk/progress.ts'
 import type { Directory } from './directory.ts'
 import type { Announcer } from './line/announce.ts'
 import type { MakeReport } from './report/child.ts'
@@ -19,6 +20,7 @@ export interface Deps {
   ring: KeyRing
   directory: Directory
   announcer: Announcer
+  progress: Pick<BatchProgress, 'note'>
   clock: Clock
   metrics: Metrics
   log: Logger

@@ -19,6 +19,7 @@ import type { Store } from '../src/store/pool.ts'
 import * as storeServer from '../src/store/server.ts'
 import type { KeyProvider } from '../src/vault/kek.ts'
 import type { KeyRing } from '../src/vault/key-ring.ts'
+import { openProgress } from './chunk/progress.ts'
 import type { Deps, Providers } from './deps.ts'
 import { openDirectory } from './directory.ts'
 import { type AnnouncerOptions, openAnnouncer } from './line/announce.ts'
@@ -112,6 +113,8 @@ async function openDeps(
   const bodyOf: AnnouncerOptions['bodyOf'] = row => bodyOfRow(row, { store, directory })
   const announcer = openAnnouncer({ store, queues, key: installationKey, clock: systemClock, metrics, log, bodyOf })
   lifetime.onClose('announcer', announcer.close)
+  const progress = openProgress({ store, log })
+  lifetime.onClose('batch progress', progress.close)
   const { audience, thirdPartyTypes, localSchemes, guessesMax, dryRunRowsMax } = config
   const makesReports = config.reportsUrl !== undefined
   const settings = { audience, thirdPartyTypes, localSchemes, guessesMax, dryRunRowsMax, makesReports }
@@ -122,6 +125,7 @@ async function openDeps(
     ring,
     directory,
     announcer,
+    progress,
     clock: systemClock,
     metrics,
     log,

@@ -83,7 +83,7 @@ async function cancel(
     ...{ receiptId, clientId: client.clientId, iss: claims.iss, kind: claims.kind, jti: claims.jti },
     ...{ requestDigest: Buffer.alloc(0), envelopeDigest: Buffer.from(envelope, 'base64url') },
     ...{ replyTo: null, reference: null, status: 'CANCELLED', code: 500, outcome: null, refusal: null, tokenId: null },
-    ...{ batchNo: null, chunk: null, counts: null, outcomes: null, failedRecords: 0 },
+    ...{ batchNo: null, chunk: null, counts: null, reasons: null, outcomes: null, failedRecords: 0 },
     ...{ revision: 1, reversal: status, attempt, acceptedAt, completedAt: deps.clock() },
   })
   return 'COMPLETED'

@@ -1,14 +1,14 @@
 // `token-batch`: a chunk of up to a thousand records walks the line as one job. One asymmetric operation opens it, its records
 // are checked in memory, one statement for each table writes them; its receipt is the checkpoint.
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
-import { count, pack, type RecordOutcome, toResult, unpack } from '../src/job/chunk-outcomes.ts'
+import { count, countReasons, pack, type RecordOutcome, toResult, unpack } from '../src/job/chunk-outcomes.ts'
 import { chunkText } from '../src/job/envelope/digest.ts'
 import { batchLayout, type TokenBatch } from '../src/job/token-batch.ts'
 import * as audits from '../src/store/access/audits.ts'
-import * as batches from '../src/store/batch/batches.ts'
 import * as dryRuns from '../src/store/batch/dry-runs.ts'
 import * as schemeTokens from '../src/store/provider/scheme-tokens.ts'
 import * as tokens from '../src/store/token/tokens.ts'
+import { holdBatch, joinBatch, pauseOf } from './chunk/batch.ts'
 import { decideChanges, type PreparedChange, prepareChanges } from './chunk/changes.ts'
 import { type ActedRecords, type ChunkContext, type ChunkRecord, openChunk, readRecords } from './chunk/chunk.ts'
 import { decideCreates, prepareCreates } from './chunk/creates.ts'
@@ -38,6 +38,7 @@ const BATCH_AGE_MS_MAX = 7 * 86_400_000
 const SKEW_MS = 60_000
 
 export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
+  pauseOf,
   open: openChunk,
   digestText: (work, plaintext) => chunkText(work.claims.request, plaintext),
 
@@ -90,11 +91,13 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
         if (deps.providers && work.request.record_kind === 'token-create' && context.batch)
           await schemeTokens.retireUntakenOf(db, work.receiptId, deps.clock())
         const records = [...known, ...saved].sort((a, b) => a.line - b.line)
+        if (context.batch && !context.isProbe) await holdBatch(db, context.batch, work.request.chunk)
         return {
           recordKind: work.request.record_kind,
           batchNo: context.batch?.batchNo ?? null,
           chunk: work.request.chunk,
           counts: count(records),
+          reasons: countReasons(records),
           records: records.map(toResult),
           packed: pack(records),
           dryRun: work.request.dry_run === true,
@@ -128,38 +131,34 @@ async function contextOf(
   if (given > iat + SKEW_MS) return refuse('envelope_future', 'body.request.accepted_at')
   if (request.dry_run) {
     // The attempt before this probe was counted.
-    if (probe) return { work, batch: undefined, acceptedAt: given }
+    if (probe) return { work, batch: undefined, isProbe: true, acceptedAt: given }
     const used = await dryRuns.use(deps.store, client.clientId, request.block.records)
     if (used > deps.settings.dryRunRowsMax) return refuse('dry_run_rows', 'body.request.dry_run')
     // A client that asks whether the vault has a card leaves a trace, although nothing takes effect.
     const subject = request.token_scope ?? request.record_kind
     const detail = { jti: claims.jti, rows: request.block.records }
     await audits.insert(deps.store, { actor: client.clientId, action: 'dry-run', subject, detail })
-    return { work, batch: undefined, acceptedAt: given }
+    return { work, batch: undefined, isProbe: false, acceptedAt: given }
   }
-  const layout = batchLayout(request)
-  const batch = await batches.open(deps.store, {
+  const first = {
     clientId: client.clientId,
     batchId: request.batch_id,
     recordKind: request.record_kind,
     tokenScope: request.token_scope ?? null,
     chunkRecords: request.chunk_records,
-    layout,
+    layout: batchLayout(request),
     acceptedAt: given,
-  })
-  if (layoutText(batch.layout) !== layoutText(layout)) return refuse('batch_layout', 'body.request.batch_id')
+  }
+  const batch = await joinBatch(deps.store, first, request)
+  if (isRefusal(batch)) return batch
   const oldest = records.some(
     record => 'request' in record && 'encrypted_card' in record.request && record.request.encrypted_card !== undefined,
   )
     ? CARD_AGE_MS_MAX
     : BATCH_AGE_MS_MAX
   if (claims.iat * 1000 - batch.acceptedAt > oldest) return refuse('batch_too_old', 'body.request.accepted_at')
-  return { work, batch, acceptedAt: batch.acceptedAt }
+  return { work, batch, isProbe: probe !== undefined, acceptedAt: batch.acceptedAt }
 }
-
-// PostgreSQL's jsonb keeps no order of keys.
-const layoutText = (layout: Record<string, unknown>) =>
-  JSON.stringify(Object.entries(layout).sort(([a], [b]) => (a < b ? -1 : 1)))
 
 /** The outcomes of an earlier run of this chunk, by line, with the tokens as they are now. */
 async function decidedBefore(outcomes: string, { store }: Pick<Deps, 'store'>): Promise<Map<number, RecordOutcome>> {
@@ -186,16 +185,16 @@ function sortOut(
 ): { known: RecordOutcome[]; open: ChunkRecord[] } {
   const known: RecordOutcome[] = []
   const open: ChunkRecord[] = []
-  const cancelled = context.batch?.state === 'CANCELLED'
+  const cancelled = context.batch !== undefined && context.batch.cancelledAt !== null
   for (const [index, record] of records.entries()) {
     const { line, reference } = record
     const before = decided?.get(line)
     if (probe && (index < probe.from || index >= probe.to)) continue
     if (before && before.outcome !== 'FAILED') known.push(before)
-    else if (skipped.has(index))
-      known.push({ line, reference, outcome: 'FAILED', reason: 'internal', field: undefined, token: undefined })
     else if (cancelled)
       known.push({ line, reference, outcome: 'CANCELLED', reason: 'cancelled', field: undefined, token: undefined })
+    else if (skipped.has(index))
+      known.push({ line, reference, outcome: 'FAILED', reason: 'internal', field: undefined, token: undefined })
     else if ('reason' in record)
       known.push({
         line,

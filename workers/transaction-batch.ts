@@ -2,7 +2,7 @@
 // for each table writes the new ones; its receipt is the checkpoint. A line of the ledger is never rewritten: the same data
 // again is UNCHANGED, other data under its uid are refused.
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
-import { count, pack, type RecordOutcome, toResult, unpack } from '../src/job/chunk-outcomes.ts'
+import { count, countReasons, pack, type RecordOutcome, toResult, unpack } from '../src/job/chunk-outcomes.ts'
 import { ledgerText } from '../src/job/envelope/digest.ts'
 import { parse } from '../src/job/refusal.ts'
 import {
@@ -13,23 +13,25 @@ import {
   type TransactionLine,
 } from '../src/job/transaction-batch.ts'
 import type { Client } from '../src/store/access/clients.ts'
-import type { Batch } from '../src/store/batch/batches.ts'
-import * as batches from '../src/store/batch/batches.ts'
+import type { Batch } from '../src/store/batch/batch-row.ts'
 import { ensureMonths } from '../src/store/ledger/ledger-months.ts'
 import type { StoredTransaction } from '../src/store/ledger/transactions.ts'
-import type { Db } from '../src/store/pool.ts'
+import type { Store } from '../src/store/pool.ts'
+import { holdBatch, joinBatch, pauseOf } from './chunk/batch.ts'
 import { reasonOf } from './chunk/chunk.ts'
 import type { Handler, Selection, Work } from './line/work.ts'
 import { type Candidate, refused, write } from './transaction-batch-write.ts'
 
 interface Prepared {
   batch: Batch
+  isProbe: boolean
   /** Outcomes known before any row is read. */
   known: RecordOutcome[]
   candidates: Candidate[]
 }
 
 export const transactionBatch: Handler<TransactionBatch, undefined, Prepared> = {
+  pauseOf,
   digestText: work => ledgerText(work.claims.request),
 
   async prepare(work, _opened, deps, previous, selection) {
@@ -52,18 +54,20 @@ export const transactionBatch: Handler<TransactionBatch, undefined, Prepared> = 
     }
     const months = new Set(candidates.map(({ row }) => row.createdAt.slice(0, 7)))
     await ensureMonths(deps.store, [...months])
-    return { batch, known, candidates }
+    return { batch, isProbe: selection.probe !== undefined, known, candidates }
   },
 
-  async decide(work, { batch, known, candidates }) {
+  async decide(work, { batch, isProbe, known, candidates }) {
     return {
       save: async db => {
         const records = [...known, ...(await write(db, candidates))].sort((a, b) => a.line - b.line)
+        if (!isProbe) await holdBatch(db, batch, work.request.chunk)
         return {
           recordKind: work.claims.kind,
           batchNo: batch.batchNo,
           chunk: work.request.chunk,
           counts: count(records),
+          reasons: countReasons(records),
           records: records.map(toResult),
           packed: pack(records),
           dryRun: false,
@@ -73,18 +77,18 @@ export const transactionBatch: Handler<TransactionBatch, undefined, Prepared> = 
   },
 }
 
-async function batchOf({ request, client, acceptedAt }: Work<TransactionBatch>, db: Db): Promise<Batch | Refusal> {
-  const batch = await batches.open(db, {
+function batchOf({ request, client, acceptedAt }: Work<TransactionBatch>, store: Store): Promise<Batch | Refusal> {
+  const batch = {
     clientId: client.clientId,
     batchId: request.batch_id,
-    recordKind: 'transaction',
+    recordKind: 'transaction' as const,
     tokenScope: null,
     // Cut by bytes as well as by number: not a part of what the batch is.
     chunkRecords: 0,
     layout: { record_kind: 'transaction' },
     acceptedAt,
-  })
-  return batch.recordKind === 'transaction' ? batch : refuse('batch_layout', 'body.request.batch_id')
+  }
+  return joinBatch(store, batch, request)
 }
 
 /** Each line, and its outcome where that is known already: from an earlier run, or because nothing is to be tried. */
@@ -99,10 +103,9 @@ function* select(
     if (probe && (index < probe.from || index >= probe.to)) continue
     const past = decided.get(record.line)
     if (past) yield { record, given: { ...past, token: undefined } }
+    else if (batch.cancelledAt !== null) yield { record, given: refused(record.line, record, 'CANCELLED', 'cancelled') }
     else if (skipped.has(index)) yield { record, given: refused(record.line, record, 'FAILED', 'internal') }
-    else if (batch.state === 'CANCELLED') {
-      yield { record, given: refused(record.line, record, 'CANCELLED', 'cancelled') }
-    } else yield { record }
+    else yield { record }
   }
 }
 

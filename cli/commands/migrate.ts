@@ -5,6 +5,7 @@ import { migrate, type Summary } from '../../producers/migrate/run.ts'
 import { FileError } from '../../producers/rows/file-error.ts'
 import { type ColumnMap, parseMap } from '../../producers/rows/layout.ts'
 import { systemClock } from '../../src/clock.ts'
+import type { ReasonCounts } from '../../src/job/chunk-outcomes.ts'
 import { OUTCOMES } from '../../src/job/outcome.ts'
 import { lowerPriority } from '../../src/low-priority.ts'
 import { Secret } from '../../src/secret.ts'
@@ -36,6 +37,8 @@ interface Options extends JsonOption, GiveUpOption {
   recordKind: MigrateOptions['recordKind']
   schemeTokens?: boolean
   again?: boolean
+  limit?: number
+  maxRejected?: MigrateOptions['rejectedMax']
 }
 
 export async function run(terminal: Terminal, file: string, options: Options): Promise<void> {
@@ -88,6 +91,8 @@ export async function migrateFile(
       recordKind: options.recordKind,
       schemeTokens: options.schemeTokens ?? false,
       again: options.again ?? false,
+      limit: options.limit,
+      rejectedMax: options.maxRejected,
     },
     {
       ...producing,
@@ -107,13 +112,18 @@ export async function readMap(path: string): Promise<ColumnMap> {
   return parseMap(path, text)
 }
 
-export function statusOf({ complete, counts }: Pick<Summary, 'complete' | 'counts'>): number {
-  if (!complete) return EXIT.failure
+/** A run that stopped at its `--limit` did what it was asked. */
+export function statusOf({
+  complete,
+  stopped,
+  counts,
+}: Pick<Summary, 'complete' | 'counts'> & { stopped?: Summary['stopped'] }): number {
+  if (!complete && stopped !== 'limit') return EXIT.failure
   return counts.REJECTED + counts.FAILED + counts.CANCELLED > 0 ? EXIT.incomplete : EXIT.ok
 }
 
 export function report({ terminal }: Pick<Session, 'terminal'>, summary: Summary, options: JsonOption): void {
-  const { batchId, variant, rows, counts, results, manifest, complete, ms, differences } = summary
+  const { batchId, variant, rows, counts, reasons, results, manifest, complete, stopped, ms, differences } = summary
   const outcomes = Object.fromEntries(OUTCOMES.map(outcome => [outcome.toLowerCase(), counts[outcome]]))
   const value = {
     batch_id: batchId,
@@ -121,6 +131,8 @@ export function report({ terminal }: Pick<Session, 'terminal'>, summary: Summary
     complete,
     rows,
     ...outcomes,
+    reasons,
+    stopped,
     ms,
     results,
     manifest: complete ? manifest : undefined,
@@ -131,11 +143,23 @@ export function report({ terminal }: Pick<Session, 'terminal'>, summary: Summary
     batch: batchId,
     rows: `${rows} in ${(ms / 1000).toFixed(1)} s`,
     ...Object.fromEntries(shown.map(([outcome, n]) => [outcome, String(n)])),
+    ...reasonFacts(reasons),
     results,
     manifest: complete ? manifest : undefined,
   })
   print(terminal, options, value, text)
   for (const { outcome, expected, found } of differences)
     say(terminal, `tokenmill: ${outcome}: ${expected} expected, ${found} found`)
-  if (!complete) throw new Stop('stopped before the end; run the same command again to continue')
+  if (stopped === 'limit') say(terminal, 'tokenmill: stopped at --limit; run the same command without it to go on')
+  else if (stopped === 'rejected')
+    throw new Stop('stopped: more rows are rejected than --max-rejected allows; run the same command again to continue')
+  else if (!complete) throw new Stop('stopped before the end; run the same command again to continue')
+}
+
+/** `rejected, pan_luhn  12`, the most frequent first. */
+export function reasonFacts(reasons: ReasonCounts): Record<string, string> {
+  const all = Object.entries(reasons).flatMap(([outcome, counts]) =>
+    Object.entries(counts).map(([reason, n]) => ({ name: `  ${outcome.toLowerCase()}, ${reason}`, n })),
+  )
+  return Object.fromEntries(all.sort((a, b) => b.n - a.n).map(({ name, n }) => [name, String(n)]))
 }

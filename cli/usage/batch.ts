@@ -1,16 +1,36 @@
 // How `tokenmill batch` is typed. What it does is loaded when it is used.
-import type { Command } from 'commander'
-import { addCommand, readCount } from '../command.ts'
+import { type Command, Option } from 'commander'
+import { BATCH_STATES } from '../../src/store/batch/batch-state.ts'
+import { addCommand, readCount, readMoment } from '../command.ts'
 import type { Terminal } from '../terminal.ts'
+
+const load = () => import('../commands/batch/batch.ts')
+const loadActs = () => import('../commands/batch/acts.ts')
 
 export function batch(family: Command, terminal: Terminal): void {
   addCommand(family, 'list', 'lists batches, newest first')
     .option('--limit <n>', 'how many at most', readCount, 50)
-    .action(async options => (await import('../commands/batch.ts')).list(terminal, options))
-  addCommand(family, 'show <id>', 'shows one batch with its counts by outcome')
+    .addOption(new Option('--state <state>', 'only those in this state').choices(BATCH_STATES))
+    .option('--client <id>', 'only those of this client, by id or name')
+    .option('--since <time>', 'only those that began then or later', readMoment)
+    .action(async options => (await load()).list(terminal, options))
+  addCommand(family, 'show <id>', 'shows one batch: its state and why, counts by outcome and reason, rate and rest')
     .option('--client <id>', 'the client, if several have a batch with this id')
-    .action(async (id, options) => (await import('../commands/batch.ts')).show(terminal, id, options))
-  addCommand(family, 'cancel <id>', 'cancels the chunks of a batch that have not started')
+    .action(async (id, options) => (await load()).show(terminal, id, options))
+  act(family, 'pause [id]', 'puts the chunks of a batch back until it is resumed')
+    .option('--all', 'every batch that is under way')
+    .action(async (id, options) => (await loadActs()).pause(terminal, id, options))
+  act(family, 'resume [id]', 'lets a paused batch go on')
+    .option('--all', 'every batch that an operator paused')
+    .action(async (id, options) => (await loadActs()).resume(terminal, id, options))
+  act(family, 'cancel <id>', 'cancels the chunks of a batch that have not started')
+    .option('--yes', 'do not ask')
+    .action(async (id, options) => (await loadActs()).cancel(terminal, id, options))
+}
+
+function act(family: Command, name: string, description: string): Command {
+  return addCommand(family, name, description)
     .option('--client <id>', 'the client, if several have a batch with this id')
-    .action(async (id, options) => (await import('../commands/batch.ts')).cancel(terminal, id, options))
+    .option('--operator <file>', 'file of a client with the role ADMIN, which signs the act (default: user@host)')
+    .option('--reason <text>', 'why; kept with the act')
 }

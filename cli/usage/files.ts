@@ -1,6 +1,6 @@
 // How the commands that read files are typed: `migrate`, `submit`, `manifest`, `ingest`. What they do is loaded when it is
 // used.
-import { type Command, Option } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { CHUNK, LEDGER_CHUNK, ON_CONFLICT, ON_EXPIRED, RECORD_KINDS } from '../../src/job/choices.ts'
 import { addCommand, collect, jsonOption, readBetween, readCount, readUuid } from '../command.ts'
 import type { Terminal } from '../terminal.ts'
@@ -10,6 +10,14 @@ const giveUpOption = () =>
     '--give-up-after <seconds>',
     'end with 1 after so long without any answer; the same command goes on (default: wait)',
   ).argParser(readCount)
+
+function readRejectedMax(text: string): { rows: number } | { share: number } {
+  const [, number, percent] = /^(\d{1,9}(?:\.\d{1,3})?)(%?)$/.exec(text) ?? []
+  const value = Number(number)
+  if (percent === '%' && value <= 100) return { share: value / 100 }
+  if (percent === '' && Number.isInteger(value)) return { rows: value }
+  throw new InvalidArgumentError('Give a number of rows, or a share of 0% to 100%.')
+}
 
 export function migrate(command: Command, terminal: Terminal): void {
   command
@@ -45,6 +53,12 @@ export function migrate(command: Command, terminal: Terminal): void {
     .option('--scheme-tokens', 'also provision a scheme token for each token')
     .addOption(giveUpOption())
     .option('--again', 'run the same file as a new batch')
+    .option(
+      '--limit <rows>',
+      'stop after so many rows, in whole chunks; the same command without it goes on',
+      readCount,
+    )
+    .option('--max-rejected <n>', 'stop once more rows are rejected: a number, or a share such as 2%', readRejectedMax)
     .action(async (file, options) => (await import('../commands/migrate.ts')).run(terminal, file, options))
 }
 

@@ -29,24 +29,25 @@ export async function* cutRows(parts: AsyncIterable<Row[]>, size: number): Async
   yield { chunk: cutter.end(), refused }
 }
 
-const LF = 10
+/** What a file comes to: all its rows, and the chunks and rows that are sent of them. */
+export interface LedgerExtent {
+  total: number
+  chunks: number
+  rows: number
+}
 
-/**
- * Reads the beginning of a file, so that an error of the whole file is reported at once, and counts its lines: an
- * estimate of its rows.
- */
-export async function validateRows(bytes: AsyncIterable<Buffer>, options: RowOptions): Promise<number> {
-  let lines = 0
-  const counted = async function* () {
-    for await (const piece of bytes) {
-      for (let at = piece.indexOf(LF); at >= 0; at = piece.indexOf(LF, at + 1)) lines += 1
-      yield piece
-    }
+/** Reads a file to its end, so that what is wrong with all of it is said before anything is sent. */
+export async function measureRows(
+  bytes: AsyncIterable<Buffer>,
+  options: RowOptions,
+  size: number,
+): Promise<LedgerExtent> {
+  const extent = { total: 0, chunks: 0, rows: 0 }
+  for await (const { chunk, refused } of cutRows(readRows(bytes, options), size)) {
+    const rows = chunk?.lines.length ?? 0
+    extent.total += rows + refused.length
+    extent.rows += rows
+    if (chunk) extent.chunks += 1
   }
-  const pieces = counted()
-  // Without `return`: the reader stops after its first rows, and the counting goes on.
-  const rows = readRows({ [Symbol.asyncIterator]: () => ({ next: () => pieces.next() }) }, options)
-  await rows.next()
-  for await (const _ of pieces);
-  return Math.max(1, lines - (options.format === 'csv' ? 1 : 0))
+  return extent
 }

@@ -4,16 +4,17 @@
 import { createHash } from 'node:crypto'
 import { assert } from '../../src/errors.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
+import type { Extent } from '../../src/job/envelope/batch-extent.ts'
 import { type Counts, noCounts, sumOf } from '../../src/job/outcome.ts'
 import { tellTo } from '../answer-deadline.ts'
 import { connect } from '../client.ts'
-import { checkBatchId, type FileRunDeps } from '../file-run.ts'
+import { checkBatchId, type FileRunDeps, nameOfSource } from '../file-run.ts'
 import { openProgress } from '../progress.ts'
 import { FileError } from '../rows/file-error.ts'
 import { type Format, formatOf } from '../rows/input-format.ts'
 import type { SegmentDigests } from '../rows/segments.ts'
 import { openSource, validateSource } from '../rows/source.ts'
-import { cutRows, validateRows } from './chunks.ts'
+import { cutRows, type LedgerExtent, measureRows } from './chunks.ts'
 import type { ColumnOptions } from './columns.ts'
 import { openResults } from './results.ts'
 import { readRows } from './rows.ts'
@@ -54,7 +55,7 @@ export async function ingest(options: IngestOptions, deps: FileRunDeps): Promise
   const began = deps.clock()
   const source = { path: options.file, decryptKeyFile: undefined, passphrase: undefined, verifyKeyFile: undefined }
   const rowOptions = { ...options, format: formatOf(options.file, options.format) }
-  const { digests, checked: total } = await validateSource(source, bytes => validateRows(bytes, rowOptions))
+  const { digests, checked } = await validateSource(source, bytes => measureRows(bytes, rowOptions, options.chunk))
   const batchId = batchIdOf(options, digests)
   const replyTo = `l${createHash('sha256').update(batchId).digest('hex').slice(0, 24)}`
   const path = options.results ?? `${options.file}.results.csv`
@@ -64,12 +65,13 @@ export async function ingest(options: IngestOptions, deps: FileRunDeps): Promise
   const resend = deps.resendMs === undefined ? {} : { resendMs: deps.resendMs }
   const client = await connect({ queues, credentials, replyTo, log, clock, checkKey: lookUp, tell, ...resend })
   const counts = noCounts()
-  const progress = openProgress({ stream: deps.stream, clock, total })
+  const progress = openProgress({ stream: deps.stream, clock, total: checked.total })
   let complete = false
   try {
     const input = await openSource(source, digests)
     const chunks = cutRows(readRows(input.bytes, rowOptions), options.chunk)
-    const sent = await sendChunks(chunks, { batchId, inFlight: options.inFlight }, client, deps, async end => {
+    const plan = { batchId, inFlight: options.inFlight, extent: extentOf(options.file, digests, checked) }
+    const sent = await sendChunks(chunks, plan, client, deps, async end => {
       for (const [outcome, n] of Object.entries(end.counts)) counts[outcome as keyof Counts] += n
       await results.write(end.refused)
       progress.update(counts)
@@ -85,6 +87,11 @@ export async function ingest(options: IngestOptions, deps: FileRunDeps): Promise
     await client.close()
     if (complete) await queues.obliterate(resultsQueue(client.clientId, replyTo)).catch(() => {})
   }
+}
+
+/** Undefined where no row of the file can be sent. */
+function extentOf(file: string, { sha256 }: SegmentDigests, { chunks, rows }: LedgerExtent): Extent | undefined {
+  return chunks === 0 ? undefined : { chunks, rows, sha256, ...nameOfSource(file) }
 }
 
 /** Another chunk size makes another batch: the number of a chunk must name the same lines in every run. */

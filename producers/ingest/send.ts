@@ -8,7 +8,7 @@ import { untilSent } from '../client/bulk.ts'
 import { type Client, ClosedError } from '../client.ts'
 import type { FileRunDeps } from '../file-run.ts'
 import { FileError } from '../rows/file-error.ts'
-import { type LedgerChunk, transactionBatch } from '../transaction-batch.ts'
+import { type LedgerChunk, type LedgerPlan, transactionBatch } from '../transaction-batch.ts'
 import type { RowChunk } from './chunks.ts'
 import type { RefusedLine } from './results.ts'
 
@@ -25,7 +25,7 @@ const NO_RESULT: Promise<Result | undefined> = Promise.resolve(undefined)
 
 export async function sendChunks(
   chunks: AsyncIterable<RowChunk>,
-  { batchId, inFlight }: { batchId: string; inFlight: number },
+  { batchId, inFlight, extent }: LedgerPlan & { inFlight: number },
   client: Client,
   deps: FileRunDeps,
   onChunkEnd: (end: ChunkEnd) => Promise<void>,
@@ -53,7 +53,9 @@ export async function sendChunks(
       }
       rows += next.refused.length + (next.chunk?.lines.length ?? 0)
       while (window.length >= inFlight) await awaitOldest()
-      const answer = next.chunk ? answerDeadline.watch(send(next.chunk, batchId, client, deps.stop)) : NO_RESULT
+      const answer = next.chunk
+        ? answerDeadline.watch(send(next.chunk, { batchId, extent }, client, deps.stop))
+        : NO_RESULT
       answer.catch(() => {})
       window.push({ rows: next, answer })
     }
@@ -69,8 +71,8 @@ export async function sendChunks(
   return { complete, rows }
 }
 
-async function send(chunk: LedgerChunk, batchId: string, client: Client, stop: AbortSignal): Promise<Result> {
-  const ask = transactionBatch({ batchId }, chunk)
+async function send(chunk: LedgerChunk, plan: LedgerPlan, client: Client, stop: AbortSignal): Promise<Result> {
+  const ask = transactionBatch(plan, chunk)
   if (isRefusal(ask)) throw new Error(`broken law: a chunk has its form (${ask.reason} ${ask.field})`)
   return untilSent(
     () => client.call('transaction-batch', ask.request, { jti: ask.jti, timeoutMs: ANSWER_MS_MAX }),
@@ -115,6 +117,8 @@ function answered(chunk: LedgerChunk, result: Result): ChunkEnd {
 }
 
 const NEXT: Record<string, string> = {
+  batch_extent: 'Another file, or other chunks of it, was begun under this batch id; choose another --batch-id.',
+  batch_finished: 'Another file was sent under this batch id; choose another --batch-id.',
   batch_layout: 'Another batch has this id; choose another --batch-id.',
   role_missing: 'Ask the operator to grant the client the role LEDGER_WRITE.',
   entity_forbidden: 'The client’s file names an entity that the client does not act for; ask the operator.',

@@ -13,6 +13,9 @@ const count = z.int().min(0)
 export const DigestOfFile = z.strictObject({ sha256: hex, bytes: count })
 export const OutcomeCounts = z.record(z.enum(OUTCOMES), count)
 
+/** {outcome: {reason: rows}} */
+export const OutcomeReasons = z.partialRecord(z.enum(OUTCOMES), z.record(z.string(), count))
+
 export const Checkpoint = z.strictObject({
   v: z.literal(1),
   batch_id: z.string().min(1).max(64),
@@ -24,6 +27,8 @@ export const Checkpoint = z.strictObject({
   next_chunk: count,
   results: DigestOfFile,
   counts: OutcomeCounts,
+  /** Absent in one of an older release. */
+  reasons: OutcomeReasons.optional(),
   started_at: z.iso.datetime(),
 })
 export type Checkpoint = z.infer<typeof Checkpoint>

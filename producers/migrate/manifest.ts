@@ -12,7 +12,7 @@ import { writeAtomically } from '../rows/atomic-file.ts'
 import { readCsv } from '../rows/csv.ts'
 import { codeOf, FileError } from '../rows/file-error.ts'
 import { RESULT_COLUMNS } from '../rows/result-row.ts'
-import { DigestOfFile, OutcomeCounts } from './checkpoint.ts'
+import { DigestOfFile, OutcomeCounts, OutcomeReasons } from './checkpoint.ts'
 
 export const Manifest = z.strictObject({
   v: z.literal(1),
@@ -24,6 +24,8 @@ export const Manifest = z.strictObject({
   options: z.record(z.string(), z.json()),
   rows: z.int().min(0),
   counts: OutcomeCounts,
+  /** Absent in one of an older release. */
+  reasons: OutcomeReasons.optional(),
   started_at: z.iso.datetime(),
   ended_at: z.iso.datetime(),
 })

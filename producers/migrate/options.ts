@@ -6,6 +6,9 @@ import type { Secret } from '../../src/secret.ts'
 import type { Format } from '../rows/input-format.ts'
 import type { ColumnMap } from '../rows/layout.ts'
 
+/** A number of rows, or a share of those that were answered. */
+export type RejectedMax = { rows: number } | { share: number }
+
 export interface MigrateOptions {
   /** `-`: standard input. */
   file: string
@@ -31,4 +34,8 @@ export interface MigrateOptions {
   /** Provision scheme tokens after tokens are made. */
   schemeTokens?: boolean | undefined
   again: boolean
+  /** Stops after so many rows, rounded up to whole chunks; the same command without it goes on. */
+  limit?: number | undefined
+  /** Stops once more rows than this are rejected. */
+  rejectedMax?: RejectedMax | undefined
 }

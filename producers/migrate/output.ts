@@ -2,6 +2,7 @@
 
 import { rm } from 'node:fs/promises'
 import type { Clock } from '../../src/clock.ts'
+import { addReason, type ReasonCounts } from '../../src/job/chunk-outcomes.ts'
 import { type Counts, noCounts } from '../../src/job/outcome.ts'
 import type { ResultRow } from '../rows/result-row.ts'
 import type { ValidatedFile } from '../rows/validate-file.ts'
@@ -13,6 +14,7 @@ import { createResults, resumeResults } from './results.ts'
 
 export interface Output {
   counts: Counts
+  reasons: ReasonCounts
   nextChunk: number
   /** Writes the rows of the next chunk in order. */
   write(rows: readonly ResultRow[]): Promise<void>
@@ -52,6 +54,7 @@ export async function openOutput(
     ? await resumeResults(paths.results, columns, checkpoint.results)
     : await createResults(paths.results, columns)
   const counts: Counts = { ...noCounts(), ...checkpoint?.counts }
+  const reasons: ReasonCounts = structuredClone(checkpoint?.reasons ?? {})
   let nextChunk = checkpoint?.next_chunk ?? 0
   let savedAt = 0
   let open = true
@@ -66,6 +69,7 @@ export async function openOutput(
       next_chunk: nextChunk,
       results,
       counts,
+      reasons,
       started_at: new Date(plan.startedAt).toISOString(),
     })
     savedAt = clock()
@@ -82,12 +86,16 @@ export async function openOutput(
   })
   return {
     counts,
+    reasons,
     get nextChunk() {
       return nextChunk
     },
     async write(rows) {
       await file.write(rows)
-      for (const { outcome } of rows) counts[outcome] += 1
+      for (const { outcome, reason } of rows) {
+        counts[outcome] += 1
+        if (reason) addReason(reasons, outcome, reason, 1)
+      }
       nextChunk += 1
       if (clock() - savedAt >= CHECKPOINT_MS) await save()
     },

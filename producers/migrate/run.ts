@@ -3,6 +3,8 @@
 // row does.
 import { assert } from '../../src/errors.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
+import type { ReasonCounts } from '../../src/job/chunk-outcomes.ts'
+import type { Extent } from '../../src/job/envelope/batch-extent.ts'
 import { type Counts, sumOf } from '../../src/job/outcome.ts'
 import { tellTo } from '../answer-deadline.ts'
 import { type Client, connect } from '../client.ts'
@@ -18,22 +20,27 @@ import { openSource } from '../rows/source.ts'
 import { type ValidatedFile, validateFile } from '../rows/validate-file.ts'
 import { batchIdOf, layoutOf, pathsOf, replyToOf, type Variant } from './batch-identity.ts'
 import { removeCheckpoint } from './checkpoint.ts'
+import { limitInChunks, measureExtent } from './extent.ts'
 import { type Manifest, nameFrom, readManifest, writeManifest } from './manifest.ts'
 import type { MigrateOptions } from './options.ts'
 import { openOutput } from './output.ts'
 import { openRun, type Run } from './resume.ts'
 import { lockRun } from './run-lock.ts'
-import { sendChunks } from './send.ts'
+import { type Stopped, sendChunks } from './send.ts'
 
 export interface Summary {
   batchId: string
   variant: Variant
   rows: number
   counts: Counts
+  /** How often rows ended for which reason. */
+  reasons: ReasonCounts
   results: string
   manifest: string
   /** False: stopped before the end; run the same command to go on. */
   complete: boolean
+  /** Where it stopped because the options said so. */
+  stopped: Stopped | undefined
   ms: number
   /** The counts that differ from the expected manifest. */
   differences: { outcome: string; expected: number; found: number }[]
@@ -100,13 +107,24 @@ async function runLocked(
     const input = await openSource(source, validated?.digests)
     // The header is read before anything is written, so that a wrong one leaves no trace of a run.
     const chunks = await begun(cutRows(readRows(input.bytes, rowOptions), run.chunkRecords))
-    const sent = await sendAll(chunks, { options, run, client, deps, validated })
+    const { chunkRecords } = run
+    // A dry run keeps nothing that could be finished.
+    const extent =
+      validated && !options.dryRun ? await measureExtent(source, rowOptions, validated, chunkRecords) : undefined
+    const limit = limitInChunks(options.limit, extent, chunkRecords)
+    if (limit !== undefined && options.limit !== limit * chunkRecords)
+      deps.stream.write(
+        `tokenmill: --limit ${options.limit} is rounded up to ${limit} whole chunks of ${chunkRecords} rows\n`,
+      )
+    const sent = await sendAll(chunks, { options, run: { ...run, extent, limit }, client, deps, validated })
     const summary = {
       batchId,
       variant: run.variant,
       ...run.paths,
       counts: sent.counts,
+      reasons: sent.reasons,
       rows: sent.rows,
+      stopped: sent.stopped,
       ms: deps.clock() - began,
       differences: [],
     }
@@ -122,7 +140,7 @@ async function runLocked(
 
 interface SendingAll {
   options: MigrateOptions
-  run: Run
+  run: Run & { extent: Extent | undefined; limit: number | undefined }
   client: Client
   deps: FileRunDeps
   validated: ValidatedFile | undefined
@@ -136,9 +154,9 @@ async function sendAll(chunks: AsyncIterable<RowChunk>, { options, run, client, 
   try {
     const onProgress = () => progress.update(output.counts)
     const sending = { options, plan: run, client, deps, output, onProgress }
-    const { complete, rows } = await sendChunks(chunks, sending)
+    const { complete, rows, stopped } = await sendChunks(chunks, sending)
     const digest = await output.close()
-    return { complete, rows, counts: output.counts, digest }
+    return { complete, rows, stopped, counts: output.counts, reasons: output.reasons, digest }
   } finally {
     progress.stop()
     await output.release()
@@ -151,6 +169,7 @@ async function finish(
   sent: {
     rows: number
     counts: Counts
+    reasons: ReasonCounts
     digest: { sha256: string; bytes: number }
     input: { sha256: string; bytes: number }
   },
@@ -167,6 +186,7 @@ async function finish(
     options: { ...layoutOf(options), chunk_records: run.chunkRecords, in_flight: options.inFlight },
     rows: sent.rows,
     counts: sent.counts,
+    reasons: sent.reasons,
     started_at: new Date(run.startedAt).toISOString(),
     ended_at: new Date(deps.clock()).toISOString(),
   }
@@ -184,7 +204,9 @@ function compare(expected: Manifest | undefined, counts: Counts): Summary['diffe
 }
 
 function refuseImpossible(options: MigrateOptions): void {
-  const { file, batchId, results, recordKind, scope, dryRun, again, schemeTokens } = options
+  const { file, batchId, results, recordKind, scope, dryRun, again, schemeTokens, limit } = options
+  if (dryRun && limit !== undefined)
+    throw new FileError('usage', '--limit goes with a real run.', 'A dry run changes nothing: leave --limit out.')
   if (file === '-' && (batchId === undefined || results === undefined)) {
     throw new FileError(
       'usage',

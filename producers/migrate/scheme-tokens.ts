@@ -40,7 +40,8 @@ async function ask(wanted: readonly RecordResult[], part: SchemePart, client: Cl
   const lines = wanted.map(({ line, reuse_token: id }) => JSON.stringify({ line, request: { id, action: 'ACTIVATE' } }))
   for (let name = 1; ; name += 1) {
     const batchId = `${plan.batchId.slice(0, 60)}-s${name}`
-    const { policy: _, tokenScope: __, ...rest } = plan
+    // Only chunks that made tokens ask for something: how many there will be isn't known.
+    const { policy: _, tokenScope: __, extent: ___, limit: ____, ...rest } = plan
     const scheme: BatchPlan = { ...rest, batchId, recordKind: 'scheme-token' }
     const asked = await tokenBatch(client.clientId, scheme, { number: chunk, lines })
     if (isRefusal(asked)) throw new Error(`broken law: a chunk has its form (${asked.reason} ${asked.field})`)

@@ -1,7 +1,8 @@
 // Sends chunks, a bounded number beyond the first unanswered one, and writes the answers in order. The client library
 // sends an unanswered chunk again; here it is only awaited.
 import { isRefusal } from '../../src/errors.ts'
-import type { RecordResult } from '../../src/job/outcome.ts'
+import type { Extent } from '../../src/job/envelope/batch-extent.ts'
+import { type Counts, type RecordResult, sumOf } from '../../src/job/outcome.ts'
 import type { Result } from '../../src/job/result.ts'
 import { openAnswerDeadline, tellTo } from '../answer-deadline.ts'
 import { untilSent } from '../client/bulk.ts'
@@ -19,6 +20,10 @@ interface RunIdentity {
   batchId: string
   chunkRecords: number
   startedAt: number
+  /** Undefined for standard input. */
+  extent: Extent | undefined
+  /** The run stops after so many chunks. */
+  limit: number | undefined
 }
 
 interface Sent {
@@ -42,16 +47,26 @@ export interface Sending {
   onProgress: () => void
 }
 
+/** Why a run stopped before its end, where that was asked for. */
+export type Stopped = 'limit' | 'rejected'
+
+interface Sum {
+  complete: boolean
+  rows: number
+  stopped: Stopped | undefined
+}
+
 export async function sendChunks(
   chunks: AsyncIterable<RowChunk>,
   { options, plan, client, deps, output, onProgress }: Sending,
-): Promise<{ complete: boolean; rows: number }> {
+): Promise<Sum> {
   // Updates and actions of one token keep their order only if each chunk waits for the one before.
   const inFlight = options.recordKind === 'token-create' ? options.inFlight : 1
   const window: Sent[] = []
   const skipped = output.nextChunk
   let rows = 0
   let complete = true
+  let stopped: Stopped | undefined
   const awaitOldest = async () => {
     const [sent] = window
     if (!sent) return
@@ -65,6 +80,7 @@ export async function sendChunks(
     }
     await output.write(rowsOf(sent.chunk, result, plan))
     onProgress()
+    if (isOverMax(options.rejectedMax, output.counts)) stopped = 'rejected'
   }
   const { stop, giveUpAfterMs } = deps
   const onEnd = () => client.close()
@@ -80,7 +96,8 @@ export async function sendChunks(
   deps.queues.on('away', () => deps.stream.write('tokenmill: the queue server is away; waiting for it ...\n'))
   try {
     for await (const chunk of chunks) {
-      if (deps.stop.aborted) {
+      stopped ??= limitBefore(chunk, plan)
+      if (deps.stop.aborted || stopped) {
         complete = false
         break
       }
@@ -101,7 +118,7 @@ export async function sendChunks(
     clearTimeout(silent)
     stopWatching()
   }
-  return { complete, rows }
+  return { complete, rows, stopped: complete ? undefined : stopped }
 }
 
 async function send(
@@ -117,16 +134,36 @@ async function send(
     policy: { on_conflict: options.onConflict, on_expired: options.onExpired },
     dryRun: options.dryRun,
     chunkRecords: plan.chunkRecords,
+    extent: plan.extent,
+    limit: plan.limit,
     captureKey: blockKeyOf(credentials),
   }
   const lines = chunk.rows.map(row => row.json)
-  const ask = await tokenBatch(client.clientId, batch, { number: chunk.number, lines })
+  const ask = await tokenBatch(client.clientId, batch, {
+    number: chunk.number,
+    lines,
+    isLast: chunk.isLast && !options.dryRun,
+  })
   if (isRefusal(ask)) throw new Error(`broken law: a chunk has its form (${ask.reason} ${ask.field})`)
   const given = { jti: ask.jti, block: ask.block, timeoutMs: ANSWER_MS_MAX }
   const result = await untilSent(() => client.call('token-batch', ask.request, given), stop)
   if (!options.schemeTokens || options.dryRun) return result
   const part = { plan: batch, chunk: chunk.number, timeoutMs: ANSWER_MS_MAX, stop }
   return withSchemeTokens(result, part, client)
+}
+
+function limitBefore({ number }: RowChunk, { limit }: RunIdentity): Stopped | undefined {
+  return limit !== undefined && number >= limit ? 'limit' : undefined
+}
+
+/** A share says little of the first rows. */
+const SHARE_ROWS_MIN = 1_000
+
+export function isOverMax(most: MigrateOptions['rejectedMax'], counts: Counts): boolean {
+  if (most === undefined) return false
+  if ('rows' in most) return counts.REJECTED > most.rows
+  const answered = sumOf(counts)
+  return answered >= SHARE_ROWS_MIN && counts.REJECTED > most.share * answered
 }
 
 /** Blocks are JWEs: the client's file must name a JWE key. */
@@ -166,6 +203,9 @@ function withRow(record: RecordResult, row: RowChunk['rows'][number] | undefined
 }
 
 const NEXT: Record<string, string> = {
+  batch_extent: 'Another file was begun under this batch id; choose another --batch-id.',
+  batch_finished: 'Another file was sent under this batch id; choose another --batch-id.',
+  field_unknown: 'The workers are of an older release than this command: have them upgraded first.',
   batch_layout: 'Run it with the options it was begun with (chunk size, scope, policies), or leave --batch-id out.',
   batch_too_old: 'Its receipts are gone: run it with --again to judge the file against today’s store.',
   alias_unknown: 'Ask the operator for the capture key of your entity, and name it in the client’s file.',

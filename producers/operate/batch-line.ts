@@ -2,7 +2,7 @@
 // a line is found by bisection; a reference is looked for in the outcomes of every chunk.
 import { unpack } from '../../src/job/chunk-outcomes.ts'
 import { textOf } from '../../src/job/problem.ts'
-import type { Batch } from '../../src/store/batch/batches.ts'
+import type { Batch } from '../../src/store/batch/batch-row.ts'
 import * as search from '../../src/store/job/receipt-search.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import type { Db } from '../../src/store/pool.ts'

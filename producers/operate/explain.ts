@@ -3,8 +3,8 @@
 import { receiptId } from '../../src/job/envelope/ids.ts'
 import type { Client } from '../../src/store/access/clients.ts'
 import * as clients from '../../src/store/access/clients.ts'
-import type { Batch } from '../../src/store/batch/batches.ts'
-import * as batches from '../../src/store/batch/batches.ts'
+import * as batchList from '../../src/store/batch/batch-list.ts'
+import type { Batch } from '../../src/store/batch/batch-row.ts'
 import * as search from '../../src/store/job/receipt-search.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import * as shownTokens from '../../src/store/token/shown-tokens.ts'
@@ -121,7 +121,7 @@ async function explainJti(question: Question, sources: Sources): Promise<Explana
 }
 
 async function explainInBatch(question: Question, batchId: string, sources: Sources): Promise<Explanation> {
-  const named = (await batches.findById(sources.store, batchId)).filter(batch => isOf(question, batch))
+  const named = (await batchList.findById(sources.store, batchId)).filter(batch => isOf(question, batch))
   const line = /^\d{1,9}$/.test(question.what) ? Number(question.what) : undefined
   for (const batch of named) {
     const found =
@@ -138,7 +138,9 @@ async function explainInBatch(question: Question, batchId: string, sources: Sour
 
 async function searchBatches(question: Question, sources: Sources): Promise<Explanation> {
   const since = sources.now - BATCH_DAYS * 86_400_000
-  const open = (await batches.listSince(sources.store, since, BATCHES_MAX)).filter(batch => isOf(question, batch))
+  const open = (await batchList.list(sources.store, { since, limit: BATCHES_MAX })).filter(batch =>
+    isOf(question, batch),
+  )
   const until = performance.now() + SEARCH_MS
   let searched = 0
   for (const batch of open) {

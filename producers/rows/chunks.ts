@@ -2,12 +2,14 @@
 // run.
 import { CHUNK } from '../../src/job/token-batch.ts'
 import { refusePanLookalikes } from './pan-lookalikes.ts'
-import type { Row } from './rows.ts'
+import type { Counted, Row } from './rows.ts'
 
 export interface RowChunk {
   /** From 0, in order. */
   number: number
   rows: Row[]
+  /** No other follows. */
+  isLast: boolean
 }
 
 /** A block is base64 of these bytes and a header, and has a bound of its own. */
@@ -19,8 +21,26 @@ export async function* cutRows(
   size: number,
   { stored = false }: { stored?: boolean } = {},
 ): AsyncGenerator<RowChunk> {
-  const chunkOf = (number: number, rows: Row[]) => ({ number, rows: refusePanLookalikes(rows, { stored }) })
   let number = 0
+  for await (const { rows, isLast } of cut(parts, size)) {
+    yield { number, rows: refusePanLookalikes(rows, { stored }), isLast }
+    number += 1
+  }
+}
+
+/** How many chunks those would be, where it follows from the number of rows: no chunk can be too long for its block. */
+export function chunksOf({ rows, recordBytesMax }: Counted, size: number): number | undefined {
+  return size * (recordBytesMax + 1) <= BYTES_MAX ? Math.ceil(rows / size) : undefined
+}
+
+/** How many chunks those would be. */
+export async function countChunks(parts: AsyncIterable<Row[]>, size: number): Promise<number> {
+  let chunks = 0
+  for await (const _ of cut(parts, size)) chunks += 1
+  return chunks
+}
+
+async function* cut(parts: AsyncIterable<Row[]>, size: number): AsyncGenerator<{ rows: Row[]; isLast: boolean }> {
   let rows: Row[] = []
   let bytes = 0
   for await (const part of parts) {
@@ -29,8 +49,7 @@ export async function* cutRows(
       const least = row.json.length + 1
       const size_ = bytes + least * 3 > BYTES_MAX ? Buffer.byteLength(row.json) + 1 : least
       if (rows.length === size || bytes + size_ > BYTES_MAX) {
-        yield chunkOf(number, rows)
-        number += 1
+        yield { rows, isLast: false }
         rows = []
         bytes = 0
       }
@@ -38,7 +57,7 @@ export async function* cutRows(
       bytes += size_
     }
   }
-  if (rows.length > 0) yield chunkOf(number, rows)
+  if (rows.length > 0) yield { rows, isLast: true }
 }
 
 /** Reads the first chunk and returns all chunks: an error at the beginning of the input is thrown here. */

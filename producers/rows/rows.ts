@@ -25,17 +25,35 @@ export async function* readRows(bytes: AsyncIterable<Buffer>, options: RowOption
   if (rows === 0) throw empty()
 }
 
+export interface Counted {
+  rows: number
+  /** No record takes more bytes than this. */
+  recordBytesMax: number
+}
+
 /** Counts the rows that readRows would yield and refuses what it would refuse, without building a record. */
-export async function countRows(bytes: AsyncIterable<Buffer>, options: RowOptions): Promise<number> {
+export async function countRows(bytes: AsyncIterable<Buffer>, options: RowOptions): Promise<Counted> {
   let rows = 0
+  let unitsMax = 0
+  const count = (cells: readonly string[]) => {
+    rows += 1
+    let units = 0
+    for (const cell of cells) units += cell.length
+    if (units > unitsMax) unitsMax = units
+  }
   if (options.format === 'csv') {
-    for await (const part of csvRowsRaw(bytes, options)) rows += part.rows.length
+    for await (const part of csvRowsRaw(bytes, options)) for (const { fields } of part.rows) count(fields)
   } else {
-    for await (const part of readNdjson(bytes, options)) rows += part.length
+    for await (const part of readNdjson(bytes, options)) for (const { cells } of part) count(cells)
   }
   if (rows === 0) throw empty()
-  return rows
+  return { rows, recordBytesMax: unitsMax * UNIT_BYTES_MAX + FRAME_BYTES_MAX }
 }
+
+/** What JSON makes of a UTF-16 unit at most: `\u0001`. */
+const UNIT_BYTES_MAX = 6
+/** A record's line, and the names of all its members. */
+const FRAME_BYTES_MAX = 1_000
 
 async function* csvRows(bytes: AsyncIterable<Buffer>, options: RowOptions): AsyncGenerator<Row[]> {
   for await (const { rows, layout } of csvRowsRaw(bytes, options)) {

@@ -2,19 +2,18 @@
 // records.
 import { formatOf } from './input-format.ts'
 import { checkColumns } from './layout.ts'
-import { countRows, type RowOptions } from './rows.ts'
+import { type Counted, countRows, type RowOptions } from './rows.ts'
 import type { SegmentDigests } from './segments.ts'
 import { type SourceOptions, validateSource } from './source.ts'
 
-export interface ValidatedFile {
+/** `rows`: rejected ones included: so many outcomes must follow. */
+export interface ValidatedFile extends Counted {
   digests: SegmentDigests
-  /** Number of rows, rejected ones included: so many outcomes must follow. */
-  rows: number
 }
 
 export async function validateFile(source: SourceOptions, rows: RowOptions): Promise<ValidatedFile> {
   checkColumns(rows)
   const format = formatOf(source.path, rows.format)
   const { digests, checked } = await validateSource(source, bytes => countRows(bytes, { ...rows, format }))
-  return { digests, rows: checked }
+  return { digests, ...checked }
 }

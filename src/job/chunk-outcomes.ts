@@ -94,3 +94,18 @@ export function count(records: readonly { outcome: Outcome }[]): Counts {
   for (const { outcome } of records) counts[outcome] += 1
   return counts
 }
+
+/** How often records ended for which reason, by outcome. */
+export type ReasonCounts = Partial<Record<Outcome, Record<string, number>>>
+
+export function countReasons(records: readonly { outcome: Outcome; reason?: string | undefined }[]): ReasonCounts {
+  const counts: ReasonCounts = {}
+  for (const { outcome, reason } of records) if (reason !== undefined) addReason(counts, outcome, reason, 1)
+  return counts
+}
+
+export function addReason(counts: ReasonCounts, outcome: Outcome, reason: string, n: number): void {
+  const ofOutcome = counts[outcome] ?? {}
+  ofOutcome[reason] = (ofOutcome[reason] ?? 0) + n
+  counts[outcome] = ofOutcome
+}

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { REASONS, type Reason } from '../errors.ts'
 import { CHUNK, ON_CONFLICT, ON_EXPIRED } from './choices.ts'
+import { CHUNK_NUMBER_MAX, extentMembers } from './envelope/batch-extent.ts'
 import { alias, encryptedCard, text, tokenId, uuid } from './envelope/text.ts'
 import { SchemeToken } from './scheme-token.ts'
 import { createFields } from './token-create.ts'
@@ -20,7 +21,7 @@ export const BlockDigest = z.string().regex(/^([0-9a-f]{64}|[A-Za-z0-9_-]{43})$/
 
 export const TokenBatch = z.strictObject({
   batch_id: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/),
-  chunk: z.int().min(0).max(10_000_000),
+  chunk: z.int().min(0).max(CHUNK_NUMBER_MAX),
   chunk_records: z.int().min(1).max(CHUNK.recordsMax),
   record_kind: z.enum(['token-create', 'token-update', 'token-lifecycle', 'scheme-token']),
   token_scope: uuid().optional(),
@@ -28,6 +29,7 @@ export const TokenBatch = z.strictObject({
   accepted_at: z.number().min(0).max(253_402_300_799),
   policy: Policy.optional(),
   dry_run: z.boolean().optional(),
+  ...extentMembers,
   block: z.strictObject({
     sha256: BlockDigest,
     records: z.int().min(1).max(CHUNK.recordsMax),

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { minorUnit } from '../token/currency.ts'
 import { holdsPanLookalike } from '../token/pan.ts'
 import { LEDGER_CHUNK } from './choices.ts'
+import { CHUNK_NUMBER_MAX, extentMembers } from './envelope/batch-extent.ts'
 import { brandName, date, text, uuid } from './envelope/text.ts'
 import { couldHoldNumber } from './pan-in-names.ts'
 
@@ -140,7 +141,8 @@ const lines = z
 
 export const TransactionBatch = z.strictObject({
   batch_id: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/),
-  chunk: z.int().min(0).max(10_000_000),
+  chunk: z.int().min(0).max(CHUNK_NUMBER_MAX),
+  ...extentMembers,
   transactions: lines,
 })
 export type TransactionBatch = z.infer<typeof TransactionBatch>

@@ -20,6 +20,7 @@ export const MIGRATIONS = [
   '0014-live-keys',
   '0015-cluster',
   '0016-report-makers',
+  '0017-batch-life',
   '0019-explain',
 ] as const
 

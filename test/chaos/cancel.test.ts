@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { describeEngines } from '../support/engines.ts'
 import { type Installation, openInstallation } from '../support/installation.ts'
 import { startCommand } from '../support/process.ts'
+import { until } from '../support/until.ts'
 import { QUICK, stateOf } from './bundle.ts'
 import { CHUNK, newFile, readResults, startMigrate, untilMiddle } from './migration.ts'
 
@@ -31,7 +32,7 @@ describeEngines('a batch that is cancelled in its midst', engine => {
     const run = startMigrate(installation, file, CHUNK, ['--in-flight', '1'])
     await untilMiddle(file)
     const [{ batch_id: id }] = await command('batch', 'list')
-    await command('batch', 'cancel', id)
+    await command('batch', 'cancel', id, '--yes')
     const ended = await run.end()
     expect(ended, ended.stderr).toMatchObject({ code: 3, json: { complete: true, rows: file.rows, failed: 0 } })
     const { created, duplicate, rejected, cancelled } = ended.json as Record<string, number>
@@ -45,6 +46,7 @@ describeEngines('a batch that is cancelled in its midst', engine => {
     const before = await stateOf({ ...installation, ask }, file.scope)
     expect(before).toMatchObject({ tokens: created })
     const shown = { state: 'CANCELLED', records_done: file.rows, counts: { CREATED: created, CANCELLED: cancelled } }
+    await until(async () => (await command('batch', 'show', id)).records_done === file.rows, { ms: 20_000 })
     expect(await command('batch', 'show', id)).toMatchObject(shown)
     const again = await startMigrate(installation, file).end()
     expect(again, again.stderr).toMatchObject({ code: 3, json: { created, duplicate, rejected, cancelled } })

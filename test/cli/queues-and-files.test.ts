@@ -11,6 +11,7 @@ import { RESULT_COLUMNS } from '../../producers/rows/result-row.ts'
 import { noCounts } from '../../src/job/outcome.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import { failedList, moveToFailed } from '../../src/queue/failed.ts'
+import { BATCH_STATES } from '../../src/store/batch/batch-state.ts'
 import * as batches from '../../src/store/batch/batches.ts'
 import type { Store } from '../../src/store/pool.ts'
 import { describeEngines } from '../support/engines.ts'
@@ -106,12 +107,16 @@ describeEngines('commands over queues and files', engine => {
       records_done: 0,
       counts: noCounts(),
     })
+    for (const state of BATCH_STATES)
+      expect((await cli('batch', 'list', '--state', state, '--json')).json()).toHaveLength(state === 'OPEN' ? 3 : 0)
     expect((await cli('batch', 'show', 'none')).stderr).toContain('There is no such batch')
-    expect((await cli('batch', 'cancel', 'b-2')).stderr).toContain('choose one with --client')
-    expect(await cli('batch', 'cancel', 'b-2', '--client', 'gateway')).toMatchObject({ status: 0, stderr: '' })
-    expect((await cli('batch', 'cancel', 'b-2', '--client', 'gateway')).stderr).toBe(
-      'This batch was cancelled before.\n',
-    )
+    expect((await cli('batch', 'cancel', 'b-2')).stderr).toContain('name one with --client')
+    expect(await cli('batch', 'cancel', 'b-2', '--client', 'gateway')).toMatchObject({ status: 64, stdout: '' })
+    expect(await cli('batch', 'cancel', 'b-2', '--client', 'gateway', '--yes')).toMatchObject({
+      status: 0,
+      stderr: 'How many rows are left undone is not known: no chunk said how many there are.\n',
+    })
+    expect((await cli('batch', 'cancel', 'b-2', '--client', 'gateway')).stderr).toBe('It was cancelled before.\n')
     expect(await audited('batch.cancel')).toEqual([{ subject: 'b-2' }])
   })
 

@@ -80,6 +80,15 @@ describe('an installation of release 0.3.0, upgraded', () => {
     expect(told).toEqual(answersIn(await readFile(join(dir, 'work.results.ndjson'), 'utf8')))
   })
 
+  it('counts its batches as left alone, with what they came to', async () => {
+    const listed = await run(['batch', 'list', '--json'])
+    const left = { state: 'ABANDONED', chunks: null, revision: 0 }
+    expect(JSON.parse(listed.stdout)).toEqual([
+      expect.objectContaining({ ...left, record_kind: 'transaction', records_done: 2 }),
+      expect.objectContaining({ ...left, record_kind: 'token-create', records_done: 8 }),
+    ])
+  })
+
   it('replays a file that it had migrated with the tokens that it had given', async () => {
     const again = await run(['migrate', 'cards.csv', '--client', 'shop/client.json', '--scope', SCOPE])
     expect(again.code).toBe(3)

@@ -27,6 +27,8 @@ const ROOMS: Record<string, readonly string[]> = {
   // The store doesn't know that there is a queue, nor the queue that there is a store.
   'src/store': ['src/job', 'src/token', 'src/rsql', 'src/report', 'src/three-ds', 'src/orders'],
   'src/queue': ['src/job'],
+  // What operators do: each act decides and records itself in the store.
+  'src/acts': ['src/job', 'src/vault', 'src/store'],
   // Reads files of rows, for whoever sends them.
   'producers/rows': ['src/job', 'src/token', 'src/vault'],
   // Producers and workers meet only in the contract. A producer runs where there is no store.
@@ -42,7 +44,7 @@ const ROOMS: Record<string, readonly string[]> = {
     'producers',
     'producers/rows',
     ...['src/job', 'src/token', 'src/vault', 'src/queue', 'src/store', 'src/report', 'src/rsql', 'src/scheme'],
-    ...['src/three-ds', 'src/three-ds/connector', 'src/orders'],
+    ...['src/three-ds', 'src/three-ds/connector', 'src/orders', 'src/acts'],
   ],
   // What people on call ask and do; commands and pages print it.
   'producers/operate': ['src/job', 'src/token', 'src/queue', 'src/store'],

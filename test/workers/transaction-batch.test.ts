@@ -196,7 +196,7 @@ describe('a transaction-batch', () => {
   it('answers what was not started as CANCELLED once its batch is cancelled', async () => {
     const batchId = newBatch()
     await send(made('cancel', 2), batchId)
-    await ask(`update tokenmill.batch set state = 'CANCELLED' where batch_id = $1`, [batchId])
+    await ask(`update tokenmill.batch set state = 'CANCELLED', cancelled_at = now() where batch_id = $1`, [batchId])
     const result = await send(made('cancelled', 2), batchId, 1)
     expect(result.counts).toMatchObject({ CREATED: 0, CANCELLED: 2 })
   }, 30_000)

@@ -16,7 +16,7 @@ import {
   type UpdateRecord,
 } from '../../src/job/token-batch.ts'
 import type { TokenLifecycle } from '../../src/job/token-lifecycle.ts'
-import type { Batch } from '../../src/store/batch/batches.ts'
+import type { Batch } from '../../src/store/batch/batch-row.ts'
 import type { Db } from '../../src/store/pool.ts'
 import { couldLookLikeCard, openPanLookalikes, type PanLookalikes } from '../../src/token/pan-lookalike.ts'
 import { openBlock } from '../../src/vault/block.ts'
@@ -36,6 +36,8 @@ export type ChunkRecord = { line: number; reference: string | undefined } & (
 export interface ChunkContext {
   work: Work<TokenBatch>
   batch: Batch | undefined
+  /** Records are only tried, and nothing is kept. */
+  isProbe: boolean
   /** ms since the epoch: what freshness and expiry of every record of the batch are judged by. */
   acceptedAt: number
   /** What the chunk's cards look like, where a reference could look like one; cards are added when they are opened. */

@@ -59,7 +59,7 @@ export async function remember(decided: Decided, deps: Deps): Promise<End> {
   }
   const { row, outboxId, revision } = written.receipt
   deps.metrics.receipts.inc({ kind: work.claims.kind, status: row.status })
-  if (!isRefusal(answer) && isChunk(answer)) countRecords(answer, deps)
+  if (!isRefusal(answer) && isChunk(answer)) noteChunk(answer, deps)
   const result = resultOf({
     ...contentOf(answer),
     ...headOf(work, row.completedAt),
@@ -99,7 +99,8 @@ async function writeReceipt(
   return { row, ...written }
 }
 
-function countRecords({ recordKind: kind, counts }: ChunkAnswer, { metrics }: Deps): void {
+function noteChunk({ recordKind: kind, counts, batchNo }: ChunkAnswer, { metrics, progress }: Deps): void {
+  if (batchNo !== null) progress.note(batchNo)
   for (const outcome of OUTCOMES) if (counts[outcome] > 0) metrics.records.inc({ kind, outcome }, counts[outcome])
 }
 
@@ -193,6 +194,7 @@ function receiptOf(
     batchNo: null,
     chunk: null,
     counts: null,
+    reasons: null,
     outcomes: null,
     failedRecords: 0,
     revision: previous?.revision ?? 1,
@@ -204,7 +206,7 @@ function receiptOf(
   if (isRefusal(answer))
     return { ...base, status: 'FAILED', code: REASONS[answer.reason].code, refusal: fieldsOf(answer) }
   if (!isChunk(answer)) return { ...base, code: answer.code, outcome: answer.outcome, tokenId: answer.tokenId }
-  const { batchNo, chunk, counts, packed } = answer
+  const { batchNo, chunk, counts, reasons, packed } = answer
   const cancelled =
     counts.CANCELLED > 0 &&
     !Object.entries(counts).some(([outcome, n]) => n > 0 && tookEffect(outcome as keyof typeof counts))
@@ -214,6 +216,7 @@ function receiptOf(
     batchNo,
     chunk,
     counts,
+    reasons,
     outcomes: packed,
     failedRecords: counts.FAILED,
   }

@@ -13,7 +13,16 @@ import { isNamedAfterItsCard } from './pan-in-names.ts'
 import { recallReceipt } from './recall.ts'
 import { refuseEnvelope } from './refuse.ts'
 import { answerAgain, remember as rememberDecision } from './remember.ts'
-import { type Complete, type Decision, type End, noEffect, Postponed, type Selection, type Work } from './work.ts'
+import {
+  type Complete,
+  type Decision,
+  type End,
+  noEffect,
+  Outdated,
+  Postponed,
+  type Selection,
+  type Work,
+} from './work.ts'
 
 /** A job when the line begins. */
 export interface LineInput<Request, Opened, Prepared> {
@@ -50,9 +59,10 @@ export type Step = <Request, Opened, Prepared>(walk: Walk<Request, Opened, Prepa
 /** A chunk is put off for this long while its client doesn't read its results. */
 const HELD_BACK_MS = 5_000
 
-export const holdBack: Step = async ({ work, deps }) => {
+export const holdBack: Step = async ({ handler, work, deps }) => {
   const isHeldBack = await deps.announcer.isHeldBack(work.addressee, work.claims.reply_to ?? null)
-  return isHeldBack ? { end: 'later', ms: HELD_BACK_MS } : undefined
+  const ms = isHeldBack ? HELD_BACK_MS : await handler.pauseOf?.(work, deps)
+  return ms === undefined ? undefined : { end: 'later', ms }
 }
 
 export const open: Step = async walk => {
@@ -168,6 +178,7 @@ function contended(step: Step): Step {
     } catch (error) {
       if (error instanceof Postponed) return { end: 'later', ms: error.ms }
       if (!(error instanceof LostRace)) throw error
+      if (error instanceof Outdated) delete walk.prepared
       walk.deps.metrics.reruns.inc({ kind: walk.work.claims.kind })
       await new Promise(resolve => setTimeout(resolve, Math.random() * 4 * walk.run))
       return 'again'

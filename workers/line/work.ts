@@ -1,13 +1,14 @@
 // The types of the line: a job that is authenticated and has its form, the handler of its kind, the handler's decision, and
 // the end of an attempt. Nothing runs here.
 import type { Refusal } from '../../src/errors.ts'
+import type { ReasonCounts } from '../../src/job/chunk-outcomes.ts'
 import { requestText } from '../../src/job/envelope/digest.ts'
 import type { Claims } from '../../src/job/envelope/envelope.ts'
 import type { Counts, RecordResult } from '../../src/job/outcome.ts'
 import type { ReceivedJob } from '../../src/queue/engine.ts'
 import type { Client } from '../../src/store/access/clients.ts'
 import type { Receipt } from '../../src/store/job/receipts.ts'
-import type { Db } from '../../src/store/pool.ts'
+import { type Db, LostRace } from '../../src/store/pool.ts'
 import type { Deps } from '../deps.ts'
 import type { Effect } from './effect.ts'
 
@@ -70,6 +71,11 @@ export class Postponed extends Error {
   }
 }
 
+/** A lost race after which what was prepared no longer holds: the line prepares it anew. */
+export class Outdated extends LostRace {
+  override name = 'Outdated'
+}
+
 /** A decision that writes no more than its receipt. */
 export function noEffect(answer: JobAnswer): EffectDecision {
   return { answer, effect: {} }
@@ -89,6 +95,7 @@ export interface ChunkAnswer {
   batchNo: number | null
   chunk: number
   counts: Counts
+  reasons: ReasonCounts
   records: RecordResult[]
   /** The outcomes as the receipt keeps them. */
   packed: string
@@ -152,6 +159,8 @@ export interface Retells {
 }
 
 interface Deciding<Request, Prepared> extends Partial<Retells> {
+  /** How long (ms) to put the job off before anything of it is opened; undefined: it may go on. */
+  pauseOf?(work: Work<Request>, deps: Deps): Promise<number | undefined>
   /**
    * Calls providers or makes files, in recorded steps, for a job that has no receipt yet; called again, it goes on where
    * it stopped. Throws `Postponed`.

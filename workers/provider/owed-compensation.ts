@@ -138,7 +138,15 @@ async function receiptOf(work: Work<unknown>, refusal: Refusal, deps: Deps): Pro
     requestDigest: deps.ring.requestDigest(requestText(claims.kind, claims.request)),
     ...{ envelopeDigest, replyTo: claims.reply_to ?? null, reference: reference ?? null, status: 'FAILED' },
     ...{ code: REASONS[refusal.reason].code, outcome: null, refusal: fieldsOf(refusal), tokenId: null, batchNo: null },
-    ...{ chunk: null, counts: null, outcomes: null, failedRecords: 0, revision: 1, reversal: 'REQUIRED' },
+    ...{
+      chunk: null,
+      counts: null,
+      reasons: null,
+      outcomes: null,
+      failedRecords: 0,
+      revision: 1,
+      reversal: 'REQUIRED',
+    },
     ...{ attempt, acceptedAt, completedAt: deps.clock() },
   }
 }

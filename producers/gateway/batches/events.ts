@@ -56,7 +56,7 @@ export function openEvents({ store, clock, log }: Pick<GatewayDeps, 'store' | 'c
     const progress = await intake.findByNumbers(store, [...watched.keys()])
     if (closed) return
     for (const found of progress) {
-      for (const watcher of watched.get(found.intakeNo) ?? []) sendStatus(watcher, statusOf(found, false))
+      for (const watcher of watched.get(found.intakeNo) ?? []) sendStatus(watcher, statusOf(found, clock()))
     }
   }
   function forget(watcher: Watcher): void {
@@ -83,7 +83,7 @@ export function openEvents({ store, clock, log }: Pick<GatewayDeps, 'store' | 'c
       })
       streams.push(clientId)
       watched.set(intakeNo, (watched.get(intakeNo) ?? new Set()).add(watcher))
-      sendStatus(watcher, statusOf(first, false))
+      sendStatus(watcher, statusOf(first, clock()))
       if (watched.size > 0) stop ??= every(PROGRESS_MS, readProgress, { log })
       return stream
     },

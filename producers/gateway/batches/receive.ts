@@ -10,6 +10,7 @@ import { receiptId, refusalResultId } from '../../../src/job/envelope/ids.ts'
 import { panNameRefusal } from '../../../src/job/envelope/names.ts'
 import { CHUNK } from '../../../src/job/token-batch.ts'
 import { every } from '../../../src/recurring.ts'
+import type { Batch } from '../../../src/store/batch/batch-row.ts'
 import * as batches from '../../../src/store/batch/batches.ts'
 import * as intake from '../../../src/store/batch/intake.ts'
 import * as chunks from '../../../src/store/batch/intake-chunks.ts'
@@ -67,6 +68,7 @@ export async function receive(
         await batches.open(db, {
           ...{ clientId, batchId, recordKind, tokenScope, chunkRecords: CHUNK.recordsDefault, layout },
           acceptedAt,
+          extent: { ...read, rows: read.records, name: null, sha256: null },
         })
       return true
     })
@@ -89,7 +91,7 @@ function sameAs(known: intake.Intake, mac: Buffer): intake.Intake | Refusal {
   return same ? known : refuse('batch_id_reused', 'query.batch_id')
 }
 
-function isLayout({ layout }: batches.Batch, other: Record<string, unknown>): boolean {
+function isLayout({ layout }: Pick<Batch, 'layout'>, other: Record<string, unknown>): boolean {
   return Object.entries(other).every(([name, value]) => layout[name] === value)
 }
 

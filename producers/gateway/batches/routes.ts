@@ -3,7 +3,8 @@
 // results and cancels it.
 import { Readable } from 'node:stream'
 import { z } from 'zod'
-import * as audits from '../../../src/store/access/audits.ts'
+import { perform } from '../../../src/acts/act.ts'
+import { cancelLocked } from '../../../src/acts/batch.ts'
 import * as batches from '../../../src/store/batch/batches.ts'
 import * as intake from '../../../src/store/batch/intake.ts'
 import * as chunks from '../../../src/store/batch/intake-chunks.ts'
@@ -15,6 +16,7 @@ import { ERRORS, Nothing } from '../tokens/records.ts'
 import { hasRoles, rolesOf } from './access.ts'
 import { openEvents } from './events.ts'
 import { type Feeder, IN_FLIGHT, openFeeder } from './feeder.ts'
+import { kindsFor, listRoute, statusOfBatch } from './list.ts'
 import { BatchId } from './query.ts'
 import { type ResultsFormat, resultsText } from './results.ts'
 import { BatchStatus, statusOf } from './status.ts'
@@ -36,6 +38,7 @@ export function batchRoutes(app: GatewayApp, deps: GatewayDeps): void {
   app.addHook('preClose', async () => events.close())
   app.addHook('onClose', async () => feeder?.close())
   submissionRoute(app, BATCHES, deps, () => feeder?.wake())
+  listRoute(app, BATCHES, deps)
 
   app.route({
     method: 'GET',
@@ -50,8 +53,11 @@ export function batchRoutes(app: GatewayApp, deps: GatewayDeps): void {
     },
     handler: async ({ params, caller }, reply) => {
       const found = await findFor(caller, params.id)
-      if ('status' in found) return decline(reply, found)
-      return reply.code(200).send(statusOf(found, await isCancelled(found)))
+      if (!('status' in found)) return reply.code(200).send(statusOf(found, deps.clock()))
+      // One whose chunks its sender put on the queue.
+      const batch = found.status === 404 ? await batches.find(store, caller.client.clientId, params.id) : undefined
+      if (!batch || !kindsFor(caller).includes(batch.recordKind)) return decline(reply, found)
+      return reply.code(200).send(statusOfBatch(batch, deps.clock()))
     },
   })
 
@@ -130,18 +136,17 @@ export function batchRoutes(app: GatewayApp, deps: GatewayDeps): void {
     const may = roles.includes('TOKEN_READ') || hasRoles({ roles }, rolesOf(found))
     return may ? found : declineFor('role_missing', 'params')
   }
-  /** Whether the command cancelled the batch: it speaks to the workers only. */
-  async function isCancelled({ clientId, batchId, dryRun }: intake.Intake): Promise<boolean> {
-    return !dryRun && (await batches.find(store, clientId, batchId))?.state === 'CANCELLED'
-  }
-  async function cancel({ intakeNo, clientId, batchId }: intake.Intake, { userId }: Caller): Promise<void> {
-    await store.transaction(async db => {
-      if (!(await intake.cancel(db, intakeNo))) return
+  async function cancel({ intakeNo, clientId, batchId, dryRun }: intake.Intake, { userId }: Caller): Promise<void> {
+    const by = { actor: { kind: 'client', id: clientId } as const, reason: undefined }
+    await perform(store, { action: 'batch.cancel', subject: batchId }, by, async db => {
+      const batch = dryRun ? undefined : await batches.find(db, clientId, batchId)
+      const decided = batch
+        ? await cancelLocked(db, await batches.lock(db, batch.batchNo))
+        : { done: undefined, detail: {} }
+      if ('refused' in decided && decided.refused !== 'cancelled') return decided
+      if (!(await intake.cancel(db, intakeNo))) return { refused: 'finished' }
       await chunks.end(db, intakeNo, 'CANCELLED')
-      const batch = await batches.find(db, clientId, batchId)
-      if (batch) await batches.cancel(db, batch.batchNo)
-      const detail = { client_id: clientId, user_id: userId }
-      await audits.insert(db, { actor: clientId, action: 'batch.cancel', subject: batchId, detail })
+      return { done: undefined, detail: { client_id: clientId, user_id: userId } }
     })
   }
 }

@@ -2,26 +2,36 @@
 import { z } from 'zod'
 import { RECORD_KINDS } from '../../../src/job/catalogue.ts'
 import { OUTCOMES } from '../../../src/job/outcome.ts'
+import { BATCH_STATES, type BatchLife, stateOf } from '../../../src/store/batch/batch-state.ts'
 import type { Intake } from '../../../src/store/batch/intake.ts'
 import { BatchId } from './query.ts'
+
+export const SHOWN_STATES = ['ACCEPTED', ...BATCH_STATES.filter(state => state !== 'OPEN')] as const
+export const STATES_TEXT = [
+  '`ACCEPTED`: stored.',
+  '`RUNNING`: some chunks are done.',
+  '`STALLED`: no chunk was done for a minute, though some are left.',
+  '`PAUSED`: the operator lets nothing of it start for now.',
+  '`ABANDONED`: no chunk was done for 8 days.',
+  '`FINISHED`: all chunks are done.',
+  '`CANCELLED`: records that had not started will not start.',
+].join(' ')
 
 const count = () => z.int().min(0)
 
 export const BatchStatus = z.strictObject({
   batch_id: BatchId,
-  kind: z.enum(RECORD_KINDS),
+  kind: z.enum([...RECORD_KINDS, 'transaction']),
   token_scope: z.guid().optional(),
   dry_run: z.boolean(),
-  state: z
-    .enum(['ACCEPTED', 'RUNNING', 'FINISHED', 'CANCELLED'])
-    .describe(
-      '`ACCEPTED`: stored. `RUNNING`: some chunks are done. `FINISHED`: all are. `CANCELLED`: records that had not started will not start.',
-    ),
-  finished: z.boolean().describe('Whether every record has its outcome, so that the results can be read.'),
+  state: z.enum(SHOWN_STATES).describe(STATES_TEXT),
+  finished: z
+    .boolean()
+    .describe('Whether every record has its outcome. The results of a batch that came over HTTP can be read then.'),
   progress: z.number().min(0).max(1),
-  records: count(),
+  records: count().optional(),
   records_done: count(),
-  chunks: count(),
+  chunks: count().optional(),
   chunks_done: count(),
   counts: z
     .strictObject(Object.fromEntries(OUTCOMES.map(outcome => [outcome, count()])))
@@ -31,15 +41,14 @@ export const BatchStatus = z.strictObject({
 })
 export type BatchStatus = z.infer<typeof BatchStatus>
 
-/** `cancelled`: the command cancelled the batch, which speaks to the workers only. */
-export function statusOf(intake: Intake, cancelled: boolean): BatchStatus {
+export function statusOf(intake: Intake, now: number): BatchStatus {
   const { chunks, chunksDone, finishedAt, counts } = intake
   return {
     batch_id: intake.batchId,
     kind: intake.recordKind,
     ...(intake.tokenScope !== null && { token_scope: intake.tokenScope }),
     dry_run: intake.dryRun,
-    state: stateOf(intake, cancelled),
+    state: shownState(lifeOf(intake, now), now),
     finished: finishedAt !== null,
     progress: chunks === 0 ? 0 : chunksDone / chunks,
     records: intake.records,
@@ -52,8 +61,23 @@ export function statusOf(intake: Intake, cancelled: boolean): BatchStatus {
   }
 }
 
-function stateOf({ state, finishedAt, chunksDone }: Intake, cancelled: boolean): BatchStatus['state'] {
-  if (state === 'CANCELLED' || cancelled) return 'CANCELLED'
-  if (finishedAt !== null) return 'FINISHED'
-  return chunksDone > 0 ? 'RUNNING' : 'ACCEPTED'
+/** A dry run, which no worker keeps a row of, is neither paused nor ever silent. */
+function lifeOf(intake: Intake, now: number): BatchLife {
+  const { batch, state, chunks, chunksDone, finishedAt, acceptedAt } = intake
+  return {
+    extentChunks: chunks,
+    limitChunks: null,
+    chunksDone,
+    pausedAt: batch?.pausedAt ?? null,
+    cancelledAt: state === 'CANCELLED' ? acceptedAt : (batch?.cancelledAt ?? null),
+    // Its results can be read once every chunk's end is noted here, a moment after the workers have done the last one.
+    finishedAt,
+    activeAt: batch?.activeAt ?? now,
+  }
+}
+
+/** Of a batch of which nothing was done yet, or that may still grow, it is shown that it was accepted. */
+export function shownState(life: BatchLife, now: number): BatchStatus['state'] {
+  const state = stateOf(life, now)
+  return state === 'OPEN' || (state === 'RUNNING' && life.chunksDone === 0) ? 'ACCEPTED' : state
 }

@@ -5,8 +5,11 @@ import { ACCEPTED_AT, ALIAS, ENTITY, REUSE_TOKEN, SCOPE } from './samples.ts'
 
 export const BATCH_PROPERTIES: Notes = {
   batch_id: 'Id of the batch, unique for the client: 1 to 64 letters, digits, `_` and `-`.',
-  kind: 'What each record of the batch asks for.',
+  kind: 'What each record of the batch asks for; `transaction`: the records are transactions of the ledger.',
   'getBatch.200.token_scope': 'UUID of the token scope. Present for `token-create` only.',
+  'listBatches.200.token_scope': 'UUID of the token scope. Present for `token-create` only.',
+  batches: 'The batches, newest first.',
+  'listBatches.query.limit': { default: 50 },
   dry_run: 'Whether outcomes are predicted only and nothing is changed.',
   'createBatch.query.dry_run': {
     description:
@@ -16,9 +19,9 @@ export const BATCH_PROPERTIES: Notes = {
   'createBatch.query.on_conflict': { default: 'update' },
   'createBatch.query.on_expired': { default: 'import' },
   progress: 'Part of the chunks that are done, from 0 to 1.',
-  records: 'Number of records in the batch.',
+  records: 'Number of records in the batch. Absent where its sender has not said it.',
   records_done: 'Number of records that have their outcome.',
-  chunks: 'Number of chunks that the batch was cut into.',
+  chunks: 'Number of chunks that the batch was cut into. Absent where its sender has not said it.',
   chunks_done: 'Number of chunks that are done.',
   'counts.CREATED': 'Records that created a token.',
   'counts.UPDATED': 'Records that changed a token.',
@@ -103,6 +106,15 @@ export const BATCH_OPERATIONS: Readonly<Record<string, OperationNotes>> = {
       200: { description: 'How far the batch has come.', examples: json({ accepted: running, finished: status }) },
     },
     refusals: notFound,
+  },
+  listBatches: {
+    description:
+      'The batches of the client, whether they came over HTTP or as chunks on the queue; dry runs are none. A caller with the role TOKEN_READ sees batches of every kind of token record, others those whose role they have; ledger batches need LEDGER_WRITE. For the next page, `before` is the last `batch_id` of this one.',
+    parameters: { state: 'STALLED', since: '2026-01-31T00:00:00Z', before: BATCH, limit: 50 },
+    answers: {
+      200: { description: 'The batches.', examples: json({ page: { batches: [status] } }) },
+    },
+    refusals: { 400: ['field_value', 'query.state'], 404: ['batch_not_found', 'query.before'] },
   },
   cancelBatch: {
     description:

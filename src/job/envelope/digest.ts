@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import canonicalize from 'canonicalize'
 import type { Kind } from '../catalogue.ts'
+import { withoutExtent } from './batch-extent.ts'
 
 /** RFC 8785 form of `{kind, request}`. */
 export function requestText(kind: Kind, request: unknown): string {
@@ -10,10 +11,10 @@ export function requestText(kind: Kind, request: unknown): string {
 
 /**
  * A batch's chunk: `accepted_at` and `block` are left out and the records replace them, so that a chunk that was
- * encrypted again is still the same chunk.
+ * encrypted again is still the same chunk. What a chunk says of its batch's extent is left out, too.
  */
 export function chunkText(request: Record<string, unknown>, records: Buffer): string {
-  const { accepted_at: _, block: __, ...rest } = request
+  const { accepted_at: _, block: __, ...rest } = withoutExtent(request)
   return canonical({
     kind: 'token-batch',
     request: rest,
@@ -26,7 +27,7 @@ export function chunkText(request: Record<string, unknown>, records: Buffer): st
  * than storing them.
  */
 export function ledgerText(request: Record<string, unknown>): string {
-  const { transactions, ...rest } = request
+  const { transactions, ...rest } = withoutExtent(request)
   const written = createHash('sha256').update(JSON.stringify(transactions)).digest('base64url')
   return requestText('transaction-batch', { ...rest, transactions: written })
 }

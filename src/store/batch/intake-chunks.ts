@@ -69,6 +69,10 @@ export interface InFlight {
 // One feeder at a time, whichever process it is in: the bounds are of the installation.
 const ALONE = `select pg_try_advisory_xact_lock(hashtextextended('tokenmill feeder', 0)) as alone`
 
+// The chunks of a paused batch are put back by the workers: they take nobody's place meanwhile.
+const PAUSED = `exists (select from tokenmill.batch as b where b.client_id = i.client_id and b.batch_id = i.batch_id
+  and b.paused_at is not null and not i.dry_run)`
+
 /**
  * Up to `limit` waiting chunks that may now be sent, low numbers first, so that a small batch needn't wait for a large one.
  * Of updates and actions one at a time: those of one token follow each other only where one chunk follows the other.
@@ -84,13 +88,13 @@ export async function take(
   const { rows } = await db.query<EnvelopeRow>({
     text: `with room as (
   select i.intake_no, case i.record_kind when 'token-create' then $1::int else 1 end - (select count(*) from tokenmill.intake_chunk as s where s.intake_no = i.intake_no and s.state = 'SENT') as free
-  from tokenmill.intake as i where i.state <> 'RECEIVING' and i.finished_at is null and i.expires_at > $3
+  from tokenmill.intake as i where i.state <> 'RECEIVING' and i.finished_at is null and i.expires_at > $3 and not ${PAUSED}
 ), next as (
   select w.intake_no, w.chunk from room cross join lateral (
     select intake_no, chunk from tokenmill.intake_chunk where intake_no = room.intake_no and state = 'WAITING'
     order by chunk limit greatest(room.free, 0)) as w
   order by w.chunk, w.intake_no
-  limit least($5, greatest($2 - (select count(*) from tokenmill.intake_chunk where state = 'SENT'), 0))
+  limit least($5, greatest($2 - (select count(*) from tokenmill.intake_chunk as s join tokenmill.intake as i using (intake_no) where s.state = 'SENT' and not ${PAUSED}), 0))
 )
 update tokenmill.intake_chunk as c set state = 'SENT', sent_at = now(), due_at = $4 from next
 where c.intake_no = next.intake_no and c.chunk = next.chunk and c.state = 'WAITING' returning ${ENVELOPE}`,

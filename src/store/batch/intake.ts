@@ -25,6 +25,8 @@ export interface Intake {
   /** No chunk starts after it. */
   expiresAt: number
   finishedAt: number | null
+  /** What the workers' row of the batch says; a dry run has none. */
+  batch: { pausedAt: number | null; cancelledAt: number | null; activeAt: number } | null
 }
 
 interface Row {
@@ -44,10 +46,15 @@ interface Row {
   accepted_at: number
   expires_at: number
   finished_at: number | null
+  paused_at: number | null
+  cancelled_at: number | null
+  active_at: number | null
 }
 
-const COLUMNS = `intake_no, client_id, entity_id, batch_id, record_kind, token_scope, dry_run, state, body_mac, records, chunks,
-chunks_done, counts, accepted_at, expires_at, finished_at`
+const COLUMNS = `i.intake_no, i.client_id, i.entity_id, i.batch_id, i.record_kind, i.token_scope, i.dry_run, i.state, i.body_mac,
+i.records, i.chunks, i.chunks_done, i.counts, i.accepted_at, i.expires_at, i.finished_at, b.paused_at, b.cancelled_at, b.active_at`
+const FROM = `from tokenmill.intake as i left join tokenmill.batch as b
+  on b.client_id = i.client_id and b.batch_id = i.batch_id and not i.dry_run`
 
 function intakeOf(row: Row): Intake {
   return {
@@ -67,6 +74,10 @@ function intakeOf(row: Row): Intake {
     acceptedAt: row.accepted_at,
     expiresAt: row.expires_at,
     finishedAt: row.finished_at,
+    batch:
+      row.active_at === null
+        ? null
+        : { pausedAt: row.paused_at, cancelledAt: row.cancelled_at, activeAt: row.active_at },
   }
 }
 
@@ -145,7 +156,7 @@ where state = 'RECEIVING' and touched_at < $1 order by touched_at limit 10 for u
 export async function find(db: Db, clientId: string, batchId: string): Promise<Intake | undefined> {
   const { rows } = await db.query<Row>({
     name: 'intake-find',
-    text: `select ${COLUMNS} from tokenmill.intake where client_id = $1 and batch_id = $2 and state <> 'RECEIVING'`,
+    text: `select ${COLUMNS} ${FROM} where i.client_id = $1 and i.batch_id = $2 and i.state <> 'RECEIVING'`,
     values: [clientId, batchId],
   })
   const row = rows[0]
@@ -156,7 +167,7 @@ export async function findByNumbers(db: Db, intakeNos: readonly number[]): Promi
   const { rows } = await db.query<Row>({
     name: 'intake-by-number',
     text: `select found.* from unnest($1::bigint[]) as wanted(no)
-cross join lateral (select ${COLUMNS} from tokenmill.intake where intake_no = wanted.no limit 1) as found`,
+cross join lateral (select ${COLUMNS} ${FROM} where i.intake_no = wanted.no limit 1) as found`,
     values: [`{${intakeNos.join(',')}}`],
   })
   return rows.map(intakeOf)

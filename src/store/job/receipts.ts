@@ -2,6 +2,7 @@
 // lock and writes the receipt first decides.
 
 import { addresseeOf, type Kind } from '../../job/catalogue.ts'
+import type { ReasonCounts } from '../../job/chunk-outcomes.ts'
 import type { Counts } from '../../job/outcome.ts'
 import type { FieldReason } from '../../job/problem.ts'
 import { type Column, plains, rowSet } from '../columns.ts'
@@ -27,6 +28,8 @@ export interface Receipt {
   batchNo: number | null
   chunk: number | null
   counts: Counts | null
+  /** Of a chunk: how often its records ended for which reason; null where an older release wrote it. */
+  reasons: ReasonCounts | null
   /** A chunk's outcomes, packed (src/job/chunk-outcomes.ts reads and writes them). */
   outcomes: string | null
   failedRecords: number
@@ -40,7 +43,8 @@ export interface Receipt {
 }
 
 const COLUMNS = `receipt_id, client_id, iss, kind, jti, request_digest, envelope_digest, reply_to, reference, status, code,
-outcome, refusal, token_id, batch_no, chunk, counts, outcomes, failed_records, revision, reversal, attempt, accepted_at, completed_at`
+outcome, refusal, token_id, batch_no, chunk, counts, reasons, outcomes, failed_records, revision, reversal, attempt, accepted_at,
+completed_at`
 
 interface Row {
   receipt_id: string
@@ -60,6 +64,7 @@ interface Row {
   batch_no: number | null
   chunk: number | null
   counts: Counts | null
+  reasons: ReasonCounts | null
   outcomes: string | null
   failed_records: number
   revision: number
@@ -88,6 +93,7 @@ function receiptOf(row: Row): Receipt {
     batchNo: row.batch_no,
     chunk: row.chunk,
     counts: row.counts,
+    reasons: row.reasons,
     outcomes: row.outcomes,
     failedRecords: row.failed_records,
     revision: row.revision,
@@ -119,6 +125,11 @@ const binary = (value: Buffer) => `\\x${value.toString('hex')}`
 const moment = (ms: number) => new Date(ms).toISOString()
 const json = (value: unknown) => (value === null ? null : JSON.stringify(value))
 
+/** Nothing where no record had a reason. */
+function reasonsText({ reasons }: Receipt): string | null {
+  return reasons === null || Object.keys(reasons).length === 0 ? null : JSON.stringify(reasons)
+}
+
 const NEW_COLUMNS: readonly Column<Receipt>[] = [
   column('receipt_id', 'uuid', r => r.receiptId, true),
   column('client_id', 'text', r => r.clientId),
@@ -137,6 +148,7 @@ const NEW_COLUMNS: readonly Column<Receipt>[] = [
   column('batch_no', 'bigint', r => r.batchNo, true),
   column('chunk', 'integer', r => r.chunk, true),
   column('counts', 'jsonb', r => json(r.counts)),
+  column('reasons', 'jsonb', r => reasonsText(r)),
   column('outcomes', 'text', r => r.outcomes),
   column('failed_records', 'integer', r => r.failedRecords, true),
   column('reversal', 'text', r => r.reversal),
@@ -199,7 +211,7 @@ function writtenOf(row: WrittenRow | undefined): Written {
 
 const REVISE = `with revised as (
   update tokenmill.receipt set status = $2, code = $3, counts = $4::jsonb, outcomes = $5, failed_records = $6, attempt = $7,
-    completed_at = $8, envelope_digest = $9, reversal = $13,
+    completed_at = $8, envelope_digest = $9, reversal = $13, reasons = $14::jsonb,
     revision = greatest(revision, (select max(o.revision) from tokenmill.outbox as o where o.receipt_id = $1)) + 1
   where receipt_id = $1 and revision = $10 returning revision
 )
@@ -221,6 +233,7 @@ export async function revise(db: Db, receipt: Receipt): Promise<Written> {
     receipt.replyTo,
     addresseeOf(receipt),
     receipt.reversal,
+    reasonsText(receipt),
   ]
   const { rows } = await db.query<WrittenRow>({ text: REVISE, values })
   return writtenOf(rows[0])

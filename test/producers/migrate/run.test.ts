@@ -3,9 +3,13 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { writeSample } from '../../../producers/migrate/sample.ts'
+import { stateOf } from '../../../src/store/batch/batch-state.ts'
+import * as batches from '../../../src/store/batch/batches.ts'
 import { describeEngines } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { startCommand } from '../../support/process.ts'
+import { testPan } from '../../support/test-pan.ts'
+import { until } from '../../support/until.ts'
 
 describeEngines('migrate', engine => {
   let installation: Installation
@@ -70,4 +74,68 @@ describeEngines('migrate', engine => {
     // It can be mended: nothing of the first try is in the way.
     expect(await migrate([file])).toMatchObject({ code: 0, json: { rows: 1 } })
   }, 30_000)
+
+  it('stops at --limit, rounded up to whole chunks, and finishes the batch with the next run', async () => {
+    const file = join(installation.dataDir, 'canary.csv')
+    await writeSample(file, { rows: 250, seed: 11, now: Date.now() })
+    const canary = await migrate([file, '--chunk', '100', '--limit', '120'])
+    expect(canary, canary.stderr).toMatchObject({ code: 3, json: { complete: false, stopped: 'limit', rows: 200 } })
+    expect(canary.stderr).toContain('--limit 120 is rounded up to 2 whole chunks of 100 rows')
+    const id = canary.json.batch_id
+    await becomes(id, 'PAUSED')
+    const rest = await migrate([file])
+    expect(rest, rest.stderr).toMatchObject({ code: 3, json: { complete: true, rows: 250 } })
+    const batch = await becomes(id, 'FINISHED')
+    expect(batch).toMatchObject({ rowsDone: 250, revision: 1, extent: { chunks: 3, rows: 250, name: 'canary.csv' } })
+    const { reasons } = JSON.parse(await readFile(`${file}.manifest.json`, 'utf8'))
+    expect(reasons).toEqual(rest.json.reasons)
+    expect(batch.reasons).toEqual(reasons)
+  }, 60_000)
+
+  it('stops once more rows are rejected than --max-rejected allows, and goes on without it', async () => {
+    const file = join(installation.dataDir, 'spoilt.csv')
+    const rows = Array.from({ length: 400 }, () => '4111111111111112,12/30')
+    await writeFile(file, `card_number,expiry\n${rows.join('\n')}\n`)
+    const options = [file, '--chunk', '50', '--in-flight', '1']
+    const stopped = await migrate([...options, '--max-rejected', '99'])
+    expect(stopped, stopped.stderr).toMatchObject({ code: 1, json: { complete: false, stopped: 'rejected' } })
+    expect(stopped.json).toMatchObject({ rejected: 150, reasons: { REJECTED: { pan_luhn: 150 } } })
+    const share = await migrate([...options, '--max-rejected', '1%'])
+    // A share says nothing before 1,000 rows.
+    expect(share, share.stderr).toMatchObject({ code: 3, json: { complete: true, rejected: 400 } })
+  }, 60_000)
+
+  it('ends a batch from standard input with its last chunk', async () => {
+    const child = startCommand(
+      [
+        'migrate',
+        '-',
+        '--format',
+        'csv',
+        '--batch-id',
+        'piped',
+        '--chunk',
+        '2',
+        '--results',
+        'piped.csv',
+        '--json',
+      ].concat(['--client', installation.clientFile]),
+      { env: installation.env as Record<string, string>, cwd: installation.dataDir },
+    )
+    child.write(CARDS)
+    child.write()
+    expect(await child.exit, child.stderr()).toMatchObject({ code: 0 })
+    expect(await becomes('piped', 'FINISHED')).toMatchObject({ extent: { chunks: 2, rows: null }, rowsDone: 4 })
+  }, 60_000)
+
+  const becomes = (id: string, state: string) =>
+    until(
+      async () => {
+        const batch = await batches.find(installation.vault.store, installation.credentials.signingKey.clientId, id)
+        return batch && stateOf(batch, Date.now()) === state && batch
+      },
+      { ms: 20_000, what: `${id} ${state}` },
+    )
 })
+
+const CARDS = `card_number,expiry\n${[1, 2, 3, 4].map(n => `${testPan(n)},12/30`).join('\n')}\n`

@@ -34,7 +34,7 @@ function receipt(over: Partial<Receipt> = {}): Receipt {
     ...{ receiptId: randomUUID(), clientId: 'c', iss: 'c', kind: 'token-create', jti: 'a "quoted", \\ name' },
     ...{ requestDigest: randomBytes(32), envelopeDigest: randomBytes(32), replyTo: null, reference: null },
     ...{ status: 'SUCCEEDED', code: 200, outcome: 'CREATED', refusal: null, tokenId: null, batchNo: null, chunk: null },
-    ...{ counts: null, outcomes: null, failedRecords: 0, revision: 1, reversal: null, attempt: 1 },
+    ...{ counts: null, reasons: null, outcomes: null, failedRecords: 0, revision: 1, reversal: null, attempt: 1 },
     ...{ acceptedAt: 1_000, completedAt: 2_000, ...over },
   }
 }

@@ -135,7 +135,17 @@ export async function openWorld(
     const mdes = mortalNetwork(network.provider, live)
     const theirs = mortalNetwork(thirdParty.provider, live)
     begun.deps = {
-      ...{ settings, queues, ring: vault.ring, directory, clock, metrics, log, announcer },
+      ...{
+        settings,
+        queues,
+        ring: vault.ring,
+        directory,
+        clock,
+        metrics,
+        log,
+        announcer,
+        progress: { note: () => {} },
+      },
       makeReport: () => Promise.reject(new Error('no job of these tests is a report')),
       store: mortalStore(vault.store, live),
       providers: {

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openEvents } from '../../../../producers/gateway/batches/events.ts'
 import { systemClock } from '../../../../src/clock.ts'
 import { openLog } from '../../../../src/log.ts'
+import * as batches from '../../../../src/store/batch/batches.ts'
 import * as intake from '../../../../src/store/batch/intake.ts'
 import * as chunks from '../../../../src/store/batch/intake-chunks.ts'
 import { readDatabase } from '../../../security/places.ts'
@@ -168,7 +169,7 @@ describeEngines('a batch over HTTP', engine => {
     })
 
     it('is its client’s alone', async () => {
-      const { clientFile } = await installation.addClient('stranger')
+      const { clientFile } = await installation.addClient('lister')
       const authorization = await basicOf(clientFile)
       for (const [method, path] of [
         ['GET', ''],
@@ -216,6 +217,31 @@ describeEngines('a batch over HTTP', engine => {
       expect(lines[1]).toBe('1,r-0,CANCELLED,400,,,,,,,,cancelled')
       expect(lines.at(-1)).toBe('1200,r-1199,CANCELLED,400,,,,,,,,cancelled')
     })
+
+    it('is listed beside those that came by the queue, newest first, and finished for the workers, too', async () => {
+      const { clientId } = installation.credentials.signingKey
+      await batches.open(installation.vault.store, {
+        ...{ clientId, batchId: 'queued', recordKind: 'token-create', tokenScope: installation.scope, layout: {} },
+        ...{ chunkRecords: 500, acceptedAt: Date.now() },
+      })
+      expect((await post('&batch_id=listed', csvOf(50_000, 600))).status).toBe(202)
+      await finished('listed')
+      const listOf = async (search: string) => {
+        const { status, body } = await caller.call('GET', `${BATCHES}?${search}`)
+        expect(status).toBe(200)
+        return (body['batches'] as { batch_id: string; state: string }[]).map(one => `${one.batch_id} ${one.state}`)
+      }
+      await until(async () => (await listOf('limit=1'))[0] === 'listed FINISHED', { ms: 15_000 })
+      expect(await listOf('limit=2')).toEqual(['listed FINISHED', 'queued ACCEPTED'])
+      expect(await listOf('limit=2&before=listed')).toEqual(['queued ACCEPTED', 'raced FINISHED'])
+      expect(await listOf('state=CANCELLED')).toEqual(['first CANCELLED'])
+      expect((await caller.call('GET', `${BATCHES}/queued`)).body).toMatchObject({ state: 'ACCEPTED', finished: false })
+      expect(codeOf(await caller.call('GET', `${BATCHES}?before=none`))).toEqual(['query.before batch_not_found'])
+      expect(codeOf(await caller.call('GET', `${BATCHES}?limit=0`))).toEqual(['query.limit field_range'])
+      const stranger = await installation.addClient('unrelated')
+      const other = await caller.call('GET', BATCHES, { authorization: await basicOf(stranger.clientFile) })
+      expect(other.body).toEqual({ batches: [] })
+    }, 60_000)
 
     it.each([
       ['CSV', CSV, csvOf, 100_000, 2],

@@ -1,0 +1,49 @@
+// One batch as the commands find it and print it.
+import * as batchList from '../../../src/store/batch/batch-list.ts'
+import type { Batch } from '../../../src/store/batch/batch-row.ts'
+import { stateOf } from '../../../src/store/batch/batch-state.ts'
+import type { Db } from '../../../src/store/pool.ts'
+import type { JsonOption } from '../../command.ts'
+import { Stop } from '../../exit.ts'
+import { moment } from '../../terminal.ts'
+
+export type ClientOption = JsonOption & { client?: string }
+
+/** The only batch of this id, or the one of `clientId`. */
+export async function findOne(db: Db, id: string, clientId: string | undefined): Promise<Batch> {
+  const found = (await batchList.findById(db, id)).filter(
+    batch => clientId === undefined || batch.clientId === clientId,
+  )
+  const [batch, ...others] = found
+  if (!batch) throw new Stop('There is no such batch; `tokenmill batch list` shows those there are.')
+  if (others.length > 0) throw new Stop('Several clients have a batch of this id; name one with --client.')
+  return batch
+}
+
+const optional = (ms: number | null) => (ms === null ? null : moment(ms))
+
+export function shownBatch(batch: Batch, now: number) {
+  return {
+    batch_id: batch.batchId,
+    client_id: batch.clientId,
+    record_kind: batch.recordKind,
+    token_scope: batch.tokenScope,
+    chunk_records: batch.chunkRecords,
+    state: stateOf(batch, now),
+    accepted_at: moment(batch.acceptedAt),
+    created_at: moment(batch.createdAt),
+    active_at: moment(batch.activeAt),
+    paused_at: optional(batch.pausedAt),
+    cancelled_at: optional(batch.cancelledAt),
+    finished_at: optional(batch.finishedAt),
+    revision: batch.revision,
+    source_name: batch.extent?.name ?? null,
+    source_sha256: batch.extent?.sha256 ?? null,
+    chunks: batch.extentChunks,
+    chunks_done: batch.chunksDone,
+    records: batch.extent?.rows ?? null,
+    records_done: batch.rowsDone,
+    counts: batch.counts,
+    reasons: batch.reasons,
+  }
+}

@@ -1,0 +1,96 @@
+// A client's batches as the workers know them, whichever way they came in: over HTTP, or as chunks on the queue. Dry runs
+// are none.
+import { z } from 'zod'
+import { RECORD_KINDS } from '../../../src/job/catalogue.ts'
+import * as batchList from '../../../src/store/batch/batch-list.ts'
+import type { Batch } from '../../../src/store/batch/batch-row.ts'
+import * as batches from '../../../src/store/batch/batches.ts'
+import type { Caller, GatewayApp } from '../app.ts'
+import type { GatewayDeps } from '../deps.ts'
+import { declineFor } from '../server/error-bodies.ts'
+import { decline } from '../server/replies.ts'
+import { ERRORS } from '../tokens/records.ts'
+import { hasRoles, rolesOf } from './access.ts'
+import { BatchId } from './query.ts'
+import { BatchStatus, SHOWN_STATES, shownState } from './status.ts'
+
+const LIMIT = { usual: 50, most: 200 } as const
+
+const ListQuery = z.strictObject({
+  state: z.enum(SHOWN_STATES).optional().describe('Only batches in this state.'),
+  since: z.iso.datetime({ offset: true }).optional().describe('Only batches that began then or later.'),
+  before: BatchId.optional().describe('Only batches that began before this one: the last one of the page before.'),
+  limit: z.coerce.number().int().min(1).max(LIMIT.most).default(LIMIT.usual).describe('How many at most.'),
+})
+
+const BatchPage = z.strictObject({
+  batches: z.array(BatchStatus).describe('Newest first.'),
+})
+
+export function listRoute(app: GatewayApp, url: string, { store, clock }: GatewayDeps): void {
+  app.route({
+    method: 'GET',
+    url,
+    config: { access: [] },
+    schema: {
+      operationId: 'listBatches',
+      summary: 'Lists the batches of the client, newest first',
+      tags: ['Batches'],
+      querystring: ListQuery,
+      response: { 200: BatchPage, ...ERRORS },
+    },
+    handler: async ({ query, caller }, reply) => {
+      const kinds = kindsFor(caller)
+      if (kinds.length === 0) return decline(reply, declineFor('role_missing', 'query'))
+      const { clientId } = caller.client
+      const { state, since, before, limit } = query
+      const last = before === undefined ? undefined : await batches.find(store, clientId, before)
+      if (before !== undefined && !last) return decline(reply, declineFor('batch_not_found', 'query.before'))
+      const now = clock()
+      const asked = {
+        clientId,
+        limit,
+        before: last?.batchNo,
+        since: since === undefined ? undefined : Date.parse(since),
+        // Some that are ACCEPTED are OPEN, some RUNNING: those are only judged row by row.
+        state: state === undefined || state === 'ACCEPTED' ? undefined : { is: state, now },
+        accepts: (batch: Batch) =>
+          kinds.includes(batch.recordKind) && (state === undefined || shownState(batch, now) === state),
+      }
+      const found = await batchList.list(store, asked)
+      return reply.code(200).send({ batches: found.map(batch => statusOfBatch(batch, now)) })
+    },
+  })
+}
+
+/** The kinds of records of which the caller may see batches. */
+export function kindsFor({ roles }: Pick<Caller, 'roles'>): Batch['recordKind'][] {
+  const reads = roles.includes('TOKEN_READ')
+  const kinds: Batch['recordKind'][] = RECORD_KINDS.filter(
+    recordKind => reads || hasRoles({ roles }, rolesOf({ recordKind, dryRun: false })),
+  )
+  if (roles.includes('LEDGER_WRITE')) kinds.push('transaction')
+  return kinds
+}
+
+/** As the workers' row tells it. */
+export function statusOfBatch(batch: Batch, now: number): BatchStatus {
+  const { extent, extentChunks, chunksDone, rowsDone, finishedAt, cancelledAt, tokenScope } = batch
+  const isEnded = finishedAt !== null || (cancelledAt !== null && chunksDone === extentChunks)
+  return {
+    batch_id: batch.batchId,
+    kind: batch.recordKind,
+    ...(tokenScope !== null && { token_scope: tokenScope }),
+    dry_run: false,
+    state: shownState(batch, now),
+    finished: isEnded,
+    progress: extentChunks === null ? 0 : chunksDone / extentChunks,
+    ...(extent?.rows != null && { records: extent.rows }),
+    records_done: rowsDone,
+    ...(extentChunks !== null && { chunks: extentChunks }),
+    chunks_done: chunksDone,
+    counts: batch.counts,
+    accepted_at: new Date(batch.acceptedAt).toISOString(),
+    ...(finishedAt !== null && { finished_at: new Date(finishedAt).toISOString() }),
+  }
+}

@@ -1,0 +1,39 @@
+// An operator who proves it: a client with the role ADMIN that signs the act. The signature is held against the client's
+// keys as the store knows them, and stays with the act's audit row.
+import { ConfigError } from '../config.ts'
+import { readCompact, type SigningKey, signText, verify } from '../job/envelope/envelope.ts'
+import * as clients from '../store/access/clients.ts'
+import type { Db } from '../store/pool.ts'
+import { importPublicJwk } from '../vault/client-key.ts'
+import type { Actor, Deed } from './act.ts'
+
+const ACT_TYP = 'tokenmill-act+jws'
+
+/** Signs one act. `at`: ms since the epoch. */
+export function signAct(
+  { action, subject, reason, audience }: Deed & { reason: string | undefined; audience: string },
+  key: SigningKey,
+  at: number,
+): string {
+  const payload = { iss: key.clientId, aud: audience, iat: Math.floor(at / 1000), action, subject, reason }
+  return signText(JSON.stringify(payload), key, ACT_TYP)
+}
+
+/** Who signed the act. Throws `ConfigError` for a client that may not, or a signature that isn't by a live key of it. */
+export async function proveOperator(db: Db, proof: string, deed: Deed, now: number): Promise<Actor> {
+  const { header, payload } = readCompact(proof) ?? {}
+  const clientId = payload?.['iss']
+  if (typeof clientId !== 'string' || header?.['typ'] !== ACT_TYP) throw new ConfigError('the operator signed no act')
+  if (payload?.['action'] !== deed.action || payload?.['subject'] !== deed.subject)
+    throw new ConfigError('the operator signed another act')
+  const client = await clients.find(db, clientId)
+  const keys = client && client.revokedAt === null ? await clients.findClientKeys(db, clientId) : []
+  const key = keys.find(
+    ({ kid, state, validUntil }) =>
+      kid === header['kid'] && (state === 'ACTIVE' || (state === 'RETIRED' && (validUntil ?? 0) > now)),
+  )
+  if (!key || !verify(proof, { alg: key.alg, publicKey: importPublicJwk(key.publicJwk).key }))
+    throw new ConfigError(`${clientId} is no client here, is revoked, or this is not its key`)
+  if (!client?.roles.includes('ADMIN')) throw new ConfigError(`client ${clientId} lacks the role ADMIN`)
+  return { kind: 'client', id: clientId, proof }
+}

@@ -1,0 +1,78 @@
+// Batches as people ask for them: lists by client, state and age, and those whose sums may lag behind. It reads only.
+import type { Db } from '../pool.ts'
+import { BATCH_COLUMNS, type Batch, type BatchRow, batchOf } from './batch-row.ts'
+import { BATCH_LIFE, type BatchState, stateOf } from './batch-state.ts'
+
+export interface ListedBatches {
+  clientId?: string | undefined
+  /** Only those that are neither finished nor cancelled. */
+  isOpen?: boolean | undefined
+  /** ms since the epoch: those that began at it or later. */
+  since?: number | undefined
+  /** Only those in this state at this time (ms). */
+  state?: { is: BatchState; now: number } | undefined
+  /** Judged here: a state follows from the row and the time. */
+  accepts?: ((batch: Batch) => boolean) | undefined
+  /** Older ones than this number. */
+  before?: number | undefined
+  limit: number
+}
+
+const OPEN = 'cancelled_at is null and finished_at is null'
+/** Wider than `stateOf`, which has the last word. $4 is now. */
+const MAY_BE: Record<BatchState, string> = {
+  CANCELLED: 'cancelled_at is not null',
+  FINISHED: 'finished_at is not null',
+  PAUSED: `${OPEN} and (paused_at is not null or limit_chunks is not null)`,
+  ABANDONED: `${OPEN} and active_at <= $4::timestamptz - interval '${BATCH_LIFE.abandonedMs} ms'`,
+  STALLED: `${OPEN} and chunks_done < extent_chunks and active_at <= $4::timestamptz - interval '${BATCH_LIFE.stalledMs} ms'`,
+  OPEN: `${OPEN} and extent_chunks is null`,
+  RUNNING: `${OPEN} and extent_chunks is not null`,
+}
+
+/** Rows read at once where not every row is one. */
+const PAGE = 500
+
+/** Newest first. */
+export async function list(db: Db, asked: ListedBatches): Promise<Batch[]> {
+  const { clientId, since, before = Number.MAX_SAFE_INTEGER, isOpen = false, limit, state } = asked
+  const accepts = (batch: Batch) =>
+    (!state || stateOf(batch, state.now) === state.is) && (asked.accepts?.(batch) ?? true)
+  const size = state || asked.accepts ? Math.max(limit, PAGE) : limit
+  const filter = state ? MAY_BE[state.is] : isOpen ? OPEN : 'true'
+  const found: Batch[] = []
+  for (let below = before; found.length < limit; ) {
+    const { rows } = await db.query<BatchRow>({
+      text: `select ${BATCH_COLUMNS} from tokenmill.batch
+where batch_no < $1 and ($2::text is null or client_id = $2) and ($3::timestamptz is null or created_at >= $3)
+  and $4::timestamptz is not null and ${filter}
+order by batch_no desc limit $5`,
+      values: [below, clientId, since === undefined ? null : new Date(since), new Date(state?.now ?? 0), size],
+    })
+    const batches = rows.map(batchOf)
+    found.push(...batches.filter(accepts))
+    const last = batches.at(-1)
+    if (!last || batches.length < size) break
+    below = last.batchNo
+  }
+  return found.slice(0, limit)
+}
+
+export async function findById(db: Db, batchId: string): Promise<Batch[]> {
+  const { rows } = await db.query<BatchRow>({
+    text: `select ${BATCH_COLUMNS} from tokenmill.batch where batch_id = $1`,
+    values: [batchId],
+  })
+  return rows.map(batchOf)
+}
+
+/** Those whose sums a crash may have left behind, longest ago first: of those that know their extent, and of the others. */
+export async function findUnsettled(db: Db, limit: number, now: number): Promise<number[]> {
+  const { rows } = await db.query<{ batch_no: number }>({
+    text: `select batch_no from (select batch_no, row_number() over (partition by extent_chunks is null order by summed_at) as turn
+  from tokenmill.batch where (finished_at is null or coalesce((counts->>'FAILED')::bigint, 0) > 0) and active_at > $1) as open
+where turn <= $2`,
+    values: [new Date(now - BATCH_LIFE.abandonedMs), limit],
+  })
+  return rows.map(row => row.batch_no)
+}

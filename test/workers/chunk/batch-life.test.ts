@@ -1,0 +1,225 @@
+// The life of a batch through queue and workers: what its chunks may say of it, and what it comes to.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Client } from '../../../producers/client.ts'
+import { cancelBatch, pauseBatch, resumeBatch } from '../../../src/acts/batch.ts'
+import { proveOperator, signAct } from '../../../src/acts/operator.ts'
+import * as clients from '../../../src/store/access/clients.ts'
+import type { Batch } from '../../../src/store/batch/batch-row.ts'
+import { stateOf } from '../../../src/store/batch/batch-state.ts'
+import * as batches from '../../../src/store/batch/batches.ts'
+import { whyStalled } from '../../../src/store/batch/stall.ts'
+import { transactionOf } from '../../producers/ingest/sample.ts'
+import { ENTITY, type Installation, openInstallation } from '../../support/installation.ts'
+import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+import { until } from '../../support/until.ts'
+
+const BY = { actor: { kind: 'machine', id: 'tester@here' } as const, reason: 'a test' }
+const ROWS = 3
+
+describe('a batch', () => {
+  let database: FreshDatabase
+  let installation: Installation
+  let client: Client
+  let made = 0
+  beforeAll(async () => {
+    database = await freshDatabase()
+    installation = await openInstallation({
+      name: 'postgres',
+      prefix: '{batchlife}',
+      redisUrls: undefined,
+      databaseUrl: database.url,
+    })
+    await installation.startWorkers({ processes: 2, roles: ['bulk'] })
+    client = await installation.connect()
+  }, 60_000)
+  afterAll(async () => {
+    await installation?.close()
+    await database?.drop()
+  })
+
+  const newBatch = () => `life-${made++}`
+  const linesOf = (batchId: string, chunk: number) =>
+    Array.from({ length: ROWS }, (_, index) => ({
+      line: chunk * ROWS + index + 1,
+      transaction: {
+        ...transactionOf(index, { entity: ENTITY, seed: `${batchId}-${chunk}` }),
+        // The last row of each chunk is refused.
+        ...(index === ROWS - 1 && { currency: 'XAU' }),
+      },
+    }))
+  const send = (batchId: string, chunk: number, says: Record<string, unknown> = {}) =>
+    client.call(
+      'transaction-batch',
+      { batch_id: batchId, chunk, ...says, transactions: linesOf(batchId, chunk) },
+      { jti: `${batchId}-${chunk}` },
+    )
+  const find = async (batchId: string): Promise<Batch> => {
+    const batch = await batches.find(installation.vault.store, client.clientId, batchId)
+    if (!batch) throw new Error(`no batch ${batchId}`)
+    return batch
+  }
+  const state = async (batchId: string) => stateOf(await find(batchId), Date.now())
+  const becomes = (batchId: string, wanted: string) =>
+    until(async () => (await state(batchId)) === wanted, { ms: 20_000, what: `${batchId} ${wanted}` })
+  const eventsOf = async (batchId: string) =>
+    (
+      await installation.vault.store.query<{ revision: number; data: Record<string, unknown> }>({
+        text: 'select revision, data from tokenmill.event where subject = $1 order by revision',
+        values: [batchId],
+      })
+    ).rows
+  const codesOf = ({ error }: Awaited<ReturnType<typeof send>>) =>
+    Object.entries(error?.details ?? {}).map(([field, { code }]) => `${field} ${code}`)
+
+  it('whose chunks say its extent is RUNNING until all are there, then FINISHED with totals, reasons and one event', async () => {
+    const id = newBatch()
+    const extent = { chunks: 2, rows: 2 * ROWS, name: 'ledger.csv', sha256: 'a'.repeat(64) }
+    await send(id, 1, { extent })
+    expect(await state(id)).toBe('RUNNING')
+    await send(id, 0, { extent })
+    await becomes(id, 'FINISHED')
+    const { counts, reasons, rowsDone, chunksDone, revision, extent: stored } = await find(id)
+    expect({ rowsDone, chunksDone, revision, stored }).toEqual({
+      rowsDone: 6,
+      chunksDone: 2,
+      revision: 1,
+      stored: extent,
+    })
+    expect(counts).toMatchObject({ CREATED: 4, REJECTED: 2 })
+    expect(reasons).toEqual({ REJECTED: { currency_unknown: 2 } })
+    expect(await eventsOf(id)).toEqual([
+      { revision: 1, data: expect.objectContaining({ batch_id: id, rows: 6, reasons, counts }) },
+    ])
+    expect(await send(id, 0)).toMatchObject({ status: 'SUCCEEDED', counts: { CREATED: 2, REJECTED: 1 } })
+    expect(codesOf(await send(id, 2))).toEqual(['body.request.chunk batch_finished'])
+    expect(await cancelBatch(installation.vault.store, await find(id), BY)).toEqual({ refused: 'finished' })
+    expect(await eventsOf(id)).toHaveLength(1)
+  }, 60_000)
+
+  it('is OPEN until its highest chunk says that it is the last', async () => {
+    const id = newBatch()
+    await send(id, 0)
+    expect(await state(id)).toBe('OPEN')
+    await send(id, 1, { last: true })
+    await becomes(id, 'FINISHED')
+    expect((await find(id)).extent).toMatchObject({ chunks: 2, rows: null })
+  }, 60_000)
+
+  it('keeps its first extent, and refuses another and chunks outside of it without a trace', async () => {
+    const id = newBatch()
+    await send(id, 1, { extent: { chunks: 3, rows: 9 } })
+    expect(codesOf(await send(id, 0, { extent: { chunks: 4, rows: 9 } }))).toEqual(['body.request.extent batch_extent'])
+    expect(codesOf(await send(id, 0, { extent: { chunks: 3, rows: 8 } }))).toEqual(['body.request.extent batch_extent'])
+    expect(codesOf(await send(id, 0, { last: true }))).toEqual(['body.request.last batch_extent'])
+    expect(codesOf(await send(id, 3))).toEqual(['body.request.chunk batch_extent'])
+    expect(codesOf(await send(id, 2, { extent: { chunks: 2, rows: 9 } }))).toEqual(['body.request.extent batch_extent'])
+    for (const chunk of [0, 2]) expect(await send(id, chunk)).toMatchObject({ status: 'SUCCEEDED' })
+    await becomes(id, 'FINISHED')
+    const other = newBatch()
+    await send(other, 5)
+    expect(codesOf(await send(other, 1, { last: true }))).toEqual(['body.request.last batch_extent'])
+    expect((await find(other)).extent).toBeNull()
+  }, 60_000)
+
+  it('begun by the last release goes on with chunks that say its extent, which are the same chunks', async () => {
+    const id = newBatch()
+    const first = await send(id, 0)
+    const { store } = installation.vault
+    await until(async () => (await find(id)).chunksDone === 1, { ms: 10_000 })
+    // As that release left it, upgraded.
+    await store.query({ text: `update tokenmill.receipt set reasons = null where jti = $1`, values: [`${id}-0`] })
+    await store.query({ text: `update tokenmill.batch set active_at = 'epoch' where batch_id = $1`, values: [id] })
+    expect(await state(id)).toBe('ABANDONED')
+    const extent = { chunks: 2, rows: 6 }
+    const again = await send(id, 0, { extent })
+    expect(again).toEqual({ ...first, attempt: again.attempt })
+    await send(id, 1, { extent })
+    await becomes(id, 'FINISHED')
+    expect(await find(id)).toMatchObject({ rowsDone: 6, reasons: { REJECTED: { currency_unknown: 1 } } })
+  }, 60_000)
+
+  it('that is paused has its chunks put back, answers what it had, and goes on when it is resumed', async () => {
+    const id = newBatch()
+    const extent = { chunks: 2, rows: 6 }
+    await send(id, 0, { extent })
+    const { store } = installation.vault
+    expect(await pauseBatch(store, await find(id), BY)).toMatchObject({ done: { batchId: id } })
+    expect(await pauseBatch(store, await find(id), BY)).toEqual({ refused: 'paused' })
+    expect(await state(id)).toBe('PAUSED')
+    const answer = send(id, 1, { extent })
+    await until(async () => (await installation.queues.depth('transaction-batch')).delayed === 1, { ms: 10_000 })
+    expect(await resumeBatch(store, await find(id), BY, Date.now())).toMatchObject({ done: { batchId: id } })
+    expect(await answer).toMatchObject({ status: 'SUCCEEDED' })
+    await becomes(id, 'FINISHED')
+  }, 60_000)
+
+  it('that is cancelled begins nothing more, and is never finished', async () => {
+    const id = newBatch()
+    const extent = { chunks: 2, rows: 6 }
+    await send(id, 0, { extent })
+    const cancelled = await cancelBatch(installation.vault.store, await find(id), BY)
+    expect(cancelled).toMatchObject({ done: { rowsLeft: 3 } })
+    expect((await send(id, 1, { extent })).counts).toMatchObject({ CANCELLED: 3, CREATED: 0 })
+    await until(async () => (await find(id)).chunksDone === 2, { ms: 10_000 })
+    expect(await state(id)).toBe('CANCELLED')
+    expect((await find(id)).reasons).toMatchObject({ CANCELLED: { cancelled: 3 } })
+    expect(await eventsOf(id)).toEqual([])
+    const audited = await installation.vault.store.query({
+      text: `select actor, action, detail->>'reason' as reason from tokenmill.audit where subject = $1`,
+      values: [id],
+    })
+    expect(audited.rows).toEqual([{ actor: 'machine:tester@here', action: 'batch.cancel', reason: 'a test' }])
+  }, 60_000)
+
+  it('is PAUSED at its sender’s limit, and goes on with the first chunk of a run without one', async () => {
+    const id = newBatch()
+    const extent = { chunks: 2, rows: 6 }
+    await send(id, 0, { extent, limit: 1 })
+    await becomes(id, 'PAUSED')
+    const verdict = await resumeBatch(installation.vault.store, await find(id), BY, Date.now())
+    expect(verdict).toEqual({ refused: 'at_limit' })
+    await send(id, 1, { extent })
+    await becomes(id, 'FINISHED')
+  }, 60_000)
+
+  it('is paused by an operator who proves it: a client with the role ADMIN, who signed this very act', async () => {
+    const id = newBatch()
+    await send(id, 0)
+    const { store } = installation.vault
+    const deed = { action: 'batch.pause', subject: id }
+    const signed = (credentials: Installation['credentials'], subject = id) =>
+      signAct(
+        { ...deed, subject, reason: undefined, audience: credentials.audience },
+        credentials.signingKey,
+        Date.now(),
+      )
+    const admin = await installation.addClient('admin', { roles: ['ADMIN'] })
+    const prove = (proof: string) => proveOperator(store, proof, deed, Date.now())
+    await expect(prove(signed(installation.credentials))).rejects.toThrow(/lacks the role ADMIN/)
+    await expect(prove(signed(admin.credentials, 'another'))).rejects.toThrow(/another act/)
+    const forged = { ...installation.credentials.signingKey, clientId: admin.credentials.signingKey.clientId }
+    await expect(prove(signed({ ...admin.credentials, signingKey: forged }))).rejects.toThrow(/not its key/)
+    const proof = signed(admin.credentials)
+    const actor = await prove(proof)
+    expect(actor).toEqual({ kind: 'client', id: admin.credentials.signingKey.clientId, proof })
+    expect(await pauseBatch(store, await find(id), { actor, reason: undefined })).toMatchObject({ done: {} })
+    await clients.revoke(store, actor.id)
+    await expect(prove(proof)).rejects.toThrow(/revoked/)
+    const audited = await store.query({
+      text: `select actor, detail->>'proof' as proof from tokenmill.audit where subject = $1`,
+      values: [id],
+    })
+    expect(audited.rows).toEqual([{ actor: `client:${actor.id}`, proof }])
+  }, 60_000)
+})
+
+it.each<[Parameters<typeof whyStalled>[0], RegExp]>([
+  [{ workers: 2, unread: 0, queued: undefined }, /queue server does not answer/],
+  [{ workers: 0, unread: 5, queued: 5 }, /nobody works/],
+  [{ workers: 2, unread: 10_000, queued: 5 }, /held back/],
+  [{ workers: 2, unread: 5, queued: 5 }, /results unread: 5/],
+  [{ workers: 2, unread: 0, queued: 0 }, /nobody sends/],
+  [{ workers: 2, unread: 0, queued: 7 }, /7 chunks are in the queue/],
+])('a batch is said to be stalled for %o', (facts, why) => {
+  expect(whyStalled(facts)).toMatch(why)
+})
