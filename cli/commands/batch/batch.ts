@@ -25,7 +25,7 @@ interface ListOptions extends JsonOption {
 export function list(terminal: Terminal, { limit, state, client, since, ...options }: ListOptions): Promise<void> {
   return withSession(terminal, async session => {
     const { store } = await openCommandStore(session)
-    const named = client === undefined ? undefined : await clients.findByWord(store, client)
+    const named = client === undefined ? undefined : await clients.findByIdOrName(store, client)
     const clientId = client === undefined ? undefined : (named?.[0]?.clientId ?? client)
     const now = systemClock()
     const found = await batchList.list(store, { limit, state: state && { is: state, now }, clientId, since })
