@@ -12,8 +12,9 @@ import { openReportFiles } from '../cli/open/report-files.ts'
 import { SCHEDULE_LISTENERS, startSchedule } from '../cli/process/scheduler.ts'
 import { type Client, connect } from '../producers/client.ts'
 import { ingest } from '../producers/ingest/run.ts'
+import { openScheduleMetrics } from '../producers/schedule/metrics.ts'
 import { systemClock } from '../src/clock.ts'
-import { openMetrics } from '../src/metrics.ts'
+import { openRegistry } from '../src/metrics.ts'
 import { readReport } from '../src/report/files/download.ts'
 import * as reports from '../src/store/report/reports.ts'
 import * as runs from '../src/store/report/schedule-runs.ts'
@@ -66,7 +67,13 @@ export async function reportNight(session: Session, { queues, credentials }: Pro
     since: midnight - 3_600_000,
   })
   const listening = await openQueues(session, database, SCHEDULE_LISTENERS)
-  await startSchedule(session, { store, queues: listening, log, clock: systemClock, metrics: openMetrics('demo') })
+  await startSchedule(session, {
+    store,
+    queues: listening,
+    log,
+    clock: systemClock,
+    metrics: openScheduleMetrics(openRegistry({ role: 'demo' })),
+  })
   const deadline = Date.now() + NIGHT_MS_MAX
   lifetime.onClose('schedule of the demo', () => schedules.remove(store, scheduleId))
   for (;;) {

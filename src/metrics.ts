@@ -1,121 +1,100 @@
-// The numbers a process shows. Names and labels are listed in docs/metrics.md; every label has few, fixed values.
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+// The registry of one process's metrics, in Prometheus' text format. Which metrics a role has is said by its room
+// (`metrics.ts` there), so that a process shows only what its role owns; docs/metrics.md lists them all.
+import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { readVersion } from './version.ts'
 
-export type Metrics = ReturnType<typeof openMetrics>
+/**
+ * The values of each label. A counter or histogram has a series for each combination from the start, so that its first
+ * increase is seen as one; where a label's values aren't known beforehand (none given), series begin with their first
+ * observation.
+ */
+export type Labels = Record<string, readonly string[]>
+type NameOf<L> = Extract<keyof L, string>
 
-const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
+/** What a process answers when it is asked for its metrics by the process that forked it. */
+export type Snapshot = readonly object[]
 
-/** One registry per process; `role` is a label on every series. */
-export function openMetrics(role: string) {
+export interface MetricsRegistry {
+  counter<L extends Labels>(name: string, help: string, labels?: L): Counter<NameOf<L>>
+  gauge<L extends Labels>(name: string, help: string, labels?: L): Gauge<NameOf<L>>
+  /** In seconds. */
+  histogram<L extends Labels>(name: string, help: string, labels: L, buckets?: readonly number[]): Histogram<NameOf<L>>
+  /** Adds what Node and the system tell of this process, under the names that all Node programs use. */
+  collectProcess(): void
+  snapshot(): Promise<Snapshot>
+}
+
+export interface RegistryOptions {
+  /** What the process does: `gateway`, `scheduler`, … */
+  role: string
+  /** A label of every series: which of a role's processes on its host, `bulk-0`; the role where it has one process. */
+  process?: string
+}
+
+export type { Gauge }
+
+export const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30] as const
+/** Gauges that are named as counters are; Node's other metrics say the same by type of resource. */
+const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total']
+
+export const CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE
+
+/** The metrics of one process. Names get the prefix `tokenmill_`. */
+export function openRegistry({ role, process = role }: RegistryOptions): MetricsRegistry {
   const registry = new Registry()
-  registry.setDefaultLabels({ role })
+  registry.setDefaultLabels({ process })
   const registers = [registry]
-  const counter = <L extends string>(name: string, help: string, labelNames: L[] = []) =>
-    new Counter({ name: `tokenmill_${name}`, help, labelNames, registers })
-  const gauge = <L extends string>(name: string, help: string, labelNames: L[] = []) =>
-    new Gauge({ name: `tokenmill_${name}`, help, labelNames, registers })
-  return {
-    registry,
-    collectProcess: () => collectDefaultMetrics({ register: registry, prefix: 'tokenmill_process_' }),
-    jobs: counter('jobs_total', 'Attempts that ended, by kind and outcome.', ['kind', 'outcome']),
-    records: counter('batch_records_total', 'Records of batches, by kind and outcome.', ['kind', 'outcome']),
-    retries: counter('retries_total', 'Attempts that failed and will be repeated, by kind and fault.', [
-      'kind',
-      'fault',
-    ]),
-    refusedEnvelopes: counter('envelopes_refused_total', 'Jobs dropped or refused before any work, by reason.', [
-      'reason',
-    ]),
-    reruns: counter('transaction_reruns_total', 'Transactions run again after a lost race, by kind.', ['kind']),
-    receipts: counter('receipts_total', 'Receipts written, by kind and status.', ['kind', 'status']),
-    guesses: counter('card_guesses_total', 'Cards beyond the guessing limit, by mode.', ['mode']),
-    published: counter('results_published_total', 'Results and events handed to results queues.'),
-    attemptSeconds: new Histogram({
-      name: 'tokenmill_attempt_seconds',
-      help: 'Duration of an attempt, by kind.',
-      labelNames: ['kind'] as const,
-      buckets: SECONDS,
-      registers,
-    }),
-    waitSeconds: new Histogram({
-      name: 'tokenmill_queue_wait_seconds',
-      help: 'From iat to the start of the attempt, by kind.',
-      labelNames: ['kind'] as const,
-      buckets: [...SECONDS, 60, 300, 900, 3600],
-      registers,
-    }),
-    httpSeconds: new Histogram({
-      name: 'tokenmill_http_request_seconds',
-      help: 'Duration of an HTTP request, by route and status.',
-      labelNames: ['route', 'status'] as const,
-      buckets: SECONDS,
-      registers,
-    }),
-    gatewayWaits: new Histogram({
-      name: 'tokenmill_gateway_wait_seconds',
-      help: 'From the acceptance of an operation over HTTP to the end of its work: queue wait and work, by kind.',
-      labelNames: ['kind'] as const,
-      buckets: SECONDS,
-      registers,
-    }),
-    gatewayAnswers: new Histogram({
-      name: 'tokenmill_gateway_answer_seconds',
-      help: 'From the acceptance of an operation over HTTP to its answer, by kind.',
-      labelNames: ['kind'] as const,
-      buckets: SECONDS,
-      registers,
-    }),
-    gatewayTimeouts: counter(
-      'gateway_timeouts_total',
-      'Operations over HTTP not answered in time, by kind and reversal.',
-      ['kind', 'reversal_status'],
-    ),
-    gatewayInFlight: gauge('gateway_operations', 'Operations over HTTP under way.'),
-    gatewayPromised: gauge('gateway_promised', 'What was accepted for later and has no answer yet.', ['what']),
-    gatewayPromisedOldest: gauge('gateway_promised_oldest_seconds', 'Age of the oldest of it.', ['what']),
-    schemeCalls: counter(
-      'scheme_calls_total',
-      'Calls to scheme token networks that were settled, by call and answer.',
-      ['call', 'answer'],
-    ),
-    schemeOpen: gauge('scheme_open', 'Scheme tokens of which the network has yet to be asked or told something.', [
-      'what',
-    ]),
-    schemeOpenOldest: gauge('scheme_open_oldest_seconds', 'Age of the oldest of them.', ['what']),
-    schemeShare: gauge(
-      'scheme_share',
-      'Calls per second that are this process’s part of a granted rate, by provider.',
-      ['provider'],
-    ),
-    schemeRate: gauge('scheme_rate', 'Calls per second that it makes at most at present, by provider.', ['provider']),
-    schemeDrift: counter('scheme_drift_total', 'Differences found between store and network.', ['what']),
-    threeDsEnded: counter('three_ds_ended_total', 'Authentications that ended, by outcome.', ['outcome']),
-    threeDsAsked: new Histogram({
-      name: 'tokenmill_three_ds_directory_seconds',
-      help: 'How long directory servers took, by kind of answer.',
-      labelNames: ['answer'] as const,
-      buckets: SECONDS,
-      registers,
-    }),
-    deprecatedCalls: counter('deprecated_calls_total', 'Calls of operations that will go, by operation.', [
-      'operation',
-    ]),
-    scheduleRuns: counter('schedule_runs_total', 'Runs of schedules that ended, were tried again or became late.', [
-      'outcome',
-    ]),
-    scheduleOldest: gauge('schedule_oldest_due_seconds', 'Since when the oldest open run of a schedule has been due.'),
-    queueDepth: gauge('queue_jobs', 'Jobs of a queue, by queue and state.', ['queue', 'state']),
-    queueOldest: gauge('queue_oldest_seconds', 'Age of the oldest waiting job, by queue.', ['queue']),
-    outboxOldest: gauge('outbox_oldest_seconds', 'Age of the oldest unpublished result.'),
-    outboxRows: gauge('outbox_rows', 'Results not yet published.'),
-    eventLoopDelay: gauge('event_loop_delay_seconds', 'Event-loop delay since the last scrape, by quantile.', [
-      'quantile',
-    ]),
-    pool: gauge('store_connections', 'Connections of the store pool, by state.', ['state']),
-    writableServers: gauge(
-      'store_writable_servers',
-      'Servers of DATABASE_URL that took writes when last asked; more than one is an alarm.',
-    ),
-    clockSkew: gauge('clock_skew_seconds', 'This clock minus the clock of the store.'),
+  const named = <L extends Labels>(name: string, help: string, labels: L | undefined) => ({
+    name: `tokenmill_${name}`,
+    help,
+    labelNames: Object.keys(labels ?? {}) as NameOf<L>[],
+    registers,
+  })
+  const opened: MetricsRegistry = {
+    counter: (name, help, labels) => {
+      const counter = new Counter(named(name, help, labels))
+      for (const series of combine(labels)) counter.inc(series, 0)
+      return counter
+    },
+    gauge: <L extends Labels>(name: string, help: string, labels?: L) => {
+      const gauge = new Gauge(named(name, help, labels))
+      // Nothing was measured yet: that isn't zero.
+      if (labels === undefined) gauge.remove({})
+      return gauge
+    },
+    histogram: (name, help, labels, buckets = SECONDS) => {
+      const histogram = new Histogram({ ...named(name, help, labels), buckets: [...buckets] })
+      for (const series of combine(labels)) histogram.zero(series)
+      return histogram
+    },
+    collectProcess: () => {
+      collectDefaultMetrics({ register: registry })
+      for (const name of MISNAMED) registry.removeSingleMetric(name)
+    },
+    snapshot: () => registry.getMetricsAsJSON(),
   }
+  opened
+    .gauge('build_info', 'Always 1: the release that runs, and the role of the process.', { version: [], role: [] })
+    .set({ version: readVersion(), role }, 1)
+  return opened
+}
+
+/** Every combination of the labels' values; none where a label's values aren't known. */
+function combine<L extends Labels>(labels: L | undefined): Record<NameOf<L>, string>[] {
+  let series: Record<string, string>[] = labels === undefined ? [] : [{}]
+  for (const [label, values] of Object.entries(labels ?? {}))
+    series = series.flatMap(one => values.map(value => ({ ...one, [label]: value })))
+  return series as Record<NameOf<L>, string>[]
+}
+
+/** One page of several processes' metrics. Their series differ by the label `process`. */
+export function pageOf(snapshots: readonly Snapshot[]): Promise<string> {
+  return AggregatorRegistry.aggregate([...snapshots]).metrics()
+}
+
+/** Leaves a gauge without a value. */
+export function forget(gauge: Gauge): void {
+  gauge.reset()
+  // A gauge without labels is reset to zero, which is a value.
+  gauge.remove({})
 }

@@ -1,7 +1,9 @@
-// /metrics, /healthz and /readyz of a process, on a port of its own. It is not the product's HTTP interface.
+// /metrics, /healthz and /readyz of one role on one host, on a port of its own. It is not the product's HTTP interface.
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Metrics } from './metrics.ts'
+import { ConfigError } from './config.ts'
+import type { Health } from './health.ts'
+import { CONTENT_TYPE, pageOf, type Snapshot } from './metrics.ts'
 import { PortInUse } from './port-in-use.ts'
 
 export interface Ops {
@@ -11,21 +13,35 @@ export interface Ops {
 
 export interface OpsOptions {
   host: string
-  /** The first port to try; the next free one of a hundred is taken. */
+  /** 0: any that is free. */
   port: number
-  metrics: Metrics
-  /** What is not as it should be, one line each; none: ready. */
-  notReady: () => Promise<string[]>
-  /** Brings gauges up to date before they are read. */
-  collect?: () => Promise<void>
+  reasons: Health['reasons']
+  /** One for each process of the role. */
+  snapshots: () => Promise<readonly Snapshot[]>
   /** Public keys that results are signed with, at /.well-known/jwks.json. */
   jwks?: () => Promise<unknown>
 }
 
-const PORTS_TRIED = 100
+/** Roles in the order of their ports. */
+const ROLES = ['gateway', 'three-ds', 'scheduler', 'workers'] as const
+export type OpsRole = (typeof ROLES)[number]
+const FIRST = 9464
+const SETTING = 'TOKENMILL_METRICS_PORT'
 
-export async function openOps(options: OpsOptions): Promise<Ops> {
-  const { host, port, metrics, notReady, collect, jwks } = options
+/** The port of a role that runs by itself. `setting`: what the operator set. */
+export function portOf(role: OpsRole, setting: number | undefined): number {
+  return setting ?? FIRST + ROLES.indexOf(role)
+}
+
+/** The port of a role where one process starts all roles: the operator sets the first of four. */
+export function portAmongAll(role: OpsRole, setting: number | undefined = FIRST): number {
+  if (setting + ROLES.length - 1 > 65_535)
+    throw new ConfigError(`${SETTING}: \`start\` uses it and the three ports after it, so it must be at most 65532`)
+  return setting === 0 ? 0 : setting + ROLES.indexOf(role)
+}
+
+/** Listens. Throws `PortInUse` where something else does. */
+export async function openOps({ host, port, reasons, snapshots, jwks }: OpsOptions): Promise<Ops> {
   const server = createServer((request, response) => {
     const answer = (status: number, body: string, type = 'text/plain; charset=utf-8') => {
       response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' }).end(body)
@@ -33,14 +49,11 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
     const pages: Record<string, () => Promise<void>> = {
       '/healthz': async () => answer(200, 'ok\n'),
       '/readyz': async () => {
-        const reasons = await notReady()
-        if (reasons.length === 0) answer(200, 'ready\n')
-        else answer(503, `${reasons.join('\n')}\n`)
+        const lines = await reasons()
+        if (lines.length === 0) answer(200, 'ready\n')
+        else answer(503, `${lines.join('\n')}\n`)
       },
-      '/metrics': async () => {
-        await collect?.()
-        answer(200, await metrics.registry.metrics(), metrics.registry.contentType)
-      },
+      '/metrics': async () => answer(200, await pageOf(await snapshots()), CONTENT_TYPE),
     }
     if (jwks)
       pages['/.well-known/jwks.json'] = async () => answer(200, JSON.stringify(await jwks()), 'application/json')
@@ -49,9 +62,8 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
     page().catch(() => answer(500, 'could not be read\n'))
   })
   server.requestTimeout = 10_000
-  const bound = await listen(server, host, port)
   return {
-    port: bound,
+    port: await listen(server, host, port),
     close: () =>
       new Promise(resolve => {
         server.close(() => resolve())
@@ -60,27 +72,17 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
   }
 }
 
-async function listen(server: Server, host: string, first: number): Promise<number> {
-  for (let port = first; ; port += 1) {
-    try {
-      await new Promise<void>((resolve, reject) => {
-        const onListening = () => {
-          server.off('error', onError)
-          resolve()
-        }
-        // Both go, or each taken port would leave one behind.
-        const onError = (error: Error) => {
-          server.off('listening', onListening)
-          reject(error)
-        }
-        server.once('error', onError)
-        server.once('listening', onListening)
-        server.listen(port, host)
-      })
-      return (server.address() as AddressInfo).port
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE' || first === 0) throw error
-      if (port >= first + PORTS_TRIED) throw new PortInUse('TOKENMILL_METRICS_PORT', `${host}:${first} to ${port}`)
-    }
-  }
+/** The same for a role of one process. */
+export function openOwnOps(health: Health, place: Pick<OpsOptions, 'host' | 'port'>): Promise<Ops> {
+  return openOps({ ...place, reasons: health.reasons, snapshots: async () => [await health.snapshot()] })
+}
+
+async function listen(server: Server, host: string, port: number): Promise<number> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      reject(error.code === 'EADDRINUSE' ? new PortInUse(SETTING, `${host}:${port}`) : error),
+    )
+    server.listen(port, host, resolve)
+  })
+  return (server.address() as AddressInfo).port
 }

@@ -3,7 +3,6 @@
 import type { Clock } from '../src/clock.ts'
 import type { SigningKey } from '../src/job/envelope/envelope.ts'
 import type { Logger } from '../src/log.ts'
-import type { Metrics } from '../src/metrics.ts'
 import type { Queues } from '../src/queue/engine.ts'
 import type { Schemes } from '../src/scheme/open.ts'
 import type { Store } from '../src/store/pool.ts'
@@ -11,6 +10,7 @@ import type { KeyRing } from '../src/vault/key-ring.ts'
 import type { BatchProgress } from './chunk/progress.ts'
 import type { Directory } from './directory.ts'
 import type { Announcer } from './line/announce.ts'
+import type { WorkerMetrics } from './metrics.ts'
 import type { MakeReport } from './report/child.ts'
 
 export interface Deps {
@@ -22,7 +22,7 @@ export interface Deps {
   announcer: Announcer
   progress: Pick<BatchProgress, 'note'>
   clock: Clock
-  metrics: Metrics
+  metrics: WorkerMetrics
   log: Logger
   makeReport: MakeReport
   /** Undefined where no scheme token network is set up. */

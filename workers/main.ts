@@ -1,20 +1,18 @@
-// One worker process: the handlers' kinds on their queues, the sweep, the clock watch, the ops port. Bulk kinds and
+// One worker process: the handlers' kinds on their queues, the sweep, the clock watch. Bulk kinds and
 // interactive kinds never share one. It forks cells for jobs whose worker vanished, and the processes that make reports;
 // nothing else.
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { systemClock } from '../src/clock.ts'
 import type { Config } from '../src/config.ts'
 import { Fault } from '../src/errors.ts'
-import { KINDS, resultsQueue } from '../src/job/catalogue.ts'
+import { openHealth } from '../src/health.ts'
+import { resultsQueue } from '../src/job/catalogue.ts'
 import type { InstallationKey } from '../src/job/result.ts'
 import { type Lifetime, untilSignal } from '../src/lifetime.ts'
 import { describeError, type Logger } from '../src/log.ts'
 import { lowerPriority } from '../src/low-priority.ts'
-import type { Metrics } from '../src/metrics.ts'
-import { openOps } from '../src/ops.ts'
+import type { MetricsRegistry } from '../src/metrics.ts'
 import type { Disposition, Queues, ReceivedJob, Worker } from '../src/queue/engine.ts'
 import { every } from '../src/recurring.ts'
-import * as signingKeys from '../src/store/access/signing-keys.ts'
 import type { Store } from '../src/store/pool.ts'
 import * as storeServer from '../src/store/server.ts'
 import type { KeyProvider } from '../src/vault/kek.ts'
@@ -26,10 +24,11 @@ import { type AnnouncerOptions, openAnnouncer } from './line/announce.ts'
 import { countDropped } from './line/dropped-envelopes.ts'
 import { giveUp, runJob, works } from './line/run-job.ts'
 import { bodyOfRow } from './line/stored-answer.ts'
-import { type Asked, openCell, type Told } from './process/cell.ts'
+import type { WorkerMetrics } from './metrics.ts'
+import { type CellReply, type CellRequest, openCell } from './process/cell.ts'
 import { watchClock } from './process/clock-skew.ts'
 import { joinLiveWorkers, tellLiveKeys } from './process/live-keys.ts'
-import { measureQueues } from './process/queue-metrics.ts'
+import { answerSupervisor } from './process/process-report.ts'
 import type { WorkerSettings } from './process/worker-settings.ts'
 import { startSchemeLoop } from './provider/reconcile/loop.ts'
 import type { MakeReport } from './report/child.ts'
@@ -39,7 +38,8 @@ import { watchReportMakers } from './report/makers.ts'
 export interface Opened {
   config: Config
   log: Logger
-  metrics: Metrics
+  registry: MetricsRegistry
+  metrics: WorkerMetrics
   lifetime: Lifetime
   store: Store
   queues: Queues
@@ -66,11 +66,11 @@ const CLOSE_MS = 20_000
 
 /** Works until it is told to stop. What was `opened` is closed by `lifetime`, after what is opened here. */
 export async function runWorkers(opened: Opened, { worker, cellScript, inspect }: RunOptions): Promise<void> {
-  const { config, log, metrics, lifetime, queues } = opened
+  const { config, log, registry, lifetime, store, queues } = opened
   const { role, kinds, concurrency } = worker
   if (role === 'bulk') lowerPriority()
   const deps = await openDeps(opened, inspect)
-  if (worker.cell) return answerAsked(deps)
+  if (worker.cell) return serveAsCell(deps)
   lifetime.onClose('live workers', await joinLiveWorkers(deps, kinds))
   lifetime.onClose('live keys', tellLiveKeys(deps, config.audience, opened.installationKey))
   const workers = startWorkers(worker, cellScript, deps)
@@ -94,14 +94,18 @@ export async function runWorkers(opened: Opened, { worker, cellScript, inspect }
     })
     lifetime.onClose('own results', () => read.close(CLOSE_MS))
   }
-  metrics.collectProcess()
-  const ops = await openWorkerOps(config, deps, skew.tooFar)
-  lifetime.onClose('ops', ops.close)
+  registry.collectProcess()
+  const health = openHealth(registry, {
+    store: storeServer.watched(store),
+    queue: queues,
+    others: async () => skew.tooFar(),
+  })
+  answerSupervisor(health)
   await Promise.all(workers.map(worker => worker.ready))
   process.send?.({ ready: true })
   const worked = kinds.filter(kind => kind !== 'report' || deps.settings.makesReports)
   const ended = untilSignal()
-  log.info({ kinds: worked, concurrency, opsPort: ops.port }, 'working')
+  log.info({ kinds: worked, concurrency, process: worker.name }, 'working')
   await ended
 }
 
@@ -153,47 +157,16 @@ function startWorkers({ kinds, concurrency }: WorkerSettings, cellScript: string
 }
 
 /** The cell's side: one question at a time, until the asker is gone. */
-function answerAsked(deps: Deps): Promise<void> {
+function serveAsCell(deps: Deps): Promise<void> {
   const never = new AbortController().signal
-  process.on('message', async ({ job, poison, probe }: Asked) => {
-    const told: Told = probe
+  process.on('message', async ({ job, poison, probe }: CellRequest) => {
+    const reply: CellReply = probe
       ? { ok: await works(job, probe, deps) }
       : { disposition: await runJob(job, never, deps, new Set(poison)) }
-    process.send?.(told)
+    process.send?.(reply)
   })
   process.send?.({ ready: true })
   return new Promise(resolve => {
     process.once('SIGTERM', () => resolve())
-  })
-}
-
-async function openWorkerOps(config: Config, deps: Deps, tooFar: () => string[]) {
-  const delay = monitorEventLoopDelay({ resolution: 10 })
-  delay.enable()
-  const measure = measureQueues(deps, KINDS)
-  return openOps({
-    host: config.httpHost,
-    port: config.metricsPort ?? 9464,
-    metrics: deps.metrics,
-    notReady: async () => [
-      ...tooFar(),
-      ...(await storeServer.ping(deps.store).then(
-        () => [],
-        () => ['the store does not answer'],
-      )),
-      ...(await deps.queues.ping().then(
-        () => [],
-        () => ['the queue server does not answer'],
-      )),
-    ],
-    collect: async () => {
-      for (const quantile of [50, 99])
-        deps.metrics.eventLoopDelay.set({ quantile: String(quantile / 100) }, delay.percentile(quantile) / 1e9)
-      delay.reset()
-      for (const [state, n] of Object.entries(deps.store.connections())) deps.metrics.pool.set({ state }, n)
-      deps.metrics.writableServers.set(deps.store.writableServers())
-      await measure()
-    },
-    jwks: async () => ({ keys: (await signingKeys.findPublic(deps.store)).map(key => key.publicJwk) }),
   })
 }

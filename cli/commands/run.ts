@@ -1,25 +1,18 @@
 // The long-running roles: `start` (all of them in the foreground), `gateway`, `three-ds`, `workers` and `scheduler`.
 import type { ClientFile } from '../../producers/client-file.ts'
-import { systemClock } from '../../src/clock.ts'
-import { ConfigError, ownReportsUrl } from '../../src/config.ts'
+import { ownReportsUrl } from '../../src/config.ts'
 import { KINDS, type Kind } from '../../src/job/catalogue.ts'
 import { untilSignal } from '../../src/lifetime.ts'
-import { openMetrics } from '../../src/metrics.ts'
-import { openOps } from '../../src/ops.ts'
-import * as storeServer from '../../src/store/server.ts'
-import { startHousekeeping } from '../../workers/process/housekeeping.ts'
-import { measureQueues } from '../../workers/process/queue-metrics.ts'
-import { supervise, WorkerEnded } from '../../workers/process/supervise.ts'
+import { type OpsRole, portAmongAll } from '../../src/ops.ts'
 import { EXIT, Stop } from '../exit.ts'
 import { ensureDevClient } from '../open/dev-client.ts'
-import { openCommandStore, openQueues, openSession, openVault, type Session } from '../open/open.ts'
+import { openSession, openVault, type Session } from '../open/open.ts'
 import { baseUrlOf } from '../open/register-client.ts'
-import { findReportFiles, NO_REPORTS } from '../open/report-files.ts'
 import { serveGateway } from '../process/gateway.ts'
 import { forkHttp, tellParent } from '../process/http-process.ts'
-import { WORKER_SCRIPT } from '../process/local-workers.ts'
-import { SCHEDULE_LISTENERS, startSchedule } from '../process/scheduler.ts'
+import { startScheduler } from '../process/scheduler.ts'
 import { serveThreeDs } from '../process/three-ds.ts'
+import { type Running, startWorkers } from '../process/workers.ts'
 import { say, type Terminal } from '../terminal.ts'
 
 interface WorkersOptions {
@@ -49,12 +42,12 @@ export function runThreeDs(terminal: Terminal): Promise<void> {
 
 export function runWorkers(terminal: Terminal, { kinds, concurrency }: WorkersOptions): Promise<void> {
   const chosen = kinds === undefined ? undefined : readKinds(kinds)
-  return runRole(terminal, 'workers', session => work(session, { kinds: chosen, concurrency }))
+  return runRole(terminal, 'workers', session => startWorkers(session, { kinds: chosen, concurrency }))
 }
 
 export function runScheduler(terminal: Terminal): Promise<void> {
   return runRole(terminal, 'scheduler', async session => {
-    await schedule(session)
+    await startScheduler(session)
     return undefined
   })
 }
@@ -67,11 +60,6 @@ function readKinds(text: string): Kind[] {
     throw new Stop(`option '--kinds <list>' argument '${text}' is invalid. ${known}`, EXIT.usage)
   }
   return named as Kind[]
-}
-
-/** A role that may end by itself. */
-interface Running {
-  failed: Promise<Stop>
 }
 
 /** Opens, runs until a signal or its own end, closes in reverse. */
@@ -99,17 +87,25 @@ function withOwnReports(session: Session): Session {
   return { ...session, config: { ...config, reportsUrl }, terminal: { ...terminal, env } }
 }
 
+/** The session of one of its roles, whose metrics have a port of their own. */
+function withOpsPort(session: Session, role: OpsRole): Session {
+  const { config, terminal } = session
+  const metricsPort = portAmongAll(role, config.metricsPort)
+  const env = { ...terminal.env, TOKENMILL_METRICS_PORT: String(metricsPort) }
+  return { ...session, config: { ...config, metricsPort }, terminal: { ...terminal, env } }
+}
+
 async function start(opened: Session, script: string): Promise<Running> {
   const session = withOwnReports(opened)
   const { terminal, config } = session
   const { database } = await openVault(session)
   const dev = database.embedded ? await ensureDevClient(session) : undefined
   if (dev?.made) say(terminal, `A client for trials: ${dev.path}`)
-  const working = await work(session, {})
-  await schedule(session)
+  const working = await startWorkers(withOpsPort(session, 'workers'), {})
+  await startScheduler(withOpsPort(session, 'scheduler'))
   const [httpPort, threeDsPort] = await Promise.all([
-    forkHttp(session, script, 'gateway'),
-    forkHttp(session, script, 'three-ds'),
+    forkHttp(withOpsPort(session, 'gateway'), script, 'gateway'),
+    forkHttp(withOpsPort(session, 'three-ds'), script, 'three-ds'),
   ])
   const address = baseUrlOf({ ...config, httpPort })
   const engine = config.redisUrls ? 'Redis' : 'PostgreSQL'
@@ -136,60 +132,4 @@ function createLine({ user_id, api_key, token_scope, capture_keys }: ClientFile,
     `sed '1s/{/{"token_scope":"${token_scope}",/'`,
     `curl -sS -u ${user_id}:${api_key} -X PUT -H 'content-type: application/json' --data-binary @- ${address}/api/v2/card`,
   ].join(' | ')
-}
-
-async function work(
-  session: Session,
-  { kinds, concurrency }: { kinds?: Kind[] | undefined; concurrency?: number | undefined },
-): Promise<Running> {
-  const { log, lifetime, config, terminal } = session
-  // Checked here first, so that one line reports an error instead of one line per child.
-  await openVault(session)
-  if (config.reportsUrl === undefined && kinds?.join() === 'report') throw new ConfigError(NO_REPORTS)
-  if (config.reportsUrl === undefined && kinds?.includes('report') !== false)
-    log.warn('no reports are made on this host: REPORTS_URL is not set')
-  const workers = supervise({
-    log,
-    kinds,
-    concurrency,
-    processes: config.processes,
-    script: WORKER_SCRIPT,
-    env: terminal.env,
-  })
-  lifetime.onClose('workers', () => workers.close())
-  await workers.ready.catch(error => {
-    throw error instanceof WorkerEnded
-      ? new Stop('a worker process could not start; its line above says why', error.code)
-      : error
-  })
-  const why = 'a worker process ended and could not be started again; its line above says why'
-  return { failed: workers.ended.then(code => new Stop(why, code)) }
-}
-
-async function schedule(session: Session): Promise<void> {
-  const { log, lifetime, config } = session
-  const { store, database } = await openCommandStore(session)
-  const queues = await openQueues(session, database, SCHEDULE_LISTENERS)
-  const deps = { store, queues, log, clock: systemClock, files: findReportFiles(session) }
-  if (!deps.files) log.warn('old reports are not removed by this host: REPORTS_URL is not set')
-  lifetime.onClose('housekeeping', startHousekeeping(deps, config))
-  const metrics = openMetrics('scheduler')
-  metrics.collectProcess()
-  await startSchedule(session, { ...deps, metrics })
-  const ops = await openOps({
-    host: config.httpHost,
-    port: config.metricsPort ?? 9464,
-    metrics,
-    notReady: async () => {
-      const asked = await Promise.allSettled([storeServer.ping(store), queues.ping()])
-      return asked.flatMap((one, index) =>
-        one.status === 'rejected'
-          ? [index === 0 ? 'the store does not answer' : 'the queue server does not answer']
-          : [],
-      )
-    },
-    collect: measureQueues({ ...deps, metrics }, KINDS),
-  })
-  lifetime.onClose('ops', ops.close)
-  log.info({ opsPort: ops.port }, 'scheduling')
 }

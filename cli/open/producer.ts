@@ -4,11 +4,14 @@ import { join } from 'node:path'
 import { type Credentials, readCredentials } from '../../producers/client-file.ts'
 import { type KeyCheck, KeyNotLiveError } from '../../producers/live-key.ts'
 import { ConfigError, storeMode } from '../../src/config.ts'
-import { openMetrics } from '../../src/metrics.ts'
+import { openRegistry } from '../../src/metrics.ts'
 import { openOps } from '../../src/ops.ts'
+import { PortInUse } from '../../src/port-in-use.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import * as clients from '../../src/store/access/clients.ts'
+import type { Supervised } from '../../workers/process/supervise.ts'
 import { startLocalWorkers } from '../process/local-workers.ts'
+import { say } from '../terminal.ts'
 import { ensureDevClient } from './dev-client.ts'
 import { openQueues, openVault, type Session } from './open.ts'
 
@@ -29,13 +32,30 @@ export function waitingOf({ config }: Session, { giveUpAfter }: GiveUpOption) {
   return { resendMs: config.resendMs, giveUpAfterMs: giveUpAfter === undefined ? undefined : giveUpAfter * 1000 }
 }
 
-/** A command serves metrics only if a port is set. */
-async function serveMetrics({ config, lifetime }: Session): Promise<void> {
-  if (!config.metricsPort) return
-  const metrics = openMetrics('cli')
-  metrics.collectProcess()
-  const ops = await openOps({ host: config.httpHost, port: config.metricsPort, metrics, notReady: async () => [] })
-  lifetime.onClose('ops', ops.close)
+/**
+ * A command shows its metrics, and those of its workers, only where a port is set for it. It works all the same where that
+ * port is taken: a role that runs for long has more right to it.
+ */
+async function serveMetrics({ config, lifetime, terminal }: Session): Promise<Shown> {
+  const shown: Shown = { workers: undefined }
+  if (!config.metricsPort) return shown
+  const registry = openRegistry({ role: 'command' })
+  registry.collectProcess()
+  const ops = await openOps({
+    host: config.httpHost,
+    port: config.metricsPort,
+    reasons: async () => (await shown.workers?.reasons()) ?? [],
+    snapshots: async () => [...((await shown.workers?.snapshots()) ?? []), await registry.snapshot()],
+  }).catch(error => {
+    if (!(error instanceof PortInUse)) throw error
+    say(terminal, `tokenmill: ${error.message}; this command goes on without metrics`)
+  })
+  if (ops) lifetime.onClose('metrics', ops.close)
+  return shown
+}
+
+interface Shown {
+  workers: Supervised | undefined
 }
 
 export async function openProducer(
@@ -44,7 +64,7 @@ export async function openProducer(
   roles: readonly ('interactive' | 'bulk')[],
 ): Promise<Producing> {
   const { config } = session
-  await serveMetrics(session)
+  const shown = await serveMetrics(session)
   const path = clientFile ?? join(config.dataDir, 'dev-client.json')
   if (config.redisUrls && storeMode(config) !== 'embedded') {
     return { credentials: await readCredentials(path), queues: await openQueues(session, undefined, LISTENERS) }
@@ -61,7 +81,7 @@ export async function openProducer(
   const isLive = () => clients.isLive(store, signingKey)
   if (!(await isLive())) throw new KeyNotLiveError(signingKey)
   const checkKey: KeyCheck = async () => ({ is: (await isLive()) ? 'live' : 'gone' })
-  if (database.embedded && roles.length > 0) await startLocalWorkers(session, roles)
+  if (database.embedded && roles.length > 0) shown.workers = await startLocalWorkers(session, roles)
   return { credentials, queues: await openQueues(session, database, LISTENERS), checkKey }
 }
 

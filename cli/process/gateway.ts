@@ -3,7 +3,7 @@
 import type { Notifications } from '../../producers/gateway/deps.ts'
 import { type Gateway, openGateway } from '../../producers/gateway/main.ts'
 import { ConfigError } from '../../src/config.ts'
-import { openMetrics } from '../../src/metrics.ts'
+import { openRegistry } from '../../src/metrics.ts'
 import { openOutbound } from '../../src/outbound.ts'
 import { readNotification } from '../../src/scheme/notification.ts'
 import { readSchemeFile } from '../../src/scheme/scheme-file.ts'
@@ -56,9 +56,9 @@ export async function serveGateway(session: Session): Promise<Gateway> {
     )
   const outbound = openOutbound({ privateHosts: config.privateHosts, connections: ISSUER_CONNECTIONS })
   lifetime.onClose('outgoing requests', () => outbound.close())
-  const metrics = openMetrics('gateway')
+  const registry = openRegistry({ role: 'gateway' })
   const reportFiles = findReportFiles(session)
-  const opened = { config, log, metrics, lifetime, store, queues, outbound, reportFiles, signingKey, apiKeyKey, tls }
+  const opened = { config, log, registry, lifetime, store, queues, outbound, reportFiles, signingKey, apiKeyKey, tls }
   return openGateway({ ...opened, networkTokenKey, notifications })
 }
 

@@ -1,12 +1,15 @@
 // Worker processes as children of a command, for the embedded engine, where no other process works the command's jobs.
 import { fileURLToPath } from 'node:url'
-import { supervise } from '../../workers/process/supervise.ts'
+import { type Supervised, supervise } from '../../workers/process/supervise.ts'
 import type { Session } from '../open/open.ts'
 
 export const WORKER_SCRIPT = fileURLToPath(new URL('worker-process.ts', import.meta.url))
 
 /** Starts the worker processes and resolves once all of them work; they end with the session. */
-export async function startLocalWorkers(session: Session, roles: readonly ('interactive' | 'bulk')[]): Promise<void> {
+export async function startLocalWorkers(
+  session: Session,
+  roles: readonly ('interactive' | 'bulk')[],
+): Promise<Supervised> {
   const { config, log, lifetime, terminal } = session
   const workers = supervise({
     log,
@@ -17,6 +20,7 @@ export async function startLocalWorkers(session: Session, roles: readonly ('inte
   })
   lifetime.onClose('workers', () => workers.close())
   await workers.ready
+  return workers
 }
 
 /** A command's workers log errors only unless a level is set. */

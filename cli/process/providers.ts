@@ -1,10 +1,10 @@
 // Opens what a worker process needs to call card networks and third parties: those of the scheme file, the process's share
 // of their rate limits, and the key that signs reversals. Without a scheme file there are no providers.
 
-import type { Metrics } from '../../src/metrics.ts'
 import { openSchemes } from '../../src/scheme/open.ts'
 import type { Store } from '../../src/store/pool.ts'
 import type { Providers } from '../../workers/deps.ts'
+import type { WorkerMetrics } from '../../workers/metrics.ts'
 import type { WorkerSettings } from '../../workers/process/worker-settings.ts'
 import { openShares } from '../../workers/provider/rate-shares.ts'
 import type { Session } from '../open/open.ts'
@@ -14,7 +14,7 @@ import { readSystemKey } from '../open/system-clients.ts'
 export async function openProviders(
   { config, log, lifetime }: Session,
   store: Store,
-  metrics: Metrics,
+  metrics: WorkerMetrics,
   { role, place }: Pick<WorkerSettings, 'role' | 'place'>,
 ): Promise<Providers | undefined> {
   if (config.schemeFile === undefined) return undefined

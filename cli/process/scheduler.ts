@@ -1,12 +1,21 @@
-// Opens the schedule in the scheduler's process: its key, its user, and the keys that verify results. `tokenmill
-// schedule` changes what is scheduled.
+// The scheduler: the schedule with its key, its user and the keys by which it knows results; housekeeping; and the metrics
+// of what waits in the installation. What is scheduled is changed by `tokenmill schedule`.
 import type { ScheduleDeps } from '../../producers/schedule/deps.ts'
+import { openScheduleMetrics } from '../../producers/schedule/metrics.ts'
 import { openSchedule } from '../../producers/schedule/open.ts'
+import { systemClock } from '../../src/clock.ts'
 import { ConfigError } from '../../src/config.ts'
+import { openHealth } from '../../src/health.ts'
+import { openRegistry } from '../../src/metrics.ts'
+import { openOwnOps, portOf } from '../../src/ops.ts'
 import * as clients from '../../src/store/access/clients.ts'
 import * as signingKeys from '../../src/store/access/signing-keys.ts'
+import * as storeServer from '../../src/store/server.ts'
 import { importPublicJwk } from '../../src/vault/client-key.ts'
-import type { Session } from '../open/open.ts'
+import { startHousekeeping } from '../../workers/process/housekeeping.ts'
+import { openInstallationMetrics } from '../../workers/process/installation-metrics.ts'
+import { openCommandStore, openQueues, type Session } from '../open/open.ts'
+import { findReportFiles } from '../open/report-files.ts'
 import { readSystemKey } from '../open/system-clients.ts'
 
 /** Ticks, and the answers to `scheduler` and to `worker`. */
@@ -14,6 +23,24 @@ export const SCHEDULE_LISTENERS = 3
 
 /** A page gives one worker process some seconds of work, and takes some hundred kilobytes in a queue. */
 const SWEEP_PAGE = 500
+
+/** Runs until the session ends. */
+export async function startScheduler(session: Session): Promise<void> {
+  const { log, lifetime, config } = session
+  const { store, database } = await openCommandStore(session)
+  const queues = await openQueues(session, database, SCHEDULE_LISTENERS)
+  const deps = { store, queues, log, clock: systemClock, files: findReportFiles(session) }
+  if (!deps.files) log.warn('old reports are not removed by this host: REPORTS_URL is not set')
+  lifetime.onClose('housekeeping', startHousekeeping(deps, config))
+  const registry = openRegistry({ role: 'scheduler' })
+  registry.collectProcess()
+  const collect = openInstallationMetrics(registry, deps)
+  const health = openHealth(registry, { store: storeServer.watched(store), queue: queues, collect })
+  const ops = await openOwnOps(health, { host: config.httpHost, port: portOf('scheduler', config.metricsPort) })
+  lifetime.onClose('metrics', ops.close)
+  await startSchedule(session, { ...deps, metrics: openScheduleMetrics(registry) })
+  log.info({ opsPort: ops.port }, 'scheduling')
+}
 
 export async function startSchedule(
   { config, lifetime }: Session,

@@ -1,7 +1,7 @@
 // The 3-D Secure service as a role of its own, and as a child of `start`: the one HTTP process that opens the vault. It
 // needs no queue: it writes events to the store, and workers publish them.
 import { openThreeDs, type ThreeDs } from '../../producers/gateway/three-ds/main.ts'
-import { openMetrics } from '../../src/metrics.ts'
+import { openRegistry } from '../../src/metrics.ts'
 import { openOutbound } from '../../src/outbound.ts'
 import * as dataKeys from '../../src/store/access/data-keys.ts'
 import { openStore } from '../../src/store/pool.ts'
@@ -30,6 +30,6 @@ export async function serveThreeDs(session: Session): Promise<ThreeDs> {
   lifetime.onClose('store', () => store.close())
   const outbound = openOutbound({ privateHosts: config.privateHosts, connections: DIRECTORY_CONNECTIONS })
   lifetime.onClose('outgoing requests', () => outbound.close())
-  const metrics = openMetrics('three-ds')
-  return openThreeDs({ config, log, metrics, lifetime, store, kek, ring, outbound, apiKeyKey, tls })
+  const registry = openRegistry({ role: 'three-ds' })
+  return openThreeDs({ config, log, registry, lifetime, store, kek, ring, outbound, apiKeyKey, tls })
 }

@@ -2,9 +2,10 @@
 import { fileURLToPath } from 'node:url'
 import { ConfigError } from '../../src/config.ts'
 import { endWithParent } from '../../src/lifetime.ts'
-import { openMetrics } from '../../src/metrics.ts'
+import { openRegistry } from '../../src/metrics.ts'
 import type { Deps } from '../../workers/deps.ts'
 import { runWorkers } from '../../workers/main.ts'
+import { openWorkerMetrics } from '../../workers/metrics.ts'
 import { kindsOf, readWorkerSettings, type WorkerSettings } from '../../workers/process/worker-settings.ts'
 import { openReportMaker } from '../../workers/report/child.ts'
 import { endingOf } from '../ending.ts'
@@ -56,11 +57,12 @@ async function work(session: Session, worker: WorkerSettings, { script, ...optio
   }
   const { config, log, lifetime } = session
   const installationKey = await openInstallationKey(vault.store, vault.kek)
-  const metrics = openMetrics(nameOf(worker))
+  const registry = openRegistry({ role: nameOf(worker), process: worker.name })
+  const metrics = openWorkerMetrics(registry, worker.kinds)
   const providers = await openProviders(session, vault.store, metrics, worker)
   const makeReport = openReportMaker(REPORT_SCRIPT)
   await runWorkers(
-    { config, log, lifetime, metrics, ...vault, queues, installationKey, providers, makeReport },
+    { config, log, lifetime, registry, metrics, ...vault, queues, installationKey, providers, makeReport },
     { worker, cellScript: script, ...options },
   )
 }

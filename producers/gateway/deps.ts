@@ -2,9 +2,9 @@
 // no way to a card.
 import type { KeyObject } from 'node:crypto'
 import type { Clock } from '../../src/clock.ts'
+import type { Health } from '../../src/health.ts'
 import type { SigningKey } from '../../src/job/envelope/envelope.ts'
 import type { Logger } from '../../src/log.ts'
-import type { Metrics } from '../../src/metrics.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import type { ReportFiles } from '../../src/report/files/files.ts'
 import type { Notification } from '../../src/scheme/notification.ts'
@@ -12,6 +12,7 @@ import type { Store } from '../../src/store/pool.ts'
 import type { NetworkTokenKey } from '../../src/vault/network-token.ts'
 import type { GatewayApp } from './app.ts'
 import type { Directory } from './directory.ts'
+import type { GatewayMetrics, HttpMetrics } from './metrics.ts'
 import type { RequestReply, RequestReplySettings } from './operations/request-reply.ts'
 import type { Authenticate } from './server/authenticate.ts'
 import type { IsKnownKey } from './server/idempotency-key.ts'
@@ -47,7 +48,9 @@ export interface GatewayDeps {
   isKnownKey: IsKnownKey
   requestReply: RequestReply
   clock: Clock
-  metrics: Metrics
+  metrics: GatewayMetrics
+  /** Whether it can work, for /readyz. */
+  health: Health
   log: Logger
 }
 
@@ -59,7 +62,8 @@ export interface Notifications {
 }
 
 /** The part that the server itself needs, whatever its routes do. */
-export interface ServerDeps extends Pick<GatewayDeps, 'authenticate' | 'isKnownKey' | 'metrics' | 'log'> {
+export interface ServerDeps extends Pick<GatewayDeps, 'authenticate' | 'isKnownKey' | 'health' | 'log'> {
+  metrics: HttpMetrics
   settings: Pick<GatewaySettings, 'rateLimit'>
 }
 

@@ -3,20 +3,24 @@
 import type { KeyObject } from 'node:crypto'
 import { systemClock } from '../../src/clock.ts'
 import type { Config } from '../../src/config.ts'
+import { openHealth } from '../../src/health.ts'
 import type { SigningKey } from '../../src/job/envelope/envelope.ts'
 import type { Lifetime } from '../../src/lifetime.ts'
 import type { Logger } from '../../src/log.ts'
-import type { Metrics } from '../../src/metrics.ts'
+import type { MetricsRegistry } from '../../src/metrics.ts'
+import { openOwnOps, portOf } from '../../src/ops.ts'
 import type { Outbound } from '../../src/outbound.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import { every } from '../../src/recurring.ts'
 import type { ReportFiles } from '../../src/report/files/files.ts'
 import * as signingKeys from '../../src/store/access/signing-keys.ts'
 import type { Store } from '../../src/store/pool.ts'
+import * as storeServer from '../../src/store/server.ts'
 import { importPublicJwk } from '../../src/vault/client-key.ts'
 import type { NetworkTokenKey } from '../../src/vault/network-token.ts'
 import type { GatewayDeps, Notifications } from './deps.ts'
 import { openDirectory } from './directory.ts'
+import { openGatewayMetrics } from './metrics.ts'
 import { openRequestReply } from './operations/request-reply.ts'
 import { ROUTES } from './routes.ts'
 import { openAuthenticate } from './server/authenticate.ts'
@@ -41,9 +45,10 @@ export interface Opened {
     | 'localSchemes'
     | 'httpHost'
     | 'httpPort'
+    | 'metricsPort'
   >
   log: Logger
-  metrics: Metrics
+  registry: MetricsRegistry
   lifetime: Lifetime
   /** Acts as the database role `tokenmill_gateway`. */
   store: Store
@@ -59,6 +64,8 @@ export interface Opened {
 
 export interface Gateway {
   port: number
+  /** Of its metrics. */
+  opsPort: number
   deps: GatewayDeps
 }
 
@@ -66,7 +73,7 @@ const KEYS_MS = 60_000
 
 /** Opens the gateway and listens. Throws a `ConfigError` for a port that is taken. */
 export async function openGateway(opened: Opened): Promise<Gateway> {
-  const { config, log, metrics, lifetime, store, queues, reportFiles, signingKey, apiKeyKey, tls } = opened
+  const { config, log, registry, lifetime, store, queues, reportFiles, signingKey, apiKeyKey, tls } = opened
   const clock = systemClock
   const settings = {
     audience: config.audience,
@@ -78,9 +85,15 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
     receiptDays: config.receiptDays,
   }
   const installationKeys = await watchInstallationKeys(opened)
+  const metrics = openGatewayMetrics(registry)
   const requestReply = openRequestReply({ queues, store, signingKey, installationKeys, settings, clock, metrics, log })
   lifetime.onClose('request and reply', requestReply.close)
   await requestReply.ready
+  const health = openHealth(registry, {
+    store: storeServer.watched(store),
+    queue: queues,
+    collect: async () => metrics.inFlight.set(requestReply.inFlight()),
+  })
   const directory = openDirectory(store, clock)
   const bearer = openBearerFor(config, opened.outbound, clock)
   const authenticate = openAuthenticate({ directory, apiKeyKey, bearer })
@@ -100,14 +113,18 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
     requestReply,
     clock,
     metrics,
+    health,
     log,
   }
+  registry.collectProcess()
+  const ops = await openOwnOps(health, { host: config.httpHost, port: portOf('gateway', config.metricsPort) })
+  lifetime.onClose('metrics', ops.close)
+  log.info({ opsPort: ops.port }, 'showing metrics')
   const app = await openServer(deps, { routes: ROUTES, document: gatewayDocument(config), prefix: '', tls })
-  metrics.collectProcess()
   const { httpHost: host, httpPort } = config
   const place = { host, port: httpPort, setting: 'TOKENMILL_HTTP_PORT', giveUp: requestReply.giveUp }
   const port = await listen(app, place, { lifetime, log })
-  return { port, deps }
+  return { port, opsPort: ops.port, deps }
 }
 
 /** The public keys of results by `kid`; a new key is known a minute later. */

@@ -3,9 +3,9 @@ import type { Clock } from '../../src/clock.ts'
 import type { SigningKey } from '../../src/job/envelope/envelope.ts'
 import type { InstallationKeys } from '../../src/job/envelope/installation-jws.ts'
 import type { Logger } from '../../src/log.ts'
-import type { Metrics } from '../../src/metrics.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import type { Store } from '../../src/store/pool.ts'
+import type { ScheduleMetrics } from './metrics.ts'
 
 export interface ScheduleDeps {
   store: Store
@@ -16,7 +16,7 @@ export interface ScheduleDeps {
   installationKeys: InstallationKeys
   settings: ScheduleSettings
   clock: Clock
-  metrics: Metrics
+  metrics: ScheduleMetrics
   log: Logger
 }
 

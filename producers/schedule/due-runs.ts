@@ -64,8 +64,9 @@ async function noteLateRuns(deps: ScheduleDeps): Promise<void> {
   const now = clock()
   for (const run of await runs.giveUp(store, now - CATCH_UP_DATES * DAY_MS)) noteEnd(run, deps)
   for (const run of await runs.markLate(store, now - settings.lateMs, now)) noteLate(run, deps)
-  const oldest = await runs.oldestOpen(store)
-  metrics.scheduleOldest.set(oldest === undefined ? 0 : Math.max(0, (now - oldest) / 1000))
+  const { oldestDueAt = now, late } = await runs.measureOpen(store)
+  metrics.oldestDue.set(Math.max(0, now - oldestDueAt) / 1000)
+  metrics.lateRuns.set(late)
 }
 
 async function dispatch(run: runs.Run, deps: ScheduleDeps, sweep: (run: runs.Run) => void): Promise<void> {

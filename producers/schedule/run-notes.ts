@@ -5,7 +5,7 @@ import type { ScheduleDeps } from './deps.ts'
 type NoteDeps = Pick<ScheduleDeps, 'metrics' | 'log'>
 
 export function noteLate(run: Run, { metrics, log }: NoteDeps): void {
-  metrics.scheduleRuns.inc({ outcome: 'late' })
+  metrics.runs.inc({ outcome: 'late' })
   log.warn({ ...about(run), state: run.state }, 'a scheduled run is late')
 }
 
@@ -15,7 +15,7 @@ const OUTCOMES: Partial<Record<RunState, string>> = { SUCCEEDED: 'succeeded', FA
 export function noteEnd(run: Run, { metrics, log }: NoteDeps): void {
   const outcome = OUTCOMES[run.state]
   if (outcome === undefined) return
-  metrics.scheduleRuns.inc({ outcome })
+  metrics.runs.inc({ outcome })
   if (outcome === 'succeeded') return
   const again = run.state === 'FAULTED'
   // Later failed attempts of the same run are counted, and not logged each time.

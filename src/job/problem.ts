@@ -12,7 +12,7 @@ export const MESSAGES = {
 } as const
 type ProblemCode = keyof typeof MESSAGES
 
-const REVERSAL_STATUSES = ['NONE', 'REQUIRED', 'COMPLETED'] as const
+export const REVERSAL_STATUSES = ['NONE', 'REQUIRED', 'COMPLETED'] as const
 export type ReversalStatus = (typeof REVERSAL_STATUSES)[number]
 
 export const Problem = z.object({

@@ -21,6 +21,8 @@ export interface Caller extends Pick<RateLimiter, 'rate' | 'limit' | 'load'> {
     request: () => Promise<OutboundAnswer>,
     overloadOf?: (answer: OutboundAnswer) => Overload,
   ): Promise<Called>
+  /** Calls are held back, because too many failed. */
+  isResting(): boolean
   close(): void
 }
 
@@ -78,6 +80,7 @@ export function openCaller({ ratePerSecond, connections, clock }: CallerOptions)
     rate: limiter.rate,
     limit: limiter.limit,
     load: limiter.load,
+    isResting: () => breaker.state !== 'closed',
     close: limiter.close,
   }
 }

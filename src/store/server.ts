@@ -1,10 +1,16 @@
 // Questions to the store's server itself: whether it answers, whether it takes writes, and its clock. No table is read.
 import { assert } from '../errors.ts'
-import type { Db } from './pool.ts'
+import type { Db, Store } from './pool.ts'
 
 /** Resolves once the server has answered; throws what the pool throws. */
 export async function ping(db: Db): Promise<void> {
   await db.query({ text: 'select 1' })
+}
+
+/** What a process's health and metrics ask of the store. */
+export function watched(store: Store) {
+  const { connections, writableServers } = store
+  return { ping: () => ping(store), connections, writableServers }
 }
 
 /** The server's clock, ms since the epoch. */

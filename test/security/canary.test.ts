@@ -12,7 +12,6 @@ import { BATCHES, CARD, openGatewayFor } from '../producers/gateway/bundle.ts'
 import { describeEngines } from '../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../support/installation.ts'
 import { type Child, startCommand, startScript } from '../support/process.ts'
-import { freePort } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 import { type Canary, canary, findCodes, findTraces, misspelt, type Place } from './canary.ts'
 import { type Desk, type Json, openDesk, put, send } from './forge.ts'
@@ -27,7 +26,7 @@ describeEngines('card data', engine => {
   let client: Client
   let desk: Desk
   let workers: Child
-  let metricsPort: number
+  let metricsPort: string
   let jwe: PublicCaptureKey
   let pgp: PublicCaptureKey
   let inputs: string
@@ -36,11 +35,9 @@ describeEngines('card data', engine => {
 
   beforeAll(async () => {
     inputs = await mkdtemp(join(tmpdir(), 'tokenmill-inputs-'))
-    metricsPort = await freePort()
     installation = await openInstallation(engine, { TOKENMILL_LOG_LEVEL: 'trace', TOKENMILL_LOCK_SECONDS: '3' })
-    const env = { ...installation.env, TOKENMILL_METRICS_PORT: String(metricsPort) }
-    workers = startScript('test/security/workers.ts', [], { env })
-    await workers.line(/workers work/)
+    workers = startScript('test/security/workers.ts', [], { env: installation.env })
+    metricsPort = (await workers.line(/workers work, metrics on (\d+)/))[1] ?? ''
     client = await installation.connect()
     desk = openDesk(client)
     const { captureKeys } = installation.credentials
@@ -424,12 +421,11 @@ create trigger fail before insert on tokenmill.token for each row when (new.card
 
   it('is found nowhere', async () => {
     const places = [...said, { name: 'results', text: JSON.stringify(desk.all()) }]
-    for (const port of [metricsPort, metricsPort + 1]) {
-      const page = await fetch(`http://127.0.0.1:${port}/metrics`)
-      const text = await page.text()
-      expect(text).toMatch(/tokenmill_jobs_total/)
-      places.push({ name: `metrics ${port}`, text })
-    }
+    const page = await fetch(`http://127.0.0.1:${metricsPort}/metrics`)
+    const metrics = await page.text()
+    for (const worker of ['interactive-0', 'bulk-0'])
+      expect(metrics).toMatch(new RegExp(`^tokenmill_jobs_total\\{[^}]*process="${worker}"`, 'm'))
+    places.push({ name: 'metrics', text: metrics })
     // What waits and what failed lies in the queues at this moment.
     if (engine.redisUrls?.[0]) places.push(...(await readRedis(engine.redisUrls[0], engine.prefix)))
     places.push(...(await readDatabase(engine.databaseUrl)))

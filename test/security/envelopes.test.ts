@@ -41,9 +41,8 @@ describeEngines('an envelope', engine => {
   let counters: Counters
   const closers: (() => Promise<unknown>)[] = []
   beforeAll(async () => {
-    counters = await openCounters()
     installation = await openInstallation(engine)
-    await installation.startWorkers({ env: counters.env })
+    counters = openCounters(await installation.startWorkers())
     own = installation.credentials
     client = await installation.connect()
     desk = openDesk(client)

@@ -27,9 +27,8 @@ describeEngines('a field that is wrong', engine => {
   let jwe: PublicCaptureKey
   let began: string
   beforeAll(async () => {
-    counters = await openCounters()
     installation = await openInstallation(engine)
-    await installation.startWorkers({ env: counters.env })
+    counters = openCounters(await installation.startWorkers())
     client = await installation.connect()
     desk = openDesk(client)
     began = await counters.began()

@@ -25,10 +25,9 @@ describe('guessing card numbers', () => {
   beforeAll(async () => {
     inputs = await mkdtemp(join(tmpdir(), 'tokenmill-inputs-'))
     database = await freshDatabase()
-    counters = await openCounters()
     const engine: Engine = { name: 'postgres', prefix: '{guessing}', redisUrls: undefined, databaseUrl: database.url }
     installation = await openInstallation(engine, { TOKENMILL_DRY_RUN_ROWS_MAX: String(DRY_RUN_ROWS) })
-    await installation.startWorkers({ env: counters.env })
+    counters = openCounters(await installation.startWorkers())
     client = await installation.connect()
   }, 60_000)
   afterAll(async () => {

@@ -26,7 +26,6 @@ describeEngines('what is stolen from the queues', engine => {
   let thiefDesk: Desk
   let counters: Counters
   beforeAll(async () => {
-    counters = await openCounters()
     installation = await openInstallation(engine)
     victim = installation
     thief = await installation.addClient('thief', { entity: THEIR_ENTITY })
@@ -89,7 +88,7 @@ describeEngines('what is stolen from the queues', engine => {
       { claims: { jti, request }, block },
       { claims: { jti: 'mine-0', request: { ...theirs, batch_id: 'mine' } }, block },
     ]
-    await installation.startWorkers({ env: counters.env })
+    counters = openCounters(await installation.startWorkers())
     expect(await desk.answer(jti)).toMatchObject({ code: 200, records: [{ outcome: 'CREATED' }] })
     const before = await tokens()
     for (const { claims, block } of jobs) {

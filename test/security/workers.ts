@@ -1,12 +1,16 @@
-// Workers as `tokenmill workers` runs them, but misbehaving (worker.ts), for a test that reads all that they print.
+// Workers as `tokenmill workers` runs them, but misbehaving (worker.ts), for a test that reads all that they print and show.
 import { fileURLToPath } from 'node:url'
 import { untilSignal } from '../../src/lifetime.ts'
 import { openLog } from '../../src/log.ts'
+import { openOps } from '../../src/ops.ts'
 import { supervise } from '../../workers/process/supervise.ts'
 
 const script = fileURLToPath(new URL('worker.ts', import.meta.url))
 const workers = supervise({ log: openLog('trace', { role: 'workers' }), processes: 1, script })
 await workers.ready
-process.stdout.write('workers work\n')
+const { reasons, snapshots } = workers
+const ops = await openOps({ host: '127.0.0.1', port: 0, reasons, snapshots })
+process.stdout.write(`workers work, metrics on ${ops.port}\n`)
 await untilSignal()
+await ops.close()
 await workers.close()

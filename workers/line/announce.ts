@@ -6,10 +6,10 @@ import { resultsQueue } from '../../src/job/catalogue.ts'
 import { deliveryId } from '../../src/job/envelope/ids.ts'
 import { type InstallationKey, sealResult } from '../../src/job/result.ts'
 import { describeError, type Logger } from '../../src/log.ts'
-import type { Metrics } from '../../src/metrics.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import * as outbox from '../../src/store/job/outbox.ts'
 import type { Store } from '../../src/store/pool.ts'
+import type { WorkerMetrics } from '../metrics.ts'
 
 /** Bounds of one results queue; more results wait in the store. */
 export const RESULTS = { unreadMax: 1000, unreadBytesMax: 64 * 1024 * 1024, heldBackMax: 10_000 } as const
@@ -38,7 +38,7 @@ export interface AnnouncerOptions {
   queues: Queues
   key: InstallationKey
   clock: Clock
-  metrics: Metrics
+  metrics: Pick<WorkerMetrics, 'published'>
   log: Logger
   /** The text of a row that has none of its own. */
   bodyOf: (row: outbox.OutboxRow) => Promise<string | undefined>
@@ -169,9 +169,6 @@ export function openAnnouncer({ store, queues, key, clock, metrics, log, bodyOf 
     async sweep(olderThanMs) {
       const before = clock() - olderThanMs
       const pending = await outbox.pendingQueues(store)
-      const oldest = Math.min(...pending.map(queue => queue.oldest))
-      metrics.outboxOldest.set(pending.length === 0 ? 0 : (clock() - oldest) / 1000)
-      metrics.outboxRows.set(pending.reduce((sum, queue) => sum + queue.rows, 0))
       let published = 0
       for (const queue of pending) {
         if (queue.oldest >= before) continue

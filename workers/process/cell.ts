@@ -1,5 +1,6 @@
-// A job whose worker vanished once is run in a process of its own, so that if it is the one that crashes us it takes
-// nobody with it. A chunk is bisected the same way, probe by probe; what can't be done is answered.
+// A job whose worker vanished once is run in a process of its own, a cell: if the job crashes its process, no other job is
+// lost with it. If a chunk does, the cell finds the records that cause it, probe by probe. A job that can't be done is
+// answered.
 import { type ChildProcess, fork } from 'node:child_process'
 import { Fault } from '../../src/errors.ts'
 import { chunkSizeOf } from '../../src/job/chunk-size.ts'
@@ -11,39 +12,40 @@ import { findFailing } from '../line/bisect.ts'
 import { backoffMs, giveUp, RETRY, untilServersAreBack } from '../line/run-job.ts'
 import { CELL_ENV } from './worker-settings.ts'
 
-/** What is asked of the child, one at a time. */
-export interface Asked {
+/** A worker sends one at a time to its cell. `probe`: only try these records of a chunk. */
+export interface CellRequest {
   job: ReceivedJob
   poison: number[]
   probe?: { from: number; to: number }
 }
 
-/** `unknown`: the probe failed, but not by its records. */
-export type Told = { ready: true } | { disposition: Disposition } | { ok: boolean | 'unknown' }
+/** `unknown`: the probe failed, but not because of its records. */
+export type CellReply = { ready: true } | { disposition: Disposition } | { ok: boolean | 'unknown' }
 
 export interface Cell {
   /** Never throws. */
   run(job: ReceivedJob, signal: AbortSignal, deps: Deps): Promise<Disposition>
 }
 
-/** `script` opens what a worker opens and answers one `Asked` after another. */
+/** `script` opens what a worker opens, and replies to one request after another. */
 export function openCell(script: string, env: NodeJS.ProcessEnv): Cell {
   let child: ChildProcess | undefined
-  let turn: Promise<unknown> = Promise.resolve()
-  let inLine = 0
+  /** Jobs are run one after the other. */
+  let last: Promise<unknown> = Promise.resolve()
+  let waiting = 0
 
-  /** Undefined where the child died of it. */
-  async function ask(asked: Asked): Promise<Told | undefined> {
-    const asking = child ?? (await begin())
+  /** Undefined if the request crashed the cell. */
+  async function ask(request: CellRequest): Promise<CellReply | undefined> {
+    const asked = child ?? (await begin())
     return new Promise(resolve => {
-      const ended = () => resolve(undefined)
-      asking.once('exit', ended)
-      asking.once('message', (told: Told) => {
-        asking.off('exit', ended)
-        resolve(told)
+      const end = () => resolve(undefined)
+      asked.once('exit', end)
+      asked.once('message', (reply: CellReply) => {
+        asked.off('exit', end)
+        resolve(reply)
       })
-      // One that can't be spoken to any more is about to exit.
-      asking.send(asked, () => {})
+      // A process that takes no message any more is about to exit.
+      asked.send(request, () => {})
     })
   }
 
@@ -56,7 +58,7 @@ export function openCell(script: string, env: NodeJS.ProcessEnv): Cell {
     child = started
     return new Promise((resolve, reject) => {
       started.once('message', () => resolve(started))
-      // Not started at all: nothing else will be heard of it.
+      // A process that could not be started has no other event.
       started.on('error', () => {
         if (started.pid !== undefined) return
         if (child === started) child = undefined
@@ -69,20 +71,20 @@ export function openCell(script: string, env: NodeJS.ProcessEnv): Cell {
     })
   }
 
-  function leave(): void {
+  function end(): void {
     child?.kill()
     child = undefined
   }
 
   async function run(job: ReceivedJob, signal: AbortSignal, deps: Deps): Promise<Disposition> {
     try {
-      // What it couldn't open when it began, it may be able to when all is back.
+      // A cell that couldn't start may be able to once store and queue server are back.
       child ??= await begin().catch(() => untilServersAreBack(deps, signal).then(begin))
-      const first = await ask({ job, poison: [] })
-      if (first) return 'disposition' in first ? first.disposition : { retryInMs: backoffMs(job.attempt) }
+      const reply = await ask({ job, poison: [] })
+      if (reply) return 'disposition' in reply ? reply.disposition : { retryInMs: backoffMs(job.attempt) }
       deps.log.error({ job: job.id }, 'a job crashed the process that worked it alone')
-      const second = await askWithoutPoison(job)
-      if (second && 'disposition' in second) return second.disposition
+      const withoutPoison = await askWithoutPoison(job)
+      if (withoutPoison && 'disposition' in withoutPoison) return withoutPoison.disposition
     } catch (error) {
       deps.log.warn({ job: job.id, error: describeError(error) }, 'a job could not be worked alone')
       if (signal.aborted) return { deferMs: backoffMs(1) }
@@ -91,14 +93,14 @@ export function openCell(script: string, env: NodeJS.ProcessEnv): Cell {
     return giveUp(job, undefined, new Fault('crashed'), deps, signal)
   }
 
-  /** A chunk, its bad records left out; undefined where there are none to be told apart. */
-  async function askWithoutPoison(job: ReceivedJob): Promise<Told | undefined> {
+  /** Runs a chunk without the records that crash its process; undefined if they can't be found. */
+  async function askWithoutPoison(job: ReceivedJob): Promise<CellReply | undefined> {
     const size = chunkSize(job)
     if (size === undefined) return undefined
     const poison = await findFailing(size, async (from, to) => {
-      const told = await ask({ job, poison: [], probe: { from, to } })
-      if (told && 'ok' in told && told.ok === 'unknown') throw new Fault('store_busy')
-      return told !== undefined && 'ok' in told && told.ok === true
+      const reply = await ask({ job, poison: [], probe: { from, to } })
+      if (reply && 'ok' in reply && reply.ok === 'unknown') throw new Fault('store_busy')
+      return reply !== undefined && 'ok' in reply && reply.ok === true
     })
     return poison && ask({ job, poison })
   }
@@ -106,13 +108,13 @@ export function openCell(script: string, env: NodeJS.ProcessEnv): Cell {
   return {
     // A function can't go to another process.
     run({ progress: _, ...job }, signal, deps) {
-      inLine += 1
-      const mine = turn.then(() => run(job, signal, deps))
-      turn = mine.finally(() => {
-        inLine -= 1
-        if (inLine === 0) leave()
+      waiting += 1
+      const disposition = last.then(() => run(job, signal, deps))
+      last = disposition.finally(() => {
+        waiting -= 1
+        if (waiting === 0) end()
       })
-      return mine
+      return disposition
     },
   }
 }

@@ -1,9 +1,12 @@
 // Keeps a set of worker processes running: one for interactive kinds, one per core for bulk kinds. A process that
-// dies is started anew; it never touches a job itself.
+// dies is started anew; it never touches a job itself. What its processes show of themselves it gathers.
 import { type ChildProcess, fork } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { availableParallelism } from 'node:os'
+import type { Health } from '../../src/health.ts'
 import type { Logger } from '../../src/log.ts'
+import type { MetricsRegistry, Snapshot } from '../../src/metrics.ts'
+import { askWorker } from './process-report.ts'
 import { kindsOf, type WorkerRole, workerEnv } from './worker-settings.ts'
 
 export interface SuperviseOptions {
@@ -19,6 +22,8 @@ export interface SuperviseOptions {
   /** What is forked: it opens and runs `runWorkers`. */
   script: string
   env?: NodeJS.ProcessEnv
+  /** Where it shows which of its processes run. */
+  registry?: MetricsRegistry | undefined
   /** Flags of Node; this process's own. */
   execArgv?: string[]
 }
@@ -28,6 +33,10 @@ export interface Supervised {
   ready: Promise<void>
   /** Once a process that had to be started again can't be: the exit status that it gave. */
   ended: Promise<number>
+  /** Of all its processes; one that isn't ready, or doesn't answer, is a reason. */
+  reasons: Health['reasons']
+  /** Those of the processes that answer. */
+  snapshots(): Promise<Snapshot[]>
   /** Asks all to end, waits, and kills those that are late. */
   close(): Promise<void>
 }
@@ -45,15 +54,29 @@ export function supervise(options: SuperviseOptions): Supervised {
     processes = availableParallelism(),
     roles = ['interactive', 'bulk'],
     env = process.env,
+    registry,
     script,
     execArgv = process.execArgv,
   } = options
   const children = new Set<ChildProcess>()
+  /** Those that work, by name. */
+  const working = new Map<string, ChildProcess>()
   const ended = Promise.withResolvers<number>()
+  const wanted = roles.flatMap(role =>
+    kindsOf(role, kinds).length === 0
+      ? []
+      : Array.from({ length: role === 'bulk' ? processes : 1 }, (_, number) => ({
+          role,
+          name: `${role}-${number}`,
+          place: randomUUID(),
+        })),
+  )
+  const names = wanted.map(({ name }) => name)
+  const shown = registry && openSupervisorMetrics(registry, names)
   let served = false
   let closing = false
 
-  function beginAgain(one: { role: WorkerRole; place: string }): void {
+  function beginAgain(one: Wanted): void {
     setTimeout(() => {
       if (closing) return
       begin(one).catch(error => {
@@ -64,17 +87,21 @@ export function supervise(options: SuperviseOptions): Supervised {
       })
     }, RESTART_MS)
   }
-  /** `place`: what one process after the other has. */
-  function begin({ role, place }: { role: WorkerRole; place: string }): Promise<void> {
+  function begin({ role, name, place }: Wanted): Promise<void> {
     return new Promise((resolve, reject) => {
       const child = fork(script, {
         execArgv,
         // A Ctrl-C in the terminal is ours to pass on, in order.
         detached: true,
-        env: { ...env, ...workerEnv({ role, place, kinds, concurrency }) },
+        // What is counted may be no number, which JSON can't say.
+        serialization: 'advanced',
+        env: { ...env, ...workerEnv({ role, name, place, kinds, concurrency }) },
       })
       children.add(child)
-      child.once('message', () => resolve())
+      child.once('message', () => {
+        working.set(name, child)
+        resolve()
+      })
       // Not started at all: nothing else will be heard of it. A message to it that was lost says less than its end will.
       child.on('error', error => {
         if (child.pid !== undefined) return
@@ -83,24 +110,21 @@ export function supervise(options: SuperviseOptions): Supervised {
       })
       child.once('exit', (code, signal) => {
         children.delete(child)
+        if (working.get(name) === child) working.delete(name)
         reject(new WorkerEnded(code))
         if (closing) return
+        shown?.ends.inc({ process: name })
         if (code !== null && FINAL.has(code)) {
           log.error({ role, code }, 'a worker process ended and can’t be helped by another start')
           if (served) ended.resolve(code)
           return
         }
         log.error({ role, code, signal }, 'a worker process ended; starting another')
-        beginAgain({ role, place })
+        beginAgain({ role, name, place })
       })
     })
   }
 
-  const wanted = roles.flatMap(role =>
-    kindsOf(role, kinds).length === 0
-      ? []
-      : Array.from({ length: role === 'bulk' ? processes : 1 }, () => ({ role, place: randomUUID() })),
-  )
   const ready = Promise.all(wanted.map(begin)).then(() => {})
   ready.then(
     () => {
@@ -111,6 +135,23 @@ export function supervise(options: SuperviseOptions): Supervised {
   return {
     ready,
     ended: ended.promise,
+    async reasons() {
+      const told = wanted.map(async ({ name }) => {
+        const child = working.get(name)
+        const reasons = (child && (await askWorker(child, 'readiness'))) ?? ['it does not answer']
+        return reasons.map(reason => `${name}: ${reason}`)
+      })
+      return (await Promise.all(told)).flat()
+    },
+    async snapshots() {
+      const told = wanted.map(async ({ name }) => {
+        const child = working.get(name)
+        const snapshot = child && (await askWorker(child, 'metrics'))
+        shown?.up.set({ process: name }, snapshot ? 1 : 0)
+        return snapshot ? [snapshot] : []
+      })
+      return (await Promise.all(told)).flat()
+    },
     async close() {
       closing = true
       const left = [...children].map(child => new Promise(resolve => child.once('exit', resolve)))
@@ -121,6 +162,21 @@ export function supervise(options: SuperviseOptions): Supervised {
       await Promise.all(left)
       clearTimeout(late)
     },
+  }
+}
+
+interface Wanted {
+  role: WorkerRole
+  name: string
+  /** What one process after the other has. */
+  place: string
+}
+
+/** `names`: those of the processes. */
+export function openSupervisorMetrics({ gauge, counter }: MetricsRegistry, names: readonly string[]) {
+  return {
+    up: gauge('worker_process_up', '1 while the worker process works and answers.', { process: names }),
+    ends: counter('worker_process_ends_total', 'Worker processes that ended by themselves.', { process: names }),
   }
 }
 

@@ -13,6 +13,8 @@ export interface WorkerSettings {
   kinds: readonly Kind[]
   /** Jobs at once, per kind and process. */
   concurrency: number
+  /** In metrics: `bulk-0`. */
+  name: string
   /** What one process after the other has; undefined in a cell, which lives beside its worker. */
   place: string | undefined
   /** Answers its worker, and takes nothing from a queue. */
@@ -32,6 +34,7 @@ const Environment = z.object({
     .optional(),
   TOKENMILL_CONCURRENCY: z.coerce.number().int().min(1).optional(),
   TOKENMILL_PLACE: z.uuid('must be a UUID').optional(),
+  TOKENMILL_PROCESS: z.string().min(1).optional(),
   TOKENMILL_CELL: z.enum(['0', '1'], 'must be 0 or 1').default('0'),
 })
 
@@ -44,6 +47,7 @@ export function readWorkerSettings(env: NodeJS.ProcessEnv): WorkerSettings {
     role,
     kinds: kindsOf(role, e.TOKENMILL_KINDS),
     concurrency: e.TOKENMILL_CONCURRENCY ?? CONCURRENCY[role],
+    name: e.TOKENMILL_PROCESS ?? role,
     place: cell ? undefined : e.TOKENMILL_PLACE,
     cell,
   }
@@ -61,12 +65,14 @@ export type WorkerEnv = Partial<Record<keyof typeof Environment.shape, string>>
 /** For a worker process. What isn't given is left as the environment around it says. */
 export function workerEnv(worker: {
   role: WorkerRole
+  name: string
   place: string
   kinds: readonly string[] | undefined
   concurrency: number | undefined
 }): WorkerEnv {
   return {
     TOKENMILL_WORKER_ROLE: worker.role,
+    TOKENMILL_PROCESS: worker.name,
     TOKENMILL_PLACE: worker.place,
     ...(worker.kinds ? { TOKENMILL_KINDS: worker.kinds.join(',') } : {}),
     ...(worker.concurrency ? { TOKENMILL_CONCURRENCY: String(worker.concurrency) } : {}),

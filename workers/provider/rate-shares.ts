@@ -3,7 +3,6 @@
 // process stops. src/scheme/rate-allocation.ts computes the shares.
 import { randomInt, randomUUID } from 'node:crypto'
 import type { Logger } from '../../src/log.ts'
-import type { Metrics } from '../../src/metrics.ts'
 import { every } from '../../src/recurring.ts'
 import type { SchemeRate } from '../../src/scheme/open.ts'
 import {
@@ -18,6 +17,7 @@ import {
 } from '../../src/scheme/rate-allocation.ts'
 import type { Store } from '../../src/store/pool.ts'
 import * as schemeRates from '../../src/store/provider/scheme-rates.ts'
+import type { WorkerMetrics } from '../metrics.ts'
 
 export interface SharesOptions {
   /** A UUID. The process that had it before is dead, and its shares are ours. */
@@ -25,7 +25,7 @@ export interface SharesOptions {
   /** Whether the process serves interactive kinds. */
   interactive: boolean
   log: Logger
-  metrics: Pick<Metrics, 'schemeShare' | 'schemeRate'>
+  metrics: Pick<WorkerMetrics, 'schemeShare' | 'schemeRate' | 'breakerOpen'>
 }
 
 export interface Shares {
@@ -133,9 +133,10 @@ export async function openShares(
       others = (await schemeRates.findAll(store)).filter(line => line.process !== process)
     }
     if (clock() - renewedAt >= RENEW_MS || (clock() - renewedAt >= READ_MS && rates.some(isShifting))) await renewAll()
-    for (const { name, rate } of rates) {
+    for (const { name, rate, isResting } of rates) {
       metrics.schemeShare.set({ provider: name }, shares.get(name) ?? 0)
       metrics.schemeRate.set({ provider: name }, rate())
+      metrics.breakerOpen.set({ provider: name }, isResting() ? 1 : 0)
     }
   }
 

@@ -13,11 +13,11 @@ import type { InstallationKeys } from '../../../src/job/envelope/installation-jw
 import type { ReversalStatus } from '../../../src/job/problem.ts'
 import type { Result } from '../../../src/job/result.ts'
 import type { Logger } from '../../../src/log.ts'
-import type { Metrics } from '../../../src/metrics.ts'
 import type { Queues } from '../../../src/queue/engine.ts'
 import type { Store } from '../../../src/store/pool.ts'
 import { type Delivery, openInbox } from '../../results.ts'
 import type { Caller } from '../app.ts'
+import type { GatewayMetrics } from '../metrics.ts'
 import { type Operation, openOperation } from './operation.ts'
 import { openSign, type Sign } from './sign.ts'
 import { openTimeoutReversals } from './timeout-reversal.ts'
@@ -69,7 +69,7 @@ export interface RequestReplyDeps {
   installationKeys: InstallationKeys
   settings: RequestReplySettings
   clock: Clock
-  metrics: Metrics
+  metrics: GatewayMetrics
   log: Logger
 }
 
@@ -123,12 +123,12 @@ export function openRequestReply(deps: RequestReplyDeps): RequestReply {
     entry.operation = openOperation({ kind, receiptId, signed, deadline }, operationDeps)
     const result = await entry.operation.answer
     if (result) {
-      metrics.gatewayWaits.observe({ kind }, Math.max(0, Date.parse(result.completed_at) - begunAt) / 1000)
-      metrics.gatewayAnswers.observe({ kind }, (clock() - begunAt) / 1000)
+      metrics.waits.observe({ kind }, Math.max(0, Date.parse(result.completed_at) - begunAt) / 1000)
+      metrics.answers.observe({ kind }, (clock() - begunAt) / 1000)
       return { end: 'answered', result }
     }
     const reversalStatus = await reversals.reverse(caller, entry.operation, entry.requestDigest)
-    metrics.gatewayTimeouts.inc({ kind, reversal_status: reversalStatus })
+    metrics.timeouts.inc({ kind, reversal_status: reversalStatus })
     return { end: 'late', reversalStatus }
   }
 

@@ -6,17 +6,13 @@ import { CATALOGUE } from '../../../src/job/catalogue.ts'
 import { every } from '../../../src/recurring.ts'
 import * as signingKeys from '../../../src/store/access/signing-keys.ts'
 import * as intake from '../../../src/store/batch/intake.ts'
-import * as chunks from '../../../src/store/batch/intake-chunks.ts'
 import * as operations from '../../../src/store/job/operations.ts'
 import { importPublicJwk } from '../../../src/vault/client-key.ts'
 import { type Delivery, openInbox } from '../../results.ts'
 import type { GatewayDeps } from '../deps.ts'
 import { recordAnswers } from './operations.ts'
 
-export type SweeperDeps = Pick<
-  GatewayDeps,
-  'store' | 'queues' | 'signingKey' | 'settings' | 'clock' | 'metrics' | 'log'
->
+export type SweeperDeps = Pick<GatewayDeps, 'store' | 'queues' | 'signingKey' | 'settings' | 'clock' | 'log'>
 
 export interface Sweeper {
   close(): Promise<void>
@@ -27,7 +23,6 @@ const TAKE_MAX = 100
 /** A job that was started in time may end so long after its deadline. */
 const GRACE_MS = 60_000
 const HOUSEKEEPING_MS = 60_000
-const METRICS_MS = 10_000
 /** If nothing of a body came for so long and its gateway didn't discard it, the gateway is gone. */
 const STALE_MS = 600_000
 const DAY_MS = 86_400_000
@@ -39,13 +34,8 @@ const CLOSE_MS = 5_000
 
 export async function openSweeper(deps: SweeperDeps): Promise<Sweeper> {
   const { log } = deps
-  await measure(deps)
   const inbox = await openCommonInbox(deps)
-  const stops = [
-    every(SWEEP_MS, () => sweep(deps), { log }),
-    every(HOUSEKEEPING_MS, () => keepHouse(deps), { log }),
-    every(METRICS_MS, () => measure(deps), { log }),
-  ]
+  const stops = [every(SWEEP_MS, () => sweep(deps), { log }), every(HOUSEKEEPING_MS, () => keepHouse(deps), { log })]
   return {
     async close() {
       await Promise.all([...stops.map(stop => stop()), inbox.close(CLOSE_MS)])
@@ -73,15 +63,6 @@ async function keepHouse({ store, settings, clock }: SweeperDeps): Promise<void>
   await intake.discardStale(store, clock() - STALE_MS)
   await operations.removeOld(store, old, REMOVE_MAX)
   await intake.removeOld(store, { batches: old, dryRuns: clock() - DRY_RUN_DAYS * DAY_MS })
-}
-
-/** Measures the operations and chunks that a 202 promised. */
-async function measure({ store, metrics, clock }: SweeperDeps): Promise<void> {
-  const promised = { operation: await operations.measure(store), chunk: await chunks.measure(store) }
-  for (const [what, { rows, oldest }] of Object.entries(promised)) {
-    metrics.gatewayPromised.set({ what }, rows)
-    metrics.gatewayPromisedOldest.set({ what }, oldest === null ? 0 : Math.max(0, clock() - oldest) / 1000)
-  }
 }
 
 async function openCommonInbox({ store, queues, signingKey, log }: SweeperDeps) {

@@ -2,16 +2,22 @@
 // bodies, queries or credentials.
 
 import type { GatewayApp } from '../app.ts'
-import type { GatewayDeps } from '../deps.ts'
+import type { ServerDeps } from '../deps.ts'
 
 /** Machines call these every few seconds: one line for each call would bury the other lines. */
-const QUIET = new Set(['/healthz', '/readyz', '/metrics'])
+const QUIET = new Set(['/healthz', '/readyz'])
 
-export function observe(app: GatewayApp, { metrics, log }: Pick<GatewayDeps, 'metrics' | 'log'>): void {
+/** An alarm compares these two, so their series exist before the first such answer. */
+const STATUSES_OF_PUT = ['200', '500']
+
+export function observe(app: GatewayApp, { metrics, log }: Pick<ServerDeps, 'metrics' | 'log'>): void {
+  app.addHook('onRoute', ({ method, url: route }) => {
+    if (method === 'PUT') for (const status of STATUSES_OF_PUT) metrics.httpSeconds.zero({ method, route, status })
+  })
   app.addHook('onResponse', async (request, reply) => {
     const route = request.is404 ? 'unknown' : (request.routeOptions.url ?? 'unknown')
     const { statusCode: status, elapsedTime: ms } = reply
-    metrics.httpSeconds.observe({ route, status }, ms / 1000)
+    metrics.httpSeconds.observe({ method: request.method, route, status }, ms / 1000)
     if (QUIET.has(route)) return
     const client = (request.caller as typeof request.caller | null)?.client.clientId
     log.info({ request_id: request.id, method: request.method, route, status, ms: Math.round(ms), client }, 'answered')

@@ -7,9 +7,11 @@ import type { Ports } from '../../../src/three-ds/ports.ts'
 import type { Caller as ThreeDsCaller } from '../../../src/three-ds/record.ts'
 import type { Caller } from '../app.ts'
 import type { GatewaySettings, ServerDeps } from '../deps.ts'
+import type { ThreeDsMetrics } from './metrics.ts'
 
 export interface ThreeDsDeps extends ServerDeps {
   settings: Pick<GatewaySettings, 'rateLimit' | 'inFlightMax'>
+  metrics: ThreeDsMetrics
   store: Store
   sealer: Sealer
   ports: Ports

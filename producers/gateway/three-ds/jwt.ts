@@ -43,7 +43,7 @@ export function jwtRoutes(app: GatewayApp, { ports, metrics, clock }: ThreeDsDep
     handler: async ({ body, caller }, reply) => {
       const validated = await validateJwt(ports, callerOf(caller), body)
       if (isProblem(validated)) return answerProblem(reply, validated, clock())
-      if (validated.ended) metrics.threeDsEnded.inc({ outcome: validated.record.state })
+      if (validated.ended) metrics.ended.inc({ outcome: validated.record.state })
       return reply.code(201).send(validated.answer as ValidatedJwt)
     },
   })

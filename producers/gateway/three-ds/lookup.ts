@@ -32,15 +32,15 @@ export function lookupRoutes(app: GatewayApp, { ports, settings, metrics, clock 
     handler: async ({ body, headers, caller }, reply) => {
       // A slow directory server must not stop this process from serving others.
       if (underway >= settings.inFlightMax) return decline(reply, busy(RETRY_S))
-      metrics.gatewayInFlight.set(++underway)
+      metrics.inFlight.set(++underway)
       try {
         const key = idempotencyKeyOf(headers)
         const found = await lookup(ports, callerOf(caller), body, { idempotencyKey: key })
         if (isProblem(found)) return answerProblem(reply, found, clock())
-        if (found.ended) metrics.threeDsEnded.inc({ outcome: found.record.state })
+        if (found.ended) metrics.ended.inc({ outcome: found.record.state })
         return reply.code(200).send(found.answer as LookupAnswer)
       } finally {
-        metrics.gatewayInFlight.set(--underway)
+        metrics.inFlight.set(--underway)
       }
     },
   })

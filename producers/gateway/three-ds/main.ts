@@ -3,12 +3,15 @@
 import type { KeyObject } from 'node:crypto'
 import { systemClock } from '../../../src/clock.ts'
 import type { Config } from '../../../src/config.ts'
+import { openHealth } from '../../../src/health.ts'
 import type { Lifetime } from '../../../src/lifetime.ts'
 import type { Logger } from '../../../src/log.ts'
-import type { Metrics } from '../../../src/metrics.ts'
+import type { MetricsRegistry } from '../../../src/metrics.ts'
+import { openOwnOps, portOf } from '../../../src/ops.ts'
 import type { Outbound } from '../../../src/outbound.ts'
 import { every } from '../../../src/recurring.ts'
 import type { Store } from '../../../src/store/pool.ts'
+import * as storeServer from '../../../src/store/server.ts'
 import { expireOverdue } from '../../../src/three-ds/result.ts'
 import type { KeyProvider } from '../../../src/vault/kek.ts'
 import type { KeyRing } from '../../../src/vault/key-ring.ts'
@@ -19,6 +22,7 @@ import { listen } from '../server/listen.ts'
 import { openServer, type Tls } from '../server/server.ts'
 import { RESULTS, SERVICE, type ThreeDsDeps } from './deps.ts'
 import { THREE_DS_NOTES } from './document/operation-notes.ts'
+import { openThreeDsMetrics } from './metrics.ts'
 import { openPorts } from './ports.ts'
 import { THREE_DS_ROUTES } from './routes.ts'
 
@@ -30,6 +34,7 @@ export interface Opened {
     | 'rateLimit'
     | 'gatewayInFlightMax'
     | 'httpHost'
+    | 'metricsPort'
     | 'threeDsPort'
     | 'threeDsUrl'
     | 'threeDsRefNumber'
@@ -37,7 +42,7 @@ export interface Opened {
     | 'threeDsTimeoutMs'
   >
   log: Logger
-  metrics: Metrics
+  registry: MetricsRegistry
   lifetime: Lifetime
   store: Store
   kek: KeyProvider
@@ -49,6 +54,8 @@ export interface Opened {
 
 export interface ThreeDs {
   port: number
+  /** Of its metrics. */
+  opsPort: number
   deps: ThreeDsDeps
 }
 
@@ -63,8 +70,10 @@ const DOCUMENT = {
 
 /** Opens the service and listens. Throws a `ConfigError` for a port that is taken. */
 export async function openThreeDs(opened: Opened): Promise<ThreeDs> {
-  const { config, log, metrics, lifetime, store, kek, ring, outbound, apiKeyKey, tls } = opened
+  const { config, log, registry, lifetime, store, kek, ring, outbound, apiKeyKey, tls } = opened
   const clock = systemClock
+  const metrics = openThreeDsMetrics(registry)
+  const health = openHealth(registry, { store: storeServer.watched(store) })
   const directory = openDirectory(store, clock)
   const bearer = openBearerFor(config, outbound, clock)
   const urlAt = (port: number) => `${config.threeDsUrl ?? addressOf(config.httpHost, port, tls)}${RESULTS}`
@@ -81,10 +90,14 @@ export async function openThreeDs(opened: Opened): Promise<ThreeDs> {
     isKnownKey: async (clientId, key) => (await ports.authentications.findByKey(clientId, key)) !== undefined,
     clock,
     metrics,
+    health,
     log,
   }
+  registry.collectProcess()
+  const ops = await openOwnOps(health, { host: config.httpHost, port: portOf('three-ds', config.metricsPort) })
+  lifetime.onClose('metrics', ops.close)
+  log.info({ opsPort: ops.port }, 'showing metrics')
   const app = await openServer(deps, { routes: THREE_DS_ROUTES, document: DOCUMENT, prefix: SERVICE, tls })
-  metrics.collectProcess()
   lifetime.onClose(
     'end of authentications',
     every(EXPIRE_MS, () => expire(deps), { log }),
@@ -93,7 +106,7 @@ export async function openThreeDs(opened: Opened): Promise<ThreeDs> {
   const port = await listen(app, place, { lifetime, log })
   // The number that port 0 stands for is known only now.
   server.url = urlAt(port)
-  return { port, deps }
+  return { port, opsPort: ops.port, deps }
 }
 
 function addressOf(host: string, port: number, tls: Tls | undefined): string {
@@ -103,5 +116,5 @@ function addressOf(host: string, port: number, tls: Tls | undefined): string {
 
 /** Ends abandoned authentications as U. Every process does so; where two try at once, one of them is first. */
 async function expire({ ports, metrics }: ThreeDsDeps): Promise<void> {
-  for (const { state } of await expireOverdue(ports, EXPIRED_MAX)) metrics.threeDsEnded.inc({ outcome: state })
+  for (const { state } of await expireOverdue(ports, EXPIRED_MAX)) metrics.ended.inc({ outcome: state })
 }

@@ -1,7 +1,6 @@
 // Connects the ports of the flows in src/three-ds to what this process has opened. It decides nothing.
 import { randomUUID, randomUUIDv7 } from 'node:crypto'
 import type { Clock } from '../../../src/clock.ts'
-import type { Metrics } from '../../../src/metrics.ts'
 import type { Outbound } from '../../../src/outbound.ts'
 import { openThreeDsStore } from '../../../src/store/three-ds/three-ds.ts'
 import type { ServerIdentity } from '../../../src/three-ds/areq/members.ts'
@@ -10,11 +9,12 @@ import type { DirectoryServer, Ports } from '../../../src/three-ds/ports.ts'
 import type { KeyRing } from '../../../src/vault/key-ring.ts'
 import * as jwt from '../../../src/vault/three-ds-jwt.ts'
 import { type CardVault, openCards } from './card.ts'
+import type { ThreeDsMetrics } from './metrics.ts'
 
 export interface PortsDeps extends CardVault {
   ring: KeyRing
   outbound: Outbound
-  metrics: Metrics
+  metrics: ThreeDsMetrics
   clock: Clock
 }
 
@@ -35,12 +35,12 @@ export function openPorts(deps: PortsDeps, server: ServerIdentity, timeoutMs: nu
   }
 }
 
-function timed(server: DirectoryServer, metrics: Metrics): DirectoryServer {
+function timed(server: DirectoryServer, metrics: ThreeDsMetrics): DirectoryServer {
   return {
     async authenticate(areq) {
       const begunAt = performance.now()
       const answer = await server.authenticate(areq)
-      metrics.threeDsAsked.observe({ answer: answer.kind }, (performance.now() - begunAt) / 1000)
+      metrics.directorySeconds.observe({ answer: answer.kind }, (performance.now() - begunAt) / 1000)
       return answer
     },
   }

@@ -32,7 +32,7 @@ export function resultRoutes(app: GatewayApp, { ports, metrics, log }: ThreeDsDe
       schema: { hide: true },
       handler: async ({ body, params }, reply) => {
         const { message, record, ended } = await receiveResult(ports, body, (params as { key: string }).key)
-        if (ended && record) metrics.threeDsEnded.inc({ outcome: record.state })
+        if (ended && record) metrics.ended.inc({ outcome: record.state })
         return reply.code(200).send(message)
       },
     })

@@ -14,5 +14,5 @@ export const THREE_DS_ROUTES: readonly RoutePlugin<ThreeDsDeps>[] = [
   lookupRoutes,
   jwtRoutes,
   resultRoutes,
-  (app: GatewayApp, { store, metrics }) => opsPages(app, { store, metrics, homes: ['/oidc/3ds-service'] }),
+  (app: GatewayApp, { health }) => opsPages(app, health, ['/oidc/3ds-service']),
 ]

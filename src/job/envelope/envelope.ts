@@ -48,7 +48,7 @@ export const JobData = z.strictObject({ jws: z.string(), block: z.string().optio
 export type JobData = z.infer<typeof JobData>
 
 /** Why a job is dropped without a trace; the labels of one counter. */
-const DROPS = [
+export const DROPS = [
   'malformed',
   'oversized',
   'header',

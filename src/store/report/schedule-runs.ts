@@ -204,12 +204,12 @@ returning ${OF_R}`,
   return rows.map(runOf)
 }
 
-/** The due time of the oldest open run. */
-export async function oldestOpen(db: Db): Promise<number | undefined> {
-  const { rows } = await db.query<{ due_at: number | null }>({
-    text: `select min(due_at) as due_at from tokenmill.schedule_run where ${OPEN}`,
+/** When the oldest open run was due, and how many open runs were said to be late. */
+export async function measureOpen(db: Db): Promise<{ oldestDueAt: number | undefined; late: number }> {
+  const { rows } = await db.query<{ due_at: number | null; late: number }>({
+    text: `select min(due_at) as due_at, count(late_at) as late from tokenmill.schedule_run where ${OPEN}`,
   })
-  return rows[0]?.due_at ?? undefined
+  return { oldestDueAt: rows[0]?.due_at ?? undefined, late: rows[0]?.late ?? 0 }
 }
 
 /** The latest first. */

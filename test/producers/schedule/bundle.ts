@@ -3,15 +3,16 @@ import { Writable } from 'node:stream'
 import { pino } from 'pino'
 import { readSystemKey } from '../../../cli/open/system-clients.ts'
 import type { ScheduleSettings } from '../../../producers/schedule/deps.ts'
+import { openScheduleMetrics, type ScheduleMetrics } from '../../../producers/schedule/metrics.ts'
 import { openSchedule, type Schedule } from '../../../producers/schedule/open.ts'
 import { type Clock, systemClock } from '../../../src/clock.ts'
-import { type Metrics, openMetrics } from '../../../src/metrics.ts'
+import { openRegistry } from '../../../src/metrics.ts'
 import * as clients from '../../../src/store/access/clients.ts'
 import * as runs from '../../../src/store/report/schedule-runs.ts'
 import type { Installation } from '../../support/installation.ts'
 
 export interface OpenedSchedule extends Schedule {
-  metrics: Metrics
+  metrics: ScheduleMetrics
   /** Lines of its log. */
   lines: string[]
   /** How many runs its metric counts under this outcome. */
@@ -30,7 +31,7 @@ export async function openScheduleFor(
   const { vault, queues, credentials, dataDir } = installation
   const own = await clients.find(vault.store, 'scheduler')
   if (!own) throw new Error('the upgrade makes the scheduler')
-  const metrics = openMetrics('scheduler')
+  const metrics = openScheduleMetrics(openRegistry({ role: 'scheduler' }))
   const lines: string[] = []
   const stream = new Writable({
     write(chunk, _encoding, done) {
@@ -51,7 +52,7 @@ export async function openScheduleFor(
   })
   await schedule.ready
   const counted = async (outcome: string) => {
-    const { values } = await metrics.scheduleRuns.get()
+    const { values } = await metrics.runs.get()
     return values.find(({ labels }) => labels['outcome'] === outcome)?.value ?? 0
   }
   return { ...schedule, metrics, lines, counted }

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { attach } from '../../../src/embedded/server.ts'
+import { missingPrometheus } from '../../ops/prometheus.ts'
 import { missingTools } from '../postgres-tools.ts'
 import { findRedis, type RedisServer, startRedis } from '../redis.ts'
 
@@ -46,10 +47,15 @@ async function openRedis(dir: string): Promise<RedisServer | undefined> {
 }
 
 function askForTools(): void {
-  const missing = missingTools().join(', ')
-  if (missing === '') return
-  if (process.env['REQUIRE_POSTGRES_TOOLS'] === '1') throw new Error(`REQUIRE_POSTGRES_TOOLS=1: ${missing}`)
-  process.stderr.write(`\n*** TESTS OF FAIL-OVER AND POOLERS ARE SKIPPED: ${missing} ***\n\n`)
+  askFor('REQUIRE_POSTGRES_TOOLS', 'FAIL-OVER AND POOLERS', missingTools())
+  askFor('REQUIRE_PROMETHEUS', 'ALERTS AND DASHBOARDS', missingPrometheus())
+}
+
+/** `setting`=1 makes an error of what is missing. */
+function askFor(setting: string, what: string, missing: readonly string[]): void {
+  if (missing.length === 0) return
+  if (process.env[setting] === '1') throw new Error(`${setting}=1: ${missing.join(', ')}`)
+  process.stderr.write(`\n*** TESTS OF ${what} ARE SKIPPED: ${missing.join(', ')} ***\n\n`)
 }
 
 /** What runs that were killed left behind: their servers (known by their working directory) and their files. */

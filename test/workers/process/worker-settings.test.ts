@@ -10,21 +10,24 @@ const PLACE = '0198c0de-0000-7000-8000-000000000001'
 describe('the settings of a worker process', () => {
   it('are read as they were written', () => {
     const kinds = ['token-create', 'token-batch']
-    const env = workerEnv({ role: 'bulk', place: PLACE, kinds, concurrency: 3 })
+    const env = workerEnv({ role: 'bulk', name: 'bulk-1', place: PLACE, kinds, concurrency: 3 })
     expect(readWorkerSettings({ ...env })).toEqual({
-      ...{ role: 'bulk', kinds: ['token-batch'], concurrency: 3, place: PLACE, cell: false },
+      ...{ role: 'bulk', name: 'bulk-1', kinds: ['token-batch'], concurrency: 3, place: PLACE, cell: false },
     })
   })
 
   it('have a default for each that is absent or empty', () => {
     const { kinds, ...rest } = readWorkerSettings({ TOKENMILL_CONCURRENCY: '', TOKENMILL_KINDS: '' })
-    expect(rest).toEqual({ role: 'interactive', concurrency: 16, place: undefined, cell: false })
+    expect(rest).toEqual({ role: 'interactive', name: 'interactive', concurrency: 16, place: undefined, cell: false })
     expect(kinds).toContain('token-create')
     expect(kinds).not.toContain('token-batch')
   })
 
   it('of a cell are its worker’s, but for the place', () => {
-    const env = workerEnv({ role: 'interactive', place: PLACE, kinds: undefined, concurrency: undefined })
+    const env = workerEnv({
+      ...{ role: 'interactive', name: 'interactive-0', place: PLACE },
+      ...{ kinds: undefined, concurrency: undefined },
+    })
     expect(readWorkerSettings({ ...env, ...CELL_ENV })).toMatchObject({ cell: true, place: undefined })
   })
 

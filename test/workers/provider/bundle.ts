@@ -2,13 +2,13 @@
 // clock can be put forward, and the process can be made to die at any moment that the store or the network sees.
 import { createHash, randomUUID } from 'node:crypto'
 import { readSystemKey } from '../../../cli/open/system-clients.ts'
-import type { Kind } from '../../../src/job/catalogue.ts'
+import { KINDS, type Kind } from '../../../src/job/catalogue.ts'
 import { envelopeDigest } from '../../../src/job/envelope/digest.ts'
 import { Claims, peek, sign } from '../../../src/job/envelope/envelope.ts'
 import { jobId, receiptId } from '../../../src/job/envelope/ids.ts'
 import type { Result, ResultEvent } from '../../../src/job/result.ts'
 import { openLog } from '../../../src/log.ts'
-import { openMetrics } from '../../../src/metrics.ts'
+import { openRegistry } from '../../../src/metrics.ts'
 import type { ReceivedJob } from '../../../src/queue/engine.ts'
 import type { SchemeProvider } from '../../../src/scheme/provider.ts'
 import * as outbox from '../../../src/store/job/outbox.ts'
@@ -19,6 +19,7 @@ import type { Deps } from '../../../workers/deps.ts'
 import { openDirectory } from '../../../workers/directory.ts'
 import { runJob } from '../../../workers/line/run-job.ts'
 import { bodyOfRow } from '../../../workers/line/stored-answer.ts'
+import { openWorkerMetrics } from '../../../workers/metrics.ts'
 import { queueOwed, workDue, workNotices } from '../../../workers/provider/reconcile/loop.ts'
 import type { Installation } from '../../support/installation.ts'
 import { openNetwork, type ScriptedNetwork } from '../../support/scripted-network.ts'
@@ -110,7 +111,7 @@ export async function openWorld(
     addBulk: async () => {},
     remove: async () => true,
   }
-  const metrics = openMetrics('test')
+  const metrics = openWorkerMetrics(openRegistry({ role: 'test' }), KINDS)
   const log = openLog(process.env['TEST_LOG'] ?? 'silent')
   const directory = await openDirectory(vault.store, installation.queues, vault.kek, Date.now)
   const { audience, thirdPartyTypes, localSchemes, dryRunRowsMax } = session.config

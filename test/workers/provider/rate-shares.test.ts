@@ -3,10 +3,11 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { openLog } from '../../../src/log.ts'
-import { openMetrics } from '../../../src/metrics.ts'
+import { openRegistry } from '../../../src/metrics.ts'
 import type { SchemeRate } from '../../../src/scheme/open.ts'
 import { openStore, type Store } from '../../../src/store/pool.ts'
 import * as schemeRates from '../../../src/store/provider/scheme-rates.ts'
+import { openWorkerMetrics } from '../../../workers/metrics.ts'
 import { openShares, type Shares } from '../../../workers/provider/rate-shares.ts'
 import { describeStore } from '../../support/engines.ts'
 import { until } from '../../support/until.ts'
@@ -39,7 +40,7 @@ describeStore('shares of a granted rate', engine => {
     const own = openStore(engine.databaseUrl, { log, connectionsMax: 2 })
     const waiting = { interactive: 0, bulk: 0 }
     const rate: SchemeRate = {
-      ...{ name: 'mdes', granted: GRANTED, rate: () => busy.limit },
+      ...{ name: 'mdes', granted: GRANTED, rate: () => busy.limit, isResting: () => false },
       limit: ratePerSecond => {
         busy.limit = ratePerSecond
         most = Math.max(most, total())
@@ -48,7 +49,8 @@ describeStore('shares of a granted rate', engine => {
     }
     const busy = { limit: GRANTED, waiting, store: own } as Busy
     open.push(busy)
-    busy.shares = await openShares([rate], own, { place, interactive, log, metrics: openMetrics('test') })
+    const metrics = openWorkerMetrics(openRegistry({ role: 'test' }), [])
+    busy.shares = await openShares([rate], own, { place, interactive, log, metrics })
     return busy
   }
   let most = 0

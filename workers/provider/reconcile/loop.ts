@@ -19,7 +19,6 @@ import { sweep } from './sweep.ts'
 const TICK_MS = 250
 const OWED_MS = 15_000
 const SWEEP_MS = 60_000
-const GAUGES_MS = 10_000
 /** Rows that one process reconciles at the same time: enough for a network of a few hundred calls a second. */
 const ROWS_MAX = 64
 const NOTICES_MAX = 64
@@ -38,7 +37,6 @@ export function startSchemeLoop(deps: Deps): () => Promise<void> {
     every(TICK_MS, () => workNotices(deps), deps),
     every(OWED_MS, () => queueOwed(deps), deps),
     every(SWEEP_MS, () => sweep(deps), deps),
-    every(GAUGES_MS, () => measure(deps), deps),
   ]
   return async () => {
     await Promise.all(stops.map(stop => stop()))
@@ -139,16 +137,4 @@ export async function queueOwed(deps: Deps): Promise<void> {
     const receipt = await receipts.find(deps.store, receiptId)
     if (receipt) await queueReversal(receipt, deps)
   }
-}
-
-async function measure({ store, metrics, clock }: Deps): Promise<void> {
-  const open = await storedSchemes.countOpen(store)
-  const owed = await intents.countOwed(store)
-  for (const what of ['provision', 'delete', 'ask'] as const) {
-    const one = open.find(count => count.what === what)
-    metrics.schemeOpen.set({ what }, one?.rows ?? 0)
-    metrics.schemeOpenOldest.set({ what }, one ? (clock() - one.oldest) / 1000 : 0)
-  }
-  metrics.schemeOpen.set({ what: 'reversal' }, owed.rows)
-  metrics.schemeOpenOldest.set({ what: 'reversal' }, owed.oldest === null ? 0 : (clock() - owed.oldest) / 1000)
 }

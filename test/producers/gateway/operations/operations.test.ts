@@ -79,8 +79,6 @@ describeEngines('a write that prefers to be answered later', engine => {
       const after = await operations.measure(store)
       expect(after.rows).toBe(rows + 1)
       expect(after.oldest).toBeGreaterThan(before - 60_000)
-      const { text } = await caller.call('GET', '/metrics', { authorization: null })
-      expect(text).toMatch(/^tokenmill_gateway_promised\{what="operation",role="gateway"\} \d/m)
     })
 
     it('is answered 202 with its place, is pending, and keeps its envelope with the card as ciphertext', async () => {

@@ -20,6 +20,13 @@ describeEngines('a gateway', engine => {
     await installation?.close()
   })
 
+  it('shows metrics, /healthz and /readyz on a port of its own, and no metrics on its HTTP port', async () => {
+    const ops = `http://127.0.0.1:${caller.gateway.opsPort}`
+    const pages = await Promise.all(['/healthz', '/readyz', '/metrics', '/docs'].map(page => fetch(`${ops}${page}`)))
+    expect(pages.map(({ status }) => status)).toEqual([200, 200, 200, 404])
+    expect((await fetch(`${caller.url}/metrics`)).status).toBe(404)
+  })
+
   it('answers /healthz and /readyz, having asked store and queue', async () => {
     expect(await caller.call('GET', '/healthz', { authorization: null })).toMatchObject({ status: 200, text: 'ok\n' })
     expect(await caller.call('GET', '/readyz', { authorization: null })).toMatchObject({ status: 200, text: 'ready\n' })
@@ -29,13 +36,19 @@ describeEngines('a gateway', engine => {
     await caller.put(VISA)
     await caller.call('GET', `${NOBODY}?card=4111111111111111`)
     await caller.call('GET', '/oidc/4111111111111111')
-    const { text: all } = await caller.call('GET', '/metrics', { authorization: null })
-    const text = all.replace(/^(?!tokenmill_(http|gateway)_).*\n/gm, '')
-    expect(text).toContain(
-      'tokenmill_http_request_seconds_count{role="gateway",route="/oidc/api/v2/card/:id",status="404"}',
+    const text = await (await fetch(`http://127.0.0.1:${caller.gateway.opsPort}/metrics`)).text()
+    const requests = (method: string, route: string, status: number) =>
+      new RegExp(
+        `^tokenmill_http_request_seconds_count\\{method="${method}",route="${route}",status="${status}",process="gateway"\\} (\\d+)`,
+        'm',
+      ).exec(text)?.[1]
+    expect(requests('GET', '/oidc/api/v2/card/:id', 404)).toBe('1')
+    expect(Number(requests('GET', 'unknown', 404))).toBeGreaterThan(0)
+    expect([requests('PUT', '/oidc/api/v2/card', 200), requests('PUT', '/oidc/api/v2/card', 500)]).toEqual(['1', '0'])
+    expect(text).toMatch(/^tokenmill_gateway_answer_seconds_count\{kind="token-create",process="gateway"\} 1$/m)
+    expect(text).toMatch(
+      /^tokenmill_gateway_timeouts_total\{kind="token-create",reversal_status="REQUIRED",process="gateway"\} 0$/m,
     )
-    expect(text).toMatch(/tokenmill_http_request_seconds_count\{role="gateway",route="unknown",status="404"\}/)
-    expect(text).toMatch(/tokenmill_gateway_answer_seconds_count\{role="gateway",kind="token-create"\} [1-9]/)
     expect(text).not.toContain('4111111111111111')
   })
 
@@ -147,7 +160,7 @@ describeEngines('a gateway', engine => {
     for (let time = 0; time < 8; time += 1) statuses.push((await limited.call('GET', NOBODY, { authorization })).status)
     expect(new Set(statuses)).toEqual(new Set([401, 429]))
     expect(statuses.at(-1)).toBe(429)
-    for (const page of ['/healthz', '/readyz', '/metrics'])
+    for (const page of ['/healthz', '/readyz'])
       expect((await limited.call('GET', page, { authorization: null })).status).toBe(200)
     expect((await limited.call('GET', NOBODY)).status).toBe(404)
     await limited.close()

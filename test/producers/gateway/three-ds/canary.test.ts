@@ -14,6 +14,7 @@ const CVV = '0739'
 let bundle: HttpBundle
 let child: Child
 let url: string
+let opsPort: string
 let call: HttpBundle['call']
 const cards: Canary[] = []
 const refusals: Place[] = []
@@ -26,6 +27,7 @@ beforeAll(async () => {
     env: { ...(bundle.installation.env as Record<string, string>), TOKENMILL_LOG_LEVEL: 'trace' },
   })
   const [, port] = await child.line(/"port":(\d+),"msg":"serving"/, { stream: 'stderr' })
+  ;[, opsPort = ''] = await child.line(/"opsPort":(\d+)/, { stream: 'stderr' })
   url = `http://127.0.0.1:${port}`
   call = await openCalls(url, bundle.authorization)
 }, 60_000)
@@ -141,7 +143,7 @@ it('passes on what goes to the directory server only, and keeps none of it', asy
 
 it('leaves nothing of it anywhere', async () => {
   await bundle.lookup(CARD.Y)
-  const metrics = await (await fetch(`${url}/metrics`)).text()
+  const metrics = await (await fetch(`http://127.0.0.1:${opsPort}/metrics`)).text()
   expect(metrics).toMatch(/tokenmill_three_ds_ended_total\{[^}]*outcome="Y"[^}]*\} [1-9]/)
   expect(metrics).toMatch(/tokenmill_three_ds_directory_seconds_count\{[^}]*answer="answered"[^}]*\} [1-9]/)
   child.signal('SIGTERM')

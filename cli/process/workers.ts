@@ -1,0 +1,63 @@
+// The supervisor of worker processes, as `workers` and `start` run it: the processes, and their metrics on one port.
+import { ConfigError } from '../../src/config.ts'
+import { openHealth } from '../../src/health.ts'
+import { openRegistry } from '../../src/metrics.ts'
+import { openOps, portOf } from '../../src/ops.ts'
+import * as signingKeys from '../../src/store/access/signing-keys.ts'
+import { supervise, WorkerEnded } from '../../workers/process/supervise.ts'
+import { Stop } from '../exit.ts'
+import { openVault, type Session } from '../open/open.ts'
+import { NO_REPORTS } from '../open/report-files.ts'
+import { WORKER_SCRIPT } from './local-workers.ts'
+
+export interface WorkersOptions {
+  kinds?: readonly string[] | undefined
+  concurrency?: number | undefined
+}
+
+/** Something that may end by itself. */
+export interface Running {
+  failed: Promise<Stop>
+}
+
+/** Resolves once every process works; they end with the session. */
+export async function startWorkers(session: Session, { kinds, concurrency }: WorkersOptions): Promise<Running> {
+  const { log, lifetime, config, terminal } = session
+  // Checked here first, so that one line reports an error instead of one line per child.
+  const { store } = await openVault(session)
+  if (config.reportsUrl === undefined && kinds?.join() === 'report') throw new ConfigError(NO_REPORTS)
+  if (config.reportsUrl === undefined && kinds?.includes('report') !== false)
+    log.warn('no reports are made on this host: REPORTS_URL is not set')
+  const registry = openRegistry({ role: 'workers' })
+  registry.collectProcess()
+  const workers = supervise({
+    log,
+    kinds,
+    concurrency,
+    processes: config.processes,
+    script: WORKER_SCRIPT,
+    env: terminal.env,
+    registry,
+  })
+  lifetime.onClose('workers', () => workers.close())
+  const health = openHealth(registry, {})
+  const ops = await openOps({
+    host: config.httpHost,
+    port: portOf('workers', config.metricsPort),
+    reasons: workers.reasons,
+    snapshots: async () => {
+      const told = await workers.snapshots()
+      return [...told, await health.snapshot()]
+    },
+    jwks: async () => ({ keys: (await signingKeys.findPublic(store)).map(key => key.publicJwk) }),
+  })
+  lifetime.onClose('metrics', ops.close)
+  await workers.ready.catch(error => {
+    throw error instanceof WorkerEnded
+      ? new Stop('a worker process could not start; its line above says why', error.code)
+      : error
+  })
+  log.info({ opsPort: ops.port }, 'all worker processes work')
+  const why = 'a worker process ended and could not be started again; its line above says why'
+  return { failed: workers.ended.then(code => new Stop(why, code)) }
+}

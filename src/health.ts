@@ -1,0 +1,83 @@
+// Whether a process can work: what it needs of others answers, and nothing else keeps it from working. Each question is
+// bounded, so that a server that hangs makes the process not ready, and the asker doesn't hang too.
+import { forget, type Gauge, type MetricsRegistry, type Snapshot } from './metrics.ts'
+
+export interface Health {
+  /** What is not as it should be, one line each; none: ready. Never throws. */
+  reasons(): Promise<string[]>
+  /** The process's metrics, brought up to date. */
+  snapshot(): Promise<Snapshot>
+}
+
+/** What the process needs of others; what it doesn't need is left out. */
+export interface Needs {
+  store?: {
+    ping(): Promise<unknown>
+    /** Connections of the pool, by state. */
+    connections(): Record<string, number>
+    writableServers(): number
+  }
+  queue?: { ping(): Promise<unknown> }
+  /** What else keeps it from working. */
+  others?: () => Promise<string[]>
+  /** Brings further gauges up to date. Doesn't throw. */
+  collect?: () => Promise<void>
+}
+
+const ASKED_MS_MAX = 3_000
+const SILENT = { store: 'the store does not answer', queue: 'the queue server does not answer' } as const
+type Server = keyof typeof SILENT
+
+export function openHealth(registry: MetricsRegistry, { store, queue, others, collect }: Needs): Health {
+  const up = registry.gauge('dependency_up', '1 if the server answered when last asked, else 0.', { dependency: [] })
+  const pool = store && registry.gauge('store_connections', 'Connections of the store pool.', { state: [] })
+  const writable =
+    store && registry.gauge('store_writable_servers', 'Servers of DATABASE_URL that took writes when last asked.')
+
+  async function ask(dependency: Server, ping: () => Promise<unknown>): Promise<string[]> {
+    const answered = await within(ASKED_MS_MAX, ping()).then(
+      () => true,
+      () => false,
+    )
+    up.set({ dependency }, answered ? 1 : 0)
+    return answered ? [] : [SILENT[dependency]]
+  }
+
+  async function reasons(): Promise<string[]> {
+    const asked = [
+      ...(store ? [ask('store', store.ping)] : []),
+      ...(queue ? [ask('queue', queue.ping)] : []),
+      ...(others ? [others()] : []),
+    ]
+    return (await Promise.all(asked)).flat()
+  }
+
+  return {
+    reasons,
+    async snapshot() {
+      for (const [state, n] of Object.entries(store?.connections() ?? {})) pool?.set({ state }, n)
+      if (store) writable?.set(store.writableServers())
+      await Promise.all([reasons(), collect?.()])
+      return registry.snapshot()
+    },
+  }
+}
+
+/**
+ * Runs `measure`, which sets these gauges. Where it fails or is late they have no value: what was measured before isn't
+ * so any more, and zero would say that all is well.
+ */
+export async function measureOrForget(gauges: readonly Gauge[], measure: () => Promise<void>): Promise<void> {
+  await within(ASKED_MS_MAX, measure()).catch(() => {
+    for (const gauge of gauges) forget(gauge)
+  })
+}
+
+/** Rejects where `asked` takes longer. */
+async function within<T>(ms: number, asked: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms)
+  })
+  return Promise.race([asked, late]).finally(() => clearTimeout(timer))
+}

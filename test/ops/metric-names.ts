@@ -1,0 +1,37 @@
+// The names of all metrics that any process of ours shows, but for those of Node.
+import { openGatewayMetrics } from '../../producers/gateway/metrics.ts'
+import { openThreeDsMetrics } from '../../producers/gateway/three-ds/metrics.ts'
+import { openScheduleMetrics } from '../../producers/schedule/metrics.ts'
+import { openHealth } from '../../src/health.ts'
+import { KINDS } from '../../src/job/catalogue.ts'
+import { openRegistry, pageOf } from '../../src/metrics.ts'
+import type { Store } from '../../src/store/pool.ts'
+import { openWorkerMetrics } from '../../workers/metrics.ts'
+import { openInstallationMetrics } from '../../workers/process/installation-metrics.ts'
+import { openSupervisorMetrics } from '../../workers/process/supervise.ts'
+
+/** Each set of a registry of its own: those of the HTTP roles are in two. */
+const SETS = [
+  (registry: ReturnType<typeof openRegistry>) => openWorkerMetrics(registry, KINDS),
+  openGatewayMetrics,
+  openThreeDsMetrics,
+  openScheduleMetrics,
+  (registry: ReturnType<typeof openRegistry>) => openSupervisorMetrics(registry, []),
+  (registry: ReturnType<typeof openRegistry>) => {
+    const queues = { depth: async () => ({ waiting: 0, active: 0, delayed: 0, failed: 0 }), oldestMs: async () => 0 }
+    openInstallationMetrics(registry, { store: {} as Store, queues, clock: () => 0 })
+    openHealth(registry, { store: { ping: async () => {}, connections: () => ({}), writableServers: () => 1 } })
+  },
+]
+
+export async function metricNames(): Promise<string[]> {
+  const pages = SETS.map(async open => {
+    const registry = openRegistry({ role: 'docs' })
+    open(registry)
+    return pageOf([await registry.snapshot()])
+  })
+  const names = (await Promise.all(pages)).flatMap(page =>
+    [...page.matchAll(/^# TYPE (\S+)/gm)].map(([, name = '']) => name),
+  )
+  return [...new Set(names)]
+}

@@ -1,0 +1,121 @@
+// A Prometheus of a test's own, with the rules of this installation, and promtool. Both are Debian's package `prometheus`;
+// tests that need them are skipped where they are absent, and REQUIRE_PROMETHEUS=1 makes that a failure (test/support/run/setup.ts).
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { freePort } from '../support/redis.ts'
+import { until } from '../support/until.ts'
+
+export const RULES = new URL('../../ops/prometheus/', import.meta.url).pathname
+
+const PROGRAMS = ['prometheus', 'promtool'] as const
+const running = new Set<ChildProcess>()
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL')
+})
+
+function find(program: string): string | undefined {
+  const paths = (process.env['PATH'] ?? '').split(delimiter)
+  return paths.map(dir => join(dir, program)).find(path => existsSync(path))
+}
+
+/** What is absent, in words; empty where nothing is. */
+export function missingPrometheus(): string[] {
+  return PROGRAMS.filter(program => find(program) === undefined).map(program => `no ${program} (Debian: prometheus)`)
+}
+
+export interface Ran {
+  code: number
+  /** Both streams. */
+  text: string
+}
+
+/** Runs promtool in the folder of the rules. */
+export function promtool(args: readonly string[], input = ''): Promise<Ran> {
+  return new Promise(resolve => {
+    const child = execFile('promtool', args, { cwd: RULES }, (error, stdout, stderr) => {
+      resolve({ code: error ? Number(error.code ?? 1) : 0, text: `${stdout}${stderr}` })
+    })
+    child.stdin?.end(input)
+  })
+}
+
+export interface Sample {
+  metric: Record<string, string>
+  value: number
+}
+
+export interface Prometheus {
+  query(expression: string): Promise<Sample[]>
+  /** By address: whether its last scrape went well. */
+  targets(): Promise<Record<string, string>>
+  stop(): Promise<void>
+}
+
+interface Answer<T> {
+  status: string
+  error?: string
+  data: T
+}
+
+/** Scrapes these ports of this machine each second, as ops/prometheus/prometheus.yml says otherwise. */
+export async function startPrometheus(ports: readonly number[]): Promise<Prometheus> {
+  const folder = await mkdtemp(join(tmpdir(), 'tokenmill-prometheus-'))
+  await cp(RULES, folder, { recursive: true })
+  const shipped = await readFile(join(RULES, 'prometheus.yml'), 'utf8')
+  const targets = ports.map(port => `          - 127.0.0.1:${port}\n`).join('')
+  const config = shipped.replace(/_interval: 15s/g, '_interval: 1s').replace(/( +- 127\.0\.0\.1:\d+ # .+\n)+/, targets)
+  await writeFile(join(folder, 'prometheus.yml'), config)
+  const port = await freePort()
+  const child = spawn(
+    'prometheus',
+    [
+      `--config.file=${join(folder, 'prometheus.yml')}`,
+      `--storage.tsdb.path=${join(folder, 'data')}`,
+      `--web.listen-address=127.0.0.1:${port}`,
+      '--log.level=warn',
+    ],
+    { stdio: ['ignore', 'ignore', 'pipe'] },
+  )
+  running.add(child)
+  let said = ''
+  child.stderr.setEncoding('utf8').on('data', text => {
+    said += text
+  })
+  const url = `http://127.0.0.1:${port}`
+  const isReady = async () => {
+    if (child.exitCode !== null) throw new Error(`Prometheus ended: ${said}`)
+    return fetch(`${url}/-/ready`).then(
+      ({ ok }) => ok,
+      () => false,
+    )
+  }
+  await until(isReady, { ms: 20_000, what: 'Prometheus' })
+  const ask = async <T>(path: string): Promise<T> => {
+    const answer = (await (await fetch(`${url}/api/v1/${path}`)).json()) as Answer<T>
+    if (answer.status !== 'success') throw new Error(`${path}: ${answer.error}`)
+    return answer.data
+  }
+  return {
+    async query(expression) {
+      const { result } = await ask<{ result: { metric: Record<string, string>; value: [number, string] }[] }>(
+        `query?query=${encodeURIComponent(expression)}`,
+      )
+      return result.map(({ metric, value: [, text] }) => ({ metric, value: Number(text) }))
+    },
+    async targets() {
+      const { activeTargets } = await ask<{ activeTargets: { scrapeUrl: string; health: string }[] }>('targets')
+      return Object.fromEntries(activeTargets.map(({ scrapeUrl, health }) => [new URL(scrapeUrl).port, health]))
+    },
+    async stop() {
+      const ended = once(child, 'exit')
+      child.kill('SIGTERM')
+      await ended
+      running.delete(child)
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}

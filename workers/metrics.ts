@@ -1,0 +1,64 @@
+// The metrics of a worker process: the work it does, the providers it calls, its clock. What lies in the store and the
+// queues, whoever put it there, is the scheduler's to show (process/installation-metrics.ts).
+import { FAULTS } from '../src/errors.ts'
+import { CATALOGUE, type Kind, RECORD_KINDS } from '../src/job/catalogue.ts'
+import { DROPS } from '../src/job/envelope/envelope.ts'
+import { OUTCOMES } from '../src/job/outcome.ts'
+import { type MetricsRegistry, SECONDS } from '../src/metrics.ts'
+
+export type WorkerMetrics = ReturnType<typeof openWorkerMetrics>
+
+const ENDS = ['SUCCEEDED', 'FAILED', 'REPEATED', 'DROPPED', 'LATER', 'FAULT'] as const
+/** A job that can't be read has no kind. */
+const UNKNOWN = 'unknown'
+/** What a provider is asked for, and what came of it (provider/ask.ts). */
+const CALLS = ['PROVISION', 'SUSPEND', 'RESUME', 'DELETE', 'GET'] as const
+const ANSWERS = ['token', 'refused', 'taken', 'leaving', 'lost', 'nothing'] as const
+const LONG_WAITS = [60, 300, 900, 3600]
+
+/** `kinds`: those that the process works. */
+export function openWorkerMetrics(registry: MetricsRegistry, kinds: readonly Kind[]) {
+  const { counter, gauge, histogram } = registry
+  const kind = [...kinds, UNKNOWN]
+  const holdsRecords = kinds.some(one => CATALOGUE[one].recordsIn !== null)
+  return {
+    jobs: counter('jobs_total', 'Attempts that ended.', { kind, outcome: ENDS }),
+    records: counter('batch_records_total', 'Records of batches that were decided.', {
+      kind: holdsRecords ? [...RECORD_KINDS, 'transaction'] : [],
+      outcome: OUTCOMES,
+    }),
+    retries: counter('retries_total', 'Attempts that failed and are retried.', { kind, fault: Object.keys(FAULTS) }),
+    refusedEnvelopes: counter('envelopes_refused_total', 'Jobs dropped, or refused before any work.', {
+      reason: DROPS,
+    }),
+    reruns: counter('transaction_reruns_total', 'Transactions run again after a concurrent change.', { kind: kinds }),
+    receipts: counter('receipts_total', 'Receipts written.', {
+      kind: kinds,
+      status: ['SUCCEEDED', 'FAILED', 'CANCELLED'],
+    }),
+    guesses: counter('card_guesses_total', 'Cards beyond the guessing limit.', {
+      mode: ['interactive', 'batch', 'dry-run'],
+    }),
+    published: counter('results_published_total', 'Results and events put on results queues.'),
+    attemptSeconds: histogram('attempt_seconds', 'Duration of an attempt.', { kind }),
+    waitSeconds: histogram('queue_wait_seconds', 'From iat to the start of the attempt.', { kind: kinds }, [
+      ...SECONDS,
+      ...LONG_WAITS,
+    ]),
+    schemeCalls: counter('scheme_calls_total', 'Calls to card networks and third parties that ended.', {
+      call: CALLS,
+      answer: ANSWERS,
+    }),
+    schemeShare: gauge('scheme_share', 'Calls per second that are this process’s share of the granted rate.', {
+      provider: [],
+    }),
+    schemeRate: gauge('scheme_rate', 'Calls per second that this process makes at most at present.', { provider: [] }),
+    breakerOpen: gauge('scheme_breaker_open', '1 while this process’s circuit breaker keeps calls back.', {
+      provider: [],
+    }),
+    schemeDrift: counter('scheme_drift_total', 'Differences found between store and network.', {
+      what: ['state', 'data', 'orphan', 'unknown', 'missing'],
+    }),
+    clockSkew: gauge('clock_skew_seconds', 'The clock of this host minus the clock of the store.'),
+  }
+}
