@@ -66,7 +66,7 @@ interface Waiting {
 function measureStore({ gauge }: MetricsRegistry, { store, clock }: MeasureDeps): () => Promise<void> {
   const outboxRows = gauge('outbox_rows', 'Results and events that are not published yet.')
   const outboxOldest = gauge('outbox_oldest_seconds', 'Age of the oldest of them.')
-  const batches = gauge('batches', 'Batches, by state.', { state: [] })
+  const batches = gauge('batches', 'Open batches, by state.', { state: [] })
   const promised = gauge('promised', 'Work accepted with 202 that is not answered yet.', { what: [] })
   const promisedOldest = gauge('promised_oldest_seconds', 'Age of the oldest of it.', { what: [] })
   const schemeOpen = gauge('scheme_open', 'Scheme tokens with an outstanding call to the network.', { what: [] })
@@ -81,7 +81,7 @@ function measureStore({ gauge }: MetricsRegistry, { store, clock }: MeasureDeps)
         const unpublished = await outbox.pendingQueues(store)
         outboxRows.set(unpublished.reduce((sum, { rows }) => sum + rows, 0))
         outboxOldest.set(age({ rows: 0, oldest: unpublished[0]?.oldest ?? null }))
-        for (const { state, batches: n } of await batchCounts.countByState(store)) batches.set({ state }, n)
+        for (const { state, batches: n } of await batchCounts.countOpen(store, Date.now())) batches.set({ state }, n)
         const accepted = { operation: await operations.measure(store), chunk: await chunks.measure(store) }
         for (const [what, waiting] of Object.entries(accepted)) {
           promised.set({ what }, waiting.rows)
