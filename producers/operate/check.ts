@@ -1,7 +1,7 @@
 // One question of `status` or `doctor` and its answer. Each is asked beside the others and has a deadline of its own, so
 // that a server which is away, or hangs, costs one answer and not the command.
 import { ConfigError } from '../../src/config.ts'
-import { Fault, FAULTS } from '../../src/errors.ts'
+import { Fault, type FaultCode } from '../../src/errors.ts'
 
 /** In the order of severity. `unknown`: it can't be told now. */
 export const STATES = ['well', 'warning', 'unknown', 'critical'] as const
@@ -23,6 +23,8 @@ export interface Check extends Verdict {
 export interface Question<Sources> {
   name: string
   ask: (sources: Sources) => Promise<Verdict>
+  /** The server that is asked whether it answers: its silence is critical here, and leaves the other questions open. */
+  server?: string
 }
 
 export const DEADLINE_MS = 1_000
@@ -38,7 +40,10 @@ export function askAll<Sources>(
   deadlineMs = DEADLINE_MS,
 ): Promise<Check[]> {
   return Promise.all(
-    questions.map(async ({ name, ask }) => ({ name, ...(await within(deadlineMs, () => ask(sources))) })),
+    questions.map(async ({ name, ask, server }) => {
+      const asked = ask(sources).catch(error => verdictOf(error, server))
+      return { name, ...(await within(deadlineMs, asked, server)) }
+    }),
   )
 }
 
@@ -47,22 +52,29 @@ export function worstOf(checks: readonly Verdict[]): State {
   return STATES[Math.max(0, ...checks.map(({ state }) => STATES.indexOf(state)))] ?? 'unknown'
 }
 
-async function within(ms: number, ask: () => Promise<Verdict>): Promise<Verdict> {
+async function within(ms: number, asked: Promise<Verdict>, server: string | undefined): Promise<Verdict> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<Verdict>(resolve => {
-    timer = setTimeout(() => resolve(unknown(`no answer within ${ms / 1000} s`)), ms)
+    const says = `no answer within ${ms / 1000} s`
+    timer = setTimeout(() => resolve(server ? critical(`${server} is away: ${says}`, MEND) : unknown(says)), ms)
   })
-  return Promise.race([ask().catch(verdictOf), late]).finally(() => clearTimeout(timer))
+  return Promise.race([asked, late]).finally(() => clearTimeout(timer))
 }
 
-/** A server that is away is named by its own check, and leaves the others unanswered. */
-function verdictOf(error: unknown): Verdict {
-  if (error instanceof ConfigError) return critical(error.message, 'correct the setting that the line names')
+const MEND = 'docs/on-call.md: What happens when something is away or full?'
+
+function verdictOf(error: unknown, server: string | undefined): Verdict {
+  if (error instanceof ConfigError) return critical(error.message, 'correct what the line names')
+  if (server) {
+    const { code } = error as { code?: unknown }
+    const isAway = error instanceof Fault || typeof code !== 'string'
+    return critical(isAway ? `${server} is away` : `${server} refuses this command (${code})`, MEND)
+  }
   if (error instanceof Fault) return unknown(AWAY[error.code] ?? `it could not be asked (${error.code})`)
   return unknown('it could not be asked')
 }
 
-const AWAY: Partial<Record<keyof typeof FAULTS, string>> = {
+const AWAY: Partial<Record<FaultCode, string>> = {
   store_away: 'the store is away',
   store_busy: 'the store is busy',
   queue_away: 'the queue server is away',
