@@ -8,7 +8,7 @@ import * as storeServer from '../../src/store/server.ts'
 import { askAll, type Check, type Question, unknown, type Verdict, warning, well } from './check.ts'
 import { askFiles, type FileSources } from './checks/modes.ts'
 import { askReleases } from './checks/processes.ts'
-import { bytes } from './units.ts'
+import { bytes, count } from './units.ts'
 
 export interface DoctorSources extends FileSources {
   store(): Promise<Db>
@@ -126,7 +126,7 @@ async function askConnections({ store }: DoctorSources): Promise<Verdict> {
   const room = Number(most) - reserved.reduce((sum, value) => sum + Number(value ?? 0), 0)
   const all = await processes.list(db)
   const pools = all.reduce((sum, { connections }) => sum + connections, 0)
-  const says = `the pools of ${all.length} processes open at most ${pools}, the server admits ${room}`
+  const says = `the pools of ${count(all.length, 'process', 'processes')} open at most ${count(pools, 'connection')}, the server admits ${room}`
   if (pools + SPARE_CONNECTIONS > room)
     return warning(says, `set max_connections to ${Number(most) - room + pools + SPARE_CONNECTIONS} or more`)
   return well(says)

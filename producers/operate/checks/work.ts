@@ -1,5 +1,5 @@
 // Whether work flows: what waits in the queues, what waits to be told, what failed, and what the clock asked for.
-import { CATALOGUE, FAILED_QUEUE, KINDS, resultsQueue } from '../../../src/job/catalogue.ts'
+import { CATALOGUE, FAILED_QUEUE, KINDS, type Kind, resultsQueue } from '../../../src/job/catalogue.ts'
 import type { Queues } from '../../../src/queue/engine.ts'
 import * as clients from '../../../src/store/access/clients.ts'
 import * as outbox from '../../../src/store/job/outbox.ts'
@@ -23,6 +23,14 @@ export interface WorkSources {
   scheduleLateMs: number
 }
 
+interface Wait {
+  kind: Kind
+  waiting: number
+  active: number
+  /** Of the oldest that waits. */
+  oldestMs: number
+}
+
 export async function askBacklog(sources: WorkSources): Promise<Verdict> {
   const queues = await sources.queues()
   const waits = await Promise.all(
@@ -31,18 +39,23 @@ export async function askBacklog(sources: WorkSources): Promise<Verdict> {
       return { kind, waiting, active, oldestMs: waiting === 0 ? 0 : ((await queues.oldestMs(kind)) ?? 0) }
     }),
   )
+  return judgeBacklog(waits)
+}
+
+export function judgeBacklog(waits: readonly Wait[]): Verdict {
   const waiting = waits.filter(one => one.waiting > 0)
-  const active = waits.reduce((sum, one) => sum + one.active, 0)
-  const under = `${count(active, 'job')} in work`
+  const under = `${count(
+    waits.reduce((sum, { active }) => sum + active, 0),
+    'job',
+  )} in work`
   if (waiting.length === 0) return well(`nothing waits, ${under}`)
   const named = waiting.map(one => `${one.kind} ${one.waiting.toLocaleString('en')} (oldest ${duration(one.oldestMs)})`)
   const says = `${named.join(', ')}; ${under}`
+  const longest = (bulk: boolean) =>
+    Math.max(0, ...waiting.filter(({ kind }) => CATALOGUE[kind].bulk === bulk).map(({ oldestMs }) => oldestMs))
   const more = 'look at the workers; start more of them'
-  const bulk = waiting.filter(({ kind }) => CATALOGUE[kind].bulk)
-  const longest = Math.max(0, ...waiting.filter(one => !bulk.includes(one)).map(({ oldestMs }) => oldestMs))
-  if (longest > WAIT_MS.interactive.critical) return critical(says, more)
-  if (longest > WAIT_MS.interactive.warning) return warning(says, more)
-  if (bulk.some(({ oldestMs }) => oldestMs > WAIT_MS.bulk.warning)) return warning(says, more)
+  if (longest(false) > WAIT_MS.interactive.critical) return critical(says, more)
+  if (longest(false) > WAIT_MS.interactive.warning || longest(true) > WAIT_MS.bulk.warning) return warning(says, more)
   return well(says)
 }
 

@@ -1,14 +1,18 @@
 // Whether everything is well: each fault is put in for real, and `status` names it with its exit status.
-import { randomUUID } from 'node:crypto'
-import { writeFile } from 'node:fs/promises'
+import { generateKeyPairSync, randomUUID } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { askAll, type Check, DEADLINE_MS, type State, worstOf } from '../../../producers/operate/check.ts'
-import { askCertificate } from '../../../producers/operate/checks/files.ts'
+import { askCertificate, askDisk } from '../../../producers/operate/checks/files.ts'
+import { judgeBacklog } from '../../../producers/operate/checks/work.ts'
 import type { Status } from '../../../producers/operate/status.ts'
 import { FAILED_QUEUE, resultsQueue } from '../../../src/job/catalogue.ts'
+import { makeCertificate } from '../../../src/simulate/scheme/certificate.ts'
 import { BEAT, startBeat } from '../../../src/store/access/beat.ts'
+import * as clients from '../../../src/store/access/clients.ts'
 import * as processes from '../../../src/store/access/processes.ts'
 import * as outbox from '../../../src/store/job/outbox.ts'
 import * as scheduleRuns from '../../../src/store/report/schedule-runs.ts'
@@ -136,6 +140,19 @@ where process_id = $1`,
     expect((await look()).named['schedules']).toMatchObject({ state: 'well' })
   })
 
+  it('warns of a client whose last signing key ends soon', async () => {
+    const { store } = installation.vault
+    const { credentials } = await installation.addClient('ending')
+    const { clientId, kid } = credentials.signingKey
+    await clients.retireKey(store, clientId, kid, Date.now() + 3 * 86_400_000)
+    expect((await look()).named['keys']).toMatchObject({
+      state: 'warning',
+      says: expect.stringContaining('the last signing key of ending ends in 3 days'),
+    })
+    await clients.revoke(store, clientId)
+    expect((await look()).named['keys']).toMatchObject({ state: 'well' })
+  })
+
   it('warns of a client that does not read its results, by its name', async () => {
     const { store } = installation.vault
     const { clientId } = installation.credentials.signingKey
@@ -153,7 +170,7 @@ where process_id = $1`,
     await store.query({ text: `update tokenmill.outbox set state = 'SENT'` })
   }, 30_000)
 
-  it('is critical where interactive jobs wait too long, by kind', async () => {
+  it('says how many jobs wait and for how long, by kind', async () => {
     await workers.close()
     await installation.queues.add('token-lifecycle', { id: 'w_1', data: {} })
     const { named } = await look()
@@ -211,10 +228,41 @@ describe('a check', () => {
     expect(worstOf(checks)).toBe('critical')
   })
 
+  it('of the backlog is critical where an interactive job waits for more than a minute, and patient with bulk', () => {
+    const of = (kind: 'token-update' | 'token-batch', seconds: number) =>
+      judgeBacklog([{ kind, waiting: 2_000, active: 1, oldestMs: seconds * 1_000 }])
+    expect(of('token-update', 61)).toMatchObject({
+      state: 'critical',
+      says: 'token-update 2,000 (oldest 61 s); 1 job in work',
+    })
+    expect([of('token-update', 11), of('token-update', 9)].map(({ state }) => state)).toEqual(['warning', 'well'])
+    expect([of('token-batch', 3_601), of('token-batch', 600)].map(({ state }) => state)).toEqual(['warning', 'well'])
+  })
+
+  const none = { store: () => Promise.reject(new Error()), now: Date.now(), reportsUrl: undefined, tls: undefined }
+
   it('of a certificate says when it ends', async () => {
-    const sources = { store: () => Promise.reject(new Error()), now: Date.now(), reportsUrl: undefined }
-    expect(await askCertificate({ ...sources, tls: undefined })).toMatchObject({ state: 'well' })
-    expect(await askCertificate({ ...sources, tls: { certFile: '/nowhere' } })).toMatchObject({ state: 'critical' })
+    const dir = await mkdtemp(join(tmpdir(), 'tokenmill-certificate-'))
+    const certFile = join(dir, 'cert.pem')
+    const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    const cert = makeCertificate({ ...pair, commonName: 'localhost', now: Date.now(), days: 30 })
+    await writeFile(certFile, cert)
+    const states = [0, 20, 29, 31].map(async days => {
+      const asked = await askCertificate({ ...none, tls: { certFile }, now: Date.now() + days * 86_400_000 })
+      return asked.state
+    })
+    expect(await Promise.all(states)).toEqual(['well', 'warning', 'critical', 'critical'])
+    await rm(dir, { recursive: true })
+    expect(await askCertificate({ ...none, tls: { certFile } })).toMatchObject({ state: 'critical' })
+    expect(await askCertificate(none)).toMatchObject({ state: 'well' })
+  })
+
+  it('of the disk names a place that can not be reached, and the lack of one', async () => {
+    expect(await askDisk({ ...none, reportsUrl: 'file:///dev/null/reports' })).toMatchObject({
+      state: 'critical',
+      says: expect.stringContaining('ENOTDIR'),
+    })
+    expect(await askDisk(none)).toMatchObject({ state: 'warning' })
   })
 })
 
