@@ -1,6 +1,7 @@
 // Whether everything is well: a list of checks, each with a state and what it says. A value for whoever shows it; the
 // checks are asked at once, and none waits for another.
 import { askAll, type Check, type Question, type State, worstOf } from './check.ts'
+import { askBatches } from './checks/batches.ts'
 import { askCertificate, askDisk, askKeys, type EndSources } from './checks/files.ts'
 import { askProcesses, askScheduler, askWorkers, listProcesses, type ProcessFacts } from './checks/processes.ts'
 import { askClock, askQueues, askSchema, askStore, askVaultKeys, type ServerSources } from './checks/servers.ts'
@@ -30,6 +31,7 @@ export const CHECKS: readonly Question<StatusSources>[] = [
   { name: 'processes', ask: askProcesses },
   { name: 'backlog', ask: askBacklog },
   { name: 'outbox', ask: askOutbox },
+  { name: 'batches', ask: askBatches },
   { name: 'failed jobs', ask: askFailed },
   { name: 'schedules', ask: askSchedules },
   { name: 'keys', ask: askKeys },
