@@ -100,7 +100,7 @@ where process_id = $1`,
     expect((await look()).state).toBe('well')
   })
 
-  it('is critical where the KEK file is absent, another one, or open to others', async () => {
+  it('is critical where the KEK file is absent or another one', async () => {
     const { dataDir } = installation
     expect((await look({ TOKENMILL_KEK_FILE: join(dataDir, 'no-kek') })).named['vault keys']).toMatchObject({
       state: 'critical',
