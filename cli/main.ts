@@ -1,9 +1,9 @@
 // The `tokenmill` command: every command by name and in a line. How each is typed is in usage/, loaded when its name is
 // among the words; what it does is in commands/, loaded when it is used. So help and refusals come at once.
-import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Command, CommanderError, Help } from 'commander'
 import { endWithParent } from '../src/lifetime.ts'
+import { readVersion } from '../src/version.ts'
 import { EXIT } from './exit.ts'
 import { processTerminal, say, type Terminal } from './terminal.ts'
 
@@ -122,6 +122,16 @@ const ENTRIES: Entry[] = [
     load: async () => (await import('./usage/explain.ts')).explain,
   },
   {
+    term: 'status [options]',
+    description: 'says whether everything is well: 0 well, 1 warning, 2 critical',
+    load: async () => (await import('./usage/status.ts')).status,
+  },
+  {
+    term: 'doctor [options]',
+    description: 'names settings that will hurt',
+    load: async () => (await import('./usage/status.ts')).doctor,
+  },
+  {
     term: 'failed',
     description: 'jobs that failed for good',
     load: async () => (await import('./usage/failed.ts')).failed,
@@ -163,7 +173,7 @@ export async function run(words: readonly string[], terminal: Terminal): Promise
 async function buildProgram(words: readonly string[], terminal: Terminal): Promise<Command> {
   const program = new Command('tokenmill')
     .description('A card-token vault worked through queues. Settings are read from the environment; see README.md.')
-    .version(version(), '-V, --version')
+    .version(readVersion(), '-V, --version')
     .exitOverride()
     .showSuggestionAfterError()
     .configureOutput({
@@ -181,13 +191,6 @@ async function buildProgram(words: readonly string[], terminal: Terminal): Promi
   const plain = new Help()
   program.configureHelp({ subcommandTerm: command => terms.get(command) ?? plain.subcommandTerm(command) })
   return program
-}
-
-function version(): string {
-  const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
-    version: string
-  }
-  return manifest.version
 }
 
 if (import.meta.main) {

@@ -6,6 +6,7 @@ import type { Config } from '../src/config.ts'
 import { Fault } from '../src/errors.ts'
 import { openHealth } from '../src/health.ts'
 import { resultsQueue } from '../src/job/catalogue.ts'
+import { FEATURES } from '../src/job/live-keys.ts'
 import type { InstallationKey } from '../src/job/result.ts'
 import { type Lifetime, untilSignal } from '../src/lifetime.ts'
 import { describeError, type Logger } from '../src/log.ts'
@@ -13,6 +14,7 @@ import { lowerPriority } from '../src/low-priority.ts'
 import type { MetricsRegistry } from '../src/metrics.ts'
 import type { Disposition, Queues, ReceivedJob, Worker } from '../src/queue/engine.ts'
 import { every } from '../src/recurring.ts'
+import { startBeat } from '../src/store/access/beat.ts'
 import type { Store } from '../src/store/pool.ts'
 import * as storeServer from '../src/store/server.ts'
 import type { KeyProvider } from '../src/vault/kek.ts'
@@ -27,7 +29,7 @@ import { bodyOfRow } from './line/stored-answer.ts'
 import type { WorkerMetrics } from './metrics.ts'
 import { type CellReply, type CellRequest, openCell } from './process/cell.ts'
 import { watchClock } from './process/clock-skew.ts'
-import { joinLiveWorkers, tellLiveKeys } from './process/live-keys.ts'
+import { tellLiveKeys } from './process/live-keys.ts'
 import { answerSupervisor } from './process/process-report.ts'
 import type { WorkerSettings } from './process/worker-settings.ts'
 import { startSchemeLoop } from './provider/reconcile/loop.ts'
@@ -71,7 +73,7 @@ export async function runWorkers(opened: Opened, { worker, cellScript, inspect }
   if (role === 'bulk') lowerPriority()
   const deps = await openDeps(opened, inspect)
   if (worker.cell) return serveAsCell(deps)
-  lifetime.onClose('live workers', await joinLiveWorkers(deps, kinds))
+  lifetime.onClose('beat', await startBeat(deps, { role, kinds, features: FEATURES }))
   lifetime.onClose('live keys', tellLiveKeys(deps, config.audience, opened.installationKey))
   const workers = startWorkers(worker, cellScript, deps)
   lifetime.onClose('workers', () => Promise.all(workers.map(worker => worker.close(CLOSE_MS))))

@@ -28,7 +28,7 @@ export function assertKekNamed(settings: Settings, embedded: boolean, makeFile: 
   if (makeFile === undefined && kekPath(settings, embedded) === undefined) throw new ConfigError(NO_KEK)
 }
 
-function kekPath({ kekFile, dataDir }: Settings, embedded: boolean): string | undefined {
+export function kekPath({ kekFile, dataDir }: Settings, embedded: boolean): string | undefined {
   return kekFile ?? (embedded ? join(dataDir, 'kek') : undefined)
 }
 

@@ -7,6 +7,7 @@ import { openRegistry } from '../../src/metrics.ts'
 import { openOutbound } from '../../src/outbound.ts'
 import { readNotification } from '../../src/scheme/notification.ts'
 import { readSchemeFile } from '../../src/scheme/scheme-file.ts'
+import { startBeat } from '../../src/store/access/beat.ts'
 import * as logins from '../../src/store/access/logins.ts'
 import * as installation from '../../src/store/installation.ts'
 import { openStore } from '../../src/store/pool.ts'
@@ -56,6 +57,7 @@ export async function serveGateway(session: Session): Promise<Gateway> {
     )
   const outbound = openOutbound({ privateHosts: config.privateHosts, connections: ISSUER_CONNECTIONS })
   lifetime.onClose('outgoing requests', () => outbound.close())
+  lifetime.onClose('beat', await startBeat({ store, log }, { role: 'gateway' }))
   const registry = openRegistry({ role: 'gateway' })
   const reportFiles = findReportFiles(session)
   const opened = { config, log, registry, lifetime, store, queues, outbound, reportFiles, signingKey, apiKeyKey, tls }

@@ -8,6 +8,7 @@ import { ConfigError } from '../../src/config.ts'
 import { openHealth } from '../../src/health.ts'
 import { openRegistry } from '../../src/metrics.ts'
 import { openOwnOps, portOf } from '../../src/ops.ts'
+import { startBeat } from '../../src/store/access/beat.ts'
 import * as clients from '../../src/store/access/clients.ts'
 import * as signingKeys from '../../src/store/access/signing-keys.ts'
 import * as storeServer from '../../src/store/server.ts'
@@ -67,4 +68,5 @@ export async function startSchedule(
   })
   lifetime.onClose('schedule', schedule.close)
   await schedule.ready
+  lifetime.onClose('beat', await startBeat(opened, { role: 'scheduler' }))
 }

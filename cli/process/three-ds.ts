@@ -3,6 +3,7 @@
 import { openThreeDs, type ThreeDs } from '../../producers/gateway/three-ds/main.ts'
 import { openRegistry } from '../../src/metrics.ts'
 import { openOutbound } from '../../src/outbound.ts'
+import { startBeat } from '../../src/store/access/beat.ts'
 import * as dataKeys from '../../src/store/access/data-keys.ts'
 import { openStore } from '../../src/store/pool.ts'
 import { openKey } from '../../src/vault/key-ring.ts'
@@ -30,6 +31,7 @@ export async function serveThreeDs(session: Session): Promise<ThreeDs> {
   lifetime.onClose('store', () => store.close())
   const outbound = openOutbound({ privateHosts: config.privateHosts, connections: DIRECTORY_CONNECTIONS })
   lifetime.onClose('outgoing requests', () => outbound.close())
+  lifetime.onClose('beat', await startBeat({ store, log }, { role: 'three-ds' }))
   const registry = openRegistry({ role: 'three-ds' })
   return openThreeDs({ config, log, registry, lifetime, store, kek, ring, outbound, apiKeyKey, tls })
 }

@@ -2,7 +2,9 @@
 // scratch rows by age, private halves of retired capture keys. Each table's own file deletes its rows; this file says
 // when. The scheduler runs it every hour; running it twice is harmless.
 
+import { BEAT } from './access/beat.ts'
 import * as captureKeys from './access/capture-keys.ts'
+import * as processes from './access/processes.ts'
 import * as dryRuns from './batch/dry-runs.ts'
 import { type Db, LostRace, type Store } from './pool.ts'
 import * as schemeIntents from './provider/scheme-intents.ts'
@@ -24,6 +26,7 @@ interface Swept {
   captureKeys: number
   beforeImages: number
   schemes: number
+  processes: number
 }
 
 /** Runs everything in this file once. `receiptDays`: at least 8. */
@@ -44,6 +47,7 @@ export async function sweep(store: Store, receiptDays: number, now: number): Pro
     captureKeys: await captureKeys.destroyRetired(store, now - RETENTION.captureKeyDays * DAY_MS),
     beforeImages: await beforeImages.eraseOld(store, now),
     schemes: await eraseSchemes(store, receiptDays, now),
+    processes: await processes.removeSilent(store, BEAT.keptMs),
   }
 }
 

@@ -21,6 +21,7 @@ export const MIGRATIONS = [
   '0015-cluster',
   '0016-report-makers',
   '0017-batch-life',
+  '0018-processes',
   '0019-explain',
 ] as const
 

@@ -28,3 +28,15 @@ export async function isWritable(db: Db): Promise<boolean> {
   })
   return rows[0]?.readonly === 'off'
 }
+
+/** The server's settings by name, in their base units (`unit` of pg_settings); without those that this server lacks. */
+export async function readSettings(
+  db: Db,
+  names: readonly string[],
+): Promise<Map<string, { value: string; unit: string | null }>> {
+  const { rows } = await db.query<{ name: string; value: string; unit: string | null }>({
+    text: 'select name, setting as value, unit from pg_settings where name = any($1::text[])',
+    values: [names],
+  })
+  return new Map(rows.map(({ name, value, unit }) => [name, { value, unit }]))
+}

@@ -1,14 +1,13 @@
 // Tells senders which keys are live and what every live worker understands, by a list that the installation signs: on
 // each change, and every few seconds. Any worker process may have the turn to tell it. On the PostgreSQL engine nothing
 // is told: there a sender asks the store.
-import { randomUUID } from 'node:crypto'
-import { FEATURES, LIVE_KEYS, makeLiveKeys, sealLiveKeys } from '../../src/job/live-keys.ts'
+import { LIVE_KEYS, makeLiveKeys, sealLiveKeys } from '../../src/job/live-keys.ts'
 import type { InstallationKey } from '../../src/job/result.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import { every } from '../../src/recurring.ts'
 import * as clients from '../../src/store/access/clients.ts'
 import * as liveList from '../../src/store/access/live-list.ts'
-import * as liveWorkers from '../../src/store/access/live-workers.ts'
+import * as processes from '../../src/store/access/processes.ts'
 import type { Deps } from '../deps.ts'
 
 type TellDeps = Pick<Deps, 'store' | 'queues' | 'log'>
@@ -19,18 +18,6 @@ const TURN_MS = LIVE_KEYS.everyMs - LOOK_MS
 /** A worker that hangs still counts for as long as its jobs stay its own. */
 const BELIEVED_MS = 60_000
 
-/** Makes this process known as alive, before it takes a job; returns how to leave. */
-export async function joinLiveWorkers(deps: TellDeps, kinds: readonly string[]): Promise<() => Promise<void>> {
-  const { store } = deps
-  const own = { workerId: randomUUID(), kinds, features: FEATURES }
-  await liveWorkers.see(store, own)
-  const stop = every(LIVE_KEYS.everyMs, () => liveWorkers.see(store, own), deps)
-  return async () => {
-    await stop()
-    await liveWorkers.leave(store, own.workerId)
-  }
-}
-
 /** Tells the list whenever it is this process's turn; returns how to stop. */
 export function tellLiveKeys(deps: TellDeps, audience: string, key: InstallationKey): () => Promise<void> {
   if (deps.queues.engine === 'postgres') return async () => {}
@@ -40,8 +27,7 @@ export function tellLiveKeys(deps: TellDeps, audience: string, key: Installation
 async function tellOnce({ store, queues }: TellDeps, audience: string, key: InstallationKey): Promise<void> {
   const turn = await liveList.takeTurn(store, TURN_MS)
   if (!turn) return
-  await liveWorkers.removeSilent(store, BELIEVED_MS)
-  const features = await commonFeatures(queues, await liveWorkers.list(store))
+  const features = await commonFeatures(queues, await processes.listWorkers(store, BELIEVED_MS))
   const live = await clients.listLiveKeys(store, LIVE_KEYS.keysMax + 1)
   const list = makeLiveKeys({ aud: audience, iat: turn.at / 1000, seq: turn.seq, features }, live)
   await queues.setNotice('live-keys', sealLiveKeys(list, key), LIVE_KEYS.lifeMs)
@@ -53,7 +39,7 @@ async function tellOnce({ store, queues }: TellDeps, audience: string, key: Inst
  */
 export async function commonFeatures(
   queues: Pick<Queues, 'workersOf'>,
-  workers: readonly liveWorkers.LiveWorker[],
+  workers: readonly processes.LiveWorker[],
 ): Promise<string[]> {
   const [first, ...others] = workers
   const common = (first?.features ?? []).filter(word => others.every(({ features }) => features.includes(word)))

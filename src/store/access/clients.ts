@@ -193,6 +193,18 @@ export async function setApiKeyHash(db: Db, clientId: string, apiKeyHash: Buffer
   return count === 1
 }
 
+/** Names of clients that aren't revoked and whose last key that verifies ends by `before` (ms), with that end. */
+export async function listWithoutKeyAfter(db: Db, before: number): Promise<{ name: string; endsAt: number }[]> {
+  const { rows } = await db.query<{ name: string; ends_at: number }>({
+    text: `select c.name, max(k.valid_until) as ends_at
+from tokenmill.client as c join tokenmill.client_key as k on k.client_id = c.client_id and k.state <> 'REVOKED'
+where c.revoked_at is null group by c.client_id, c.name
+having bool_and(k.state = 'RETIRED') and max(k.valid_until) between now() and $1 order by ends_at, c.name`,
+    values: [new Date(before)],
+  })
+  return rows.map(row => ({ name: row.name, endsAt: row.ends_at }))
+}
+
 /** All keys that a client ever had, so that a revoked key can be distinguished from an unknown one. */
 export async function findClientKeys(db: Db, clientId: string): Promise<ClientKey[]> {
   const { rows } = await db.query<KeyRow>({

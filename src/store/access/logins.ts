@@ -64,6 +64,19 @@ export async function seesCards(db: Db): Promise<boolean> {
   return rows[0]?.sees === true
 }
 
+/** Users with open connections of this name that could select sealed cards. */
+export async function thatSeeCards(db: Db, application: string): Promise<string[]> {
+  const { rows } = await db.query<{ name: string }>({
+    text: `select distinct u.rolname::text as name from pg_stat_activity as a
+join pg_roles as u on u.oid = a.usesysid
+where a.application_name = $1 and a.datname = current_database() and exists (
+  select from pg_roles as r where pg_has_role(u.oid, r.oid, 'MEMBER')
+    and has_column_privilege(r.oid, 'tokenmill.token', 'sealed', 'SELECT')) order by name`,
+    values: [application],
+  })
+  return rows.map(row => row.name)
+}
+
 export async function sessionUser(db: Db): Promise<string> {
   const { rows } = await db.query<{ name: string }>({ text: 'select session_user::text as name' })
   return rows[0]?.name ?? ''

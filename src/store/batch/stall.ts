@@ -1,5 +1,6 @@
 // Why a batch doesn't go on, as far as the store can tell: who works, and whose answers wait. It reads only.
-import * as liveWorkers from '../access/live-workers.ts'
+import { BEAT } from '../access/beat.ts'
+import * as processes from '../access/processes.ts'
 import { pendingQueues } from '../job/outbox.ts'
 import type { Db } from '../pool.ts'
 import type { Batch } from './batch-row.ts'
@@ -21,7 +22,7 @@ export function queueOf({ recordKind }: Pick<Batch, 'recordKind'>): 'token-batch
 }
 
 export async function readStallFacts(db: Db, batch: Batch): Promise<Omit<StallFacts, 'queued'>> {
-  const workers = (await liveWorkers.list(db)).filter(({ kinds }) => kinds.includes(queueOf(batch)))
+  const workers = (await processes.listWorkers(db, BEAT.deadMs)).filter(({ kinds }) => kinds.includes(queueOf(batch)))
   const waiting = (await pendingQueues(db)).filter(({ clientId }) => clientId === batch.clientId)
   return { workers: workers.length, unread: waiting.reduce((sum, { rows }) => sum + rows, 0) }
 }

@@ -30,6 +30,14 @@ interface OpenedPool {
   finder: Finder
 }
 
+const pools = new Set<pg.Pool>()
+
+/** The most connections that the pools of this process open together. */
+export function countConnectionsMax(): number {
+  for (const pool of pools) if (pool.ending) pools.delete(pool)
+  return [...pools].reduce((sum, pool) => sum + pool.options.max, 0)
+}
+
 /** Throws `ConfigError` for a URL that can't be read. */
 export function openPool(url: string, options: PoolOptions): OpenedPool {
   const { max, application, settings = {}, log, driver = {} } = options
@@ -43,6 +51,7 @@ export function openPool(url: string, options: PoolOptions): OpenedPool {
     // pg-pool hands it these options; its types don't say so.
     Client: StoreClient as unknown as new () => pg.Client,
   })
+  pools.add(pool)
   return { pool, finder }
 }
 

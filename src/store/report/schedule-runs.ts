@@ -212,6 +212,20 @@ export async function measureOpen(db: Db): Promise<{ oldestDueAt: number | undef
   return { oldestDueAt: rows[0]?.due_at ?? undefined, late: rows[0]?.late ?? 0 }
 }
 
+/** Open runs that were due by `dueBefore`, and those that failed since `failedSince` (ms); the oldest first. */
+export async function listTroubled(
+  db: Db,
+  { dueBefore, failedSince, limit }: { dueBefore: number; failedSince: number; limit: number },
+): Promise<Run[]> {
+  const { rows } = await db.query<Row>({
+    text: `select ${COLUMNS} from tokenmill.schedule_run
+where (${OPEN} and due_at <= $1) or (state = 'FAILED' and ended_at >= $2 and reason <> 'schedule_removed')
+order by due_at limit $3`,
+    values: [new Date(dueBefore), new Date(failedSince), limit],
+  })
+  return rows.map(runOf)
+}
+
 /** The latest first. */
 export async function listOf(db: Db, scheduleId: string, limit: number): Promise<Run[]> {
   const { rows } = await db.query<Row>({

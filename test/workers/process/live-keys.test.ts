@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { keyHash, LIVE_KEYS, type LiveKeys, openLiveKeys } from '../../../src/job/live-keys.ts'
 import * as clients from '../../../src/store/access/clients.ts'
 import * as liveList from '../../../src/store/access/live-list.ts'
-import * as liveWorkers from '../../../src/store/access/live-workers.ts'
+import * as processes from '../../../src/store/access/processes.ts'
 import type { Store } from '../../../src/store/pool.ts'
 import { commonFeatures } from '../../../workers/process/live-keys.ts'
 import { describeEngines, describeStore, redisUrl } from '../../support/engines.ts'
@@ -33,7 +33,7 @@ describeEngines('worker processes', engine => {
   it('sign a list of live keys where senders may read it, anew on a change and while nothing changes', async () => {
     const workers = await installation.startWorkers()
     const { store } = installation.vault
-    await until(async () => (await liveWorkers.list(store)).length === 2, { ms: 20_000 })
+    await until(async () => (await processes.listWorkers(store, 60_000)).length === 2, { ms: 20_000 })
     if (engine.name === 'postgres') {
       expect(await installation.queues.notice('live-keys')).toEqual({ text: undefined, permitted: true })
     } else {
@@ -58,7 +58,7 @@ describeEngines('worker processes', engine => {
       await until(async () => !(await named()), { ms: 20_000, what: 'a list without the revoked client' })
     }
     await workers.close()
-    expect(await liveWorkers.list(store)).toEqual([])
+    expect(await processes.listWorkers(store, 60_000)).toEqual([])
   }, 90_000)
 })
 
@@ -83,12 +83,15 @@ describeStore('a turn to tell the list', engine => {
   })
 
   it('counts a worker that was killed until it was silent for long enough', async () => {
-    const workerId = randomUUID()
-    await liveWorkers.see(store, { workerId, kinds: ['report'], features: ['trace'] })
-    await liveWorkers.removeSilent(store, 60_000)
-    expect(await liveWorkers.list(store)).toEqual([{ workerId, kinds: ['report'], features: ['trace'] }])
-    await liveWorkers.removeSilent(store, 0)
-    expect(await liveWorkers.list(store)).toEqual([])
+    const processId = randomUUID()
+    const known = { processId, role: 'bulk', host: 'a', version: '1.0.0', connections: 1 } as const
+    const said = { kinds: ['report'], features: ['trace'] }
+    await processes.see(store, { ...known, ...said })
+    expect(await processes.listWorkers(store, 60_000)).toEqual([said])
+    expect(await processes.listWorkers(store, 0)).toEqual([])
+    expect(await processes.removeSilent(store, 60_000)).toBe(0)
+    expect(await processes.removeSilent(store, 0)).toBe(1)
+    expect(await processes.list(store)).toEqual([])
   })
 
   it('counts a key as live as workers do: retired until its end, revoked or of a revoked client never', async () => {

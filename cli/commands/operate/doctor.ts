@@ -1,0 +1,38 @@
+// `tokenmill doctor`: settings that will hurt. It ends 0 where nothing hurts, else 1; what can't be told is unknown, and
+// isn't held against anybody.
+import { join } from 'node:path'
+import { examine } from '../../../producers/operate/doctor.ts'
+import { readRedisInfo } from '../../../src/queue/redis-info.ts'
+import type { JsonOption } from '../../command.ts'
+import { Stop } from '../../exit.ts'
+import { devClientPath } from '../../open/dev-client.ts'
+import { kekPath } from '../../open/kek.ts'
+import { print, type Terminal } from '../../terminal.ts'
+import { checksText, type Looking, withLook } from './look.ts'
+
+export function showDoctor(terminal: Terminal, options: JsonOption): Promise<void> {
+  return withLook(terminal, async looking => {
+    const checks = await examine(sourcesOf(looking))
+    const hurting = checks.filter(({ state }) => state === 'warning' || state === 'critical')
+    print(terminal, options, { hurts: hurting.length > 0, checks }, checksText(checks))
+    if (hurting.length > 0) throw new Stop(`these will hurt: ${hurting.map(({ name }) => name).join(', ')}`)
+  })
+}
+
+function sourcesOf({ session, store, embedded }: Looking) {
+  const { config } = session
+  const { redisUrls, dataDir, tls } = config
+  const kek = kekPath(config, embedded)
+  return {
+    store,
+    embedded,
+    redis: redisUrls && (() => readRedisInfo(redisUrls)),
+    keyFiles: [
+      ...(kek === undefined ? [] : [kek]),
+      ...(tls ? [tls.keyFile] : []),
+      join(dataDir, 'system'),
+      join(dataDir, 'clients'),
+      devClientPath(config),
+    ],
+  }
+}

@@ -1,0 +1,90 @@
+// Opens what `status` and `doctor` look at, each part at its first use and without demanding that another is well: no
+// schema is upgraded or refused here, and a server that hangs doesn't keep the command.
+import type { Check } from '../../../producers/operate/check.ts'
+import { ConfigError } from '../../../src/config.ts'
+import type { Queues } from '../../../src/queue/engine.ts'
+import * as dataKeys from '../../../src/store/access/data-keys.ts'
+import * as installation from '../../../src/store/installation.ts'
+import { openStore, type Store } from '../../../src/store/pool.ts'
+import { openKeyRing } from '../../../src/vault/key-ring.ts'
+import { endingOf } from '../../ending.ts'
+import { openInstallationKey } from '../../open/installation-key.ts'
+import { findKek } from '../../open/kek.ts'
+import { openDatabase, openQueues, openSession, type Session } from '../../open/open.ts'
+import { say, type Terminal, table } from '../../terminal.ts'
+
+export interface Looking {
+  session: Session
+  embedded: boolean
+  store(): Promise<Store>
+  queues(): Promise<Queues>
+  openKeys(): Promise<{ kekId: string }>
+}
+
+const CONNECTIONS = 4
+/** What is still being closed then is left to the end of the process. */
+const CLOSE_MS = 500
+
+export async function withLook(terminal: Terminal, work: (looking: Looking) => Promise<void>): Promise<void> {
+  const session = openSession(terminal)
+  // The embedded server is started here if nobody runs it: that isn't the silence that the checks ask about.
+  const database = await openDatabase(session)
+  const store = once(async () => {
+    const opened = openStore(database.url, {
+      log: session.log,
+      connectionsMax: CONNECTIONS,
+      application: 'tokenmill cli',
+    })
+    session.lifetime.onClose('store', () => opened.close())
+    return opened
+  })
+  const queues = once(() => openQueues(session, database))
+  const openKeys = async () => {
+    const db = await store()
+    const known = await installation.find(db)
+    if (!known) throw new ConfigError('DATABASE_URL: the upgrade of the database is incomplete')
+    const kek = await findKek(session.config, database.embedded, known)
+    await openKeyRing(kek, await dataKeys.findAll(db))
+    await openInstallationKey(db, kek)
+    return { kekId: kek.id }
+  }
+  const ended = await work({ session, embedded: database.embedded, store, queues, openKeys }).then(
+    () => undefined,
+    (error: unknown) => ({ error }),
+  )
+  if (!(await settles(session.lifetime.close(), database.embedded ? undefined : CLOSE_MS)))
+    leave(terminal, ended?.error)
+  if (ended) throw ended.error
+}
+
+/** A connection that is still being tried would keep the process for seconds. */
+function leave(terminal: Terminal, error: unknown): void {
+  if (terminal.stdout !== process.stdout) return
+  const { status, line } = error === undefined ? { status: 0, line: undefined } : endingOf(error)
+  if (line !== undefined) say(terminal, `tokenmill: ${line}`)
+  process.exit(status)
+}
+
+function once<T>(open: () => Promise<T>): () => Promise<T> {
+  let opened: Promise<T> | undefined
+  return () => {
+    opened ??= open()
+    return opened
+  }
+}
+
+async function settles(work: Promise<unknown>, ms: number | undefined): Promise<boolean> {
+  if (ms === undefined) return work.then(() => true)
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<boolean>(resolve => {
+    timer = setTimeout(resolve, ms, false)
+  })
+  return Promise.race([work.then(() => true), late]).finally(() => clearTimeout(timer))
+}
+
+export function checksText(checks: readonly Check[]): string {
+  return table(
+    ['CHECK', 'STATE', 'SAYS'],
+    checks.map(({ name, state, says, next }) => [name, state, next ? `${says}. Next: ${next}` : says]),
+  )
+}

@@ -1,0 +1,36 @@
+// `tokenmill status`: whether everything is well, in a list and in the exit status. It changes nothing, and answers within
+// two seconds whatever is away.
+import type { State } from '../../../producers/operate/check.ts'
+import { readStatus, type Status } from '../../../producers/operate/status.ts'
+import type { JsonOption } from '../../command.ts'
+import { Stop } from '../../exit.ts'
+import { print, type Terminal, table } from '../../terminal.ts'
+import { checksText, type Looking, withLook } from './look.ts'
+
+const EXIT_OF = { well: 0, warning: 1, critical: 2, unknown: 2 } as const satisfies Record<State, number>
+
+export function showStatus(terminal: Terminal, options: JsonOption): Promise<void> {
+  return withLook(terminal, async looking => {
+    const status = await readStatus(sourcesOf(looking))
+    print(terminal, options, status, textOf(status))
+    const exit = EXIT_OF[status.state]
+    if (exit === 0) return
+    const named = status.checks.filter(({ state }) => state === status.state).map(({ name }) => name)
+    throw new Stop(`${status.state}: ${named.join(', ')}`, exit)
+  })
+}
+
+function sourcesOf({ store, queues, openKeys, session }: Looking) {
+  const { scheduleLateMs, tls, reportsUrl } = session.config
+  return { store, queues, openKeys, now: Date.now(), scheduleLateMs, tls, reportsUrl }
+}
+
+function textOf({ checks, processes }: Status): string {
+  const rows = processes.map(({ host, role, version, alive, seen_seconds_ago: ago, kinds }) => [
+    ...[host, role, version, alive ? 'alive' : `silent for ${ago} s`],
+    kinds?.join(',') ?? '-',
+  ])
+  const parts = [checksText(checks)]
+  if (rows.length > 0) parts.push(table(['HOST', 'ROLE', 'VERSION', 'STATE', 'KINDS'], rows))
+  return parts.join('\n\n')
+}

@@ -1,0 +1,16 @@
+// How `tokenmill status` and `tokenmill doctor` are typed. What they do is loaded when they are used.
+import type { Command } from 'commander'
+import { jsonOption } from '../command.ts'
+import type { Terminal } from '../terminal.ts'
+
+export function status(command: Command, terminal: Terminal): void {
+  command
+    .addOption(jsonOption())
+    .action(async options => (await import('../commands/operate/status.ts')).showStatus(terminal, options))
+}
+
+export function doctor(command: Command, terminal: Terminal): void {
+  command
+    .addOption(jsonOption())
+    .action(async options => (await import('../commands/operate/doctor.ts')).showDoctor(terminal, options))
+}

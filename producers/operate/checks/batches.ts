@@ -1,0 +1,30 @@
+// Whether the open batches go on, and why not.
+import * as batchList from '../../../src/store/batch/batch-list.ts'
+import { BATCH_STATES, stateOf } from '../../../src/store/batch/batch-state.ts'
+import { queueOf, readStallFacts, whyStalled } from '../../../src/store/batch/stall.ts'
+import { type Verdict, warning, well } from '../check.ts'
+import { count } from '../units.ts'
+import type { WorkSources } from './work.ts'
+
+const LISTED_MAX = 200
+const SHOWN_MAX = 3
+
+export async function askBatches({ store, queues, now }: Omit<WorkSources, 'scheduleLateMs'>): Promise<Verdict> {
+  const db = await store()
+  const listed = await batchList.list(db, { isOpen: true, limit: LISTED_MAX })
+  const open = listed.map(batch => ({ batch, state: stateOf(batch, now) })).filter(({ state }) => state !== 'ABANDONED')
+  if (open.length === 0) return well('no batch is open')
+  const counts = BATCH_STATES.map(state => ({ state, n: open.filter(one => one.state === state).length }))
+  const says = counts.flatMap(({ state, n }) => (n === 0 ? [] : [`${n} ${state}`])).join(', ')
+  const stalled = open.filter(({ state }) => state === 'STALLED')
+  if (stalled.length === 0) return well(`${count(open.length, 'open batch', 'open batches')}: ${says}`)
+  const opened = await queues()
+  const reasons = await Promise.all(
+    stalled.slice(0, SHOWN_MAX).map(async ({ batch }) => {
+      const { waiting, active, delayed } = await opened.depth(queueOf(batch))
+      const facts = { ...(await readStallFacts(db, batch)), queued: waiting + active + delayed }
+      return `${batch.batchId}: ${whyStalled(facts)}`
+    }),
+  )
+  return warning(`${says}; ${reasons.join('; ')}`, '`tokenmill batch show ID`')
+}

@@ -1,0 +1,79 @@
+// What comes to its end on this host: certificates of the HTTP roles, keys of clients, space for report files.
+import { X509Certificate } from 'node:crypto'
+import { readFile, statfs } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import * as captureKeys from '../../../src/store/access/capture-keys.ts'
+import * as clients from '../../../src/store/access/clients.ts'
+import type { Db } from '../../../src/store/pool.ts'
+import { RETENTION } from '../../../src/store/retention.ts'
+import { critical, type Verdict, warning, well } from '../check.ts'
+import { bytes, count, duration } from '../units.ts'
+
+const DAY_MS = 86_400_000
+const CERTIFICATE_MS = { warning: 21 * DAY_MS, critical: 2 * DAY_MS } as const
+const KEY_MS = 14 * DAY_MS
+/** Of the disk; or less than so many bytes. */
+const FREE = { warning: { part: 0.1, bytes: 2 ** 30 }, critical: { part: 0.02, bytes: 100 * 2 ** 20 } } as const
+const SHOWN_MAX = 5
+
+export interface EndSources {
+  store(): Promise<Db>
+  now: number
+  tls: { certFile: string } | undefined
+  reportsUrl: string | undefined
+}
+
+export async function askCertificate({ tls, now }: EndSources): Promise<Verdict> {
+  if (!tls) return well('no setting names a certificate')
+  const read = await readFile(tls.certFile)
+    .then(pem => new X509Certificate(pem))
+    .catch(() => undefined)
+  if (!read) return critical(`${tls.certFile} can not be read as a certificate`, 'correct TOKENMILL_TLS_CERT')
+  const leftMs = Date.parse(read.validTo) - now
+  const next = 'renew it and restart the HTTP roles'
+  if (leftMs <= 0) return critical(`${tls.certFile} ended ${duration(-leftMs)} ago`, next)
+  const says = `${tls.certFile} ends in ${duration(leftMs)}`
+  if (leftMs < CERTIFICATE_MS.critical) return critical(says, next)
+  return leftMs < CERTIFICATE_MS.warning ? warning(says, next) : well(says)
+}
+
+/** Keys have no date of their own: they end once they were retired, and hurt where no other key took their place. */
+export async function askKeys({ store, now }: EndSources): Promise<Verdict> {
+  const db = await store()
+  const senders = await clients.listWithoutKeyAfter(db, now + KEY_MS)
+  const captures = await captureKeys.list(db)
+  const active = new Set(captures.filter(({ state }) => state === 'ACTIVE').map(({ entityId }) => entityId))
+  const without = captures.filter(({ state, entityId }) => state === 'RETIRED' && !active.has(entityId))
+  const words = [
+    ...senders
+      .slice(0, SHOWN_MAX)
+      .map(({ name, endsAt }) => `the last signing key of ${name} ends in ${duration(endsAt - now)}`),
+    ...without.slice(0, SHOWN_MAX).map(({ alias, retiredAt }) => {
+      const leftMs = (retiredAt ?? now) + RETENTION.captureKeyDays * DAY_MS - now
+      return `capture key ${alias} is destroyed in ${duration(Math.max(0, leftMs))}, and its entity has no other`
+    }),
+  ]
+  if (words.length > 0) return warning(words.join('; '), '`client key add`, `capture-key make`')
+  return well(
+    `no key ends within ${duration(KEY_MS)}; ${count(active.size, 'entity has', 'entities have')} capture keys`,
+  )
+}
+
+export async function askDisk({ reportsUrl }: EndSources): Promise<Verdict> {
+  if (reportsUrl === undefined)
+    return warning('REPORTS_URL is not set here: no reports are made or served by this host', 'set REPORTS_URL')
+  if (!reportsUrl.startsWith('file:'))
+    return well(`report files are in ${new URL(reportsUrl).protocol}//, not on a disk`)
+  const folder = fileURLToPath(reportsUrl)
+  const stat = await statfs(folder).catch((error: NodeJS.ErrnoException) => error.code ?? 'unknown')
+  // The first report makes the folder.
+  if (stat === 'ENOENT') return well(`${folder} is not made yet`)
+  if (typeof stat === 'string')
+    return critical(`${folder} can not be reached (${stat})`, 'mend the folder of REPORTS_URL')
+  const free = stat.bavail * stat.bsize
+  const part = free / (stat.blocks * stat.bsize)
+  const says = `${bytes(free)} (${Math.floor(part * 100)} %) free in ${folder}`
+  const next = 'make room, or lower TOKENMILL_REPORT_DAYS'
+  if (part < FREE.critical.part || free < FREE.critical.bytes) return critical(says, next)
+  return part < FREE.warning.part || free < FREE.warning.bytes ? warning(says, next) : well(says)
+}

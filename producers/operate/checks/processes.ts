@@ -1,0 +1,106 @@
+// Which processes live, what they take, and whether they are of one release.
+import { CATALOGUE, KINDS, type Kind } from '../../../src/job/catalogue.ts'
+import { BEAT } from '../../../src/store/access/beat.ts'
+import * as processes from '../../../src/store/access/processes.ts'
+import * as installation from '../../../src/store/installation.ts'
+import type { Db } from '../../../src/store/pool.ts'
+import { critical, unknown, type Verdict, warning, well } from '../check.ts'
+import { count, duration } from '../units.ts'
+
+/** Each process that makes reports says so at least twice a minute. */
+const REPORTS_MADE_MS = 90_000
+const UPGRADE = 'end the upgrade on every host'
+
+export interface ProcessFacts {
+  host: string
+  role: string
+  version: string
+  /** Of workers. */
+  kinds?: string[]
+  alive: boolean
+  /** RFC 3339. */
+  started_at: string
+  seen_seconds_ago: number
+}
+
+interface ProcessSources {
+  store(): Promise<Db>
+}
+
+export async function askWorkers({ store }: ProcessSources): Promise<Verdict> {
+  const db = await store()
+  const workers = (await listAlive(db)).filter(({ kinds }) => kinds.length > 0)
+  if (workers.length === 0) return critical('no worker process lives', 'start workers: `tokenmill workers`')
+  const taken = new Set(workers.flatMap(({ kinds }) => kinds))
+  const left = KINDS.filter(kind => !taken.has(kind))
+  const hosts = new Set(workers.map(({ host }) => host)).size
+  const says = `${count(workers.length, 'process', 'processes')} on ${count(hosts, 'host')}`
+  const start = 'start workers that take them; see --kinds'
+  if (left.some(isInteractive)) return critical(`${says}; nobody takes ${left.join(', ')}`, start)
+  if (left.length > 0) return warning(`${says}; nobody takes ${left.join(', ')}`, start)
+  if (!(await installation.areReportsMade(db, REPORTS_MADE_MS)))
+    return warning(`${says}; none makes reports`, 'set REPORTS_URL where workers run')
+  return well(`${says} take every kind`)
+}
+
+export async function askScheduler({ store }: ProcessSources): Promise<Verdict> {
+  const alive = (await listAlive(await store())).filter(({ role }) => role === 'scheduler')
+  return alive.length === 0
+    ? critical('no scheduler lives: no schedules, no retention', 'start it: `tokenmill scheduler`')
+    : well(`${count(alive.length, 'process', 'processes')} on ${alive.map(({ host }) => host).join(', ')}`)
+}
+
+/** Every role: a process that died without a word, and releases that differ. */
+export async function askProcesses({ store }: ProcessSources): Promise<Verdict> {
+  const all = await processes.list(await store())
+  const dead = all.filter(({ silentMs }) => silentMs > BEAT.deadMs)
+  const alive = all.filter(one => !dead.includes(one))
+  const roles = [...new Set(alive.map(({ role }) => role))]
+  const says =
+    roles.map(role => `${alive.filter(one => one.role === role).length} ${role}`).join(', ') || 'no process lives'
+  const lost = dead.filter(one => !isReplaced(one, alive))
+  if (lost.length > 0) {
+    const named = lost.slice(0, 5).map(({ role, host, silentMs }) => `${role} on ${host} (${duration(silentMs)} ago)`)
+    return warning(`${says}; seen last: ${named.join(', ')}`, 'look at that host; start the role there again')
+  }
+  const releases = releasesOf(alive)
+  if (releases.length > 1) return warning(`${says}; of releases ${releases.join(', ')}`, UPGRADE)
+  return well(releases.length === 0 ? says : `${says}, all of release ${releases.join()}`)
+}
+
+export async function askReleases({ store }: ProcessSources): Promise<Verdict> {
+  const releases = releasesOf(await listAlive(await store()))
+  if (releases.length === 0) return unknown('no process lives')
+  if (releases.length > 1) return warning(`processes of releases ${releases.join(', ')} live`, UPGRADE)
+  return well(`every process is of release ${releases.join()}`)
+}
+
+function releasesOf(alive: readonly processes.ProcessRow[]): string[] {
+  return [...new Set(alive.map(({ version }) => version))].sort()
+}
+
+export async function listProcesses({ store }: ProcessSources): Promise<ProcessFacts[]> {
+  return (await processes.list(await store())).map(({ host, role, version, kinds, startedAt, silentMs }) => ({
+    host,
+    role,
+    version,
+    ...(kinds.length > 0 ? { kinds: [...kinds] } : {}),
+    alive: silentMs <= BEAT.deadMs,
+    started_at: new Date(startedAt).toISOString(),
+    seen_seconds_ago: Math.round(silentMs / 1_000),
+  }))
+}
+
+async function listAlive(db: Db): Promise<processes.ProcessRow[]> {
+  return (await processes.list(db)).filter(({ silentMs }) => silentMs <= BEAT.deadMs)
+}
+
+/** Its supervisor, or somebody, started another in its place. */
+function isReplaced(dead: processes.ProcessRow, alive: readonly processes.ProcessRow[]): boolean {
+  const diedAt = Date.now() - dead.silentMs
+  return alive.some(({ host, role, startedAt }) => host === dead.host && role === dead.role && startedAt > diedAt)
+}
+
+function isInteractive(kind: Kind): boolean {
+  return !CATALOGUE[kind].bulk
+}

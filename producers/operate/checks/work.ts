@@ -1,0 +1,122 @@
+// Whether work flows: what waits in the queues, what waits to be told, what failed, and what the clock asked for.
+import { CATALOGUE, FAILED_QUEUE, KINDS, type Kind, resultsQueue } from '../../../src/job/catalogue.ts'
+import type { Queues } from '../../../src/queue/engine.ts'
+import * as clients from '../../../src/store/access/clients.ts'
+import * as outbox from '../../../src/store/job/outbox.ts'
+import type { Db } from '../../../src/store/pool.ts'
+import * as scheduleRuns from '../../../src/store/report/schedule-runs.ts'
+import { critical, type Verdict, warning, well } from '../check.ts'
+import { count, duration } from '../units.ts'
+
+const WAIT_MS = { interactive: { warning: 10_000, critical: 60_000 }, bulk: { warning: 3_600_000 } } as const
+const OUTBOX_MS = { warning: 60_000, critical: 300_000 } as const
+/** So many results may lie unread in a results queue; further ones wait in the outbox. */
+const UNREAD_MAX = 1_000
+const SHOWN_MAX = 5
+const FAILED_RUN_MS = 24 * 3_600_000
+
+export interface WorkSources {
+  store(): Promise<Db>
+  queues(): Promise<Queues>
+  /** ms since the epoch. */
+  now: number
+  scheduleLateMs: number
+}
+
+interface Wait {
+  kind: Kind
+  waiting: number
+  active: number
+  /** Of the oldest that waits. */
+  oldestMs: number
+}
+
+export async function askBacklog(sources: WorkSources): Promise<Verdict> {
+  const queues = await sources.queues()
+  const waits = await Promise.all(
+    KINDS.map(async kind => {
+      const { waiting, active } = await queues.depth(kind)
+      return { kind, waiting, active, oldestMs: waiting === 0 ? 0 : ((await queues.oldestMs(kind)) ?? 0) }
+    }),
+  )
+  return judgeBacklog(waits)
+}
+
+export function judgeBacklog(waits: readonly Wait[]): Verdict {
+  const waiting = waits.filter(one => one.waiting > 0)
+  const under = `${count(
+    waits.reduce((sum, { active }) => sum + active, 0),
+    'job',
+  )} in work`
+  if (waiting.length === 0) return well(`nothing waits, ${under}`)
+  const named = waiting.map(one => `${one.kind} ${one.waiting.toLocaleString('en')} (oldest ${duration(one.oldestMs)})`)
+  const says = `${named.join(', ')}; ${under}`
+  const longest = (bulk: boolean) =>
+    Math.max(0, ...waiting.filter(({ kind }) => CATALOGUE[kind].bulk === bulk).map(({ oldestMs }) => oldestMs))
+  const more = 'look at the workers; start more of them'
+  if (longest(false) > WAIT_MS.interactive.critical) return critical(says, more)
+  if (longest(false) > WAIT_MS.interactive.warning || longest(true) > WAIT_MS.bulk.warning) return warning(says, more)
+  return well(says)
+}
+
+export async function askOutbox(sources: WorkSources): Promise<Verdict> {
+  const db = await sources.store()
+  const pending = await outbox.pendingQueues(db)
+  const rows = pending.reduce((sum, queue) => sum + queue.rows, 0)
+  const [first] = pending
+  if (!first) return well('every result is published')
+  const says = `${count(rows, 'result')} unpublished, the oldest for ${duration(sources.now - first.oldest)}`
+  const late = pending.filter(({ oldest }) => sources.now - oldest > OUTBOX_MS.warning)
+  if (late.length === 0) return well(says)
+  const names = new Map((await clients.list(db)).map(({ clientId, name }) => [clientId, name]))
+  const queues = await sources.queues()
+  const shown = await Promise.all(
+    late.slice(0, SHOWN_MAX).map(async queue => {
+      const unread = await unreadOf(queues, queue)
+      const who = names.get(queue.clientId) ?? queue.clientId
+      return {
+        ...queue,
+        unread,
+        words: `${who}: ${count(queue.rows, 'result')}, ${count(unread, 'more', 'more')} unread`,
+      }
+    }),
+  )
+  const words = `${says}; ${shown.map(one => one.words).join('; ')}`
+  const stuck = shown.filter(({ unread }) => unread < UNREAD_MAX)
+  if (stuck.length === 0) return warning(words, 'ask the owners of these clients to read their results')
+  const next = 'look at the workers’ log: results are published by them'
+  const isCritical = stuck.some(({ oldest }) => sources.now - oldest > OUTBOX_MS.critical)
+  return isCritical ? critical(words, next) : warning(words, next)
+}
+
+async function unreadOf(queues: Queues, { clientId, replyTo }: { clientId: string; replyTo: string | null }) {
+  const { waiting, delayed } = await queues.depth(resultsQueue(clientId, replyTo ?? undefined))
+  return waiting + delayed
+}
+
+export async function askFailed({ queues }: WorkSources): Promise<Verdict> {
+  const opened = await queues()
+  const failed = await Promise.all(
+    KINDS.map(async kind => ({ kind, jobs: (await opened.depth(FAILED_QUEUE(kind))).waiting })),
+  )
+  const some = failed.filter(({ jobs }) => jobs > 0)
+  if (some.length === 0) return well('the failed set is empty')
+  const says = some.map(({ kind, jobs }) => `${kind} ${jobs.toLocaleString('en')}`).join(', ')
+  return warning(`jobs that failed for good: ${says}`, '`tokenmill failed list`')
+}
+
+export async function askSchedules(sources: WorkSources): Promise<Verdict> {
+  const { store, now, scheduleLateMs } = sources
+  const troubled = await scheduleRuns.listTroubled(await store(), {
+    dueBefore: now - scheduleLateMs,
+    failedSince: now - FAILED_RUN_MS,
+    limit: 100,
+  })
+  if (troubled.length === 0) return well('no run is late, and none failed within 24 h')
+  const named = troubled.slice(0, SHOWN_MAX).map(({ state, businessDate, scheduleId, reason, dueAt }) => {
+    const what = state === 'FAILED' ? `failed (${reason})` : `is late by ${duration(now - dueAt)}`
+    return `${businessDate} of ${scheduleId} ${what}`
+  })
+  const more = troubled.length > named.length ? ` and ${troubled.length - named.length} more` : ''
+  return critical(`${named.join(', ')}${more}`, '`tokenmill schedule list`; is a scheduler running?')
+}

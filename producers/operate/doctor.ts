@@ -1,0 +1,141 @@
+// Settings that will hurt: of Redis, of PostgreSQL, of files and logins on this host. It judges what the servers say of
+// themselves; what they don't say is unknown, and nothing is changed.
+import type { RedisInfo } from '../../src/queue/redis-info.ts'
+import * as logins from '../../src/store/access/logins.ts'
+import * as processes from '../../src/store/access/processes.ts'
+import type { Db } from '../../src/store/pool.ts'
+import * as storeServer from '../../src/store/server.ts'
+import { askAll, type Check, type Question, unknown, type Verdict, warning, well } from './check.ts'
+import { askFiles, type FileSources } from './checks/modes.ts'
+import { askReleases } from './checks/processes.ts'
+import { bytes, count } from './units.ts'
+
+export interface DoctorSources extends FileSources {
+  store(): Promise<Db>
+  /** Undefined where the queues are on PostgreSQL. */
+  redis: (() => Promise<RedisInfo[]>) | undefined
+  /** The embedded server, whose settings and logins tokenmill chooses. */
+  embedded: boolean
+}
+
+/** Longer than for status: it may ask several servers, and nobody is paged by it. */
+const DEADLINE_MS = 3_000
+const REDIS_MIN = [6, 2] as const
+const WAL_MIN = 8 * 2 ** 30
+/** For commands, and for whoever looks. */
+const SPARE_CONNECTIONS = 10
+
+/** docs/on-call.md lists them. */
+const QUESTIONS: readonly Question<DoctorSources>[] = [
+  { name: 'redis version', ask: askRedis(judgeVersion) },
+  { name: 'redis memory', ask: askRedis(judgeMemory) },
+  { name: 'redis AOF', ask: askRedis(judgeAof) },
+  { name: 'postgres durability', ask: askDurability },
+  { name: 'postgres max_wal_size', ask: askWal },
+  { name: 'postgres connections', ask: askConnections },
+  { name: 'gateway login', ask: askLogins },
+  { name: 'releases', ask: askReleases },
+  { name: 'key files', ask: askFiles },
+]
+
+export function examine(sources: DoctorSources): Promise<Check[]> {
+  return askAll(QUESTIONS, sources, DEADLINE_MS)
+}
+
+function askRedis(judge: (info: RedisInfo) => Verdict) {
+  return async ({ redis }: DoctorSources): Promise<Verdict> => {
+    if (!redis) return well('the queues are on PostgreSQL')
+    const judged = (await redis()).map(judge)
+    return (
+      judged.find(({ state }) => state === 'warning') ??
+      judged.find(({ state }) => state === 'unknown') ??
+      judged[0] ??
+      unknown('no server is named')
+    )
+  }
+}
+
+function judgeVersion({ server, fields }: RedisInfo): Verdict {
+  // Valkey keeps redis_version for clients of Redis.
+  const version = fields.get('redis_version')
+  if (version === undefined) return unknown(`${server} does not say it`)
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  const isOld = major < REDIS_MIN[0] || (major === REDIS_MIN[0] && minor < REDIS_MIN[1])
+  return isOld
+    ? warning(`${server} is ${version}`, `use ${REDIS_MIN.join('.')} or newer`)
+    : well(`${server} is ${version}`)
+}
+
+function judgeMemory({ server, fields }: RedisInfo): Verdict {
+  const policy = fields.get('maxmemory_policy')
+  if (policy === undefined) return unknown(`${server} does not say its maxmemory-policy`)
+  if (policy !== 'noeviction')
+    return warning(
+      `${server} deletes jobs when it is full (maxmemory-policy ${policy})`,
+      'set maxmemory-policy noeviction',
+    )
+  const [used, most] = ['used_memory', 'maxmemory'].map(name => Number(fields.get(name) ?? Number.NaN))
+  if (used === undefined || most === undefined || Number.isNaN(used) || Number.isNaN(most))
+    return unknown(`${server}: noeviction; it does not say its memory`)
+  if (most === 0)
+    return warning(
+      `${server} has no maxmemory: it takes memory until the host kills it`,
+      'set maxmemory below the memory of its host',
+    )
+  return well(`${server}: noeviction, ${bytes(used)} of ${bytes(most)} used`)
+}
+
+function judgeAof({ server, fields }: RedisInfo): Verdict {
+  const enabled = fields.get('aof_enabled')
+  if (enabled === undefined) return unknown(`${server} does not say it`)
+  return enabled === '1'
+    ? well(`${server} writes its AOF`)
+    : warning(`${server} writes no AOF: a crash of it loses queued jobs`, 'set appendonly yes')
+}
+
+async function askDurability({ store }: DoctorSources): Promise<Verdict> {
+  const names = ['fsync', 'full_page_writes', 'synchronous_commit']
+  const settings = await storeServer.readSettings(await store(), names)
+  const off = names.filter(name => settings.get(name)?.value === 'off')
+  if (off.length > 0)
+    return warning(`${off.join(', ')} off: a crash loses or spoils tokens`, `set ${off.join(', ')} to on`)
+  const missing = names.filter(name => !settings.has(name))
+  return missing.length > 0
+    ? unknown(`the server does not say ${missing.join(', ')}`)
+    : well(`${names.join(', ')} are on`)
+}
+
+async function askWal({ store, embedded }: DoctorSources): Promise<Verdict> {
+  const setting = (await storeServer.readSettings(await store(), ['max_wal_size'])).get('max_wal_size')
+  if (setting?.unit !== 'MB') return unknown('the server does not say it')
+  const size = Number(setting.value) * 2 ** 20
+  if (embedded || size >= WAL_MIN) return well(bytes(size))
+  return warning(
+    `${bytes(size)}: a large migration forces checkpoints and slows down`,
+    `set it to ${bytes(WAL_MIN)} or more before one (docs/running.md)`,
+  )
+}
+
+/** Processes of a PostgreSQL behind a pooler count against the pooler; both limits have to suffice. */
+async function askConnections({ store }: DoctorSources): Promise<Verdict> {
+  const db = await store()
+  const names = ['max_connections', 'superuser_reserved_connections', 'reserved_connections']
+  const settings = await storeServer.readSettings(db, names)
+  const [most, ...reserved] = names.map(name => settings.get(name)?.value)
+  if (most === undefined) return unknown('the server does not say max_connections')
+  const room = Number(most) - reserved.reduce((sum, value) => sum + Number(value ?? 0), 0)
+  const all = await processes.list(db)
+  const pools = all.reduce((sum, { connections }) => sum + connections, 0)
+  const says = `the pools of ${count(all.length, 'process', 'processes')} open at most ${count(pools, 'connection')}, the server admits ${room}`
+  if (pools + SPARE_CONNECTIONS > room)
+    return warning(says, `set max_connections to ${Number(most) - room + pools + SPARE_CONNECTIONS} or more`)
+  return well(says)
+}
+
+async function askLogins({ store, embedded }: DoctorSources): Promise<Verdict> {
+  if (embedded) return well('the embedded server is this installation’s own')
+  const seeing = await logins.thatSeeCards(await store(), 'tokenmill gateway')
+  return seeing.length > 0
+    ? warning(`gateways log in as ${seeing.join(', ')}, who can read sealed cards`, '`tokenmill schema login gateway`')
+    : well('no connected gateway logs in as a user who can read sealed cards')
+}

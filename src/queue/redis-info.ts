@@ -1,0 +1,47 @@
+// What a Redis server says of itself by INFO, for a command that judges its settings. CONFIG isn't asked: managed servers
+// and strict ACLs forbid it. It opens a connection of its own, because the queues refuse an unfit server.
+import { Redis } from 'ioredis'
+import { Fault } from '../errors.ts'
+import { withTimeout } from './bounded-call.ts'
+import { credentialsOf, nodeOf } from './redis-url.ts'
+
+export interface RedisInfo {
+  /** `host:port`. */
+  server: string
+  /** Fields of INFO by their names. */
+  fields: ReadonlyMap<string, string>
+}
+
+const CALL_MS = 1_000
+
+/** Of each server that `urls` name. Throws `Fault('queue_away')` where one doesn't answer. */
+export function readRedisInfo(urls: readonly string[]): Promise<RedisInfo[]> {
+  return Promise.all(urls.map(url => readOne(url)))
+}
+
+async function readOne(url: string): Promise<RedisInfo> {
+  const node = nodeOf(url)
+  const redis = new Redis({
+    ...credentialsOf(url),
+    ...node,
+    lazyConnect: true,
+    retryStrategy: null,
+    connectTimeout: CALL_MS,
+    disableClientInfo: true,
+    replyMapping: 'legacy',
+  })
+  // The call's own rejection tells it.
+  redis.on('error', () => {})
+  try {
+    await withTimeout(CALL_MS, redis.connect())
+    const text = await withTimeout(CALL_MS, redis.info())
+    const fields = [...text.matchAll(/^([a-z0-9_]+):(.*?)\r?$/gm)].map(
+      ([, name = '', value = '']) => [name, value] as const,
+    )
+    return { server: `${node.host}:${node.port}`, fields: new Map(fields) }
+  } catch (error) {
+    throw new Fault('queue_away', error)
+  } finally {
+    redis.disconnect()
+  }
+}

@@ -1,0 +1,111 @@
+// Settings that will hurt, each set for real: doctor names it and ends 1.
+import { randomUUID } from 'node:crypto'
+import { chmod } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Check } from '../../../producers/operate/check.ts'
+import { startBeat } from '../../../src/store/access/beat.ts'
+import * as processes from '../../../src/store/access/processes.ts'
+import { openStore } from '../../../src/store/pool.ts'
+import { cli } from '../../cli/command-bench.ts'
+import { describeRedis, describeStore } from '../../support/engines.ts'
+import { type Installation, openInstallation } from '../../support/installation.ts'
+import { type RedisServer, startRedis } from '../../support/redis.ts'
+
+const examine = async (env: NodeJS.ProcessEnv) => {
+  const said = await cli(['doctor', '--json'], { env })
+  const { hurts, checks } = said.json<{ hurts: boolean; checks: Check[] }>()
+  expect(said.status).toBe(hurts ? 1 : 0)
+  return Object.fromEntries(checks.map(check => [check.name, check]))
+}
+
+describeStore('doctor', engine => {
+  let installation: Installation
+  beforeAll(async () => {
+    installation = await openInstallation(engine)
+    // The bench writes it for itself.
+    await chmod(installation.clientFile, 0o600)
+  }, 60_000)
+  afterAll(() => installation?.close())
+
+  it('names a PostgreSQL that may lose what it has written, and says what it asks of one', async () => {
+    const checks = await examine(installation.env)
+    // The server of a test run doesn't wait for its disk.
+    expect(checks['postgres durability']).toMatchObject({
+      state: 'warning',
+      says: expect.stringContaining('fsync off'),
+    })
+    expect(checks['postgres max_wal_size']?.says).toMatch(/^\d+(\.\d)? [GM]iB/)
+    expect(checks['key files']).toMatchObject({ state: 'well' })
+    expect(checks['redis memory']).toMatchObject({ state: 'well' })
+    expect(checks['releases']).toMatchObject({ state: 'unknown' })
+  })
+
+  it('names a file of keys that others may read', async () => {
+    const path = join(installation.dataDir, 'system', 'gateway.jwk')
+    await chmod(path, 0o644)
+    const said = await cli(['doctor'], { env: installation.env })
+    expect(said).toMatchObject({ status: 1, stderr: expect.stringContaining('key files') })
+    expect(said.stdout).toContain(`others may read ${path} (644)`)
+    await chmod(path, 0o600)
+  })
+
+  it('compares the pools of all processes with the connections that the server admits', async () => {
+    const { store } = installation.vault
+    const processId = randomUUID()
+    const known = { processId, role: 'three-ds', host: 'a', version: '0.0.1', kinds: [], features: [] } as const
+    await processes.see(store, { ...known, connections: 10 })
+    expect((await examine(installation.env))['postgres connections']).toMatchObject({
+      state: 'well',
+      says: expect.stringContaining('the pools of 1 process open at most 10 connections'),
+    })
+    await processes.leave(store, processId)
+    await processes.see(store, { ...known, processId: randomUUID(), connections: 100_000 })
+    const checks = await examine(installation.env)
+    expect(checks['postgres connections']?.state).toBe('warning')
+    expect(checks['releases']).toMatchObject({ state: 'well' })
+  })
+
+  it('names a gateway that logs in as a user who can read cards, and such a gateway can not pass for a worker', async () => {
+    const { log } = installation.session
+    const store = openStore(engine.databaseUrl, {
+      ...{ log, connectionsMax: 1, role: 'tokenmill_gateway', application: 'tokenmill gateway' },
+    })
+    const leave = await startBeat({ store, log }, { role: 'gateway' })
+    expect((await examine(installation.env))['gateway login']).toMatchObject({ state: 'warning' })
+    await expect(startBeat({ store, log }, { role: 'bulk', kinds: ['token-batch'] })).rejects.toMatchObject({
+      code: '42501',
+    })
+    await expect(processes.removeSilent(store, 0)).rejects.toMatchObject({ code: '42501' })
+    await leave()
+    await store.close()
+    expect((await processes.list(installation.vault.store)).some(({ role }) => role === 'gateway')).toBe(false)
+  })
+})
+
+describeRedis('doctor of a Redis', () => {
+  let redis: RedisServer
+  beforeAll(async () => {
+    redis = await startRedis({ args: ['--appendonly', 'no', '--maxmemory-policy', 'allkeys-lru'] })
+  })
+  afterAll(() => redis?.stop())
+  describeStore('that may lose jobs', engine => {
+    let installation: Installation
+    beforeAll(async () => {
+      installation = await openInstallation(engine)
+    }, 60_000)
+    afterAll(() => installation?.close())
+
+    it('is named by its policy and its AOF, though no role would start on it', async () => {
+      const checks = await examine({ ...installation.env, REDIS_URL: redis.url })
+      expect(checks['redis memory']).toMatchObject({ state: 'warning', says: expect.stringContaining('allkeys-lru') })
+      expect(checks['redis AOF']).toMatchObject({ state: 'warning' })
+      expect(checks['redis version']?.state).toBe('well')
+    })
+
+    it('that is away is unknown', async () => {
+      const checks = await examine({ ...installation.env, REDIS_URL: 'redis://127.0.0.1:1' })
+      expect(checks['redis AOF']).toMatchObject({ state: 'unknown', says: 'the queue server is away' })
+    })
+  })
+})

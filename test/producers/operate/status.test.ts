@@ -1,0 +1,303 @@
+// Whether everything is well: each fault is put in for real, and `status` names it with its exit status.
+import { generateKeyPairSync, randomUUID } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer, type Server } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { askAll, type Check, DEADLINE_MS, type State, worstOf } from '../../../producers/operate/check.ts'
+import { askCertificate, askDisk } from '../../../producers/operate/checks/files.ts'
+import { judgeBacklog } from '../../../producers/operate/checks/work.ts'
+import type { Status } from '../../../producers/operate/status.ts'
+import { FAILED_QUEUE, resultsQueue } from '../../../src/job/catalogue.ts'
+import { makeCertificate } from '../../../src/simulate/scheme/certificate.ts'
+import { BEAT, startBeat } from '../../../src/store/access/beat.ts'
+import * as clients from '../../../src/store/access/clients.ts'
+import * as processes from '../../../src/store/access/processes.ts'
+import * as outbox from '../../../src/store/job/outbox.ts'
+import * as scheduleRuns from '../../../src/store/report/schedule-runs.ts'
+import * as schedules from '../../../src/store/report/schedules.ts'
+import { readVersion } from '../../../src/version.ts'
+import type { Supervised } from '../../../workers/process/supervise.ts'
+import { cli } from '../../cli/command-bench.ts'
+import { describeEngines } from '../../support/engines.ts'
+import { ENTITY, type Installation, openInstallation } from '../../support/installation.ts'
+import { startCommand } from '../../support/process.ts'
+import { freePort } from '../../support/redis.ts'
+import { until } from '../../support/until.ts'
+
+const EXITS: Record<State, number> = { well: 0, warning: 1, critical: 2, unknown: 2 }
+
+describeEngines('status', engine => {
+  let installation: Installation
+  let workers: Supervised
+  let leaveScheduler: () => Promise<void>
+  beforeAll(async () => {
+    installation = await openInstallation(engine)
+  }, 60_000)
+  afterAll(async () => {
+    await leaveScheduler?.()
+    await installation?.close()
+  })
+
+  async function look(env: Record<string, string> = {}): Promise<Status & { named: Record<string, Check> }> {
+    const said = await cli(['status', '--json'], { env: { ...installation.env, ...env } })
+    const status = said.json<Status>()
+    expect(said.status).toBe(EXITS[status.state])
+    expect(status.state).toBe(worstOf(status.checks))
+    return { ...status, named: Object.fromEntries(status.checks.map(check => [check.name, check])) }
+  }
+
+  it('is critical while no worker and no scheduler lives', async () => {
+    const { state, named, processes } = await look()
+    expect(state).toBe('critical')
+    expect(named['workers']).toMatchObject({ state: 'critical', says: 'no worker process lives' })
+    expect(named['scheduler']).toMatchObject({ state: 'critical' })
+    expect(named['store']).toMatchObject({ state: 'well' })
+    expect(processes).toEqual([])
+  })
+
+  it('is well where everything runs, and lists each process', async () => {
+    const { store } = installation.vault
+    workers = await installation.startWorkers()
+    leaveScheduler = await startBeat({ store, log: installation.session.log }, { role: 'scheduler' })
+    await until(async () => (await look()).state === 'well', { ms: 20_000, what: 'status well' })
+    const { checks, processes } = await look()
+    expect(checks.filter(({ state }) => state !== 'well')).toEqual([])
+    expect(processes.map(({ role }) => role)).toEqual(['bulk', 'interactive', 'scheduler'])
+    expect(processes[1]).toMatchObject({
+      version: readVersion(),
+      alive: true,
+      kinds: expect.arrayContaining(['reversal']),
+    })
+    const said = await cli(['status'], { env: installation.env })
+    expect(said).toMatchObject({ status: 0, stderr: '' })
+    expect(said.stdout).toMatch(/^store +well +PostgreSQL answered in \d+ ms and takes writes$/m)
+  }, 60_000)
+
+  it('warns of a process that died and of releases that differ, until another takes its place', async () => {
+    const { store } = installation.vault
+    const known = { host: 'far', version: '0.0.1', kinds: [], features: [], connections: 1 } as const
+    const processId = randomUUID()
+    await processes.see(store, { ...known, processId, role: 'gateway' })
+    expect((await look()).named['processes']).toMatchObject({
+      state: 'warning',
+      says: expect.stringContaining(`of releases 0.0.1, ${readVersion()}`),
+    })
+    await store.query({
+      text: `update tokenmill.process set seen_at = now() - make_interval(secs => $2), started_at = now() - interval '1 hour'
+where process_id = $1`,
+      values: [processId, BEAT.deadMs / 1000 + 5],
+    })
+    const { named, processes: listed } = await look()
+    expect(named['processes']).toMatchObject({ state: 'warning', says: expect.stringContaining('gateway on far (3') })
+    expect(listed.find(({ host }) => host === 'far')).toMatchObject({ alive: false })
+    const next = randomUUID()
+    await processes.see(store, { ...known, version: readVersion(), processId: next, role: 'gateway' })
+    expect((await look()).named['processes']).toMatchObject({ state: 'well' })
+    await processes.leave(store, next)
+    await processes.leave(store, processId)
+    expect((await look()).state).toBe('well')
+  })
+
+  it('is critical where the KEK file is absent or another one', async () => {
+    const { dataDir } = installation
+    expect((await look({ TOKENMILL_KEK_FILE: join(dataDir, 'no-kek') })).named['vault keys']).toMatchObject({
+      state: 'critical',
+      says: expect.stringContaining('ENOENT'),
+    })
+    const other = join(dataDir, 'other-kek')
+    await writeFile(other, `tokenmill-kek-v1\n${Buffer.alloc(32, 7).toString('base64')}\n`, { mode: 0o600 })
+    expect((await look({ TOKENMILL_KEK_FILE: other })).named['vault keys']).toMatchObject({ state: 'critical' })
+  })
+
+  it('warns of failed jobs', async () => {
+    const { queues } = installation
+    await queues.add(FAILED_QUEUE('token-update'), { id: 'f_1', data: {} })
+    expect((await look()).named['failed jobs']).toMatchObject({
+      state: 'warning',
+      says: 'jobs that failed for good: token-update 1',
+    })
+    await queues.remove(FAILED_QUEUE('token-update'), 'f_1')
+  })
+
+  it('is critical where a schedule is late or its run failed', async () => {
+    const { store } = installation.vault
+    const schedule = { scheduleId: randomUUID(), clientId: installation.credentials.signingKey.clientId }
+    await schedules.insert(store, {
+      ...{ ...schedule, reportType: 'TOKEN_ACTIVITY_REPORT', entityId: ENTITY, mimeType: 'text/csv' },
+      ...{ parameters: {}, time: '03:00', zone: 'UTC' },
+    })
+    const run = { scheduleId: schedule.scheduleId, businessDate: '2026-01-02', entityId: ENTITY }
+    await scheduleRuns.insert(store, [{ ...run, receiptId: randomUUID(), dueAt: Date.now() - 3_600_000 }])
+    expect((await look()).named['schedules']).toMatchObject({
+      state: 'critical',
+      says: `2026-01-02 of ${schedule.scheduleId} is late by 60 min`,
+    })
+    await scheduleRuns.fail(store, run, 'role_missing')
+    expect((await look()).named['schedules']?.says).toContain('failed (role_missing)')
+    await store.query({ text: `update tokenmill.schedule_run set ended_at = now() - interval '25 hours'` })
+    expect((await look()).named['schedules']).toMatchObject({ state: 'well' })
+  })
+
+  it('warns of a batch that stalled, and says why', async () => {
+    const { store } = installation.vault
+    const { clientId } = installation.credentials.signingKey
+    await store.query({
+      text: `insert into tokenmill.batch (client_id, batch_id, record_kind, token_scope, chunk_records, layout, accepted_at, extent_chunks, extent_rows, active_at)
+values ($1, 'stalls', 'token-create', $2, 10, '{}', now(), 2, 20, now() - interval '2 minutes')`,
+      values: [clientId, installation.scope],
+    })
+    expect((await look()).named['batches']).toMatchObject({
+      state: 'warning',
+      says: '1 STALLED; stalls: nobody sends: none of its chunks is in the queue',
+    })
+    await store.query({ text: `update tokenmill.batch set active_at = now() where batch_id = 'stalls'` })
+    expect((await look()).named['batches']).toMatchObject({ state: 'well', says: '1 open batch: 1 RUNNING' })
+  })
+
+  it('warns of a client whose last signing key ends soon', async () => {
+    const { store } = installation.vault
+    const { credentials } = await installation.addClient('ending')
+    const { clientId, kid } = credentials.signingKey
+    await clients.retireKey(store, clientId, kid, Date.now() + 3 * 86_400_000)
+    expect((await look()).named['keys']).toMatchObject({
+      state: 'warning',
+      says: expect.stringContaining('the last signing key of ending ends in 3 days'),
+    })
+    await clients.revoke(store, clientId)
+    expect((await look()).named['keys']).toMatchObject({ state: 'well' })
+  })
+
+  it('warns of a client that does not read its results, by its name', async () => {
+    const { store } = installation.vault
+    const { clientId } = installation.credentials.signingKey
+    const jobs = Array.from({ length: 1_000 }, (_, n) => ({ id: `r_${n}`, data: {} }))
+    await installation.queues.addBulk(resultsQueue(clientId), jobs)
+    const row = { clientId, replyTo: null, resultId: randomUUID(), receiptId: randomUUID(), revision: 1, body: '{}' }
+    await outbox.insert(store, row)
+    await store.query({ text: `update tokenmill.outbox set created_at = now() - interval '2 minutes'` })
+    const { named } = await look()
+    expect(named['outbox']).toMatchObject({
+      state: 'warning',
+      says: '1 result unpublished, the oldest for 2 min; first: 1 result, 1,000 more unread',
+    })
+    await installation.queues.obliterate(resultsQueue(clientId))
+    await store.query({ text: `update tokenmill.outbox set state = 'SENT'` })
+  }, 30_000)
+
+  it('says how many jobs wait and for how long, by kind', async () => {
+    await workers.close()
+    await installation.queues.add('token-lifecycle', { id: 'w_1', data: {} })
+    const { named } = await look()
+    expect(named['workers']).toMatchObject({ state: 'critical' })
+    expect(named['backlog']).toMatchObject({ says: expect.stringMatching(/^token-lifecycle 1 \(oldest \d+ m?s\)/) })
+    await installation.queues.remove('token-lifecycle', 'w_1')
+  })
+
+  it('names a store that refuses or hangs within two seconds, and so a queue server', async () => {
+    const silent = await openSilent()
+    const asked = [await freePort(), silent.port].flatMap(port => [
+      { env: { DATABASE_URL: `postgres://u:p@127.0.0.1:${port}/d` }, name: 'store' },
+      ...(engine.redisUrls ? [{ env: { REDIS_URL: `redis://127.0.0.1:${port}` }, name: 'queues' }] : []),
+    ])
+    for (const { env, name } of asked) {
+      const began = performance.now()
+      const { named } = await look(env)
+      expect(performance.now() - began).toBeLessThan(2_000)
+      expect(named[name]).toMatchObject({ state: 'critical', says: expect.stringContaining('is away') })
+      if (name === 'queues') expect(named['store']).toMatchObject({ state: 'well' })
+    }
+    silent.close()
+  }, 30_000)
+
+  it('ends as a process although a server hangs', async () => {
+    const silent = await openSilent()
+    const child = startCommand(['status'], {
+      env: { ...installation.env, DATABASE_URL: `postgres://u:p@127.0.0.1:${silent.port}/d` },
+    })
+    await child.line(/the store is away/, { ms: 25_000 })
+    const began = performance.now()
+    expect((await child.exit).code).toBe(2)
+    // The connection itself is tried for ten seconds.
+    expect(performance.now() - began).toBeLessThan(5_000)
+    expect(child.stdout()).toContain('the store is away')
+    expect(child.stderr()).toContain('tokenmill: critical: store')
+    silent.close()
+  }, 30_000)
+})
+
+describe('a check', () => {
+  it('that throws or hangs is an answer, and keeps no other', async () => {
+    const began = performance.now()
+    const checks = await askAll(
+      [
+        { name: 'hangs', ask: () => new Promise<never>(() => {}) },
+        { name: 'throws', ask: () => Promise.reject(new Error('a secret')) },
+        { name: 'hanging server', ask: () => new Promise<never>(() => {}), server: 'the store' },
+        { name: 'answers', ask: async () => ({ state: 'well' as const, says: 'yes' }) },
+      ],
+      {},
+      50,
+    )
+    expect(performance.now() - began).toBeLessThan(DEADLINE_MS)
+    expect(checks.map(({ state }) => state)).toEqual(['unknown', 'unknown', 'critical', 'well'])
+    expect(JSON.stringify(checks)).not.toContain('secret')
+    expect(worstOf(checks)).toBe('critical')
+  })
+
+  it('of the backlog is critical where an interactive job waits for more than a minute, and patient with bulk', () => {
+    const of = (kind: 'token-update' | 'token-batch', seconds: number) =>
+      judgeBacklog([{ kind, waiting: 2_000, active: 1, oldestMs: seconds * 1_000 }])
+    expect(of('token-update', 61)).toMatchObject({
+      state: 'critical',
+      says: 'token-update 2,000 (oldest 61 s); 1 job in work',
+    })
+    expect([of('token-update', 11), of('token-update', 9)].map(({ state }) => state)).toEqual(['warning', 'well'])
+    expect([of('token-batch', 3_601), of('token-batch', 600)].map(({ state }) => state)).toEqual(['warning', 'well'])
+  })
+
+  const none = { store: () => Promise.reject(new Error()), now: Date.now(), reportsUrl: undefined, tls: undefined }
+
+  it('of a certificate says when it ends', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'tokenmill-certificate-'))
+    const certFile = join(dir, 'cert.pem')
+    const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    const cert = makeCertificate({ ...pair, commonName: 'localhost', now: Date.now(), days: 30 })
+    await writeFile(certFile, cert)
+    const states = [0, 20, 29, 31].map(async days => {
+      const asked = await askCertificate({ ...none, tls: { certFile }, now: Date.now() + days * 86_400_000 })
+      return asked.state
+    })
+    expect(await Promise.all(states)).toEqual(['well', 'warning', 'critical', 'critical'])
+    await rm(dir, { recursive: true })
+    expect(await askCertificate({ ...none, tls: { certFile } })).toMatchObject({ state: 'critical' })
+    expect(await askCertificate(none)).toMatchObject({ state: 'well' })
+  })
+
+  it('of the disk names a place that can not be reached, and the lack of one', async () => {
+    expect(await askDisk({ ...none, reportsUrl: 'file:///dev/null/reports' })).toMatchObject({
+      state: 'critical',
+      says: expect.stringContaining('ENOTDIR'),
+    })
+    expect(await askDisk(none)).toMatchObject({ state: 'warning' })
+  })
+})
+
+/** A server that accepts connections and never says a word. */
+async function openSilent(): Promise<{ port: number; close: () => void }> {
+  const sockets: { destroy(): void }[] = []
+  const server: Server = createServer(socket => {
+    sockets.push(socket)
+    socket.on('error', () => {})
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  return {
+    port: typeof address === 'object' && address ? address.port : 0,
+    close: () => {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+    },
+  }
+}
