@@ -1,74 +1,107 @@
-// `tokenmill failed`: lists jobs of every kind that failed for good, and sends them again. Their data are never
-// printed.
-import { KINDS, type Kind } from '../../src/job/catalogue.ts'
-import type { Queues } from '../../src/queue/engine.ts'
-import { type FailedJob, failedList, failedRetry } from '../../src/queue/failed.ts'
-import * as audits from '../../src/store/access/audits.ts'
-import type { JsonOption } from '../command.ts'
-import { EXIT, Stop } from '../exit.ts'
-import { openCommandStore, openQueues, withSession } from '../open/open.ts'
-import { actor, moment, print, say, type Terminal, table } from '../terminal.ts'
+// `tokenmill failed list` and `failed show`: the jobs of every kind that failed for good. Neither their envelopes nor card
+// data are ever printed.
+import { type FailedFacts, type FailedFilter, findFailed } from '../../../producers/operate/failed-set.ts'
+import type { Sources } from '../../../producers/operate/job-facts.ts'
+import { RETRY_REFUSALS } from '../../../src/acts/failed.ts'
+import { systemClock } from '../../../src/clock.ts'
+import { FAULTS } from '../../../src/errors.ts'
+import { isKind, KINDS } from '../../../src/job/catalogue.ts'
+import type { Queues } from '../../../src/queue/engine.ts'
+import type { Db, Store } from '../../../src/store/pool.ts'
+import type { JsonOption } from '../../command.ts'
+import { EXIT, Stop } from '../../exit.ts'
+import { openCommandStore, openQueues, type Session, withSession } from '../../open/open.ts'
+import { facts, moment, print, say, type Terminal, table } from '../../terminal.ts'
+import { findClient } from '../client/find-client.ts'
 
-type Failed = FailedJob & { queue: Kind }
-
-/** Housekeeping removes the whole job from a copy that held card data, and leaves other copies as they are. */
-const isEmptied = (job: Failed) => job.jws === ''
-
-async function findAll(queues: Queues): Promise<Failed[]> {
-  const lists = await Promise.all(
-    KINDS.map(async queue => (await failedList(queues, queue)).map(job => ({ ...job, queue }))),
-  )
-  return lists.flat()
+export interface FilterOptions {
+  kind?: string
+  fault?: string
+  client?: string
+  since?: number
+  until?: number
 }
 
-export function list(terminal: Terminal, options: JsonOption): Promise<void> {
+export interface OpenedSet extends Sources {
+  store: Store
+  queues: Queues
+}
+
+export async function openSet(session: Session): Promise<OpenedSet> {
+  const { database, store } = await openCommandStore(session)
+  return { store, queues: await openQueues(session, database), now: systemClock() }
+}
+
+export async function filterOf(db: Db, options: FilterOptions): Promise<FailedFilter> {
+  const { kind, fault, client, since, until } = options
+  if (kind !== undefined && !isKind(kind))
+    throw new Stop(`--kind: there is no such kind; the kinds are ${KINDS.join(', ')}.`, EXIT.usage)
+  return { kind, fault, since, until, clientId: client && (await findClient(db, client)).clientId }
+}
+
+export function list(terminal: Terminal, options: JsonOption & FilterOptions): Promise<void> {
   return withSession(terminal, async session => {
-    const { database } = await openCommandStore(session)
-    const found = await findAll(await openQueues(session, database))
-    const shown = found.map(job => ({
-      id: job.id,
-      kind: job.queue,
-      code: job.code,
-      attempt: job.attempt,
-      failed_at: moment(job.failedAt),
-      job_id: job.jobId,
-      card_data_removed: isEmptied(job),
-    }))
-    const rows = shown.map(job => [
+    const opened = await openSet(session)
+    const filter = await filterOf(opened.store, options)
+    const found = await findFailed(filter, opened)
+    const rows = found.map(job => [
       job.id,
       job.kind,
       job.code,
+      clientText(job) ?? '-',
       `${job.attempt}`,
-      job.failed_at,
-      job.card_data_removed ? 'no: card data removed, submit again' : 'yes',
+      moment(job.failedAt),
+      job.whyNot === undefined ? 'yes' : `no: ${job.whyNot.replaceAll('_', ' ')}`,
     ])
-    print(terminal, options, shown, table(['ID', 'KIND', 'CODE', 'ATTEMPTS', 'FAILED', 'CAN BE RETRIED'], rows))
+    const headings = ['ID', 'KIND', 'FAULT', 'CLIENT', 'ATTEMPTS', 'FAILED', 'CAN BE RETRIED']
+    print(terminal, options, found.map(shownFailed), table(headings, rows))
+    if (filter.clientId !== undefined) noteNameless(terminal)
   })
 }
 
-export function retry(terminal: Terminal, ids: readonly string[], options: JsonOption): Promise<void> {
+/** Said where a client is asked for: what older releases left is not found by it. */
+export function noteNameless(terminal: Terminal): void {
+  say(terminal, 'Copies of an older release without card data do not say whose they are; --client passes over them.')
+}
+
+export function show(terminal: Terminal, id: string, options: JsonOption): Promise<void> {
   return withSession(terminal, async session => {
-    const { database, store } = await openCommandStore(session)
-    const queues = await openQueues(session, database)
-    const found = await findAll(queues)
-    const unknown = ids.filter(id => !found.some(job => job.id === id))
-    if (unknown.length > 0)
-      throw new Stop(`No failed job has the id ${unknown.join(', ')}; see \`tokenmill failed list\`.`)
-    const wanted = ids.length === 0 ? found : found.filter(job => ids.includes(job.id))
-    const retried: string[] = []
-    for (const job of wanted.filter(job => !isEmptied(job))) {
-      if (!(await failedRetry(queues, job.queue, job.id))) continue
-      retried.push(job.id)
-      const detail = { kind: job.queue, job_id: job.jobId }
-      await audits.insert(store, { actor: actor(), action: 'failed.retry', subject: job.id, detail })
-    }
-    const gone = wanted.filter(isEmptied).map(({ id }) => id)
-    for (const id of gone) say(terminal, `${id}: its card data were removed after 15 minutes; submit it again.`)
-    print(terminal, options, { retried, submit_again: gone }, `${retried.length} sent again`)
-    if (gone.length > 0)
-      throw new Stop(
-        `${gone.length} of ${wanted.length} failed jobs can't be retried; submit them again`,
-        EXIT.incomplete,
-      )
+    const [job] = await findFailed({ ids: [id] }, await openSet(session))
+    if (!job) throw new Stop('There is no such failed job; `tokenmill failed list` lists them.')
+    const { whyNot } = job
+    const text = facts({
+      id: job.id,
+      kind: job.kind,
+      fault: faultText(job.code),
+      client: clientText(job),
+      jti: job.jti,
+      reference: job.reference,
+      attempts: `${job.attempt}`,
+      failed: moment(job.failedAt),
+      job: job.jobId,
+      'can be retried': whyNot === undefined ? 'yes' : `no: ${RETRY_REFUSALS[whyNot]}`,
+      next:
+        whyNot === undefined ? `tokenmill failed retry ${job.id}` : `tokenmill failed discard ${job.id} --reason TEXT`,
+    })
+    print(terminal, options, shownFailed(job), text)
   })
+}
+
+function shownFailed(job: FailedFacts): Record<string, unknown> {
+  const { id, kind, code, attempt, failedAt, jobId, client, jti, reference, whyNot } = job
+  return {
+    ...{ id, kind, code, attempt, failed_at: moment(failedAt), job_id: jobId },
+    ...{ client, jti, reference },
+    can_be_retried: whyNot === undefined,
+    why_not: whyNot,
+    card_data_removed: whyNot === 'card_data_removed',
+  }
+}
+
+const clientText = ({ client }: FailedFacts) =>
+  client && (client.name === undefined ? client.id : `${client.name} (${client.id})`)
+
+function faultText(code: string): string {
+  const fault = Object.entries(FAULTS).find(([name]) => name === code)
+  return fault ? `${code}: ${fault[1].text}` : code
 }
