@@ -1,8 +1,7 @@
 // How `tokenmill failed` is typed. What it does is loaded when it is used.
 import { type Command, Option } from 'commander'
 import { FAULTS } from '../../src/errors.ts'
-import { addCommand, readMoment } from '../command.ts'
-import { operatorOption, reasonOption } from '../open/operator.ts'
+import { addCommand, readMoment, withActor } from '../command.ts'
 import type { Terminal } from '../terminal.ts'
 
 export function failed(family: Command, terminal: Terminal): void {
@@ -12,17 +11,16 @@ export function failed(family: Command, terminal: Terminal): void {
   addCommand(family, 'show <id>', 'says whose a failed job is, why it failed, and whether it can be retried').action(
     async (id, options) => (await import('../commands/operate/failed.ts')).show(terminal, id, options),
   )
-  withFilters(addCommand(family, 'retry [ids...]', 'sends failed jobs again; without ids and filters all of them'))
+  withActor(
+    withFilters(addCommand(family, 'retry [ids...]', 'sends failed jobs again; without ids and filters all of them')),
+  )
     .option('--dry-run', 'only say how many of which kind would go')
-    .addOption(operatorOption())
-    .addOption(reasonOption())
     .action(async (ids, options) => (await import('../commands/operate/failed-acts.ts')).retry(terminal, ids, options))
-  withFilters(addCommand(family, 'discard [ids...]', 'removes failed jobs for good; by ids or by filters'))
-    .addOption(operatorOption())
-    .addOption(reasonOption().makeOptionMandatory())
-    .action(async (ids, options) =>
-      (await import('../commands/operate/failed-acts.ts')).discard(terminal, ids, options),
-    )
+  withActor(withFilters(addCommand(family, 'discard [ids...]', 'removes failed jobs for good, by ids or by filters')), {
+    needsReason: true,
+  }).action(async (ids, options) =>
+    (await import('../commands/operate/failed-acts.ts')).discard(terminal, ids, options),
+  )
 }
 
 function withFilters(command: Command): Command {
