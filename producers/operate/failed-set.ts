@@ -35,27 +35,38 @@ export interface FailedFacts {
   whyNot: WhyNot | undefined
 }
 
-/** By kind, oldest first. */
-export async function findFailed(filter: FailedFilter, sources: Sources): Promise<FailedFacts[]> {
+export interface FoundFailed {
+  /** By kind, oldest first. */
+  found: FailedFacts[]
+  /** Where a client is asked for: copies that all else in the filter fits, and that don't say whose they are. */
+  nameless: number
+}
+
+export async function findFailed(filter: FailedFilter, sources: Sources): Promise<FoundFailed> {
   const clientOf = clientsBy(sources.store)
   const found: FailedFacts[] = []
+  let nameless = 0
   for (const kind of filter.kind === undefined ? KINDS : [filter.kind]) {
     const ofKind: FailedFacts[] = []
     for await (const copy of failedCopies(sources.queues, kind)) {
-      if (matches(copy, filter)) ofKind.push(await factsOfCopy(kind, copy, clientOf, sources.now))
+      if (!matches(copy, filter)) continue
+      const { clientId } = senderOf(copy)
+      if (filter.clientId === undefined || clientId === filter.clientId)
+        ofKind.push(await factsOfCopy(kind, copy, clientOf, sources.now))
+      else if (clientId === undefined) nameless += 1
     }
     found.push(...ofKind.reverse())
   }
-  return found
+  return { found, nameless }
 }
 
-function matches(copy: FailedJob, { ids, fault, clientId, since, until }: FailedFilter): boolean {
+/** All but the client. */
+function matches(copy: FailedJob, { ids, fault, since, until }: FailedFilter): boolean {
   return (
     (ids === undefined || ids.includes(copy.id)) &&
     (fault === undefined || copy.code === fault) &&
     (since === undefined || copy.failedAt >= since) &&
-    (until === undefined || copy.failedAt < until) &&
-    (clientId === undefined || senderOf(copy).clientId === clientId)
+    (until === undefined || copy.failedAt < until)
   )
 }
 

@@ -76,13 +76,13 @@ async function choose(
   options: FilterOptions,
 ): Promise<FailedFacts[]> {
   const filter = await filterOf(opened.store, options)
-  const found = await findFailed({ ...filter, ids: ids.length === 0 ? undefined : ids }, opened)
+  const { found, nameless } = await findFailed({ ...filter, ids: ids.length === 0 ? undefined : ids }, opened)
   const unknown = ids.filter(id => !found.some(job => job.id === id))
   if (unknown.length > 0)
     throw new Stop(
       `No failed job that the options allow has the id ${unknown.join(', ')}; see \`tokenmill failed list\`.`,
     )
-  if (filter.clientId !== undefined) noteNameless(terminal)
+  noteNameless(terminal, nameless)
   return found
 }
 

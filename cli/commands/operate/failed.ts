@@ -42,8 +42,7 @@ export async function filterOf(db: Db, options: FilterOptions): Promise<FailedFi
 export function list(terminal: Terminal, options: JsonOption & FilterOptions): Promise<void> {
   return withSession(terminal, async session => {
     const opened = await openSet(session)
-    const filter = await filterOf(opened.store, options)
-    const found = await findFailed(filter, opened)
+    const { found, nameless } = await findFailed(await filterOf(opened.store, options), opened)
     const rows = found.map(job => [
       job.id,
       job.kind,
@@ -55,18 +54,18 @@ export function list(terminal: Terminal, options: JsonOption & FilterOptions): P
     ])
     const headings = ['ID', 'KIND', 'FAULT', 'CLIENT', 'ATTEMPTS', 'FAILED', 'CAN BE RETRIED']
     print(terminal, options, found.map(shownFailed), table(headings, rows))
-    if (filter.clientId !== undefined) noteNameless(terminal)
+    noteNameless(terminal, nameless)
   })
 }
 
-/** Said where a client is asked for: what older releases left is not found by it. */
-export function noteNameless(terminal: Terminal): void {
-  say(terminal, 'Copies of an older release without card data do not say whose they are; --client passes over them.')
+export function noteNameless(terminal: Terminal, nameless: number): void {
+  if (nameless > 0) say(terminal, `${nameless} more do not say whose they are; without --client they are listed.`)
 }
 
 export function show(terminal: Terminal, id: string, options: JsonOption): Promise<void> {
   return withSession(terminal, async session => {
-    const [job] = await findFailed({ ids: [id] }, await openSet(session))
+    const { found } = await findFailed({ ids: [id] }, await openSet(session))
+    const [job] = found
     if (!job) throw new Stop('There is no such failed job; `tokenmill failed list` lists them.')
     const { whyNot } = job
     const text = facts({

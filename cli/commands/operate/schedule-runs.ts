@@ -107,13 +107,14 @@ export function run(
       throw new Stop(refused === 'stands' ? await standing(store, scheduleId, businessDate) : REFUSED[refused])
     }
     const made = await runs.list(store, { scheduleId, businessDate, limit: entities.length })
-    print(
-      terminal,
-      options,
-      made.map(shownRun),
-      `${verdict.done.runs} ${verdict.done.runs === 1 ? 'run' : 'runs'} of ${businessDate} are due now; a scheduler sends them within a minute. \`tokenmill schedule runs ${scheduleId}\` shows how they end.`,
-    )
+    print(terminal, options, made.map(shownRun), madeText(verdict.done.runs, scheduleId, businessDate))
   })
+}
+
+function madeText(count: number, scheduleId: string, businessDate: string): string {
+  const due = count === 1 ? '1 run' : `${count} runs`
+  const [are, them, howTheyEnd] = count === 1 ? ['is', 'it', 'how it ends'] : ['are', 'them', 'how they end']
+  return `${due} of ${businessDate} ${are} due now; a scheduler sends ${them} within a minute. \`tokenmill schedule runs ${scheduleId}\` shows ${howTheyEnd}.`
 }
 
 async function standing(db: Db, scheduleId: string, businessDate: string): Promise<string> {
