@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import type { ClientKind } from '../../producers/ask.ts'
 import type { Credentials } from '../../producers/client-file.ts'
 import { signAsk } from '../../producers/envelope.ts'
+import { discardFailed, retryFailed } from '../../src/acts/failed.ts'
 import { isRefusal } from '../../src/errors.ts'
 import { type FailedCopy, failedDiscard, failedList, moveToFailed } from '../../src/queue/failed.ts'
 import * as clients from '../../src/store/access/clients.ts'
@@ -169,6 +170,28 @@ describeEngines('the failed set', engine => {
     expect(await cli('retry', '--operator', other.clientFile)).toMatchObject({ status: 78 })
     expect((await failedList(installation.queues, 'token-lifecycle')).map(({ id }) => id)).toEqual([mine.id])
     await installation.queues.obliterate('token-lifecycle')
+  })
+
+  it('loses nothing to an act that is killed after its audit row, and the act can be done again', async () => {
+    const { id, jobId } = await fail()
+    const by = { actor: { kind: 'machine', id: 'test' }, reason: undefined } as const
+    const { store } = installation.vault
+    const { queues } = installation
+    const die = () => {
+      throw new Error('killed')
+    }
+    const name = { kind: 'token-lifecycle', id }
+    const deps = { store, queues: { ...queues, add: die, remove: die }, now: Date.now() }
+    await expect(retryFailed(name, by, deps)).rejects.toThrow('killed')
+    await expect(discardFailed(name, by, deps)).rejects.toThrow('killed')
+    expect(await audits(id)).toHaveLength(2)
+    expect(await failedList(queues, 'token-lifecycle')).toHaveLength(1)
+    const two = await Promise.all([1, 2].map(() => retryFailed(name, by, { ...deps, queues })))
+    expect(two.filter(verdict => 'done' in verdict).length).toBeGreaterThanOrEqual(1)
+    expect(await retryFailed(name, by, { ...deps, queues })).toEqual({ refused: 'gone' })
+    expect(await queues.has('token-lifecycle', jobId)).toBe(true)
+    expect(await queues.depth('token-lifecycle')).toMatchObject({ waiting: 1 })
+    await queues.obliterate('token-lifecycle')
   })
 
   it('loses what is discarded, which needs a reason and a choice', async () => {
