@@ -17,6 +17,13 @@ export function addFamily(parent: Command, name: string, description: string): C
   return parent.command(name).description(description)
 }
 
+/** For a command that acts: who does it, and why. */
+export function withActor(command: Command, { needsReason = false } = {}): Command {
+  return command
+    .option('--operator <file>', 'file of a client with the role ADMIN, which signs the act (default: user@host)')
+    .addOption(new Option('--reason <text>', 'why; kept with the act').makeOptionMandatory(needsReason))
+}
+
 /** A UUID in lower case. */
 export function readUuid(text: string): string {
   if (!/^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/i.test(text)) throw new InvalidArgumentError('It is not a UUID.')

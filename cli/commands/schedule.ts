@@ -21,6 +21,7 @@ import { EXIT, Stop } from '../exit.ts'
 import { openCommandStore, withSession } from '../open/open.ts'
 import { actor, facts, moment, print, type Terminal, table } from '../terminal.ts'
 import { findLiveClient } from './client/find-client.ts'
+import { shownRun } from './operate/schedule-runs.ts'
 
 interface AddOptions extends JsonOption {
   type: ReportType
@@ -130,20 +131,6 @@ function shownSchedule(schedule: schedules.Schedule): Record<string, unknown> {
   const { clientId, reportType, entityId, mimeType, parameters } = schedule
   const what = { report_type: reportType, entity_id: entityId ?? 'all', mime_type: mimeType, parameters }
   return { ...common, client_id: clientId, ...what }
-}
-
-function shownRun(run: runs.Run): Record<string, unknown> {
-  return {
-    date: run.businessDate,
-    ...(run.entityId === runs.NO_ENTITY ? {} : { entity_id: run.entityId }),
-    state: run.state,
-    due_at: moment(run.dueAt),
-    ended_at: run.endedAt === null ? undefined : moment(run.endedAt),
-    late: run.lateAt !== null,
-    report_uid: run.reportUid ?? undefined,
-    tokens: run.tokens ?? undefined,
-    reason: run.reason ?? undefined,
-  }
 }
 
 export function remove(terminal: Terminal, scheduleId: string, options: JsonOption): Promise<void> {

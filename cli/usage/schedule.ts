@@ -2,7 +2,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { isZone } from '../../producers/schedule/zone-time.ts'
 import { MIME_TYPES, REPORT_TYPES } from '../../src/job/choices.ts'
-import { addCommand, collect, readUuid } from '../command.ts'
+import { RUN_STATES } from '../../src/store/report/schedule-runs.ts'
+import { addCommand, collect, readCount, readUuid, withActor } from '../command.ts'
 import type { Terminal } from '../terminal.ts'
 import { readParameter } from './report.ts'
 
@@ -32,6 +33,24 @@ export function schedule(family: Command, terminal: Terminal): void {
   addCommand(family, 'remove', 'ends a schedule; its reports stay')
     .argument('<id>', 'the schedule', readUuid)
     .action(async (id, options) => (await import('../commands/schedule.ts')).remove(terminal, id, options))
+  addCommand(family, 'runs', 'lists the runs of schedules, with states and reasons, the latest first')
+    .argument('[id]', 'the schedule (default: all)', readUuid)
+    .addOption(new Option('--state <state>', 'only runs in this state').choices(RUN_STATES))
+    .option('--limit <n>', 'how many at most', readCount, 50)
+    .action(async (id, options) => (await import('../commands/operate/schedule-runs.ts')).list(terminal, id, options))
+  withActor(addCommand(family, 'run', 'makes the run of a date now, also where it has failed'))
+    .argument('<id>', 'the schedule', readUuid)
+    .argument('<date>', 'the reported date (UTC), YYYY-MM-DD', readDate)
+    .action(async (id, date, options) =>
+      (await import('../commands/operate/schedule-runs.ts')).run(terminal, id, date, options),
+    )
+}
+
+function readDate(text: string): string {
+  const isDate = /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text))
+  if (!isDate || new Date(text).toISOString().slice(0, 10) !== text)
+    throw new InvalidArgumentError('It is not a date such as 2030-01-31.')
+  return text
 }
 
 function readTime(text: string): string {

@@ -5,7 +5,8 @@ import * as runs from '../../src/store/report/schedule-runs.ts'
 import * as schedules from '../../src/store/report/schedules.ts'
 import { CATCH_UP_DATES, dueDates } from './business-dates.ts'
 import type { ScheduleDeps } from './deps.ts'
-import { receiptOf, sendReport } from './report-run.ts'
+import { dueRuns, entitiesOf } from './new-runs.ts'
+import { sendReport } from './report-run.ts'
 import { noteEnd, noteLate } from './run-notes.ts'
 
 const DAY_MS = 86_400_000
@@ -33,30 +34,9 @@ export async function dispatchDueRuns(deps: ScheduleDeps, sweep: (run: runs.Run)
 }
 
 async function makeRuns(schedule: schedules.Schedule, { store, clock }: ScheduleDeps): Promise<void> {
-  const { scheduleId, createdAt, newest } = schedule
-  const due = dueDates(schedule, createdAt, newest, clock())
-  if (due.length === 0) return
-  if (schedule.kind === 'token-expiry') {
-    // The sweep of a date finds the tokens that earlier sweeps left.
-    const latest = due.slice(-1).map(date => ({ scheduleId, ...date, entityId: runs.NO_ENTITY, receiptId: null }))
-    await runs.insert(store, latest)
-    return
-  }
-  const entities = schedule.entityId === null ? await entitiesOf(schedule, { store }) : [schedule.entityId]
-  const made = due.flatMap(({ businessDate, dueAt }) =>
-    entities.map(entityId => {
-      const key = { scheduleId, businessDate, entityId }
-      return { ...key, dueAt, receiptId: receiptOf(key, schedule) }
-    }),
-  )
-  await runs.insert(store, made)
-}
-
-async function entitiesOf(
-  { clientId }: schedules.ReportSchedule,
-  { store }: Pick<ScheduleDeps, 'store'>,
-): Promise<readonly string[]> {
-  return (await clients.find(store, clientId))?.entities ?? []
+  const now = clock()
+  if (dueDates(schedule, schedule.createdAt, schedule.newest, now).length === 0) return
+  await runs.insert(store, dueRuns(schedule, await entitiesOf(schedule, { store }), now))
 }
 
 async function noteLateRuns(deps: ScheduleDeps): Promise<void> {

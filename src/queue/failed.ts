@@ -2,7 +2,7 @@
 // its own, so that the job's own id is free for the next attempt. The workers decide which jobs have failed.
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import type { Queues, ReceivedJob } from './engine.ts'
+import type { ListedJob, Queues, ReceivedJob } from './engine.ts'
 
 /** The copy of a failed job, as a worker writes it. */
 const FailedCopy = z.object({
@@ -15,6 +15,10 @@ const FailedCopy = z.object({
   failedAt: z.number(),
   /** The failed job's own id. */
   jobId: z.string(),
+  /** Whose job it was; absent in copies of older releases, and where a name could hold a card number. */
+  clientId: z.string().exactOptional(),
+  jti: z.string().exactOptional(),
+  reference: z.string().exactOptional(),
 })
 export type FailedCopy = z.infer<typeof FailedCopy>
 /** The copy as it lies in the queue. */
@@ -32,6 +36,9 @@ const AGE_MS_MAX = 7 * 24 * 3_600_000
 const PAGE = 20
 
 const queueOf = (kind: string) => `failed-${kind}`
+/** One life of a job: the same job that is queued again later has another. */
+const copyId = ({ id, enqueuedAt }: Pick<ReceivedJob, 'id' | 'enqueuedAt'>) =>
+  `f_${createHash('sha256').update(`${id}\n${enqueuedAt}`).digest('base64url')}`
 /** Undefined for data that no worker wrote: everybody who may write to the server may add a job to this queue. */
 const storedCopyOf = (data: unknown) => StoredCopy.safeParse(data).data
 
@@ -43,31 +50,77 @@ export async function moveToFailed(
   copy: FailedCopy,
 ): Promise<string> {
   // The same life of the same job gives the same copy: a crash between copy and removal doesn't make two.
-  const digest = createHash('sha256').update(`${job.id}\n${job.enqueuedAt}`).digest('base64url')
-  const id = `f_${digest}`
+  const id = copyId(job)
   await queues.add(queueOf(kind), { id, data: copy })
   return id
+}
+
+function failedJobOf({ id, data }: Pick<ListedJob, 'id' | 'data'>): FailedJob | undefined {
+  const stored = storedCopyOf(data)
+  if (!stored) return undefined
+  const { scrubbed, ...copy } = stored
+  return { ...copy, id, scrubbed: scrubbed === true }
 }
 
 /** Oldest first; `start` and `end` inclusive. */
 export async function failedList(queues: Queues, kind: string, start = 0, end = COPIES_MAX - 1): Promise<FailedJob[]> {
   const jobs = await queues.list(queueOf(kind), ['waiting'], start, end)
-  return jobs.flatMap(({ id, data }) => {
-    const stored = storedCopyOf(data)
-    if (!stored) return []
-    const { scrubbed, ...copy } = stored
-    return [{ ...copy, id, scrubbed: scrubbed === true }]
-  })
+  return jobs.flatMap(job => failedJobOf(job) ?? [])
 }
 
-/** Sends a failed job again under its own id. False if there is no such copy. */
-export async function failedRetry(queues: Queues, kind: string, id: string): Promise<boolean> {
-  const stored = storedCopyOf((await queues.get(queueOf(kind), id))?.data)
-  if (!stored) return false
-  const { jws, block, jobId } = stored
+/**
+ * Each copy once, newest first. Copies hold whole jobs, so that only a page of them is in memory. From the newest
+ * backwards none is passed over when older ones are removed meanwhile.
+ */
+export async function* failedCopies(queues: Queues, kind: string): AsyncGenerator<FailedJob> {
+  const seen = new Set<string>()
+  const { waiting } = await queues.depth(queueOf(kind))
+  for (let end = waiting - 1; end >= 0; end -= PAGE) {
+    const page = await failedList(queues, kind, Math.max(0, end - PAGE + 1), end)
+    for (const job of page.reverse()) {
+      if (seen.has(job.id)) continue
+      seen.add(job.id)
+      yield job
+    }
+  }
+}
+
+export async function failedFind(queues: Queues, kind: string, id: string): Promise<FailedJob | undefined> {
+  const job = await queues.get(queueOf(kind), id)
+  return job && failedJobOf(job)
+}
+
+/**
+ * Whether the worker that made this copy still has the job: it takes the job off after it made the copy. Adding the job
+ * would do nothing then, and the job would be gone with its copy.
+ */
+export async function isInWork(queues: Queues, kind: string, { id, jobId }: FailedJob): Promise<boolean> {
+  const job = await queues.get(kind, jobId)
+  return job !== undefined && copyId({ id: jobId, enqueuedAt: job.timestamp }) === id
+}
+
+/**
+ * Sends a failed job again under its own id, and then removes the copy: whoever is killed in between leaves both, and
+ * may do it again. Answers why it couldn't.
+ */
+export async function failedRetry(
+  queues: Queues,
+  kind: string,
+  id: string,
+): Promise<'gone' | 'emptied' | 'in_work' | undefined> {
+  const copy = await failedFind(queues, kind, id)
+  if (!copy) return 'gone'
+  const { jws, block, jobId } = copy
+  if (jws === '') return 'emptied'
+  if (await isInWork(queues, kind, copy)) return 'in_work'
   await queues.add(kind, { id: jobId, data: { jws, ...(block !== undefined && { block }) } })
   await queues.remove(queueOf(kind), id)
-  return true
+  return undefined
+}
+
+/** Removes a copy; false if there is no such copy. */
+export function failedDiscard(queues: Queues, kind: string, id: string): Promise<boolean> {
+  return queues.remove(queueOf(kind), id)
 }
 
 /** Takes card data out of copies older than `olderThanMs` by the caller's `scrub`; answers how many. */

@@ -76,7 +76,11 @@ describeEngines('commands over queues and files', engine => {
     const { status, stderr, json } = await cli('failed', 'retry', '--json')
     expect(status).toBe(3)
     expect(stderr).toContain(`${emptied}: its card data were removed after 15 minutes; submit it again.`)
-    expect(json()).toEqual({ retried: [kept], submit_again: [emptied] })
+    expect(json()).toEqual({
+      retried: [kept],
+      submit_again: [emptied],
+      left: [{ id: emptied, why: 'card_data_removed' }],
+    })
     expect((await queues.get('token-lifecycle', 'j_kept'))?.data).toEqual({ jws })
     expect(await failedList(queues, 'token-lifecycle')).toEqual([])
     expect(await audited('failed.retry')).toEqual([{ subject: kept }])

@@ -28,7 +28,7 @@ const ROOMS: Record<string, readonly string[]> = {
   'src/store': ['src/job', 'src/token', 'src/rsql', 'src/report', 'src/three-ds', 'src/orders'],
   'src/queue': ['src/job'],
   // What operators do: each act decides and records itself in the store.
-  'src/acts': ['src/job', 'src/vault', 'src/store'],
+  'src/acts': ['src/job', 'src/vault', 'src/store', 'src/queue'],
   // Reads files of rows, for whoever sends them.
   'producers/rows': ['src/job', 'src/token', 'src/vault'],
   // Producers and workers meet only in the contract. A producer runs where there is no store.
@@ -47,7 +47,7 @@ const ROOMS: Record<string, readonly string[]> = {
     ...['src/three-ds', 'src/three-ds/connector', 'src/orders', 'src/acts'],
   ],
   // What people on call ask and do; commands and pages print it.
-  'producers/operate': ['src/job', 'src/token', 'src/queue', 'src/store'],
+  'producers/operate': ['src/job', 'src/token', 'src/queue', 'src/store', 'src/acts'],
   workers: ['src/job', 'src/token', 'src/vault', 'src/scheme', 'src/report', 'src/rsql', 'src/store', 'src/queue'],
 }
 /** Wiring: they open what everybody else is handed. */

@@ -1,8 +1,10 @@
 // The failed jobs of a kind: copies that nobody works.
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { ReceivedJob } from '../../src/queue/engine.ts'
+import type { Queues, ReceivedJob } from '../../src/queue/engine.ts'
 import {
   type FailedCopy,
+  failedCopies,
+  failedDiscard,
   failedList,
   failedRetry,
   moveToFailed,
@@ -11,7 +13,7 @@ import {
 } from '../../src/queue/failed.ts'
 import { describeEngines } from '../support/engines.ts'
 import { until } from '../support/until.ts'
-import { type Opened, openEngine, recorder } from './bundle.ts'
+import { gate, type Opened, openEngine, recorder } from './bundle.ts'
 
 describeEngines('failed jobs', engine => {
   let opened: Opened
@@ -38,7 +40,8 @@ describeEngines('failed jobs', engine => {
 
   it('are not there for a kind that never failed', async () => {
     expect(await failedList(opened.queues, 'f-none')).toEqual([])
-    expect(await failedRetry(opened.queues, 'f-none', 'f_x')).toBe(false)
+    expect(await failedRetry(opened.queues, 'f-none', 'f_x')).toBe('gone')
+    expect(await failedDiscard(opened.queues, 'f-none', 'f_x')).toBe(false)
     expect(await trimFailed(opened.queues, 'f-none')).toBe(0)
     expect(await scrubFailed(opened.queues, 'f-none', 0, scrub)).toBe(0)
   })
@@ -60,11 +63,67 @@ describeEngines('failed jobs', engine => {
     expect(failed).toMatchObject({ jobId: 'j_1', kind: 'f-kind', code: 'contention', attempt: 8, scrubbed: false })
     expect(failed?.id).not.toBe('j_1')
 
-    expect(await failedRetry(queues, 'f-kind', failed?.id ?? '')).toBe(true)
+    expect(await failedRetry(queues, 'f-kind', failed?.id ?? '')).toBeUndefined()
     await until(() => seen.length === 2)
     expect(seen[1]).toMatchObject({ id: 'j_1', data: { jws: 'a', block: 'b' }, attempt: 1 })
     expect(await failedList(queues, 'f-kind')).toEqual([])
     await worker.close(1_000)
+  })
+
+  it('are not sent again while the worker that gave them up still has the job, which would lose both', async () => {
+    const { queues } = opened
+    const { passed, open } = gate()
+    let copied = ''
+    const { seen, handler } = recorder(async job => {
+      if (seen.length > 1) return { done: true }
+      copied = await moveToFailed(queues, 'f-work', job, copyOf('f-work', job.id))
+      await passed
+      return { failed: true, code: 'contention' }
+    })
+    await queues.add('f-work', { id: 'j_1', data: { jws: 'a' } })
+    const worker = queues.work('f-work', handler, { concurrency: 1 })
+    await until(() => copied !== '')
+    expect(await failedRetry(queues, 'f-work', copied)).toBe('in_work')
+    expect(await failedList(queues, 'f-work')).toHaveLength(1)
+    open()
+    await until(async () => !(await queues.has('f-work', 'j_1')))
+    expect(await failedRetry(queues, 'f-work', copied)).toBeUndefined()
+    await until(() => seen.length === 2)
+    await worker.close(1_000)
+  })
+
+  it('stay until the job is queued, and a retry that was killed in between can be done again', async () => {
+    const { queues } = opened
+    await fill('f-killed', 1)
+    const [copy] = await failedList(queues, 'f-killed')
+    const killed: Queues = {
+      ...queues,
+      remove: () => {
+        throw new Error('killed')
+      },
+    }
+    await expect(failedRetry(killed, 'f-killed', copy?.id ?? '')).rejects.toThrow('killed')
+    expect(await failedList(queues, 'f-killed')).toHaveLength(1)
+    expect(await failedRetry(queues, 'f-killed', copy?.id ?? '')).toBeUndefined()
+    expect(await failedList(queues, 'f-killed')).toEqual([])
+    expect(await queues.depth('f-killed')).toMatchObject({ waiting: 1 })
+  })
+
+  it('are not sent again once their card data are gone, and are read newest first, each once', async () => {
+    const { queues } = opened
+    await fill('f-pages', 45)
+    await scrubFailed(queues, 'f-pages', 0, copy => ({ ...copy, jws: '' }))
+    const seen: string[] = []
+    for await (const copy of failedCopies(queues, 'f-pages')) {
+      seen.push(copy.jobId)
+      // Housekeeping takes the oldest meanwhile.
+      if (seen.length === 1) expect(await trimFailed(queues, 'f-pages', { countMax: 38 })).toBe(7)
+    }
+    expect(seen).toEqual(Array.from({ length: 38 }, (_, i) => `j_${44 - i}`))
+    const [oldest] = await failedList(queues, 'f-pages', 0, 0)
+    expect(await failedRetry(queues, 'f-pages', oldest?.id ?? '')).toBe('emptied')
+    expect(await failedDiscard(queues, 'f-pages', oldest?.id ?? '')).toBe(true)
+    expect(await failedList(queues, 'f-pages')).toHaveLength(37)
   })
 
   it('lose their card data when they are old enough, oldest first, each once', async () => {

@@ -7,13 +7,13 @@ import { chunkSizeOf } from '../../src/job/chunk-size.ts'
 import { panNameRefusal } from '../../src/job/envelope/names.ts'
 import { describeError } from '../../src/log.ts'
 import type { Disposition, ReceivedJob } from '../../src/queue/engine.ts'
-import { moveToFailed } from '../../src/queue/failed.ts'
+import { type FailedCopy, moveToFailed } from '../../src/queue/failed.ts'
 import * as storeServer from '../../src/store/server.ts'
 import type { Deps } from '../deps.ts'
 import { attempt, type Identified, identify } from './attempt.ts'
 import { findFailing } from './bisect.ts'
 import { answerFault } from './refuse.ts'
-import type { End, Selection } from './work.ts'
+import type { End, Selection, Work } from './work.ts'
 
 export const RETRY = { attemptsMax: 8, firstMs: 500, mostMs: 300_000 } as const
 
@@ -164,6 +164,7 @@ export async function giveUp(
         attempt: job.attempt,
         failedAt: deps.clock(),
         jobId: job.id,
+        ...namesOf(work),
       }
       await moveToFailed(deps.queues, kind, job, copy)
       deps.metrics.jobs.inc({ kind, outcome: 'FAULT' })
@@ -175,6 +176,16 @@ export async function giveUp(
       await untilServersAreBack(deps, signal)
     }
   }
+}
+
+/**
+ * Whose job it was, for a copy that outlives its envelope. Names that look like card numbers are left out, whatever the
+ * client's rule: nobody has opened the job's card to compare them with it.
+ */
+function namesOf({ claims, client }: Work<unknown>): Pick<FailedCopy, 'clientId' | 'jti' | 'reference'> {
+  const { jti, reference } = claims
+  if (panNameRefusal(claims, 'checked') !== undefined) return { clientId: client.clientId }
+  return { clientId: client.clientId, jti, ...(reference === undefined ? {} : { reference }) }
 }
 
 /**

@@ -59,8 +59,8 @@ export const ORDER_CRITERIA = {
 export type OrderCriterion = keyof typeof ORDER_CRITERIA
 
 export interface ReportQuery {
-  /** The entities that the caller may see, its own first. */
-  entities: readonly string[]
+  /** The entities that the caller may see, its own first; an operator may see all. */
+  entities: readonly string[] | 'all'
   /** RSQL; absent or empty: everything. */
   search?: string | undefined
   /** From 1. */
@@ -113,8 +113,10 @@ interface Where {
 function conditionOf({ entities, search: text = '' }: ReportQuery): Where | ParseError {
   const expression = text === '' ? undefined : parse(text)
   if (isParseError(expression)) return expression
-  const filter = expression && compile(expression, REPORT_FIELDS, 2)
+  // `$1` is the entities, where they narrow the search.
+  const filter = expression && compile(expression, REPORT_FIELDS, entities === 'all' ? 1 : 2)
   if (isParseError(filter)) return filter
+  if (entities === 'all') return { text: filter?.text ?? 'true', values: filter?.values ?? [] }
   const visible = filter?.fields.has('reportEntityUid') ? entities : entities.slice(0, 1)
   // A client of one entity is the rule, and an index answers `=` in the order that is asked for.
   const whose = visible.length === 1 ? { is: '= $1::uuid', of: visible[0] } : { is: '= any($1::uuid[])', of: visible }

@@ -3,7 +3,7 @@
 import { plains } from '../columns.ts'
 import type { Db } from '../pool.ts'
 
-const RUN_STATES = ['DUE', 'QUEUED', 'FAULTED', 'SUCCEEDED', 'FAILED'] as const
+export const RUN_STATES = ['DUE', 'QUEUED', 'FAULTED', 'SUCCEEDED', 'FAILED'] as const
 /** FAULTED: failed by a fault, and tried again. SUCCEEDED and FAILED are the end. */
 export type RunState = (typeof RUN_STATES)[number]
 
@@ -69,11 +69,10 @@ function runOf(row: Row): Run {
   }
 }
 
+export type NewRun = Pick<Run, keyof RunKey | 'receiptId' | 'dueAt'>
+
 /** Inserts those that don't exist yet; returns how many. */
-export async function insert(
-  db: Db,
-  runs: readonly (RunKey & { receiptId: string | null; dueAt: number })[],
-): Promise<number> {
+export async function insert(db: Db, runs: readonly NewRun[]): Promise<number> {
   if (runs.length === 0) return 0
   const { count } = await db.query({
     text: `insert into tokenmill.schedule_run (schedule_id, business_date, entity_id, receipt_id, due_at, next_at)
@@ -86,6 +85,23 @@ on conflict on constraint schedule_run_pkey do nothing`,
       plains(runs.map(run => run.entityId)),
       plains(runs.map(run => run.receiptId)),
       plains(runs.map(run => new Date(run.dueAt).toISOString())),
+    ],
+  })
+  return count
+}
+
+/** Opens those that ended as FAILED, as if they were due at `now`; returns how many. */
+export async function reopen(db: Db, runs: readonly RunKey[], now: number): Promise<number> {
+  const { count } = await db.query({
+    text: `update tokenmill.schedule_run as r set state = 'DUE', due_at = $4, next_at = $4, attempts = 0, faults = 0,
+  reason = null, late_at = null, ended_at = null
+from unnest($1::uuid[], $2::date[], $3::uuid[]) as v(schedule_id, business_date, entity_id)
+where r.schedule_id = v.schedule_id and r.business_date = v.business_date and r.entity_id = v.entity_id and r.state = 'FAILED'`,
+    values: [
+      plains(runs.map(run => run.scheduleId)),
+      plains(runs.map(run => run.businessDate)),
+      plains(runs.map(run => run.entityId)),
+      new Date(now),
     ],
   })
   return count
@@ -226,14 +242,27 @@ order by due_at limit $3`,
   return rows.map(runOf)
 }
 
+export interface RunFilter {
+  scheduleId?: string | undefined
+  businessDate?: string | undefined
+  state?: RunState | undefined
+  limit: number
+}
+
 /** The latest first. */
-export async function listOf(db: Db, scheduleId: string, limit: number): Promise<Run[]> {
+export async function list(db: Db, { scheduleId, businessDate, state, limit }: RunFilter): Promise<Run[]> {
   const { rows } = await db.query<Row>({
-    text: `select ${COLUMNS} from tokenmill.schedule_run where schedule_id = $1
-order by business_date desc, entity_id limit $2`,
-    values: [scheduleId, limit],
+    text: `select ${COLUMNS} from tokenmill.schedule_run
+where ($1::uuid is null or schedule_id = $1) and ($2::date is null or business_date = $2) and ($3::text is null or state = $3)
+order by business_date desc, schedule_id, entity_id limit $4`,
+    values: [scheduleId ?? null, businessDate ?? null, state ?? null, limit],
   })
   return rows.map(runOf)
+}
+
+/** Of one schedule, the latest first. */
+export function listOf(db: Db, scheduleId: string, limit: number): Promise<Run[]> {
+  return list(db, { scheduleId, limit })
 }
 
 /** Ended runs of dates before `businessDate`; answers how many. */

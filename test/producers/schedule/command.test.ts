@@ -77,3 +77,61 @@ it('adds, lists and removes, with an audit row each; the sweep of tokens is nobo
   )
   expect(audited.map(({ action }) => action)).toEqual(['schedule.add', 'schedule.add', 'schedule.remove'])
 })
+
+it('runs a date now, once: another run of it is refused, and one that failed is made again', async () => {
+  const { stdout } = await bench.cli([...NIGHTLY, '--client', 'shop', '--json'])
+  const id = (JSON.parse(stdout) as Record<string, string>)['schedule_id'] ?? ''
+  const date = new Date(Date.now() - 20 * 86_400_000).toISOString().slice(0, 10)
+  const runs = async (...words: string[]) =>
+    (await bench.cli(['schedule', 'runs', ...words, '--json'])).json<Record<string, unknown>[]>()
+  const run = (...words: string[]) => bench.cli(['schedule', 'run', id, ...words])
+  expect(await runs(id)).toEqual([])
+
+  const today = new Date().toISOString().slice(0, 10)
+  expect(await run(today)).toMatchObject({ status: 1, stderr: expect.stringContaining('has not ended yet') })
+  expect(await run('2026-02-30')).toMatchObject({ status: 64 })
+  expect(await bench.cli(['schedule', 'run', ENTITY, date])).toMatchObject({ status: 1 })
+  expect(await run(date, '--reason', 'the disk was full')).toMatchObject({
+    status: 0,
+    stdout: expect.stringContaining('1 run of'),
+  })
+  expect(await runs(id)).toMatchObject([{ schedule_id: id, date, entity_id: ENTITY, state: 'DUE', late: false }])
+  const again = await run(date)
+  expect(again).toMatchObject({ status: 1 })
+  expect(again.stderr).toContain(`A run of ${date} stands already and is DUE`)
+
+  await bench.rows(`update tokenmill.schedule_run set state = 'FAILED', reason = 'role_missing', next_at = null, ended_at = now()
+where schedule_id = '${id}'`)
+  const listed = await bench.cli(['schedule', 'runs', id])
+  expect(listed.stdout).toContain("role_missing: the schedule's client lacks the role REPORT_REQUEST")
+  expect(await runs('--state', 'FAILED')).toMatchObject([{ reason: 'role_missing' }])
+  await bench.rows(`update tokenmill.client set roles = '{TOKEN_READ}' where client_id = '${clientId}'`)
+  expect((await run(date)).stderr).toContain('lacks the role REPORT_REQUEST')
+  await bench.rows(`update tokenmill.client set roles = '{REPORT_REQUEST}' where client_id = '${clientId}'`)
+  expect(await run(date)).toMatchObject({ status: 0 })
+  expect(await runs(id)).toMatchObject([{ date, state: 'DUE' }])
+  expect(await runs('--state', 'FAILED')).toEqual([])
+
+  const audited = await bench.rows<{ subject: string; detail: unknown }>(
+    `select subject, detail from tokenmill.audit where action = 'schedule.run' order by audit_id`,
+  )
+  expect(audited).toEqual([
+    { subject: id, detail: { date, runs: 1, reason: 'the disk was full' } },
+    { subject: id, detail: { date, runs: 1 } },
+  ])
+  expect((await bench.cli(['schedule', 'remove', id])).status).toBe(0)
+  expect(await run(date)).toMatchObject({ status: 1 })
+})
+
+it('makes up for nights that no scheduler saw before a later one is run by hand', async () => {
+  const { stdout } = await bench.cli([...NIGHTLY, '--client', 'shop', '--json'])
+  const id = (JSON.parse(stdout) as Record<string, string>)['schedule_id'] ?? ''
+  await bench.rows(`update tokenmill.schedule set created_at = now() - interval '30 days' where schedule_id = '${id}'`)
+  const date = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10)
+  expect((await bench.cli(['schedule', 'run', id, date])).status).toBe(0)
+  const runs = (await bench.cli(['schedule', 'runs', id, '--json'])).json<{ date: string }[]>()
+  // Seven nights are made up for; before 02:00 in Berlin the night that is run by hand is not among them.
+  expect(runs[0]?.date).toBe(date)
+  expect(new Set(runs.map(run => run.date)).size).toBe(runs.length)
+  expect(runs.length).toBeGreaterThanOrEqual(7)
+})

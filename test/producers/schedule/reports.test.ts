@@ -2,7 +2,9 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { dateOf, dayAfter } from '../../../producers/schedule/business-dates.ts'
+import { runsOn } from '../../../producers/schedule/new-runs.ts'
 import { TICKS } from '../../../producers/schedule/open.ts'
+import { runSchedule } from '../../../src/acts/schedule.ts'
 import * as clients from '../../../src/store/access/clients.ts'
 import * as reports from '../../../src/store/report/reports.ts'
 import * as runs from '../../../src/store/report/schedule-runs.ts'
@@ -125,6 +127,45 @@ describeEngines('a schedule', engine => {
     await closeAll()
     await remove(scheduleId)
   }, 40_000)
+
+  it('that failed for a missing role makes its report when the date is run again', async () => {
+    const { store } = installation.vault
+    const { credentials } = await installation.addClient('later-a-role', { roles: ['TOKEN_READ'] })
+    const { clientId } = credentials.signingKey
+    const scheduleId = await add({ clientId }, 1)
+    const schedule = await openOne()
+    const [failed] = await settled(scheduleId, 1)
+    expect(failed).toMatchObject({ state: 'FAILED', reason: 'role_missing' })
+    const known = await schedules.find(store, scheduleId)
+    if (!known || !failed) throw new Error('it is there')
+    const rerun = () => {
+      const date = { businessDate: failed.businessDate, dueAt: Date.now() }
+      const plan = { scheduleId, ...date, wanted: runsOn(known, date, [ENTITY]), due: [] }
+      const by = { actor: { kind: 'machine', id: 'test' }, reason: undefined } as const
+      return runSchedule(store, plan, by, Date.now())
+    }
+    expect(await rerun()).toEqual({ refused: 'role_missing' })
+    await store.query({
+      text: `update tokenmill.client set roles = '{REPORT_REQUEST}' where client_id = $1`,
+      values: [clientId],
+    })
+    expect(await rerun()).toEqual({ done: { runs: 1 } })
+    expect(await rerun()).toEqual({ refused: 'stands' })
+    // Workers believe what they read of a client for some seconds: until then they refuse it once more.
+    const made = await until(
+      async () => {
+        await schedule.dispatchNow()
+        const [run] = await runsOf(installation, scheduleId)
+        if (run?.state === 'FAILED') await rerun()
+        return run?.state === 'SUCCEEDED' && run
+      },
+      { ms: 40_000, what: 'the report' },
+    )
+    expect(await reports.find(store, made.reportUid ?? '')).toMatchObject({ status: 'SUCCESSFUL' })
+    expect(await rerun()).toEqual({ refused: 'stands' })
+    await closeAll()
+    await remove(scheduleId)
+  }, 60_000)
 
   it('whose client may not have the report, or is gone, fails with the reason, counted and said once', async () => {
     const { credentials } = await installation.addClient('without-role', { roles: ['TOKEN_READ'] })

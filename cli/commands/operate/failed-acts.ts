@@ -1,0 +1,90 @@
+// `tokenmill failed retry` and `failed discard`: chooses copies, has the act done to each, and words the verdicts.
+import { type FailedFacts, findFailed } from '../../../producers/operate/failed-set.ts'
+import type { By } from '../../../src/acts/act.ts'
+import { discardFailed, RETRY_REFUSALS, type RetryRefusal, retryFailed } from '../../../src/acts/failed.ts'
+import type { JsonOption } from '../../command.ts'
+import { EXIT, Stop } from '../../exit.ts'
+import { withSession } from '../../open/open.ts'
+import { byOf, type OperatorOptions } from '../../open/operator.ts'
+import { print, say, type Terminal, table } from '../../terminal.ts'
+import { type FilterOptions, filterOf, noteNameless, type OpenedSet, openSet } from './failed.ts'
+
+type ActOptions = JsonOption & FilterOptions & OperatorOptions
+type RetryOptions = ActOptions & { dryRun?: boolean }
+
+export function retry(terminal: Terminal, ids: readonly string[], options: RetryOptions): Promise<void> {
+  return withSession(terminal, async session => {
+    const opened = await openSet(session)
+    const chosen = await choose(terminal, opened, ids, options)
+    if (options.dryRun) return tellPlan(terminal, chosen, options)
+    const retried: string[] = []
+    const left: { id: string; why: RetryRefusal }[] = []
+    for (const job of chosen) {
+      // Nobody signs an act that is refused beforehand.
+      const verdict =
+        job.whyNot === undefined
+          ? await retryFailed(job, await actorOf('failed.retry', job, options, opened), opened)
+          : { refused: job.whyNot }
+      if ('done' in verdict) retried.push(job.id)
+      else left.push({ id: job.id, why: verdict.refused })
+    }
+    for (const { id, why } of left) say(terminal, `${id}: ${RETRY_REFUSALS[why]}.`)
+    const submitAgain = left.filter(({ why }) => why === 'card_data_removed').map(({ id }) => id)
+    print(terminal, options, { retried, submit_again: submitAgain, left }, `${retried.length} sent again`)
+    if (left.length > 0)
+      throw new Stop(`${left.length} of ${chosen.length} failed jobs were not sent again`, EXIT.incomplete)
+  })
+}
+
+/** How many of which kind would go, and how many could not. */
+function tellPlan(terminal: Terminal, chosen: readonly FailedFacts[], options: RetryOptions): void {
+  const kinds = [...new Set(chosen.map(({ kind }) => kind))].map(kind => {
+    const ofKind = chosen.filter(job => job.kind === kind)
+    const count = (why: FailedFacts['whyNot']) => ofKind.filter(({ whyNot }) => whyNot === why).length
+    return {
+      kind,
+      would_go: count(undefined),
+      card_data_removed: count('card_data_removed'),
+      expired: count('expired'),
+      client_revoked: count('client_revoked'),
+    }
+  })
+  const rows = kinds.map(one => Object.values(one).map(String))
+  print(terminal, options, kinds, table(['KIND', 'WOULD GO', 'CARD DATA REMOVED', 'EXPIRED', 'CLIENT REVOKED'], rows))
+}
+
+export function discard(terminal: Terminal, ids: readonly string[], options: ActOptions): Promise<void> {
+  return withSession(terminal, async session => {
+    const filters = [options.kind, options.fault, options.client, options.since, options.until]
+    if (ids.length === 0 && filters.every(filter => filter === undefined))
+      throw new Stop('Name the copies to discard, or filter them, for example with --kind.', EXIT.usage)
+    const opened = await openSet(session)
+    const discarded: string[] = []
+    for (const job of await choose(terminal, opened, ids, options)) {
+      const verdict = await discardFailed(job, await actorOf('failed.discard', job, options, opened), opened)
+      if ('done' in verdict) discarded.push(job.id)
+    }
+    print(terminal, options, { discarded }, `${discarded.length} discarded`)
+  })
+}
+
+/** Throws `Stop` for an id that is not in the set. */
+async function choose(
+  terminal: Terminal,
+  opened: OpenedSet,
+  ids: readonly string[],
+  options: FilterOptions,
+): Promise<FailedFacts[]> {
+  const filter = await filterOf(opened.store, options)
+  const { found, nameless } = await findFailed({ ...filter, ids: ids.length === 0 ? undefined : ids }, opened)
+  const unknown = ids.filter(id => !found.some(job => job.id === id))
+  if (unknown.length > 0)
+    throw new Stop(
+      `No failed job that the options allow has the id ${unknown.join(', ')}; see \`tokenmill failed list\`.`,
+    )
+  noteNameless(terminal, nameless)
+  return found
+}
+
+const actorOf = (action: string, { id }: FailedFacts, options: OperatorOptions, { store }: OpenedSet): Promise<By> =>
+  byOf({ action, subject: id }, options, store)

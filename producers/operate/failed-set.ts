@@ -1,0 +1,96 @@
+// The failed set as the person on call asks for it: which copies there are by kind, fault, client and time, whose they
+// are and whether they can be sent again. No card value and no envelope is in what it answers.
+import { senderOf, type WhyNot, whyNot } from '../../src/acts/failed.ts'
+import { KINDS, type Kind } from '../../src/job/catalogue.ts'
+import { type FailedJob, failedCopies } from '../../src/queue/failed.ts'
+import * as clients from '../../src/store/access/clients.ts'
+import type { Db } from '../../src/store/pool.ts'
+import type { Sources } from './job-facts.ts'
+
+/** Every part that is given must hold. */
+export interface FailedFilter {
+  ids?: readonly string[] | undefined
+  kind?: Kind | undefined
+  /** The fault's code. */
+  fault?: string | undefined
+  clientId?: string | undefined
+  /** Failed at this time or later, and before that; ms since the epoch. */
+  since?: number | undefined
+  until?: number | undefined
+}
+
+export interface FailedFacts {
+  id: string
+  kind: Kind
+  code: string
+  attempt: number
+  /** ms since the epoch. */
+  failedAt: number
+  jobId: string
+  /** Absent where the copy doesn't say. `name`: absent for a client that isn't there any more. */
+  client?: { id: string; name?: string }
+  jti?: string
+  reference?: string
+  /** Undefined: it can be sent again. */
+  whyNot: WhyNot | undefined
+}
+
+export interface FoundFailed {
+  /** By kind, oldest first. */
+  found: FailedFacts[]
+  /** Where a client is asked for: copies that all else in the filter fits, and that don't say whose they are. */
+  nameless: number
+}
+
+export async function findFailed(filter: FailedFilter, sources: Sources): Promise<FoundFailed> {
+  const clientOf = clientsBy(sources.store)
+  const found: FailedFacts[] = []
+  let nameless = 0
+  for (const kind of filter.kind === undefined ? KINDS : [filter.kind]) {
+    const ofKind: FailedFacts[] = []
+    for await (const copy of failedCopies(sources.queues, kind)) {
+      if (!matches(copy, filter)) continue
+      const { clientId } = senderOf(copy)
+      if (filter.clientId === undefined || clientId === filter.clientId)
+        ofKind.push(await factsOfCopy(kind, copy, clientOf, sources.now))
+      else if (clientId === undefined) nameless += 1
+    }
+    found.push(...ofKind.reverse())
+  }
+  return { found, nameless }
+}
+
+/** All but the client. */
+function matches(copy: FailedJob, { ids, fault, since, until }: FailedFilter): boolean {
+  return (
+    (ids === undefined || ids.includes(copy.id)) &&
+    (fault === undefined || copy.code === fault) &&
+    (since === undefined || copy.failedAt >= since) &&
+    (until === undefined || copy.failedAt < until)
+  )
+}
+
+type ClientOf = (clientId: string) => Promise<clients.Client | undefined>
+
+/** Each client is asked for once. */
+function clientsBy(db: Db): ClientOf {
+  const known = new Map<string, Promise<clients.Client | undefined>>()
+  return clientId => {
+    const client = known.get(clientId) ?? clients.find(db, clientId)
+    known.set(clientId, client)
+    return client
+  }
+}
+
+async function factsOfCopy(kind: Kind, copy: FailedJob, clientOf: ClientOf, now: number): Promise<FailedFacts> {
+  const { id, code, attempt, failedAt, jobId } = copy
+  const { clientId, jti, reference } = senderOf(copy)
+  const client = clientId === undefined ? undefined : await clientOf(clientId)
+  return {
+    ...{ id, kind, code, attempt, failedAt, jobId },
+    ...(clientId !== undefined && { client: { id: clientId, ...(client && { name: client.name }) } }),
+    ...(jti !== undefined && { jti }),
+    ...(reference !== undefined && { reference }),
+    whyNot: whyNot(copy, { now, isRevoked: client?.revokedAt != null }),
+  }
+}

@@ -1,0 +1,116 @@
+// What an operator does to a copy of the failed set. The copy lies in a queue, so that the audit row is written first and
+// the act follows: after a crash in between the copy is still there, and the act may be done again.
+import { Claims, lifetimeOf, peek } from '../job/envelope/envelope.ts'
+import type { Queues } from '../queue/engine.ts'
+import { type FailedCopy, type FailedJob, failedDiscard, failedFind, failedRetry, isInWork } from '../queue/failed.ts'
+import * as clients from '../store/access/clients.ts'
+import type { Store } from '../store/pool.ts'
+import { type By, perform, type Verdict } from './act.ts'
+
+/** Why a copy can't be sent again, as the copy itself and its client have it. */
+export type WhyNot = 'card_data_removed' | 'expired' | 'client_revoked'
+/** `gone`: somebody else retried or discarded it. `in_work`: the worker that gave the job up still has it. */
+export type RetryRefusal = WhyNot | 'gone' | 'in_work'
+
+export const RETRY_REFUSALS = {
+  card_data_removed: 'its card data were removed after 15 minutes; submit it again',
+  expired: 'no worker starts it any more, because its envelope has expired; submit it again',
+  client_revoked: 'its client is revoked',
+  gone: 'it is not in the failed set any more',
+  in_work: 'the worker that gave it up still has it; try again in a minute',
+} as const satisfies Record<RetryRefusal, string>
+
+export interface FailedActDeps {
+  store: Store
+  queues: Queues
+  /** ms since the epoch. */
+  now: number
+}
+
+/** Names a copy: the queue it failed in, and its own id. */
+export interface FailedName {
+  kind: string
+  id: string
+}
+
+export async function retryFailed(
+  { kind, id }: FailedName,
+  by: By,
+  { store, queues, now }: FailedActDeps,
+): Promise<Verdict<FailedJob, RetryRefusal>> {
+  const verdict = await perform<FailedJob, RetryRefusal>(
+    store,
+    { action: 'failed.retry', subject: id },
+    by,
+    async db => {
+      const copy = await failedFind(queues, kind, id)
+      if (!copy) return { refused: 'gone' }
+      const { clientId } = senderOf(copy)
+      const client = clientId === undefined ? undefined : await clients.find(db, clientId)
+      const refused = whyNot(copy, { now, isRevoked: client?.revokedAt != null })
+      if (refused) return { refused }
+      if (await isInWork(queues, kind, copy)) return { refused: 'in_work' }
+      return { done: copy, detail: detailOf(kind, copy) }
+    },
+  )
+  if ('refused' in verdict) return verdict
+  const refused = await failedRetry(queues, kind, id)
+  if (refused) return { refused: refused === 'emptied' ? 'card_data_removed' : refused }
+  return verdict
+}
+
+/** The job itself is in no queue any more: with its copy it is gone for good. Its sender was answered 500. */
+export async function discardFailed(
+  { kind, id }: FailedName,
+  by: By,
+  { store, queues }: Pick<FailedActDeps, 'store' | 'queues'>,
+): Promise<Verdict<FailedJob, 'gone'>> {
+  const verdict = await perform<FailedJob, 'gone'>(store, { action: 'failed.discard', subject: id }, by, async () => {
+    const copy = await failedFind(queues, kind, id)
+    return copy ? { done: copy, detail: detailOf(kind, copy) } : { refused: 'gone' }
+  })
+  if ('refused' in verdict) return verdict
+  return (await failedDiscard(queues, kind, id)) ? verdict : { refused: 'gone' }
+}
+
+/** A reference is personal data and stays out of audit rows. */
+function detailOf(kind: string, copy: FailedJob): Record<string, unknown> {
+  const { clientId } = senderOf(copy)
+  return { kind, job_id: copy.jobId, code: copy.code, ...(clientId !== undefined && { client_id: clientId }) }
+}
+
+/** Whose job a copy is. The copy says so, or its envelope; an emptied copy of an older release doesn't. */
+export function senderOf({
+  clientId,
+  jti,
+  reference,
+  jws,
+}: FailedCopy): Pick<FailedCopy, 'clientId' | 'jti' | 'reference'> {
+  if (clientId !== undefined)
+    return { clientId, ...(jti !== undefined && { jti }), ...(reference !== undefined && { reference }) }
+  const claims = claimsOf(jws)
+  if (!claims) return {}
+  const { iss, client_id: onBehalfOf = iss } = claims
+  return {
+    clientId: onBehalfOf,
+    jti: claims.jti,
+    ...(claims.reference !== undefined && { reference: claims.reference }),
+  }
+}
+
+/** Undefined where it can be sent again. What can't be read the worker judges. */
+export function whyNot(copy: FailedCopy, { now, isRevoked }: { now: number; isRevoked: boolean }): WhyNot | undefined {
+  if (copy.jws === '') return 'card_data_removed'
+  const claims = claimsOf(copy.jws)
+  if (claims) {
+    const holdsCard = 'encrypted_card' in claims.request
+    if (lifetimeOf(claims, holdsCard).exp <= now) return 'expired'
+  }
+  return isRevoked ? 'client_revoked' : undefined
+}
+
+/** Not verified: a worker did so before it made the copy, and the next one does so again. */
+function claimsOf(jws: string): Claims | undefined {
+  const peeked = peek(jws)
+  return typeof peeked === 'string' ? undefined : Claims.safeParse(peeked.payload).data
+}
