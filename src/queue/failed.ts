@@ -123,7 +123,10 @@ export function failedDiscard(queues: Queues, kind: string, id: string): Promise
   return queues.remove(queueOf(kind), id)
 }
 
-/** Takes card data out of copies older than `olderThanMs` by the caller's `scrub`; answers how many. */
+/**
+ * Takes card data out of copies older than `olderThanMs` by the caller's `scrub`, and removes what no worker wrote: nobody
+ * can tell what that holds. Answers how many copies were scrubbed.
+ */
 export async function scrubFailed(
   queues: Queues,
   kind: string,
@@ -140,12 +143,14 @@ export async function scrubFailed(
     for (const { id, data, timestamp } of page.reverse()) {
       const stored = storedCopyOf(data)
       if (stored?.scrubbed) break search
-      if (stored && timestamp <= before) due.push(id)
+      if (timestamp <= before) due.push(id)
     }
   }
   let count = 0
   for (const id of due.reverse()) {
-    const stored = storedCopyOf((await queues.get(queueOf(kind), id))?.data)
+    const found = await queues.get(queueOf(kind), id)
+    const stored = found && storedCopyOf(found.data)
+    if (found && !stored) await queues.remove(queueOf(kind), id)
     if (!stored || stored.scrubbed) continue
     if (await queues.update(queueOf(kind), id, { ...scrub(stored), scrubbed: true })) count += 1
   }

@@ -148,6 +148,17 @@ describeEngines('failed jobs', engine => {
     expect(jobs).toHaveLength(45)
   })
 
+  it('that no worker wrote are removed when they are old enough, and stop nobody', async () => {
+    const { queues } = opened
+    await queues.add('failed-f-alien', { id: 'f_alien', data: { jws: 'may hold a card', block: 1 } })
+    await fill('f-alien', 2)
+    expect(await scrubFailed(queues, 'f-alien', 3_600_000, scrub)).toBe(0)
+    expect(await queues.has('failed-f-alien', 'f_alien')).toBe(true)
+    expect(await scrubFailed(queues, 'f-alien', 0, scrub)).toBe(2)
+    expect(await queues.has('failed-f-alien', 'f_alien')).toBe(false)
+    expect(await failedList(queues, 'f-alien')).toHaveLength(2)
+  })
+
   it('are bounded in number and age', async () => {
     const { queues } = opened
     await fill('f-trim', 50)
