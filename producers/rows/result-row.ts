@@ -2,7 +2,7 @@
 // where the text goes, and in which order.
 
 import { cellOf } from '../../src/csv-text.ts'
-import { type RecordResult, tookEffect } from '../../src/job/outcome.ts'
+import { type AnyRecordResult, type RecordResult, tookEffect } from '../../src/job/outcome.ts'
 
 export interface ResultColumns {
   /** A replay tells the present status of the token. */
@@ -14,6 +14,7 @@ export interface ResultColumns {
 }
 
 export type ResultRow = RecordResult & { echo?: readonly string[] | undefined }
+type AnyRow = AnyRecordResult & Pick<ResultRow, 'echo'>
 
 export const RESULT_COLUMNS = [
   'line',
@@ -36,7 +37,7 @@ export function headerOf({ tokenStatus, failedFacet, echo = [] }: ResultColumns)
 }
 
 /** Rows as lines of CSV. */
-export function textOf(rows: readonly ResultRow[], columns: ResultColumns): string {
+export function textOf(rows: readonly AnyRow[], columns: ResultColumns): string {
   const { tokenStatus, failedFacet, echo } = columns
   let text = ''
   for (const row of rows) {
@@ -54,7 +55,7 @@ export function textOf(rows: readonly ResultRow[], columns: ResultColumns): stri
   return text
 }
 
-function facetOf({ failed_facet: facet, outcome }: ResultRow): string {
+function facetOf({ failed_facet: facet, outcome }: AnyRow): string {
   return facet ?? (tookEffect(outcome) ? '' : 'token')
 }
 

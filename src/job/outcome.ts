@@ -16,7 +16,7 @@ export function sumOf(counts: Counts): number {
 }
 
 /** Outcomes after which the token is as the record, or the policy, wanted it. */
-export function tookEffect(outcome: Outcome): boolean {
+export function tookEffect(outcome: string): boolean {
   return outcome === 'CREATED' || outcome === 'UPDATED' || outcome === 'UNCHANGED' || outcome === 'DUPLICATE'
 }
 
@@ -43,3 +43,28 @@ export const RecordResult = z.object({
   reversal_status: z.string().optional(),
 })
 export type RecordResult = z.infer<typeof RecordResult>
+
+const { shape } = RecordResult
+/**
+ * One record's outcome from a worker that may be newer. The outcome may be a word that this release doesn't know, and a
+ * member that can't be read counts as left out.
+ */
+export const AnyRecordResult = z.looseObject({
+  line: shape.line,
+  reference: shape.reference.catch(undefined),
+  outcome: z.string(),
+  code: shape.code,
+  reason: shape.reason.catch(undefined),
+  field: shape.field.catch(undefined),
+  failed_facet: shape.failed_facet.catch(undefined),
+  reuse_token: shape.reuse_token.catch(undefined),
+  analytics_token: shape.analytics_token.catch(undefined),
+  bin: shape.bin.catch(undefined),
+  last_four: shape.last_four.catch(undefined),
+  expiry_month: shape.expiry_month.catch(undefined),
+  expiry_year: shape.expiry_year.catch(undefined),
+  brand: shape.brand.catch(undefined),
+  token_status: shape.token_status.catch(undefined),
+  reversal_status: shape.reversal_status.catch(undefined),
+})
+export type AnyRecordResult = z.infer<typeof AnyRecordResult>

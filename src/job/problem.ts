@@ -27,11 +27,13 @@ export type Problem = z.infer<typeof Problem>
 
 /**
  * A problem from a worker that may be newer: a status that this release doesn't know is taken for one that it knows, a
- * detail that can't be read is left out, and other members pass.
+ * detail that can't be read is left out, and other members pass. Where it can't be read what is left to undo, something
+ * may be: that is `REQUIRED`. A gateway shows its own message and time.
  */
 export const AnyProblem = z.looseObject({
   ...Problem.shape,
   code: z.int().transform(problemCodeOf),
+  message: z.string().catch(''),
   details: z
     .record(z.string(), z.unknown())
     .transform(details =>
@@ -42,7 +44,10 @@ export const AnyProblem = z.looseObject({
         }),
       ),
     )
-    .optional(),
+    .optional()
+    .catch(undefined),
+  timestamp: z.number().catch(0),
+  reversal_status: Problem.shape.reversal_status.catch('REQUIRED'),
 })
 const AnyDetail = z.looseObject({ message: z.string(), code: z.string() })
 

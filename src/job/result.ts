@@ -6,7 +6,7 @@ import { KINDS } from './catalogue.ts'
 import { signText } from './envelope/envelope.ts'
 import { type InstallationKeys, openSigned } from './envelope/installation-jws.ts'
 import type { Algorithm } from './envelope/signature.ts'
-import { OUTCOMES, RecordResult } from './outcome.ts'
+import { AnyRecordResult, OUTCOMES, RecordResult } from './outcome.ts'
 import { AnyProblem, Problem } from './problem.ts'
 
 const RESULT_TYP = 'tokenmill-result+jwt'
@@ -43,17 +43,15 @@ export const Result = z.object({
 export type Result = z.infer<typeof Result>
 
 /**
- * The text of a result, for a reader that may be older than the worker: it checks what a reader needs, and lets members
- * and statuses pass that this release doesn't know.
+ * The text of a result, for a reader that may be older than the worker. Members and words that this release doesn't know
+ * pass. What only some readers need is absent where it can't be read; they say what its absence means.
  */
 export const AnyResult = z.looseObject({
-  revision: z.int(),
+  revision: z.int().optional().catch(undefined),
   code: z.int(),
-  error: AnyProblem.optional(),
-  records: z
-    .array(z.looseObject({ ...RecordResult.shape, failed_facet: RecordResult.shape.failed_facet.catch(undefined) }))
-    .optional(),
-  completed_at: z.iso.datetime(),
+  error: AnyProblem.optional().catch(undefined),
+  records: z.array(AnyRecordResult).optional(),
+  completed_at: z.iso.datetime().optional().catch(undefined),
 })
 export type AnyResult = z.infer<typeof AnyResult>
 

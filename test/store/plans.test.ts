@@ -3,6 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openLog } from '../../src/log.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import { type Db, openStore, type Statement, type Store } from '../../src/store/pool.ts'
+import * as intents from '../../src/store/provider/scheme-intents.ts'
+import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
+import * as guesses from '../../src/store/token/guesses.ts'
 import * as sequences from '../../src/store/token/sequences.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
@@ -36,6 +39,14 @@ describe('on an empty, never analysed table, the generic plan', () => {
   }
 
   const id = '01890000-0000-7000-8000-000000000000'
+  const mark = { clientId: 'c', tokenId: id, sequence: 1 }
+  const guess = { clientId: 'c', tokenScope: id, digits: '4111111111' }
+  const receipt: receipts.Receipt = {
+    ...{ receiptId: id, clientId: 'c', iss: 'c', kind: 'token-create', jti: 'j', requestDigest: Buffer.alloc(32) },
+    ...{ envelopeDigest: Buffer.alloc(32), replyTo: null, reference: null, status: 'SUCCEEDED', code: 200 },
+    ...{ outcome: null, refusal: null, tokenId: null, batchNo: null, chunk: null, counts: null, outcomes: null },
+    ...{ reasons: null, failedRecords: 0, revision: 1, reversal: null, attempt: 1, acceptedAt: 0, completedAt: 0 },
+  }
   it.each([
     [
       'finds cards by fingerprint',
@@ -59,6 +70,22 @@ describe('on an empty, never analysed table, the generic plan', () => {
         ]),
       /Index Scan using token_pkey/,
     ],
+    ['finds sequence marks', (db: Db) => sequences.findAll(db, [mark]), /Index (Only )?Scan using sequence_mark_pkey/],
+    [
+      'moves sequence marks',
+      (db: Db) => sequences.advanceAll(db, [mark]),
+      /Conflict Arbiter Indexes: sequence_mark_pkey/,
+    ],
+    ['finds scheme tokens', (db: Db) => storedSchemes.findAll(db, [id]), /(using|on) scheme_token_pkey/],
+    ['finds intents by receipts', (db: Db) => intents.findByReceipts(db, [id]), /Index Cond: \(receipt_id = ANY/],
+    [
+      'touches tokens by id',
+      (db: Db) => tokens.touchAll(db, [{ tokenId: id, receiptId: id, version: 1 }]),
+      /Index Scan using token_pkey/,
+    ],
+    ['counts guesses', (db: Db) => guesses.countAll(db, [guess]), /Index Scan using guess_pkey/],
+    ['adds guesses', (db: Db) => guesses.addAll(db, [guess]), /Conflict Arbiter Indexes: guess_pkey/],
+    ['writes receipts', (db: Db) => receipts.insertAll(db, [receipt]), /Insert on receipt/],
     ['finds a receipt in every week', (db: Db) => receipts.find(db, id), /Index Scan using receipt_\d+_pkey/],
     [
       'finds the mark of a sequence',
@@ -68,7 +95,7 @@ describe('on an empty, never analysed table, the generic plan', () => {
   ])('%s by its index', async (_, use, index) => {
     const plan = await plansOf(use)
     expect(plan).toMatch(index)
-    expect(plan).not.toMatch(/Seq Scan on (token|receipt|sequence_mark)/)
+    expect(plan).not.toMatch(/Seq Scan on (token|receipt|sequence_mark|scheme_token|scheme_intent|guess)/)
     expect(plan).not.toMatch(/Hash Join|Merge Join/)
   })
 })

@@ -1,5 +1,5 @@
 // A create asks for the vault's own token, or for one that a third party makes under a contract: this file says which.
-// provider/third-party.ts asks the third party.
+// provider/third-party-actions.ts asks the third party.
 import { type Refusal, refuse } from '../../src/errors.ts'
 import { contractScopeId } from '../../src/job/envelope/ids.ts'
 import type { TokenCreate } from '../../src/job/token-create.ts'

@@ -5,6 +5,7 @@ import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
 import type { UpdateRecord } from '../../src/job/token-batch.ts'
 import type { TokenLifecycle } from '../../src/job/token-lifecycle.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
+import * as scopes from '../../src/store/access/scopes.ts'
 import * as beforeImages from '../../src/store/token/before-images.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
@@ -159,21 +160,30 @@ async function effectOf(
     .filter(row => row !== bases.get(row.tokenId))
     .map(row => ({ ...row, version: (bases.get(row.tokenId)?.version ?? 0) + 1 }))
   const deleted = updates.filter(row => row.status === 'DELETED').map(row => row.tokenId)
-  const relinked: Relinked[] = []
-  for (const [tokenId, action] of schemeActions) {
-    const token = rows.get(tokenId)
-    const scope = token && token.status !== 'DELETED' ? await supportingScope(token, deps) : undefined
-    if (token && scope) relinked.push({ token, scope, action })
-  }
+  const relinked = await relinkedOf({ rows, schemeActions }, deps)
   const job = { receiptId: work.receiptId, clientId: work.client.clientId }
   const replacements = await findReplacements(deps.store, relinked, job, deps)
   return { updates, erasedImages: deleted, retirements: deleted, replacements }
 }
 
-/** Undefined where the token's scope knows no scheme tokens. */
-async function supportingScope({ tokenScope }: StoredToken, { directory }: Deps): Promise<Scope | undefined> {
-  const scope = await directory.scope(tokenScope)
-  return scope && isSupported(scope) ? scope : undefined
+/** Those whose scope knows scheme tokens. */
+async function relinkedOf(
+  { rows, schemeActions }: Pick<Changes, 'rows' | 'schemeActions'>,
+  { store }: Deps,
+): Promise<Relinked[]> {
+  // From the store: another process may have made a scheme token since the directory last read this scope, and then it
+  // would stay though its card is gone.
+  const read = new Map<string, Promise<Scope | undefined>>()
+  const relinked: Relinked[] = []
+  for (const [tokenId, action] of schemeActions) {
+    const token = rows.get(tokenId)
+    if (!token || token.status === 'DELETED') continue
+    const reading = read.get(token.tokenScope) ?? scopes.find(store, token.tokenScope)
+    read.set(token.tokenScope, reading)
+    const scope = await reading
+    if (scope && isSupported(scope)) relinked.push({ token, scope, action })
+  }
+  return relinked
 }
 
 /** What the rules say of an update without a card, before a network is asked for it. */

@@ -1,6 +1,8 @@
-// Writes what decisions came to, a list of them at once: one statement for each table, its rows sorted, the tables always
-// in the same order. Two transactions that write the same rows wait for one another and never in a circle. Races with
-// others are found here; nothing is decided here.
+// Writes what decisions came to, a list of them at once: one statement for each list, its rows sorted, the lists always
+// in the same order, so that two effects that write the same rows wait for one another and not in a circle. Outside of that
+// order stand the rows of intents, which are under their receipt's lock, and compensations, which come last: they may meet
+// the answer of a provider in a circle. PostgreSQL ends such a circle, and that is a lost race. Races with others are found
+// here; nothing is decided here.
 import { type Db, LostRace } from '../../src/store/pool.ts'
 import * as intents from '../../src/store/provider/scheme-intents.ts'
 import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
@@ -15,9 +17,10 @@ import { findCompensations, isSameCompensation, recordCompensations } from '../p
 import { type Compensation, type Effect, type Miss, mergeEffects, type Replacement, type TakeUp } from './effect.ts'
 
 /**
- * Inside the transaction that holds the locks of the decisions' receipts. No two effects name the same token. All
- * statements go out at once, in the order in which they stand here; PostgreSQL works them in that order. Throws
- * `LostRace` where a decision was made on rows that others have changed meanwhile.
+ * Inside the transaction that holds the locks of the decisions' receipts. No two effects name the same token. The
+ * statements go out at once, in the order in which they stand here; PostgreSQL works them in that order. Compensations
+ * follow when those are answered, since they read first. Throws `LostRace` where a decision was made on rows that others
+ * have changed meanwhile.
  */
 export async function writeEffects(db: Db, effects: readonly Effect[], { clock }: Pick<Deps, 'clock'>): Promise<void> {
   const all = mergeEffects(effects)
@@ -35,25 +38,25 @@ export async function writeEffects(db: Db, effects: readonly Effect[], { clock }
     // After the tokens: a job that asks a network for a token holds the token's row while it records that.
     replaceSchemes(db, all.replacements),
     schemeTokens.retireOf(db, [...all.retirements, ...all.replacements.map(({ tokenId }) => tokenId)].sort(), now),
-    schemeTokens.displace(
+    schemeTokens.displace(db, all.replacements.flatMap(({ fresh }) => fresh?.tokenId ?? []).sort()),
+    schemeTokens.insertAll(
       db,
-      all.replacements.flatMap(({ fresh }) => fresh?.tokenId ?? []),
+      [...all.provisions, ...all.replacements.flatMap(({ fresh }) => fresh ?? [])].toSorted(byProvision),
     ),
-    schemeTokens.insertAll(db, [...all.provisions, ...all.replacements.flatMap(({ fresh }) => fresh ?? [])]),
   ])
   await compensate(db, all.compensations, now)
 }
 
+function byProvision(a: { provisionId: string }, b: { provisionId: string }): number {
+  return a.provisionId < b.provisionId ? -1 : 1
+}
+
 /** Before the rows of the tokens that take them up. */
 async function takeUp(db: Db, takeUps: readonly TakeUp[], now: number): Promise<void> {
-  const ids = takeUps.flatMap(({ provisionIds }) => provisionIds)
+  const ids = takeUps.flatMap(({ provisionIds }) => provisionIds).sort()
   const [taken] = await Promise.all([
     schemeTokens.takeUp(db, ids, now),
-    intents.abandonOf(
-      db,
-      takeUps.map(({ receiptId }) => receiptId),
-      now,
-    ),
+    intents.abandonOf(db, takeUps.map(({ receiptId }) => receiptId).sort(), now),
   ])
   if (taken !== ids.length) throw new LostRace('a token of a third party was given up meanwhile')
 }

@@ -112,21 +112,9 @@ export function isSameCompensation(one: Compensation, other: Compensation): bool
 /** Under the locks of their receipts. */
 export async function recordCompensations(db: Db, compensations: readonly Compensation[], now: number): Promise<void> {
   await Promise.all([
-    intents.abandon(
-      db,
-      compensations.flatMap(({ abandoned }) => abandoned),
-      now,
-    ),
-    schemeTokens.withdrawAll(
-      db,
-      compensations.flatMap(({ withdrawn }) => withdrawn),
-      now,
-    ),
-    intents.owe(
-      db,
-      compensations.flatMap(({ owed }) => owed),
-      now,
-    ),
+    intents.abandon(db, compensations.flatMap(({ abandoned }) => abandoned).sort(), now),
+    schemeTokens.withdrawAll(db, compensations.flatMap(({ withdrawn }) => withdrawn).sort(), now),
+    intents.owe(db, compensations.flatMap(({ owed }) => owed).sort(), now),
   ])
 }
 

@@ -57,7 +57,16 @@ export function openFeeder(
   async function recordAnswers(): Promise<void> {
     await chunks.settleByReceipt(store)
     for (const { intakeNo, chunk, records, body } of await chunks.findTold(store, ANSWERS_MAX)) {
-      await chunks.settleTold(store, intakeNo, chunk, endOf(readResult(body), records))
+      await chunks.settleTold(store, intakeNo, chunk, endByBody(body, records))
+    }
+  }
+  /** An answer that can't be read is the end of its chunk alone: the chunk would be found in each pass. */
+  function endByBody(body: string, records: number): chunks.Settled {
+    try {
+      return endOf(readResult(body), records)
+    } catch (error) {
+      log.error({ error: describeError(error) }, 'the answer to a chunk could not be read; its records count as FAILED')
+      return { state: 'REFUSED', counts: { FAILED: records }, code: 500, reason: 'internal' }
     }
   }
   /** Feeds once; tells whether any chunk is unanswered. */

@@ -2,7 +2,7 @@
 // read page by page as the caller takes the text, and no connection is held in between.
 import { z } from 'zod'
 import { toResult, unpack } from '../../../src/job/chunk-outcomes.ts'
-import type { RecordResult } from '../../../src/job/outcome.ts'
+import type { AnyRecordResult } from '../../../src/job/outcome.ts'
 import { readResult } from '../../../src/job/result.ts'
 import { type ChunkEnd, page } from '../../../src/store/batch/intake-results.ts'
 import type { Store } from '../../../src/store/pool.ts'
@@ -22,7 +22,7 @@ export async function* resultsText(store: Store, intakeNo: number, format: Resul
   }
 }
 
-async function* resultsOf(store: Store, intakeNo: number): AsyncGenerator<RecordResult[]> {
+async function* resultsOf(store: Store, intakeNo: number): AsyncGenerator<AnyRecordResult[]> {
   for (let after = -1; ; ) {
     const ends = await page(store, intakeNo, after, PAGE)
     const last = ends.at(-1)
@@ -47,7 +47,7 @@ async function* resultsOf(store: Store, intakeNo: number): AsyncGenerator<Record
 const StoredLines = z.array(z.tuple([z.int(), z.string().optional()]))
 
 /** The rows of a dry run's chunk, or of one that was never worked and whose rows all end as the chunk did. */
-function withoutReceipt({ state, code, reason, lines, body }: ChunkEnd): RecordResult[] {
+function withoutReceipt({ state, code, reason, lines, body }: ChunkEnd): AnyRecordResult[] {
   if (state === 'DONE') return body === null ? [] : (readResult(body).records ?? [])
   const failed = code === 500
   const outcome = state === 'CANCELLED' ? 'CANCELLED' : failed ? 'FAILED' : 'REJECTED'

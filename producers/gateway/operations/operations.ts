@@ -8,10 +8,10 @@ import { receiptId as receiptIdOf, refusalResultId } from '../../../src/job/enve
 import { type Problem, problemOf } from '../../../src/job/problem.ts'
 import { answerFrom } from '../../../src/job/receipt-answer.ts'
 import { readResult } from '../../../src/job/result.ts'
+import { describeError, type Logger } from '../../../src/log.ts'
 import * as operations from '../../../src/store/job/operations.ts'
 import type { Receipt } from '../../../src/store/job/receipts.ts'
 import * as receipts from '../../../src/store/job/receipts.ts'
-import type { Store } from '../../../src/store/pool.ts'
 import * as shownTokens from '../../../src/store/token/shown-tokens.ts'
 import type { Caller } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
@@ -102,7 +102,7 @@ export async function find(receiptId: string, caller: Caller, deps: OperationDep
   if (CATALOGUE[seen.kind].statusAt !== 'operations') return none
   const { role } = CATALOGUE[seen.kind]
   if (!roles.includes('TOKEN_READ') && !(role && roles.includes(role))) return declineFor('role_missing', 'params')
-  if (seen.state === 'QUEUED') await recordAnswers([receiptId], store)
+  if (seen.state === 'QUEUED') await recordAnswers([receiptId], deps)
   const operation = await operations.find(store, receiptId)
   if (!operation) return none
   if (operation.state === 'QUEUED') return { ...headOf(operation), status: 'PENDING' }
@@ -152,17 +152,40 @@ function failure(error: Problem, at: number) {
 const moment = (ms: number) => new Date(ms).toISOString()
 
 /** Records the answers that the store has, and erases the envelopes that they answer. Returns the answered receipts. */
-export async function recordAnswers(receiptIds: readonly string[], store: Store): Promise<Set<string>> {
+export async function recordAnswers(
+  receiptIds: readonly string[],
+  { store, clock, log }: Pick<OperationDeps, 'store' | 'clock' | 'log'>,
+): Promise<Set<string>> {
   const signs = await operations.findSigns(store, receiptIds)
   await operations.answer(
     store,
     signs.filter(({ body }) => body === undefined).map(({ receiptId }) => receiptId),
   )
   for (const { receiptId, body } of signs) {
-    if (body === undefined) continue
-    const { error, revision, completed_at } = readResult(body)
-    assert(error, 'what is told without a receipt is a problem')
-    await operations.refuse(store, receiptId, { error, revision, completedAt: Date.parse(completed_at) })
+    if (body !== undefined) await operations.refuse(store, receiptId, endByBody(receiptId, body, clock(), log))
   }
   return new Set(signs.map(({ receiptId }) => receiptId))
+}
+
+/**
+ * An answer that can't be read ends its operation, which would be sent again until it expires. What it left behind isn't
+ * known: `REQUIRED`. Its revision is above 0, so that a receipt outranks it.
+ */
+function endByBody(receipt: string, body: string, now: number, log: Logger): operations.Refused {
+  try {
+    const { error, revision, completed_at } = readResult(body)
+    assert(error, 'what is told without a receipt is a problem')
+    assert(revision !== undefined, 'an answer has a revision')
+    return { error, revision, completedAt: completed_at === undefined ? now : Date.parse(completed_at) }
+  } catch (error) {
+    log.error(
+      { receipt, error: describeError(error) },
+      'the answer to an operation could not be read; it counts as 500',
+    )
+    return {
+      error: problemOf([{ field: 'body', reason: 'internal' }], now, 'REQUIRED'),
+      revision: 1,
+      completedAt: now,
+    }
+  }
 }

@@ -2,7 +2,7 @@
 // those that are answered or old. Every gateway runs a sweeper, which takes only operations that no other sweeper has
 // just taken. It also reads the answers to operations from the gateways' common results queue.
 
-import { CATALOGUE } from '../../../src/job/catalogue.ts'
+import { CATALOGUE, isKind } from '../../../src/job/catalogue.ts'
 import { every } from '../../../src/recurring.ts'
 import * as signingKeys from '../../../src/store/access/signing-keys.ts'
 import * as intake from '../../../src/store/batch/intake.ts'
@@ -35,7 +35,11 @@ const CLOSE_MS = 5_000
 export async function openSweeper(deps: SweeperDeps): Promise<Sweeper> {
   const { log } = deps
   const inbox = await openCommonInbox(deps)
-  const stops = [every(SWEEP_MS, () => sweep(deps), { log }), every(HOUSEKEEPING_MS, () => keepHouse(deps), { log })]
+  // At once: a gateway that is started again every minute keeps house all the same.
+  const stops = [
+    every(SWEEP_MS, () => sweep(deps), { log, atOnce: true }),
+    every(HOUSEKEEPING_MS, () => keepHouse(deps), { log, atOnce: true }),
+  ]
   return {
     async close() {
       await Promise.all([...stops.map(stop => stop()), inbox.close(CLOSE_MS)])
@@ -44,11 +48,12 @@ export async function openSweeper(deps: SweeperDeps): Promise<Sweeper> {
 }
 
 /** Queues every operation again that is due, until none is. */
-async function sweep({ store, queues, settings, clock }: SweeperDeps): Promise<void> {
+async function sweep(deps: SweeperDeps): Promise<void> {
+  const { store, queues, settings, clock } = deps
   for (;;) {
     const due = await operations.take(store, clock(), settings.resendMs, TAKE_MAX)
     const receiptIds = due.map(({ receiptId }) => receiptId)
-    const answered = await recordAnswers(receiptIds, store)
+    const answered = await recordAnswers(receiptIds, deps)
     for (const { receiptId, kind, jobId: id, jws, expiresAt } of due) {
       if (answered.has(receiptId) || expiresAt <= clock()) continue
       await queues.add(kind, { id, data: { jws } })
@@ -65,7 +70,13 @@ async function keepHouse({ store, settings, clock }: SweeperDeps): Promise<void>
   await intake.removeOld(store, { batches: old, dryRuns: clock() - DRY_RUN_DAYS * DAY_MS })
 }
 
-async function openCommonInbox({ store, queues, signingKey, log }: SweeperDeps) {
+/** The signature vouches for a delivery, not for its kind: a newer gateway may have asked for one of a release to come. */
+function isOfBatch(kind: string): boolean {
+  return isKind(kind) && CATALOGUE[kind].statusAt === 'batches'
+}
+
+async function openCommonInbox(deps: SweeperDeps) {
+  const { store, queues, signingKey, log } = deps
   const keys = new Map(
     (await signingKeys.findPublic(store)).map(({ kid, alg, publicJwk }) => [
       kid,
@@ -74,8 +85,7 @@ async function openCommonInbox({ store, queues, signingKey, log }: SweeperDeps) 
   )
   // The answer itself lies in the store: the delivery only tells that it is there.
   async function receive(delivery: Delivery): Promise<'taken'> {
-    if (delivery.type === 'result' && CATALOGUE[delivery.kind].statusAt !== 'batches')
-      await recordAnswers([delivery.receipt_id], store)
+    if (delivery.type === 'result' && !isOfBatch(delivery.kind)) await recordAnswers([delivery.receipt_id], deps)
     return 'taken'
   }
   return openInbox(queues, { clientId: signingKey.clientId, keys }, receive, { concurrency: DELIVERIES, log })

@@ -167,12 +167,15 @@ where o.receipt_id = v.id and o.state = 'QUEUED'`,
   })
 }
 
+export interface Refused {
+  error: Problem
+  revision: number
+  /** ms since the epoch. */
+  completedAt: number
+}
+
 /** Answered without a receipt. */
-export async function refuse(
-  db: Db,
-  receiptId: string,
-  answered: { error: Problem; revision: number; completedAt: number },
-): Promise<void> {
+export async function refuse(db: Db, receiptId: string, answered: Refused): Promise<void> {
   await db.query({
     text: `update tokenmill.operation set state = 'REFUSED', jws = null, code = $2, error = $3::jsonb, revision = $4, completed_at = $5
 where receipt_id = $1 and state = 'QUEUED'`,

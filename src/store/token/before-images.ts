@@ -16,16 +16,17 @@ export const BEFORE_IMAGE_HOURS = 24
 
 export async function insertAll(db: Db, images: readonly BeforeImage[]): Promise<void> {
   if (images.length === 0) return
+  const sorted = images.toSorted((a, b) => (a.receiptId < b.receiptId ? -1 : 1))
   await db.query({
     name: 'before-images-insert',
     text: `insert into tokenmill.before_image (receipt_id, token_id, sealed, key_version)
 select v.receipt_id, v.token_id, v.sealed, v.key_version
 from unnest($1::uuid[], $2::uuid[], $3::bytea[], $4::smallint[]) as v(receipt_id, token_id, sealed, key_version)`,
     values: [
-      plains(images.map(({ receiptId }) => receiptId)),
-      plains(images.map(({ tokenId }) => tokenId)),
-      byteas(images.map(({ sealed }) => sealed)),
-      plains(images.map(({ keyVersion }) => keyVersion)),
+      plains(sorted.map(({ receiptId }) => receiptId)),
+      plains(sorted.map(({ tokenId }) => tokenId)),
+      byteas(sorted.map(({ sealed }) => sealed)),
+      plains(sorted.map(({ keyVersion }) => keyVersion)),
     ],
   })
 }

@@ -1,4 +1,4 @@
-// Effects are written as sets: one statement for each table however many decisions there are, in one order of tables, and a
+// Effects are written as sets: one statement for each list however many decisions there are, in one order, and a
 // race that one decision lost is found among the others. The statements are the store's; here they run on its tables.
 import { randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -7,12 +7,18 @@ import { openLog } from '../../../src/log.ts'
 import type { Receipt } from '../../../src/store/job/receipts.ts'
 import * as receipts from '../../../src/store/job/receipts.ts'
 import { type Db, LostRace, openStore, type Store } from '../../../src/store/pool.ts'
+import * as intents from '../../../src/store/provider/scheme-intents.ts'
+import type { NewScheme } from '../../../src/store/provider/scheme-row.ts'
+import * as schemeTokens from '../../../src/store/provider/scheme-tokens.ts'
+import * as storedSchemes from '../../../src/store/provider/stored-schemes.ts'
 import * as guesses from '../../../src/store/token/guesses.ts'
 import * as sequences from '../../../src/store/token/sequences.ts'
 import type { StoredToken } from '../../../src/store/token/tokens.ts'
 import * as tokens from '../../../src/store/token/tokens.ts'
+import { formerOf } from '../../../workers/card/scheme-replacement.ts'
 import { type Effect, mergeEffects } from '../../../workers/line/effect.ts'
 import { writeEffects } from '../../../workers/line/write-effect.ts'
+import { findCompensations } from '../../../workers/provider/owed-compensation.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
 const deps = { clock: systemClock }
@@ -39,6 +45,13 @@ function receipt(over: Partial<Receipt> = {}): Receipt {
   }
 }
 
+function scheme(over: Partial<NewScheme> = {}): NewScheme {
+  return {
+    ...{ provisionId: randomUUID(), tokenId: randomUUID(), tokenScope: SCOPE, clientId: 'c', provider: 'visa' },
+    ...{ background: true, card: randomBytes(40), cardVersion: 1, dueAt: 0, createdAt: 0, ...over },
+  }
+}
+
 /** Of every list one row. */
 function full(): Required<Effect> {
   const made = token()
@@ -52,10 +65,10 @@ function full(): Required<Effect> {
     misses: [{ clientId: 'c', tokenScope: SCOPE, digits: '4111111111', missesMax: 1 }],
     sequences: [{ clientId: 'c', tokenId: made.tokenId, sequence: 1 }],
     takeUps: [{ receiptId, provisionIds: [randomUUID()] }],
-    provisions: [],
+    provisions: [scheme()],
     retirements: [randomUUID()],
-    replacements: [{ tokenId: randomUUID(), former: undefined, fresh: undefined }],
-    compensations: [],
+    replacements: [{ tokenId: randomUUID(), former: undefined, fresh: scheme() }],
+    compensations: [{ receiptId, owed: [], abandoned: [], withdrawn: [] }],
   }
 }
 
@@ -82,8 +95,12 @@ describe('an effect', () => {
       'sequences-advance',
       'scheme-hold-current',
       'scheme-retire',
+      'scheme-displace',
+      'scheme-insert',
     ])
     await written
+    // Compensations read first, when everything else is answered.
+    expect(sent.slice(14)).toEqual(['scheme-intents-by-receipt'])
   })
 
   it('that is empty sends nothing', async () => {
@@ -154,6 +171,63 @@ describe('effects of several decisions', () => {
     const other = token()
     await expect(write([{ inserts: [other] }, lostBy(row)])).rejects.toBeInstanceOf(LostRace)
     expect(await tokens.findByIds(store, [other.tokenId])).toEqual([])
+  })
+
+  it.each<[string, RegExp, () => Promise<Effect>]>([
+    [
+      'the former scheme token was retired',
+      /a scheme token was changed/,
+      async () => {
+        const former = scheme()
+        await schemeTokens.insertAll(store, [former])
+        const [read] = await storedSchemes.findCurrent(store, [former.tokenId])
+        if (!read) throw new Error('it is the current one')
+        await schemeTokens.retireOf(store, [former.tokenId], 1)
+        const fresh = scheme({ tokenId: former.tokenId })
+        return { replacements: [{ tokenId: former.tokenId, former: formerOf(read), fresh }] }
+      },
+    ],
+    [
+      'an intended step was done',
+      /something was done at a provider/,
+      async () => {
+        const [receiptId, intentId, { tokenId, provisionId }] = [randomUUID(), randomUUID(), scheme()]
+        await intents.intendAll(store, [{ intentId, receiptId, tokenId, provisionId, action: 'PROVISION' }], 1)
+        const compensations = await findCompensations(store, [receiptId])
+        expect(compensations).toEqual([{ receiptId, owed: [], abandoned: [intentId], withdrawn: [] }])
+        await intents.confirmAll(store, [intentId], 2)
+        return { compensations }
+      },
+    ],
+    [
+      'the token of a third party was retired',
+      /given up/,
+      async () => {
+        const [receiptId, theirs] = [randomUUID(), scheme({ thirdParty: true, fingerprint: randomBytes(32) })]
+        await schemeTokens.insertAll(store, [theirs])
+        await store.query({
+          text: `update tokenmill.scheme_token set state = 'ACTIVE', reference = 'x', card = null, card_version = null where provision_id = $1`,
+          values: [theirs.provisionId],
+        })
+        const effect = { takeUps: [{ receiptId, provisionIds: [theirs.provisionId] }] }
+        const undone = new Error('rolled back')
+        const isStill = store.transaction(async db => {
+          await writeEffects(db, [effect], deps)
+          throw undone
+        })
+        await expect(isStill).rejects.toBe(undone)
+        await schemeTokens.retireOf(store, [theirs.tokenId], 1)
+        return effect
+      },
+    ],
+  ])('leave nothing where %s meanwhile', async (_, message, lost) => {
+    const other = token()
+    const rest = scheme()
+    const attempt = write([{ inserts: [other], provisions: [rest] }, await lost()])
+    await expect(attempt).rejects.toThrow(message)
+    await expect(attempt).rejects.toBeInstanceOf(LostRace)
+    expect(await tokens.findByIds(store, [other.tokenId])).toEqual([])
+    expect(await storedSchemes.findAll(store, [rest.provisionId])).toEqual([])
   })
 
   const limited = { clientId: 'limited', tokenScope: SCOPE, digits: '4000000003' }

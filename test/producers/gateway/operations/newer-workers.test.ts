@@ -5,8 +5,10 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openInstallationKey } from '../../../../cli/open/installation-key.ts'
 import { REASONS } from '../../../../src/errors.ts'
 import { resultsQueue } from '../../../../src/job/catalogue.ts'
+import { count } from '../../../../src/job/chunk-outcomes.ts'
 import { type Claims, peek } from '../../../../src/job/envelope/envelope.ts'
 import { receiptId, resultId } from '../../../../src/job/envelope/ids.ts'
+import { noCounts } from '../../../../src/job/outcome.ts'
 import { toldFields } from '../../../../src/job/problem.ts'
 import { type InstallationKey, readResult, sealResult } from '../../../../src/job/result.ts'
 import type { Worker } from '../../../../src/queue/engine.ts'
@@ -18,6 +20,9 @@ import { until } from '../../../support/until.ts'
 import { CARD, type Caller, openGatewayFor } from '../bundle.ts'
 
 const NEWER = { message: 'This card is told of by a release to come.', code: 'card_to_come' }
+const RECORD = { line: 2, outcome: 'REJECTED', code: 409 }
+const PROBLEM = { code: 409, message: 'A conflict.', timestamp: 1, reversal_status: 'NONE' }
+const UNSURE = { reversal_status: 'REQUIRED' }
 const BATCHES = '/oidc/api/v2/batches'
 const CSV = { 'content-type': 'text/csv' }
 
@@ -44,8 +49,28 @@ it('a stored result of a newer worker is read: what this release does not know p
     error: { ...problem, code: 400, details: { 'body.id': { ...NEWER, hint: 'x' } } },
     records: [{ ...record, failed_facet: undefined }],
   })
-  for (const wrong of [{ code: '409' }, { revision: undefined }, { error: 'no' }, { records: [{ line: 2 }] }])
+  for (const wrong of [{ code: '409' }, { records: [{ line: 2 }] }])
     expect(() => readResult(JSON.stringify({ ...result, ...wrong }))).toThrow()
+})
+
+it.each([
+  ['an unknown outcome', { records: [{ ...RECORD, outcome: 'POSTPONED' }] }, { records: [{ outcome: 'POSTPONED' }] }],
+  ['a reference that is null', { records: [{ ...RECORD, reference: null }] }, { records: [RECORD] }],
+  ['an unknown reversal status', { error: { ...PROBLEM, reversal_status: 'PARTLY' } }, { error: UNSURE }],
+  ['a problem without a reversal status', { error: { ...PROBLEM, reversal_status: undefined } }, { error: UNSURE }],
+  ['a problem without a timestamp', { error: { ...PROBLEM, timestamp: undefined } }, { error: { timestamp: 0 } }],
+  ['details that are a list', { error: { ...PROBLEM, details: [] } }, { error: { details: undefined } }],
+  ['an error that is a text', { error: 'no' }, { error: undefined }],
+  ['no time', { completed_at: undefined }, {}],
+  ['no revision', { revision: undefined }, {}],
+])('a stored result with %s is read', (_, told, read) => {
+  const result = { code: 409, revision: 1, completed_at: '2030-01-31T09:30:00.000Z', ...told }
+  expect(readResult(JSON.stringify(result))).toMatchObject({ code: 409, ...read })
+})
+
+it('an outcome that this release does not know is counted as none of those that it knows', () => {
+  const counts = count([{ outcome: 'CREATED' }, { outcome: 'POSTPONED' }, { outcome: 'CREATED' }])
+  expect(counts).toEqual({ ...noCounts(), CREATED: 2 })
 })
 
 describeStore('a gateway older than its workers', engine => {
@@ -130,6 +155,36 @@ describeStore('a gateway older than its workers', engine => {
     expect(answer.body['details']).toEqual({ 'params.id': NEWER })
   })
 
+  it('ends an operation whose answer it cannot read, and goes on with the others', async () => {
+    const places = await Promise.all(
+      ['1', '2'].map(async digit => {
+        const path = `${CARD}/t${digit.repeat(26)}/suspend`
+        return (
+          (await caller.call('PATCH', path, { headers: { prefer: 'respond-async' } })).headers.get('location') ?? ''
+        )
+      }),
+    )
+    expect(places).not.toContain('')
+    const { clientId } = installation.credentials.signingKey
+    for (const [index, place] of places.entries()) {
+      const id = place.split('/').at(-1) ?? ''
+      const body = JSON.stringify(index === 0 ? { code: 'a word' } : { code: 409, revision: 1, error: PROBLEM })
+      await outbox.insert(installation.vault.store, {
+        ...{ clientId, replyTo: null, resultId: resultId(id, 1), receiptId: id, revision: 1, body },
+      })
+    }
+    // The sweeper answers them: nobody asks for them.
+    const states = () =>
+      query<{ state: string; code: number }>(
+        `select state, code from tokenmill.operation
+where receipt_id = any($1::uuid[]) and state = 'REFUSED' order by code`,
+        [places.map(place => place.split('/').at(-1))],
+      )
+    await until(async () => (await states()).length === 2, { ms: 30_000 })
+    expect(await states()).toMatchObject([{ code: 400 }, { code: 500 }])
+    await installation.queues.obliterate('token-lifecycle')
+  }, 60_000)
+
   it('tells the end of an operation whose receipt holds such a reason, by the status of the receipt', async () => {
     await installation.startWorkers({ roles: ['interactive'] })
     const path = `${CARD}/t${'0'.repeat(26)}/suspend`
@@ -146,6 +201,19 @@ describeStore('a gateway older than its workers', engine => {
     await query('update tokenmill.receipt set code = 403, refusal = $2 where receipt_id = $1', [id, refusal])
     const told = { 'params.id': { code: NEWER.code, message: expect.stringMatching(/newer release/) } }
     expect(await ended()).toMatchObject({ status: 'FAILED', code: 403, error: { code: 403, details: told } })
+  })
+
+  it('acknowledges a result of a kind that it does not know', async () => {
+    const id = randomUUID()
+    const { clientId } = caller.gateway.deps.signingKey
+    const told = { v: 1, type: 'result', result_id: id, receipt_id: id, kind: 'token-to-come', code: 200 }
+    const data = sealResult(JSON.stringify(told), { clientId, resultId: id, revision: 1 }, key)
+    const queue = resultsQueue(clientId)
+    await installation.queues.add(queue, { id: `r_${id}`, data })
+    await until(async () => {
+      const { waiting, delayed, active } = await installation.queues.depth(queue)
+      return waiting + delayed + active === 0
+    })
   })
 
   it('tells the results of a batch in which records or whole chunks have such reasons', async () => {
@@ -170,16 +238,26 @@ describeStore('a gateway older than its workers', engine => {
     const error = { code: 403, message: '', details: { 'body.batch_id': NEWER }, timestamp: 1, reversal_status: 'NONE' }
     await outbox.insert(installation.vault.store, {
       ...{ clientId, replyTo: null, resultId: resultId(receipt, 1), receiptId: receipt, revision: 1 },
-      body: JSON.stringify({
-        kind: 'token-batch',
-        code: 403,
-        error,
-        revision: 1,
-        completed_at: new Date().toISOString(),
-      }),
+      body: JSON.stringify({ kind: 'token-batch', code: 403, error }),
     })
     expect(await lineOf('chunk')).toBe(`2,r-1,REJECTED,403,,,,,,,,${NEWER.code}`)
 
+    await installation.queues.obliterate('token-batch')
+    await start('unread')
+    await start('beside')
+    const both = await until(async () => {
+      const found = await sent()
+      return found.length === 2 && found
+    })
+    const [unread, beside] = both.map(row => row.receipt_id)
+    const told = (id = '', body: string) =>
+      outbox.insert(installation.vault.store, {
+        ...{ clientId, replyTo: null, resultId: resultId(id, 1), receiptId: id, revision: 1, body },
+      })
+    await told(unread, JSON.stringify({ code: 'a word' }))
+    await told(beside, JSON.stringify({ code: 200, records: [{ ...RECORD, reference: null, outcome: 'POSTPONED' }] }))
+    const ends = [await lineOf('unread'), await lineOf('beside')].sort()
+    expect(ends).toEqual(['2,,POSTPONED,409,,,,,,,,', '2,r-1,FAILED,500,,,,,,,,internal'])
     await installation.queues.obliterate('token-batch')
     await installation.startWorkers({ roles: ['bulk'] })
     await start('record')
