@@ -1,5 +1,6 @@
-// The `tokenmill` command: every command by name and in a line. How each is typed is in usage/, loaded when its name is
-// among the words; what it does is in commands/, loaded when it is used. So help and refusals come at once.
+// The `tokenmill` command: lists every command with its name and one line of description. usage/ says how a command is
+// typed, and is loaded when the command line holds that command's name; commands/ says what it does, and is loaded when
+// it runs. So help and refusals come at once.
 import { fileURLToPath } from 'node:url'
 import { Command, CommanderError, Help } from 'commander'
 import { endWithParent } from '../src/lifetime.ts'

@@ -1,5 +1,5 @@
-// Reads an input as records ready to be sent, in arrays, with their physical lines. It knows neither where the bytes
-// come from nor where the rows go.
+// Reads an input as records that are ready to be sent, in arrays. Each record has the number of its physical line in
+// the file. It knows neither where the bytes come from nor where the records go.
 
 import { readCsv } from './csv.ts'
 import { FileError } from './file-error.ts'

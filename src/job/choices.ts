@@ -1,5 +1,5 @@
-// The words and bounds of the contract that a person may type, without the schemas that use them: a command line that is
-// refused, or that asks for help, then loads no schema. What each word means is in the file of its kind.
+// The words and bounds of the contract that a person types in a command line (roles, kinds of records, sizes of
+// chunks). They stand apart from the schemas that use them, so that help and refused command lines load no schema.
 export const ROLES = [
   'TOKEN_WRITE',
   'TOKEN_READ',

@@ -1,6 +1,7 @@
-// A report as CSV (RFC 4180, CRLF, UTF-8): a header row, then records told apart by the first column: LINE, after the
-// last line of a group its GROUP sums, at the end one TOTAL a currency. Text that a spreadsheet would take for a formula
-// gets an apostrophe in front; amounts never do. A million rows are a matter of seconds, so each is put together at once.
+// Writes a report as CSV (RFC 4180, CRLF, UTF-8): a header row, then records that the first column tells apart: LINE,
+// GROUP (sums, after the last line of a group) and, at the end, one TOTAL per currency. Text that a spreadsheet would
+// take for a formula gets an apostrophe in front; amounts never do. Each row is joined in one step, since a report may
+// have a million rows.
 import { cellOf } from '../csv-text.ts'
 import type { ColumnType } from './definition.ts'
 import { cellsOf } from './entry-cells.ts'

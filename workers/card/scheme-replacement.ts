@@ -1,6 +1,6 @@
-// A token that stands for another card gets another scheme token: the former card's goes, and the new card gets its own if
-// the former one was used or was to be, or if the request says so. It is decided here and written by the line; the provider
-// is asked after the commit.
+// Decides what becomes of a token's scheme token when the token gets another card. The former card's scheme token is
+// retired. The new card gets one if the former was in use, was about to be, or if the request says so. The line writes
+// the decision; the provider is called after the commit.
 import { provisionId } from '../../src/job/envelope/ids.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
 import type { Db } from '../../src/store/pool.ts'

@@ -1,5 +1,5 @@
-// The `token-update` and `token-lifecycle` records of a chunk: tokens looked up at once, the rules folded in file
-// order, one update for all rows that changed.
+// Decides the `token-update` and `token-lifecycle` records of a chunk: one look-up of all tokens, the rules applied in
+// file order, one update of all rows that changed.
 import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
 import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
 import type { UpdateRecord } from '../../src/job/token-batch.ts'

@@ -1,6 +1,6 @@
-// Tells senders which keys are live and what every live worker understands, by a list that the installation signs: on
-// each change, and every few seconds. Any worker process may have the turn to tell it. On the PostgreSQL engine nothing
-// is told: there a sender asks the store.
+// Publishes, in a list that the installation signs, which keys are live and what every live worker understands: on each
+// change, and every few seconds. Any worker process may publish it. On the PostgreSQL engine there is no list: a sender
+// asks the store.
 import { LIVE_KEYS, makeLiveKeys, sealLiveKeys } from '../../src/job/live-keys.ts'
 import type { InstallationKey } from '../../src/job/result.ts'
 import type { Queues } from '../../src/queue/engine.ts'

@@ -1,5 +1,6 @@
-// One call to a provider about a leased row, and what its answer means for that row. Where the outcome of a provisioning
-// isn't known, the provider is asked by our id what became of it; the call is never repeated blindly. Nothing is written.
+// Calls a provider about one leased row. Where the outcome of a provisioning isn't known, it asks the provider, by our
+// id, what became of the call; it never repeats the call blindly. It writes nothing; what an answer means for the row
+// is interpret-answer.ts.
 import { assert } from '../../src/errors.ts'
 import type {
   ProviderAnswer,

@@ -1,5 +1,5 @@
-// Reads a client's public key from a file: a JWK, checked as the vault will check it. An error names the file, as a
-// wrong argument.
+// Reads a client's public key from a JWK file and checks it as the vault will. An error is reported like a wrong
+// argument, with the file's name.
 
 import { ConfigError } from '../../../src/config.ts'
 import { importRegisteredJwk, Jwk } from '../../../src/vault/client-key.ts'

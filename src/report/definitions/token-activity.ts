@@ -1,6 +1,6 @@
-// TOKEN_ACTIVITY_REPORT: what happened to an entity's tokens, by scope and day (UTC). Created and deleted are counted on
-// the tokens themselves; changes on the receipts of the work that made them, which are kept for as long as
-// TOKENMILL_RECEIPT_DAYS says. Suspended are those whose last change is their suspension.
+// TOKEN_ACTIVITY_REPORT: what happened to an entity's tokens, by scope and day (UTC). Tokens created and deleted are
+// counted from the tokens' rows. Changes are counted from the receipts of the jobs that made them, which are kept for
+// TOKENMILL_RECEIPT_DAYS. A token counts as suspended where its last change is its suspension.
 import { z } from 'zod'
 import { date } from '../../job/envelope/text.ts'
 import { column, type Definition, planner, span } from '../definition.ts'

@@ -1,4 +1,5 @@
-// The existing reports for a request, whoever requested them. reports.ts decides who makes a new one.
+// Finds the report that answers a request: one that was made already for the same entity, type and parameters, by
+// whichever client. reports.ts decides who makes a new one.
 import type { Db } from '../pool.ts'
 import { COLUMNS, type ReportRow, reportOf, type StoredReport } from './reports.ts'
 

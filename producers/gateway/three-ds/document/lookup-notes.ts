@@ -1,5 +1,5 @@
-// Properties of a lookup's request in the OpenAPI document of 3-D Secure. Indicators are those of EMV 3-D Secure; the
-// name of the message's member stands in brackets.
+// Describes the properties of a lookup's request for the OpenAPI document of 3-D Secure. Each description ends with the
+// name of the matching member of the AReq message, in brackets. Indicators are those of EMV 3-D Secure.
 
 import type { Notes } from '../../../../src/job/describe/annotate.ts'
 import { ENCRYPTED_CARD } from '../../../../src/job/describe/field-notes.ts'
