@@ -12,8 +12,6 @@ import { count, duration } from '../units.ts'
 
 const WAIT_MS = { interactive: { warning: 10_000, critical: 60_000 }, bulk: { warning: 3_600_000 } } as const
 const OUTBOX_MS = { warning: 60_000, critical: 300_000 } as const
-/** So many results may lie unread in a results queue; further ones wait in the outbox. */
-const UNREAD_MAX = 1_000
 const SHOWN_MAX = 5
 const FAILED_RUN_MS = 24 * 3_600_000
 
@@ -84,9 +82,12 @@ export async function askOutbox(sources: WorkSources): Promise<Verdict> {
     }),
   )
   const words = `${says}; ${shown.map(one => one.words).join('; ')}`
-  const stuck = shown.filter(({ unread }) => unread < UNREAD_MAX)
-  if (stuck.length === 0) return warning(words, 'ask the owners of these clients to read their results')
-  const next = 'look at the workers’ log: results are published by them'
+  // A queue takes no further results some way before its limits, so any unread result can be what the others wait for.
+  const stuck = shown.filter(({ unread }) => unread === 0)
+  const ask = 'ask the owners of these clients to read their results queues'
+  if (stuck.length === 0) return warning(words, ask)
+  const look = 'look at the workers’ log: results are published by them'
+  const next = stuck.length < shown.length ? `${look}; where results are unread, ${ask}` : look
   const isCritical = stuck.some(({ oldest }) => sources.now - oldest > OUTBOX_MS.critical)
   return isCritical ? critical(words, next) : warning(words, next)
 }
