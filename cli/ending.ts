@@ -45,7 +45,7 @@ export function endingOf(thrown: unknown): Ending {
 }
 
 const WHERE_TO_LOOK: Partial<Record<Fault['code'], string>> = {
-  store_away: 'check DATABASE_URL, or see server.log in the data directory',
+  store_away: 'check DATABASE_URL; where it is not set, see server.log in the data directory',
   queue_away: 'check REDIS_URL',
 }
 

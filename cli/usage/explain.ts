@@ -4,7 +4,7 @@ import { jsonOption } from '../command.ts'
 import type { Terminal } from '../terminal.ts'
 
 const HELP = `
-what: a token, receipt, jti or reference; or a batch, if a line follows
+what: a token, receipt, jti or reference, an id of the failed set, or a batch
 line: a line of the batch's file, or the reference of one of its records`
 
 export function explain(command: Command, terminal: Terminal): void {

@@ -47,6 +47,11 @@ export function askAll<Sources>(
   )
 }
 
+/** The worst first. */
+export function worstFirst(verdicts: readonly Verdict[]): Verdict[] {
+  return verdicts.toSorted((a, b) => STATES.indexOf(b.state) - STATES.indexOf(a.state))
+}
+
 /** The worst of them. */
 export function worstOf(checks: readonly Verdict[]): State {
   return STATES[Math.max(0, ...checks.map(({ state }) => STATES.indexOf(state)))] ?? 'unknown'

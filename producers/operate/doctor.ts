@@ -8,6 +8,7 @@ import * as storeServer from '../../src/store/server.ts'
 import { askAll, type Check, type Question, unknown, type Verdict, warning, well } from './check.ts'
 import { askFiles, type FileSources } from './checks/modes.ts'
 import { askReleases } from './checks/processes.ts'
+import { judgeRoom, memoryOf } from './redis-memory.ts'
 import { bytes, count } from './units.ts'
 
 export interface DoctorSources extends FileSources {
@@ -47,6 +48,7 @@ function askRedis(judge: (info: RedisInfo) => Verdict) {
     if (!redis) return well('the queues are on PostgreSQL')
     const judged = (await redis()).map(judge)
     return (
+      judged.find(({ state }) => state === 'critical') ??
       judged.find(({ state }) => state === 'warning') ??
       judged.find(({ state }) => state === 'unknown') ??
       judged[0] ??
@@ -66,7 +68,8 @@ function judgeVersion({ server, fields }: RedisInfo): Verdict {
     : well(`${server} is ${version}`)
 }
 
-function judgeMemory({ server, fields }: RedisInfo): Verdict {
+function judgeMemory(info: RedisInfo): Verdict {
+  const { server, fields } = info
   const policy = fields.get('maxmemory_policy')
   if (policy === undefined) return unknown(`${server} does not say its maxmemory-policy`)
   if (policy !== 'noeviction')
@@ -74,15 +77,14 @@ function judgeMemory({ server, fields }: RedisInfo): Verdict {
       `${server} deletes jobs when it is full (maxmemory-policy ${policy})`,
       'set maxmemory-policy noeviction',
     )
-  const [used, most] = ['used_memory', 'maxmemory'].map(name => Number(fields.get(name) ?? Number.NaN))
-  if (used === undefined || most === undefined || Number.isNaN(used) || Number.isNaN(most))
-    return unknown(`${server}: noeviction; it does not say its memory`)
-  if (most === 0)
+  const memory = memoryOf(info)
+  if (!memory) return unknown(`${server}: noeviction; it does not say its memory`)
+  if (memory.most === 0)
     return warning(
       `${server} has no maxmemory: it takes memory until the host kills it`,
       'set maxmemory below the memory of its host',
     )
-  return well(`${server}: noeviction, ${bytes(used)} of ${bytes(most)} used`)
+  return judgeRoom(info) ?? well(`${server}: noeviction, ${bytes(memory.used)} of ${bytes(memory.most)} used`)
 }
 
 function judgeAof({ server, fields }: RedisInfo): Verdict {

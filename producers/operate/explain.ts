@@ -1,15 +1,17 @@
-// What became of a job, found by what a person on call has in hand: a token, a receipt, a jti, a reference, or a line of
-// a batch's file. Nothing is changed, and nothing is found by a scan of all receipts.
+// What became of a job, found by what a person on call has in hand: a token, a receipt, a jti, a reference, a failed
+// job, a batch, or a line of its file. Nothing is changed, and nothing is found by a scan of all receipts.
 import { receiptId } from '../../src/job/envelope/ids.ts'
 import type { Client } from '../../src/store/access/clients.ts'
 import * as clients from '../../src/store/access/clients.ts'
 import * as batchList from '../../src/store/batch/batch-list.ts'
 import type { Batch } from '../../src/store/batch/batch-row.ts'
+import { type BatchState, stateOf } from '../../src/store/batch/batch-state.ts'
 import * as search from '../../src/store/job/receipt-search.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import * as shownTokens from '../../src/store/token/shown-tokens.ts'
 import { parseReuseToken, reuseTokenOf, type TokenRow } from '../../src/token/token.ts'
 import { type FoundRecord, findLine, findReference, type RecordFacts } from './batch-line.ts'
+import { findFailed } from './failed-set.ts'
 import { factsOf, type JobFacts, type Sources, timeOf } from './job-facts.ts'
 
 export interface TokenFacts {
@@ -24,11 +26,21 @@ export interface TokenFacts {
   updated_at: string
 }
 
+export interface BatchFacts {
+  batch: string
+  client_id: string
+  state: BatchState
+  /** The command that shows the rest. */
+  next: string
+}
+
 export interface Explanation {
   /** How the words were understood. */
-  as: 'token' | 'receipt' | 'jti' | 'reference' | 'line' | 'nothing'
+  as: 'token' | 'receipt' | 'jti' | 'batch' | 'reference' | 'failed' | 'line' | 'nothing'
   token?: TokenFacts
   record?: RecordFacts
+  /** Of this id: each client has ids of its own. */
+  batches?: BatchFacts[]
   /** Newest first. */
   jobs: JobFacts[]
   /** How far was looked, where that leaves something open. */
@@ -63,9 +75,13 @@ export async function explain(question: Question, sources: Sources): Promise<Exp
   }
   const byJti = await explainJti(question, sources)
   if (byJti.jobs.length > 0) return byJti
+  const batches = await explainBatches(question, sources)
+  if (batches) return batches
   const ids = await search.findByReference(sources.store, what, JOBS_MAX)
   const jobs = await jobsOf(await receiptsOf(ids, question, sources), sources)
   if (jobs.length > 0) return { as: 'reference', jobs, notes: countNote(ids.length) }
+  const failed = await explainFailed(question, sources)
+  if (failed) return failed
   const inBatches = await searchBatches(question, sources)
   return { ...inBatches, notes: [...byJti.notes, ...inBatches.notes] }
 }
@@ -120,6 +136,45 @@ async function explainJti(question: Question, sources: Sources): Promise<Explana
   }
 }
 
+async function explainBatches(question: Question, sources: Sources): Promise<Explanation | undefined> {
+  const named = (await batchList.findById(sources.store, question.what)).filter(batch => isOf(question, batch))
+  if (named.length === 0) return undefined
+  const batches = named.map(batch => ({
+    batch: batch.batchId,
+    client_id: batch.clientId,
+    state: stateOf(batch, sources.now),
+    next: showOf(batch, named.length > 1),
+  }))
+  return { as: 'batch', batches, jobs: [], notes: [] }
+}
+
+function showOf({ batchId, clientId }: Batch, isShared: boolean): string {
+  return `tokenmill batch show ${batchId}${isShared ? ` --client ${clientId}` : ''}`
+}
+
+/** Of a job that failed for good no receipt tells; its copy in the failed set does. */
+async function explainFailed({ what, client }: Question, sources: Sources): Promise<Explanation | undefined> {
+  const { found } = await findFailed({ name: what, clientId: client?.clientId }, sources)
+  if (found.length === 0) return undefined
+  const shown = found.slice(-JOBS_MAX).reverse()
+  const jobs = await Promise.all(
+    shown.map(({ client, jti }) => {
+      if (client === undefined || jti === undefined) return undefined
+      const { id, name = id } = client
+      return factsOf({ receiptId: receiptId(id, jti), client: { clientId: id, name }, jti }, sources)
+    }),
+  )
+  const notes = shown.map(({ id, code }) => `It failed for good (${code}): tokenmill failed show ${id}`)
+  return {
+    as: 'failed',
+    jobs: jobs.filter(facts => facts !== undefined),
+    notes: [...notes, ...countNote(found.length)],
+  }
+}
+
+/** In these states chunks may never be answered. */
+const STOPPED: readonly BatchState[] = ['CANCELLED', 'ABANDONED', 'PAUSED', 'STALLED']
+
 async function explainInBatch(question: Question, batchId: string, sources: Sources): Promise<Explanation> {
   const named = (await batchList.findById(sources.store, batchId)).filter(batch => isOf(question, batch))
   const line = /^\d{1,9}$/.test(question.what) ? Number(question.what) : undefined
@@ -129,11 +184,15 @@ async function explainInBatch(question: Question, batchId: string, sources: Sour
       (await findReference(sources.store, batch, question.what))
     if (found) return explainRecord(found, sources)
   }
+  const stopped = named.flatMap(batch => {
+    const state = stateOf(batch, sources.now)
+    return STOPPED.includes(state) ? [`The batch is ${state}: ${showOf(batch, named.length > 1)}`] : []
+  })
   const note =
     named.length === 0
       ? `There is no batch ${batchId}.`
       : `No chunk of ${batchId} that was answered so far holds ${question.what}: it is not sent yet, not answered yet, or its receipt is past its retention.`
-  return { as: 'nothing', jobs: [], notes: [note] }
+  return { as: 'nothing', jobs: [], notes: [note, ...stopped] }
 }
 
 async function searchBatches(question: Question, sources: Sources): Promise<Explanation> {

@@ -10,6 +10,8 @@ import type { Sources } from './job-facts.ts'
 /** Every part that is given must hold. */
 export interface FailedFilter {
   ids?: readonly string[] | undefined
+  /** The copy's id, its job's, or the reference of the work. */
+  name?: string | undefined
   kind?: Kind | undefined
   /** The fault's code. */
   fault?: string | undefined
@@ -61,8 +63,9 @@ export async function findFailed(filter: FailedFilter, sources: Sources): Promis
 }
 
 /** All but the client. */
-function matches(copy: FailedJob, { ids, fault, since, until }: FailedFilter): boolean {
+function matches(copy: FailedJob, { ids, name, fault, since, until }: FailedFilter): boolean {
   return (
+    (name === undefined || [copy.id, copy.jobId, senderOf(copy).reference].includes(name)) &&
     (ids === undefined || ids.includes(copy.id)) &&
     (fault === undefined || copy.code === fault) &&
     (since === undefined || copy.failedAt >= since) &&

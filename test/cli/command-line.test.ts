@@ -69,7 +69,7 @@ describe('a command line', () => {
     const { status, stderr } = await line(['client', 'list'])
     expect(status).toBe(1)
     expect(stderr).toBe(
-      'tokenmill: The token store cannot be reached. (ECONNREFUSED; check DATABASE_URL, or see server.log in the data directory)\n',
+      'tokenmill: The token store cannot be reached. (ECONNREFUSED; check DATABASE_URL; where it is not set, see server.log in the data directory)\n',
     )
   })
 })

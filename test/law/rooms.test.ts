@@ -47,7 +47,7 @@ const ROOMS: Record<string, readonly string[]> = {
     ...['src/three-ds', 'src/three-ds/connector', 'src/orders', 'src/acts'],
   ],
   // What people on call ask and do; commands and pages print it.
-  'producers/operate': ['src/job', 'src/token', 'src/queue', 'src/store', 'src/acts'],
+  'producers/operate': ['producers/schedule', 'src/job', 'src/token', 'src/queue', 'src/store', 'src/acts'],
   workers: ['src/job', 'src/token', 'src/vault', 'src/scheme', 'src/report', 'src/rsql', 'src/store', 'src/queue'],
 }
 /** Wiring: they open what everybody else is handed. */

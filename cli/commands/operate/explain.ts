@@ -26,10 +26,11 @@ export function explainTo(terminal: Terminal, what: string, line: string | undef
   })
 }
 
-function textOf({ token, record, jobs, notes }: Explanation): string {
+function textOf({ token, record, batches = [], jobs, notes }: Explanation): string {
   const parts = [
     ...(token ? [facts(token as unknown as Record<string, string>)] : []),
     ...(record ? [recordText(record)] : []),
+    ...batches.map(({ batch, client_id: client, state, next }) => facts({ batch, client, state, next })),
     ...jobs.map(jobText),
     ...(notes.length > 0 ? [notes.join('\n')] : []),
   ]

@@ -2,6 +2,7 @@
 // two seconds whatever is away.
 import type { State } from '../../../producers/operate/check.ts'
 import { readStatus, type Status } from '../../../producers/operate/status.ts'
+import { readRedisInfo } from '../../../src/queue/redis-info.ts'
 import type { JsonOption } from '../../command.ts'
 import { Stop } from '../../exit.ts'
 import { print, type Terminal, table } from '../../terminal.ts'
@@ -21,8 +22,9 @@ export function showStatus(terminal: Terminal, options: JsonOption): Promise<voi
 }
 
 function sourcesOf({ store, queues, openKeys, session }: Looking) {
-  const { scheduleLateMs, tls, reportsUrl } = session.config
-  return { store, queues, openKeys, now: Date.now(), scheduleLateMs, tls, reportsUrl }
+  const { scheduleLateMs, tls, reportsUrl, redisUrls } = session.config
+  const redis = redisUrls && (() => readRedisInfo(redisUrls))
+  return { store, queues, redis, openKeys, now: Date.now(), scheduleLateMs, tls, reportsUrl }
 }
 
 function textOf({ checks, processes }: Status): string {

@@ -23,8 +23,11 @@ export async function askBatches({ store, queues, now }: Omit<WorkSources, 'sche
     stalled.slice(0, SHOWN_MAX).map(async ({ batch }) => {
       const { waiting, active, delayed } = await opened.depth(queueOf(batch))
       const facts = { ...(await readStallFacts(db, batch)), queued: waiting + active + delayed }
-      return `${batch.batchId}: ${whyStalled(facts)}`
+      return { isRevoked: facts.isRevoked, words: `${batch.batchId}: ${whyStalled(facts)}` }
     }),
   )
-  return warning(`${says}; ${reasons.join('; ')}`, '`tokenmill batch show ID`')
+  const cancel = reasons.some(({ isRevoked }) => isRevoked)
+    ? '; `tokenmill batch cancel ID` for a revoked client’s'
+    : ''
+  return warning(`${says}; ${reasons.map(({ words }) => words).join('; ')}`, `\`tokenmill batch show ID\`${cancel}`)
 }

@@ -1,6 +1,6 @@
 // What comes to its end on this host: certificates of the HTTP roles, keys of clients, space for report files.
 import { X509Certificate } from 'node:crypto'
-import { readFile, statfs } from 'node:fs/promises'
+import { access, constants, readFile, stat, statfs } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import * as captureKeys from '../../../src/store/access/capture-keys.ts'
 import * as clients from '../../../src/store/access/clients.ts'
@@ -65,15 +65,23 @@ export async function askDisk({ reportsUrl }: EndSources): Promise<Verdict> {
   if (!reportsUrl.startsWith('file:'))
     return well(`report files are in ${new URL(reportsUrl).protocol}//, not on a disk`)
   const folder = fileURLToPath(reportsUrl)
-  const stat = await statfs(folder).catch((error: NodeJS.ErrnoException) => error.code ?? 'unknown')
+  const disk = await statfs(folder).catch((error: NodeJS.ErrnoException) => error.code ?? 'unknown')
   // The first report makes the folder.
-  if (stat === 'ENOENT') return well(`${folder} is not made yet`)
-  if (typeof stat === 'string')
-    return critical(`${folder} can not be reached (${stat})`, 'mend the folder of REPORTS_URL')
-  const free = stat.bavail * stat.bsize
-  const part = free / (stat.blocks * stat.bsize)
+  if (disk === 'ENOENT') return well(`${folder} is not made yet`)
+  const trouble = typeof disk === 'string' ? `can not be reached (${disk})` : await troubleOf(folder)
+  if (typeof disk === 'string' || trouble !== undefined)
+    return critical(`${folder} ${trouble}: no report is made`, 'mend the folder of REPORTS_URL, or correct REPORTS_URL')
+  const free = disk.bavail * disk.bsize
+  const part = free / (disk.blocks * disk.bsize)
   const says = `${bytes(free)} (${Math.floor(part * 100)} %) free in ${folder}`
   const next = 'make room, or lower TOKENMILL_REPORT_DAYS'
   if (part < FREE.critical.part || free < FREE.critical.bytes) return critical(says, next)
   return part < FREE.warning.part || free < FREE.warning.bytes ? warning(says, next) : well(says)
+}
+
+/** Why no report can be written there by this user. */
+async function troubleOf(folder: string): Promise<string | undefined> {
+  if (!(await stat(folder)).isDirectory()) return 'is not a folder'
+  const refused = await access(folder, constants.W_OK | constants.X_OK).catch((error: NodeJS.ErrnoException) => error)
+  return refused ? `is not writable for this user (${refused.code})` : undefined
 }

@@ -1,10 +1,12 @@
 // Whether the servers behind tokenmill answer, hold what this release needs, and agree on the time; and whether the
 // key-encryption key opens the store's keys.
 import type { Queues } from '../../../src/queue/engine.ts'
+import type { RedisInfo } from '../../../src/queue/redis-info.ts'
 import type { Store } from '../../../src/store/pool.ts'
 import { assertSchema, MIGRATIONS } from '../../../src/store/schema.ts'
 import * as storeServer from '../../../src/store/server.ts'
-import { critical, unknown, type Verdict, warning, well } from '../check.ts'
+import { critical, unknown, type Verdict, warning, well, worstFirst } from '../check.ts'
+import { judgeRoom } from '../redis-memory.ts'
 import { duration } from '../units.ts'
 
 /** Further off, a worker takes no jobs. */
@@ -13,6 +15,8 @@ const SKEW_MS = { warning: 1_000, critical: 5_000 } as const
 export interface ServerSources {
   store(): Promise<Pick<Store, 'query' | 'writableServers'>>
   queues(): Promise<Queues>
+  /** Undefined where the queues are on PostgreSQL. */
+  redis: (() => Promise<RedisInfo[]>) | undefined
   /** Opens every key of the vault as a worker does, and throws what a worker ends with. */
   openKeys(): Promise<{ kekId: string }>
 }
@@ -27,12 +31,17 @@ export async function askStore({ store }: ServerSources): Promise<Verdict> {
   return well(`PostgreSQL answered in ${took} and takes writes`)
 }
 
-export async function askQueues({ queues }: ServerSources): Promise<Verdict> {
+export async function askQueues({ queues, redis }: ServerSources): Promise<Verdict> {
+  // A user who may not ask for INFO learns from the queues alone.
+  const asked = redis?.().catch(() => [])
   const began = performance.now()
   const opened = await queues()
   await opened.ping()
+  const took = duration(performance.now() - began)
+  const [full] = worstFirst(((await asked) ?? []).flatMap(info => judgeRoom(info) ?? []))
+  if (full) return full
   const name = opened.engine === 'redis' ? 'Redis' : 'PostgreSQL'
-  return well(`queues on ${name} answered in ${duration(performance.now() - began)}`)
+  return well(`queues on ${name} answered in ${took}`)
 }
 
 export async function askSchema({ store }: ServerSources): Promise<Verdict> {

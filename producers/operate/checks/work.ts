@@ -5,13 +5,13 @@ import * as clients from '../../../src/store/access/clients.ts'
 import * as outbox from '../../../src/store/job/outbox.ts'
 import type { Db } from '../../../src/store/pool.ts'
 import * as scheduleRuns from '../../../src/store/report/schedule-runs.ts'
+import * as schedules from '../../../src/store/report/schedules.ts'
+import { dueRuns, entitiesOf } from '../../schedule/new-runs.ts'
 import { critical, type Verdict, warning, well } from '../check.ts'
 import { count, duration } from '../units.ts'
 
 const WAIT_MS = { interactive: { warning: 10_000, critical: 60_000 }, bulk: { warning: 3_600_000 } } as const
 const OUTBOX_MS = { warning: 60_000, critical: 300_000 } as const
-/** So many results may lie unread in a results queue; further ones wait in the outbox. */
-const UNREAD_MAX = 1_000
 const SHOWN_MAX = 5
 const FAILED_RUN_MS = 24 * 3_600_000
 
@@ -82,9 +82,12 @@ export async function askOutbox(sources: WorkSources): Promise<Verdict> {
     }),
   )
   const words = `${says}; ${shown.map(one => one.words).join('; ')}`
-  const stuck = shown.filter(({ unread }) => unread < UNREAD_MAX)
-  if (stuck.length === 0) return warning(words, 'ask the owners of these clients to read their results')
-  const next = 'look at the workers’ log: results are published by them'
+  // A queue takes no further results some way before its limits, so any unread result can be what the others wait for.
+  const stuck = shown.filter(({ unread }) => unread === 0)
+  const ask = 'ask the owners of these clients to read their results queues'
+  if (stuck.length === 0) return warning(words, ask)
+  const look = 'look at the workers’ log: results are published by them'
+  const next = stuck.length < shown.length ? `${look}; where results are unread, ${ask}` : look
   const isCritical = stuck.some(({ oldest }) => sources.now - oldest > OUTBOX_MS.critical)
   return isCritical ? critical(words, next) : warning(words, next)
 }
@@ -107,16 +110,31 @@ export async function askFailed({ queues }: WorkSources): Promise<Verdict> {
 
 export async function askSchedules(sources: WorkSources): Promise<Verdict> {
   const { store, now, scheduleLateMs } = sources
-  const troubled = await scheduleRuns.listTroubled(await store(), {
-    dueBefore: now - scheduleLateMs,
-    failedSince: now - FAILED_RUN_MS,
-    limit: 100,
-  })
-  if (troubled.length === 0) return well('no run is late, and none failed within 24 h')
-  const named = troubled.slice(0, SHOWN_MAX).map(({ state, businessDate, scheduleId, reason, dueAt }) => {
-    const what = state === 'FAILED' ? `failed (${reason})` : `is late by ${duration(now - dueAt)}`
-    return `${businessDate} of ${scheduleId} ${what}`
-  })
-  const more = troubled.length > named.length ? ` and ${troubled.length - named.length} more` : ''
+  const db = await store()
+  const dueBefore = now - scheduleLateMs
+  const troubled = await scheduleRuns.listTroubled(db, { dueBefore, failedSince: now - FAILED_RUN_MS, limit: 100 })
+  const missing = await listMissing(db, dueBefore)
+  if (troubled.length + missing.length === 0) return well('no run is late, and none failed within 24 h')
+  const words = [
+    ...troubled.map(({ state, businessDate, scheduleId, reason, dueAt }) => {
+      const what = state === 'FAILED' ? `failed (${reason})` : `is late by ${duration(now - dueAt)}`
+      return `${businessDate} of ${scheduleId} ${what}`
+    }),
+    ...missing.map(
+      ({ businessDate, scheduleId, dueAt }) =>
+        `${businessDate} of ${scheduleId} is late by ${duration(now - dueAt)}: no scheduler began it`,
+    ),
+  ]
+  const named = words.slice(0, SHOWN_MAX)
+  const more = words.length > named.length ? ` and ${words.length - named.length} more` : ''
   return critical(`${named.join(', ')}${more}`, '`tokenmill schedule list`; is a scheduler running?')
+}
+
+/** Runs due by `before` that have no row: rows are made by a scheduler, and none was there. */
+async function listMissing(db: Db, before: number): Promise<scheduleRuns.NewRun[]> {
+  const known = await schedules.list(db)
+  const runs = await Promise.all(
+    known.map(async schedule => dueRuns(schedule, await entitiesOf(schedule, { store: db }), before)),
+  )
+  return runs.flat()
 }

@@ -4,6 +4,7 @@ import { chmod } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Check } from '../../../producers/operate/check.ts'
+import { judgeRoom } from '../../../producers/operate/redis-memory.ts'
 import { startBeat } from '../../../src/store/access/beat.ts'
 import * as processes from '../../../src/store/access/processes.ts'
 import { openStore } from '../../../src/store/pool.ts'
@@ -39,6 +40,19 @@ describeStore('doctor', engine => {
     expect(checks['key files']).toMatchObject({ state: 'well' })
     expect(checks['redis memory']).toMatchObject({ state: 'well' })
     expect(checks['releases']).toMatchObject({ state: 'unknown' })
+  })
+
+  it.each([
+    ['101', 'critical', 'Redis is full and refuses jobs (101 B of 100 B, r:1)'],
+    ['90', 'warning', 'Redis is nearly full (90 B of 100 B, r:1)'],
+    ['89', undefined, undefined],
+  ])('judges a Redis of which %s of 100 bytes are used', (used, state, says) => {
+    const fields = new Map([
+      ['used_memory', used],
+      ['maxmemory', '100'],
+    ])
+    const verdict = judgeRoom({ server: 'r:1', fields })
+    expect({ state: verdict?.state, says: verdict?.says }).toEqual({ state, says })
   })
 
   it('names a file of keys that others may read', async () => {
@@ -106,6 +120,32 @@ describeRedis('doctor of a Redis', () => {
     it('that is away is unknown', async () => {
       const checks = await examine({ ...installation.env, REDIS_URL: 'redis://127.0.0.1:1' })
       expect(checks['redis AOF']).toMatchObject({ state: 'unknown', says: 'the queue server is away' })
+    })
+  })
+})
+
+describeRedis('a full Redis', () => {
+  let redis: RedisServer
+  beforeAll(async () => {
+    redis = await startRedis({ args: ['--maxmemory', '100kb'] })
+  })
+  afterAll(() => redis?.stop())
+  describeStore('that refuses jobs', engine => {
+    let installation: Installation
+    beforeAll(async () => {
+      installation = await openInstallation(engine)
+    }, 60_000)
+    afterAll(() => installation?.close())
+
+    it('is critical for doctor and for status, though it answers', async () => {
+      const env = { ...installation.env, REDIS_URL: redis.url }
+      const full = { state: 'critical', says: expect.stringContaining('Redis is full and refuses jobs') }
+      expect((await examine(env))['redis memory']).toMatchObject(full)
+      const { checks } = (await cli(['status', '--json'], { env })).json<{ checks: Check[] }>()
+      expect(checks.find(({ name }) => name === 'queues')).toMatchObject({
+        ...full,
+        next: expect.stringContaining('a results queue that nobody reads'),
+      })
     })
   })
 })

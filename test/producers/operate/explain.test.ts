@@ -143,6 +143,40 @@ describeEngines('explain', engine => {
     ])
   })
 
+  it('finds a job of the failed set by its id there and by its reference', async () => {
+    await client.submit(
+      'token-lifecycle',
+      { id: 't00000000000000000000000000', action: 'SUSPEND' },
+      { jti: 'fails-1', reference: 'customer 18' },
+    )
+    const waiting = await installation.queues.list('token-lifecycle', ['waiting'], 0, 10)
+    const { id = '', data } = waiting.at(-1) ?? {}
+    const { jws } = data as { jws: string }
+    await installation.queues.remove('token-lifecycle', id)
+    const copy = { jws, kind: 'token-lifecycle', code: 'store_busy', attempt: 8, failedAt: Date.now(), jobId: id }
+    const failedId = await moveToFailed(installation.queues, 'token-lifecycle', { id, enqueuedAt: 2 }, copy)
+    for (const what of [failedId, 'customer 18'])
+      expect(await ask(what)).toMatchObject({
+        as: 'failed',
+        jobs: [{ jti: 'fails-1', failed: { id: failedId, code: 'store_busy' } }],
+        notes: [`It failed for good (store_busy): tokenmill failed show ${failedId}`],
+      })
+  })
+
+  it('says the state of a batch, and of one that stopped where a line has no answer', async () => {
+    const { store } = installation.vault
+    const next = `tokenmill batch show ${batchId}`
+    expect(await ask(batchId)).toMatchObject({ as: 'batch', batches: [{ batch: batchId, next }], jobs: [] })
+    await store.query({
+      text: `update tokenmill.batch set state = 'CANCELLED', cancelled_at = now() where batch_id = $1`,
+      values: [batchId],
+    })
+    expect(await ask(batchId)).toMatchObject({ batches: [{ state: 'CANCELLED' }] })
+    expect((await ask('4', { batch: batchId })).notes).toContain(`The batch is CANCELLED: ${next}`)
+    const said = await cli(['explain', batchId], { env: installation.env })
+    expect(said).toMatchObject({ status: 0, stdout: expect.stringContaining(next) })
+  })
+
   it('is a command that prints words or JSON, and ends 1 where nothing is known', async () => {
     const { env } = installation
     const said = await cli(['explain', batchId, '3'], { env })

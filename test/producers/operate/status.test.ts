@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { askAll, type Check, DEADLINE_MS, type State, worstOf } from '../../../producers/operate/check.ts'
 import { askCertificate, askDisk } from '../../../producers/operate/checks/files.ts'
@@ -140,6 +141,22 @@ where process_id = $1`,
     expect((await look()).named['schedules']).toMatchObject({ state: 'well' })
   })
 
+  it('is critical where a night is due and no scheduler began it', async () => {
+    const { store } = installation.vault
+    const schedule = { scheduleId: randomUUID(), clientId: installation.credentials.signingKey.clientId }
+    const since = Date.now() - 3 * 86_400_000
+    await schedules.insert(store, {
+      ...{ ...schedule, reportType: 'TOKEN_ACTIVITY_REPORT', entityId: ENTITY, mimeType: 'text/csv' },
+      ...{ parameters: {}, time: '00:00', zone: 'UTC', since },
+    })
+    expect((await look()).named['schedules']).toMatchObject({
+      state: 'critical',
+      says: expect.stringMatching(new RegExp(`of ${schedule.scheduleId} is late by .*: no scheduler began it`)),
+    })
+    await schedules.remove(store, schedule.scheduleId)
+    expect((await look()).named['schedules']).toMatchObject({ state: 'well' })
+  })
+
   it('warns of a batch that stalled, and says why', async () => {
     const { store } = installation.vault
     const { clientId } = installation.credentials.signingKey
@@ -151,6 +168,18 @@ values ($1, 'stalls', 'token-create', $2, 10, '{}', now(), 2, 20, now() - interv
     expect((await look()).named['batches']).toMatchObject({
       state: 'warning',
       says: '1 STALLED; stalls: nobody sends: none of its chunks is in the queue',
+    })
+    await store.query({
+      text: 'update tokenmill.client set revoked_at = now() where client_id = $1',
+      values: [clientId],
+    })
+    expect((await look()).named['batches']).toMatchObject({
+      says: expect.stringContaining('stalls: its client is revoked'),
+      next: expect.stringContaining('tokenmill batch cancel'),
+    })
+    await store.query({
+      text: 'update tokenmill.client set revoked_at = null where client_id = $1',
+      values: [clientId],
     })
     await store.query({ text: `update tokenmill.batch set active_at = now() where batch_id = 'stalls'` })
     expect((await look()).named['batches']).toMatchObject({ state: 'well', says: '1 open batch: 1 RUNNING' })
@@ -172,7 +201,7 @@ values ($1, 'stalls', 'token-create', $2, 10, '{}', now(), 2, 20, now() - interv
   it('warns of a client that does not read its results, by its name', async () => {
     const { store } = installation.vault
     const { clientId } = installation.credentials.signingKey
-    const jobs = Array.from({ length: 1_000 }, (_, n) => ({ id: `r_${n}`, data: {} }))
+    const jobs = Array.from({ length: 990 }, (_, n) => ({ id: `r_${n}`, data: {} }))
     await installation.queues.addBulk(resultsQueue(clientId), jobs)
     const row = { clientId, replyTo: null, resultId: randomUUID(), receiptId: randomUUID(), revision: 1, body: '{}' }
     await outbox.insert(store, row)
@@ -180,7 +209,8 @@ values ($1, 'stalls', 'token-create', $2, 10, '{}', now(), 2, 20, now() - interv
     const { named } = await look()
     expect(named['outbox']).toMatchObject({
       state: 'warning',
-      says: '1 result unpublished, the oldest for 2 min; first: 1 result, 1,000 more unread',
+      says: '1 result unpublished, the oldest for 2 min; first: 1 result, 990 more unread',
+      next: expect.stringContaining('read their results queues'),
     })
     await installation.queues.obliterate(resultsQueue(clientId))
     await store.query({ text: `update tokenmill.outbox set state = 'SENT'` })
@@ -275,10 +305,15 @@ describe('a check', () => {
     expect(await askCertificate(none)).toMatchObject({ state: 'well' })
   })
 
-  it('of the disk names a place that can not be reached, and the lack of one', async () => {
+  it('of the disk names a place that can not be reached or is no folder, and the lack of one', async () => {
     expect(await askDisk({ ...none, reportsUrl: 'file:///dev/null/reports' })).toMatchObject({
       state: 'critical',
       says: expect.stringContaining('ENOTDIR'),
+    })
+    const file = new URL(import.meta.url)
+    expect(await askDisk({ ...none, reportsUrl: file.href })).toMatchObject({
+      state: 'critical',
+      says: `${fileURLToPath(file)} is not a folder: no report is made`,
     })
     expect(await askDisk(none)).toMatchObject({ state: 'warning' })
   })

@@ -213,7 +213,8 @@ describe('a batch', () => {
   }, 60_000)
 })
 
-it.each<[Parameters<typeof whyStalled>[0], RegExp]>([
+it.each<[Partial<Parameters<typeof whyStalled>[0]>, RegExp]>([
+  [{ isRevoked: true, queued: undefined }, /its client is revoked/],
   [{ workers: 2, unread: 0, queued: undefined }, /queue server does not answer/],
   [{ workers: 0, unread: 5, queued: 5 }, /nobody works/],
   [{ workers: 2, unread: 10_000, queued: 5 }, /held back/],
@@ -221,5 +222,5 @@ it.each<[Parameters<typeof whyStalled>[0], RegExp]>([
   [{ workers: 2, unread: 0, queued: 0 }, /nobody sends/],
   [{ workers: 2, unread: 0, queued: 7 }, /7 chunks are in the queue/],
 ])('a batch is said to be stalled for %o', (facts, why) => {
-  expect(whyStalled(facts)).toMatch(why)
+  expect(whyStalled({ isRevoked: false, workers: 2, unread: 0, queued: 0, ...facts })).toMatch(why)
 })
