@@ -172,7 +172,7 @@ describeEngines('a hostile producer', engine => {
       await until(async () => Object.values(await own.queues.depth(queue)).every(n => n === 0))
       await until(async () => !(await own.queues.has(queue, 'j_1')))
       expect(seen.filter(({ id }) => id === 'j_2')).toHaveLength(1)
-      expect(seen.at(-1)).toMatchObject({ id: 'j_1', data: { good: true } })
+      expect(seen.filter(({ id }) => id === 'j_1').at(-1)).toMatchObject({ data: { good: true } })
       expect(damaged).toBe(1)
       await worker.close(1_000)
       await own.close()
