@@ -39,6 +39,8 @@ export interface Announced {
   /** When it was decided, RFC 3339. */
   at: string
   queue: string
+  /** The reply queue's name, where the sender asked for one. */
+  reply_to?: string
   /** `waiting`: not published yet. `unread`: it lies in the results queue. `read`: it left that queue. */
   state: 'waiting' | 'unread' | 'read'
   /** What it says, where no receipt stands behind it. */
@@ -132,6 +134,7 @@ async function announced(row: outbox.Announcement, queues: Queues): Promise<Anno
     revision: row.revision,
     at: timeOf(row.createdAt),
     queue,
+    ...(row.replyTo === null ? {} : { reply_to: row.replyTo }),
     state: row.state === 'NEW' ? 'waiting' : isThere ? 'unread' : 'read',
     ...(says ? { says } : {}),
   }
@@ -200,10 +203,19 @@ function nextSteps({ decided, told, queued, failed, client }: JobFacts): string[
   const waiting = told.find(({ state }) => state === 'waiting')
   const unread = told.find(({ state }) => state === 'unread')
   if (waiting) steps.push(`A result waits in the outbox: see whether ${client.name} reads ${waiting.queue}.`)
-  else if (unread) steps.push(`A result is unread: ${client.name} has to read ${unread.queue}.`)
-  else if (told[0])
-    steps.push(`To publish the result once more: tokenmill results replay --since ${told[0].at} --client FILE`)
+  else if (unread) steps.push(unreadStep(unread, client.name))
+  else if (told[0]) steps.push(replayStep(told[0]))
   return steps
+}
+
+function unreadStep({ queue, reply_to }: Announced, name: string): string {
+  const reader = reply_to === undefined ? '' : ' (a command that made this queue and has ended never will)'
+  return `A result is unread: ${name} has to read ${queue}${reader}.`
+}
+
+function replayStep({ at, reply_to }: Announced): string {
+  const where = reply_to === undefined ? '' : ` --reply-to ${reply_to}`
+  return `To publish the result once more: tokenmill results replay --since ${at} --client FILE${where}`
 }
 
 function queuedStep({ queue, state, workers }: NonNullable<JobFacts['queued']>): string {
