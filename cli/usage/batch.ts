@@ -1,7 +1,7 @@
 // How `tokenmill batch` is typed. What it does is loaded when it is used.
 import { type Command, Option } from 'commander'
 import { BATCH_STATES } from '../../src/store/batch/batch-state.ts'
-import { addCommand, readCount, readMoment } from '../command.ts'
+import { addCommand, readCount, readMoment, withActor } from '../command.ts'
 import type { Terminal } from '../terminal.ts'
 
 const load = () => import('../commands/batch/batch.ts')
@@ -29,8 +29,6 @@ export function batch(family: Command, terminal: Terminal): void {
 }
 
 function act(family: Command, name: string, description: string): Command {
-  return addCommand(family, name, description)
-    .option('--client <id>', 'the client, if several have a batch with this id')
-    .option('--operator <file>', 'file of a client with the role ADMIN, which signs the act (default: user@host)')
-    .option('--reason <text>', 'why; kept with the act')
+  const command = addCommand(family, name, description)
+  return withActor(command.option('--client <id>', 'the client, if several have a batch with this id'))
 }

@@ -91,7 +91,7 @@ function measureStore({ gauge }: MetricsRegistry, { store, clock }: MeasureDeps)
           schemeOpen.set({ what }, waiting.rows)
           schemeOldest.set({ what }, age(waiting))
         }
-        keyEnds.set(await clients.countNearKeyEnd(store, clock() + KEY_END_MS))
+        keyEnds.set((await clients.listWithoutKeyAfter(store, clock() + KEY_END_MS)).length)
       },
     )
 }

@@ -250,18 +250,6 @@ export async function revokeKey(db: Db, clientId: string, kid: string): Promise<
 /** The workers' rule for live keys (workers/directory.ts), with the database's clock. */
 const LIVE = `c.revoked_at is null and (k.state = 'ACTIVE' or (k.state = 'RETIRED' and k.valid_until > now()))`
 
-/** Clients that have live keys now and, as things stand, none at `at` (ms). */
-export async function countNearKeyEnd(db: Db, at: number): Promise<number> {
-  const { rows } = await db.query<{ n: number }>({
-    text: `select count(*) as n from (
-  select from tokenmill.client_key k join tokenmill.client c using (client_id) where ${LIVE}
-  group by k.client_id having bool_and(k.state = 'RETIRED' and k.valid_until <= $1)
-) as ending`,
-    values: [new Date(at)],
-  })
-  return rows[0]?.n ?? 0
-}
-
 /** At most `limit` live keys. */
 export async function listLiveKeys(db: Db, limit: number): Promise<Pick<ClientKey, 'clientId' | 'kid'>[]> {
   const { rows } = await db.query<{ client_id: string; kid: string }>({
