@@ -27,8 +27,9 @@ export function rowSet<Row>(columns: readonly Column<Row>[], rows: readonly Row[
   let shape = ''
   for (const [index, column] of columns.entries()) {
     const { literal, same, first } = literalOf(column, rows)
-    // One column at least must be an array, to say how many rows there are.
-    const once = same && index > 0
+    // Of several rows one column at least must be an array, to say how many there are. One row needs none, and PostgreSQL
+    // keeps the plan of a statement without arrays: the length of an array makes it plan anew each time.
+    const once = same && (index > 0 || rows.length === 1)
     values.push(once ? first : literal)
     shape += once ? '1' : 'n'
     if (once) select.push(`$${index + 1}::${column.type}`)
@@ -39,10 +40,11 @@ export function rowSet<Row>(columns: readonly Column<Row>[], rows: readonly Row[
     }
   }
   const all = columns.map(({ name }) => name).join(', ')
+  const from = arrays.length === 0 ? '' : ` from unnest(${arrays.join(', ')}) as a(${names.join(', ')})`
   return {
     shape,
     values,
-    source: `(select ${select.join(', ')} from unnest(${arrays.join(', ')}) as a(${names.join(', ')})) as v(${all})`,
+    source: `(select ${select.join(', ')}${from}) as v(${all})`,
   }
 }
 
@@ -72,6 +74,14 @@ export function texts(values: readonly (string | null)[]): string {
 /** The literal of an array whose elements hold nothing that needs quoting: numbers, UUIDs. */
 export function plains(values: readonly (string | number | null)[]): string {
   return `{${values.map(value => value ?? 'NULL').join(',')}}`
+}
+
+/**
+ * The array of parameter `$n`, of a length that the planner doesn't see. Where it does, a statement for a few rows is
+ * planned anew each time, which takes longer than a look-up. Only for look-ups whose one good plan is by index.
+ */
+export function listOf(n: number, type: string): string {
+  return `(select $${n}::${type}[])`
 }
 
 /** The literal of a bytea array. */

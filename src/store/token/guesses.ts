@@ -1,6 +1,6 @@
 // How often a client asked for cards of the same BIN and last four that were not known: what somebody who guesses
 // PANs leaves behind. A window is 24 hours.
-import { plains, texts } from '../columns.ts'
+import { listOf, plains, texts } from '../columns.ts'
 import type { Db } from '../pool.ts'
 
 /** Asked for by this client: a card of this BIN and last four. */
@@ -18,7 +18,7 @@ interface Row {
   misses: number
 }
 
-const GIVEN = 'unnest($1::text[], $2::uuid[], $3::text[]) as v(client_id, token_scope, digits)'
+const GIVEN = `unnest(${listOf(1, 'text')}, ${listOf(2, 'uuid')}, ${listOf(3, 'text')}) as v(client_id, token_scope, digits)`
 const valuesOf = (guesses: readonly Guess[]) => [
   texts(guesses.map(({ clientId }) => clientId)),
   plains(guesses.map(({ tokenScope }) => tokenScope)),

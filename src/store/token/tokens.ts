@@ -1,7 +1,7 @@
 // The token table: found by card or by id, saved as sets. One statement per table and chunk; a single job is a set of
 // one.
 import type { BatchMark, ThirdPartyName, TokenRow } from '../../token/token.ts'
-import { byteas, type Column, plains, rowSet, texts } from '../columns.ts'
+import { byteas, type Column, listOf, plains, rowSet, texts } from '../columns.ts'
 import { type Db, LostRace } from '../pool.ts'
 
 /** A token as it is stored: the fields that the rules use, and the version of the key that sealed its PAN. */
@@ -146,9 +146,9 @@ function tokenOf(row: Row): StoredToken {
 
 // One look-up per card inside one statement: `= any(…)` would get a plan made on the empty table, and become slower
 // with it.
-const FIND_BY_FINGERPRINT = `select ${NAMES} from unnest($1::bytea[]) as wanted(card)
+const FIND_BY_FINGERPRINT = `select ${NAMES} from unnest(${listOf(1, 'bytea')}) as wanted(card)
 cross join lateral (select ${NAMES} from tokenmill.token where fingerprint = wanted.card limit 1) as found`
-const FIND_BY_ID = `select ${NAMES} from unnest($1::uuid[]) as wanted(id)
+const FIND_BY_ID = `select ${NAMES} from unnest(${listOf(1, 'uuid')}) as wanted(id)
 cross join lateral (select ${NAMES} from tokenmill.token where token_id = wanted.id limit 1) as found`
 
 /** The live tokens of these cards; absent ones are left out. */
