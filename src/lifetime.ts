@@ -1,5 +1,5 @@
-// Closes what a process has opened, in reverse order and within a deadline; and says what ends a process: signals, and
-// the end of its parent. Only the main files use it; a room that opens something returns it to them. It isn't a container:
+// Closes what a process has opened, in reverse order, each within a deadline of its own; and says what ends a process:
+// signals, and the end of its parent. Only the main files use it; a room that opens something returns it to them. It isn't a container:
 // nothing is looked up here.
 import { closeSync, openSync } from 'node:fs'
 import { constants } from 'node:os'

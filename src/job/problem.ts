@@ -87,7 +87,7 @@ export function problemOf(
   }
 }
 
-/** A status of any release: an unknown status counts as the first of its class (RFC 9110 15). */
+/** A status of any release: an unknown 4xx counts as 400 (RFC 9110 15), any other unknown status as 500. */
 export function problemCodeOf(status: number): ProblemCode {
   if (Object.hasOwn(MESSAGES, status)) return status as ProblemCode
   return status >= 400 && status < 500 ? 400 : 500

@@ -55,5 +55,6 @@ export function toQueueFault(error: unknown): unknown {
   if (sqlstate?.startsWith('22') || sqlstate?.startsWith('23')) return new Fault('data', error)
   if (sqlstate?.startsWith('42')) return error
   if (/^The size of job .* exceeds the limit/.test(error.message)) return new Fault('data', error)
+  // Whatever else a server answers counts as away: that of a full Redis, for example ("OOM command not allowed").
   return new Fault('queue_away', error)
 }

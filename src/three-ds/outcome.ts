@@ -1,5 +1,6 @@
 // The meaning of an authentication's outcome for the payment: its ECI where the directory server named none, and who is
-// liable for fraud. The tables are total over card network and outcome; transition.ts says how an outcome comes about.
+// liable for fraud. `ECIS` has an entry for each card network, category and case, and `ISSUER_PAIRS` one for each network;
+// transition.ts says how an outcome comes about.
 import type { Brand } from '../token/brand.ts'
 
 /** EMV transStatus, as far as this service shows it. C is no end: a challenge is under way. */
