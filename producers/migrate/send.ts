@@ -149,7 +149,7 @@ async function send(
   const given = { jti: ask.jti, block: ask.block, timeoutMs: ANSWER_MS_MAX }
   const result = await untilSent(() => client.call('token-batch', ask.request, given), stop)
   if (!options.schemeTokens || options.dryRun) return result
-  const part = { plan: batch, chunk: chunk.number, timeoutMs: ANSWER_MS_MAX, stop }
+  const part = { plan: batch, chunk: chunk.number, isLast: chunk.isLast, timeoutMs: ANSWER_MS_MAX, stop }
   return withSchemeTokens(result, part, client)
 }
 
