@@ -79,6 +79,22 @@ export interface JobFacts {
   next: string[]
 }
 
+/** Those with a receipt, or with an answer that has none. One look-up for all. */
+export async function whichAreStored(names: readonly JobName[], { store }: Sources): Promise<JobName[]> {
+  const ids = names.map(({ receiptId }) => receiptId)
+  const [found, told] = await Promise.all([receipts.findAll(store, ids), outbox.findTold(store, ids)])
+  const known = new Set([...found.map(({ receiptId }) => receiptId), ...told])
+  return names.filter(({ receiptId }) => known.has(receiptId))
+}
+
+/** Those that are in a queue. */
+export async function whichAreQueued(names: readonly JobName[], { queues }: Sources): Promise<JobName[]> {
+  const queued = await Promise.all(
+    names.map(({ client, jti }) => findQueued(queues, KINDS, jobId(client.clientId, jti))),
+  )
+  return names.filter((_, index) => queued[index] !== undefined)
+}
+
 /** The facts of a job; undefined where nothing of it is stored or queued. */
 export async function factsOf(name: JobName, sources: Sources): Promise<JobFacts | undefined> {
   const { store, queues } = sources
