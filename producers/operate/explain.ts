@@ -128,7 +128,9 @@ async function explainJti(question: Question, sources: Sources): Promise<Explana
   }))
   const looked = names.slice(0, CLIENTS_MAX)
   const [stored, queued] = await Promise.all([whichAreStored(names, sources), whichAreQueued(looked, sources)])
-  const found = await Promise.all([...new Set([...stored, ...queued])].map(name => factsOf(name, sources)))
+  const ids = new Set(stored.map(name => name.receiptId))
+  const known = [...stored, ...queued.filter(name => !ids.has(name.receiptId))]
+  const found = await Promise.all(known.map(name => factsOf(name, sources)))
   const left = names.length - looked.length
   return {
     as: 'jti',
@@ -224,16 +226,17 @@ async function explainRecord({ facts, receipt }: FoundRecord, sources: Sources):
 }
 
 async function receiptsOf(ids: readonly string[], question: Question, { store }: Sources) {
-  const found = await Promise.all(ids.map(id => receipts.find(store, id)))
-  return found.filter(receipt => receipt !== undefined).filter(receipt => isOf(question, receipt))
+  const found = new Map((await receipts.findAll(store, ids)).map(receipt => [receipt.receiptId, receipt]))
+  return ids.flatMap(id => found.get(id) ?? []).filter(receipt => isOf(question, receipt))
 }
 
 async function jobsOf(found: readonly receipts.Receipt[], sources: Sources): Promise<JobFacts[]> {
   const names = new Map((await clients.list(sources.store)).map(({ clientId, name }) => [clientId, name]))
   const jobs = await Promise.all(
-    found.map(({ receiptId, clientId, jti }) =>
-      factsOf({ receiptId, client: { clientId, name: names.get(clientId) ?? clientId }, jti }, sources),
-    ),
+    found.map(receipt => {
+      const { receiptId, clientId, jti } = receipt
+      return factsOf({ receiptId, client: { clientId, name: names.get(clientId) ?? clientId }, jti, receipt }, sources)
+    }),
   )
   return jobs.filter(facts => facts !== undefined)
 }

@@ -26,6 +26,8 @@ export interface JobName {
   receiptId: string
   client: Pick<Client, 'clientId' | 'name'>
   jti: string
+  /** Where it was looked up already. */
+  receipt?: receipts.Receipt | undefined
 }
 
 export interface ReasonFacts {
@@ -83,8 +85,11 @@ export interface JobFacts {
 export async function whichAreStored(names: readonly JobName[], { store }: Sources): Promise<JobName[]> {
   const ids = names.map(({ receiptId }) => receiptId)
   const [found, told] = await Promise.all([receipts.findAll(store, ids), outbox.findTold(store, ids)])
-  const known = new Set([...found.map(({ receiptId }) => receiptId), ...told])
-  return names.filter(({ receiptId }) => known.has(receiptId))
+  const receiptOf = new Map(found.map(receipt => [receipt.receiptId, receipt]))
+  return names.flatMap(name => {
+    const receipt = receiptOf.get(name.receiptId)
+    return receipt || told.includes(name.receiptId) ? [{ ...name, receipt }] : []
+  })
 }
 
 /** Those that are in a queue. */
@@ -99,7 +104,7 @@ export async function whichAreQueued(names: readonly JobName[], { queues }: Sour
 export async function factsOf(name: JobName, sources: Sources): Promise<JobFacts | undefined> {
   const { store, queues } = sources
   const [receipt, rows] = await Promise.all([
-    receipts.find(store, name.receiptId),
+    name.receipt ?? receipts.find(store, name.receiptId),
     outbox.listOf(store, name.receiptId),
   ])
   const kinds = receipt ? [receipt.kind] : KINDS
