@@ -24,9 +24,9 @@ export interface AnswerDeadline {
 
 export const FINISH_MS = 20_000
 
-/** Returns how to write one line for a person on the stream of the progress. */
+/** Returns how to write one line for a person on the stream of the progress, in the place of a bar that stands there. */
 export function tellTo(stream: Writable & { isTTY?: boolean }): (line: string) => void {
-  return line => stream.write(`${stream.isTTY ? '\n' : ''}tokenmill: ${line}\n`)
+  return line => stream.write(`${stream.isTTY ? '\r\u001b[K' : ''}tokenmill: ${line}\n`)
 }
 
 export function openAnswerDeadline({

@@ -1,6 +1,5 @@
-// Shows the progress of a run on standard error: a bar on a terminal, else a line every ten seconds. It prints what the
-// caller counted.
-import { Presets, SingleBar } from 'cli-progress'
+// Shows the progress of a run on standard error: a bar in the last line of a terminal, else a line every ten seconds. It
+// prints what the caller counted.
 import type { Clock } from '../src/clock.ts'
 import { type Counts, noCounts, OUTCOMES, sumOf } from '../src/job/outcome.ts'
 
@@ -22,61 +21,128 @@ export interface Progress {
   stop(): void
 }
 
-const BAR = ' {bar} {percentage}% | {value}/{total} rows | {rate} rows/s | ETA {left} | {outcomes}'
-const EVERY_MS = 10_000
+interface Printer {
+  update(): void
+  stop(): void
+}
+
+const LINE_MS = 10_000
+const DRAW_MS = 200
 
 export function openProgress(options: ProgressOptions): Progress {
-  const { stream, clock, total, done = 0, everyMs = EVERY_MS } = options
+  const { stream, clock, total, done = 0, everyMs = LINE_MS } = options
   const start = clock()
   let counts = noCounts()
-  let lineAt = start
-  const measure = () => measureRun({ rows: sumOf(counts), done, total, ms: clock() - start })
-  const isTerminal = stream.isTTY === true && total !== undefined
-  const bar = isTerminal
-    ? new SingleBar(
-        {
-          format: BAR,
-          stream,
-          fps: 5,
-          hideCursor: true,
-          clearOnComplete: false,
-          stopOnComplete: false,
-          linewrap: false,
-          gracefulExit: false,
-        },
-        Presets.shades_classic,
-      )
-    : undefined
-  bar?.start(total ?? 0, done, { rate: 0, left: '?', outcomes: '' })
-  const print = () => {
-    lineAt = clock()
-    stream.write(`${lineOf(counts, measure(), total)}\n`)
+  const facts = (): RunFacts => {
+    const rows = sumOf(counts)
+    return { rows, ...measureRun({ rows, done, total, ms: clock() - start }), outcomes: describe(counts) }
   }
-  // A line is due even where no row is answered.
-  const ticking = setInterval(() => {
-    if (bar === undefined && clock() - lineAt >= everyMs) print()
-  }, everyMs)
-  ticking.unref()
-  // A process that ends with its bar on leaves the terminal as it was.
-  const restore = () => stream.write('\u001b[?25h\u001b[?7h')
-  if (bar) process.once('exit', restore)
+  const printer =
+    stream.isTTY === true && total !== undefined
+      ? openBar(stream, () => barOf({ ...facts(), total }, stream.columns || COLUMNS))
+      : openLines(stream, clock, everyMs, () => lineOf(facts(), total))
   return {
     update(next) {
       counts = { ...next }
-      if (bar === undefined) {
-        if (clock() - lineAt >= everyMs) print()
-        return
-      }
-      const { rate, left } = measure()
-      bar.update(sumOf(counts), { rate, left, outcomes: describe(counts) })
+      printer.update()
     },
+    stop: printer.stop,
+  }
+}
+
+function openLines(stream: NodeJS.WriteStream, clock: Clock, everyMs: number, text: () => string): Printer {
+  let lineAt = clock()
+  const print = () => {
+    lineAt = clock()
+    stream.write(`${text()}\n`)
+  }
+  const update = () => {
+    if (clock() - lineAt >= everyMs) print()
+  }
+  // A line is due even where no row is answered.
+  const ticking = setInterval(update, everyMs)
+  ticking.unref()
+  return {
+    update,
     stop() {
       clearInterval(ticking)
-      process.off('exit', restore)
-      if (bar === undefined) print()
-      else bar.stop()
+      print()
     },
   }
+}
+
+/** Of a terminal that doesn't tell its width. */
+const COLUMNS = 80
+const HIDE_CURSOR = '\u001b[?25l'
+const SHOW_CURSOR = '\u001b[?25h'
+const CLEAR_BELOW = '\u001b[J'
+
+/** Draws at most five times a second. A message may be written meanwhile: the bar is drawn again below it. */
+function openBar(stream: NodeJS.WriteStream, text: () => string): Printer {
+  let drawn = ''
+  const draw = () => {
+    drawn = text()
+    stream.write(`\r${drawn}${CLEAR_BELOW}`)
+  }
+  // A terminal that became narrower has wrapped the line that was drawn for the former width.
+  const redraw = () => {
+    const above = Math.ceil(drawn.length / (stream.columns || COLUMNS)) - 1
+    if (above > 0) stream.write(`\u001b[${above}A`)
+    draw()
+  }
+  // A process that ends with its bar on leaves the terminal as it was.
+  const restore = () => stream.write(SHOW_CURSOR)
+  process.once('exit', restore)
+  stream.on('resize', redraw)
+  stream.write(HIDE_CURSOR)
+  draw()
+  const drawing = setInterval(draw, DRAW_MS)
+  drawing.unref()
+  return {
+    update() {},
+    stop() {
+      clearInterval(drawing)
+      process.off('exit', restore)
+      stream.off('resize', redraw)
+      draw()
+      stream.write(`\n${SHOW_CURSOR}`)
+    },
+  }
+}
+
+interface RunFacts {
+  rows: number
+  rate: number
+  /** How long it will take. */
+  left: string
+  outcomes: string
+}
+
+interface BarFacts extends RunFacts {
+  total: number
+}
+
+const BAR_MIN = 10
+const BAR_MAX = 40
+
+/** At most `columns - 1` characters: a line that fills a terminal makes some of them begin another one. */
+export function barOf({ rows, total, rate, left, outcomes }: BarFacts, columns: number): string {
+  const share = total === 0 ? 1 : Math.min(rows / total, 1)
+  const percent = `${Math.floor(share * 100)}%`
+  // Where not all have room, the last ones go first.
+  const pieces = [`${rows}/${total} rows`, `ETA ${left}`, `${rate} rows/s`, outcomes]
+  const room = columns - 1
+  for (let kept = pieces.length; kept > 0; kept -= 1) {
+    const text = [percent, ...pieces.slice(0, kept)].join(' | ')
+    const size = Math.min(BAR_MAX, room - text.length - 2)
+    if (size >= BAR_MIN) return ` ${drawn(share, size)} ${text}`
+  }
+  return [percent, pieces[0]].join(' | ').slice(0, Math.max(room, 0))
+}
+
+function drawn(share: number, size: number): string {
+  const full = Math.floor(share * size)
+  return '█'.repeat(full) + '░'.repeat(size - full)
 }
 
 interface Measured {
@@ -90,10 +156,9 @@ export function measureRun(run: { rows: number; done: number; total: number | un
   return { rate, left: duration(Math.ceil((run.total - run.rows) / rate)) }
 }
 
-function lineOf(counts: Counts, { rate, left }: Measured, total: number | undefined): string {
-  const rows = sumOf(counts)
+function lineOf({ rows, rate, left, outcomes }: RunFacts, total: number | undefined): string {
   const of = total === undefined ? '' : ` of ${total}`
-  return `${rows}${of} rows, ${rate} rows/s, ETA ${left}: ${describe(counts)}`
+  return `${rows}${of} rows, ${rate} rows/s, ETA ${left}: ${outcomes}`
 }
 
 /** `created 9200, rejected 250`: outcomes without rows aren't named. */

@@ -195,6 +195,10 @@ export const FAULTS = {
   store_away: { verdict: 'pause', text: 'The token store cannot be reached.' },
   queue_away: { verdict: 'pause', text: 'The queue server cannot be reached.' },
   store_busy: { verdict: 'retry', text: 'The token store is short of connections, locks or space.' },
+  store_denied: {
+    verdict: 'retry',
+    text: 'PostgreSQL denies a right: the user in DATABASE_URL of workers must own the schema tokenmill. PostgreSQL’s log names the table.',
+  },
   contention: { verdict: 'retry', text: 'Other jobs changed the same rows, at every attempt.' },
   key_unavailable: { verdict: 'retry', text: 'A key of the vault could not be loaded.' },
   deadline: { verdict: 'retry', text: 'The attempt exceeded its time limit.' },
@@ -228,10 +232,15 @@ export class Fault extends Error {
   }
 }
 
-/** Anything thrown, as a Fault: an error that isn't one already is a defect. */
+/** Anything thrown, as a Fault: an error that isn't one already is a defect, unless PostgreSQL denies a right. */
 export function toFault(error: unknown): Fault {
-  return error instanceof Fault ? error : new Fault('defect', error)
+  if (error instanceof Fault) return error
+  const isDenied = error instanceof Error && 'code' in error && error.code === INSUFFICIENT_PRIVILEGE
+  return new Fault(isDenied ? 'store_denied' : 'defect', error)
 }
+
+/** SQLSTATE. It stays in the error that the store throws: whoever asks what it may do needs it there. */
+const INSUFFICIENT_PRIVILEGE = '42501'
 
 /** Throws where `holds` is false: then tokenmill has a defect. */
 export function assert(holds: unknown, law: string): asserts holds {

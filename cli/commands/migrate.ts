@@ -122,9 +122,15 @@ export function statusOf({
   return counts.REJECTED + counts.FAILED + counts.CANCELLED > 0 ? EXIT.incomplete : EXIT.ok
 }
 
-export function report({ terminal }: Pick<Session, 'terminal'>, summary: Summary, options: JsonOption): void {
+export function report(
+  { terminal }: Pick<Session, 'terminal'>,
+  summary: Summary,
+  options: JsonOption & Pick<Options, 'expect'>,
+): void {
   const { batchId, variant, rows, counts, reasons, results, manifest, complete, stopped, ms, differences } = summary
   const outcomes = Object.fromEntries(OUTCOMES.map(outcome => [outcome.toLowerCase(), counts[outcome]]))
+  const isExpected = complete && options.expect !== undefined
+  const isAsExpected = isExpected && differences.length === 0
   const value = {
     batch_id: batchId,
     variant,
@@ -136,6 +142,7 @@ export function report({ terminal }: Pick<Session, 'terminal'>, summary: Summary
     ms,
     results,
     manifest: complete ? manifest : undefined,
+    as_expected: isExpected ? isAsExpected : undefined,
     differences,
   }
   const shown = Object.entries(outcomes).filter(([, n]) => n > 0)
@@ -146,6 +153,7 @@ export function report({ terminal }: Pick<Session, 'terminal'>, summary: Summary
     ...reasonFacts(reasons),
     results,
     manifest: complete ? manifest : undefined,
+    counts: isAsExpected ? `as expected by ${options.expect}` : undefined,
   })
   print(terminal, options, value, text)
   for (const { outcome, expected, found } of differences)

@@ -18,11 +18,12 @@ import { EXIT, Stop } from '../exit.ts'
 import { openCommandStore, openSession, type Session } from '../open/open.ts'
 import { openProducer, type Producing } from '../open/producer.ts'
 import { NO_REPORTS } from '../open/report-files.ts'
-import { print, say, type Terminal } from '../terminal.ts'
+import { moment, print, say, type Terminal } from '../terminal.ts'
 
 /** Long enough for a report of many millions of lines behind other reports. */
 const WAIT_MS_MAX = 3_600_000
 const ROLE = CATALOGUE.report.role
+const FAILED_NEXT = 'The operator finds the cause: tokenmill failed list --kind report'
 const LACKS_ROLE = `the client lacks the role ${ROLE}`
 const ROLE_MISSING: string = 'role_missing' satisfies Reason
 const UNAVAILABLE = 'reports_unavailable' satisfies Reason
@@ -117,7 +118,8 @@ async function requestAndWait(
       if (Object.values(error.details ?? {}).some(({ code }) => code === UNAVAILABLE))
         throw new Stop(REASONS[UNAVAILABLE].text, EXIT.config)
       const text = fieldsText(toldFields(error)) || error.message
-      throw new Stop(`A worker refused it: ${text}`, error.code < 500 ? EXIT.incomplete : EXIT.failure)
+      if (error.code < 500) throw new Stop(`A worker refused it: ${text}`, EXIT.incomplete)
+      throw new Stop(`The report failed (code ${error.code}, ${moment(error.timestamp)}). ${FAILED_NEXT}`)
     }
     print(terminal, options, record, `${record?.['reportUid']}\n${record?.['fileName']}`)
     if (!options.json)

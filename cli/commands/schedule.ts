@@ -5,13 +5,13 @@ import { join } from 'node:path'
 import { readClientFile } from '../../producers/client-file.ts'
 import { dateOf, nextDue } from '../../producers/schedule/business-dates.ts'
 import { type Parameters, parametersOf } from '../../producers/schedule/parameters.ts'
+import { addSchedule, type OwnerRefusal, removeSchedule } from '../../src/acts/schedule.ts'
 import { systemClock } from '../../src/clock.ts'
 import { isRefusal, REASONS } from '../../src/errors.ts'
 import { panNameRefusal } from '../../src/job/envelope/names.ts'
 import { fieldsOf } from '../../src/job/problem.ts'
 import type { MimeType, ReportType } from '../../src/job/report.ts'
 import { definitionOf } from '../../src/report/definitions.ts'
-import * as audits from '../../src/store/access/audits.ts'
 import type { Client } from '../../src/store/access/clients.ts'
 import type { Db } from '../../src/store/pool.ts'
 import * as runs from '../../src/store/report/schedule-runs.ts'
@@ -19,11 +19,12 @@ import * as schedules from '../../src/store/report/schedules.ts'
 import type { JsonOption } from '../command.ts'
 import { EXIT, Stop } from '../exit.ts'
 import { openCommandStore, withSession } from '../open/open.ts'
-import { actor, facts, moment, print, type Terminal, table } from '../terminal.ts'
+import { byOf, type OperatorOptions } from '../open/operator.ts'
+import { facts, moment, print, type Terminal, table } from '../terminal.ts'
 import { findLiveClient } from './client/find-client.ts'
 import { shownRun } from './operate/schedule-runs.ts'
 
-interface AddOptions extends JsonOption {
+interface AddOptions extends JsonOption, OperatorOptions {
   type: ReportType
   entity?: string
   allEntities?: boolean
@@ -35,6 +36,12 @@ interface AddOptions extends JsonOption {
 }
 
 const RUNS_SHOWN = 7
+
+const REFUSED: Record<OwnerRefusal, string> = {
+  client_revoked: 'The client is revoked; name another one with --client.',
+  role_missing: 'The client lacks the role REPORT_REQUEST; name a client that has it with --client.',
+  entity_forbidden: '--entity: the client does not act for this entity; name one of its entities.',
+}
 
 export function add(terminal: Terminal, options: AddOptions): Promise<void> {
   return withSession(terminal, async session => {
@@ -52,15 +59,9 @@ export function add(terminal: Terminal, options: AddOptions): Promise<void> {
       time,
       zone,
     }
-    if (schedule.entityId !== null && !owner.entities.includes(schedule.entityId))
-      throw new Stop('--entity: the client does not act for this entity; name one of its entities.', EXIT.usage)
-    if (!owner.roles.includes('REPORT_REQUEST'))
-      throw new Stop('The client lacks the role REPORT_REQUEST; name a client that has it with --client.', EXIT.usage)
-    await store.transaction(async db => {
-      await schedules.insert(db, schedule)
-      const { scheduleId, ...detail } = schedule
-      await audits.insert(db, { actor: actor(), action: 'schedule.add', subject: scheduleId, detail })
-    })
+    const by = await byOf({ action: 'schedule.add', subject: schedule.scheduleId }, options, store)
+    const verdict = await addSchedule(store, schedule, by)
+    if ('refused' in verdict) throw new Stop(REFUSED[verdict.refused], EXIT.usage)
     const { dueAt, businessDate } = nextDue(schedule, systemClock())
     const shown = { schedule_id: schedule.scheduleId, next_due: moment(dueAt), next_date: businessDate }
     print(
@@ -133,14 +134,12 @@ function shownSchedule(schedule: schedules.Schedule): Record<string, unknown> {
   return { ...common, client_id: clientId, ...what }
 }
 
-export function remove(terminal: Terminal, scheduleId: string, options: JsonOption): Promise<void> {
+export function remove(terminal: Terminal, scheduleId: string, options: JsonOption & OperatorOptions): Promise<void> {
   return withSession(terminal, async session => {
     const { store } = await openCommandStore(session)
-    await store.transaction(async db => {
-      if (!(await schedules.remove(db, scheduleId)))
-        throw new Stop('There is no such schedule of reports; `tokenmill schedule list` lists them.')
-      await audits.insert(db, { actor: actor(), action: 'schedule.remove', subject: scheduleId })
-    })
+    const by = await byOf({ action: 'schedule.remove', subject: scheduleId }, options, store)
+    if ('refused' in (await removeSchedule(store, scheduleId, by)))
+      throw new Stop('There is no such schedule of reports; `tokenmill schedule list` lists them.')
     print(terminal, options, { schedule_id: scheduleId, removed: true }, `${scheduleId} is removed`)
   })
 }

@@ -8,7 +8,7 @@ import type { Terminal } from '../terminal.ts'
 import { readParameter } from './report.ts'
 
 export function schedule(family: Command, terminal: Terminal): void {
-  addCommand(family, 'add', 'schedules a report for every night, about the day before')
+  withActor(addCommand(family, 'add', 'schedules a report for every night, about the day before'))
     .addOption(new Option('--type <type>', 'type of the report').choices(REPORT_TYPES).makeOptionMandatory())
     .option('--entity <uuid>', "the merchant entity (default: the client's own)", readUuid)
     .addOption(
@@ -30,7 +30,7 @@ export function schedule(family: Command, terminal: Terminal): void {
   addCommand(family, 'list', 'lists schedules and the last runs of each').action(async options =>
     (await import('../commands/schedule.ts')).list(terminal, options),
   )
-  addCommand(family, 'remove', 'ends a schedule; its reports stay')
+  withActor(addCommand(family, 'remove', 'ends a schedule; its reports stay'))
     .argument('<id>', 'the schedule', readUuid)
     .action(async (id, options) => (await import('../commands/schedule.ts')).remove(terminal, id, options))
   addCommand(family, 'runs', 'lists the runs of schedules, with states and reasons, the latest first')

@@ -3,6 +3,8 @@
 import { isUtf8 } from 'node:buffer'
 import type { Reason } from '../../src/errors.ts'
 import { readObject } from '../../src/job/envelope/strict-json.ts'
+import { isPrintable } from '../../src/job/envelope/text.ts'
+import { holdsPossiblePan } from '../../src/token/possible-pan.ts'
 import { readCsv } from '../rows/csv.ts'
 import { FileError } from '../rows/file-error.ts'
 import type { Format } from '../rows/input-format.ts'
@@ -44,10 +46,17 @@ async function* readCsvRows(bytes: AsyncIterable<Buffer>, options: ColumnOptions
     const known = layout
     if (rows.length > 0) {
       yield rows.map(({ line, fields, rejected }) =>
-        rejected === undefined ? rowOf(line, fields, known) : refusedRow(line, rejected),
+        rejected === undefined
+          ? rowOf(line, fields, known)
+          : { ...refusedRow(line, rejected), uid: soundId(fields[known.uidAt]) },
       )
     }
   }
+}
+
+/** The id of a row that can't be read as a whole; '' where its cell can't either. */
+function soundId(cell = ''): string {
+  return isPrintable(cell) && !cell.includes('\ufffd') && !holdsPossiblePan(cell) ? cell : ''
 }
 
 const LF = 10

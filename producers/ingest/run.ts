@@ -4,12 +4,14 @@
 import { createHash } from 'node:crypto'
 import { assert } from '../../src/errors.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
+import { addReason, type ReasonCounts } from '../../src/job/chunk-outcomes.ts'
 import type { Extent } from '../../src/job/envelope/batch-extent.ts'
 import { type Counts, noCounts, sumOf } from '../../src/job/outcome.ts'
 import { tellTo } from '../answer-deadline.ts'
 import { connect } from '../client.ts'
 import { checkBatchId, type FileRunDeps, nameOfSource } from '../file-run.ts'
 import { openProgress } from '../progress.ts'
+import { openEarlyWord } from '../rows/early-word.ts'
 import { FileError } from '../rows/file-error.ts'
 import { type Format, formatOf } from '../rows/input-format.ts'
 import type { SegmentDigests } from '../rows/segments.ts'
@@ -65,6 +67,8 @@ export async function ingest(options: IngestOptions, deps: FileRunDeps): Promise
   const resend = deps.resendMs === undefined ? {} : { resendMs: deps.resendMs }
   const client = await connect({ queues, credentials, replyTo, log, clock, checkKey: lookUp, tell, ...resend })
   const counts = noCounts()
+  const reasons: ReasonCounts = {}
+  const earlyWord = openEarlyWord(tell)
   const progress = openProgress({ stream: deps.stream, clock, total: checked.total })
   let complete = false
   try {
@@ -73,8 +77,10 @@ export async function ingest(options: IngestOptions, deps: FileRunDeps): Promise
     const plan = { batchId, inFlight: options.inFlight, extent: extentOf(options.file, digests, checked) }
     const sent = await sendChunks(chunks, plan, client, deps, async end => {
       for (const [outcome, n] of Object.entries(end.counts)) counts[outcome as keyof Counts] += n
+      for (const { outcome, reason } of end.refused) addReason(reasons, outcome, reason, 1)
       await results.write(end.refused)
       progress.update(counts)
+      earlyWord.see(counts, reasons)
     })
     if (sent.complete) await results.complete()
     complete = sent.complete

@@ -134,14 +134,12 @@ function refusedChunk(number: number, { error }: Result): FileError {
 
 /** Prints a hint once if no worker takes the chunks. */
 function watchForWorkers({ queues, stream }: FileRunDeps, waiting: () => boolean): () => void {
-  const away = () => stream.write('tokenmill: the queue server is away; waiting for it ...\n')
-  queues.on('away', away)
+  const tell = tellTo(stream)
+  queues.on('away', () => tell('the queue server is away; waiting for it ...'))
   const timer = setTimeout(async () => {
     const listening = await queues.workersOf('transaction-batch').catch(() => undefined)
     if (listening === 0 && waiting())
-      stream.write(
-        'tokenmill: no worker listens on transaction-batch; start one with `tokenmill workers`. Waiting ...\n',
-      )
+      tell('no worker listens on transaction-batch; start one with `tokenmill workers`. Waiting ...')
   }, NOBODY_MS)
   timer.unref()
   return () => clearTimeout(timer)

@@ -12,6 +12,7 @@ import { signDetached } from '../detached-signature.ts'
 import { checkBatchId, type FileRunDeps } from '../file-run.ts'
 import { openProgress } from '../progress.ts'
 import { begun, cutRows, type RowChunk } from '../rows/chunks.ts'
+import { openEarlyWord } from '../rows/early-word.ts'
 import { FileError } from '../rows/file-error.ts'
 import { formatOf } from '../rows/input-format.ts'
 import { checkColumns } from '../rows/layout.ts'
@@ -42,7 +43,7 @@ export interface Summary {
   /** Where it stopped because the options said so. */
   stopped: Stopped | undefined
   ms: number
-  /** The counts that differ from the expected manifest. */
+  /** The counts that differ from the expected manifest. None: they are as expected, or nothing is. */
   differences: { outcome: string; expected: number; found: number }[]
 }
 
@@ -152,7 +153,11 @@ async function sendAll(chunks: AsyncIterable<RowChunk>, { options, run, client, 
   const progress = openProgress({ stream: deps.stream, clock: deps.clock, total: validated?.rows, done })
   progress.update(output.counts)
   try {
-    const onProgress = () => progress.update(output.counts)
+    const earlyWord = openEarlyWord(tellTo(deps.stream))
+    const onProgress = () => {
+      progress.update(output.counts)
+      earlyWord.see(output.counts, output.reasons)
+    }
     const sending = { options, plan: run, client, deps, output, onProgress }
     const { complete, rows, stopped } = await sendChunks(chunks, sending)
     const digest = await output.close()

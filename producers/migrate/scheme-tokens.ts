@@ -1,6 +1,6 @@
 // `migrate --scheme-tokens`: when the tokens of a chunk are made, a second job asks for their scheme tokens. The
 // outcome of a row stays that of its token; where only the scheme token failed, `failed_facet` and the reason say so.
-import { isRefusal } from '../../src/errors.ts'
+import { isRefusal, type Reason } from '../../src/errors.ts'
 import { type RecordResult, tookEffect } from '../../src/job/outcome.ts'
 import type { Result } from '../../src/job/result.ts'
 import { untilSent } from '../client/bulk.ts'
@@ -11,6 +11,8 @@ export interface SchemePart {
   /** The batch of the tokens. Their scheme tokens are asked for under a batch id of their own. */
   plan: BatchPlan
   chunk: number
+  /** No other chunk follows. */
+  isLast: boolean
   timeoutMs: number
   stop: AbortSignal
 }
@@ -21,9 +23,14 @@ const NAMES_MAX = 5
 /** Adds the outcome of the scheme tokens to the records of `result`. */
 export async function withSchemeTokens(result: Result, part: SchemePart, client: Client): Promise<Result> {
   const { records } = result
-  const wanted = records?.filter(isWanted) ?? []
-  if (!records || wanted.length === 0) return result
-  const schemeResult = await ask(wanted, part, client)
+  // A chunk that failed as a whole is asked for again, and its scheme tokens with it.
+  if (!records) return result
+  const wanted = records.filter(isWanted)
+  if (wanted.length === 0) {
+    await ask(records.slice(0, 1).map(placeholderOf), 1, part, client)
+    return result
+  }
+  const schemeResult = await askAny(wanted.map(lineOf), part, client)
   const byLine = new Map(schemeResult.records?.map(record => [record.line, record]))
   return {
     ...result,
@@ -35,19 +42,44 @@ function isWanted({ outcome, reuse_token: id, token_status: status }: RecordResu
   return tookEffect(outcome) && id !== undefined && status !== 'DELETED'
 }
 
-async function ask(wanted: readonly RecordResult[], part: SchemePart, client: Client): Promise<Result> {
-  const { plan, chunk, timeoutMs, stop } = part
-  const lines = wanted.map(({ line, reuse_token: id }) => JSON.stringify({ line, request: { id, action: 'ACTIVATE' } }))
+function lineOf({ line, reuse_token: id }: RecordResult): string {
+  return JSON.stringify({ line, request: { id, action: 'ACTIVATE' } })
+}
+
+/** Stands for a chunk without any token: a batch ends when all its chunks are there, and a chunk has a record. */
+function placeholderOf({ line }: RecordResult): string {
+  return JSON.stringify({ line, rejected: { reason: 'token_not_found' satisfies Reason } })
+}
+
+async function askAny(lines: string[], part: SchemePart, client: Client): Promise<Result> {
   for (let name = 1; ; name += 1) {
-    const batchId = `${plan.batchId.slice(0, 60)}-s${name}`
-    // Only chunks that made tokens ask for something: how many there will be isn't known.
-    const { policy: _, tokenScope: __, extent: ___, limit: ____, ...rest } = plan
-    const scheme: BatchPlan = { ...rest, batchId, recordKind: 'scheme-token' }
-    const asked = await tokenBatch(client.clientId, scheme, { number: chunk, lines })
-    if (isRefusal(asked)) throw new Error(`broken law: a chunk has its form (${asked.reason} ${asked.field})`)
-    const given = { jti: asked.jti, block: asked.block, timeoutMs }
-    const told = await untilSent(() => client.call('token-batch', asked.request, given), stop)
+    const told = await ask(lines, name, part, client)
     if (name === NAMES_MAX || told.error?.details?.['body.jti']?.code !== 'jti_reused') return told
+  }
+}
+
+async function ask(lines: string[], name: number, part: SchemePart, client: Client): Promise<Result> {
+  const { timeoutMs, stop } = part
+  const { plan, chunk } = schemeChunk(name, part)
+  const asked = await tokenBatch(client.clientId, plan, { ...chunk, lines })
+  if (isRefusal(asked)) throw new Error(`broken law: a chunk has its form (${asked.reason} ${asked.field})`)
+  const given = { jti: asked.jti, block: asked.block, timeoutMs }
+  return untilSent(() => client.call('token-batch', asked.request, given), stop)
+}
+
+/** The first name is that of the whole file's scheme tokens; under another one stands a single chunk, so that it ends, too. */
+function schemeChunk(name: number, { plan, chunk, isLast }: SchemePart) {
+  // How many rows there will be isn't known: only those that made tokens ask for something.
+  const { policy: _, tokenScope: __, extent: ___, limit, ...rest } = plan
+  const scheme = { ...rest, recordKind: 'scheme-token' as const }
+  if (name === 1)
+    return {
+      plan: { ...scheme, limit, batchId: `${plan.batchId.slice(0, 60)}-s1` },
+      chunk: { number: chunk, isLast },
+    }
+  return {
+    plan: { ...scheme, batchId: `${plan.batchId.slice(0, 50)}-s${name}-${chunk}` },
+    chunk: { number: 0, isLast: true },
   }
 }
 

@@ -84,16 +84,17 @@ export async function sendChunks(
   }
   const { stop, giveUpAfterMs } = deps
   const onEnd = () => client.close()
-  const answerDeadline = openAnswerDeadline({ stop, giveUpAfterMs, onEnd, tell: tellTo(deps.stream) })
+  const tell = tellTo(deps.stream)
+  const answerDeadline = openAnswerDeadline({ stop, giveUpAfterMs, onEnd, tell })
   const stopWatching = watchForWorkers(deps, () => window.length > 0)
   const silent = setTimeout(() => {
     if (window.length > 0 && output.nextChunk === skipped)
-      deps.stream.write(
-        'tokenmill: no answer came for 30 s. Workers may be busy, or may not know this client; check that its file is of this installation.\n',
+      tell(
+        'no answer came for 30 s. Workers may be busy, or may not know this client; check that its file is of this installation.',
       )
   }, SILENT_MS)
   silent.unref()
-  deps.queues.on('away', () => deps.stream.write('tokenmill: the queue server is away; waiting for it ...\n'))
+  deps.queues.on('away', () => tell('the queue server is away; waiting for it ...'))
   try {
     for await (const chunk of chunks) {
       stopped ??= limitBefore(chunk, plan)
@@ -148,7 +149,7 @@ async function send(
   const given = { jti: ask.jti, block: ask.block, timeoutMs: ANSWER_MS_MAX }
   const result = await untilSent(() => client.call('token-batch', ask.request, given), stop)
   if (!options.schemeTokens || options.dryRun) return result
-  const part = { plan: batch, chunk: chunk.number, timeoutMs: ANSWER_MS_MAX, stop }
+  const part = { plan: batch, chunk: chunk.number, isLast: chunk.isLast, timeoutMs: ANSWER_MS_MAX, stop }
   return withSchemeTokens(result, part, client)
 }
 
@@ -254,7 +255,7 @@ function watchForWorkers({ queues, stream, log }: FileRunDeps, waiting: () => bo
     const listening = await queues.workersOf('token-batch').catch(() => undefined)
     log.debug({ listening }, 'workers of token-batch')
     if (listening === 0 && waiting())
-      stream.write('tokenmill: no worker listens on token-batch; start one with `tokenmill workers`. Waiting ...\n')
+      tellTo(stream)('no worker listens on token-batch; start one with `tokenmill workers`. Waiting ...')
   }, NOBODY_MS)
   timer.unref()
   return () => clearTimeout(timer)

@@ -1,20 +1,17 @@
 // Settings that will hurt: of Redis, of PostgreSQL, of files and logins on this host. It judges what the servers say of
-// themselves; what they don't say is unknown, and nothing is changed.
+// themselves; what they don't say is unknown, a server that is away is critical, and nothing is changed.
 import type { RedisInfo } from '../../src/queue/redis-info.ts'
 import * as logins from '../../src/store/access/logins.ts'
 import * as processes from '../../src/store/access/processes.ts'
-import type { Db } from '../../src/store/pool.ts'
 import * as storeServer from '../../src/store/server.ts'
 import { askAll, type Check, type Question, unknown, type Verdict, warning, well } from './check.ts'
 import { askFiles, type FileSources } from './checks/modes.ts'
 import { askReleases } from './checks/processes.ts'
+import { askQueues, askStore, type ServerSources } from './checks/servers.ts'
 import { judgeRoom, memoryOf } from './redis-memory.ts'
 import { bytes, count } from './units.ts'
 
-export interface DoctorSources extends FileSources {
-  store(): Promise<Db>
-  /** Undefined where the queues are on PostgreSQL. */
-  redis: (() => Promise<RedisInfo[]>) | undefined
+export interface DoctorSources extends FileSources, Omit<ServerSources, 'openKeys'> {
   /** The embedded server, whose settings and logins tokenmill chooses. */
   embedded: boolean
 }
@@ -28,6 +25,8 @@ const SPARE_CONNECTIONS = 10
 
 /** docs/on-call.md lists them. */
 const QUESTIONS: readonly Question<DoctorSources>[] = [
+  { name: 'store', ask: askStore, server: 'the store' },
+  { name: 'queues', ask: askQueues, server: 'the queue server' },
   { name: 'redis version', ask: askRedis(judgeVersion) },
   { name: 'redis memory', ask: askRedis(judgeMemory) },
   { name: 'redis AOF', ask: askRedis(judgeAof) },

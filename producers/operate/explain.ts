@@ -12,7 +12,7 @@ import * as shownTokens from '../../src/store/token/shown-tokens.ts'
 import { parseReuseToken, reuseTokenOf, type TokenRow } from '../../src/token/token.ts'
 import { type FoundRecord, findLine, findReference, type RecordFacts } from './batch-line.ts'
 import { findFailed } from './failed-set.ts'
-import { factsOf, type JobFacts, type Sources, timeOf } from './job-facts.ts'
+import { factsOf, type JobFacts, type Sources, timeOf, whichAreQueued, whichAreStored } from './job-facts.ts'
 
 export interface TokenFacts {
   token: string
@@ -73,11 +73,13 @@ export async function explain(question: Question, sources: Sources): Promise<Exp
     const receipt = await receipts.find(sources.store, what.toLowerCase())
     if (receipt && isOf(question, receipt)) return { as: 'receipt', jobs: await jobsOf([receipt], sources), notes: [] }
   }
-  const byJti = await explainJti(question, sources)
+  const [byJti, batches, ids] = await Promise.all([
+    explainJti(question, sources),
+    explainBatches(question, sources),
+    search.findByReference(sources.store, what, JOBS_MAX),
+  ])
   if (byJti.jobs.length > 0) return byJti
-  const batches = await explainBatches(question, sources)
   if (batches) return batches
-  const ids = await search.findByReference(sources.store, what, JOBS_MAX)
   const jobs = await jobsOf(await receiptsOf(ids, question, sources), sources)
   if (jobs.length > 0) return { as: 'reference', jobs, notes: countNote(ids.length) }
   const failed = await explainFailed(question, sources)
@@ -116,22 +118,28 @@ async function explainToken(token: TokenRow, question: Question, sources: Source
   }
 }
 
-/** A receipt's id follows from client and jti. */
+/** A receipt's id follows from client and jti. The failed set is asked later, by any name. */
 async function explainJti(question: Question, sources: Sources): Promise<Explanation> {
   const asked = question.client ? [question.client] : await clients.list(sources.store)
-  const looked = asked.slice(0, CLIENTS_MAX)
-  const found = await Promise.all(
-    looked.map(client =>
-      factsOf({ receiptId: receiptId(client.clientId, question.what), client, jti: question.what }, sources),
-    ),
-  )
-  const left = asked.length - looked.length
+  const names = asked.map(client => ({
+    receiptId: receiptId(client.clientId, question.what),
+    client,
+    jti: question.what,
+  }))
+  const looked = names.slice(0, CLIENTS_MAX)
+  const [stored, queued] = await Promise.all([whichAreStored(names, sources), whichAreQueued(looked, sources)])
+  const ids = new Set(stored.map(name => name.receiptId))
+  const known = [...stored, ...queued.filter(name => !ids.has(name.receiptId))]
+  const found = await Promise.all(known.map(name => factsOf(name, sources)))
+  const left = names.length - looked.length
   return {
     as: 'jti',
     jobs: found.filter(facts => facts !== undefined),
     notes:
       left > 0
-        ? [`The jti was looked for under ${looked.length} clients; ${left} are left: name one with --client.`]
+        ? [
+            `The jti was looked for in the queues of ${looked.length} clients; ${left} are left: name one with --client.`,
+          ]
         : [],
   }
 }
@@ -218,16 +226,17 @@ async function explainRecord({ facts, receipt }: FoundRecord, sources: Sources):
 }
 
 async function receiptsOf(ids: readonly string[], question: Question, { store }: Sources) {
-  const found = await Promise.all(ids.map(id => receipts.find(store, id)))
-  return found.filter(receipt => receipt !== undefined).filter(receipt => isOf(question, receipt))
+  const found = new Map((await receipts.findAll(store, ids)).map(receipt => [receipt.receiptId, receipt]))
+  return ids.flatMap(id => found.get(id) ?? []).filter(receipt => isOf(question, receipt))
 }
 
 async function jobsOf(found: readonly receipts.Receipt[], sources: Sources): Promise<JobFacts[]> {
   const names = new Map((await clients.list(sources.store)).map(({ clientId, name }) => [clientId, name]))
   const jobs = await Promise.all(
-    found.map(({ receiptId, clientId, jti }) =>
-      factsOf({ receiptId, client: { clientId, name: names.get(clientId) ?? clientId }, jti }, sources),
-    ),
+    found.map(receipt => {
+      const { receiptId, clientId, jti } = receipt
+      return factsOf({ receiptId, client: { clientId, name: names.get(clientId) ?? clientId }, jti, receipt }, sources)
+    }),
   )
   return jobs.filter(facts => facts !== undefined)
 }

@@ -10,7 +10,7 @@ import type { Sources } from './job-facts.ts'
 /** Every part that is given must hold. */
 export interface FailedFilter {
   ids?: readonly string[] | undefined
-  /** The copy's id, its job's, or the reference of the work. */
+  /** The copy's id, its job's, or the jti or reference of the work. */
   name?: string | undefined
   kind?: Kind | undefined
   /** The fault's code. */
@@ -65,12 +65,17 @@ export async function findFailed(filter: FailedFilter, sources: Sources): Promis
 /** All but the client. */
 function matches(copy: FailedJob, { ids, name, fault, since, until }: FailedFilter): boolean {
   return (
-    (name === undefined || [copy.id, copy.jobId, senderOf(copy).reference].includes(name)) &&
+    (name === undefined || isNamed(copy, name)) &&
     (ids === undefined || ids.includes(copy.id)) &&
     (fault === undefined || copy.code === fault) &&
     (since === undefined || copy.failedAt >= since) &&
     (until === undefined || copy.failedAt < until)
   )
+}
+
+function isNamed(copy: FailedJob, name: string): boolean {
+  const { jti, reference } = senderOf(copy)
+  return [copy.id, copy.jobId, jti, reference].includes(name)
 }
 
 type ClientOf = (clientId: string) => Promise<clients.Client | undefined>

@@ -26,6 +26,8 @@ export interface JobName {
   receiptId: string
   client: Pick<Client, 'clientId' | 'name'>
   jti: string
+  /** Where it was looked up already. */
+  receipt?: receipts.Receipt | undefined
 }
 
 export interface ReasonFacts {
@@ -79,11 +81,30 @@ export interface JobFacts {
   next: string[]
 }
 
+/** Those with a receipt, or with an answer that has none. One look-up for all. */
+export async function whichAreStored(names: readonly JobName[], { store }: Sources): Promise<JobName[]> {
+  const ids = names.map(({ receiptId }) => receiptId)
+  const [found, told] = await Promise.all([receipts.findAll(store, ids), outbox.findTold(store, ids)])
+  const receiptOf = new Map(found.map(receipt => [receipt.receiptId, receipt]))
+  return names.flatMap(name => {
+    const receipt = receiptOf.get(name.receiptId)
+    return receipt || told.includes(name.receiptId) ? [{ ...name, receipt }] : []
+  })
+}
+
+/** Those that are in a queue. */
+export async function whichAreQueued(names: readonly JobName[], { queues }: Sources): Promise<JobName[]> {
+  const queued = await Promise.all(
+    names.map(({ client, jti }) => findQueued(queues, KINDS, jobId(client.clientId, jti))),
+  )
+  return names.filter((_, index) => queued[index] !== undefined)
+}
+
 /** The facts of a job; undefined where nothing of it is stored or queued. */
 export async function factsOf(name: JobName, sources: Sources): Promise<JobFacts | undefined> {
   const { store, queues } = sources
   const [receipt, rows] = await Promise.all([
-    receipts.find(store, name.receiptId),
+    name.receipt ?? receipts.find(store, name.receiptId),
     outbox.listOf(store, name.receiptId),
   ])
   const kinds = receipt ? [receipt.kind] : KINDS

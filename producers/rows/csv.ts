@@ -8,7 +8,7 @@ import { type Line, linesOf, type RowSink, readQuoted } from './quoted.ts'
 
 export interface CsvRow {
   line: number
-  /** Empty if the row is rejected. */
+  /** Of a rejected row, its fields where they could be told apart, else none. */
   fields: readonly string[]
   rejected: Reason | undefined
 }
@@ -25,8 +25,9 @@ export async function* readCsv(bytes: AsyncIterable<Buffer>): AsyncGenerator<Csv
   let width = 0
   let open: Line[] = []
   let rows: CsvRow[] = []
-  const reject = (at: number, rejected: Reason) => {
-    rows.push({ line: at, fields: NO_FIELDS, rejected })
+  // Fields of another number than the header's may be shifted.
+  const reject = (at: number, rejected: Reason, fields = NO_FIELDS) => {
+    rows.push({ line: at, fields: fields.length === width ? fields : NO_FIELDS, rejected })
   }
   const put = (at: number, fields: readonly string[]) => {
     if (width === 0) width = fields.length

@@ -44,8 +44,8 @@ export function checkColumns({ recordKind, map = {}, echo = [] }: ColumnOptions)
   for (const [name, column] of Object.entries(map)) {
     if (column === null) continue
     if (!isColumnOf(recordKind, column)) {
-      const next = `Columns of ${recordKind}: ${namesOf(recordKind)}.`
-      throw new FileError('usage', `--map gives ${shown(name)} the unknown name ${shown(column)}.`, next)
+      const wrong = `--map gives ${shown(name)} the unknown name ${shown(column)}.`
+      throw new FileError('usage', wrong, columnsOf(recordKind))
     }
     if (taken.has(column)) {
       throw new FileError('usage', `--map gives two columns the name ${column}.`, 'Set one of them to null.')
@@ -73,61 +73,106 @@ export function resolve(name: string, { recordKind, map = {}, ignoreUnknown = fa
   return ignoreUnknown ? null : undefined
 }
 
-/** The layout of a file whose header stands at physical line `line`. */
+/**
+ * The layout of a file whose header stands at physical line `line`. Throws a FileError that names everything that is wrong
+ * with the header.
+ */
 export function layoutOf(header: readonly string[], line: number, options: ColumnOptions): Layout {
   checkColumns(options)
   refuseHeaderless(header, line)
   refuseOneColumn(header, line)
-  const { map = {}, echo = [], recordKind } = options
+  const { recordKind, echo = [] } = options
+  const { at, seen, near, wrong } = readNames(header, options)
+  wrong.push(
+    ...wrongOfOptions(header, seen, options),
+    ...wrongOfColumns(name => at[name] >= 0 || near.has(name), recordKind),
+  )
+  if (wrong.length > 0) throw unusable(line, wrong, recordKind)
+  return { recordKind, at, echo: echo.map(name => seen.get(name) as number) }
+}
+
+/** What is wrong, and what to do about it. */
+interface Wrong {
+  what: string
+  next: string
+}
+
+const WRONG_MAX = 10
+
+/** `Line 1, column 3: …; column 5: …. What to do. The columns that exist.` */
+function unusable(line: number, wrong: readonly Wrong[], kind: RecordKind): FileError {
+  const told = wrong.slice(0, WRONG_MAX).map(({ what }) => what)
+  if (wrong.length > WRONG_MAX) told.push(`${wrong.length - WRONG_MAX} more errors`)
+  const place = told[0]?.startsWith('column ') ? `Line ${line}, ` : `Line ${line}: `
+  const next = [...new Set(wrong.map(one => one.next))].join(' ')
+  return new FileError('usage', `${place}${told.join('; ')}.`, `${next} ${columnsOf(kind)}`)
+}
+
+interface ReadNames {
+  at: Record<ColumnName, number>
+  /** Name in the file → its position. */
+  seen: Map<string, number>
+  /** Columns that the file has in other letters. They aren't missed as well. */
+  near: Set<ColumnName>
+  wrong: Wrong[]
+}
+
+function readNames(header: readonly string[], options: ColumnOptions): ReadNames {
   const at = absent()
   const seen = new Map<string, number>()
+  const near = new Set<ColumnName>()
+  const wrong: Wrong[] = []
   for (const [index, name] of header.entries()) {
-    const place = `Line ${line}, column ${index + 1}`
+    const place = `column ${index + 1}`
     const before = seen.get(name)
     if (before !== undefined && name !== '') {
-      throw new FileError('usage', `${place}: ${shown(name)} stands in column ${before + 1} too.`, 'Rename one.')
+      wrong.push({ what: `${place}: ${shown(name)} stands in column ${before + 1} too`, next: 'Rename one.' })
+      continue
     }
     seen.set(name, index)
     const column = resolve(name, options)
-    if (column === undefined) throw new FileError('usage', `${place}: unknown column ${shown(name)}.`, hint(name))
-    if (column === null) continue
-    if (at[column] >= 0) {
-      throw new FileError('usage', `${place}: a second column for ${column}.`, 'Set one of them to null in --map.')
-    }
-    at[column] = index
+    if (column === undefined) {
+      wrong.push({ what: `${place}: unknown column ${shown(name)}`, next: hint(name) })
+      const other = nearTo(name)
+      if (other) near.add(other)
+    } else if (column !== null && at[column] >= 0)
+      wrong.push({ what: `${place}: a second column for ${column}`, next: 'Set one of them to null in --map.' })
+    else if (column !== null) at[column] = index
   }
-  for (const [name, column] of Object.entries(map)) {
-    if (column !== null && !seen.has(name)) {
-      throw new FileError('usage', `Line ${line}: no column ${shown(name)}, which --map names.`, 'Check --map.')
-    }
-  }
-  for (const name of echo) {
-    if (!seen.has(name))
-      throw new FileError('usage', `Line ${line}: no column ${shown(name)} to echo.`, 'Check --echo.')
-  }
-  refuseIncomplete(at, line, recordKind)
-  return { recordKind, at, echo: echo.map(name => seen.get(name) as number) }
+  return { at, seen, near, wrong }
 }
+
+/** Names that `--map` and `--echo` give, and that the file doesn't have. */
+function wrongOfOptions(header: readonly string[], seen: Map<string, number>, options: ColumnOptions): Wrong[] {
+  const { map = {}, echo = [] } = options
+  const has = `The file has ${header.slice(0, NAMES_MAX).map(shown).join(', ')}${header.length > NAMES_MAX ? ', …' : ''}.`
+  const mapped = Object.entries(map).filter(([name, column]) => column !== null && !seen.has(name))
+  return [
+    ...mapped.map(([name]) => ({ what: `no column ${shown(name)}, which --map names`, next: `Check --map. ${has}` })),
+    ...echo
+      .filter(name => !seen.has(name))
+      .map(name => ({ what: `no column ${shown(name)} to echo`, next: `Check --echo. ${has}` })),
+  ]
+}
+const NAMES_MAX = 40
 
 export function absent(): Record<ColumnName, number> {
   return Object.fromEntries(COLUMN_NAMES.map(name => [name, -1])) as Record<ColumnName, number>
 }
 
-function refuseIncomplete(at: Record<ColumnName, number>, line: number, kind: RecordKind): void {
-  const has = (name: ColumnName) => at[name] >= 0
-  const wrong = (what: string) => {
-    throw new FileError('usage', `Line ${line}: ${what}.`, 'Add the column, or name it with --map FILE.')
-  }
-  for (const names of NEEDED[kind]) if (!names.some(has)) wrong(`no column ${names.join(' or ')}`)
-  if (has('encrypted_card') && !has('public_key_alias')) wrong('encrypted_card without a column public_key_alias')
-  if (has('expiry_month') !== has('expiry_year')) wrong('the file has only one of expiry_month and expiry_year')
-  if (has('expiry') && has('expiry_month')) {
-    const next = 'Set one of them to null in --map.'
-    throw new FileError('usage', `Line ${line}: expiry stands beside expiry_month and expiry_year.`, next)
-  }
-  if (has('card_number') && !has('expiry') && !has('expiry_month')) {
-    wrong('card_number without expiry_month and expiry_year, or expiry')
-  }
+function wrongOfColumns(has: (name: ColumnName) => boolean, kind: RecordKind): Wrong[] {
+  const missing: string[] = NEEDED[kind]
+    .filter(names => !names.some(has))
+    .map(names => `no column ${names.join(' or ')}`)
+  if (has('encrypted_card') && !has('public_key_alias'))
+    missing.push('encrypted_card without a column public_key_alias')
+  if (has('expiry_month') !== has('expiry_year')) missing.push('the file has only one of expiry_month and expiry_year')
+  if (has('card_number') && !has('expiry') && !has('expiry_month') && !has('expiry_year'))
+    missing.push('card_number without expiry_month and expiry_year, or expiry')
+  const wrong = missing.map(what => ({ what, next: 'Add the column, or name it with --map FILE.' }))
+  if (has('expiry') && has('expiry_month'))
+    wrong.push({ what: 'expiry stands beside expiry_month and expiry_year', next: 'Set one of them to null in --map.' })
+  return wrong
 }
 
 function refuseHeaderless(header: readonly string[], line: number): void {
@@ -155,9 +200,14 @@ function refuseOneColumn(header: readonly string[], line: number): void {
 
 function hint(name: string): string {
   if (CODES.test(name)) return 'Security codes must not be kept: map it to null, or better, take it out of the file.'
-  const near = COLUMN_NAMES.find(column => column === name.trim().toLowerCase().replace(/[ -]/g, '_'))
+  const near = nearTo(name)
   if (near !== undefined) return `Write it ${near}, or name it with --map FILE.`
   return 'Name it with --map FILE, or drop such columns with --ignore-unknown.'
+}
+
+/** The column whose name this is in other letters. */
+function nearTo(name: string): ColumnName | undefined {
+  return COLUMN_NAMES.find(column => column === name.trim().toLowerCase().replace(/[ -]/g, '_'))
 }
 
 /** A name as a message may show it. */
@@ -167,6 +217,6 @@ export function shown(name: string): string {
   return JSON.stringify(name)
 }
 
-function namesOf(kind: RecordKind): string {
-  return COLUMN_NAMES.filter(name => isColumnOf(kind, name)).join(', ')
+export function columnsOf(kind: RecordKind): string {
+  return `Columns of ${kind}: ${COLUMN_NAMES.filter(name => isColumnOf(kind, name)).join(', ')}.`
 }

@@ -5,12 +5,12 @@ import type { Reason } from '../../src/errors.ts'
 import { countKeys } from '../../src/json-keys.ts'
 import { COLUMN_NAMES } from './columns.ts'
 import { FileError } from './file-error.ts'
-import { absent, type ColumnOptions, checkColumns, type Layout, resolve, shown } from './layout.ts'
+import { absent, type ColumnOptions, checkColumns, columnsOf, type Layout, resolve, shown } from './layout.ts'
 import { readLines } from './lines.ts'
 
 export interface NdjsonRow {
   line: number
-  /** In the order of `ndjsonLayout`; empty if the row is rejected. */
+  /** In the order of `ndjsonLayout`; of a rejected row its reference alone, or none. */
   cells: readonly string[]
   rejected: Reason | undefined
 }
@@ -47,13 +47,14 @@ export async function* readNdjson(bytes: AsyncIterable<Buffer>, options: ColumnO
 
 const reject = (line: number, rejected: Reason): NdjsonRow => ({ line, cells: NO_CELLS, rejected })
 
-type ReadText = (line: number, text: string) => NdjsonRow
+/** `isClean`: false for a text in which U+FFFD stands for what is no UTF-8. */
+type ReadText = (line: number, text: string, isClean: boolean) => NdjsonRow
 
 /** Undefined for an empty line. */
 function readLine(line: number, bytes: Buffer, read: ReadText): NdjsonRow | undefined {
   if (bytes.length === 0 || (bytes.length === 1 && bytes[0] === CR)) return undefined
   if (bytes.includes(0)) return reject(line, 'row_nul')
-  return isUtf8(bytes) ? read(line, bytes.toString('utf8')) : reject(line, 'row_utf8')
+  return read(line, bytes.toString('utf8'), isUtf8(bytes))
 }
 
 /** The positions of a key's value among the columns and among the echoed ones, -1 for none. */
@@ -81,16 +82,29 @@ function cellReader(options: ColumnOptions): ReadText {
     return place
   }
 
-  return (line, text) => {
+  const isUnknown = (key: string) => placeOf(key) === undefined
+
+  /** Those of a rejected row: none but its reference, where the row has one. */
+  const cellsOfReference = (text: string, record: Record<string, unknown> = {}): readonly string[] => {
+    const keys = Object.keys(record)
+    const named = keys.filter(key => placeOf(key)?.own === at.reference)
+    const [key] = named
+    const value = key === undefined ? undefined : textOf(record[key])
+    if (named.length !== 1 || value === undefined || countKeys(text) !== keys.length) return NO_CELLS
+    return blank.with(at.reference, value)
+  }
+
+  return (line, text, isClean) => {
     const record = parseObject(text)
+    if (!isClean) return { line, cells: cellsOfReference(text, record), rejected: 'row_utf8' }
     if (record === undefined) return reject(line, 'row_json')
     const keys = Object.keys(record)
     const cells = blank.slice()
     for (const key of keys) {
       const place = placeOf(key)
-      if (place === undefined && first) throw unknownKey(line, key)
+      if (place === undefined && first) throw unknownKeys(line, keys.filter(isUnknown), options)
       const wrong = place === undefined ? 'field_unknown' : putValue(cells, place, record[key])
-      if (wrong !== undefined) return reject(line, wrong)
+      if (wrong !== undefined) return { line, cells: cellsOfReference(text, record), rejected: wrong }
     }
     // JSON.parse silently keeps the last of two equal keys.
     if (countKeys(text) !== keys.length) return reject(line, 'row_json')
@@ -110,9 +124,13 @@ function putValue(cells: string[], { own, echo }: Place, value: unknown): Reason
   return undefined
 }
 
-function unknownKey(line: number, key: string): FileError {
-  const next = 'Name it with --map FILE, or drop such keys with --ignore-unknown.'
-  return new FileError('usage', `Line ${line}: unknown key ${shown(key)}.`, next)
+const UNKNOWN_MAX = 10
+
+function unknownKeys(line: number, keys: readonly string[], { recordKind }: ColumnOptions): FileError {
+  const more = keys.length > UNKNOWN_MAX ? ` and ${keys.length - UNKNOWN_MAX} more` : ''
+  const named = `unknown key ${keys.slice(0, UNKNOWN_MAX).map(shown).join(', ')}${more}`
+  const next = 'Name them with --map FILE, or drop such keys with --ignore-unknown.'
+  return new FileError('usage', `Line ${line}: ${named}.`, `${next} ${columnsOf(recordKind)}`)
 }
 
 function parseObject(text: string): Record<string, unknown> | undefined {

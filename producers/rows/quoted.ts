@@ -21,7 +21,7 @@ export interface RowSink {
   /** The number of fields in every row, 0 until the first row is put. */
   width(): number
   put(line: number, fields: readonly string[]): void
-  reject(line: number, reason: Reason): void
+  reject(line: number, reason: Reason, fields?: readonly string[]): void
 }
 
 interface Bound {
@@ -128,7 +128,7 @@ function readGroup(lines: Line[], group: Bound[], sink: RowSink): number | undef
       if (count > 1) return from + 1
     } else if (text === '') continue
     else if (clean) sink.put(line, fields)
-    else sink.reject(line, text.includes('\0') ? 'row_nul' : 'row_utf8')
+    else sink.reject(line, text.includes('\0') ? 'row_nul' : 'row_utf8', fields.map(fromLatin1))
   }
   return undefined
 }
@@ -150,6 +150,11 @@ function readBound(lines: Line[], { from, count }: Bound): Read {
   const text = whole.slice(0, whole.length - (whole.endsWith('\r\n') ? 2 : whole.endsWith('\n') ? 1 : 0))
   const quotes = count === 1 ? first.quotes : parts.reduce((sum, part) => sum + part.quotes, 0)
   return { from, count, clean, text, fields: splitSimple(text, quotes) }
+}
+
+/** A field of a row that was read as Latin-1; U+FFFD stands for what is no UTF-8. */
+function fromLatin1(field: string): string {
+  return Buffer.from(field, 'latin1').toString('utf8')
 }
 
 /** The fields of a row in which quotes only begin and end fields; undefined for any other. */

@@ -5,6 +5,7 @@ import { type Reason, type Refusal, refuse } from '../../src/errors.ts'
 import { isPrintable } from '../../src/job/envelope/text.ts'
 import { CHUNK } from '../../src/job/token-batch.ts'
 import { digitsOf, passesLuhn } from '../../src/token/pan.ts'
+import { couldLookLikeCard } from '../../src/token/pan-lookalike.ts'
 import type { ColumnName } from './columns.ts'
 import { readExpiry, readMonth, readYear } from './expiry.ts'
 import type { Layout } from './layout.ts'
@@ -36,6 +37,24 @@ export function rejectRow(
   const json = `{"line":${line}${named},"rejected":{"reason":"${reason}"}}`
   return { line, reference, json, rejected: reason, number, echo }
 }
+
+/**
+ * A row that can't be read as a whole. Its reference stands in the results alone, where its cell is sound: in the chunk it
+ * would make another chunk of one that an older release sent. Nobody knows the row's card, so that no text that could be a
+ * card number is repeated.
+ */
+export function rejectUnread(line: number, reason: Reason, cells: readonly string[], layout: Layout): Row {
+  const reference = cell(cells, layout, 'reference')
+  const isSound =
+    reference !== '' &&
+    !reference.includes(REPLACEMENT) &&
+    checkReference(reference, '') === undefined &&
+    !couldLookLikeCard(reference)
+  return { ...rejectRow(line, reason), reference: isSound ? reference : undefined }
+}
+
+/** Stands for bytes that are no UTF-8. */
+const REPLACEMENT = '\ufffd'
 
 /** Cells are texts, '' where a row has none. */
 export function buildRow(line: number, cells: readonly string[], layout: Layout): Row {

@@ -7,7 +7,7 @@ import type { Format } from './input-format.ts'
 import { type ColumnOptions, type Layout, layoutOf } from './layout.ts'
 import { LINE_BYTES_MAX } from './lines.ts'
 import { ndjsonLayout, readNdjson } from './ndjson.ts'
-import { buildRow, type Row, rejectRow } from './record.ts'
+import { buildRow, type Row, rejectUnread } from './record.ts'
 
 export type { Row } from './record.ts'
 
@@ -58,7 +58,7 @@ const FRAME_BYTES_MAX = 1_000
 async function* csvRows(bytes: AsyncIterable<Buffer>, options: RowOptions): AsyncGenerator<Row[]> {
   for await (const { rows, layout } of csvRowsRaw(bytes, options)) {
     yield rows.map(({ line, fields, rejected }) =>
-      rejected === undefined ? buildRow(line, fields, layout) : rejectRow(line, rejected),
+      rejected === undefined ? buildRow(line, fields, layout) : rejectUnread(line, rejected, fields, layout),
     )
   }
 }
@@ -80,7 +80,7 @@ async function* ndjsonRows(bytes: AsyncIterable<Buffer>, options: RowOptions): A
   const layout = ndjsonLayout(options)
   for await (const rows of readNdjson(bytes, options)) {
     yield rows.map(({ line, cells, rejected }) =>
-      rejected === undefined ? buildRow(line, cells, layout) : rejectRow(line, rejected),
+      rejected === undefined ? buildRow(line, cells, layout) : rejectUnread(line, rejected, cells, layout),
     )
   }
 }

@@ -1,12 +1,46 @@
-// What an operator does to a schedule: makes it run for a date now. Schedulers send the run, as they send those of a night.
+// What an operator does to schedules: adds one, ends one, makes one run for a date now. Schedulers send the run, as they
+// send those of a night.
 import * as clients from '../store/access/clients.ts'
 import type { Db, Store } from '../store/pool.ts'
 import * as runs from '../store/report/schedule-runs.ts'
 import * as schedules from '../store/report/schedules.ts'
 import { type By, perform, type Verdict } from './act.ts'
 
+/** Why no report is made for a client. */
+export type OwnerRefusal = 'client_revoked' | 'role_missing' | 'entity_forbidden'
+
+/** From the next time of day on that the schedule names. */
+export function addSchedule(
+  store: Store,
+  schedule: schedules.NewSchedule,
+  by: By,
+): Promise<Verdict<schedules.NewSchedule, OwnerRefusal>> {
+  const { scheduleId, clientId, entityId, ...plan } = schedule
+  return perform(store, { action: 'schedule.add', subject: scheduleId }, by, async db => {
+    const refused = await refusalOfOwner(db, clientId, entityId === null ? [] : [entityId])
+    if (refused) return { refused }
+    await schedules.insert(db, schedule)
+    return { done: schedule, detail: { clientId, entityId, ...plan } }
+  })
+}
+
+/** Its reports stay. `no_schedule`: or one that isn't of reports, which stays. */
+export function removeSchedule(
+  store: Store,
+  scheduleId: string,
+  by: By,
+): Promise<Verdict<{ scheduleId: string }, 'no_schedule'>> {
+  return perform<{ scheduleId: string }, 'no_schedule'>(
+    store,
+    { action: 'schedule.remove', subject: scheduleId },
+    by,
+    async db =>
+      (await schedules.remove(db, scheduleId)) ? { done: { scheduleId }, detail: {} } : { refused: 'no_schedule' },
+  )
+}
+
 /** `stands`: the date has runs, and none of them failed. `not_ended`: the date is still going on. */
-export type RunRefusal = 'no_schedule' | 'not_ended' | 'client_revoked' | 'role_missing' | 'entity_forbidden' | 'stands'
+export type RunRefusal = 'no_schedule' | 'not_ended' | 'stands' | OwnerRefusal
 
 export interface RunPlan {
   scheduleId: string
@@ -47,8 +81,20 @@ async function refusalOf(
   if (!schedule || schedule.removedAt !== null) return 'no_schedule'
   if (Date.parse(businessDate) + DAY_MS > now) return 'not_ended'
   if (schedule.kind !== 'report') return undefined
-  const owner = await clients.find(db, schedule.clientId)
+  return refusalOfOwner(
+    db,
+    schedule.clientId,
+    wanted.map(({ entityId }) => entityId),
+  )
+}
+
+async function refusalOfOwner(
+  db: Db,
+  clientId: string,
+  entities: readonly string[],
+): Promise<OwnerRefusal | undefined> {
+  const owner = await clients.find(db, clientId)
   if (!owner || owner.revokedAt !== null) return 'client_revoked'
   if (!owner.roles.includes('REPORT_REQUEST')) return 'role_missing'
-  return wanted.every(({ entityId }) => owner.entities.includes(entityId)) ? undefined : 'entity_forbidden'
+  return entities.every(entity => owner.entities.includes(entity)) ? undefined : 'entity_forbidden'
 }

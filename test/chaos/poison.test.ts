@@ -75,6 +75,11 @@ describeEngines('poison', engine => {
     const copies = () => failedList(installation.queues, 'token-create')
     await until(async () => (await copies()).length === 2, { what: 'both copies' })
     expect((await copies()).map(({ code }) => code).sort()).toEqual(['crashed', 'defect'])
+    // Whoever finds a copy can tell whose it was, also where the process died that worked it.
+    expect((await copies()).map(copy => [copy.code, copy.clientId, copy.jti, copy.reference]).sort()).toEqual([
+      ['crashed', client.clientId, 'job-4', 'POISON-CRASH'],
+      ['defect', client.clientId, 'job-10', 'POISON-THROW'],
+    ])
     for (const index of [4, 10]) {
       const id = jobId(client.clientId, `job-${index}`)
       await until(async () => !(await installation.queues.has('token-create', id)), { what: 'its id to be free' })

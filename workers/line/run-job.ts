@@ -8,6 +8,7 @@ import { panNameRefusal } from '../../src/job/envelope/names.ts'
 import { describeError } from '../../src/log.ts'
 import type { Disposition, ReceivedJob } from '../../src/queue/engine.ts'
 import { type FailedCopy, moveToFailed } from '../../src/queue/failed.ts'
+import * as receipts from '../../src/store/job/receipts.ts'
 import * as storeServer from '../../src/store/server.ts'
 import type { Deps } from '../deps.ts'
 import { attempt, type Identified, identify } from './attempt.ts'
@@ -34,6 +35,8 @@ interface Run {
   /** Records of a chunk, by index, that are left out. */
   skipped: ReadonlySet<number>
   isBisected: boolean
+  /** Whether it was looked for another copy's receipt. */
+  isLookedUp: boolean
 }
 
 /** Never throws. `skipped`: records of a chunk, by index, that are known to make it fail. */
@@ -44,7 +47,7 @@ export async function runJob(
   skipped: ReadonlySet<number> = NONE,
 ): Promise<Disposition> {
   const startedAt = performance.now()
-  const run: Run = { job, signal, identified: undefined, skipped, isBisected: false }
+  const run: Run = { job, signal, identified: undefined, skipped, isBisected: false, isLookedUp: false }
   for (;;) {
     try {
       const end = await attempt(job, deps, { skipped: run.skipped }, identified => {
@@ -88,10 +91,22 @@ async function afterFault(run: Run, fault: Fault, deps: Deps): Promise<Dispositi
     await untilServersAreBack(deps, signal)
     return { retryInMs: backoffMs(job.attempt) }
   }
-  if (!found) return giveUp(job, identified, fault, deps, signal)
+  if (!found) {
+    const isAnswered = await hasReceipt(run, deps).catch(toFault)
+    if (isAnswered === false) return giveUp(job, identified, fault, deps, signal)
+    if (isAnswered instanceof Fault) await untilServersAreBack(deps, signal)
+    return isAnswered instanceof Fault ? { retryInMs: backoffMs(job.attempt) } : undefined
+  }
   run.skipped = new Set([...run.skipped, ...found])
   run.isBisected = true
   return undefined
+}
+
+/** Whether another copy of the job has ended meanwhile. The job is tried once more then: its receipt answers it. */
+async function hasReceipt(run: Run, { store }: Deps): Promise<boolean> {
+  if (!run.identified || run.isLookedUp) return false
+  run.isLookedUp = true
+  return (await receipts.findAll(store, [run.identified.work.receiptId])).length > 0
 }
 
 /**

@@ -1,5 +1,5 @@
-// `tokenmill doctor`: settings that will hurt. It ends 0 where nothing hurts, else 1; what can't be told is unknown, and
-// isn't held against anybody.
+// `tokenmill doctor`: settings that will hurt. It ends 0 where nothing hurts, else 1; what a server doesn't tell is unknown,
+// and isn't held against anybody.
 import { join } from 'node:path'
 import { examine } from '../../../producers/operate/doctor.ts'
 import { readRedisInfo } from '../../../src/queue/redis-info.ts'
@@ -19,12 +19,13 @@ export function showDoctor(terminal: Terminal, options: JsonOption): Promise<voi
   })
 }
 
-function sourcesOf({ session, store, embedded }: Looking) {
+function sourcesOf({ session, store, queues, embedded }: Looking) {
   const { config } = session
   const { redisUrls, dataDir, tls } = config
   const kek = kekPath(config, embedded)
   return {
     store,
+    queues,
     embedded,
     redis: redisUrls && (() => readRedisInfo(redisUrls)),
     keyFiles: [

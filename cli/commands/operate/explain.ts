@@ -13,7 +13,8 @@ type Options = JsonOption & { client?: string }
 
 export function explainTo(terminal: Terminal, what: string, line: string | undefined, options: Options): Promise<void> {
   return withSession(terminal, async session => {
-    const { database, store } = await openCommandStore(session)
+    // One connection: a new one learns the partitions of all receipts, which takes longer than any question.
+    const { database, store } = await openCommandStore(session, 1)
     const queues = await openQueues(session, database)
     const client = options.client === undefined ? undefined : await findClient(store, options.client)
     const question = line === undefined ? { what, client } : { what: line, batch: what, client }

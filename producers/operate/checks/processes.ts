@@ -53,12 +53,11 @@ export async function askScheduler({ store }: ProcessSources): Promise<Verdict> 
 /** Every role: a process that died without a word, and releases that differ. */
 export async function askProcesses({ store }: ProcessSources): Promise<Verdict> {
   const all = await processes.list(await store())
-  const dead = all.filter(({ silentMs }) => silentMs > BEAT.deadMs)
-  const alive = all.filter(one => !dead.includes(one))
+  const alive = all.filter(({ silentMs }) => silentMs <= BEAT.deadMs)
   const roles = [...new Set(alive.map(({ role }) => role))]
   const says =
     roles.map(role => `${alive.filter(one => one.role === role).length} ${role}`).join(', ') || 'no process lives'
-  const lost = dead.filter(one => !isReplaced(one, alive))
+  const lost = all.filter(one => one.silentMs > BEAT.lateMs && !isReplaced(one, alive))
   if (lost.length > 0) {
     const named = lost.slice(0, 5).map(({ role, host, silentMs }) => `${role} on ${host} (${duration(silentMs)} ago)`)
     return warning(`${says}; seen last: ${named.join(', ')}`, 'look at that host; start the role there again')
@@ -96,9 +95,9 @@ async function listAlive(db: Db): Promise<processes.ProcessRow[]> {
 }
 
 /** Its supervisor, or somebody, started another in its place. */
-function isReplaced(dead: processes.ProcessRow, alive: readonly processes.ProcessRow[]): boolean {
-  const diedAt = Date.now() - dead.silentMs
-  return alive.some(({ host, role, startedAt }) => host === dead.host && role === dead.role && startedAt > diedAt)
+function isReplaced(silent: processes.ProcessRow, alive: readonly processes.ProcessRow[]): boolean {
+  const diedAt = Date.now() - silent.silentMs
+  return alive.some(({ host, role, startedAt }) => host === silent.host && role === silent.role && startedAt > diedAt)
 }
 
 function isInteractive(kind: Kind): boolean {

@@ -21,7 +21,7 @@ export interface ServerSources {
   openKeys(): Promise<{ kekId: string }>
 }
 
-export async function askStore({ store }: ServerSources): Promise<Verdict> {
+export async function askStore({ store }: Pick<ServerSources, 'store'>): Promise<Verdict> {
   const began = performance.now()
   const db = await store()
   const writable = await storeServer.isWritable(db)
@@ -31,7 +31,7 @@ export async function askStore({ store }: ServerSources): Promise<Verdict> {
   return well(`PostgreSQL answered in ${took} and takes writes`)
 }
 
-export async function askQueues({ queues, redis }: ServerSources): Promise<Verdict> {
+export async function askQueues({ queues, redis }: Pick<ServerSources, 'queues' | 'redis'>): Promise<Verdict> {
   // A user who may not ask for INFO learns from the queues alone.
   const asked = redis?.().catch(() => [])
   const began = performance.now()

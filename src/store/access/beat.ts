@@ -1,4 +1,4 @@
-// The beat of a long-running process: it says every ten seconds that it lives. What others make of a silence is theirs.
+// The beat of a long-running process: it says every five seconds that it lives. What others make of a silence is theirs.
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Logger } from '../../log.ts'
@@ -9,8 +9,10 @@ import type { Db } from '../pool.ts'
 import * as processes from './processes.ts'
 
 export const BEAT = {
-  everyMs: 10_000,
-  /** Silent for longer, a process counts as dead. */
+  everyMs: 5_000,
+  /** Silent for longer, a process is named as late: three beats are missing, and whoever died did so at most this long ago. */
+  lateMs: 15_000,
+  /** Silent for longer, a process counts as dead: nobody relies on it any more. */
   deadMs: 30_000,
   /** The row of a dead process stays as long as this, so that somebody can be told which one died. */
   keptMs: 3_600_000,

@@ -165,6 +165,16 @@ export interface Announcement extends OutboxRow {
   state: 'NEW' | 'SENT'
 }
 
+/** Those of these receipts for which something was told, or is still to be. */
+export async function findTold(db: Db, receiptIds: readonly string[]): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>({
+    text: `select wanted.id from unnest($1::uuid[]) as wanted(id)
+cross join lateral (select from tokenmill.outbox where receipt_id = wanted.id limit 1) as told`,
+    values: [plains(receiptIds)],
+  })
+  return rows.map(({ id }) => id)
+}
+
 /** What was told, or is to be told, of one job, oldest first. Rows are kept for some days. */
 export async function listOf(db: Db, receiptId: string): Promise<Announcement[]> {
   const { rows } = await db.query<Row & { state: Announcement['state'] }>({

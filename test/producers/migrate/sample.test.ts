@@ -1,10 +1,11 @@
+import { EventEmitter } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { generateKey } from 'openpgp'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { writeSample } from '../../../producers/migrate/sample.ts'
-import { measureRun, openProgress } from '../../../producers/progress.ts'
+import { barOf, measureRun, openProgress } from '../../../producers/progress.ts'
 import { readRows } from '../../../producers/rows/rows.ts'
 import { openSource } from '../../../producers/rows/source.ts'
 import { validateFile } from '../../../producers/rows/validate-file.ts'
@@ -106,6 +107,40 @@ describe('progress', () => {
     const { written, at } = open(false)
     at(10_000, 99)
     expect(written).toEqual(['100 rows, 10 rows/s, ETA ?: created 99, rejected 1\n'])
+  })
+
+  it('is a bar on a terminal, as wide as there is room, and narrower where the terminal becomes so', () => {
+    const written: string[] = []
+    const stream = Object.assign(new EventEmitter(), {
+      isTTY: true,
+      columns: 80,
+      write: (text: string) => written.push(text),
+    }) as unknown as NodeJS.WriteStream
+    const progress = openProgress({ stream, clock: () => 0, total: 1_000 })
+    progress.update({ ...noCounts(), CREATED: 500 })
+    stream.columns = 44
+    stream.emit('resize')
+    const [, first, second] = written
+    expect(first).toBe(`\r ${'░'.repeat(31)} 0% | 0/1000 rows | ETA ? | 0 rows/s | none yet\u001b[J`)
+    // The wrapped line that stood there is drawn over from its beginning.
+    expect(second).toBe('\u001b[1A')
+    expect(written[3]).toBe(`\r ${'█'.repeat(7)}${'░'.repeat(7)} 50% | 500/1000 rows | ETA ?\u001b[J`)
+    progress.stop()
+    expect(written.at(-1)).toBe('\n\u001b[?25h')
+    expect(stream.listenerCount('resize')).toBe(0)
+  })
+
+  it.each([1, 10, 20, 30, 44, 60, 80, 100, 200])('never fills a terminal of %i columns', columns => {
+    const facts = {
+      rows: 81_233,
+      total: 1_000_000,
+      rate: 9_000,
+      left: '1 min 42 s',
+      outcomes: 'created 81000, rejected 233',
+    }
+    const bar = barOf(facts, columns)
+    expect(bar.length).toBeLessThan(columns)
+    if (columns >= 10) expect(bar).toContain('8%')
   })
 
   it('does not count what an earlier run had done for its rate', () => {

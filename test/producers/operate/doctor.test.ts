@@ -42,6 +42,16 @@ describeStore('doctor', engine => {
     expect(checks['releases']).toMatchObject({ state: 'unknown' })
   })
 
+  it('ends 1 and says so where PostgreSQL is away', async () => {
+    const said = await cli(['doctor', '--json'], {
+      env: { ...installation.env, DATABASE_URL: 'postgres://nobody:nothing@127.0.0.1:1/none' },
+    })
+    expect(said).toMatchObject({ status: 1, stderr: expect.stringContaining('store') })
+    const { checks } = said.json<{ checks: Check[] }>()
+    expect(checks.find(({ name }) => name === 'store')).toMatchObject({ state: 'critical', says: 'the store is away' })
+    expect(checks.find(({ name }) => name === 'postgres durability')).toMatchObject({ state: 'unknown' })
+  })
+
   it.each([
     ['101', 'critical', 'Redis is full and refuses jobs (101 B of 100 B, r:1)'],
     ['90', 'warning', 'Redis is nearly full (90 B of 100 B, r:1)'],

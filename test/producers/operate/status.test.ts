@@ -85,11 +85,18 @@ describeEngines('status', engine => {
       state: 'warning',
       says: expect.stringContaining(`of releases 0.0.1, ${readVersion()}`),
     })
-    await store.query({
-      text: `update tokenmill.process set seen_at = now() - make_interval(secs => $2), started_at = now() - interval '1 hour'
+    const silence = (ms: number) =>
+      store.query({
+        text: `update tokenmill.process set seen_at = now() - make_interval(secs => $2), started_at = now() - interval '1 hour'
 where process_id = $1`,
-      values: [processId, BEAT.deadMs / 1000 + 5],
-    })
+        values: [processId, ms / 1000],
+      })
+    // Whoever died 15 s ago is named, though it counts as dead only later.
+    await silence(BEAT.lateMs + 1_000)
+    const late = await look()
+    expect(late.named['processes']).toMatchObject({ says: expect.stringContaining('gateway on far (1') })
+    expect(late.processes.find(({ host }) => host === 'far')).toMatchObject({ alive: true })
+    await silence(BEAT.deadMs + 5_000)
     const { named, processes: listed } = await look()
     expect(named['processes']).toMatchObject({ state: 'warning', says: expect.stringContaining('gateway on far (3') })
     expect(listed.find(({ host }) => host === 'far')).toMatchObject({ alive: false })

@@ -159,6 +159,28 @@ describe('readRows', () => {
     expect(await records(`${HEADER}\n${PAN},5,27,A\n`)).toEqual([{ line: 2, rejected: { reason: 'row_fields' } }])
   })
 
+  it('tells the reference of a row that cannot be read as a whole, in the results and not in its chunk', async () => {
+    const bytes = (name: string) => Buffer.from(`r-é,${PAN},5,27,${name}\n`, 'utf8')
+    const latin1 = Buffer.from('M\u00fcller', 'latin1')
+    const broken = Buffer.concat([bytes('x').subarray(0, -2), latin1, Buffer.from('\n')])
+    const spoilt = Buffer.concat([Buffer.from(`r-\u00e9,${PAN},5,27,A\n`, 'latin1')])
+    const text = Buffer.concat([Buffer.from(`${HEADER}\n`), broken, spoilt, bytes('\0'), broken.subarray(0, -1)])
+    const rows = await collect(readRows(inPieces(text), CSV))
+    expect(rows.map(row => [row.line, row.rejected, row.reference])).toEqual([
+      [2, 'row_utf8', 'r-é'],
+      [3, 'row_utf8', undefined],
+      [4, 'row_nul', 'r-é'],
+      [5, 'row_utf8', 'r-é'],
+    ])
+    expect(rows[0]?.json).toBe('{"line":2,"rejected":{"reason":"row_utf8"}}')
+  })
+
+  it('tells no reference of such a row that could be a card number', async () => {
+    const text = Buffer.concat([Buffer.from(`${HEADER}\n${PAN},x,5,27,`), Buffer.from([0xfc]), Buffer.from('\n')])
+    const rows = await collect(readRows(inPieces(text), CSV))
+    expect(rows.map(row => [row.rejected, row.reference])).toEqual([['row_utf8', undefined]])
+  })
+
   it('rejects a row with a clear and an encrypted card', async () => {
     expect(await reasons(`card_number,expiry,encrypted_card,public_key_alias\n${PAN},0527,abc,k\n`)).toEqual([
       'field_conflict',
@@ -232,6 +254,25 @@ describe('the layout', () => {
     expect(error.message).toMatch(words)
   })
 
+  it('names everything that is wrong with a header at once, and the columns that exist', async () => {
+    const options = { ...CSV, map: { nummer: 'card_number' }, echo: ['note'] }
+    expect((await failure('reference,Expiry,city,reference\n', options)).message).toBe(
+      'Line 1, column 2: unknown column "Expiry"; column 3: unknown column "city"; ' +
+        'column 4: "reference" stands in column 1 too; no column "nummer", which --map names; ' +
+        'no column "note" to echo; no column card_number or encrypted_card. ' +
+        'Write it expiry, or name it with --map FILE. Name it with --map FILE, or drop such columns with --ignore-unknown. ' +
+        'Rename one. Check --map. The file has "reference", "Expiry", "city", "reference". ' +
+        'Check --echo. The file has "reference", "Expiry", "city", "reference". Add the column, or name it with --map FILE. ' +
+        'Columns of token-create: reference, card_number, expiry_month, expiry_year, expiry, cardholder_name, ' +
+        'sequence_number, encrypted_card, public_key_alias, card_brand, token_type, token_expiry_date.',
+    )
+  })
+
+  it('counts the errors of a header that has too many to name', async () => {
+    const { message } = await failure(`${HEADER},${Array.from({ length: 14 }, (_, at) => `c${at}`).join(',')}\n`)
+    expect(message).toMatch(/column 15: unknown column "c9"; 4 more errors\./)
+  })
+
   it('never quotes the first row of a file without a header', async () => {
     const error = await failure(`DOE,${PAN},0527\n`)
     expect(error.message).toBe(
@@ -295,6 +336,38 @@ describe('NDJSON', () => {
 
   it('stops at an unknown key of the first row, naming it', async () => {
     expect((await failure(`\n${row(',"city":"Y"')}\n`, NDJSON)).message).toMatch(/^Line 2: unknown key "city"\./)
+  })
+
+  it('names every unknown key of the first row', async () => {
+    expect((await failure(`${row(',"city":"Y","zip":1')}\n`, NDJSON)).message).toMatch(
+      /^Line 1: unknown key "city", "zip"\. .*Columns of token-create: reference, card_number/,
+    )
+  })
+
+  it('tells the reference of a rejected row where it has one that is sound', async () => {
+    const texts = [
+      row(',"city":"Y"'),
+      row(',"cardholder_name":{}'),
+      row(',"city":1,"reference":"y"'),
+      '{"reference":"x",',
+      `{"reference":["x"],"city":1}`,
+      `{"reference":"${PAN}","city":1}`,
+    ]
+    const bytes = Buffer.concat([
+      Buffer.from([row(''), ...texts, '{"reference":"x","cardholder_name":"'].join('\n')),
+      Buffer.from([0xfc]),
+      Buffer.from('"}\n'),
+    ])
+    const read = await collect(readRows(inPieces(bytes), NDJSON))
+    expect(read.slice(1).map(({ rejected, reference }) => [rejected, reference])).toEqual([
+      ['field_unknown', 'x'],
+      ['field_type', 'x'],
+      ['field_unknown', undefined],
+      ['row_json', undefined],
+      ['field_type', undefined],
+      ['field_unknown', undefined],
+      ['row_utf8', 'x'],
+    ])
   })
 
   it('refuses an empty file', async () => {

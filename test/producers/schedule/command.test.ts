@@ -68,14 +68,19 @@ it('adds, lists and removes, with an audit row each; the sweep of tokens is nobo
     { report_type: 'INVOICE', entity_id: 'all', parameters: { taxPercent: '19' } },
   ])
   expect((await bench.cli(['schedule', 'list'])).stdout).toContain('02:00 Europe/Berlin')
-  expect((await bench.cli(['schedule', 'remove', id ?? ''])).status).toBe(0)
+  expect((await bench.cli(['schedule', 'remove', id ?? '', '--reason', 'moved'])).status).toBe(0)
   expect((await bench.cli(['schedule', 'remove', id ?? ''])).status).toBe(1)
   expect((await bench.cli(['schedule', 'remove', EXPIRY])).status).toBe(1)
   expect((await scheduled()).length).toBe(2)
-  const audited = await bench.rows<{ action: string }>(
-    `select action from tokenmill.audit where action like 'schedule.%' order by audit_id`,
+  const audited = await bench.rows<{ action: string; actor: string; reason: string | null }>(
+    `select action, actor, detail->>'reason' as reason from tokenmill.audit where action like 'schedule.%' order by audit_id`,
   )
-  expect(audited.map(({ action }) => action)).toEqual(['schedule.add', 'schedule.add', 'schedule.remove'])
+  const machine = expect.stringMatching(/^machine:.+@.+/)
+  expect(audited).toEqual([
+    { action: 'schedule.add', actor: machine, reason: null },
+    { action: 'schedule.add', actor: machine, reason: null },
+    { action: 'schedule.remove', actor: machine, reason: 'moved' },
+  ])
 })
 
 it('runs a date now, once: another run of it is refused, and one that failed is made again', async () => {

@@ -11,6 +11,7 @@ import { tokenBatch } from '../../../producers/token-batch.ts'
 import type { RecordKind } from '../../../src/job/catalogue.ts'
 import type { RecordResult } from '../../../src/job/outcome.ts'
 import { openLog } from '../../../src/log.ts'
+import * as batches from '../../../src/store/batch/batches.ts'
 import { childrenRunning, kill9 } from '../../chaos/bundle.ts'
 import { numberedPan } from '../../scheme/bundle.ts'
 import { describeStore } from '../../support/engines.ts'
@@ -114,7 +115,8 @@ describeStore('a batch of scheme tokens', engine => {
   it('follows the tokens of a migrated file, and its results name the facet that failed', async () => {
     const { installation } = networked
     const file = join(installation.dataDir, 'cards.csv')
-    const pans = [numberedPan(2_001), INELIGIBLE, '5100000000000009', numberedPan(2_002)]
+    const bad = '5100000000000009'
+    const pans = [numberedPan(2_001), INELIGIBLE, bad, numberedPan(2_002), bad]
     await writeFile(file, `card_number,expiry\n${pans.map(pan => `${pan},12/31\n`).join('')}`)
     const summary = await migrate(
       {
@@ -126,7 +128,7 @@ describeStore('a batch of scheme tokens', engine => {
         ...{ log: openLog('silent'), stream: process.stderr, stop: new AbortController().signal },
       },
     )
-    expect(summary).toMatchObject({ complete: true, rows: 4 })
+    expect(summary).toMatchObject({ complete: true, rows: 5 })
     const [header, ...rows] = (await readFile(summary.results, 'utf8')).trim().split('\n')
     expect(header).toMatch(/,reason,failed_facet$/)
     expect(rows.map(row => row.split(',').slice(-2).join(' '))).toEqual([
@@ -134,6 +136,13 @@ describeStore('a batch of scheme tokens', engine => {
       'scheme_card_ineligible scheme_token',
       'pan_luhn token',
       ' ',
+      'pan_luhn token',
     ])
+    // The batch of the scheme tokens ends with its file, though no token was made in the last chunk.
+    const { store } = installation.vault
+    const { clientId } = installation.credentials.signingKey
+    const find = () => batches.find(store, clientId, `${summary.batchId}-s1`)
+    await until(async () => (await find())?.finishedAt != null, { ms: 20_000 })
+    expect(await find()).toMatchObject({ chunksDone: 3, extentChunks: 3, rowsDone: 4 })
   }, 30_000)
 })
