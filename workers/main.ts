@@ -6,7 +6,7 @@ import type { Config } from '../src/config.ts'
 import { Fault } from '../src/errors.ts'
 import { openHealth } from '../src/health.ts'
 import { resultsQueue } from '../src/job/catalogue.ts'
-import { FEATURES } from '../src/job/live-keys.ts'
+import { FEATURES } from '../src/job/envelope/features.ts'
 import type { InstallationKey } from '../src/job/result.ts'
 import { type Lifetime, untilSignal } from '../src/lifetime.ts'
 import { describeError, type Logger } from '../src/log.ts'
@@ -17,6 +17,7 @@ import { every } from '../src/recurring.ts'
 import { startBeat } from '../src/store/access/beat.ts'
 import type { Store } from '../src/store/pool.ts'
 import * as storeServer from '../src/store/server.ts'
+import type { Tracer } from '../src/trace/tracer.ts'
 import type { KeyProvider } from '../src/vault/kek.ts'
 import type { KeyRing } from '../src/vault/key-ring.ts'
 import { openProgress } from './chunk/progress.ts'
@@ -50,6 +51,7 @@ export interface Opened {
   installationKey: InstallationKey
   providers: Providers | undefined
   makeReport: MakeReport
+  tracer: Tracer | undefined
 }
 
 export interface RunOptions {
@@ -112,7 +114,7 @@ export async function runWorkers(opened: Opened, { worker, cellScript, inspect }
 }
 
 async function openDeps(
-  { config, log, metrics, lifetime, store, queues, kek, ring, installationKey, providers, makeReport }: Opened,
+  { config, log, metrics, lifetime, store, queues, kek, ring, installationKey, providers, makeReport, tracer }: Opened,
   inspect: Deps['inspect'],
 ): Promise<Deps> {
   const directory = await openDirectory(store, queues, kek, systemClock)
@@ -137,6 +139,7 @@ async function openDeps(
     log,
     providers,
     makeReport,
+    tracer,
     ...(inspect ? { inspect } : {}),
   }
 }
