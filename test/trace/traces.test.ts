@@ -3,10 +3,12 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { tokenBatch } from '../../producers/token-batch.ts'
+import * as processes from '../../src/store/access/processes.ts'
 import { batchContext } from '../../src/trace/context.ts'
-import { type Caller, openGatewayFor } from '../producers/gateway/bundle.ts'
+import { CARD as CARD_PATH, type Caller, encrypted, openGatewayFor } from '../producers/gateway/bundle.ts'
 import { describeEngines } from '../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../support/installation.ts'
+import { until } from '../support/until.ts'
 import { openReceiver, type ReceivedSpan, type Receiver } from './receiver.ts'
 
 const CARD = { cardNumber: '4111111111111111', expiryMonth: 12, expiryYear: 2030, cardHolderName: 'Canary Holder' }
@@ -115,10 +117,61 @@ describeEngines('traces', engine => {
     expect(make.attributes).toMatchObject({ 'report.type': 'MERCHANT_SETTLEMENT_REPORT' })
   }, 60_000)
 
+  /** A PUT in a trace of its own: the PUT's, and the job's. */
+  async function putTraced(headers: Record<string, string> = {}) {
+    const before = new Set(receiver.spans)
+    expect((await caller.put(CARD, {}, { headers })).status).toBe(200)
+    const fresh = (name: string) => receiver.span(name, span => span.name === name && !before.has(span))
+    return { request: await fresh('PUT /oidc/api/v2/card'), job: await fresh('job') }
+  }
+
+  it('begin anew at the worker while one worker is of a release that does not know the claim, and nothing is lost', async () => {
+    const { store } = installation.vault
+    const older = { processId: randomUUID(), host: 'a', version: '0.3.0', connections: 1 }
+    await processes.see(store, { ...older, role: 'interactive', kinds: ['token-create'], features: [] })
+    await until(
+      async () => {
+        const { request, job } = await putTraced()
+        return job.traceId !== request.traceId && job.parentId === ''
+      },
+      { ms: 40_000, what: 'an envelope without the claim' },
+    )
+    await processes.leave(store, older.processId)
+    await until(
+      async () => {
+        const { request, job } = await putTraced()
+        return job.traceId === request.traceId
+      },
+      { ms: 40_000, what: 'an envelope with the claim' },
+    )
+  }, 90_000)
+
+  it('do not make a repeat another request', async () => {
+    const body = { token_scope: installation.scope, ...(await encrypted(CARD, installation.credentials)) }
+    const put = (trace: string) =>
+      caller.call('PUT', CARD_PATH, {
+        body,
+        headers: { 'idempotency-key': 'same', traceparent: `00-${trace.repeat(32)}-00f067aa0ba902b7-01` },
+      })
+    const first = await put('a')
+    expect(first.status).toBe(200)
+    expect(await put('b')).toMatchObject({ status: 200, body: first.body })
+    const repeat = await named('b'.repeat(32), 'job')
+    expect(repeat.attributes).toMatchObject({ 'job.outcome': 'REPEATED' })
+  }, 60_000)
+
   it('hold nothing of a card, of a reference or of an answer in any byte', async () => {
     const bytes = receiver.bytes()
     expect(bytes.length).toBeGreaterThan(1_000)
-    for (const secret of [CARD.cardNumber, OTHER, '411111', '555555', CARD.cardHolderName, REFERENCE, installation.scope])
+    for (const secret of [
+      CARD.cardNumber,
+      OTHER,
+      '411111',
+      '555555',
+      CARD.cardHolderName,
+      REFERENCE,
+      installation.scope,
+    ])
       expect(bytes.includes(secret)).toBe(false)
     expect(receiver.spans.filter(({ statusMessage, events }) => statusMessage !== '' || events > 0)).toEqual([])
   })
