@@ -119,7 +119,16 @@ async function openDeps(
 ): Promise<Deps> {
   const directory = await openDirectory(store, queues, kek, systemClock)
   const bodyOf: AnnouncerOptions['bodyOf'] = row => bodyOfRow(row, { store, directory })
-  const announcer = openAnnouncer({ store, queues, key: installationKey, clock: systemClock, metrics, log, bodyOf })
+  const announcer = openAnnouncer({
+    store,
+    queues,
+    key: installationKey,
+    clock: systemClock,
+    metrics,
+    log,
+    tracer,
+    bodyOf,
+  })
   lifetime.onClose('announcer', announcer.close)
   const progress = openProgress({ store, log })
   lifetime.onClose('batch progress', progress.close)

@@ -23,6 +23,7 @@ export const MIGRATIONS = [
   '0017-batch-life',
   '0018-processes',
   '0019-explain',
+  '0021-traces',
 ] as const
 
 /** Refuses a store whose schema isn't this release's: exit 78 with what to do. */

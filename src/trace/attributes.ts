@@ -33,6 +33,7 @@ export const ATTRIBUTES = {
   'provider.answer': isText(WORD),
   'report.type': isText(WORD),
   'report.lines': isCount,
+  'results.count': isCount,
 } as const
 
 export type Attribute = keyof typeof ATTRIBUTES
@@ -57,6 +58,7 @@ export const SPANS = [
   'decide',
   'remember',
   'publish',
+  'publish waiting results',
   'call provider',
   'find at provider',
   'make report',

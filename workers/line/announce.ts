@@ -10,7 +10,8 @@ import { describeError, type Logger } from '../../src/log.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import * as outbox from '../../src/store/job/outbox.ts'
 import type { Store } from '../../src/store/pool.ts'
-import type { Span } from '../../src/trace/tracer.ts'
+import { readTraceparent, type TraceContext, traceparentOf } from '../../src/trace/context.ts'
+import type { Span, Tracer } from '../../src/trace/tracer.ts'
 import type { WorkerMetrics } from '../metrics.ts'
 
 /** Bounds of one results queue; more results wait in the store. */
@@ -48,6 +49,7 @@ export interface AnnouncerOptions {
   clock: Clock
   metrics: Pick<WorkerMetrics, 'published'>
   log: Logger
+  tracer?: Tracer | undefined
   /** The text of a row that has none of its own. */
   bodyOf: (row: outbox.OutboxRow) => Promise<string | undefined>
 }
@@ -71,9 +73,11 @@ const ROOMS_MAX = 1_000
 const SENT_FLUSH_MS = 25
 const HELD_BACK_MS = 2_000
 const SWEEP_ROWS = 200
+/** Of one span. */
+const LINKS_MAX = 128
 
 export function openAnnouncer(options: AnnouncerOptions): Announcer {
-  const { store, queues, key, clock, metrics, log: ownLog, bodyOf } = options
+  const { store, queues, key, clock, metrics, log: ownLog, tracer, bodyOf } = options
   const rooms = openCache<Room>({ max: ROOMS_MAX })
   const heldBack = openCache<boolean>({ max: ROOMS_MAX, lifetime: { ms: HELD_BACK_MS, clock } })
   const sent: number[] = []
@@ -148,15 +152,22 @@ export function openAnnouncer(options: AnnouncerOptions): Announcer {
     }, SENT_FLUSH_MS)
   }
 
+  /** Where traces are on: it is published later, perhaps by another process. */
+  async function keepTrace(outboxId: number, span: Span | undefined): Promise<void> {
+    if (span) await outbox.setTrace(store, outboxId, traceparentOf(span.context)).catch(() => {})
+  }
+
   async function publish(message: Message, { log, span: jobSpan }: PublishedFor): Promise<void> {
     const span = jobSpan?.child('publish', { kind: 'producer' })
     try {
       const isSent = await send(message)
       if (isSent) noteSent(message.outboxId)
+      else await keepTrace(message.outboxId, jobSpan)
       span?.set({ 'job.outcome': isSent ? 'published' : 'waiting' })
       span?.end()
     } catch (error) {
       span?.end(toFault(error).code)
+      await keepTrace(message.outboxId, jobSpan)
       log.warn(
         { result: message.resultId, error: describeError(error) },
         'a result could not be published; it waits in the outbox',
@@ -168,12 +179,16 @@ export function openAnnouncer(options: AnnouncerOptions): Announcer {
     return store.transaction(async db => {
       const rows = await outbox.take(db, clientId, replyTo, before, SWEEP_ROWS)
       const published: number[] = []
+      const span = tracer?.start('publish waiting results', { kind: 'producer', links: linksOf(rows) })
       for (const row of rows) {
         const body = row.body ?? (await bodyOf(row))
         if (body !== undefined && !(await send({ ...row, body }))) break
         published.push(row.outboxId)
       }
       await outbox.markSent(db, published)
+      span?.set({ 'results.count': published.length })
+      // A span without an end is told to nobody: a queue that stays full is swept every second.
+      if (published.length > 0) span?.end()
       return published.length
     })
   }
@@ -210,4 +225,10 @@ export function openAnnouncer(options: AnnouncerOptions): Announcer {
       await flush()
     },
   }
+}
+
+/** The traces in which results were made. */
+function linksOf(rows: readonly outbox.OutboxRow[]): TraceContext[] {
+  const found = rows.flatMap(({ traceparent }) => (traceparent === null ? [] : [readTraceparent(traceparent)]))
+  return found.filter(context => context !== undefined).slice(0, LINKS_MAX)
 }
