@@ -130,7 +130,7 @@ async function openDeps(
     bodyOf,
   })
   lifetime.onClose('announcer', announcer.close)
-  const progress = openProgress({ store, log })
+  const progress = openProgress({ store, log, tracer })
   lifetime.onClose('batch progress', progress.close)
   const { audience, thirdPartyTypes, localSchemes, guessesMax, dryRunRowsMax } = config
   const makesReports = config.reportsUrl !== undefined

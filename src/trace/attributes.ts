@@ -25,6 +25,7 @@ export const ATTRIBUTES = {
   'batch.id': isText(NAME),
   'batch.chunk': isCount,
   'batch.records': isCount,
+  'batch.chunks': isCount,
   'job.attempt': isCount,
   'job.wait_ms': isCount,
   'job.outcome': isText(WORD),
@@ -53,6 +54,7 @@ export function allowed(attributes: Attributes): Record<string, string | number>
 export const SPANS = [
   'await worker',
   'job',
+  'batch',
   'prepare',
   'reach',
   'decide',

@@ -14,7 +14,13 @@ import {
 } from '@opentelemetry/api'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
 import { resourceFromAttributes } from '@opentelemetry/resources'
-import { type Sampler, SamplingDecision, TracerProvider } from '@opentelemetry/sdk-trace'
+import {
+  type IdGenerator,
+  RandomIdGenerator,
+  type Sampler,
+  SamplingDecision,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace'
 import { allowed, nameOf, type SpanName } from './attributes.ts'
 import type { TraceContext } from './context.ts'
 import { EXPORT, openExportQueue } from './export-queue.ts'
@@ -51,6 +57,7 @@ export function openTracer(config: TracingConfig, process: TracedProcess, metric
     timeoutMillis: EXPORT.timeoutMs,
     concurrencyLimit: 1,
   })
+  const ids = openIds()
   const provider = new TracerProvider({
     resource: resourceFromAttributes({
       ...config.resource,
@@ -61,21 +68,40 @@ export function openTracer(config: TracingConfig, process: TracedProcess, metric
     }),
     sampler: samplerOf(config),
     spanLimits: LIMITS,
+    idGenerator: ids,
     spanProcessors: [openExportQueue(exporter, metrics)],
   })
   const sdk = provider.getTracer('tokenmill', process.version)
   return {
-    start: (name, { parent, isOurs = false, links = [], ...options } = {}) => {
+    start: (name, { parent, isOurs = false, links = [], at, begunAt, ...options } = {}) => {
       const before = parent ? trace.setSpanContext(ROOT_CONTEXT, sdkContextOf(parent)) : ROOT_CONTEXT
       const context = parent && !isOurs ? before.setValue(FOREIGN, true) : before
       const linked = links.map(link => ({ context: sdkContextOf(link) }))
-      return begin(sdk, name, { ...options, links: linked }, context)
+      return ids.at(at, () => begin(sdk, name, { ...options, links: linked, startTime: begunAt }, context))
     },
     async close() {
       const late = Promise.withResolvers<void>()
       const timer = setTimeout(late.resolve, CLOSE_MS)
       await Promise.race([provider.shutdown().catch(() => {}), late.promise])
       clearTimeout(timer)
+    },
+  }
+}
+
+/** Random ids, but for a span whose place is known beforehand. */
+function openIds(): IdGenerator & { at<T>(place: TraceContext | undefined, start: () => T): T } {
+  const random = new RandomIdGenerator()
+  let known: TraceContext | undefined
+  return {
+    generateTraceId: () => known?.traceId ?? random.generateTraceId(),
+    generateSpanId: () => known?.spanId ?? random.generateSpanId(),
+    at(place, start) {
+      known = place
+      try {
+        return start()
+      } finally {
+        known = undefined
+      }
     },
   }
 }
@@ -102,15 +128,22 @@ function sdkContextOf({ traceId, spanId, sampled }: TraceContext): SpanContext {
 
 interface Beginning extends SpanOptions {
   links?: { context: SpanContext }[]
+  startTime?: number | undefined
 }
 
-function begin(sdk: SdkTracer, name: SpanName, { kind, attributes = {}, links }: Beginning, parent: Context): Span {
+function begin(
+  sdk: SdkTracer,
+  name: SpanName,
+  { kind, attributes = {}, links, startTime }: Beginning,
+  parent: Context,
+): Span {
   const span = sdk.startSpan(
     nameOf(name),
     {
       kind: kind ? KINDS[kind] : SdkSpanKind.INTERNAL,
       attributes: allowed(attributes),
       ...(links ? { links } : {}),
+      ...(startTime === undefined ? {} : { startTime }),
     },
     parent,
   )

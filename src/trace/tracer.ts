@@ -16,6 +16,10 @@ export interface StartOptions extends SpanOptions {
   /** The parent is of a process of ours, whose decision to record holds; anybody else's doesn't. */
   isOurs?: boolean
   links?: readonly TraceContext[]
+  /** Its own place, which others know beforehand; without it the span gets ids of its own. */
+  at?: TraceContext
+  /** ms since the epoch; without it, now. */
+  begunAt?: number
 }
 
 export interface Span {

@@ -83,7 +83,7 @@ describeEngines('traces', engine => {
     expect(receiver.headers[0]).toMatchObject({ 'x-api-key': 'secret key' })
   }, 60_000)
 
-  it('show a chunk as one of its own, with a link to its batch', async () => {
+  it('show a chunk as one of its own, with a link to its batch, which has its span when it is finished', async () => {
     const client = await installation.connect({ replyTo: 'traces' })
     const captureKey = installation.credentials.captureKeys.jwe
     if (!captureKey) throw new Error('the test client has a JWE key')
@@ -91,7 +91,7 @@ describeEngines('traces', engine => {
     const plan = { batchId, recordKind: 'token-create' as const, tokenScope: installation.scope, captureKey }
     const acceptedAt = Math.floor(Date.now() / 1000)
     const line = JSON.stringify({ line: 2, request: { card: { ...CARD, cardNumber: OTHER } }, reference: REFERENCE })
-    const ask = await tokenBatch(client.clientId, { ...plan, acceptedAt }, { lines: [line], number: 0 })
+    const ask = await tokenBatch(client.clientId, { ...plan, acceptedAt }, { lines: [line], number: 0, isLast: true })
     if ('refused' in ask) throw new Error(`${ask.reason} ${ask.field}`)
     const { request, jti, block } = ask
     await client.call('token-batch', request, { jti, block })
@@ -102,6 +102,8 @@ describeEngines('traces', engine => {
     expect(job.attributes).toMatchObject({ 'job.kind': 'token-batch', 'batch.chunk': 0, 'job.outcome': 'SUCCEEDED' })
     const publish = await named(job.traceId, 'publish')
     expect(await chain(publish)).toEqual(['publish', 'remember', 'job'])
+    const batch = await named(traceId, 'batch')
+    expect(batch).toMatchObject({ spanId, parentId: '', attributes: { 'batch.chunks': 1, 'batch.records': 1 } })
   }, 60_000)
 
   it('show a report as one, with its making', async () => {
