@@ -3,13 +3,16 @@
 import { holdsPossiblePan } from '../token/possible-pan.ts'
 
 const isCount = (value: unknown) => typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
+/** Shorter than any card number. */
+const SHORT = 12
 const isText = (form: RegExp) => (value: unknown) =>
-  typeof value === 'string' && form.test(value) && !holdsPossiblePan(value)
+  typeof value === 'string' && form.test(value) && (value.length <= SHORT || !holdsPossiblePan(value))
 
-/** One word of ours: a kind, an outcome, the code of a fault. */
-const WORD = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/
+/** One word of ours: a kind, an outcome, the code of a fault, an HTTP status. */
+const WORD = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/
 /** A batch's id: names that could be card numbers are left out. */
 const NAME = /^[A-Za-z0-9_-]{1,64}$/
+/** Hexadecimal, which is no card number whatever its digits are. */
 const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/
 /** A route's template, as `/oidc/api/v2/card/:id`; never the path of a request. */
 const ROUTE = /^\/[A-Za-z0-9_/:.*{}-]{0,127}$/
@@ -21,7 +24,7 @@ export const ATTRIBUTES = {
   'http.response.status_code': isCount,
   'error.type': isText(WORD),
   'job.kind': isText(WORD),
-  'job.receipt': isText(UUID),
+  'job.receipt': value => typeof value === 'string' && UUID.test(value),
   'batch.id': isText(NAME),
   'batch.chunk': isCount,
   'batch.records': isCount,
@@ -35,7 +38,7 @@ export const ATTRIBUTES = {
   'report.type': isText(WORD),
   'report.lines': isCount,
   'results.count': isCount,
-} as const
+} as const satisfies Record<string, (value: unknown) => boolean>
 
 export type Attribute = keyof typeof ATTRIBUTES
 export type Attributes = { readonly [A in Attribute]?: string | number | undefined }
