@@ -55,7 +55,8 @@ export function openTracer(config: TracingConfig, process: TracedProcess, metric
     url: config.url,
     headers: config.headers,
     timeoutMillis: EXPORT.timeoutMs,
-    concurrencyLimit: 1,
+    // At its end a process sends all that waits at once. With 1 each batch that follows at once on another would be refused.
+    concurrencyLimit: EXPORT.queueMax / EXPORT.batchMax + 2,
   })
   const ids = openIds()
   const provider = new TracerProvider({

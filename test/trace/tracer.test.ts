@@ -81,6 +81,17 @@ describe('a tracer', () => {
     expect(none.start('job').child('decide').context.sampled).toBe(false)
   })
 
+  it('loses none of what its queue holds, however fast it comes, and sends what is left at the end', async () => {
+    const tracer = open({ TOKENMILL_TRACES_PER_SECOND: '100000' })
+    for (let burst = 1; burst <= 3; burst += 1) {
+      for (let n = 0; n < EXPORT.queueMax; n += 1) tracer.start('job').end()
+      if (burst < 3) await until(() => receiver.spans.length === burst * EXPORT.queueMax)
+    }
+    await tracer.close()
+    expect(receiver.spans).toHaveLength(3 * EXPORT.queueMax)
+    expect([await dropped('queue_full'), await dropped('export_failed')]).toEqual([0, 0])
+  })
+
   it('counts what a collector refuses, and goes on', async () => {
     receiver.answer = { status: 400 }
     const tracer = open()
