@@ -154,7 +154,7 @@ function begin(
     context: { traceId, spanId, sampled: (traceFlags & TraceFlags.SAMPLED) !== 0 },
     child: (childName, options = {}) => begin(sdk, childName, options, own),
     set: added => {
-      span.setAttributes(allowed(added))
+      if (span.isRecording()) span.setAttributes(allowed(added))
     },
     end: fault => end(span, fault),
   }

@@ -26,7 +26,7 @@ export interface Span {
   readonly context: TraceContext
   child(name: SpanName, options?: SpanOptions): Span
   set(attributes: Attributes): void
-  /** Once; with the code of a fault it ended badly. */
+  /** The first time counts; with the code of a fault it ended badly. */
   end(fault?: string): void
 }
 

@@ -35,6 +35,7 @@ export function observe(
   })
   app.addHook('onRequestAbort', async request => {
     // The operation that was begun goes on.
+    request.span?.end('hung_up')
     log.info({ request_id: request.id, route: request.routeOptions.url }, 'the caller hung up')
   })
 }
