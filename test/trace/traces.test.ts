@@ -148,6 +148,18 @@ describeEngines('traces', engine => {
     )
   }, 90_000)
 
+  it('end a request whose caller hung up', async () => {
+    const isHungUp = ({ name, attributes }: ReceivedSpan) =>
+      name === 'PUT /oidc/api/v2/card' && attributes['error.type'] === 'hung_up'
+    await until(
+      async () => {
+        await caller.put(CARD, {}, { signal: AbortSignal.timeout(20) }).catch(() => {})
+        return receiver.spans.some(isHungUp)
+      },
+      { ms: 30_000, what: 'a request whose caller hung up' },
+    )
+  }, 60_000)
+
   it('do not make a repeat another request', async () => {
     const body = { token_scope: installation.scope, ...(await encrypted(CARD, installation.credentials)) }
     const put = (trace: string) =>
