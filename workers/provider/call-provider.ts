@@ -60,7 +60,9 @@ async function seen(
   ask: () => Promise<CallAnswer>,
 ): Promise<CallAnswer> {
   if (!tracer) return ask()
-  const options = { kind: 'client', attributes: { 'provider.name': provider, 'provider.call': call } } as const
+  // A third party's name holds the merchant's contract, too.
+  const [service = provider] = provider.split(' ')
+  const options = { kind: 'client', attributes: { 'provider.name': service, 'provider.call': call } } as const
   const span = jobSpan?.child(name, options) ?? tracer.start(name, options)
   const told = async () => {
     const answer = await ask()
