@@ -12,7 +12,6 @@ const ISSUERS = /^([!-+\--<>-~]{1,256}=https?:\/\/[^,\s]{1,1000}(,(?=.)|$)){0,16
 const PAIRS = /^( *[A-Za-z0-9._-]{1,128} *=[ !-+\--~]{0,1024}(,(?=.)|$)){0,32}$/
 const pairs = z.string().regex(PAIRS, 'must be name=value, comma-separated').default('')
 const collector = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).optional()
-const protocol = z.literal('http/protobuf', 'must be http/protobuf').optional()
 const days = (least: number) => z.coerce.number().int().min(least).max(3650)
 
 const Environment = z.object({
@@ -98,11 +97,11 @@ const Environment = z.object({
     .string()
     .regex(/^(true|false)$/i, 'must be true or false')
     .default('false'),
-  OTEL_TRACES_EXPORTER: z.enum(['otlp', 'none']).optional(),
+  OTEL_TRACES_EXPORTER: z.string().optional(),
   OTEL_EXPORTER_OTLP_ENDPOINT: collector,
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: collector,
-  OTEL_EXPORTER_OTLP_PROTOCOL: protocol,
-  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: protocol,
+  OTEL_EXPORTER_OTLP_PROTOCOL: z.string().optional(),
+  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: z.string().optional(),
   OTEL_EXPORTER_OTLP_HEADERS: pairs,
   OTEL_EXPORTER_OTLP_TRACES_HEADERS: pairs,
   OTEL_SERVICE_NAME: z
@@ -169,7 +168,8 @@ export interface Config {
 /** As they are set; src/trace/settings.ts says what they come to. */
 export interface OtelSettings {
   disabled: boolean
-  exporter: 'otlp' | 'none' | undefined
+  exporter: string | undefined
+  protocol: string | undefined
   endpoint: string | undefined
   /** Of traces alone. */
   tracesEndpoint: string | undefined
@@ -251,6 +251,7 @@ function otelOf(e: z.infer<typeof Environment>): OtelSettings {
   return {
     disabled: e.OTEL_SDK_DISABLED.toLowerCase() === 'true',
     exporter: e.OTEL_TRACES_EXPORTER,
+    protocol: e.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL ?? e.OTEL_EXPORTER_OTLP_PROTOCOL,
     endpoint: e.OTEL_EXPORTER_OTLP_ENDPOINT,
     tracesEndpoint: e.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT,
     headers: [e.OTEL_EXPORTER_OTLP_HEADERS, e.OTEL_EXPORTER_OTLP_TRACES_HEADERS],

@@ -1,6 +1,6 @@
 // What OpenTelemetry's settings come to, by its own rules: whether there are traces, and where they go. Read from the
 // environment by src/config.ts, as all settings are.
-import type { OtelSettings } from '../config.ts'
+import { ConfigError, type OtelSettings } from '../config.ts'
 
 /** Where spans are told, and which. */
 export interface TracingConfig {
@@ -16,11 +16,19 @@ export interface TracingConfig {
 
 const COLLECTOR = 'http://localhost:4318'
 
-/** Undefined where nothing turns traces on, or something turns them off. What is said of traces alone goes first. */
+const PROTOCOL = 'http/protobuf'
+
+/**
+ * Undefined where nothing turns traces on, or something turns them off. What is said of traces alone goes first. Throws
+ * `ConfigError` for what can't be obeyed, which a process without traces needn't obey.
+ */
 export function tracingOf(settings: OtelSettings): TracingConfig | undefined {
   const { disabled, exporter, endpoint, tracesEndpoint, headers, resource } = settings
-  const isNamed = exporter === 'otlp' || endpoint !== undefined || tracesEndpoint !== undefined
+  const isNamed = exporter !== undefined || endpoint !== undefined || tracesEndpoint !== undefined
   if (disabled || exporter === 'none' || !isNamed) return undefined
+  if (exporter !== undefined && exporter !== 'otlp') throw new ConfigError('OTEL_TRACES_EXPORTER: must be otlp or none')
+  if ((settings.protocol ?? PROTOCOL) !== PROTOCOL)
+    throw new ConfigError(`OTEL_EXPORTER_OTLP_PROTOCOL: must be ${PROTOCOL}`)
   const { serviceName, ratio, perSecond } = settings
   return {
     url: tracesEndpoint ?? `${(endpoint ?? COLLECTOR).replace(/\/+$/, '')}/v1/traces`,

@@ -191,9 +191,7 @@ describe('the settings of OpenTelemetry', () => {
 
   it('that cannot be obeyed end the process, by name', () => {
     const wrong = {
-      OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc',
       OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4317',
-      OTEL_TRACES_EXPORTER: 'zipkin',
       OTEL_EXPORTER_OTLP_HEADERS: 'no pairs',
       TOKENMILL_TRACES_RATIO: '2',
       TOKENMILL_TRACES_PER_SECOND: '0',
@@ -202,6 +200,13 @@ describe('the settings of OpenTelemetry', () => {
       expect(() => readConfig({ [name]: value }), name).toThrow(ConfigError)
       expect(() => readConfig({ [name]: value })).toThrow(name)
     }
+    const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://c' }
+    for (const more of [{ OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }, { OTEL_TRACES_EXPORTER: 'zipkin' }]) {
+      expect(() => of({ ...endpoint, ...more })).toThrow(Object.keys(more)[0])
+      // What other programs on the host are told is no fault where there are no traces.
+      expect(of({ ...endpoint, ...more, OTEL_SDK_DISABLED: 'true' })).toBeUndefined()
+    }
+    expect(of({ OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' })).toBeUndefined()
   })
 })
 
