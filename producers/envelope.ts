@@ -31,6 +31,8 @@ export interface EnvelopeOptions {
   /** The latest start of the work, from now on, ms. Default: 24 h, 1 h with an encrypted card. */
   expiresInMs?: number | undefined
   replyTo?: string | undefined
+  /** Give it only while every live worker knows it (live-features.ts): an older one would refuse the job. */
+  traceparent?: string | undefined
 }
 
 export interface Signed {
@@ -51,7 +53,7 @@ export async function signAsk(
   now: number,
 ): Promise<Signed | Refusal> {
   const { onBehalfOf } = identity
-  const { jti, reference, sequence, expiresInMs, replyTo } = options
+  const { jti, reference, sequence, expiresInMs, replyTo, traceparent } = options
   if (sequence !== undefined && !CATALOGUE[ask.kind].sequenced) return refuse('sequence_not_allowed', 'body.sequence')
   // Clients send whole seconds. System clients, whose time-outs are short, send fractions.
   const whole = onBehalfOf === undefined
@@ -74,6 +76,7 @@ export async function signAsk(
       reference,
       sequence,
       reply_to: replyTo,
+      traceparent,
     }),
     'body',
   )

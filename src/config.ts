@@ -8,6 +8,10 @@ const port = z.coerce.number().int().min(0).max(65535)
 const HOSTS = /^(([a-z0-9.-]{1,253}|\[[0-9a-f:.]{2,45}\])(:\d{1,5})?(,(?=.)|$)){0,64}$/i
 /** `issuer=URL`: an issuer's name holds no `=`, no comma and no blank. */
 const ISSUERS = /^([!-+\--<>-~]{1,256}=https?:\/\/[^,\s]{1,1000}(,(?=.)|$)){0,16}$/
+/** `name=value` pairs of OpenTelemetry: values are percent-encoded where they hold a comma or a blank. */
+const PAIRS = /^( *[A-Za-z0-9._-]{1,128} *=[ !-+\--~]{0,1024}(,(?=.)|$)){0,32}$/
+const pairs = z.string().regex(PAIRS, 'must be name=value, comma-separated').default('')
+const collector = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).optional()
 const days = (least: number) => z.coerce.number().int().min(least).max(3650)
 
 const Environment = z.object({
@@ -87,6 +91,24 @@ const Environment = z.object({
     .optional(),
   TOKENMILL_REPORT_DAYS: days(1).default(400),
   TOKENMILL_SCHEDULE_LATE_MINUTES: z.coerce.number().min(1).max(10_080).default(30),
+  TOKENMILL_TRACES_RATIO: z.coerce.number().min(0).max(1).default(1),
+  TOKENMILL_TRACES_PER_SECOND: z.coerce.number().int().min(1).max(100_000).default(100),
+  OTEL_SDK_DISABLED: z
+    .string()
+    .regex(/^(true|false)$/i, 'must be true or false')
+    .default('false'),
+  OTEL_TRACES_EXPORTER: z.string().optional(),
+  OTEL_EXPORTER_OTLP_ENDPOINT: collector,
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: collector,
+  OTEL_EXPORTER_OTLP_PROTOCOL: z.string().optional(),
+  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: z.string().optional(),
+  OTEL_EXPORTER_OTLP_HEADERS: pairs,
+  OTEL_EXPORTER_OTLP_TRACES_HEADERS: pairs,
+  OTEL_SERVICE_NAME: z
+    .string()
+    .regex(/^[!-~]{1,128}$/, 'must be 1 to 128 printable characters')
+    .default('tokenmill'),
+  OTEL_RESOURCE_ATTRIBUTES: pairs,
 })
 
 export interface Config {
@@ -140,6 +162,24 @@ export interface Config {
   reportDays: number
   /** A run of a schedule that hasn't ended after this time is late. */
   scheduleLateMs: number
+  otel: OtelSettings
+}
+
+/** As they are set; src/trace/settings.ts says what they come to. */
+export interface OtelSettings {
+  disabled: boolean
+  exporter: string | undefined
+  protocol: string | undefined
+  endpoint: string | undefined
+  /** Of traces alone. */
+  tracesEndpoint: string | undefined
+  /** `name=value` pairs; secrets. */
+  headers: string[]
+  serviceName: string
+  resource: string
+  /** The share of traces that are recorded, from 0 to 1, and the most per second and process. */
+  ratio: number
+  perSecond: number
 }
 
 /** A setting that is wrong: exit 78 (EX_CONFIG), with one line that names it. */
@@ -198,12 +238,28 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     reportsUrl: e.REPORTS_URL ?? (e.DATABASE_URL === undefined ? ownReportsUrl(dataDir) : undefined),
     reportDays: e.TOKENMILL_REPORT_DAYS,
     scheduleLateMs: e.TOKENMILL_SCHEDULE_LATE_MINUTES * 60_000,
+    otel: otelOf(e),
   }
 }
 
 /** A place for report files on this machine, for an installation on one machine. */
 export function ownReportsUrl(dataDir: string): string {
   return pathToFileURL(join(dataDir, 'reports')).href
+}
+
+function otelOf(e: z.infer<typeof Environment>): OtelSettings {
+  return {
+    disabled: e.OTEL_SDK_DISABLED.toLowerCase() === 'true',
+    exporter: e.OTEL_TRACES_EXPORTER,
+    protocol: e.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL ?? e.OTEL_EXPORTER_OTLP_PROTOCOL,
+    endpoint: e.OTEL_EXPORTER_OTLP_ENDPOINT,
+    tracesEndpoint: e.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT,
+    headers: [e.OTEL_EXPORTER_OTLP_HEADERS, e.OTEL_EXPORTER_OTLP_TRACES_HEADERS],
+    serviceName: e.OTEL_SERVICE_NAME,
+    resource: e.OTEL_RESOURCE_ATTRIBUTES,
+    ratio: e.TOKENMILL_TRACES_RATIO,
+    perSecond: e.TOKENMILL_TRACES_PER_SECOND,
+  }
 }
 
 function issuersOf(text: string): Map<string, string> {

@@ -6,6 +6,7 @@ import type { Logger } from '../src/log.ts'
 import type { Queues } from '../src/queue/engine.ts'
 import type { Schemes } from '../src/scheme/open.ts'
 import type { Store } from '../src/store/pool.ts'
+import type { Span, Tracer } from '../src/trace/tracer.ts'
 import type { KeyRing } from '../src/vault/key-ring.ts'
 import type { BatchProgress } from './chunk/progress.ts'
 import type { Directory } from './directory.ts'
@@ -25,6 +26,10 @@ export interface Deps {
   metrics: WorkerMetrics
   log: Logger
   makeReport: MakeReport
+  /** Undefined where there are no traces. */
+  tracer?: Tracer | undefined
+  /** Of the job that is worked, or of its present step, where traces are on. */
+  span?: Span | undefined
   /** Undefined where no scheme token network is set up. */
   providers?: Providers | undefined
   /** Is shown each record before it is decided, of a chunk or a single job. Tests make it misbehave; production has none. */

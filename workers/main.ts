@@ -6,7 +6,7 @@ import type { Config } from '../src/config.ts'
 import { Fault } from '../src/errors.ts'
 import { openHealth } from '../src/health.ts'
 import { resultsQueue } from '../src/job/catalogue.ts'
-import { FEATURES } from '../src/job/live-keys.ts'
+import { FEATURES } from '../src/job/envelope/features.ts'
 import type { InstallationKey } from '../src/job/result.ts'
 import { type Lifetime, untilSignal } from '../src/lifetime.ts'
 import { describeError, type Logger } from '../src/log.ts'
@@ -17,6 +17,7 @@ import { every } from '../src/recurring.ts'
 import { startBeat } from '../src/store/access/beat.ts'
 import type { Store } from '../src/store/pool.ts'
 import * as storeServer from '../src/store/server.ts'
+import type { Tracer } from '../src/trace/tracer.ts'
 import type { KeyProvider } from '../src/vault/kek.ts'
 import type { KeyRing } from '../src/vault/key-ring.ts'
 import { openProgress } from './chunk/progress.ts'
@@ -50,6 +51,7 @@ export interface Opened {
   installationKey: InstallationKey
   providers: Providers | undefined
   makeReport: MakeReport
+  tracer: Tracer | undefined
 }
 
 export interface RunOptions {
@@ -112,14 +114,23 @@ export async function runWorkers(opened: Opened, { worker, cellScript, inspect }
 }
 
 async function openDeps(
-  { config, log, metrics, lifetime, store, queues, kek, ring, installationKey, providers, makeReport }: Opened,
+  { config, log, metrics, lifetime, store, queues, kek, ring, installationKey, providers, makeReport, tracer }: Opened,
   inspect: Deps['inspect'],
 ): Promise<Deps> {
   const directory = await openDirectory(store, queues, kek, systemClock)
   const bodyOf: AnnouncerOptions['bodyOf'] = row => bodyOfRow(row, { store, directory })
-  const announcer = openAnnouncer({ store, queues, key: installationKey, clock: systemClock, metrics, log, bodyOf })
+  const announcer = openAnnouncer({
+    store,
+    queues,
+    key: installationKey,
+    clock: systemClock,
+    metrics,
+    log,
+    tracer,
+    bodyOf,
+  })
   lifetime.onClose('announcer', announcer.close)
-  const progress = openProgress({ store, log })
+  const progress = openProgress({ store, log, tracer })
   lifetime.onClose('batch progress', progress.close)
   const { audience, thirdPartyTypes, localSchemes, guessesMax, dryRunRowsMax } = config
   const makesReports = config.reportsUrl !== undefined
@@ -137,6 +148,7 @@ async function openDeps(
     log,
     providers,
     makeReport,
+    tracer,
     ...(inspect ? { inspect } : {}),
   }
 }

@@ -95,9 +95,11 @@ function decisionOf(prepared: Prepared): Decision {
 async function make(
   { attempt, receiptId: reportUid, progress }: Work<Report>,
   task: ReportTask,
-  { store, log, makeReport }: Deps,
+  { store, log, makeReport, span: jobSpan }: Deps,
 ): Promise<reports.Made> {
+  const span = jobSpan?.child('make report', { attributes: { 'report.type': task.reportType } })
   let lines: number | null = null
+  let fault: string | undefined
   let telling: Promise<void> = Promise.resolve()
   const tell = () => {
     telling = telling.then(() => reports.progress(store, reportUid, lines)).catch(() => {})
@@ -112,18 +114,21 @@ async function make(
       if (begins) tell()
     })
     await telling
+    span?.set({ 'report.lines': lines ?? 0 })
     if ('made' in ended) return ended.made
-    log.error({ receipt: reportUid, reason: ended.mismatch }, 'a report does not tie out')
+    log.error({ reason: ended.mismatch }, 'a report does not tie out')
     await reports.fail(store, reportUid, ended.mismatch)
     throw new Fault('report_mismatch')
   } catch (error) {
     await telling
     const { code, message } = toFault(error)
+    fault = code
     // Nobody tries again after this.
     if (FAULTS[code].verdict === 'fail' || attempt >= LAST_ATTEMPT)
       await reports.fail(store, reportUid, message).catch(() => {})
     throw error
   } finally {
+    span?.end(fault)
     clearInterval(alive)
   }
 }

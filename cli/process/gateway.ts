@@ -18,6 +18,7 @@ import { openDatabase, openQueues, type Session } from '../open/open.ts'
 import { findReportFiles } from '../open/report-files.ts'
 import { apiKeyPath, networkTokenPath, readSystemKey } from '../open/system-clients.ts'
 import { readTls } from '../open/tls.ts'
+import { openTracing } from '../open/tracing.ts'
 import { upgrade } from '../open/upgrade.ts'
 
 const STORE_CONNECTIONS = 16
@@ -60,8 +61,9 @@ export async function serveGateway(session: Session): Promise<Gateway> {
   lifetime.onClose('beat', await startBeat({ store, log }, { role: 'gateway' }))
   const registry = openRegistry({ role: 'gateway' })
   const reportFiles = findReportFiles(session)
+  const tracer = await openTracing(session, registry, { role: 'gateway' })
   const opened = { config, log, registry, lifetime, store, queues, outbound, reportFiles, signingKey, apiKeyKey, tls }
-  return openGateway({ ...opened, networkTokenKey, notifications })
+  return openGateway({ ...opened, networkTokenKey, notifications, tracer })
 }
 
 /** Reads notifications of a network with the keys of the scheme file; makes no calls to the network. */

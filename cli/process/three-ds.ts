@@ -9,6 +9,7 @@ import { openStore } from '../../src/store/pool.ts'
 import { openKey } from '../../src/vault/key-ring.ts'
 import { openVault, type Session } from '../open/open.ts'
 import { readTls } from '../open/tls.ts'
+import { openTracing } from '../open/tracing.ts'
 
 const STORE_CONNECTIONS = 16
 /** The limit of a search; everything else is found by its key. */
@@ -33,5 +34,6 @@ export async function serveThreeDs(session: Session): Promise<ThreeDs> {
   lifetime.onClose('outgoing requests', () => outbound.close())
   lifetime.onClose('beat', await startBeat({ store, log }, { role: 'three-ds' }))
   const registry = openRegistry({ role: 'three-ds' })
-  return openThreeDs({ config, log, registry, lifetime, store, kek, ring, outbound, apiKeyKey, tls })
+  const tracer = await openTracing(session, registry, { role: 'three-ds' })
+  return openThreeDs({ config, log, registry, lifetime, store, kek, ring, outbound, apiKeyKey, tls, tracer })
 }

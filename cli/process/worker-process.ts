@@ -11,6 +11,7 @@ import { openReportMaker } from '../../workers/report/child.ts'
 import { endingOf } from '../ending.ts'
 import { openInstallationKey } from '../open/installation-key.ts'
 import { openQueues, openSession, openVault, type Session } from '../open/open.ts'
+import { openTracing } from '../open/tracing.ts'
 import { processTerminal } from '../terminal.ts'
 import { openProviders } from './providers.ts'
 
@@ -58,11 +59,12 @@ async function work(session: Session, worker: WorkerSettings, { script, ...optio
   const { config, log, lifetime } = session
   const installationKey = await openInstallationKey(vault.store, vault.kek)
   const registry = openRegistry({ role: nameOf(worker), process: worker.name })
+  const tracer = await openTracing(session, registry, { role: nameOf(worker), name: worker.name })
   const metrics = openWorkerMetrics(registry, worker.kinds)
   const providers = await openProviders(session, vault.store, metrics, worker)
   const makeReport = openReportMaker(REPORT_SCRIPT)
   await runWorkers(
-    { config, log, lifetime, registry, metrics, ...vault, queues, installationKey, providers, makeReport },
+    { config, log, lifetime, registry, metrics, ...vault, queues, installationKey, providers, makeReport, tracer },
     { worker, cellScript: script, ...options },
   )
 }

@@ -18,6 +18,7 @@ export interface BulkItem {
   jti?: string | undefined
   reference?: string | undefined
   sequence?: number | undefined
+  traceparent?: string | undefined
 }
 
 /** An item and its result. */

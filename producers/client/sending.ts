@@ -4,6 +4,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../src/clock.ts'
 import { Fault, isRefusal, refuse } from '../../src/errors.ts'
+import { Claims } from '../../src/job/envelope/envelope.ts'
 import { receiptId } from '../../src/job/envelope/ids.ts'
 import type { Result } from '../../src/job/result.ts'
 import type { Logger } from '../../src/log.ts'
@@ -11,6 +12,7 @@ import type { Queues } from '../../src/queue/engine.ts'
 import { every } from '../../src/recurring.ts'
 import type { Credentials } from '../client-file.ts'
 import { holdsCard, signAsk } from '../envelope.ts'
+import { type LiveFeatures, listedFeatures, watchFeatures } from '../live-features.ts'
 import { askOf, digestOf } from './asks.ts'
 import { RefusedError } from './errors.ts'
 import { type Handle, type Job, openJobs } from './jobs.ts'
@@ -26,6 +28,11 @@ export interface SubmitOptions {
   priority?: number | undefined
   /** The encrypted records of a `token-batch` (token-batch.ts). */
   block?: string | undefined
+  /**
+   * The caller's `traceparent` (W3C Trace Context, version 00): the job is in that trace. It is left out while any worker
+   * is of a release that doesn't know it, and whether the trace is recorded is the installation's decision.
+   */
+  traceparent?: string | undefined
 }
 
 export interface SendingDeps {
@@ -68,6 +75,12 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
   const unansweredLimit = openSemaphore(unansweredMax)
   const jobs = openJobs(resendMs, clock, unansweredLimit.release)
   let closed = false
+  let watching: Promise<LiveFeatures> | undefined
+  /** From the first job on that needs to know what workers understand. */
+  function watched(): Promise<LiveFeatures> {
+    watching ??= watchFeatures(listedFeatures(queues, credentials, clock), { log })
+    return watching
+  }
 
   /** Checks and signs the job, and waits until one more may be unanswered. */
   async function prepare(kind: string, request: unknown, given: SubmitOptions): Promise<Job> {
@@ -75,7 +88,13 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
     if (isRefusal(ask)) throw new RefusedError(ask, clock())
     const jti = given.jti ?? randomUUID()
     const { reference, sequence, expiresInMs, priority } = given
-    const sign = () => signAsk(credentials, ask, { jti, reference, sequence, expiresInMs, replyTo }, clock())
+    // A header that somebody sent wrong is no reason to refuse the job.
+    const { data: traceparent } = Claims.shape.traceparent.safeParse(given.traceparent)
+    const features = traceparent === undefined ? undefined : await watched()
+    // Asked anew for each envelope: workers of an older release may have come.
+    const traceOf = () => (features?.has('traceparent') ? traceparent : undefined)
+    const sign = () =>
+      signAsk(credentials, ask, { jti, reference, sequence, expiresInMs, replyTo, traceparent: traceOf() }, clock())
     const signed = await sign()
     if (isRefusal(signed)) throw new RefusedError(signed, clock())
     const handle = { jti, receiptId: receiptId(clientId, jti) }
@@ -148,6 +167,7 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
     close() {
       closed = true
       void stopResending()
+      void watching?.then(features => features.close())
       unansweredLimit.close()
       jobs.close()
     },

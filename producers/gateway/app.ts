@@ -10,6 +10,7 @@ import type {
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import type { Role } from '../../src/job/catalogue.ts'
 import type { Client } from '../../src/store/access/clients.ts'
+import type { Span } from '../../src/trace/tracer.ts'
 
 /** The sender of a request, once its credentials were checked. */
 export interface Caller {
@@ -20,6 +21,8 @@ export interface Caller {
   entityId: string
   /** The roles that the client was granted and the credentials claim. */
   roles: readonly Role[]
+  /** Of the request, where traces are on. */
+  span?: Span | undefined
 }
 
 /** The fastify instance that a route plugin adds its routes to. */
@@ -41,6 +44,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Absent on public routes. */
     caller: Caller
+    /** Where traces are on; null where this request isn't traced. */
+    span: Span | null
   }
   interface FastifyContextConfig {
     access?: Access

@@ -9,6 +9,7 @@ import type { Queues } from '../../src/queue/engine.ts'
 import type { ReportFiles } from '../../src/report/files/files.ts'
 import type { Notification } from '../../src/scheme/notification.ts'
 import type { Store } from '../../src/store/pool.ts'
+import type { Tracer } from '../../src/trace/tracer.ts'
 import type { NetworkTokenKey } from '../../src/vault/network-token.ts'
 import type { GatewayApp } from './app.ts'
 import type { Directory } from './directory.ts'
@@ -52,6 +53,8 @@ export interface GatewayDeps {
   /** Whether it can work, for /readyz. */
   health: Health
   log: Logger
+  /** Undefined where there are no traces. */
+  tracer: Tracer | undefined
 }
 
 export interface Notifications {
@@ -62,7 +65,7 @@ export interface Notifications {
 }
 
 /** The part that the server itself needs, whatever its routes do. */
-export interface ServerDeps extends Pick<GatewayDeps, 'authenticate' | 'isKnownKey' | 'health' | 'log'> {
+export interface ServerDeps extends Pick<GatewayDeps, 'authenticate' | 'isKnownKey' | 'health' | 'log' | 'tracer'> {
   metrics: HttpMetrics
   settings: Pick<GatewaySettings, 'rateLimit'>
 }

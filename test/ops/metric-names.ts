@@ -6,6 +6,7 @@ import { openHealth } from '../../src/health.ts'
 import { KINDS } from '../../src/job/catalogue.ts'
 import { openRegistry, pageOf } from '../../src/metrics.ts'
 import type { Store } from '../../src/store/pool.ts'
+import { openTraceMetrics } from '../../src/trace/metrics.ts'
 import { openWorkerMetrics } from '../../workers/metrics.ts'
 import { openInstallationMetrics } from '../../workers/process/installation-metrics.ts'
 import { openSupervisorMetrics } from '../../workers/process/supervise.ts'
@@ -16,6 +17,7 @@ const SETS = [
   openGatewayMetrics,
   openThreeDsMetrics,
   openScheduleMetrics,
+  openTraceMetrics,
   (registry: ReturnType<typeof openRegistry>) => openSupervisorMetrics(registry, []),
   (registry: ReturnType<typeof openRegistry>) => {
     const queues = { depth: async () => ({ waiting: 0, active: 0, delayed: 0, failed: 0 }), oldestMs: async () => 0 }

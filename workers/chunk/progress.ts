@@ -3,12 +3,16 @@
 import type { Logger } from '../../src/log.ts'
 import { every } from '../../src/recurring.ts'
 import * as batchList from '../../src/store/batch/batch-list.ts'
+import type { Batch } from '../../src/store/batch/batch-row.ts'
 import * as batches from '../../src/store/batch/batches.ts'
 import type { Store } from '../../src/store/pool.ts'
+import { batchContext } from '../../src/trace/context.ts'
+import type { Tracer } from '../../src/trace/tracer.ts'
 
 interface ProgressDeps {
   store: Store
   log: Logger
+  tracer?: Tracer | undefined
 }
 
 export interface BatchProgress {
@@ -23,7 +27,7 @@ const EVERY_MS = 1_000
 const REST_SHARE = 20
 
 export function openProgress(deps: ProgressDeps): BatchProgress {
-  const { store } = deps
+  const { store, tracer } = deps
   const noted = new Set<number>()
   /** By performance.now(). */
   const restUntil = new Map<number, number>()
@@ -39,6 +43,7 @@ export function openProgress(deps: ProgressDeps): BatchProgress {
         return 'later' as const
       })
       if (told === 'later') noted.add(batchNo)
+      else if (tracer && told.finished) trace(told.finished, tracer)
       const endedAt = performance.now()
       restUntil.set(batchNo, endedAt + (endedAt - startedAt) * REST_SHARE)
     }
@@ -62,6 +67,12 @@ export function openProgress(deps: ProgressDeps): BatchProgress {
       await sumNoted(() => true)
     },
   }
+}
+
+/** The span to which the traces of its chunks have a link. */
+function trace({ clientId, batchId, acceptedAt, chunksDone, rowsDone }: Batch, tracer: Tracer): void {
+  const attributes = { 'batch.id': batchId, 'batch.chunks': chunksDone, 'batch.records': rowsDone }
+  tracer.start('batch', { at: batchContext(clientId, batchId), begunAt: acceptedAt, attributes }).end()
 }
 
 /** So many batches of each sort at once. */

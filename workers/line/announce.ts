@@ -2,6 +2,7 @@
 // store what a crash or a full queue has left. Publishing never fails a job: what can't be published waits in the outbox.
 import { openCache } from '../../src/cache.ts'
 import type { Clock } from '../../src/clock.ts'
+import { toFault } from '../../src/errors.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
 import { deliveryId } from '../../src/job/envelope/ids.ts'
 import { type InstallationKey, sealResult } from '../../src/job/result.ts'
@@ -9,6 +10,8 @@ import { describeError, type Logger } from '../../src/log.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import * as outbox from '../../src/store/job/outbox.ts'
 import type { Store } from '../../src/store/pool.ts'
+import { readTraceparent, type TraceContext, traceparentOf } from '../../src/trace/context.ts'
+import type { Span, Tracer } from '../../src/trace/tracer.ts'
 import type { WorkerMetrics } from '../metrics.ts'
 
 /** Bounds of one results queue; more results wait in the store. */
@@ -23,9 +26,15 @@ export interface Message {
   body: string
 }
 
+/** The job that the result is of. */
+export interface PublishedFor {
+  log: Logger
+  span?: Span | undefined
+}
+
 export interface Announcer {
-  /** Publishes if there is room; resolves either way. */
-  publish(message: Message): Promise<void>
+  /** Publishes if there is room; resolves either way. `job`: what it is the result of, for log and trace. */
+  publish(message: Message, job?: PublishedFor): Promise<void>
   /** Publishes the rows of the outbox that are older than `olderThanMs`. Returns how many. */
   sweep(olderThanMs: number): Promise<number>
   /** Backpressure: so many results wait for this client to read that queue that its batches must wait, too. */
@@ -40,6 +49,7 @@ export interface AnnouncerOptions {
   clock: Clock
   metrics: Pick<WorkerMetrics, 'published'>
   log: Logger
+  tracer?: Tracer | undefined
   /** The text of a row that has none of its own. */
   bodyOf: (row: outbox.OutboxRow) => Promise<string | undefined>
 }
@@ -63,8 +73,11 @@ const ROOMS_MAX = 1_000
 const SENT_FLUSH_MS = 25
 const HELD_BACK_MS = 2_000
 const SWEEP_ROWS = 200
+/** Of one span. */
+const LINKS_MAX = 128
 
-export function openAnnouncer({ store, queues, key, clock, metrics, log, bodyOf }: AnnouncerOptions): Announcer {
+export function openAnnouncer(options: AnnouncerOptions): Announcer {
+  const { store, queues, key, clock, metrics, log: ownLog, tracer, bodyOf } = options
   const rooms = openCache<Room>({ max: ROOMS_MAX })
   const heldBack = openCache<boolean>({ max: ROOMS_MAX, lifetime: { ms: HELD_BACK_MS, clock } })
   const sent: number[] = []
@@ -129,7 +142,7 @@ export function openAnnouncer({ store, queues, key, clock, metrics, log, bodyOf 
     const ids = sent.splice(0)
     // Rows that stay NEW are published again, which the result's id makes harmless.
     const warning = 'results were published, but their outbox rows not marked'
-    await outbox.markSent(store, ids).catch(error => log.warn({ err: error }, warning))
+    await outbox.markSent(store, ids).catch(error => ownLog.warn({ err: error }, warning))
   }
 
   function noteSent(outboxId: number): void {
@@ -139,10 +152,22 @@ export function openAnnouncer({ store, queues, key, clock, metrics, log, bodyOf 
     }, SENT_FLUSH_MS)
   }
 
-  async function publish(message: Message): Promise<void> {
+  /** Where traces are on: it is published later, perhaps by another process. */
+  async function keepTrace(outboxId: number, span: Span | undefined): Promise<void> {
+    if (span) await outbox.setTrace(store, outboxId, traceparentOf(span.context)).catch(() => {})
+  }
+
+  async function publish(message: Message, { log, span: jobSpan }: PublishedFor): Promise<void> {
+    const span = jobSpan?.child('publish', { kind: 'producer' })
     try {
-      if (await send(message)) noteSent(message.outboxId)
+      const isSent = await send(message)
+      if (isSent) noteSent(message.outboxId)
+      else await keepTrace(message.outboxId, jobSpan)
+      span?.set({ 'job.outcome': isSent ? 'published' : 'waiting' })
+      span?.end()
     } catch (error) {
+      span?.end(toFault(error).code)
+      await keepTrace(message.outboxId, jobSpan)
       log.warn(
         { result: message.resultId, error: describeError(error) },
         'a result could not be published; it waits in the outbox',
@@ -154,18 +179,22 @@ export function openAnnouncer({ store, queues, key, clock, metrics, log, bodyOf 
     return store.transaction(async db => {
       const rows = await outbox.take(db, clientId, replyTo, before, SWEEP_ROWS)
       const published: number[] = []
+      const span = tracer?.start('publish waiting results', { kind: 'producer', links: linksOf(rows) })
       for (const row of rows) {
         const body = row.body ?? (await bodyOf(row))
         if (body !== undefined && !(await send({ ...row, body }))) break
         published.push(row.outboxId)
       }
       await outbox.markSent(db, published)
+      span?.set({ 'results.count': published.length })
+      // A span without an end is told to nobody: a queue that stays full is swept every second.
+      if (published.length > 0) span?.end()
       return published.length
     })
   }
 
   return {
-    publish,
+    publish: (message, job = { log: ownLog }) => publish(message, job),
     async sweep(olderThanMs) {
       const before = clock() - olderThanMs
       const pending = await outbox.pendingQueues(store)
@@ -174,7 +203,7 @@ export function openAnnouncer({ store, queues, key, clock, metrics, log, bodyOf 
         if (queue.oldest >= before) continue
         // One client's queue that fails doesn't keep the results of others back.
         published += await sweepQueue(queue.clientId, queue.replyTo, before).catch(error => {
-          log.warn(
+          ownLog.warn(
             { client: queue.clientId, error: describeError(error) },
             'results that waited could not be published',
           )
@@ -196,4 +225,10 @@ export function openAnnouncer({ store, queues, key, clock, metrics, log, bodyOf 
       await flush()
     },
   }
+}
+
+/** The traces in which results were made. */
+function linksOf(rows: readonly outbox.OutboxRow[]): TraceContext[] {
+  const found = rows.flatMap(({ traceparent }) => (traceparent === null ? [] : [readTraceparent(traceparent)]))
+  return found.filter(context => context !== undefined).slice(0, LINKS_MAX)
 }

@@ -12,6 +12,7 @@ import type { Deps } from '../deps.ts'
 import { handlerOf } from '../handlers.ts'
 import { type Authentic, authenticate } from './authenticate.ts'
 import { countDropped } from './dropped-envelopes.ts'
+import { traced } from './job-trace.ts'
 import { hasReplyQueue, refuseEnvelope } from './refuse.ts'
 import { walk } from './walk.ts'
 import type { End, Selection, Work } from './work.ts'
@@ -38,16 +39,34 @@ export async function attempt(
   const claims = parse(Claims, authentic.payload, 'body')
   if (isRefusal(claims)) return refuseEnvelope(malformed(authentic, now, job.attempt), claims, deps)
   const work = workOf(authentic, claims.value, now, job.attempt)
+  const begun = { job, authentic, claims: claims.value, work, selection }
+  return traced(work, deps, selection, own => attemptKnown(begun, own, onIdentified))
+}
+
+/** A job whose claims have their form. */
+interface Begun {
+  job: ReceivedJob
+  authentic: Authentic
+  claims: Claims
+  work: Work<unknown>
+  selection: Selection
+}
+
+async function attemptKnown(
+  { job, authentic, claims, work, selection }: Begun,
+  deps: Deps,
+  onIdentified: (identified: Identified) => void,
+): Promise<End> {
   // As it was sent: a schema's copy loses what can't be copied, and nobody would notice.
-  const request = parse(requestOf(claims.value.kind, claims.value.iss), authentic.payload['request'], 'body')
+  const request = parse(requestOf(claims.kind, claims.iss), authentic.payload['request'], 'body')
   if (isRefusal(request)) return refuseEnvelope(work, request, deps)
   work.request = request.value
   if (job.progress) work.progress = job.progress
-  onIdentified({ kind: claims.value.kind, work })
-  const refusal = nameRefusal(claims.value, clearNumbersOf(request.value))
+  onIdentified({ kind: claims.kind, work })
+  const refusal = nameRefusal(claims, clearNumbersOf(request.value))
   if (refusal) return refuseEnvelope(work, refusal, deps)
   if (!(await hasReplyQueue(work, deps))) return refuseEnvelope(work, refuse('reply_queues', 'body.reply_to'), deps)
-  const handler = handlerOf(claims.value.kind)
+  const handler = handlerOf(claims.kind)
   if (!handler) return refuseEnvelope(work, refuse('kind_unavailable', 'body.kind'), deps)
   return walk({ handler, work, deps, selection })
 }

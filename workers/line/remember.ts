@@ -66,7 +66,7 @@ export async function remember(decided: Decided, deps: Deps): Promise<End> {
     revision,
     ...(row.reversal ? { reversalStatus: row.reversal } : {}),
   })
-  await deps.announcer.publish({ ...addressOf(work), outboxId, revision, ...result })
+  await deps.announcer.publish({ ...addressOf(work), outboxId, revision, ...result }, deps)
   if (row.reversal === 'REQUIRED') await queueReversal(row, deps)
   return { end: 'done', outcome: row.status === 'FAILED' ? 'FAILED' : 'SUCCEEDED' }
 }
@@ -128,7 +128,7 @@ export async function answerWithoutReceipt(
     },
     { lock: work.receiptId },
   )
-  await deps.announcer.publish({ ...addressOf(work), outboxId, revision, ...result })
+  await deps.announcer.publish({ ...addressOf(work), outboxId, revision, ...result }, deps)
 }
 
 /** The stored outcome once more, on the queue that the current envelope names. */
@@ -144,7 +144,7 @@ export async function answerAgain(stored: Receipt, work: Work<unknown>, deps: De
     revision: stored.revision,
     body: isNameless ? result.body : null,
   })
-  await deps.announcer.publish({ ...addressOf(work), outboxId, revision: stored.revision, ...result })
+  await deps.announcer.publish({ ...addressOf(work), outboxId, revision: stored.revision, ...result }, deps)
 }
 
 function addressOf(work: Work<unknown>): { clientId: string; replyTo: string | null } {

@@ -13,6 +13,7 @@ import * as storeServer from '../../src/store/server.ts'
 import type { Deps } from '../deps.ts'
 import { attempt, type Identified, identify } from './attempt.ts'
 import { findFailing } from './bisect.ts'
+import { namesOf as namesInLog } from './job-trace.ts'
 import { answerFault } from './refuse.ts'
 import type { End, Selection, Work } from './work.ts'
 
@@ -69,7 +70,7 @@ async function afterFault(run: Run, fault: Fault, deps: Deps): Promise<Dispositi
   deps.log[fault.code === 'defect' ? 'error' : 'warn'](
     {
       kind: identified?.kind,
-      receipt: identified?.work.receiptId,
+      ...(identified ? namesInLog(identified.work) : {}),
       attempt: job.attempt,
       fault: fault.code,
       cause: describeError(fault.cause ?? fault),
@@ -183,7 +184,8 @@ export async function giveUp(
       }
       await moveToFailed(deps.queues, kind, job, copy)
       deps.metrics.jobs.inc({ kind, outcome: 'FAULT' })
-      deps.log.error({ kind, receipt: work.receiptId, attempt: job.attempt, fault: fault.code }, 'job failed for good')
+      const said = { kind, ...namesInLog(work), attempt: job.attempt, fault: fault.code }
+      deps.log.error(said, 'job failed for good')
       return { failed: true, code: fault.code }
     } catch (error) {
       if (FAULTS[toFault(error).code].verdict !== 'pause' || signal.aborted)
@@ -232,7 +234,7 @@ function report(
   if (known) metrics.waitSeconds.observe({ kind }, Math.max(0, clock() / 1000 - seconds - known.work.acceptedAt / 1000))
   const level = outcome === 'DROPPED' ? 'debug' : known && CATALOGUE[known.kind].bulk ? 'debug' : 'info'
   log[level](
-    { kind, receipt: known?.work.receiptId, outcome, attempt: job.attempt, ms: Math.round(seconds * 1000) },
+    { kind, ...(known ? namesInLog(known.work) : {}), outcome, attempt: job.attempt, ms: Math.round(seconds * 1000) },
     'attempt',
   )
 }

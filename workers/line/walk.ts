@@ -1,8 +1,10 @@
 // The line that every job walks once it is authenticated and has its form: one value goes through a list of steps. Each step
 // adds what it found, ends the attempt, or sends the value back to `lookUp`. docs/architecture.md has the same steps in the
 // same order; steps.ts has what they do.
-import { Fault } from '../../src/errors.ts'
+import { Fault, toFault } from '../../src/errors.ts'
 import { CATALOGUE } from '../../src/job/catalogue.ts'
+import type { SpanName } from '../../src/trace/attributes.ts'
+import { type Span, within } from '../../src/trace/tracer.ts'
 import {
   admit,
   decide,
@@ -69,11 +71,33 @@ export async function walk(job: LineInput<unknown, unknown, unknown>): Promise<E
 
 async function through(steps: readonly Step[], value: Walk<unknown, unknown, unknown>): Promise<Next> {
   for (const step of steps) {
-    const next = await step(value)
+    const next = await (value.deps.span ? traced(step, value, value.deps.span) : step(value))
     if (next !== undefined) return next
   }
   return undefined
 }
+
+/** Steps that take time have a span; what they do is in it. */
+const NAMED = new Map<Step, SpanName>([
+  [prepareMeanwhile, 'prepare'],
+  [prepare, 'prepare'],
+  [reach, 'reach'],
+  [decide, 'decide'],
+  [remember, 'remember'],
+])
+
+function traced(step: Step, value: Walk<unknown, unknown, unknown>, span: Span): Promise<Next> {
+  const name = NAMED.get(step)
+  if (name === undefined || (name === 'reach' && !value.handler.reach)) return step(value)
+  const { deps } = value
+  const own = span.child(name)
+  value.deps = { ...deps, span: own }
+  return within(own, () => step(value), codeOf).finally(() => {
+    value.deps = deps
+  })
+}
+
+const codeOf = (error: unknown) => toFault(error).code
 
 function isEnd(next: Next): next is End {
   return typeof next === 'object'

@@ -1,7 +1,7 @@
 // Calls a provider about one leased row. Where the outcome of a provisioning isn't known, it asks the provider, by our
 // id, what became of the call; it never repeats the call blindly. It writes nothing; what an answer means for the row
 // is interpret-answer.ts.
-import { assert } from '../../src/errors.ts'
+import { assert, toFault } from '../../src/errors.ts'
 import type {
   ProviderAnswer,
   ProviderRefusal,
@@ -12,6 +12,8 @@ import type {
 import type { StoredScheme } from '../../src/store/provider/scheme-row.ts'
 import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import type { SchemeCall } from '../../src/token/scheme.ts'
+import type { SpanName } from '../../src/trace/attributes.ts'
+import { within } from '../../src/trace/tracer.ts'
 import type { Deps } from '../deps.ts'
 import { openSealedCard } from './pending-card.ts'
 
@@ -44,9 +46,30 @@ export function providerOf({ providers }: Pick<Deps, 'providers'>, name: string)
 }
 
 export async function callProvider(row: StoredScheme, call: Call, urgency: Urgency, deps: Deps): Promise<CallAnswer> {
-  const answer = await send(row, call, urgency, deps)
+  const answer = await seen('call provider', row, call, deps, () => send(row, call, urgency, deps))
   deps.metrics.schemeCalls.inc({ call, answer: labelOf(answer) })
   return answer
+}
+
+/** A job's call is in the job's trace; one that the loop makes by itself is a trace of its own. */
+async function seen(
+  name: SpanName,
+  { provider }: StoredScheme,
+  call: Call | 'FIND',
+  { span: jobSpan, tracer }: Deps,
+  ask: () => Promise<CallAnswer>,
+): Promise<CallAnswer> {
+  if (!tracer) return ask()
+  // A third party's name holds the merchant's contract, too.
+  const [service = provider] = provider.split(' ')
+  const options = { kind: 'client', attributes: { 'provider.name': service, 'provider.call': call } } as const
+  const span = jobSpan?.child(name, options) ?? tracer.start(name, options)
+  const told = async () => {
+    const answer = await ask()
+    span.set({ 'provider.answer': answer.answer })
+    return answer
+  }
+  return within(span, told, error => toFault(error).code)
 }
 
 /** The words of the metric are older than those of `CallAnswer`; dashboards know them. */
@@ -110,7 +133,11 @@ async function findAfterLostAnswer(row: StoredScheme, urgency: Urgency, deps: De
 }
 
 /** Asks what became of a provisioning that was, or may have been, called for. */
-export async function findProvisioned(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<CallAnswer> {
+export function findProvisioned(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<CallAnswer> {
+  return seen('find at provider', row, 'FIND', deps, () => find(row, urgency, deps))
+}
+
+async function find(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<CallAnswer> {
   const provider = providerOf(deps, row.provider)
   if (!provider) return { answer: 'unknown', afterMs: NOT_SET_UP_MS }
   const card = openSealedCard(row, deps.ring)

@@ -33,6 +33,6 @@ export async function queueReversal(
     const data = { jws: sign(claims, providers.signingKey) }
     await queues.add('reversal', { id: jobId(clientId, jti), data, priority: 0 })
   } catch (error) {
-    log.warn({ receipt: receiptId, error: describeError(error) }, 'a reversal could not be queued; it will be')
+    log.warn({ reversal_of: receiptId, error: describeError(error) }, 'a reversal could not be queued; it will be')
   }
 }

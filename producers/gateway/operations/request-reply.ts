@@ -4,7 +4,7 @@
 
 import { createHash, randomUUID } from 'node:crypto'
 import type { Clock } from '../../../src/clock.ts'
-import { isRefusal, type Refusal, refuse } from '../../../src/errors.ts'
+import { isRefusal, type Refusal, refuse, toFault } from '../../../src/errors.ts'
 import { type Kind, resultsQueue } from '../../../src/job/catalogue.ts'
 import { requestText } from '../../../src/job/envelope/digest.ts'
 import type { SigningKey } from '../../../src/job/envelope/envelope.ts'
@@ -15,6 +15,8 @@ import type { Result } from '../../../src/job/result.ts'
 import type { Logger } from '../../../src/log.ts'
 import type { Queues } from '../../../src/queue/engine.ts'
 import type { Store } from '../../../src/store/pool.ts'
+import { type Span, within } from '../../../src/trace/tracer.ts'
+import type { LiveFeatures } from '../../live-features.ts'
 import { type Delivery, openInbox } from '../../results.ts'
 import type { Caller } from '../app.ts'
 import type { GatewayMetrics } from '../metrics.ts'
@@ -71,6 +73,8 @@ export interface RequestReplyDeps {
   clock: Clock
   metrics: GatewayMetrics
   log: Logger
+  /** What workers understand; undefined where that is needed for nothing. */
+  features: Pick<LiveFeatures, 'has'> | undefined
 }
 
 const DELIVERIES = 50
@@ -84,7 +88,7 @@ interface Entry {
 }
 
 export function openRequestReply(deps: RequestReplyDeps): RequestReply {
-  const { queues, store, signingKey, installationKeys, settings, clock, metrics, log } = deps
+  const { queues, store, signingKey, installationKeys, settings, clock, metrics, log, features } = deps
   const { timeoutMs, inFlightMax, audience } = settings
   // Each process has a results queue of its own.
   const replyTo = `g${randomUUID().replaceAll('-', '').slice(0, 24)}`
@@ -98,7 +102,7 @@ export function openRequestReply(deps: RequestReplyDeps): RequestReply {
     away = false
   })
 
-  const sign = openSign({ audience, signingKey, replyTo, clock })
+  const sign = openSign({ audience, signingKey, replyTo, clock, features })
   const reversals = openTimeoutReversals({ queues, store, clock, log, sign })
 
   async function receive(delivery: Delivery): Promise<'taken'> {
@@ -112,12 +116,31 @@ export function openRequestReply(deps: RequestReplyDeps): RequestReply {
   const mailbox = { clientId: signingKey.clientId, replyTo, keys: installationKeys }
   const inbox = openInbox(queues, mailbox, receive, { concurrency: DELIVERIES, log })
 
-  async function run(caller: Caller, { kind, request, jti, receiptId }: Request, entry: Entry): Promise<End> {
+  async function run(caller: Caller, asked: Request, entry: Entry): Promise<End> {
+    const { kind, receiptId } = asked
+    const attributes = { 'job.kind': kind, 'job.receipt': receiptId }
+    const span = caller.span?.child('await worker', { kind: 'producer', attributes })
+    return within(
+      span,
+      async () => {
+        const end = await runIn(span, caller, asked, entry)
+        span?.set({ 'job.outcome': end.end })
+        return end
+      },
+      error => toFault(error).code,
+    )
+  }
+  async function runIn(
+    span: Span | undefined,
+    caller: Caller,
+    { kind, request, jti, receiptId }: Request,
+    entry: Entry,
+  ): Promise<End> {
     const begunAt = clock()
     const deadline = begunAt + timeoutMs
     // An operation of this receipt was given up before: the state is known when its reversal is done.
     if (!(await reversals.awaitReversal(receiptId, deadline))) return { end: 'late', reversalStatus: 'REQUIRED' }
-    const signed = await sign(caller, kind, request, { jti, expiresInMs: timeoutMs })
+    const signed = await sign(caller, kind, request, { jti, expiresInMs: timeoutMs, span })
     if (isRefusal(signed)) return { end: 'refused', refusal: signed }
     const operationDeps = { queues, clock, isAway: () => away, givenUp: givenUp.signal }
     entry.operation = openOperation({ kind, receiptId, signed, deadline }, operationDeps)

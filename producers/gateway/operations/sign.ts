@@ -3,7 +3,10 @@ import type { Clock } from '../../../src/clock.ts'
 import type { Refusal } from '../../../src/errors.ts'
 import type { Kind } from '../../../src/job/catalogue.ts'
 import type { SigningKey } from '../../../src/job/envelope/envelope.ts'
+import { traceparentOf } from '../../../src/trace/context.ts'
+import type { Span } from '../../../src/trace/tracer.ts'
 import { type Signed, signAsk } from '../../envelope.ts'
+import type { LiveFeatures } from '../../live-features.ts'
 import type { Caller } from '../app.ts'
 
 export interface SignOptions {
@@ -11,6 +14,8 @@ export interface SignOptions {
   expiresInMs?: number | undefined
   /** False: the result goes to the common results queue of the gateways. */
   listens?: boolean
+  /** Of work that somebody waits for: an envelope that is stored may meet workers of an older release. */
+  span?: Span | undefined
 }
 
 export type Sign = (
@@ -26,14 +31,18 @@ export interface SignDeps {
   /** The results queue of this process. */
   replyTo: string
   clock: Clock
+  /** Undefined where there are no traces. */
+  features: Pick<LiveFeatures, 'has'> | undefined
 }
 
-export function openSign({ audience, signingKey, replyTo, clock }: SignDeps): Sign {
-  return (caller, kind, request, { jti, expiresInMs, listens = true }) => {
+export function openSign({ audience, signingKey, replyTo, clock, features }: SignDeps): Sign {
+  return (caller, kind, request, { jti, expiresInMs, listens = true, span }) => {
     const { client, userId, entityId, roles } = caller
     // Names were judged where they came in. Here a repeat of a stored name can't be told from a new one.
     const names = 'numeric' as const
     const identity = { userId, entityId, roles, audience, signingKey, names, onBehalfOf: client.clientId }
-    return signAsk(identity, { kind, request }, { jti, expiresInMs, replyTo: listens ? replyTo : undefined }, clock())
+    const traceparent = span && features?.has('traceparent') ? traceparentOf(span.context) : undefined
+    const options = { jti, expiresInMs, replyTo: listens ? replyTo : undefined, traceparent }
+    return signAsk(identity, { kind, request }, options, clock())
   }
 }

@@ -13,6 +13,7 @@ import { every } from '../../../src/recurring.ts'
 import type { Store } from '../../../src/store/pool.ts'
 import * as storeServer from '../../../src/store/server.ts'
 import { expireOverdue } from '../../../src/three-ds/result.ts'
+import type { Tracer } from '../../../src/trace/tracer.ts'
 import type { KeyProvider } from '../../../src/vault/kek.ts'
 import type { KeyRing } from '../../../src/vault/key-ring.ts'
 import { openDirectory } from '../directory.ts'
@@ -50,6 +51,7 @@ export interface Opened {
   outbound: Outbound
   apiKeyKey: KeyObject
   tls: Tls | undefined
+  tracer: Tracer | undefined
 }
 
 export interface ThreeDs {
@@ -70,7 +72,7 @@ const DOCUMENT = {
 
 /** Opens the service and listens. Throws a `ConfigError` for a port that is taken. */
 export async function openThreeDs(opened: Opened): Promise<ThreeDs> {
-  const { config, log, registry, lifetime, store, kek, ring, outbound, apiKeyKey, tls } = opened
+  const { config, log, registry, lifetime, store, kek, ring, outbound, apiKeyKey, tls, tracer } = opened
   const clock = systemClock
   const metrics = openThreeDsMetrics(registry)
   const health = openHealth(registry, { store: storeServer.watched(store) })
@@ -92,6 +94,7 @@ export async function openThreeDs(opened: Opened): Promise<ThreeDs> {
     metrics,
     health,
     log,
+    tracer,
   }
   registry.collectProcess()
   const ops = await openOwnOps(health, { host: config.httpHost, port: portOf('three-ds', config.metricsPort) })

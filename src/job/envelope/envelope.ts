@@ -25,6 +25,8 @@ const seconds = () => z.number().min(0).max(253_402_300_799)
 const jti = () => z.string().regex(/^[!-~]{1,128}$/)
 const replyTo = () => z.string().regex(/^[a-z0-9]{1,32}$/)
 
+const TRACEPARENT = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/
+
 export const Claims = z.strictObject({
   iss: clientId(),
   aud: z.string(),
@@ -40,6 +42,8 @@ export const Claims = z.strictObject({
   reference: text(1, 128).optional(),
   sequence: z.int().min(0).optional(),
   reply_to: replyTo().optional(),
+  /** Where the work began, for traces (W3C Trace Context, version 00). Sent only while every worker knows it. */
+  traceparent: z.string().regex(TRACEPARENT).optional(),
 })
 export type Claims = z.infer<typeof Claims>
 

@@ -108,9 +108,10 @@ const SUM_MS_MIN = 1_000
 
 /**
  * Sums what a batch's chunks have come to into its row, at most once a second. A batch whose chunks are all there is finished
- * in the same transaction that writes its totals and its event. `later`: it was summed just now.
+ * in the same transaction that writes its totals and its event. `later`: it was summed just now. `finished`: the batch, where
+ * that finished it for the first time.
  */
-export function sum(store: Store, batchNo: number): Promise<'later' | 'done'> {
+export function sum(store: Store, batchNo: number): Promise<'later' | { finished: Batch | undefined }> {
   return store.transaction(async db => {
     await holdSums(db, batchNo)
     const { count: isDue } = await db.query({
@@ -121,8 +122,9 @@ export function sum(store: Store, batchNo: number): Promise<'later' | 'done'> {
     if (isDue === 0) return 'later'
     // A long sum is made before the row is locked: chunks wait for that lock.
     const sums = await sumChunks(db, batchNo)
-    await write(db, await lock(db, batchNo), sums)
-    return 'done'
+    const before = await lock(db, batchNo)
+    const after = await write(db, before, sums)
+    return { finished: before.revision === 0 && after.revision === 1 ? after : undefined }
   })
 }
 

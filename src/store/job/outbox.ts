@@ -14,6 +14,8 @@ export interface OutboxRow {
   /** The whole text, where no receipt holds it. */
   body: string | null
   createdAt: number
+  /** Of the span in which it was made, where it could not be published at once. */
+  traceparent: string | null
 }
 
 interface Row {
@@ -25,9 +27,10 @@ interface Row {
   revision: number
   body: string | null
   created_at: number
+  traceparent: string | null
 }
 
-const COLUMNS = 'outbox_id, client_id, reply_to, result_id, receipt_id, revision, body, created_at'
+const COLUMNS = 'outbox_id, client_id, reply_to, result_id, receipt_id, revision, body, created_at, traceparent'
 
 function outboxOf(row: Row): OutboxRow {
   return {
@@ -39,10 +42,11 @@ function outboxOf(row: Row): OutboxRow {
     revision: row.revision,
     body: row.body,
     createdAt: row.created_at,
+    traceparent: row.traceparent,
   }
 }
 
-type NewOutboxRow = Omit<OutboxRow, 'outboxId' | 'createdAt'>
+type NewOutboxRow = Omit<OutboxRow, 'outboxId' | 'createdAt' | 'traceparent'>
 
 const NEW_COLUMNS: readonly Column<NewOutboxRow>[] = [
   { name: 'result_id', type: 'uuid', text: row => row.resultId, plain: true },
@@ -106,6 +110,15 @@ export async function markSent(db: Db, outboxIds: readonly number[]): Promise<vo
     text: `update tokenmill.outbox as o set state = 'SENT' from unnest($1::bigint[]) as v(id)
 where o.outbox_id = v.id and (select set_config('synchronous_commit', 'off', true)) = 'off'`,
     values: [plains(outboxIds)],
+  })
+}
+
+/** Of a result that waits: whoever publishes it can say of which trace it is. */
+export async function setTrace(db: Db, outboxId: number, traceparent: string): Promise<void> {
+  await db.query({
+    name: 'outbox-trace',
+    text: 'update tokenmill.outbox set traceparent = $2 where outbox_id = $1',
+    values: [outboxId, traceparent],
   })
 }
 

@@ -2,12 +2,12 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { commonFeatures, FEATURES } from '../../../src/job/envelope/features.ts'
 import { keyHash, LIVE_KEYS, type LiveKeys, openLiveKeys } from '../../../src/job/live-keys.ts'
 import * as clients from '../../../src/store/access/clients.ts'
 import * as liveList from '../../../src/store/access/live-list.ts'
 import * as processes from '../../../src/store/access/processes.ts'
 import type { Store } from '../../../src/store/pool.ts'
-import { commonFeatures } from '../../../workers/process/live-keys.ts'
 import { describeEngines, describeStore, redisUrl } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { until } from '../../support/until.ts'
@@ -41,7 +41,8 @@ describeEngines('worker processes', engine => {
       const first = await until(list, { ms: 20_000, what: 'a list' })
       expect(first.keys).toContain(keyHash(signingKey))
       expect(first.keys).toHaveLength(4)
-      expect(first.features).toEqual([])
+      const told = await until(async () => ((await list())?.features ?? []).length > 0 && list(), { ms: 20_000 })
+      expect(told?.features).toEqual(FEATURES)
       expect(await redis?.pttl(`${engine.prefix}:live-keys`)).toBeGreaterThan(LIVE_KEYS.lifeMs / 4)
       const later = await until(
         async () => (await list().then(found => found && found.seq > first.seq && found)) || undefined,

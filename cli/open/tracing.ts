@@ -1,0 +1,21 @@
+// Opens the traces of a process, where a setting turns them on. The packages behind them are loaded here and only then.
+import type { MetricsRegistry } from '../../src/metrics.ts'
+import { openTraceMetrics } from '../../src/trace/metrics.ts'
+import { tracingOf } from '../../src/trace/settings.ts'
+import type { Tracer } from '../../src/trace/tracer.ts'
+import { readVersion } from '../../src/version.ts'
+import type { Session } from './open.ts'
+
+/** Opened before what makes spans, so that it closes after that. */
+export async function openTracing(
+  { config, lifetime }: Pick<Session, 'config' | 'lifetime'>,
+  registry: MetricsRegistry,
+  { role, name = role }: { role: string; name?: string },
+): Promise<Tracer | undefined> {
+  const tracing = tracingOf(config.otel)
+  if (!tracing) return undefined
+  const { openTracer } = await import('../../src/trace/otel.ts')
+  const tracer = openTracer(tracing, { role, name, version: readVersion() }, openTraceMetrics(registry))
+  lifetime.onClose('traces', tracer.close)
+  return tracer
+}

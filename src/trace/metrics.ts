@@ -1,0 +1,12 @@
+// The metric of tracing: what was lost on the way to the collector. It is shown where traces are on.
+import type { MetricsRegistry } from '../metrics.ts'
+
+export type TraceMetrics = ReturnType<typeof openTraceMetrics>
+
+export function openTraceMetrics({ counter }: MetricsRegistry) {
+  return {
+    dropped: counter('trace_spans_dropped_total', 'Spans that were not told to the collector.', {
+      reason: ['queue_full', 'export_failed'],
+    }),
+  }
+}

@@ -1,0 +1,27 @@
+// Which traces are recorded: a share of all, chosen by the trace's id so that each process chooses the same ones, and no
+// more than so many in a second. A caller's own choice isn't asked for.
+export interface SamplerOptions {
+  /** From 0 to 1. */
+  ratio: number
+  perSecond: number
+  /** ms; it never goes back. */
+  clock: () => number
+}
+
+/** W3C Trace Context: the right part of an id is random, whoever made it. */
+const RANDOM_DIGITS = 8
+
+export function openSampler({ ratio, perSecond, clock }: SamplerOptions): (traceId: string) => boolean {
+  let second = 0
+  let taken = 0
+  return traceId => {
+    if (Number.parseInt(traceId.slice(-RANDOM_DIGITS), 16) >= ratio * 16 ** RANDOM_DIGITS) return false
+    const now = Math.floor(clock() / 1000)
+    if (now !== second) {
+      second = now
+      taken = 0
+    }
+    taken += 1
+    return taken <= perSecond
+  }
+}

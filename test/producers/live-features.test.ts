@@ -1,0 +1,93 @@
+// A client hands its trace on only while the list that workers sign says that all of them know it: an older worker refuses
+// a claim that it doesn't know. The lists are laid out by hand, as workers would and as they never would.
+import { randomBytes } from 'node:crypto'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { type Client, connect } from '../../producers/client.ts'
+import { listedFeatures, watchFeatures } from '../../producers/live-features.ts'
+import { FEATURES } from '../../src/job/envelope/features.ts'
+import { keyHash, LIVE_KEYS, type LiveKeys, sealLiveKeys } from '../../src/job/live-keys.ts'
+import type { Queues } from '../../src/queue/engine.ts'
+import { openRedis } from '../../src/queue/open.ts'
+import { describeRedis, redisUrl } from '../support/engines.ts'
+import { until } from '../support/until.ts'
+import { type FakeWorker, fakeWorker, lifecycle, makeParties, type Parties, silent } from './bundle.ts'
+
+const TRACEPARENT = '00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01'
+
+describeRedis('a client with a trace', () => {
+  let queues: Queues
+  let parties: Parties
+  let client: Client
+  let worker: FakeWorker
+
+  beforeEach(async () => {
+    const prefix = `{live-features-${process.pid}-${randomBytes(4).toString('hex')}}`
+    queues = await openRedis([redisUrl() ?? ''], { prefix, lockMs: 30_000, log: silent })
+    parties = await makeParties()
+    worker = fakeWorker(queues, parties, ['token-lifecycle'])
+    client = await connect({ queues, credentials: parties.credentials, replyTo: 'own', log: silent })
+  })
+  afterEach(async () => {
+    await client.close()
+    await worker.close()
+    await queues.obliterate('token-lifecycle')
+    await queues.close()
+  })
+
+  const publish = (over: Partial<LiveKeys>, key = parties.installation) => {
+    const keys = [keyHash(parties.credentials.signingKey)]
+    const list = { aud: 'tokenmill', iat: Date.now() / 1000, seq: 1, features: [...FEATURES], keys, ...over }
+    return queues.setNotice('live-keys', sealLiveKeys(list, key), LIVE_KEYS.lifeMs)
+  }
+  async function sent(traceparent?: string): Promise<string | undefined> {
+    const { status } = await client.call('token-lifecycle', lifecycle(), { traceparent, timeoutMs: 20_000 })
+    expect(status).toBe('SUCCEEDED')
+    return worker.seen.at(-1)?.claims.traceparent
+  }
+
+  it('sends it once all workers know it, and none of its own', async () => {
+    await publish({})
+    expect(await sent(TRACEPARENT)).toBe(TRACEPARENT)
+    expect(await sent()).toBeUndefined()
+    for await (const _ of client.bulk([{ kind: 'token-lifecycle', request: lifecycle(), traceparent: TRACEPARENT }]));
+    expect(worker.seen.at(-1)?.claims.traceparent).toBe(TRACEPARENT)
+  })
+
+  it('leaves it out where there is no list, or one of an older release, and loses no job by it', async () => {
+    expect(await sent(TRACEPARENT)).toBeUndefined()
+    await publish({ features: [] })
+    expect(await sent(TRACEPARENT)).toBeUndefined()
+  })
+
+  it('leaves it out where it is none', async () => {
+    await publish({})
+    for (const wrong of ['', 'abc', TRACEPARENT.toUpperCase(), `${TRACEPARENT}\n`])
+      expect(await sent(wrong), wrong).toBeUndefined()
+    expect(await sent(TRACEPARENT)).toBe(TRACEPARENT)
+  })
+
+  it('learns of a worker of an older release while it works', async () => {
+    await publish({})
+    const read = listedFeatures(queues, parties.credentials, Date.now)
+    const features = await watchFeatures(read, { log: silent, everyMs: 20 })
+    expect(features.has('traceparent')).toBe(true)
+    await publish({ seq: 2, features: [] })
+    await until(() => !features.has('traceparent'), { what: 'the older list' })
+    await features.close()
+  })
+
+  it('believes no list that is of another time, of another installation or not signed by it', async () => {
+    const read = listedFeatures(queues, parties.credentials, Date.now)
+    const now = Date.now() / 1000
+    await publish({ iat: now - LIVE_KEYS.lifeMs / 1000 - 5 })
+    expect(await read()).toEqual([])
+    await publish({ iat: now + LIVE_KEYS.aheadMsMax / 1000 + 5 })
+    expect(await read()).toEqual([])
+    await publish({ aud: 'another' })
+    expect(await read()).toEqual([])
+    await publish({}, (await makeParties()).installation)
+    expect(await read()).toEqual([])
+    await publish({})
+    expect(await read()).toEqual([...FEATURES])
+  })
+})

@@ -1,0 +1,73 @@
+// A result that could not be published at once is published later by whoever sweeps: that has a link to the trace in which
+// the result was made. The queue fails here on purpose.
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { openInstallationKey } from '../../cli/open/installation-key.ts'
+import { openTracing } from '../../cli/open/tracing.ts'
+import { systemClock } from '../../src/clock.ts'
+import { Fault } from '../../src/errors.ts'
+import { KINDS, resultsQueue } from '../../src/job/catalogue.ts'
+import { resultId as resultIdOf } from '../../src/job/envelope/ids.ts'
+import { openRegistry } from '../../src/metrics.ts'
+import * as outbox from '../../src/store/job/outbox.ts'
+import { openAnnouncer } from '../../workers/line/announce.ts'
+import { openWorkerMetrics } from '../../workers/metrics.ts'
+import { describeStore } from '../support/engines.ts'
+import { type Installation, openInstallation } from '../support/installation.ts'
+import { openReceiver, type Receiver } from './receiver.ts'
+
+describeStore('a result that waited', engine => {
+  let receiver: Receiver
+  let installation: Installation
+  beforeAll(async () => {
+    receiver = await openReceiver()
+    installation = await openInstallation(engine, { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url })
+  })
+  afterAll(async () => {
+    await installation?.close()
+    await receiver?.close()
+  })
+
+  it('is published with a link to the trace of its job', async () => {
+    const { session, vault, queues, credentials } = installation
+    const { clientId } = credentials.signingKey
+    const registry = openRegistry({ role: 'test' })
+    const tracer = await openTracing(session, registry, { role: 'test' })
+    if (!tracer) throw new Error('the settings turn traces on')
+    let isAway = true
+    const failing: typeof queues = {
+      ...queues,
+      add: async (queue, job) => {
+        if (isAway) throw new Fault('queue_away')
+        return queues.add(queue, job)
+      },
+    }
+    const announcer = openAnnouncer({
+      ...{ store: vault.store, queues: failing, clock: systemClock, log: session.log, tracer },
+      key: await openInstallationKey(vault.store, vault.kek),
+      metrics: openWorkerMetrics(registry, KINDS),
+      bodyOf: async () => undefined,
+    })
+    const receiptId = randomUUID()
+    const resultId = resultIdOf(receiptId, 1)
+    const result = { clientId, replyTo: null, resultId, receiptId, revision: 1, body: '{}' }
+    const traced = tracer.start('job')
+    const untraced = { ...result, receiptId: randomUUID(), resultId: randomUUID() }
+    await announcer.publish(
+      { ...result, outboxId: await outbox.insert(vault.store, result) },
+      { log: session.log, span: traced },
+    )
+    await announcer.publish({ ...untraced, outboxId: await outbox.insert(vault.store, untraced) })
+    traced.end()
+    expect(await announcer.sweep(-1_000)).toBe(0)
+    isAway = false
+    expect(await announcer.sweep(-1_000)).toBe(2)
+    const swept = await receiver.span('the sweep', ({ name }) => name === 'publish waiting results')
+    const { traceId, spanId } = traced.context
+    expect(swept).toMatchObject({ parentId: '', links: [{ traceId, spanId }], attributes: { 'results.count': 2 } })
+    const first = await receiver.span('the first attempt', ({ name }) => name === 'publish')
+    expect(first).toMatchObject({ traceId, parentId: spanId, status: 2, attributes: { 'error.type': 'queue_away' } })
+    await announcer.close()
+    await queues.obliterate(resultsQueue(clientId, null))
+  }, 60_000)
+})
