@@ -2,7 +2,7 @@
 // and whether it may go on. Chunks only read the row, or they would wait for one another; what they came to is summed into it
 // by whoever has the time. Reading rows for people is batch-list.ts.
 import { agree, type KnownExtent } from '../../job/envelope/batch-extent.ts'
-import * as events from '../job/events.ts'
+import * as events from '../event/events.ts'
 import type { Db, Store } from '../pool.ts'
 import { BATCH_COLUMNS, type Batch, type BatchRow, batchOf } from './batch-row.ts'
 import { judgeSums } from './batch-state.ts'
