@@ -2,11 +2,11 @@
 // the kind. A kind that lacks a field or a handler doesn't compile. The handlers in workers/ do the work.
 import type { z } from 'zod'
 import { renderPatch, renderPut } from '../token/render.ts'
+import { fromToken, type StoredAnswer } from './answer/stored-answer.ts'
 import type { RecordKind, Role } from './choices.ts'
 import { Report } from './report.ts'
 import { Reversal, retellReversal } from './reversal.ts'
 import { SchemeToken } from './scheme-token.ts'
-import { fromToken, type StoredAnswer } from './stored-answer.ts'
 import { recordsInBlock, TokenBatch } from './token-batch.ts'
 import { asksThirdParty, TokenCreate } from './token-create.ts'
 import { retellLifecycle, TokenExpiry, TokenLifecycle } from './token-lifecycle.ts'
