@@ -12,6 +12,7 @@ import { asksThirdParty, TokenCreate } from './token-create.ts'
 import { retellLifecycle, TokenExpiry, TokenLifecycle } from './token-lifecycle.ts'
 import { hasSchemeAction, TokenUpdate } from './token-update.ts'
 import { linesIn, TransactionBatch } from './transaction-batch.ts'
+import { retellWebhook, Webhook } from './webhook.ts'
 
 export { RECORD_KINDS, type RecordKind, ROLES, type Role } from './choices.ts'
 
@@ -183,6 +184,23 @@ export const CATALOGUE = {
     retell: retellReversal,
     statusAt: null,
   },
+  webhook: {
+    request: Webhook,
+    requestFrom: {},
+    description: 'Delivers an event to the URL of a subscription, once. System clients only.',
+    role: null,
+    moreRoles: none,
+    // It waits for a stranger's server and computes next to nothing: the many at once of the interactive kinds suit it.
+    bulk: false,
+    sequenced: false,
+    systemOnly: true,
+    servesRevoked: false,
+    hasBlock: false,
+    recordsIn: null,
+    asksProvider: never,
+    retell: retellWebhook,
+    statusAt: null,
+  },
 } as const satisfies Record<string, KindEntry>
 
 export type Kind = keyof typeof CATALOGUE
@@ -201,7 +219,7 @@ function rolesOfRecords({ record_kind, dry_run }: Sent): Role[] {
 /** What each system client may sign; every other client may sign all kinds but the `systemOnly` ones. */
 export const SYSTEM_CLIENTS = {
   gateway: ['token-create', 'token-update', 'token-lifecycle', 'scheme-token', 'token-batch', 'report', 'reversal'],
-  scheduler: ['report', 'token-lifecycle'],
+  scheduler: ['report', 'token-lifecycle', 'webhook'],
   worker: ['reversal'],
 } as const satisfies Record<string, readonly Kind[]>
 export type SystemClient = keyof typeof SYSTEM_CLIENTS

@@ -64,7 +64,7 @@ interface Waiting {
 }
 
 function measureStore({ gauge }: MetricsRegistry, { store, clock }: MeasureDeps): () => Promise<void> {
-  const outboxRows = gauge('outbox_rows', 'Results and events that are not published yet.')
+  const outboxRows = gauge('outbox_rows', 'Results that are not published yet.')
   const outboxOldest = gauge('outbox_oldest_seconds', 'Age of the oldest of them.')
   const batches = gauge('batches', 'Open batches, by state.', { state: [] })
   const promised = gauge('promised', 'Work accepted with 202 that is not answered yet.', { what: [] })
@@ -78,7 +78,7 @@ function measureStore({ gauge }: MetricsRegistry, { store, clock }: MeasureDeps)
     measureOrForget(
       [outboxRows, outboxOldest, batches, promised, promisedOldest, schemeOpen, schemeOldest, keyEnds],
       async () => {
-        const unpublished = await outbox.pendingQueues(store)
+        const unpublished = await outbox.pendingAnswers(store)
         outboxRows.set(unpublished.reduce((sum, { rows }) => sum + rows, 0))
         outboxOldest.set(age({ rows: 0, oldest: unpublished[0]?.oldest ?? null }))
         for (const { state, batches: n } of await batchCounts.countOpen(store, Date.now())) batches.set({ state }, n)

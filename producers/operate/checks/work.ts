@@ -61,7 +61,7 @@ export function judgeBacklog(waits: readonly Wait[]): Verdict {
 
 export async function askOutbox(sources: WorkSources): Promise<Verdict> {
   const db = await sources.store()
-  const pending = await outbox.pendingQueues(db)
+  const pending = await outbox.pendingAnswers(db)
   const rows = pending.reduce((sum, queue) => sum + queue.rows, 0)
   const [first] = pending
   if (!first) return well('every result is published')
