@@ -2,9 +2,8 @@
 // request; others wait, or get the same report. Report rows are read elsewhere (report-rows.ts).
 import type { MimeType, ReportType } from '../../job/report.ts'
 import type { ReportStatus } from '../../report/record.ts'
-import { nextRevision } from '../event/events.ts'
-import { tell } from '../event/tell.ts'
 import { type Db, LostRace, type Store } from '../pool.ts'
+import { tellEnd } from './report-events.ts'
 
 export interface StoredReport {
   reportUid: string
@@ -131,9 +130,6 @@ export function claim(
     { lock: lockOf(asked.requestKey) },
   )
 }
-
-/** Of what an event says. */
-const REASON_CHARS_MAX = 500
 
 const lockOf = (requestKey: Buffer): string => requestKey.toString('hex', 0, 16)
 
@@ -288,23 +284,7 @@ where status in ('INITIATED', 'PROCESSING_STARTED') and modified_on < $1 returni
 
 /** Writes the event of a report that has just ended; the transaction holds its row. */
 async function told(db: Db, report: StoredReport): Promise<StoredReport> {
-  const { reportUid, clientId, status } = report
-  const revision = await nextRevision(db, clientId, reportUid)
-  await tell(db, {
-    type: status === 'SUCCESSFUL' ? 'report.succeeded' : 'report.failed',
-    clientId,
-    subject: reportUid,
-    revision,
-    data: {
-      report_uid: reportUid,
-      report_type: report.reportType,
-      entity_id: report.reportEntityUid,
-      revision,
-      status,
-      ...(report.fileName !== null && { file_name: report.fileName }),
-      ...(report.failureReason !== null && { reason: report.failureReason.slice(0, REASON_CHARS_MAX) }),
-    },
-  })
+  await tellEnd(db, report)
   return report
 }
 
