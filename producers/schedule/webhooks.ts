@@ -38,11 +38,13 @@ export function openWebhookDispatcher(deps: ScheduleDeps): WebhookDispatcher {
       if (due.length < PAGE || closed) return
     }
   }
-  function look(): Promise<void> {
+  /** Begins now, or after the look under way: that one may have passed by what is due since. */
+  async function look(): Promise<void> {
+    await looking?.catch(() => {})
     looking ??= sendDue().finally(() => {
       looking = undefined
     })
-    return looking
+    await looking
   }
   const stop = every(LOOK_MS, look, { log, atOnce: true })
 

@@ -2,8 +2,8 @@
 import type { WebhookOptions } from '../../../workers/webhook/post.ts'
 
 export const QUICK = {
-  schedule: { delaysMs: [0, 50, 100, 200, 300, 300, 300, 300, 300, 300], jitter: 0.1, slowMs: 200 },
-  timeoutMs: 400,
+  schedule: { delaysMs: [0, 50, 100, 200, 300, 300, 300, 300, 300, 300], jitter: 0.1, slowMs: 50 },
+  timeoutMs: 800,
 } as const satisfies WebhookOptions
 
 /** Of a job that its queue lost. */

@@ -107,8 +107,7 @@ export const hostile: Behaviour = ({ id, times }, response) => {
 }
 
 const WAYS: readonly ((response: ServerResponse) => void)[] = [
-  response => response.writeHead(204).end(),
-  response => response.writeHead(204).end(),
+  ...Array.from({ length: 6 }, () => (response: ServerResponse) => response.writeHead(204).end()),
   response => response.writeHead(500).end('no'),
   response => response.writeHead(404).end(),
   response => response.writeHead(429, { 'retry-after': '0' }).end(),
