@@ -31,6 +31,8 @@ export interface KindEntry {
   moreRoles: (request: Sent) => readonly Role[]
   /** Bulk kinds never share a process with interactive ones. */
   bulk: boolean
+  /** Somebody waits for it: status and alarms soon tell where it waits in its queue. */
+  urgent: boolean
   /** `sequence` is allowed: the kind changes a token that exists. */
   sequenced: boolean
   /** Only system clients may send it. */
@@ -61,6 +63,7 @@ export const CATALOGUE = {
     role: 'TOKEN_WRITE',
     moreRoles: none,
     bulk: false,
+    urgent: true,
     sequenced: false,
     systemOnly: false,
     servesRevoked: false,
@@ -77,6 +80,7 @@ export const CATALOGUE = {
     role: 'TOKEN_WRITE',
     moreRoles: request => (hasSchemeAction(request) ? ['SCHEME_TOKEN'] : []),
     bulk: false,
+    urgent: true,
     sequenced: true,
     systemOnly: false,
     servesRevoked: false,
@@ -94,6 +98,7 @@ export const CATALOGUE = {
     role: 'TOKEN_LIFECYCLE',
     moreRoles: none,
     bulk: false,
+    urgent: true,
     sequenced: true,
     systemOnly: false,
     servesRevoked: false,
@@ -110,6 +115,7 @@ export const CATALOGUE = {
     role: 'SCHEME_TOKEN',
     moreRoles: none,
     bulk: false,
+    urgent: true,
     sequenced: true,
     systemOnly: false,
     servesRevoked: false,
@@ -126,6 +132,7 @@ export const CATALOGUE = {
     role: null,
     moreRoles: rolesOfRecords,
     bulk: true,
+    urgent: false,
     sequenced: false,
     systemOnly: false,
     servesRevoked: false,
@@ -142,6 +149,7 @@ export const CATALOGUE = {
     role: 'LEDGER_WRITE',
     moreRoles: none,
     bulk: true,
+    urgent: false,
     sequenced: false,
     systemOnly: false,
     servesRevoked: false,
@@ -159,6 +167,7 @@ export const CATALOGUE = {
     role: 'REPORT_REQUEST',
     moreRoles: none,
     bulk: true,
+    urgent: false,
     sequenced: false,
     systemOnly: false,
     servesRevoked: false,
@@ -175,6 +184,7 @@ export const CATALOGUE = {
     role: null,
     moreRoles: none,
     bulk: false,
+    urgent: true,
     sequenced: false,
     systemOnly: true,
     servesRevoked: true,
@@ -192,6 +202,7 @@ export const CATALOGUE = {
     moreRoles: none,
     // It waits for a stranger's server and computes next to nothing: the many at once of the interactive kinds suit it.
     bulk: false,
+    urgent: false,
     sequenced: false,
     systemOnly: true,
     servesRevoked: false,

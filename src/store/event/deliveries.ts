@@ -122,6 +122,16 @@ returning d.delivery_id, d.attempt, due.entity_id`,
   )
 }
 
+/** How many are not told yet, and when the oldest was due (ms) of those that nothing keeps back. */
+export async function measure(db: Db): Promise<{ rows: number; oldest: number | null }> {
+  const { rows } = await db.query<{ rows: number; oldest: number | null }>({
+    text: `select count(*) as rows, min(d.next_at) filter (where d.state = 'WAITING' and d.next_at <= now() and e.removed_at is null
+  and e.disabled_at is null and coalesce(e.slow_until, 'epoch') <= now()) as oldest
+from tokenmill.delivery as d join tokenmill.endpoint as e using (endpoint_id) where d.state in ('WAITING', 'SENDING')`,
+  })
+  return rows[0] ?? { rows: 0, oldest: null }
+}
+
 /** What an attempt needs. */
 export interface Outgoing extends Pick<Endpoint, 'endpointId' | 'isPrivate' | 'disabledAt'> {
   deliveryId: string

@@ -100,7 +100,7 @@ function verified(
 /** Fails, hangs and lies at the first attempts of most ids, each id in a way of its own, and is well in the end. */
 export const hostile: Behaviour = ({ id, times }, response) => {
   const way = createHash('sha256').update(id).digest()
-  const isOver = times > 1 + ((way[1] ?? 0) % 4)
+  const isOver = times > ((way[1] ?? 0) % 4 === 0 ? 2 : 1)
   const worst = isOver ? undefined : WAYS[(way[0] ?? 0) % WAYS.length]
   if (worst) worst(response)
   else response.writeHead(204).end()

@@ -140,16 +140,6 @@ describeEngines('webhooks', engine => {
     for (const to of [...told, ...forbidden]) await end(to)
   }, 240_000)
 
-  it('MEASURE', async () => {
-    const told = await Promise.all(Array.from({ length: 5 }, () => subscribe()))
-    const startedAt = Date.now()
-    for (let n = 0; n < 200; n += 1) await happen(`measure-${n}`)
-    process.stdout.write(`inserted in ${Date.now() - startedAt}\n`)
-    for (const to of told) await untilAll(to, 'DELIVERED', 200)
-    process.stdout.write(`1,000 benign webhooks in ${Date.now() - startedAt} ms\n`)
-    for (const to of told) await end(to)
-  }, 120_000)
-
   it('have one id at each try, and the schedule ends: the last one fails for good', async () => {
     const to = await subscribe()
     receiver.behave(to.path, (_, response) => response.writeHead(500).end())
