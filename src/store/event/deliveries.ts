@@ -146,7 +146,7 @@ export interface Outgoing extends Pick<Endpoint, 'endpointId' | 'isPrivate' | 'd
 export async function findOutgoing(db: Db, deliveryId: string, attempt: number): Promise<Outgoing | undefined> {
   const { rows } = await db.query<{
     endpoint_id: string
-    private: boolean
+    any_address: boolean
     disabled_at: number | null
     step: number
     url: string
@@ -155,7 +155,7 @@ export async function findOutgoing(db: Db, deliveryId: string, attempt: number):
     created_at: number
   }>({
     name: 'delivery-outgoing',
-    text: `select p.endpoint_id, p.private, p.disabled_at, d.step, p.url, e.type, e.data, e.created_at
+    text: `select p.endpoint_id, p.any_address, p.disabled_at, d.step, p.url, e.type, e.data, e.created_at
 from ${JOINED} join tokenmill.endpoint as p using (endpoint_id)
 where d.delivery_id = $1 and d.attempt = $2 and d.state = 'SENDING' and p.url is not null and p.removed_at is null`,
     values: [deliveryId, attempt],
@@ -165,7 +165,7 @@ where d.delivery_id = $1 and d.attempt = $2 and d.state = 'SENDING' and p.url is
     row && {
       deliveryId,
       endpointId: row.endpoint_id,
-      isPrivate: row.private,
+      isPrivate: row.any_address,
       disabledAt: row.disabled_at,
       step: row.step,
       url: row.url,

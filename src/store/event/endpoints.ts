@@ -31,7 +31,7 @@ interface Row {
   client_id: string
   url: string | null
   events: EventType[]
-  private: boolean
+  any_address: boolean
   former_until: number | null
   slow_until: number | null
   at_once: number
@@ -40,7 +40,7 @@ interface Row {
 }
 
 const COLUMNS =
-  'endpoint_id, client_id, url, events, private, former_until, slow_until, at_once, disabled_at, created_at'
+  'endpoint_id, client_id, url, events, any_address, former_until, slow_until, at_once, disabled_at, created_at'
 
 function endpointOf(row: Row): Endpoint {
   return {
@@ -48,7 +48,7 @@ function endpointOf(row: Row): Endpoint {
     clientId: row.client_id,
     url: row.url,
     events: row.events,
-    isPrivate: row.private,
+    isPrivate: row.any_address,
     formerUntil: row.former_until,
     slowUntil: row.slow_until,
     atOnce: row.at_once,
@@ -66,7 +66,7 @@ export type NewEndpoint = Pick<Endpoint, 'endpointId' | 'clientId' | 'url' | 'ev
 export async function insert(db: Db, endpoint: NewEndpoint): Promise<boolean> {
   const { endpointId, clientId, url, events, isPrivate, secret } = endpoint
   const { count } = await db.query({
-    text: `insert into tokenmill.endpoint (endpoint_id, client_id, url, events, private, sealed, seal_version)
+    text: `insert into tokenmill.endpoint (endpoint_id, client_id, url, events, any_address, sealed, seal_version)
 values ($1, $2, $3, $4, $5, $6, $7) on conflict (client_id) where url is null and removed_at is null do nothing`,
     values: [endpointId, clientId, url, events, isPrivate, secret?.sealed, secret?.keyVersion],
   })

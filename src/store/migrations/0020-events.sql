@@ -6,7 +6,7 @@ create table tokenmill.endpoint (
   url text,
   events text[] not null,
   -- The URL may lead to a private address, and may be http.
-  private boolean not null default false,
+  any_address boolean not null default false,
   -- The secret of its signatures; the former one signs beside it until its end.
   sealed bytea,
   seal_version smallint,
@@ -24,7 +24,7 @@ create table tokenmill.endpoint (
   -- A removed endpoint's secrets are gone.
   constraint endpoint_url_has_a_secret check (
     (sealed is null) = (seal_version is null) and (removed_at is not null or (url is null) = (sealed is null))),
-  constraint only_a_url_is_private check (url is not null or not private),
+  constraint only_a_url_is_private check (url is not null or not any_address),
   constraint former_secret_is_whole check (
     (former_sealed is null) = (former_version is null) and (former_sealed is null) = (former_until is null)),
   constraint endpoint_takes_one_to_four_at_once check (at_once between 1 and 4)
@@ -69,5 +69,5 @@ alter table tokenmill.batch
   add constraint stalled_batch_says_when check ((stalls = 0) = (stalled_at is null));
 
 grant select on tokenmill.delivery to tokenmill_reader;
-grant select (endpoint_id, client_id, url, events, private, former_until, slow_until, at_once, disabled_at, created_at, removed_at)
+grant select (endpoint_id, client_id, url, events, any_address, former_until, slow_until, at_once, disabled_at, created_at, removed_at)
   on tokenmill.endpoint to tokenmill_reader;
