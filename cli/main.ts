@@ -118,6 +118,11 @@ const ENTRIES: Entry[] = [
     load: async () => (await import('./usage/schedule.ts')).schedule,
   },
   {
+    term: 'events',
+    description: 'subscriptions to events, and webhooks',
+    load: async () => (await import('./usage/events.ts')).events,
+  },
+  {
     term: 'explain [options] <what> [line]',
     description: 'says what became of a job, a token or a line of a batch',
     load: async () => (await import('./usage/explain.ts')).explain,

@@ -14,7 +14,7 @@ import { openSemaphore } from './client/semaphore.ts'
 import { openSending, type SubmitOptions } from './client/sending.ts'
 import { type Credentials, readCredentials } from './client-file.ts'
 import { type KeyCheck, KeyNotLiveError, openListCheck, watchKey } from './live-key.ts'
-import { type Delivery, type Inbox, once, openInbox } from './results.ts'
+import { type Acknowledged, type Delivery, type Inbox, once, openInbox } from './results.ts'
 
 export type { ClientKind } from './ask.ts'
 export type { Answered, BulkItem, BulkOptions } from './client/bulk.ts'
@@ -72,7 +72,7 @@ export interface Client {
   /** `submit`, then `result`. */
   call(kind: ClientKind, request: unknown, options?: SubmitOptions & { timeoutMs?: number }): Promise<Result>
   /**
-   * Calls back with every result and event of this results queue, which is acknowledged when `callback` resolves and
+   * Calls back with every result and event of this results queue (but events of a type that this release doesn't know), which is acknowledged when `callback` resolves and
    * offered again if it rejects.
    */
   results(callback: (delivery: Delivery) => Promise<void> | void, options?: { concurrency?: number }): void
@@ -87,7 +87,7 @@ export interface Client {
    */
   encryptCard(card: CardToEncrypt): Promise<EncryptedCard>
   /** Counts what was taken off the results queue. */
-  counts(): Record<'taken' | 'forged' | 'unclaimed', number>
+  counts(): Record<Acknowledged, number>
   /** Stops listening; unanswered jobs stay queued. */
   close(): Promise<void>
 }
@@ -163,7 +163,7 @@ export async function connect(options: ConnectOptions): Promise<Client> {
       return bulk({ clientId, names: credentials.names ?? 'checked', closed: closed.signal, post }, items, given)
     },
     encryptCard: card => encryptCard(card, credentials, clock()),
-    counts: () => ({ ...(inbox?.counts ?? { taken: 0, forged: 0, unclaimed: 0 }) }),
+    counts: () => ({ ...(inbox?.counts ?? { taken: 0, forged: 0, unclaimed: 0, unknown: 0 }) }),
     async close() {
       if (closed.signal.aborted) return
       closed.abort()

@@ -2,6 +2,7 @@
 // to the caller, and acknowledges it when the caller has handled it. Delivery is at least once; `once` skips repeats.
 import { resultsQueue } from '../src/job/catalogue.ts'
 import type { InstallationKeys } from '../src/job/envelope/installation-jws.ts'
+import { isQueueEvent } from '../src/job/event.ts'
 import { openResult, type Result, type ResultEvent } from '../src/job/result.ts'
 import { describeError, type Logger } from '../src/log.ts'
 import type { Disposition, Queues } from '../src/queue/engine.ts'
@@ -27,6 +28,9 @@ export interface InboxOptions {
   retryMs?: number
 }
 
+/** `unknown`: an event of a newer release, which this one passes over. */
+export type Acknowledged = 'taken' | 'forged' | 'unclaimed' | 'unknown'
+
 /** `unclaimed`: no job of this process, as far as it knows. A throw means: not handled yet, offer it again. */
 export type Receive = (delivery: Delivery) => Promise<'taken' | 'unclaimed'>
 
@@ -34,7 +38,7 @@ export interface Inbox {
   /** Resolves when the inbox listens. */
   ready: Promise<void>
   /** The number of acknowledged results, by reason. */
-  counts: Readonly<Record<'taken' | 'forged' | 'unclaimed', number>>
+  counts: Readonly<Record<Acknowledged, number>>
   /** Waits for results that are being handled, at most `deadlineMs`. */
   close(deadlineMs: number): Promise<void>
 }
@@ -46,12 +50,12 @@ export function openInbox(queues: Queues, mailbox: Mailbox, receive: Receive, op
   const { clientId, replyTo, keys } = mailbox
   const { concurrency, log, unclaimedMs = 120_000, retryMs = 1_000 } = options
   const queue = resultsQueue(clientId, replyTo)
-  const counts = { taken: 0, forged: 0, unclaimed: 0 }
+  const counts: Record<Acknowledged, number> = { taken: 0, forged: 0, unclaimed: 0, unknown: 0 }
   // Results that were offered again: since when, how often. The oldest entries are removed, which only gives these
   // results more time.
   const offered = new Map<string, { since: number; times: number }>()
 
-  function acknowledge(as: keyof typeof counts, resultId?: string): Disposition {
+  function acknowledge(as: Acknowledged, resultId?: string): Disposition {
     counts[as] += 1
     if (resultId !== undefined) offered.delete(resultId)
     // One line at 1, 2, 4, 8 …: many forgeries don't make many lines.
@@ -68,6 +72,7 @@ export function openInbox(queues: Queues, mailbox: Mailbox, receive: Receive, op
     const delivery = openResult(data, clientId, keys)
     if (!delivery) return acknowledge('forged')
     const id = delivery.result_id
+    if (!isKnown(delivery)) return acknowledge('unknown', id)
     try {
       if ((await receive(delivery)) === 'taken') return acknowledge('taken', id)
     } catch (error) {
@@ -80,6 +85,11 @@ export function openInbox(queues: Queues, mailbox: Mailbox, receive: Receive, op
   }
   const worker = queues.work(queue, job => handle(job.data), { concurrency })
   return { ready: worker.ready, counts, close: deadlineMs => worker.close(deadlineMs) }
+}
+
+/** Its type is checked at run time: a newer release may tell of what this one doesn't know. */
+function isKnown(delivery: Delivery): boolean {
+  return delivery.type === 'result' || (delivery.type === 'event' && isQueueEvent(delivery.event))
 }
 
 const SEEN_MAX = 50_000

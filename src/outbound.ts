@@ -34,6 +34,11 @@ export interface OutboundRequest {
   timeoutMs: number
   /** The most that the answer's body may hold. */
   bytesMax: number
+  /**
+   * Only the status, whatever it is, and the headers count: no more than `bytesMax` of the body is read, however it goes
+   * on.
+   */
+  statusOnly?: boolean
 }
 
 export interface OutboundAnswer {
@@ -50,8 +55,8 @@ export interface Outbound {
 }
 
 export interface OutboundOptions {
-  /** `host` or `host:port`: may be private, and may use http. */
-  privateHosts: readonly string[]
+  /** `host` or `host:port`: may be private, and may use http. `any`: all may. */
+  privateHosts: readonly string[] | 'any'
   /** At most, per origin. */
   connections: number
   /** Certificates to trust instead of the system's. */
@@ -88,7 +93,8 @@ export function openOutbound(options: OutboundOptions): Outbound {
 
 type IsExempt = (hostname: string, port: string) => boolean
 
-function readPrivateHosts(privateHosts: readonly string[]): IsExempt {
+function readPrivateHosts(privateHosts: OutboundOptions['privateHosts']): IsExempt {
+  if (privateHosts === 'any') return () => true
   const exempt = new Set(privateHosts.map(host => host.toLowerCase()))
   return (hostname, port) => {
     // undici strips the brackets of an IPv6 address, URL and the list keep them.
@@ -159,7 +165,7 @@ function exchange(agent: Agent, target: URL, request: OutboundRequest): Promise<
     let answer: { status: number; headers: Record<string, string> } | undefined
     const chunks: Buffer[] = []
     let bytes = 0
-    const timer = setTimeout(() => fail('timeout'), request.timeoutMs)
+    const timer = setTimeout(() => suffice() || fail('timeout'), request.timeoutMs)
     const finish = (end: () => void) => {
       if (over) return
       over = true
@@ -172,6 +178,16 @@ function exchange(agent: Agent, target: URL, request: OutboundRequest): Promise<
         controller?.abort(error)
         reject(error)
       })
+    /** Where the status is enough and is there, the request ends well, and what is left of the answer isn't read. */
+    const suffice = (): boolean => {
+      if (!request.statusOnly || answer === undefined) return false
+      const { status, headers } = answer
+      finish(() => {
+        controller?.abort(new OutboundError('too_large', true))
+        resolve({ status, headers, body: Buffer.concat(chunks) })
+      })
+      return true
+    }
     const handler: Dispatcher.DispatchHandler = {
       onRequestStart: started => {
         // The deadline passed while the request waited for a connection.
@@ -182,6 +198,10 @@ function exchange(agent: Agent, target: URL, request: OutboundRequest): Promise<
       onResponseStart: (_, status, raw) => {
         if (status < 200) return
         const headers = readHeaders(raw)
+        if (request.statusOnly) {
+          answer = { status, headers }
+          return
+        }
         if (status >= 300 && status < 400) return fail('protocol', 'REDIRECT')
         if (!/^(identity)?$/i.test(headers['content-encoding'] ?? '')) return fail('protocol', 'ENCODING')
         if (Number(headers['content-length'] ?? 0) > request.bytesMax) return fail('too_large')
@@ -189,7 +209,10 @@ function exchange(agent: Agent, target: URL, request: OutboundRequest): Promise<
       },
       onResponseData: (_, chunk) => {
         bytes += chunk.length
-        if (bytes > request.bytesMax) return fail('too_large')
+        if (bytes > request.bytesMax) {
+          if (!suffice()) fail('too_large')
+          return
+        }
         chunks.push(chunk)
       },
       onResponseEnd: () => {
@@ -198,6 +221,7 @@ function exchange(agent: Agent, target: URL, request: OutboundRequest): Promise<
         finish(() => resolve({ status, headers, body: Buffer.concat(chunks, bytes) }))
       },
       onResponseError: (_, error) => {
+        if (suffice()) return
         if (error instanceof OutboundError) return fail(error.kind, error.code)
         const code = codeOf(error)
         fail(error.name === 'HTTPParserError' ? 'protocol' : kindOf(code), code)

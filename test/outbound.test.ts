@@ -165,6 +165,42 @@ describe('an answer', () => {
     })
   })
 
+  it.each([
+    ['of any length', 200, {}],
+    ['that goes on and on', 503, {}],
+    ['that says more than it sends', 200, { 'content-length': '9999' }],
+    ['to elsewhere', 307, { location: 'http://127.0.0.1:1/' }],
+    ['that is packed', 204, { 'content-encoding': 'gzip' }],
+  ] as const)('%s is its status, where only the status counts', async (how, status, headers) => {
+    let sent = 0
+    const { port } = await serve((_, response) => {
+      response.writeHead(status, headers)
+      if (how === 'to elsewhere' || status === 204) {
+        response.end()
+        return
+      }
+      const timer = setInterval(() => {
+        sent += 500
+        response.write('x'.repeat(500))
+      }, 5)
+      response.on('close', () => clearInterval(timer))
+    })
+    const request = { ...GET, timeoutMs: 2_000, statusOnly: true }
+    const answer = await open().request(`http://127.0.0.1:${port}/`, request)
+    expect(answer.status).toBe(status)
+    expect(answer.body.length).toBeLessThanOrEqual(GET.bytesMax)
+    expect(sent).toBeLessThan(100 * GET.bytesMax)
+  })
+
+  it('whose status has come is not late, where only the status counts; without a status it is', async () => {
+    const { port } = await serve((request, response) => {
+      if (request.url === '/') response.writeHead(200).flushHeaders()
+    })
+    const request = { ...GET, timeoutMs: 150, statusOnly: true }
+    expect(await open().request(`http://127.0.0.1:${port}/`, request)).toMatchObject({ status: 200 })
+    expect(await failure(open().request(`http://127.0.0.1:${port}/never`, request))).toMatchObject({ kind: 'timeout' })
+  })
+
   it('that trickles ends at the total deadline', async () => {
     const { port } = await serve((_, response) => {
       const timer = setInterval(() => response.write('.'), 10)

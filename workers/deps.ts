@@ -13,6 +13,7 @@ import type { Directory } from './directory.ts'
 import type { Announcer } from './line/announce.ts'
 import type { WorkerMetrics } from './metrics.ts'
 import type { MakeReport } from './report/child.ts'
+import type { Webhooks } from './webhook/post.ts'
 
 export interface Deps {
   settings: Settings
@@ -30,6 +31,7 @@ export interface Deps {
   tracer?: Tracer | undefined
   /** Of the job that is worked, or of its present step, where traces are on. */
   span?: Span | undefined
+  webhooks: Pick<Webhooks, 'post' | 'schedule'>
   /** Undefined where no scheme token network is set up. */
   providers?: Providers | undefined
   /** Is shown each record before it is decided, of a chunk or a single job. Tests make it misbehave; production has none. */

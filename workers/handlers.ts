@@ -9,6 +9,7 @@ import { tokenCreate } from './token-create.ts'
 import { tokenLifecycle } from './token-lifecycle.ts'
 import { tokenUpdate } from './token-update.ts'
 import { transactionBatch } from './transaction-batch.ts'
+import { webhook } from './webhook.ts'
 
 type AnyHandler = Handler<unknown, unknown, unknown>
 
@@ -26,6 +27,7 @@ const HANDLERS: { [K in Kind]: HandlerFor<K> | null } = {
   'transaction-batch': transactionBatch,
   report,
   reversal,
+  webhook,
 }
 
 export function handlerOf(kind: Kind): Complete<unknown, unknown, unknown> | null {

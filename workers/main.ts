@@ -36,6 +36,7 @@ import type { WorkerSettings } from './process/worker-settings.ts'
 import { startSchemeLoop } from './provider/reconcile/loop.ts'
 import type { MakeReport } from './report/child.ts'
 import { watchReportMakers } from './report/makers.ts'
+import { openWebhooks, type WebhookOptions } from './webhook/post.ts'
 
 /** What the process's main file opened and will close. */
 export interface Opened {
@@ -58,7 +59,8 @@ export interface RunOptions {
   worker: WorkerSettings
   /** What is forked as a cell: it opens what this process opened, and runs `runWorkers`. */
   cellScript: string
-  inspect?: Deps['inspect']
+  inspect?: Deps['inspect'] | undefined
+  webhooks?: WebhookOptions | undefined
 }
 
 const SWEEP_MS = 1_000
@@ -69,11 +71,11 @@ const SWEEP_AGE_MS = 3_000
 const CLOSE_MS = 20_000
 
 /** Works until it is told to stop. What was `opened` is closed by `lifetime`, after what is opened here. */
-export async function runWorkers(opened: Opened, { worker, cellScript, inspect }: RunOptions): Promise<void> {
+export async function runWorkers(opened: Opened, { worker, cellScript, inspect, webhooks }: RunOptions): Promise<void> {
   const { config, log, registry, lifetime, store, queues } = opened
   const { role, kinds, concurrency } = worker
   if (role === 'bulk') lowerPriority()
-  const deps = await openDeps(opened, inspect)
+  const deps = await openDeps(opened, { inspect, webhooks })
   if (worker.cell) return serveAsCell(deps)
   lifetime.onClose('beat', await startBeat(deps, { role, kinds, features: FEATURES }))
   lifetime.onClose('live keys', tellLiveKeys(deps, config.audience, opened.installationKey))
@@ -115,7 +117,7 @@ export async function runWorkers(opened: Opened, { worker, cellScript, inspect }
 
 async function openDeps(
   { config, log, metrics, lifetime, store, queues, kek, ring, installationKey, providers, makeReport, tracer }: Opened,
-  inspect: Deps['inspect'],
+  { inspect, webhooks: webhookOptions }: Pick<RunOptions, 'inspect' | 'webhooks'>,
 ): Promise<Deps> {
   const directory = await openDirectory(store, queues, kek, systemClock)
   const bodyOf: AnnouncerOptions['bodyOf'] = row => bodyOfRow(row, { store, directory })
@@ -132,6 +134,8 @@ async function openDeps(
   lifetime.onClose('announcer', announcer.close)
   const progress = openProgress({ store, log, tracer })
   lifetime.onClose('batch progress', progress.close)
+  const webhooks = openWebhooks(webhookOptions)
+  lifetime.onClose('webhooks', webhooks.close)
   const { audience, thirdPartyTypes, localSchemes, guessesMax, dryRunRowsMax } = config
   const makesReports = config.reportsUrl !== undefined
   const settings = { audience, thirdPartyTypes, localSchemes, guessesMax, dryRunRowsMax, makesReports }
@@ -149,6 +153,7 @@ async function openDeps(
     providers,
     makeReport,
     tracer,
+    webhooks,
     ...(inspect ? { inspect } : {}),
   }
 }

@@ -40,6 +40,9 @@ export function openWorkerMetrics(registry: MetricsRegistry, kinds: readonly Kin
       mode: ['interactive', 'batch', 'dry-run'],
     }),
     published: counter('results_published_total', 'Results and events put on results queues.'),
+    webhooks: counter('webhooks_total', 'Attempts to deliver an event to a URL.', {
+      outcome: ['delivered', 'again', 'failed'],
+    }),
     attemptSeconds: histogram('attempt_seconds', 'Duration of an attempt.', { kind }),
     waitSeconds: histogram('queue_wait_seconds', 'From iat to the start of the attempt.', { kind: kinds }, [
       ...SECONDS,

@@ -24,6 +24,8 @@ export const SCHEDULE_LISTENERS = 3
 
 /** A page gives one worker process some seconds of work, and takes some hundred kilobytes in a queue. */
 const SWEEP_PAGE = 500
+/** Well above what an attempt may take. */
+const WEBHOOK_LEASE_MS = 60_000
 
 /** Runs until the session ends. */
 export async function startScheduler(session: Session): Promise<void> {
@@ -64,6 +66,7 @@ export async function startSchedule(
       lateMs: config.scheduleLateMs,
       keepDays: config.reportDays,
       sweepPage: SWEEP_PAGE,
+      webhookLeaseMs: WEBHOOK_LEASE_MS,
     },
   })
   lifetime.onClose('schedule', schedule.close)

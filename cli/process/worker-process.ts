@@ -8,6 +8,7 @@ import { runWorkers } from '../../workers/main.ts'
 import { openWorkerMetrics } from '../../workers/metrics.ts'
 import { kindsOf, readWorkerSettings, type WorkerSettings } from '../../workers/process/worker-settings.ts'
 import { openReportMaker } from '../../workers/report/child.ts'
+import type { WebhookOptions } from '../../workers/webhook/post.ts'
 import { endingOf } from '../ending.ts'
 import { openInstallationKey } from '../open/installation-key.ts'
 import { openQueues, openSession, openVault, type Session } from '../open/open.ts'
@@ -25,6 +26,8 @@ interface WorkerProcess {
   script: string
   /** For tests that make a record misbehave. */
   inspect?: Deps['inspect']
+  /** For tests, in which days go by in seconds. */
+  webhooks?: WebhookOptions
 }
 
 /** Runs until its supervisor ends, or a signal, and then ends the process. */

@@ -5,6 +5,7 @@ import { askBatches } from './checks/batches.ts'
 import { askCertificate, askDisk, askKeys, type EndSources } from './checks/files.ts'
 import { askProcesses, askScheduler, askWorkers, listProcesses, type ProcessFacts } from './checks/processes.ts'
 import { askClock, askQueues, askSchema, askStore, askVaultKeys, type ServerSources } from './checks/servers.ts'
+import { askWebhooks } from './checks/webhooks.ts'
 import { askBacklog, askFailed, askOutbox, askSchedules, type WorkSources } from './checks/work.ts'
 
 /** What is opened is opened once, at the first use. */
@@ -32,6 +33,7 @@ export const CHECKS: readonly Question<StatusSources>[] = [
   { name: 'backlog', ask: askBacklog },
   { name: 'outbox', ask: askOutbox },
   { name: 'batches', ask: askBatches },
+  { name: 'webhooks', ask: askWebhooks },
   { name: 'failed jobs', ask: askFailed },
   { name: 'schedules', ask: askSchedules },
   { name: 'keys', ask: askKeys },

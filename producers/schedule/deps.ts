@@ -29,4 +29,6 @@ export interface ScheduleSettings {
   keepDays: number
   /** At most so many tokens of an expiry sweep are sent and not answered yet. */
   sweepPage: number
+  /** The job of a webhook that nobody has tried after so long is sent again, ms. */
+  webhookLeaseMs: number
 }

@@ -7,6 +7,7 @@ import type { ScheduleDeps } from './deps.ts'
 import { dispatchDueRuns } from './due-runs.ts'
 import { openExpirySweeper } from './expiry.ts'
 import { openSystemInboxes } from './system-results.ts'
+import { openWebhookDispatcher } from './webhooks.ts'
 
 export const TICKS = 'schedule-tick'
 const DAY_MS = 86_400_000
@@ -26,7 +27,8 @@ export interface Schedule {
 export function openSchedule(deps: ScheduleDeps): Schedule {
   const { store, queues, log, clock, settings } = deps
   const sweeper = openExpirySweeper(deps)
-  const inboxes = openSystemInboxes(deps, sweeper)
+  const webhooks = openWebhookDispatcher(deps)
+  const inboxes = openSystemInboxes(deps, { sweeper, webhooks })
   let dispatching: Promise<void> | undefined
   let running: Promise<void> | undefined
   let dispatchedAt = Number.NEGATIVE_INFINITY
@@ -83,7 +85,7 @@ export function openSchedule(deps: ScheduleDeps): Schedule {
     async close() {
       closed = true
       clearTimeout(timer)
-      await Promise.all([ticks.close(CLOSE_MS), sweeper.close()])
+      await Promise.all([ticks.close(CLOSE_MS), sweeper.close(), webhooks.close()])
       await running
       await dispatching?.catch(() => {})
       await Promise.all(inboxes.map(inbox => inbox.close(CLOSE_MS)))

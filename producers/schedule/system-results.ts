@@ -8,6 +8,7 @@ import { type Inbox, openInbox } from '../results.ts'
 import type { ScheduleDeps } from './deps.ts'
 import type { ExpirySweeper } from './expiry.ts'
 import { noteEnd } from './run-notes.ts'
+import type { WebhookDispatcher } from './webhooks.ts'
 
 const HOUR_MS = 3_600_000
 /** Attempts of one run: a day of hourly ones. */
@@ -19,7 +20,10 @@ const MINUTE_MS = 60_000
  */
 const UNTRIED: ReadonlySet<string> = new Set<Reason>(['envelope_expired', 'envelope_future'])
 
-export function openSystemInboxes(deps: ScheduleDeps, sweeper: Pick<ExpirySweeper, 'onResult'>): Inbox[] {
+export function openSystemInboxes(
+  deps: ScheduleDeps,
+  { sweeper, webhooks }: { sweeper: Pick<ExpirySweeper, 'onResult'>; webhooks: Pick<WebhookDispatcher, 'onResult'> },
+): Inbox[] {
   const { queues, installationKeys: keys, log } = deps
   const inboxOf = (clientId: SystemClient, hear: (result: Result) => Promise<void>) =>
     openInbox(
@@ -34,6 +38,7 @@ export function openSystemInboxes(deps: ScheduleDeps, sweeper: Pick<ExpirySweepe
   return [
     inboxOf('scheduler', async result => {
       if (result.kind === 'report') await recordReportEnd(result, deps)
+      else if (result.kind === 'webhook') await webhooks.onResult(result)
       else sweeper.onResult(result)
     }),
     inboxOf('worker', async () => {}),

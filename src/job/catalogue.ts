@@ -2,16 +2,17 @@
 // the kind. A kind that lacks a field or a handler doesn't compile. The handlers in workers/ do the work.
 import type { z } from 'zod'
 import { renderPatch, renderPut } from '../token/render.ts'
+import { fromToken, type StoredAnswer } from './answer/stored-answer.ts'
 import type { RecordKind, Role } from './choices.ts'
 import { Report } from './report.ts'
 import { Reversal, retellReversal } from './reversal.ts'
 import { SchemeToken } from './scheme-token.ts'
-import { fromToken, type StoredAnswer } from './stored-answer.ts'
 import { recordsInBlock, TokenBatch } from './token-batch.ts'
 import { asksThirdParty, TokenCreate } from './token-create.ts'
 import { retellLifecycle, TokenExpiry, TokenLifecycle } from './token-lifecycle.ts'
 import { hasSchemeAction, TokenUpdate } from './token-update.ts'
 import { linesIn, TransactionBatch } from './transaction-batch.ts'
+import { retellWebhook, Webhook } from './webhook.ts'
 
 export { RECORD_KINDS, type RecordKind, ROLES, type Role } from './choices.ts'
 
@@ -30,6 +31,8 @@ export interface KindEntry {
   moreRoles: (request: Sent) => readonly Role[]
   /** Bulk kinds never share a process with interactive ones. */
   bulk: boolean
+  /** Somebody waits for it: status and alarms soon tell where it waits in its queue. */
+  urgent: boolean
   /** `sequence` is allowed: the kind changes a token that exists. */
   sequenced: boolean
   /** Only system clients may send it. */
@@ -60,6 +63,7 @@ export const CATALOGUE = {
     role: 'TOKEN_WRITE',
     moreRoles: none,
     bulk: false,
+    urgent: true,
     sequenced: false,
     systemOnly: false,
     servesRevoked: false,
@@ -76,6 +80,7 @@ export const CATALOGUE = {
     role: 'TOKEN_WRITE',
     moreRoles: request => (hasSchemeAction(request) ? ['SCHEME_TOKEN'] : []),
     bulk: false,
+    urgent: true,
     sequenced: true,
     systemOnly: false,
     servesRevoked: false,
@@ -93,6 +98,7 @@ export const CATALOGUE = {
     role: 'TOKEN_LIFECYCLE',
     moreRoles: none,
     bulk: false,
+    urgent: true,
     sequenced: true,
     systemOnly: false,
     servesRevoked: false,
@@ -109,6 +115,7 @@ export const CATALOGUE = {
     role: 'SCHEME_TOKEN',
     moreRoles: none,
     bulk: false,
+    urgent: true,
     sequenced: true,
     systemOnly: false,
     servesRevoked: false,
@@ -125,6 +132,7 @@ export const CATALOGUE = {
     role: null,
     moreRoles: rolesOfRecords,
     bulk: true,
+    urgent: false,
     sequenced: false,
     systemOnly: false,
     servesRevoked: false,
@@ -141,6 +149,7 @@ export const CATALOGUE = {
     role: 'LEDGER_WRITE',
     moreRoles: none,
     bulk: true,
+    urgent: false,
     sequenced: false,
     systemOnly: false,
     servesRevoked: false,
@@ -158,6 +167,7 @@ export const CATALOGUE = {
     role: 'REPORT_REQUEST',
     moreRoles: none,
     bulk: true,
+    urgent: false,
     sequenced: false,
     systemOnly: false,
     servesRevoked: false,
@@ -174,6 +184,7 @@ export const CATALOGUE = {
     role: null,
     moreRoles: none,
     bulk: false,
+    urgent: true,
     sequenced: false,
     systemOnly: true,
     servesRevoked: true,
@@ -181,6 +192,24 @@ export const CATALOGUE = {
     recordsIn: null,
     asksProvider: never,
     retell: retellReversal,
+    statusAt: null,
+  },
+  webhook: {
+    request: Webhook,
+    requestFrom: {},
+    description: 'Delivers an event to the URL of a subscription, once. System clients only.',
+    role: null,
+    moreRoles: none,
+    // It waits for a stranger's server and computes next to nothing: the many at once of the interactive kinds suit it.
+    bulk: false,
+    urgent: false,
+    sequenced: false,
+    systemOnly: true,
+    servesRevoked: false,
+    hasBlock: false,
+    recordsIn: null,
+    asksProvider: never,
+    retell: retellWebhook,
     statusAt: null,
   },
 } as const satisfies Record<string, KindEntry>
@@ -201,7 +230,7 @@ function rolesOfRecords({ record_kind, dry_run }: Sent): Role[] {
 /** What each system client may sign; every other client may sign all kinds but the `systemOnly` ones. */
 export const SYSTEM_CLIENTS = {
   gateway: ['token-create', 'token-update', 'token-lifecycle', 'scheme-token', 'token-batch', 'report', 'reversal'],
-  scheduler: ['report', 'token-lifecycle'],
+  scheduler: ['report', 'token-lifecycle', 'webhook'],
   worker: ['reversal'],
 } as const satisfies Record<string, readonly Kind[]>
 export type SystemClient = keyof typeof SYSTEM_CLIENTS

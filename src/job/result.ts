@@ -6,6 +6,7 @@ import { KINDS } from './catalogue.ts'
 import { signText } from './envelope/envelope.ts'
 import { type InstallationKeys, openSigned } from './envelope/installation-jws.ts'
 import type { Algorithm } from './envelope/signature.ts'
+import { QUEUE_EVENTS } from './event.ts'
 import { AnyRecordResult, OUTCOMES, RecordResult } from './outcome.ts'
 import { AnyProblem, Problem } from './problem.ts'
 
@@ -64,7 +65,7 @@ export const ResultEvent = z.object({
   v: z.literal(1),
   type: z.literal('event'),
   result_id: z.string(),
-  event: z.enum(['scheme-token.updated', 'three-ds-notification']),
+  event: z.enum(QUEUE_EVENTS),
   subject: z.record(z.string(), z.unknown()),
   occurred_at: z.iso.datetime(),
   data: z.record(z.string(), z.unknown()),

@@ -6,6 +6,8 @@ import { BEAT } from './access/beat.ts'
 import * as captureKeys from './access/capture-keys.ts'
 import * as processes from './access/processes.ts'
 import * as dryRuns from './batch/dry-runs.ts'
+import * as events from './event/events.ts'
+import * as outbox from './job/outbox.ts'
 import { type Db, LostRace, type Store } from './pool.ts'
 import * as schemeIntents from './provider/scheme-intents.ts'
 import * as schemeTokens from './provider/scheme-tokens.ts'
@@ -15,7 +17,14 @@ import * as guesses from './token/guesses.ts'
 
 const DAY_MS = 86_400_000
 const HOUR_MS = 3_600_000
-export const RETENTION = { outboxDays: 7, captureKeyDays: 8, hours: 24, dryRunDays: 8, lockMsMax: 2_000 } as const
+export const RETENTION = {
+  outboxDays: 7,
+  eventDays: 7,
+  captureKeyDays: 8,
+  hours: 24,
+  dryRunDays: 8,
+  lockMsMax: 2_000,
+} as const
 
 interface Swept {
   /** Names of dropped partitions. */
@@ -27,6 +36,8 @@ interface Swept {
   beforeImages: number
   schemes: number
   processes: number
+  events: number
+  untoldEvents: number
 }
 
 /** Runs everything in this file once. `receiptDays`: at least 8. */
@@ -48,6 +59,20 @@ export async function sweep(store: Store, receiptDays: number, now: number): Pro
     beforeImages: await beforeImages.eraseOld(store, now),
     schemes: await eraseSchemes(store, receiptDays, now),
     processes: await processes.removeSilent(store, BEAT.keptMs),
+    ...(await eraseEvents(store, now - RETENTION.eventDays * DAY_MS)),
+  }
+}
+
+const EVENTS_PAGE = 5_000
+
+/** Nobody waits for an event as for an answer: one that wasn't told by then isn't told any more. */
+async function eraseEvents(store: Store, before: number): Promise<Pick<Swept, 'events' | 'untoldEvents'>> {
+  const untoldEvents = await outbox.eraseUntoldEvents(store, before)
+  let erased = 0
+  for (;;) {
+    const page = await events.eraseOld(store, before, EVENTS_PAGE)
+    erased += page
+    if (page < EVENTS_PAGE) return { events: erased, untoldEvents }
   }
 }
 

@@ -23,6 +23,7 @@ export const MIGRATIONS = [
   '0017-batch-life',
   '0018-processes',
   '0019-explain',
+  '0020-events',
   '0021-traces',
   '0022-batch-lists',
 ] as const

@@ -19,6 +19,7 @@ export const PURPOSES = [
   'before-image',
   'three-ds',
   'network-token',
+  'webhook',
 ] as const
 type Purpose = (typeof PURPOSES)[number]
 
@@ -59,6 +60,9 @@ export interface KeyRing {
   /** The number of a scheme token, in its provisioning's row. */
   sealNetworkToken(number: Secret, provisionId: string): Sealed
   openNetworkToken(sealed: Buffer, keyVersion: number, provisionId: string): Secret
+  /** The secret that signs webhooks, in its endpoint's row. */
+  sealWebhookSecret(secret: Secret, endpointId: string): Sealed
+  openWebhookSecret(sealed: Buffer, keyVersion: number, endpointId: string): Secret
 }
 
 const KEY_BYTES = 32
@@ -171,8 +175,17 @@ function keyRingOf(slots: Record<Purpose, PurposeKeys>): KeyRing {
       if (!key) throw new Fault('key_unavailable')
       return openNetworkToken(key, sealed, provisionId)
     },
+    sealWebhookSecret: (secret, endpointId) => {
+      const { active, version } = slots.webhook
+      const aad = webhookAad(endpointId)
+      return { sealed: sealWith(active, randomBytes(NONCE_BYTES), secret.reveal(), aad), keyVersion: version }
+    },
+    openWebhookSecret: (sealed, keyVersion, endpointId) =>
+      new Secret(openWithVersion(slots.webhook, sealed, keyVersion, webhookAad(endpointId)).toString('latin1')),
   }
 }
+
+const webhookAad = (endpointId: string) => Buffer.from(`webhook ${endpointId}`)
 
 /** A digest as a string and back costs 1.6 µs, `digest()` 2.3: it allocates each buffer outside the pool. */
 function digestOf(mac: Hmac): Buffer {

@@ -54,7 +54,7 @@ describe('an alert', () => {
     const lists = RULE_FILES.flatMap(file => [...read(file).matchAll(/kind=~"([^"]+)"/g)]).map(([, list = '']) =>
       list.split('|').sort(),
     )
-    const lines = [false, true].map(bulk => KINDS.filter(kind => CATALOGUE[kind].bulk === bulk).sort())
+    const lines = (['urgent', 'bulk'] as const).map(line => KINDS.filter(kind => CATALOGUE[kind][line]).sort())
     for (const list of lists) expect(lines).toContainEqual(list)
     expect(lists.length).toBeGreaterThan(1)
   })

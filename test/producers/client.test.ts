@@ -13,6 +13,7 @@ import {
 } from '../../producers/client.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
 import { jobId, receiptId } from '../../src/job/envelope/ids.ts'
+import { sealResult } from '../../src/job/result.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import { openRedis } from '../../src/queue/open.ts'
 import { describeRedis, redisUrl } from '../support/engines.ts'
@@ -122,7 +123,7 @@ describeRedis('client', () => {
     expect(seen).toHaveLength(1)
     expect(seen[0]?.id).toBe(jobId(clientId(), 'order-7'))
     expect(seen[0]?.claims).toMatchObject({ iss: clientId(), aud: 'tokenmill', kind: 'token-lifecycle', sequence: 3 })
-    expect(client.counts()).toEqual({ taken: 1, forged: 0, unclaimed: 0 })
+    expect(client.counts()).toEqual({ taken: 1, forged: 0, unclaimed: 0, unknown: 0 })
   })
 
   it('encrypts a card, so that a create holds no clear digit', async () => {
@@ -204,6 +205,24 @@ describeRedis('client', () => {
     await answer(queues, parties, claims, { record: { token_status: 'SUSPENDED' } })
     expect((await client.result(handle)).record).toEqual({ token_status: 'SUSPENDED' })
     await until(async () => (await queues.depth(resultsQueue(clientId()))).waiting === 0)
+  })
+
+  it('passes over an event of a type that it does not know, and takes those that it knows', async () => {
+    const client = await open()
+    const got: Delivery[] = []
+    client.results(delivery => {
+      got.push(delivery)
+    })
+    const event = (type: string, resultId: string) => {
+      const body = JSON.stringify({ v: 1, type: 'event', result_id: resultId, event: type, subject: {}, data: {} })
+      const data = sealResult(body, { clientId: clientId(), resultId, revision: 0 }, parties.installation)
+      return queues.add(resultsQueue(clientId()), { id: `r_${resultId}`, data })
+    }
+    await event('batch.abducted', 'e1')
+    await event('batch.finished', 'e2')
+    await until(() => client.counts().taken === 1 && client.counts().unknown === 1)
+    expect(client.counts()).toEqual({ taken: 1, forged: 0, unclaimed: 0, unknown: 1 })
+    expect(got).toMatchObject([{ event: 'batch.finished' }])
   })
 
   it('refuses another request under a jti that is unanswered, and joins the same one', async () => {

@@ -54,6 +54,15 @@ const made = (periodClosed: boolean, storageKey = `f_${randomUUID()}.csv`): repo
   periodClosed,
   asOf: 0,
 })
+async function eventsOf(
+  reportUid: string,
+): Promise<{ type: string; revision: number; data: Record<string, unknown> }[]> {
+  const { rows } = await store.query<{ type: string; revision: number; data: Record<string, unknown> }>({
+    text: 'select type, revision, data from tokenmill.event where subject = $1 order by revision',
+    values: [reportUid],
+  })
+  return rows
+}
 async function makeOne(periodClosed: boolean, storageKey?: string): Promise<string> {
   const { report } = await reports.claim(store, asked(), { ...KEEP, refresh: true })
   await reports.progress(store, report.reportUid, 0)
@@ -121,6 +130,43 @@ describe('of those that ask for one report', () => {
       claim: 'stored',
       report: { reportUid: heir.reportUid },
     })
+  })
+
+  it('is told once, each time that it ends; which of two ends holds, its revision tells', async () => {
+    const mine = asked()
+    await reports.claim(store, mine, KEEP)
+    await reports.fail(store, mine.reportUid, 'x'.repeat(1_000))
+    await reports.fail(store, mine.reportUid, 'late')
+    await reports.claim(store, mine, KEEP)
+    await reports.progress(store, mine.reportUid, 0)
+    await reports.succeed(store, mine.reportUid, made(true))
+    const told = await eventsOf(mine.reportUid)
+    expect(told.map(({ type, revision }) => `${type} ${revision}`)).toEqual(['report.failed 1', 'report.succeeded 2'])
+    expect(told[0]?.data).toMatchObject({ report_uid: mine.reportUid, revision: 1, reason: 'x'.repeat(500) })
+    expect(told[1]?.data).toEqual({
+      ...{ report_uid: mine.reportUid, report_type: 'INVOICE', entity_id: ENTITY, revision: 2 },
+      ...{ status: 'SUCCESSFUL', file_name: 'x.csv' },
+    })
+    const refused = asked()
+    await store.transaction(db => reports.refuseParameters(db, refused, 'reportableDay field_required'))
+    expect(await eventsOf(refused.reportUid)).toMatchObject([
+      { type: 'report.failed', data: { status: 'INVALID_INPUT_PARAMETERS', reason: 'reportableDay field_required' } },
+    ])
+  })
+
+  it('is told to nobody where another report answers its job', async () => {
+    const mine = asked()
+    await reports.claim(store, mine, KEEP)
+    await age(mine.reportUid, 1)
+    const heir = asked()
+    await reports.claim(store, heir, KEEP)
+    expect((await eventsOf(mine.reportUid)).map(({ type }) => type)).toEqual(['report.failed'])
+    await reports.claim(store, mine, KEEP)
+    await reports.progress(store, heir.reportUid, 0)
+    await reports.succeed(store, heir.reportUid, made(true))
+    expect(await reports.claim(store, mine, KEEP)).toMatchObject({ claim: 'stored' })
+    expect(await eventsOf(mine.reportUid)).toHaveLength(1)
+    expect((await eventsOf(heir.reportUid)).map(({ type }) => type)).toEqual(['report.succeeded'])
   })
 
   it('only one can end it', async () => {

@@ -14,6 +14,8 @@ const SECRETS = [
   'signing_key.wrapped_private',
   'capture_key.wrapped_private',
   'client.api_key_hash',
+  'endpoint.sealed',
+  'endpoint.former_sealed',
 ]
 
 describe('a role of the database', () => {

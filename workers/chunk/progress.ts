@@ -82,3 +82,11 @@ const UNSETTLED_MAX = 100
 export async function sumUnsettled({ store, clock }: { store: Store; clock: () => number }): Promise<void> {
   for (const batchNo of await batchList.findUnsettled(store, UNSETTLED_MAX, clock())) await batches.sum(store, batchNo)
 }
+
+/** Tells of batches that stall. It follows the sums: a chunk that was answered may only be unsummed. */
+export async function tellStalls({ store, clock }: { store: Store; clock: () => number }): Promise<void> {
+  const now = clock()
+  const accepts = (batch: Batch) => batches.isUntoldStall(batch, now)
+  const stalled = await batchList.list(store, { state: { is: 'STALLED', now }, accepts, limit: UNSETTLED_MAX })
+  for (const { batchNo } of stalled) await batches.noteStall(store, batchNo, now)
+}

@@ -1,8 +1,8 @@
 // The content of a result, made again from the receipt. A receipt holds no card details: they come from the tokens as they
 // are now, and of tokens deleted since there are none.
 import { Fault } from '../../src/errors.ts'
+import { answerFrom } from '../../src/job/answer/receipt-answer.ts'
 import { toResult, unpack } from '../../src/job/chunk-outcomes.ts'
-import { answerFrom } from '../../src/job/receipt-answer.ts'
 import type { OutboxRow } from '../../src/store/job/outbox.ts'
 import type { Receipt } from '../../src/store/job/receipts.ts'
 import * as receipts from '../../src/store/job/receipts.ts'

@@ -1,5 +1,5 @@
 // What has to be done by the clock in the store and the queues: retention, the failed set's scrubbing, reply queues
-// that nobody reads, batches that a crash left unsummed. The scheduler's process does it; several at once do no harm.
+// that nobody reads, batches that a crash left unsummed or that stall. The scheduler's process does it; several at once do no harm.
 import type { Config } from '../../src/config.ts'
 import { KINDS } from '../../src/job/catalogue.ts'
 import { peek } from '../../src/job/envelope/envelope.ts'
@@ -10,7 +10,7 @@ import { every } from '../../src/recurring.ts'
 import type { ReportFiles } from '../../src/report/files/files.ts'
 import * as retention from '../../src/store/retention.ts'
 import { sweepThreeDs } from '../../src/store/three-ds/three-ds-retention.ts'
-import { sumUnsettled } from '../chunk/progress.ts'
+import { sumUnsettled, tellStalls } from '../chunk/progress.ts'
 import type { Deps } from '../deps.ts'
 import { sweepReports } from '../report/sweep.ts'
 import { removeUnread } from './reply-queues.ts'
@@ -27,7 +27,7 @@ export function startHousekeeping(
   { receiptDays, reportDays }: Pick<Config, 'receiptDays' | 'reportDays'>,
 ): () => Promise<void> {
   const stops = [
-    every(10 * SECOND_MS, () => sumUnsettled(deps), deps),
+    every(10 * SECOND_MS, () => sumUnsettled(deps).then(() => tellStalls(deps)), deps),
     every(MINUTE_MS, () => tidyFailed(deps), deps),
     every(HOUR_MS, () => retention.sweep(deps.store, receiptDays, deps.clock()), deps),
     every(HOUR_MS, () => sweepThreeDs(deps.store, deps.clock()), deps),

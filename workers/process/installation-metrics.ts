@@ -8,6 +8,8 @@ import type { Queues } from '../../src/queue/engine.ts'
 import * as clients from '../../src/store/access/clients.ts'
 import * as batchCounts from '../../src/store/batch/batch-counts.ts'
 import * as chunks from '../../src/store/batch/intake-chunks.ts'
+import * as deliveries from '../../src/store/event/deliveries.ts'
+import * as endpoints from '../../src/store/event/endpoints.ts'
 import * as operations from '../../src/store/job/operations.ts'
 import * as outbox from '../../src/store/job/outbox.ts'
 import type { Store } from '../../src/store/pool.ts'
@@ -64,21 +66,29 @@ interface Waiting {
 }
 
 function measureStore({ gauge }: MetricsRegistry, { store, clock }: MeasureDeps): () => Promise<void> {
-  const outboxRows = gauge('outbox_rows', 'Results and events that are not published yet.')
+  const outboxRows = gauge('outbox_rows', 'Results that are not published yet.')
   const outboxOldest = gauge('outbox_oldest_seconds', 'Age of the oldest of them.')
   const batches = gauge('batches', 'Open batches, by state.', { state: [] })
   const promised = gauge('promised', 'Work accepted with 202 that is not answered yet.', { what: [] })
   const promisedOldest = gauge('promised_oldest_seconds', 'Age of the oldest of it.', { what: [] })
   const schemeOpen = gauge('scheme_open', 'Scheme tokens with an outstanding call to the network.', { what: [] })
   const schemeOldest = gauge('scheme_open_oldest_seconds', 'Age of the oldest of them.', { what: [] })
+  const webhooks = gauge('webhook_deliveries', 'Deliveries to URLs that are not made yet.')
+  const webhooksOldest = gauge('webhook_due_oldest_seconds', 'Time since the oldest of them became due.')
+  const endpointsTroubled = gauge('webhook_endpoints_troubled', 'Endpoints of webhooks that do not take them.', {
+    state: ['disabled', 'failing'],
+  })
   const keyEnds = gauge('clients_near_key_end', 'Clients whose last live key ends within 14 days.')
   const age = ({ oldest }: Waiting) => (oldest === null ? 0 : Math.max(0, clock() - oldest) / 1000)
 
   return () =>
     measureOrForget(
-      [outboxRows, outboxOldest, batches, promised, promisedOldest, schemeOpen, schemeOldest, keyEnds],
+      [
+        ...[outboxRows, outboxOldest, batches, promised, promisedOldest, schemeOpen, schemeOldest, keyEnds],
+        ...[webhooks, webhooksOldest, endpointsTroubled],
+      ],
       async () => {
-        const unpublished = await outbox.pendingQueues(store)
+        const unpublished = await outbox.pendingAnswers(store)
         outboxRows.set(unpublished.reduce((sum, { rows }) => sum + rows, 0))
         outboxOldest.set(age({ rows: 0, oldest: unpublished[0]?.oldest ?? null }))
         for (const { state, batches: n } of await batchCounts.countOpen(store, Date.now())) batches.set({ state }, n)
@@ -91,6 +101,13 @@ function measureStore({ gauge }: MetricsRegistry, { store, clock }: MeasureDeps)
           schemeOpen.set({ what }, waiting.rows)
           schemeOldest.set({ what }, age(waiting))
         }
+        const deliveriesLeft = await deliveries.measure(store)
+        webhooks.set(deliveriesLeft.rows)
+        webhooksOldest.set(age(deliveriesLeft))
+        const failedSince = clock() - endpoints.TROUBLE.failedMs
+        const troubled = await endpoints.listTroubled(store, { ...endpoints.TROUBLE, failedSince })
+        for (const state of ['disabled', 'failing'] as const)
+          endpointsTroubled.set({ state }, troubled.filter(one => one.state === state).length)
         keyEnds.set((await clients.listWithoutKeyAfter(store, clock() + KEY_END_MS)).length)
       },
     )

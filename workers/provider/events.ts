@@ -1,9 +1,12 @@
-// Events: the client that had a scheme token made learns of its changes from its results queue. An event goes through the
-// outbox like any answer, and is written in the transaction of the change.
+// Events: the client that had a scheme token made learns of its changes from its results queue, without a subscription, and
+// at the URLs that are subscribed. An event for the queue goes through the outbox like any answer. Both are written in the
+// transaction of the change.
 import { schemeEventId } from '../../src/job/envelope/ids.ts'
 import type { ResultEvent } from '../../src/job/result.ts'
 import * as clients from '../../src/store/access/clients.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
+import type { Event } from '../../src/store/event/events.ts'
+import { tellUrls } from '../../src/store/event/tell.ts'
 import * as outbox from '../../src/store/job/outbox.ts'
 import type { Db } from '../../src/store/pool.ts'
 import type { StoredScheme } from '../../src/store/provider/scheme-row.ts'
@@ -40,7 +43,20 @@ export async function insertEvent(
   const body = JSON.stringify(event)
   const message = { clientId: after.clientId, replyTo: null, resultId, revision: 0, body }
   const outboxId = await outbox.insert(db, { ...message, receiptId: resultId })
+  await tellUrls(db, urlEvent(after, event))
   return { ...message, outboxId }
+}
+
+/** Over HTTP goes what changed, and not what it shows now: the receiver asks for that with its own credentials. */
+function urlEvent({ provisionId, version, clientId }: StoredScheme, { subject, data }: ResultEvent): Event {
+  const { changed, reason } = data
+  return {
+    type: 'scheme-token.updated',
+    clientId,
+    subject: provisionId,
+    revision: version,
+    data: { ...subject, revision: version, changed, ...(reason === undefined ? {} : { reason }) },
+  }
 }
 
 export async function publishEvent(message: Message, { announcer }: Pick<Deps, 'announcer'>): Promise<void> {

@@ -2,11 +2,11 @@
 // and the sweeper queues it where that failed. The answer is made from the receipt as it is now.
 import { createHash, randomUUID } from 'node:crypto'
 import { assert, isRefusal, type Refusal, refuse } from '../../../src/errors.ts'
+import { answerFrom } from '../../../src/job/answer/receipt-answer.ts'
 import { CATALOGUE } from '../../../src/job/catalogue.ts'
 import { envelopeDigest, requestText } from '../../../src/job/envelope/digest.ts'
 import { receiptId as receiptIdOf, refusalResultId } from '../../../src/job/envelope/ids.ts'
 import { type Problem, problemOf } from '../../../src/job/problem.ts'
-import { answerFrom } from '../../../src/job/receipt-answer.ts'
 import { readResult } from '../../../src/job/result.ts'
 import { describeError, type Logger } from '../../../src/log.ts'
 import * as operations from '../../../src/store/job/operations.ts'

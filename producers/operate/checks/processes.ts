@@ -1,5 +1,5 @@
 // Which processes live, what they take, and whether they are of one release.
-import { CATALOGUE, KINDS, type Kind } from '../../../src/job/catalogue.ts'
+import { CATALOGUE, KINDS } from '../../../src/job/catalogue.ts'
 import { BEAT } from '../../../src/store/access/beat.ts'
 import * as processes from '../../../src/store/access/processes.ts'
 import * as installation from '../../../src/store/installation.ts'
@@ -36,7 +36,7 @@ export async function askWorkers({ store }: ProcessSources): Promise<Verdict> {
   const hosts = new Set(workers.map(({ host }) => host)).size
   const says = `${count(workers.length, 'process', 'processes')} on ${count(hosts, 'host')}`
   const start = 'start workers that take them; see --kinds'
-  if (left.some(isInteractive)) return critical(`${says}; nobody takes ${left.join(', ')}`, start)
+  if (left.some(kind => CATALOGUE[kind].urgent)) return critical(`${says}; nobody takes ${left.join(', ')}`, start)
   if (left.length > 0) return warning(`${says}; nobody takes ${left.join(', ')}`, start)
   if (!(await installation.areReportsMade(db, REPORTS_MADE_MS)))
     return warning(`${says}; none makes reports`, 'set REPORTS_URL where workers run')
@@ -98,8 +98,4 @@ async function listAlive(db: Db): Promise<processes.ProcessRow[]> {
 function isReplaced(silent: processes.ProcessRow, alive: readonly processes.ProcessRow[]): boolean {
   const diedAt = Date.now() - silent.silentMs
   return alive.some(({ host, role, startedAt }) => host === silent.host && role === silent.role && startedAt > diedAt)
-}
-
-function isInteractive(kind: Kind): boolean {
-  return !CATALOGUE[kind].bulk
 }

@@ -10,7 +10,7 @@ import { dueRuns, entitiesOf } from '../../schedule/new-runs.ts'
 import { critical, type Verdict, warning, well } from '../check.ts'
 import { count, duration } from '../units.ts'
 
-const WAIT_MS = { interactive: { warning: 10_000, critical: 60_000 }, bulk: { warning: 3_600_000 } } as const
+const WAIT_MS = { urgent: { warning: 10_000, critical: 60_000 }, others: { warning: 3_600_000 } } as const
 const OUTBOX_MS = { warning: 60_000, critical: 300_000 } as const
 const SHOWN_MAX = 5
 const FAILED_RUN_MS = 24 * 3_600_000
@@ -51,17 +51,17 @@ export function judgeBacklog(waits: readonly Wait[]): Verdict {
   if (waiting.length === 0) return well(`nothing waits, ${under}`)
   const named = waiting.map(one => `${one.kind} ${one.waiting.toLocaleString('en')} (oldest ${duration(one.oldestMs)})`)
   const says = `${named.join(', ')}; ${under}`
-  const longest = (bulk: boolean) =>
-    Math.max(0, ...waiting.filter(({ kind }) => CATALOGUE[kind].bulk === bulk).map(({ oldestMs }) => oldestMs))
+  const longest = (urgent: boolean) =>
+    Math.max(0, ...waiting.filter(({ kind }) => CATALOGUE[kind].urgent === urgent).map(({ oldestMs }) => oldestMs))
   const more = 'look at the workers; start more of them'
-  if (longest(false) > WAIT_MS.interactive.critical) return critical(says, more)
-  if (longest(false) > WAIT_MS.interactive.warning || longest(true) > WAIT_MS.bulk.warning) return warning(says, more)
+  if (longest(true) > WAIT_MS.urgent.critical) return critical(says, more)
+  if (longest(true) > WAIT_MS.urgent.warning || longest(false) > WAIT_MS.others.warning) return warning(says, more)
   return well(says)
 }
 
 export async function askOutbox(sources: WorkSources): Promise<Verdict> {
   const db = await sources.store()
-  const pending = await outbox.pendingQueues(db)
+  const pending = await outbox.pendingAnswers(db)
   const rows = pending.reduce((sum, queue) => sum + queue.rows, 0)
   const [first] = pending
   if (!first) return well('every result is published')

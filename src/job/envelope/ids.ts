@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 const RECEIPT_NAMESPACE = Buffer.from('9b1c6f0e5a4d5f7e8c3b2a1d0e9f8c7b', 'hex')
 const SCHEME_NAMESPACE = Buffer.from('c4d81f0a6b3e5d2791a07e5c3f2b8d46', 'hex')
 const THREE_DS_NAMESPACE = Buffer.from('71e0b5d84c2a5f93ae6d1b7c0f482d95', 'hex')
+const EVENT_NAMESPACE = Buffer.from('0d9a4c7e52f15b83a6e4f02b9c718d3e', 'hex')
 const RESULT_NAMESPACE = Buffer.from('3f7a2d9c1e4b5a6f8d0c7b9e2a1f4c6d', 'hex')
 
 /** UUID version 5 (RFC 9562): SHA-1 over namespace and name. */
@@ -63,4 +64,12 @@ export function schemeEventId(provision: string, version: number): string {
 /** The event of the end of an authentication, which ends once. */
 export function threeDsEventId(authentication: string): string {
   return uuidV5(THREE_DS_NAMESPACE, `event\n${authentication}`)
+}
+
+/** An event as one subscription is told of it: the same at each try. */
+export function subscribedEventId(
+  endpointId: string,
+  { type, subject, revision }: { type: string; subject: string; revision: number },
+): string {
+  return uuidV5(EVENT_NAMESPACE, `${endpointId}\n${type}\n${subject}\n${revision}`)
 }

@@ -26,6 +26,9 @@ export interface Batch extends BatchLife {
   reasons: ReasonCounts
   /** ms since the epoch: when progress was last summed. */
   summedAt: number
+  /** How often it was told that it stalls, and when last. */
+  stalls: number
+  stalledAt: number | null
 }
 
 export interface BatchRow {
@@ -53,11 +56,13 @@ export interface BatchRow {
   reasons: ReasonCounts
   summed_at: number
   active_at: number
+  stalls: number
+  stalled_at: number | null
 }
 
 export const BATCH_COLUMNS = `batch_no, client_id, batch_id, record_kind, token_scope, chunk_records, layout, accepted_at, created_at,
 extent_chunks, extent_rows, source_name, source_sha256, limit_chunks, paused_at, cancelled_at, finished_at, revision, chunks_done,
-rows_done, counts, reasons, summed_at, active_at`
+rows_done, counts, reasons, summed_at, active_at, stalls, stalled_at`
 
 export function batchOf(row: BatchRow): Batch {
   return {
@@ -83,6 +88,8 @@ export function batchOf(row: BatchRow): Batch {
     reasons: row.reasons,
     summedAt: row.summed_at,
     activeAt: row.active_at,
+    stalls: row.stalls,
+    stalledAt: row.stalled_at,
   }
 }
 

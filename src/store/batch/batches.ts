@@ -2,10 +2,11 @@
 // and whether it may go on. Chunks only read the row, or they would wait for one another; what they came to is summed into it
 // by whoever has the time. Reading rows for people is batch-list.ts.
 import { agree, type KnownExtent } from '../../job/envelope/batch-extent.ts'
-import * as events from '../job/events.ts'
+import type * as events from '../event/events.ts'
+import { tell } from '../event/tell.ts'
 import type { Db, Store } from '../pool.ts'
 import { BATCH_COLUMNS, type Batch, type BatchRow, batchOf } from './batch-row.ts'
-import { judgeSums } from './batch-state.ts'
+import { judgeSums, stateOf } from './batch-state.ts'
 import { type BatchSums, sumChunks } from './batch-sums.ts'
 
 export async function find(db: Db, clientId: string, batchId: string): Promise<Batch | undefined> {
@@ -163,8 +164,43 @@ summed_at = clock_timestamp(), revision = $7, finished_at = case when $8 then co
       isFinished,
     ],
   )
-  if (isFinished) await events.insert(db, finishedEvent(written))
+  if (isFinished) await tell(db, finishedEvent(written))
   return written
+}
+
+/** Tells of a stall, once: what stands still after a chunk was answered is a further one. `now`: ms since the epoch. */
+export function noteStall(store: Store, batchNo: number, now: number): Promise<boolean> {
+  return store.transaction(async db => {
+    const row = await lock(db, batchNo)
+    if (!isUntoldStall(row, now)) return false
+    const written = await change(db, batchNo, 'stalls = stalls + 1, stalled_at = greatest(now(), active_at)')
+    await tell(db, stalledEvent(written))
+    return true
+  })
+}
+
+export function isUntoldStall(row: Batch, now: number): boolean {
+  return stateOf(row, now) === 'STALLED' && (row.stalledAt === null || row.stalledAt < row.activeAt)
+}
+
+function stalledEvent(batch: Batch): events.Event {
+  const { clientId, batchId, recordKind, extent, chunksDone, rowsDone, activeAt, stalls } = batch
+  return {
+    type: 'batch.stalled',
+    clientId,
+    subject: batchId,
+    revision: stalls,
+    data: {
+      batch_id: batchId,
+      kind: recordKind,
+      revision: stalls,
+      chunks: chunksDone,
+      chunks_expected: extent?.chunks ?? null,
+      rows: rowsDone,
+      rows_expected: extent?.rows ?? null,
+      active_at: new Date(activeAt).toISOString(),
+    },
+  }
 }
 
 function finishedEvent(batch: Batch): events.Event {

@@ -2,7 +2,7 @@
 import { BEAT } from '../access/beat.ts'
 import * as clients from '../access/clients.ts'
 import * as processes from '../access/processes.ts'
-import { pendingQueues } from '../job/outbox.ts'
+import { pendingAnswers } from '../job/outbox.ts'
 import type { Db } from '../pool.ts'
 import type { Batch } from './batch-row.ts'
 
@@ -26,7 +26,7 @@ export function queueOf({ recordKind }: Pick<Batch, 'recordKind'>): 'token-batch
 
 export async function readStallFacts(db: Db, batch: Batch): Promise<Omit<StallFacts, 'queued'>> {
   const workers = (await processes.listWorkers(db, BEAT.deadMs)).filter(({ kinds }) => kinds.includes(queueOf(batch)))
-  const waiting = (await pendingQueues(db)).filter(({ clientId }) => clientId === batch.clientId)
+  const waiting = (await pendingAnswers(db)).filter(({ clientId }) => clientId === batch.clientId)
   const client = await clients.find(db, batch.clientId)
   return {
     isRevoked: client?.revokedAt != null,

@@ -122,15 +122,36 @@ export async function setTrace(db: Db, outboxId: number, traceparent: string): P
   })
 }
 
-/** Queues with unpublished rows, oldest first. */
+/** An event has no receipt: its row names its own id in the receipt's place. */
+const IS_ANSWER = 'result_id is distinct from receipt_id'
+
+/** Queues with unpublished rows, events among them, oldest first. */
 export async function pendingQueues(
   db: Db,
 ): Promise<{ clientId: string; replyTo: string | null; rows: number; oldest: number }[]> {
+  return pending(db)
+}
+
+/** Queues with unpublished answers, oldest first: jobs asked for those, and nobody for an event. */
+export async function pendingAnswers(db: Db): ReturnType<typeof pendingQueues> {
+  return pending(db, `and ${IS_ANSWER}`)
+}
+
+async function pending(db: Db, more = ''): ReturnType<typeof pendingQueues> {
   const { rows } = await db.query<{ client_id: string; reply_to: string | null; rows: number; oldest: number }>({
     text: `select client_id, reply_to, count(*) as rows, min(created_at) as oldest from tokenmill.outbox
-where state = 'NEW' group by client_id, reply_to order by oldest`,
+where state = 'NEW' ${more} group by client_id, reply_to order by oldest`,
   })
   return rows.map(row => ({ clientId: row.client_id, replyTo: row.reply_to, rows: row.rows, oldest: row.oldest }))
+}
+
+/** Events older than `before` (ms) that no queue had room for. Returns how many. */
+export async function eraseUntoldEvents(db: Db, before: number): Promise<number> {
+  const { count } = await db.query({
+    text: `delete from tokenmill.outbox where state = 'NEW' and not (${IS_ANSWER}) and created_at < $1`,
+    values: [new Date(before)],
+  })
+  return count
 }
 
 /** Takes up to `limit` rows of one queue, older than `before` (ms), skipping those another process holds. */
@@ -157,7 +178,7 @@ export async function pendingOf(db: Db, clientId: string, replyTo: string | null
   const { rows } = await db.query<{ rows: number }>({
     text: `select count(*) as rows from (
   select from tokenmill.outbox where state = 'NEW' and client_id = $1 and reply_to is not distinct from $2
-  and result_id is distinct from receipt_id limit $3
+  and ${IS_ANSWER} limit $3
 ) as pending`,
     values: [clientId, replyTo, most],
   })

@@ -3,6 +3,7 @@
 import type { MimeType, ReportType } from '../../job/report.ts'
 import type { ReportStatus } from '../../report/record.ts'
 import { type Db, LostRace, type Store } from '../pool.ts'
+import { tellEnd } from './report-events.ts'
 
 export interface StoredReport {
   reportUid: string
@@ -117,12 +118,13 @@ export function claim(
       if (own?.status === 'SUCCESSFUL') return { claim: 'stored', report: own }
       const stored = refresh ? undefined : await findAnswer(db, asked.requestKey)
       if (stored) {
-        if (own) await fail(db, own.reportUid, `report ${stored.reportUid} of the same request was made meanwhile`)
+        // Nobody is told: the job is answered with that report.
+        if (own) await endFailed(db, own.reportUid, `report ${stored.reportUid} of the same request was made meanwhile`)
         return { claim: 'stored', report: stored }
       }
       const other = await findUnderWay(db, asked.requestKey, asked.reportUid, staleMs)
       if (other && !other.stale) return { claim: 'busy', report: other.report }
-      if (other) await fail(db, other.report.reportUid, 'abandoned: whoever made it was not heard of any more')
+      if (other) await failOne(db, other.report.reportUid, ABANDONED)
       return { claim: 'mine', report: await (own ? begin(db, asked) : insert(db, asked, 'INITIATED', null)) }
     },
     { lock: lockOf(asked.requestKey) },
@@ -189,7 +191,7 @@ returning ${COLUMNS}`,
 
 /** A report that can't be made: `reason` names the wrong parameters. */
 export async function refuseParameters(db: Db, asked: Asked, reason: string): Promise<StoredReport> {
-  return insert(db, asked, 'INVALID_INPUT_PARAMETERS', reason)
+  return told(db, await insert(db, asked, 'INVALID_INPUT_PARAMETERS', reason))
 }
 
 /** It was begun before, and is begun anew. */
@@ -244,25 +246,46 @@ where report_uid = $1 and status = 'PROCESSING_STARTED' returning ${COLUMNS}`,
     ],
   })
   if (!rows[0]) throw new LostRace('the report was ended meanwhile')
-  return reportOf(rows[0])
+  return told(db, reportOf(rows[0]))
 }
 
-export async function fail(db: Db, reportUid: string, reason: string): Promise<void> {
-  await db.query({
+export function fail(store: Store, reportUid: string, reason: string): Promise<void> {
+  return store.transaction(db => failOne(db, reportUid, reason))
+}
+
+async function failOne(db: Db, reportUid: string, reason: string): Promise<void> {
+  const failed = await endFailed(db, reportUid, reason)
+  if (failed) await told(db, failed)
+}
+
+async function endFailed(db: Db, reportUid: string, reason: string): Promise<StoredReport | undefined> {
+  const { rows } = await db.query<Row>({
     text: `update tokenmill.report set status = 'FAILED', failure_reason = $2, modified_on = now()
-where report_uid = $1 and status in ('INITIATED', 'PROCESSING_STARTED')`,
+where report_uid = $1 and status in ('INITIATED', 'PROCESSING_STARTED') returning ${COLUMNS}`,
     values: [reportUid, reason],
   })
+  return rows[0] && reportOf(rows[0])
 }
 
+const ABANDONED = 'abandoned: whoever made it was not heard of any more'
+
 /** Ends reports as FAILED whose maker gave no sign of life since `before` (ms). Returns how many. */
-export async function failAbandoned(db: Db, before: number): Promise<number> {
-  const { count } = await db.query({
-    text: `update tokenmill.report set status = 'FAILED', failure_reason = 'abandoned: whoever made it was not heard of any more', modified_on = now()
-where status in ('INITIATED', 'PROCESSING_STARTED') and modified_on < $1`,
-    values: [new Date(before)],
+export function failAbandoned(store: Store, before: number): Promise<number> {
+  return store.transaction(async db => {
+    const { rows } = await db.query<Row>({
+      text: `update tokenmill.report set status = 'FAILED', failure_reason = $2, modified_on = now()
+where status in ('INITIATED', 'PROCESSING_STARTED') and modified_on < $1 returning ${COLUMNS}`,
+      values: [new Date(before), ABANDONED],
+    })
+    for (const row of rows) await told(db, reportOf(row))
+    return rows.length
   })
-  return count
+}
+
+/** Writes the event of a report that has just ended; the transaction holds its row. */
+async function told(db: Db, report: StoredReport): Promise<StoredReport> {
+  await tellEnd(db, report)
+  return report
 }
 
 export async function remove(db: Db, reportUid: string): Promise<void> {

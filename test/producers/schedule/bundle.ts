@@ -45,7 +45,10 @@ export async function openScheduleFor(
     signingKey: await readSystemKey(dataDir, 'scheduler'),
     userId: own.userId,
     installationKeys: credentials.installationKeys,
-    settings: { audience: credentials.audience, lateMs: 1_800_000, keepDays: 400, sweepPage: 500, ...settings },
+    settings: {
+      ...{ audience: credentials.audience, lateMs: 1_800_000, keepDays: 400, sweepPage: 500, webhookLeaseMs: 60_000 },
+      ...settings,
+    },
     clock,
     metrics,
     log: pino({ level: 'info' }, stream),

@@ -125,8 +125,8 @@ describe('a system client', () => {
   it('sends its own kinds and no other', () => {
     const allowed = (iss: string) => KINDS.filter(kind => judge({ iss, kind, roles: [] }) === undefined)
     expect(allowed('worker')).toEqual(['reversal'])
-    expect(allowed('scheduler')).toEqual(['token-lifecycle', 'report'])
-    expect(allowed('gateway')).toEqual(KINDS.filter(kind => kind !== 'transaction-batch'))
+    expect(allowed('scheduler')).toEqual(['token-lifecycle', 'report', 'webhook'])
+    expect(allowed('gateway')).toEqual(KINDS.filter(kind => !['transaction-batch', 'webhook'].includes(kind)))
   })
 
   it('on a client’s behalf may no more than that client', () => {

@@ -21,6 +21,7 @@ import { runJob } from '../../../workers/line/run-job.ts'
 import { bodyOfRow } from '../../../workers/line/stored-answer.ts'
 import { openWorkerMetrics } from '../../../workers/metrics.ts'
 import { queueOwed, workDue, workNotices } from '../../../workers/provider/reconcile/loop.ts'
+import { SCHEDULE } from '../../../workers/webhook/schedule.ts'
 import type { Installation } from '../../support/installation.ts'
 import { openNetwork, type ScriptedNetwork } from '../../support/scripted-network.ts'
 
@@ -148,6 +149,7 @@ export async function openWorld(
         progress: { note: () => {} },
       },
       makeReport: () => Promise.reject(new Error('no job of these tests is a report')),
+      webhooks: { schedule: SCHEDULE, post: () => Promise.reject(new Error('no job of these tests is a webhook')) },
       store: mortalStore(vault.store, live),
       providers: {
         schemes: {

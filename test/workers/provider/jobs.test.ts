@@ -1,8 +1,10 @@
 // CONTRACT 8 and INTERFACE 2.6, 2.7: what may be asked of a scheme token, what is shown of it, and that the network is
 // asked once for what is wanted once.
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { makeScope } from '../../../cli/commands/scope.ts'
+import * as deliveries from '../../../src/store/event/deliveries.ts'
+import * as endpoints from '../../../src/store/event/endpoints.ts'
 import { workDue } from '../../../workers/provider/reconcile/loop.ts'
 import { describeStore } from '../../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../../support/installation.ts'
@@ -281,6 +283,31 @@ describeStore('a scheme token', engine => {
       error: { details: { 'body.scheme_token_action': { code: 'scheme_card_declined' } } },
     })
     expect((await act(id, 'ACTIVATE')).record?.['scheme_token']).toMatchObject({ status: 'ACTIVE' })
+  })
+
+  it('is told once to each URL that is subscribed, without what it shows', async () => {
+    const { store } = installation.vault
+    const { clientId } = installation.credentials.signingKey
+    const endpointId = randomUUID()
+    const secret = { sealed: randomBytes(40), keyVersion: 1 }
+    const url = 'https://receiver.example/'
+    await endpoints.insert(store, {
+      ...{ endpointId, clientId, url, events: ['scheme-token.updated'], isPrivate: false, secret },
+    })
+    world.network.otherwise = () => 'again'
+    const { id } = await make(await scopeOf({ autoProvision: true }))
+    world.network.otherwise = () => 'none'
+    await world.calm()
+    const [delivery, ...others] = await deliveries.list(store, { endpointId, limit: 10 })
+    expect(others).toEqual([])
+    await deliveries.claim(store, { leaseMs: 60_000, limit: 10 })
+    const outgoing = await deliveries.findOutgoing(store, delivery?.deliveryId ?? '', 1)
+    expect(outgoing?.data).toEqual({
+      ...{ reuse_token: id, token_scope: expect.any(String), revision: delivery?.revision },
+      changed: expect.arrayContaining(['status']),
+    })
+    expect(world.told.filter(one => one.type === 'event')).toHaveLength(1)
+    await endpoints.remove(store, endpointId)
   })
 
   it('that its network declines later is told as an event with the reason', async () => {

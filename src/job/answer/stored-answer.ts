@@ -1,8 +1,8 @@
 // How the answer of a succeeded job is given again. Each kind says it in the catalogue. A receipt holds no card data,
 // so that the record always shows the token as it is today.
-import type { BinRange } from '../token/bin.ts'
-import type { ShownScheme } from '../token/scheme.ts'
-import { reuseTokenOf, type TokenRow } from '../token/token.ts'
+import type { BinRange } from '../../token/bin.ts'
+import type { ShownScheme } from '../../token/scheme.ts'
+import { reuseTokenOf, type TokenRow } from '../../token/token.ts'
 
 type AnswerRecord = Record<string, unknown>
 

@@ -1,12 +1,12 @@
 // The answer to a repeated single job, from its receipt: the present record of its token, or why there is none. The
 // caller finds receipt and token; the outcomes of a chunk are in chunk-outcomes.ts.
 
-import { assert } from '../errors.ts'
-import type { BinRange } from '../token/bin.ts'
-import type { ShownScheme } from '../token/scheme.ts'
-import type { TokenRow } from '../token/token.ts'
-import { CATALOGUE, type Kind, type KindEntry } from './catalogue.ts'
-import type { FieldReason, ReversalStatus } from './problem.ts'
+import { assert } from '../../errors.ts'
+import type { BinRange } from '../../token/bin.ts'
+import type { ShownScheme } from '../../token/scheme.ts'
+import type { TokenRow } from '../../token/token.ts'
+import { CATALOGUE, type Kind, type KindEntry } from '../catalogue.ts'
+import type { FieldReason, ReversalStatus } from '../problem.ts'
 
 /** The parts of a receipt that count. */
 interface AnsweredReceipt {

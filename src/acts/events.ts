@@ -1,0 +1,116 @@
+// What an operator does to subscriptions and deliveries: adds and removes endpoints, turns their secrets, lets one that was
+// disabled go on, has a delivery tried anew. A secret comes here sealed, and no audit row holds it or a URL's path.
+import * as clients from '../store/access/clients.ts'
+import * as deliveries from '../store/event/deliveries.ts'
+import * as endpoints from '../store/event/endpoints.ts'
+import type { Db, Store } from '../store/pool.ts'
+import { type By, type Decided, perform, type Verdict } from './act.ts'
+
+export type EndpointRefusal =
+  | 'no_client'
+  | 'client_revoked'
+  | 'queue_subscribed'
+  | 'no_endpoint'
+  | 'no_secret'
+  | 'rotating'
+  | 'not_disabled'
+
+/** The sender of a former secret has so long to learn the new one. */
+export const OVERLAP_MS = 24 * 3_600_000
+
+export function addEndpoint(
+  store: Store,
+  endpoint: endpoints.NewEndpoint,
+  by: By,
+): Promise<Verdict<endpoints.NewEndpoint, EndpointRefusal>> {
+  return perform(store, { action: 'events.add', subject: endpoint.endpointId }, by, async db => {
+    const { clientId, url, events, isPrivate } = endpoint
+    const client = await clients.find(db, clientId)
+    if (!client || client.system) return { refused: 'no_client' }
+    if (client.revokedAt !== null) return { refused: 'client_revoked' }
+    if (!(await endpoints.insert(db, endpoint))) return { refused: 'queue_subscribed' }
+    return { done: endpoint, detail: { client_id: clientId, to: placeOf(url), events, private: isPrivate } }
+  })
+}
+
+/** What it wasn't told yet, it isn't told any more. */
+export function removeEndpoint(
+  store: Store,
+  endpointId: string,
+  by: By,
+): Promise<Verdict<{ ended: number }, EndpointRefusal>> {
+  return onEndpoint(store, 'events.remove', endpointId, by, async (db, endpoint) => {
+    await endpoints.remove(db, endpointId)
+    const ended = await deliveries.endAll(db, endpointId, 'endpoint_removed')
+    return { done: { ended }, detail: { client_id: endpoint.clientId, to: placeOf(endpoint.url), ended } }
+  })
+}
+
+/** Both secrets sign for a day; `atOnce`, the former one ends now, as after a leak. */
+export function rotateSecret(
+  store: Store,
+  { endpointId, secret, atOnce }: { endpointId: string; secret: endpoints.SealedSecret; atOnce: boolean },
+  by: By,
+  now: number,
+): Promise<Verdict<{ formerUntil: number | null }, EndpointRefusal>> {
+  return onEndpoint(store, 'events.rotate-secret', endpointId, by, async (db, { clientId, url, formerUntil }) => {
+    if (url === null) return { refused: 'no_secret' }
+    // A third secret would end the first one early.
+    if (!atOnce && (formerUntil ?? 0) > now) return { refused: 'rotating' }
+    await endpoints.rotate(db, endpointId, secret, atOnce ? 0 : OVERLAP_MS)
+    return { done: { formerUntil: atOnce ? null : now + OVERLAP_MS }, detail: { client_id: clientId, at_once: atOnce } }
+  })
+}
+
+export function enableEndpoint(
+  store: Store,
+  endpointId: string,
+  by: By,
+): Promise<Verdict<endpoints.Endpoint, EndpointRefusal>> {
+  return onEndpoint(store, 'events.enable', endpointId, by, async (db, endpoint) => {
+    if (endpoint.disabledAt === null) return { refused: 'not_disabled' }
+    await endpoints.enable(db, endpointId)
+    return { done: { ...endpoint, disabledAt: null }, detail: { client_id: endpoint.clientId } }
+  })
+}
+
+export type DeliveryRefusal = 'no_delivery' | 'no_endpoint' | 'under_way'
+
+/** Its schedule begins anew. */
+export function redeliver(
+  store: Store,
+  deliveryId: string,
+  by: By,
+): Promise<Verdict<deliveries.Delivery, DeliveryRefusal>> {
+  return perform<deliveries.Delivery, DeliveryRefusal>(
+    store,
+    { action: 'events.redeliver', subject: deliveryId },
+    by,
+    async db => {
+      const delivery = await deliveries.find(db, deliveryId)
+      if (!delivery) return { refused: 'no_delivery' }
+      const { endpointId, clientId, type, state } = delivery
+      if (!(await endpoints.lock(db, endpointId))) return { refused: 'no_endpoint' }
+      if (!(await deliveries.redeliver(db, deliveryId))) return { refused: 'under_way' }
+      return { done: delivery, detail: { client_id: clientId, endpoint_id: endpointId, event: type, state } }
+    },
+  )
+}
+
+function onEndpoint<Done>(
+  store: Store,
+  action: string,
+  endpointId: string,
+  by: By,
+  decide: (db: Db, endpoint: endpoints.Endpoint) => Promise<Decided<Done, EndpointRefusal>>,
+): Promise<Verdict<Done, EndpointRefusal>> {
+  return perform<Done, EndpointRefusal>(store, { action, subject: endpointId }, by, async db => {
+    const endpoint = await endpoints.lock(db, endpointId)
+    return endpoint ? decide(db, endpoint) : { refused: 'no_endpoint' }
+  })
+}
+
+/** Paths and queries of webhook URLs often hold secrets. */
+function placeOf(url: string | null): string {
+  return url === null ? 'queue' : new URL(url).origin
+}

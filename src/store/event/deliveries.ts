@@ -1,0 +1,247 @@
+// Deliveries: one row for each event and each URL that is told of it. The row says what is due, so that a lost queue loses
+// nothing; a job is one attempt. An attempt changes the row only while it is the one that the row names.
+import type { EventType } from '../../job/event.ts'
+import type { Db, Store } from '../pool.ts'
+import type { Endpoint } from './endpoints.ts'
+
+export const DELIVERY_STATES = ['WAITING', 'SENDING', 'DELIVERED', 'FAILED'] as const
+export type DeliveryState = (typeof DELIVERY_STATES)[number]
+
+export interface Delivery {
+  deliveryId: string
+  endpointId: string
+  clientId: string
+  type: EventType
+  subject: string
+  revision: number
+  state: DeliveryState
+  attempt: number
+  step: number
+  /** ms since the epoch, as are all times here. */
+  nextAt: number
+  triedAt: number | null
+  /** Of the last answer; `null` where none came. */
+  status: number | null
+  reason: string | null
+  /** When the event happened. */
+  occurredAt: number
+}
+
+interface Row {
+  delivery_id: string
+  endpoint_id: string
+  client_id: string
+  type: EventType
+  subject: string
+  revision: number
+  state: DeliveryState
+  attempt: number
+  step: number
+  next_at: number
+  tried_at: number | null
+  status: number | null
+  reason: string | null
+  occurred_at: number
+}
+
+const COLUMNS = `d.delivery_id, d.endpoint_id, e.client_id, e.type, e.subject, e.revision, d.state, d.attempt, d.step, d.next_at,
+d.tried_at, d.status, d.reason, e.created_at as occurred_at`
+const JOINED = 'tokenmill.delivery as d join tokenmill.event as e using (event_id)'
+
+function deliveryOf(row: Row): Delivery {
+  return {
+    deliveryId: row.delivery_id,
+    endpointId: row.endpoint_id,
+    clientId: row.client_id,
+    type: row.type,
+    subject: row.subject,
+    revision: row.revision,
+    state: row.state,
+    attempt: row.attempt,
+    step: row.step,
+    nextAt: row.next_at,
+    triedAt: row.tried_at,
+    status: row.status,
+    reason: row.reason,
+    occurredAt: row.occurred_at,
+  }
+}
+
+export async function insert(
+  db: Db,
+  { deliveryId, eventId, endpointId }: { deliveryId: string; eventId: number; endpointId: string },
+): Promise<void> {
+  await db.query({
+    text: 'insert into tokenmill.delivery (delivery_id, event_id, endpoint_id) values ($1, $2, $3)',
+    values: [deliveryId, eventId, endpointId],
+  })
+}
+
+/** An attempt whose job is to be sent. */
+export interface Attempt {
+  deliveryId: string
+  attempt: number
+  /** Of the client that is told. */
+  entityId: string
+}
+
+const CLAIM_LOCK = '5c0e7f31-9a42-4d86-b1f7-e2a8c6d40913'
+
+/**
+ * Takes what is due, at most so many of each endpoint as it can take at once, and what was taken `leaseMs` ago and never
+ * came to anything: its job is lost, or waits still and then isn't sent twice.
+ */
+export function claim(store: Store, { leaseMs, limit }: { leaseMs: number; limit: number }): Promise<Attempt[]> {
+  return store.transaction(
+    async db => {
+      const { rows } = await db.query<{ delivery_id: string; attempt: number; entity_id: string }>({
+        text: `with due as (
+  select d.delivery_id, 1 as more, c.entities[1] as entity_id
+  from tokenmill.endpoint as e join tokenmill.client as c using (client_id)
+  cross join lateral (
+    select delivery_id from tokenmill.delivery where endpoint_id = e.endpoint_id and state = 'WAITING' and next_at <= now()
+    order by next_at limit greatest(0, e.at_once - (
+      select count(*) from tokenmill.delivery as u where u.endpoint_id = e.endpoint_id and u.state = 'SENDING'))
+  ) as d
+  where e.removed_at is null and e.disabled_at is null and c.revoked_at is null and coalesce(e.slow_until, 'epoch') <= now()
+  union all
+  select d.delivery_id, 0, c.entities[1]
+  from tokenmill.endpoint as e join tokenmill.client as c using (client_id)
+  join tokenmill.delivery as d on d.endpoint_id = e.endpoint_id and d.state = 'SENDING' and d.next_at <= now()
+  limit $2
+)
+update tokenmill.delivery as d set state = 'SENDING', attempt = d.attempt + due.more,
+  next_at = now() + $1 * interval '1 millisecond'
+from due where d.delivery_id = due.delivery_id
+returning d.delivery_id, d.attempt, due.entity_id`,
+        values: [leaseMs, limit],
+      })
+      return rows.map(row => ({ deliveryId: row.delivery_id, attempt: row.attempt, entityId: row.entity_id }))
+    },
+    { lock: CLAIM_LOCK },
+  )
+}
+
+/** How many are not told yet, and when the oldest was due (ms) of those that nothing keeps back. */
+export async function measure(db: Db): Promise<{ rows: number; oldest: number | null }> {
+  const { rows } = await db.query<{ rows: number; oldest: number | null }>({
+    text: `select count(*) as rows, min(d.next_at) filter (where d.state = 'WAITING' and d.next_at <= now() and e.removed_at is null
+  and e.disabled_at is null and coalesce(e.slow_until, 'epoch') <= now()) as oldest
+from tokenmill.delivery as d join tokenmill.endpoint as e using (endpoint_id) where d.state in ('WAITING', 'SENDING')`,
+  })
+  return rows[0] ?? { rows: 0, oldest: null }
+}
+
+/** What an attempt needs. */
+export interface Outgoing extends Pick<Endpoint, 'endpointId' | 'isPrivate' | 'disabledAt'> {
+  deliveryId: string
+  step: number
+  url: string
+  type: EventType
+  data: Record<string, unknown>
+  occurredAt: number
+}
+
+/** Undefined where this attempt isn't the one that is to be made (any more). */
+export async function findOutgoing(db: Db, deliveryId: string, attempt: number): Promise<Outgoing | undefined> {
+  const { rows } = await db.query<{
+    endpoint_id: string
+    any_address: boolean
+    disabled_at: number | null
+    step: number
+    url: string
+    type: EventType
+    data: Record<string, unknown>
+    created_at: number
+  }>({
+    name: 'delivery-outgoing',
+    text: `select p.endpoint_id, p.any_address, p.disabled_at, d.step, p.url, e.type, e.data, e.created_at
+from ${JOINED} join tokenmill.endpoint as p using (endpoint_id)
+where d.delivery_id = $1 and d.attempt = $2 and d.state = 'SENDING' and p.url is not null and p.removed_at is null`,
+    values: [deliveryId, attempt],
+  })
+  const row = rows[0]
+  return (
+    row && {
+      deliveryId,
+      endpointId: row.endpoint_id,
+      isPrivate: row.any_address,
+      disabledAt: row.disabled_at,
+      step: row.step,
+      url: row.url,
+      type: row.type,
+      data: row.data,
+      occurredAt: row.created_at,
+    }
+  )
+}
+
+/** What an attempt came to. */
+export interface Tried {
+  /** WAITING: it is due again in `inMs`, as the next step of its schedule if it was a `step`. */
+  next: { state: 'DELIVERED' | 'FAILED' } | { state: 'WAITING'; inMs: number; step: number }
+  status: number | null
+  reason: string | null
+}
+
+/** False where this attempt isn't the one that counts (any more). */
+export async function record(
+  db: Db,
+  { deliveryId, attempt }: Pick<Attempt, 'deliveryId' | 'attempt'>,
+  { next, status, reason }: Tried,
+): Promise<boolean> {
+  const waits = next.state === 'WAITING' ? next : undefined
+  const { count } = await db.query({
+    text: `update tokenmill.delivery set state = $3, tried_at = now(), status = $4, reason = $5, step = coalesce($6, step),
+  next_at = coalesce(now() + $7 * interval '1 millisecond', next_at), ended_at = case when $3 <> 'WAITING' then now() end
+where delivery_id = $1 and attempt = $2 and state = 'SENDING'`,
+    values: [deliveryId, attempt, next.state, status, reason, waits?.step, waits?.inMs],
+  })
+  return count === 1
+}
+
+/** A delivery that ended, or waits, is due now, and its schedule begins anew. False while an attempt is being made. */
+export async function redeliver(db: Db, deliveryId: string): Promise<boolean> {
+  const { count } = await db.query({
+    text: `update tokenmill.delivery set state = 'WAITING', step = 0, next_at = now(), ended_at = null
+where delivery_id = $1 and state <> 'SENDING'`,
+    values: [deliveryId],
+  })
+  return count === 1
+}
+
+/** What is not yet told there isn't told any more. Returns how many. */
+export async function endAll(db: Db, endpointId: string, reason: string): Promise<number> {
+  const { count } = await db.query({
+    text: `update tokenmill.delivery set state = 'FAILED', reason = $2, ended_at = now()
+where endpoint_id = $1 and state in ('WAITING', 'SENDING')`,
+    values: [endpointId, reason],
+  })
+  return count
+}
+
+export async function find(db: Db, deliveryId: string): Promise<Delivery | undefined> {
+  const { rows } = await db.query<Row>({
+    text: `select ${COLUMNS} from ${JOINED} where d.delivery_id = $1`,
+    values: [deliveryId],
+  })
+  return rows[0] && deliveryOf(rows[0])
+}
+
+export interface Listed {
+  endpointId?: string | undefined
+  clientId?: string | undefined
+  state?: DeliveryState | undefined
+  limit: number
+}
+
+/** Newest event first. */
+export async function list(db: Db, { endpointId, clientId, state, limit }: Listed): Promise<Delivery[]> {
+  const { rows } = await db.query<Row>({
+    text: `select ${COLUMNS} from ${JOINED}
+where ($1::uuid is null or d.endpoint_id = $1) and ($2::text is null or e.client_id = $2) and ($3::text is null or d.state = $3)
+order by d.event_id desc, d.delivery_id limit $4`,
+    values: [endpointId, clientId, state, limit],
+  })
+  return rows.map(deliveryOf)
+}

@@ -1,0 +1,209 @@
+// Endpoints: who is subscribed to which events of a client, at its results queue or at a URL; the sealed secrets of a URL,
+// and how much it can take. What is sent there is deliveries.ts.
+import type { EventType } from '../../job/event.ts'
+import type { Db } from '../pool.ts'
+
+/** At most so many requests to one endpoint at once; fewer while it is slow. */
+export const AT_ONCE_MAX = 4
+
+export interface Endpoint {
+  endpointId: string
+  clientId: string
+  /** `null`: the client's results queue. */
+  url: string | null
+  events: EventType[]
+  isPrivate: boolean
+  /** ms since the epoch, as are all times here: the former secret signs, too, until then. */
+  formerUntil: number | null
+  slowUntil: number | null
+  atOnce: number
+  disabledAt: number | null
+  createdAt: number
+}
+
+export interface SealedSecret {
+  sealed: Buffer
+  keyVersion: number
+}
+
+interface Row {
+  endpoint_id: string
+  client_id: string
+  url: string | null
+  events: EventType[]
+  any_address: boolean
+  former_until: number | null
+  slow_until: number | null
+  at_once: number
+  disabled_at: number | null
+  created_at: number
+}
+
+const COLUMNS =
+  'endpoint_id, client_id, url, events, any_address, former_until, slow_until, at_once, disabled_at, created_at'
+
+function endpointOf(row: Row): Endpoint {
+  return {
+    endpointId: row.endpoint_id,
+    clientId: row.client_id,
+    url: row.url,
+    events: row.events,
+    isPrivate: row.any_address,
+    formerUntil: row.former_until,
+    slowUntil: row.slow_until,
+    atOnce: row.at_once,
+    disabledAt: row.disabled_at,
+    createdAt: row.created_at,
+  }
+}
+
+export type NewEndpoint = Pick<Endpoint, 'endpointId' | 'clientId' | 'url' | 'events' | 'isPrivate'> & {
+  /** Of a URL. */
+  secret: SealedSecret | null
+}
+
+/** False where the client's queue is subscribed already. */
+export async function insert(db: Db, endpoint: NewEndpoint): Promise<boolean> {
+  const { endpointId, clientId, url, events, isPrivate, secret } = endpoint
+  const { count } = await db.query({
+    text: `insert into tokenmill.endpoint (endpoint_id, client_id, url, events, any_address, sealed, seal_version)
+values ($1, $2, $3, $4, $5, $6, $7) on conflict (client_id) where url is null and removed_at is null do nothing`,
+    values: [endpointId, clientId, url, events, isPrivate, secret?.sealed, secret?.keyVersion],
+  })
+  return count === 1
+}
+
+/** Of one client, or of all; oldest first. Removed ones are left out. */
+export async function list(db: Db, clientId: string | null = null): Promise<Endpoint[]> {
+  const { rows } = await db.query<Row>({
+    text: `select ${COLUMNS} from tokenmill.endpoint where removed_at is null and ($1::text is null or client_id = $1)
+order by created_at, endpoint_id`,
+    values: [clientId],
+  })
+  return rows.map(endpointOf)
+}
+
+export interface TroubledEndpoint {
+  endpointId: string
+  clientId: string
+  state: 'disabled' | 'failing'
+}
+
+/**
+ * Disabled ones, and those at which a delivery failed for good since `failedSince` (ms), or waits still after `stepsMin`
+ * failures.
+ */
+export async function listTroubled(
+  db: Db,
+  { failedSince, stepsMin }: { failedSince: number; stepsMin: number },
+): Promise<TroubledEndpoint[]> {
+  const { rows } = await db.query<{ endpoint_id: string; client_id: string; disabled: boolean }>({
+    text: `select e.endpoint_id, e.client_id, e.disabled_at is not null as disabled
+from tokenmill.endpoint as e join tokenmill.client as c using (client_id)
+where e.removed_at is null and c.revoked_at is null and (e.disabled_at is not null
+  or exists (select from tokenmill.delivery as d where d.endpoint_id = e.endpoint_id and d.state = 'FAILED' and d.ended_at >= $1)
+  or exists (select from tokenmill.delivery as d where d.endpoint_id = e.endpoint_id and d.state = 'WAITING' and d.step >= $2))
+order by e.created_at, e.endpoint_id`,
+    values: [new Date(failedSince), stepsMin],
+  })
+  return rows.map(row => ({
+    endpointId: row.endpoint_id,
+    clientId: row.client_id,
+    state: row.disabled ? 'disabled' : 'failing',
+  }))
+}
+
+/** From half an hour of failures on somebody should know. */
+export const TROUBLE = { stepsMin: 4, failedMs: 24 * 3_600_000 } as const
+
+/** Who is told of such an event. A revoked client is told nothing. */
+export async function findSubscribed(
+  db: Db,
+  { clientId, type }: { clientId: string; type: EventType },
+): Promise<Pick<Endpoint, 'endpointId' | 'url'>[]> {
+  const { rows } = await db.query<Pick<Row, 'endpoint_id' | 'url'>>({
+    name: 'endpoint-subscribed',
+    text: `select e.endpoint_id, e.url from tokenmill.endpoint as e join tokenmill.client as c using (client_id)
+where e.client_id = $1 and e.removed_at is null and $2 = any(e.events) and c.revoked_at is null`,
+    values: [clientId, type],
+  })
+  return rows.map(row => ({ endpointId: row.endpoint_id, url: row.url }))
+}
+
+/** Locked until the transaction ends; undefined where it was removed, or never was. */
+export async function lock(db: Db, endpointId: string): Promise<Endpoint | undefined> {
+  const { rows } = await db.query<Row>({
+    text: `select ${COLUMNS} from tokenmill.endpoint where endpoint_id = $1 and removed_at is null for no key update`,
+    values: [endpointId],
+  })
+  return rows[0] && endpointOf(rows[0])
+}
+
+/** The present secret first, then the former one while it counts. */
+export async function findSecrets(db: Db, endpointId: string): Promise<SealedSecret[]> {
+  const { rows } = await db.query<{ sealed: Buffer; version: number }>({
+    name: 'endpoint-secrets',
+    text: `select sealed, seal_version as version from tokenmill.endpoint where endpoint_id = $1 and sealed is not null
+union all select former_sealed, former_version from tokenmill.endpoint where endpoint_id = $1 and former_until > now()`,
+    values: [endpointId],
+  })
+  return rows.map(({ sealed, version }) => ({ sealed, keyVersion: version }))
+}
+
+/** The former secret counts for `overlapMs` more; 0: it ends now. */
+export async function rotate(
+  db: Db,
+  endpointId: string,
+  { sealed, keyVersion }: SealedSecret,
+  overlapMs: number,
+): Promise<void> {
+  await db.query({
+    text: `update tokenmill.endpoint set sealed = $2, seal_version = $3, former_sealed = case when $4 > 0 then sealed end,
+  former_version = case when $4 > 0 then seal_version end,
+  former_until = case when $4 > 0 then now() + $4 * interval '1 millisecond' end
+where endpoint_id = $1`,
+    values: [endpointId, sealed, keyVersion, overlapMs],
+  })
+}
+
+/** Its secrets go with it. */
+export async function remove(db: Db, endpointId: string): Promise<void> {
+  await db.query({
+    text: `update tokenmill.endpoint set removed_at = now(), sealed = null, seal_version = null, former_sealed = null,
+  former_version = null, former_until = null
+where endpoint_id = $1`,
+    values: [endpointId],
+  })
+}
+
+export async function disable(db: Db, endpointId: string): Promise<void> {
+  await db.query({
+    text: 'update tokenmill.endpoint set disabled_at = coalesce(disabled_at, now()) where endpoint_id = $1',
+    values: [endpointId],
+  })
+}
+
+export async function enable(db: Db, endpointId: string): Promise<void> {
+  await db.query({
+    text: 'update tokenmill.endpoint set disabled_at = null, slow_until = null, at_once = 1 where endpoint_id = $1',
+    values: [endpointId],
+  })
+}
+
+/** One request at a time from now on, and none before `ms` have gone by. */
+export async function slow(db: Db, endpointId: string, ms: number): Promise<void> {
+  await db.query({
+    text: `update tokenmill.endpoint set at_once = 1,
+  slow_until = greatest(slow_until, now() + $2 * interval '1 millisecond')
+where endpoint_id = $1`,
+    values: [endpointId, ms],
+  })
+}
+
+/** It took one: one more at once, up to the most. */
+export async function recover(db: Db, endpointId: string): Promise<void> {
+  await db.query({
+    text: 'update tokenmill.endpoint set at_once = at_once + 1 where endpoint_id = $1 and at_once < $2',
+    values: [endpointId, AT_ONCE_MAX],
+  })
+}

@@ -1,0 +1,34 @@
+// The secrets of webhooks and the signatures made with them, by Standard Webhooks 1.0.0 (symmetric, `v1`). Where a secret is
+// kept, and which of two counts, is not decided here.
+import { createHmac, randomBytes } from 'node:crypto'
+import { assert } from '../errors.ts'
+import { Secret } from '../secret.ts'
+
+const PREFIX = 'whsec_'
+const BYTES = 32
+
+/** `whsec_` and base64 of 32 random bytes, as receivers are given it. */
+export function makeWebhookSecret(): Secret {
+  return new Secret(`${PREFIX}${randomBytes(BYTES).toString('base64')}`)
+}
+
+export interface Signed {
+  /** Without a full stop, which parts it from what follows. */
+  id: string
+  /** Seconds since the epoch. */
+  timestamp: number
+  body: string
+}
+
+/** The value of `webhook-signature`: one signature for each secret, of which a receiver needs to know one. */
+export function signWebhook(secrets: readonly Secret[], { id, timestamp, body }: Signed): string {
+  assert(secrets.length > 0 && /^[\w-]+$/.test(id), 'a webhook has a secret, and an id without a full stop')
+  return secrets
+    .map(secret => {
+      const key = Buffer.from(secret.reveal().slice(PREFIX.length), 'base64')
+      const signature = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')
+      key.fill(0)
+      return `v1,${signature}`
+    })
+    .join(' ')
+}

@@ -1,0 +1,80 @@
+// `webhook`: one attempt to deliver an event to a URL. The request is sent before the line's transaction, which keeps what
+// it came to: after a crash in between it is sent again under the same id, so that a receiver is told at least once.
+import { assert } from '../src/errors.ts'
+import { webhookType } from '../src/job/event.ts'
+import type { Webhook } from '../src/job/webhook.ts'
+import * as deliveries from '../src/store/event/deliveries.ts'
+import * as endpoints from '../src/store/event/endpoints.ts'
+import type { Db } from '../src/store/pool.ts'
+import { signWebhook } from '../src/vault/webhook-secret.ts'
+import type { Deps } from './deps.ts'
+import type { Handler } from './line/work.ts'
+import { type Answered, type EndpointChange, type Judged, judge } from './webhook/schedule.ts'
+
+/** `outgoing` undefined: another attempt was made meanwhile, or the endpoint was removed. */
+type Prepared = { outgoing: deliveries.Outgoing | undefined; judged?: Judged }
+
+/** Standard Webhooks: larger ones are unusual. */
+const BODY_BYTES_MAX = 20_000
+/** Nothing was sent. */
+const SKIPPED = 'SKIPPED'
+
+export const webhook: Handler<Webhook, undefined, Prepared> = {
+  prepare: async ({ request }, _opened, { store }) => ({
+    outgoing: await deliveries.findOutgoing(store, request.delivery_id, request.attempt),
+  }),
+
+  async reach(_work, { outgoing }, deps) {
+    if (!outgoing) return { outgoing }
+    if (outgoing.disabledAt !== null) return { outgoing, judged: putOff(outgoing) }
+    const answered = await post(outgoing, deps)
+    const judged = judge(answered, outgoing.step, deps.webhooks.schedule, { now: deps.clock(), chance: Math.random() })
+    note(outgoing, judged, deps)
+    return { outgoing, judged }
+  },
+
+  decide: async ({ request }, { outgoing, judged }) => ({
+    async save(db) {
+      const attempt = { deliveryId: request.delivery_id, attempt: request.attempt }
+      const isRecorded = outgoing && judged ? await deliveries.record(db, attempt, judged.tried) : false
+      if (outgoing && judged && isRecorded) await change(db, outgoing.endpointId, judged.endpoint)
+      const outcome = isRecorded && judged ? judged.tried.next.state : SKIPPED
+      return { code: 200, outcome, tokenId: null, record: { delivery_state: outcome } }
+    },
+  }),
+}
+
+async function post(outgoing: deliveries.Outgoing, { store, ring, clock, webhooks }: Deps): Promise<Answered> {
+  const { deliveryId: id, endpointId, type, data, occurredAt } = outgoing
+  const sealed = await endpoints.findSecrets(store, endpointId)
+  const secrets = sealed.map(one => ring.openWebhookSecret(one.sealed, one.keyVersion, endpointId))
+  // Removed just now.
+  if (secrets.length === 0) return { reason: 'endpoint_removed' }
+  const body = JSON.stringify({ type: webhookType(type), timestamp: new Date(occurredAt).toISOString(), data })
+  assert(Buffer.byteLength(body) < BODY_BYTES_MAX, 'an event holds names, ids and counts only')
+  const timestamp = Math.floor(clock() / 1000)
+  return webhooks.post(outgoing, { id, timestamp, signature: signWebhook(secrets, { id, timestamp, body }), body })
+}
+
+/** Nothing is sent to a disabled endpoint, and its delivery waits for an operator. */
+function putOff({ step }: deliveries.Outgoing): Judged {
+  const next = { state: 'WAITING', inMs: 0, step } as const
+  return { tried: { next, status: null, reason: 'endpoint_disabled' }, endpoint: undefined }
+}
+
+async function change(db: Db, endpointId: string, endpoint: EndpointChange): Promise<void> {
+  if (endpoint === undefined) return
+  if (endpoint === 'disable') await endpoints.disable(db, endpointId)
+  else if (endpoint === 'recover') await endpoints.recover(db, endpointId)
+  else await endpoints.slow(db, endpointId, endpoint.slowMs)
+}
+
+/** Never the URL, in which receivers like to have secrets. */
+function note({ deliveryId, endpointId }: deliveries.Outgoing, { tried, endpoint }: Judged, deps: Deps): void {
+  const { state } = tried.next
+  deps.metrics.webhooks.inc({ outcome: state === 'WAITING' ? 'again' : state.toLowerCase() })
+  if (state === 'DELIVERED') return
+  const about = { delivery: deliveryId, endpoint: endpointId, status: tried.status, reason: tried.reason }
+  if (endpoint === 'disable') deps.log.warn(about, 'a webhook endpoint answered 410 and is disabled')
+  else deps.log[state === 'FAILED' ? 'warn' : 'debug'](about, 'a webhook was not delivered')
+}

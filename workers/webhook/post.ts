@@ -1,0 +1,67 @@
+// Posts a webhook: https to public addresses, unless the endpoint may be private; no redirects, one deadline, and of the
+// answer the status, Retry-After and no more. Settings of the installation make no address public.
+import { type Outbound, OutboundError, openOutbound } from '../../src/outbound.ts'
+import { readVersion } from '../../src/version.ts'
+import { type Answered, SCHEDULE, type WebhookSchedule } from './schedule.ts'
+
+export interface Webhooks {
+  schedule: WebhookSchedule
+  post(target: { url: string; isPrivate: boolean }, webhook: SignedWebhook): Promise<Answered>
+  close(): Promise<void>
+}
+
+export interface SignedWebhook {
+  id: string
+  /** Seconds since the epoch. */
+  timestamp: number
+  signature: string
+  body: string
+}
+
+/** Only tests give other ones: days go by quickly there. */
+export interface WebhookOptions {
+  schedule?: WebhookSchedule
+  timeoutMs?: number
+}
+
+const TIMEOUT_MS = 15_000
+const ANSWER_BYTES_MAX = 4_096
+/** Of one process to one receiver: the scheduler sends no more at once. */
+const CONNECTIONS = 4
+
+export function openWebhooks({ schedule = SCHEDULE, timeoutMs = TIMEOUT_MS }: WebhookOptions = {}): Webhooks {
+  // Apart: a connection that is open to a private address serves no endpoint that may not have one.
+  const open: Record<'public' | 'private', Outbound> = {
+    public: openOutbound({ privateHosts: [], connections: CONNECTIONS }),
+    private: openOutbound({ privateHosts: 'any', connections: CONNECTIONS }),
+  }
+  const agent = `tokenmill/${readVersion()}`
+  return {
+    schedule,
+    async post({ url, isPrivate }, { id, timestamp, signature, body }) {
+      try {
+        const { status, headers } = await open[isPrivate ? 'private' : 'public'].request(url, {
+          method: 'POST',
+          headers: {
+            'content-type': 'application/json',
+            'user-agent': agent,
+            'webhook-id': id,
+            'webhook-timestamp': String(timestamp),
+            'webhook-signature': signature,
+          },
+          body,
+          timeoutMs,
+          bytesMax: ANSWER_BYTES_MAX,
+          statusOnly: true,
+        })
+        return { status, retryAfter: headers['retry-after'] }
+      } catch (error) {
+        if (error instanceof OutboundError) return { reason: error.kind }
+        throw error
+      }
+    },
+    async close() {
+      await Promise.all(Object.values(open).map(outbound => outbound.close()))
+    },
+  }
+}

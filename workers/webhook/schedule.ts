@@ -1,0 +1,83 @@
+// What an attempt to deliver a webhook leads to: a pure rule over the receiver's answer and the schedule of attempts. What is
+// sent, and where the end is kept, is not decided here.
+import type { Tried } from '../../src/store/event/deliveries.ts'
+
+export interface WebhookSchedule {
+  /** Before each attempt, ms: Standard Webhooks' example, three days in all. */
+  delaysMs: readonly number[]
+  /** Up to this part of a delay is added to it by chance. */
+  jitter: number
+  /** A receiver that asks for time without saying how long gets so much, ms. */
+  slowMs: number
+}
+
+const SECOND_MS = 1_000
+const MINUTE_MS = 60 * SECOND_MS
+const HOUR_MS = 60 * MINUTE_MS
+
+export const SCHEDULE: WebhookSchedule = {
+  delaysMs: [
+    ...[0, 5 * SECOND_MS, 5 * MINUTE_MS, 30 * MINUTE_MS],
+    ...[2, 5, 10, 14, 20, 24].map(hours => hours * HOUR_MS),
+  ],
+  jitter: 0.1,
+  slowMs: 30 * SECOND_MS,
+}
+
+/** A receiver may ask for so much time at most. */
+const RETRY_AFTER_MS_MAX = 24 * HOUR_MS
+/** Too much at once, as the receiver or what stands before it says. */
+const OVERLOADED: ReadonlySet<number> = new Set([429, 502, 504])
+const GONE = 410
+
+/** `reason`: a word of `OutboundKind`. */
+export type Answered = { status: number; retryAfter?: string | undefined } | { reason: string }
+
+/** `slowMs`: one request at a time from now on, and none before. */
+export type EndpointChange = 'disable' | 'recover' | { slowMs: number } | undefined
+
+export interface Judged {
+  tried: Tried
+  endpoint: EndpointChange
+}
+
+/** `step`: the place of this attempt in the schedule, from 0 on. `now`: ms since the epoch; `chance`: from 0 to 1. */
+export function judge(
+  answered: Answered,
+  step: number,
+  { delaysMs, jitter, slowMs }: WebhookSchedule,
+  { now, chance }: { now: number; chance: number },
+): Judged {
+  const status = 'status' in answered ? answered.status : null
+  if (status !== null && status >= 200 && status < 300)
+    return { tried: { next: { state: 'DELIVERED' }, status, reason: null }, endpoint: 'recover' }
+  const reason = 'reason' in answered ? answered.reason : reasonOf(answered.status)
+  // Not the attempt failed, but the endpoint ended: an operator who enables it has the delivery tried at once.
+  if (status === GONE)
+    return { tried: { next: { state: 'WAITING', inMs: 0, step }, status, reason }, endpoint: 'disable' }
+  const askedMs = 'status' in answered ? retryAfterMs(answered.retryAfter, now) : undefined
+  const endpoint = changeOf(answered, askedMs, slowMs)
+  const delayMs = delaysMs[step + 1]
+  if (delayMs === undefined) return { tried: { next: { state: 'FAILED' }, status, reason }, endpoint }
+  const inMs = Math.max(Math.round(delayMs * (1 + jitter * chance)), askedMs ?? 0)
+  return { tried: { next: { state: 'WAITING', inMs, step: step + 1 }, status, reason }, endpoint }
+}
+
+function changeOf(answered: Answered, askedMs: number | undefined, slowMs: number): EndpointChange {
+  if (askedMs !== undefined) return { slowMs: askedMs }
+  if ('reason' in answered) return answered.reason === 'timeout' ? { slowMs: 0 } : undefined
+  return OVERLOADED.has(answered.status) ? { slowMs } : undefined
+}
+
+function reasonOf(status: number): string {
+  if (status === GONE) return 'gone'
+  return status >= 300 && status < 400 ? 'redirect' : 'status'
+}
+
+/** RFC 9110: seconds, or a date. */
+function retryAfterMs(value: string | undefined, now: number): number | undefined {
+  if (value === undefined || value.trim() === '') return undefined
+  const seconds = Number(value)
+  const ms = Number.isFinite(seconds) ? seconds * SECOND_MS : Date.parse(value) - now
+  return Number.isFinite(ms) && ms >= 0 ? Math.min(ms, RETRY_AFTER_MS_MAX) : undefined
+}
