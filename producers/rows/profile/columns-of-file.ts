@@ -3,7 +3,8 @@
 import { FileError } from '../file-error.ts'
 import { looksLikeData, shown } from '../layout.ts'
 import { isSecurityCode } from './field.ts'
-import type { FieldUse } from './records.ts'
+import { isCardData } from './profile-rules.ts'
+import { ECHO, type FieldUse } from './records.ts'
 
 export interface Header {
   /** Where the names stand, undefined for a file without a header. */
@@ -12,6 +13,8 @@ export interface Header {
   anyCase: boolean
   /** Blanks around a name don't count. */
   trim: boolean
+  /** Names of columns that are never read. */
+  drop: readonly string[]
 }
 
 const NAMES_SHOWN_MAX = 100
@@ -37,12 +40,22 @@ export function positionsOf(header: Header, uses: readonly FieldUse[]): number[]
     throw new FileError('usage', wrong, `Say which: the second one is ${shown(`${doubled.field}#2`)}.`)
   }
   const positions = found.map(([position = -1]) => position)
-  const code = uses.find((_, index) => isSecurityCode(header.names[positions[index] ?? -1] ?? ''))
-  if (code !== undefined) {
-    const next = 'Leave it out: such a code is never read or kept.'
-    throw new FileError('usage', `${code.path} names a column of security codes.`, next)
-  }
+  const dropped = new Set(header.drop.flatMap(name => find(names, plain(name))))
+  for (const [index, name] of header.names.entries()) if (isSecurityCode(name)) dropped.add(index)
+  refuseUse('a column that is never read', uses, positions, position => dropped.has(position))
+  const card = new Set(positions.filter((_, index) => isCardData(uses[index]?.path ?? '')))
+  refuseUse('a column of card data', uses, positions, (position, { path }) => path === ECHO && card.has(position))
   return positions
+}
+
+function refuseUse(
+  what: string,
+  uses: readonly FieldUse[],
+  positions: readonly number[],
+  isWrong: (position: number, use: FieldUse) => boolean,
+): void {
+  const use = uses.find((one, index) => isWrong(positions[index] ?? -1, one))
+  if (use !== undefined) throw new FileError('usage', `${use.path} names ${what}.`, 'Leave it out.')
 }
 
 /** All columns that the name can mean; only a name that is written as it stands can mean several. */

@@ -10,12 +10,14 @@ export interface TableOptions {
   uses: readonly FieldUse[]
   /** Blanks around the names of columns don't count. */
   trim: boolean
+  /** Names of columns that are never read. */
+  drop: readonly string[]
 }
 
 export async function* readDelimited(
   bytes: AsyncIterable<Buffer>,
   format: Delimited,
-  { uses, trim }: TableOptions,
+  { uses, trim, drop }: TableOptions,
 ): AsyncGenerator<RawRecord[]> {
   const { header = 'exact', header_record: first, trailer_record: last, skip_lines: skipped = 0 } = format
   const frame = frameOf(first, last)
@@ -24,7 +26,7 @@ export async function* readDelimited(
   let positions: number[] | undefined
   let width = 0
   const namesAt = (line: number | undefined, names: readonly string[]) =>
-    positionsOf({ line, names, anyCase: header === 'any_case', trim }, uses)
+    positionsOf({ line, names, anyCase: header === 'any_case', trim, drop }, uses)
 
   const read = (row: CsvRow): RawRecord | undefined => {
     const { line, fields, rejected } = row
@@ -34,17 +36,18 @@ export async function* readDelimited(
       count: at => countIn(fields, at === 'header' ? first?.count_field : last?.count_field),
     })
     if (!belongs) return undefined
-    if (positions === undefined) {
+    if (positions === undefined && header !== 'none') {
       if (rejected !== undefined) throw unreadableHeader(line)
       width = fields.length
-      if (header !== 'none') {
-        positions = namesAt(line, fields)
-        return undefined
-      }
-      positions = namesAt(undefined, format.names ?? fields.map(() => ''))
+      positions = namesAt(line, fields)
+      return undefined
     }
     frame.countRow()
     if (rejected !== undefined) return unreadable(line, rejected)
+    if (positions === undefined) {
+      width = fields.length
+      positions = namesAt(undefined, format.names ?? fields.map((_, index) => `#${index + 1}`))
+    }
     if (fields.length !== width) return unreadable(line, 'row_fields')
     const values = positions.map(position => fields[position])
     return { line, element: undefined, item: undefined, values, rejected: undefined, childless: false }

@@ -12,11 +12,11 @@ const CR = 13
 export async function* readFixed(
   bytes: AsyncIterable<Buffer>,
   format: Fixed,
-  uses: readonly FieldUse[],
+  { uses, drop }: { uses: readonly FieldUse[]; drop: readonly string[] },
 ): AsyncGenerator<RawRecord[]> {
   const { columns, header_record: first, trailer_record: last, skip_lines: skipped = 0 } = format
   const names = columns.map(({ name }) => name)
-  const places = positionsOf({ line: undefined, names, anyCase: false, trim: false }, uses).map(at => columns[at])
+  const places = positionsOf({ line: undefined, names, anyCase: false, trim: false, drop }, uses).map(at => columns[at])
   const frame = frameOf(first, last)
   let line = skipped
 

@@ -1,5 +1,6 @@
 // The rules of a profile that its schema can't express: members that exclude or need one another, and fields that must
 // not be read. The file that it describes isn't asked.
+import { COLUMNS, type ColumnName } from '../columns.ts'
 import { isSecurityCode, parseTemplate } from './field.ts'
 import type { FileFormat } from './format.ts'
 import type { Profile } from './profile-schema.ts'
@@ -29,6 +30,12 @@ export function fieldsOf(profile: Profile): { path: string; field: string }[] {
   }
   for (const [index, { field }] of where.entries()) found.push({ path: `where.${index}.field`, field })
   return found
+}
+
+/** `columns.expiry.month` makes the column expiry, which is card data. */
+export function isCardData(path: string): boolean {
+  const [group, column = ''] = path.split('.')
+  return group === 'columns' && Object.hasOwn(COLUMNS, column) && COLUMNS[column as ColumnName].card
 }
 
 /** What is wrong first, undefined for nothing. */

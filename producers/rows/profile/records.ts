@@ -1,6 +1,9 @@
 // What the readers of all formats hand on: records as the texts of the fields that a profile reads, in one order.
 import type { Reason } from '../../../src/errors.ts'
 
+/** The path of a field that the results repeat. */
+export const ECHO = '--echo'
+
 /** A field that the profile reads, or that the results repeat. */
 export interface FieldUse {
   field: string
