@@ -49,15 +49,12 @@ export async function* readProfiled(
 ): AsyncGenerator<ProfiledRow[]> {
   profiledLayout(profile, options)
   const { uses, make } = rowMaker(profile, options.echo ?? [])
-  const met = meetFields(uses)
   let rows = 0
   for await (const records of readRecords(toUtf8(bytes, profile.format.encoding), profile, uses)) {
     rows += records.length
-    met.see(records)
     for (let at = 0; at < records.length; at += ROWS_MAX) yield records.slice(at, at + ROWS_MAX).map(make)
   }
   if (rows === 0) throw new FileError('input', 'The file holds no rows.', 'Check the export that made it.')
-  met.end(profile.format.type)
 }
 
 function readRecords(
@@ -76,31 +73,3 @@ function readRecords(
       return readNested(bytes, format, uses)
   }
 }
-
-/** A JSON file has no header: a misspelt path shows by no record having it. */
-function meetFields(uses: readonly FieldUse[]) {
-  const open = new Set<number>()
-  for (const [index, { path }] of uses.entries()) if (NEEDED.has(path)) open.add(index)
-  let read = 0
-  return {
-    see(records: readonly RawRecord[]) {
-      for (const { values, rejected, childless } of open.size === 0 && read > 0 ? [] : records) {
-        if (rejected !== undefined || childless) continue
-        read += 1
-        for (const index of open) if (values[index] !== '') open.delete(index)
-      }
-    },
-    end(type: Profile['format']['type']) {
-      const isJson = type === 'json' || type === 'ndjson'
-      if (!isJson || read === 0 || open.size === 0) return
-      const list = uses.flatMap(({ field, path }, index) => (open.has(index) ? [`${shown(field)} (${path})`] : []))
-      throw new FileError('usage', `No record of the file has ${list.join(', ')}.`, 'Correct the paths of the profile.')
-    },
-  }
-}
-
-const NEEDED: ReadonlySet<string> = new Set([
-  'columns.card_number.from',
-  'columns.reference',
-  ...['columns.expiry.from', 'columns.expiry.month', 'columns.expiry.year'],
-])

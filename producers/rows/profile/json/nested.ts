@@ -8,7 +8,7 @@ import type { Json } from '../format.ts'
 import { type FieldUse, type RawRecord, unreadable } from '../records.ts'
 import { readElements } from './elements.ts'
 import type { Element } from './open-element.ts'
-import { isObject, type Lineage, type Lookup, lookupOf, walk } from './path.ts'
+import { isObject, type Lineage, type Lookups, lookupsOf, walk } from './path.ts'
 
 export const RECORDS_MAX = 10_000
 /** So many records at a time, whatever an element holds. */
@@ -21,7 +21,7 @@ export async function* readObjects(
   bytes: AsyncIterable<Buffer>,
   uses: readonly FieldUse[],
 ): AsyncGenerator<RawRecord[]> {
-  const lookups = uses.map(lookupOf)
+  const lookups = lookupsOf(uses)
   let line = 0
   const readLine = (part: Buffer): RawRecord[] => {
     line += 1
@@ -30,7 +30,7 @@ export async function* readObjects(
     const content = part.subarray(0, end)
     const object = readObject(content)
     if (object === undefined) return [unreadable(line, wrongWith(content))]
-    return [{ ...at(line, undefined, undefined), values: valuesOf([object], lookups) }]
+    return [{ ...at(line, undefined, undefined), values: lookups.find([object]) }]
   }
   for await (const { bytes: block, tooLong } of readLines(bytes)) {
     const records: RawRecord[] = []
@@ -42,6 +42,7 @@ export async function* readObjects(
     }
     yield records
   }
+  lookups.end()
 }
 
 /** The records within the elements of an array; an element without records is told as childless. */
@@ -50,7 +51,7 @@ export async function* readNested(
   format: Json,
   uses: readonly FieldUse[],
 ): AsyncGenerator<RawRecord[]> {
-  const lookups = uses.map(lookupOf)
+  const lookups = lookupsOf(uses)
   const [outer = '', ...inner] = format.records.split('[]').slice(0, -1)
   const levels = inner.map(path => path.slice(1).split('.'))
   let number = 0
@@ -67,16 +68,12 @@ export async function* readNested(
     }
     yield records
   }
+  lookups.end()
 }
 
 type Levels = readonly (readonly string[])[]
 
-function* recordsOf(
-  { line, bytes }: Element,
-  number: number,
-  levels: Levels,
-  lookups: readonly Lookup[],
-): Generator<RawRecord> {
+function* recordsOf({ line, bytes }: Element, number: number, levels: Levels, lookups: Lookups): Generator<RawRecord> {
   const object = bytes && readObject(bytes)
   const leaves = object && leavesOf([object], levels)
   if (leaves === undefined) {
@@ -89,7 +86,7 @@ function* recordsOf(
     if (wrong) yield rejected(line, number, index + 1, 'row_json')
     else {
       const childless = lineage[0] === undefined
-      yield { ...at(line, number, item), values: valuesOf(lineage, lookups), childless }
+      yield { ...at(line, number, item), values: lookups.find(lineage), childless }
     }
   }
 }
@@ -127,10 +124,6 @@ function childrenOf(leaf: Leaf, path: readonly string[]): Leaf[] {
   return value.map(child =>
     isObject(child) ? { lineage: [child, ...leaf.lineage], wrong: false } : { lineage: leaf.lineage, wrong: true },
   )
-}
-
-function valuesOf(lineage: Lineage, lookups: readonly Lookup[]): (string | undefined)[] {
-  return lookups.map(lookup => lookup(lineage))
 }
 
 function at(line: number, element: number | undefined, item: number | undefined): RawRecord {
