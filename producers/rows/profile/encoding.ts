@@ -51,7 +51,8 @@ function refuseUtf8Mark(head: Buffer): void {
   throw new FileError('usage', wrong, 'Set format.encoding to utf-8.')
 }
 
-const LONE_SURROGATE = /\p{Surrogate}/u
+const LONE_SURROGATE = /\p{Surrogate}/gu
+const NONCHARACTER = '\u{10ffff}'
 const NO_UTF8 = Buffer.from([0xff])
 
 async function* fromUtf16(bytes: AsyncIterable<Buffer>, given: 'le' | 'be' | undefined) {
@@ -82,9 +83,8 @@ function endOfCharacters(bytes: Buffer, order: 'le' | 'be'): number {
 function decodeUtf16(bytes: Buffer, order: 'le' | 'be'): Buffer {
   const text = (order === 'le' ? bytes : Buffer.from(bytes).swap16()).toString('utf16le')
   if (text.isWellFormed()) return Buffer.from(text, 'utf8')
-  const parts = text.split(LONE_SURROGATE).flatMap((part, index) => {
-    const clean = Buffer.from(part, 'utf8')
-    return index === 0 ? [clean] : [NO_UTF8, clean]
-  })
-  return Buffer.concat(parts)
+  // The noncharacter takes the place of half a pair, and then loses its first byte: what is left is no UTF-8.
+  const marked = Buffer.from(text.replace(LONE_SURROGATE, NONCHARACTER), 'utf8')
+  for (let at = marked.indexOf(NONCHARACTER); at >= 0; at = marked.indexOf(NONCHARACTER, at + 4)) marked[at] = 0xff
+  return marked
 }

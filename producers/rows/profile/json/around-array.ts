@@ -20,8 +20,8 @@ export class AroundArray {
   #leads: boolean
   #inString = false
   #escaped = false
-  /** The bytes of the last string, with its closing quote. */
-  #text: number[] = []
+  /** The bytes of the string before a colon, with its closing quote; undefined where there is none. */
+  #text: number[] | undefined
 
   constructor(path: readonly string[]) {
     this.#path = path
@@ -58,7 +58,7 @@ export class AroundArray {
     if (this.#escaped) this.#escaped = false
     else if (byte === J.BACKSLASH) this.#escaped = true
     else if (byte === J.QUOTE) this.#inString = false
-    if (this.#text.length < KEY_BYTES_MAX) this.#text.push(byte)
+    if (this.#text !== undefined && this.#text.length < KEY_BYTES_MAX) this.#text.push(byte)
   }
 
   /** True where the array begins. */
@@ -99,7 +99,9 @@ export class AroundArray {
 
   /** A colon stands behind each name and nowhere else. */
   #name(): void {
-    const name = textOf(this.#text)
+    const name = this.#text && textOf(this.#text)
+    this.#text = undefined
+    if (name === undefined) return
     if (this.#depth === 1 && this.#names.length < KEYS_SHOWN_MAX) this.#names.push(name)
     this.#leads = this.#onPath === this.#depth - 1 && name === this.#path[this.#onPath]
   }
