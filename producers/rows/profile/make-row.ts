@@ -1,5 +1,6 @@
 // Makes a row of a record, as a profile says: its cells, or why it has none. The cells themselves are made in cells.ts.
 import type { Reason } from '../../../src/errors.ts'
+import { couldLookLikeCard } from '../../../src/token/pan-lookalike.ts'
 import { COLUMN_NAMES, type ColumnName } from '../columns.ts'
 import { checkReference } from '../record.ts'
 import { cleaner, expiryOf, filterOf, nameOf, numberOf, othersOf, REPAIRS, type Repair, referenceOf } from './cells.ts'
@@ -89,7 +90,7 @@ function makeRow(plan: Plan, record: RawRecord): ProfiledRow {
   }
   const pan = plan.number(texts, repairs)
   const named = plan.reference(texts)
-  const sound = named === undefined || named === '' || checkReference(named, pan) !== undefined ? undefined : named
+  const sound = isSound(named, pan) ? named : undefined
   if (!record.childless && !plan.passes(texts)) return without(record, { skipped: 'filtered' }, sound)
   const wrong = faultOf(plan, record, pan, named)
   if (wrong !== undefined) return without(record, wrong, sound)
@@ -110,6 +111,12 @@ function makeRow(plan: Plan, record: RawRecord): ProfiledRow {
   const { line, element, item } = record
   const made = repairs.size === 0 ? NO_REPAIRS : REPAIRS.filter(repair => repairs.has(repair))
   return { line, element, item, cells, rejected: undefined, reference: undefined, skipped: undefined, repairs: made }
+}
+
+/** May results repeat the reference of a row that has no cells? Of a row without a number nobody knows the card. */
+function isSound(reference: string | undefined, pan: string): boolean {
+  if (reference === undefined || reference === '' || checkReference(reference, pan) !== undefined) return false
+  return pan !== '' || !couldLookLikeCard(reference)
 }
 
 interface Without {

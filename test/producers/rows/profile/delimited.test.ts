@@ -160,6 +160,15 @@ describe('a row', () => {
     ])
   })
 
+  it('without a card has no reference that could be one', async () => {
+    const text = `${HEADER}\n${PAN},,5,30,A\nid ${PAN},,5,30,A\n3,,5,30,A\n`
+    expect(await read(profile({ no_card: 'skip' }), text)).toEqual([
+      '2 ?: skipped no_card',
+      '3 ?: skipped no_card',
+      '4 3: skipped no_card',
+    ])
+  })
+
   it('is taken by its type alone', async () => {
     const by = profile({
       where: [
