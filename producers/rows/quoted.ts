@@ -64,19 +64,18 @@ const PARSE: Options = {
 export function linesOf(bytes: Buffer, firstLine: number, dialect = RFC_4180): Line[] {
   const clean = !bytes.includes(0) && isUtf8(bytes)
   const lines: Line[] = []
-  const quote = dialect.quotes === 'none' ? -1 : QUOTE
-  const escaping = dialect.quotes === 'backslash' ? BACKSLASH : -1
+  const { quotes: style } = dialect
   let start = 0
   let quotes = 0
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at]
-    if (byte === quote) quotes++
-    else if (byte === escaping && isEscapable(bytes[at + 1])) at++
+    if (byte === QUOTE) quotes++
+    else if (byte === BACKSLASH && style === 'backslash' && isEscapable(bytes[at + 1])) at++
     if (byte === LF || at === bytes.length - 1) {
       lines.push({
         line: firstLine + lines.length,
         bytes: bytes.subarray(start, at + 1),
-        quotes,
+        quotes: style === 'none' ? 0 : quotes,
         clean,
         tooLong: false,
       })
@@ -182,6 +181,7 @@ function fromLatin1(field: string): string {
 /** The fields of a row in which quotes only begin and end fields; undefined for any other. */
 function splitSimple(text: string, quotes: number, delimiter: string): string[] | undefined {
   if (quotes === 0) return text.split(delimiter)
+  const code = delimiter.charCodeAt(0)
   const fields: string[] = []
   let met = 0
   for (let at = 0; at <= text.length; ) {
@@ -189,7 +189,7 @@ function splitSimple(text: string, quotes: number, delimiter: string): string[] 
     if (text.charCodeAt(at) === QUOTE) {
       const close = text.indexOf('"', at + 1)
       end = close + 1
-      if (close < 0 || (end < text.length && text[end] !== delimiter)) return undefined
+      if (close < 0 || (end < text.length && text.charCodeAt(end) !== code)) return undefined
       fields.push(text.slice(at + 1, close))
       met += 2
     } else {
