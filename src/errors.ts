@@ -124,6 +124,7 @@ export const REASONS = {
   row_utf8: { code: 400, text: 'The row is not valid UTF-8.' },
   row_json: { code: 400, text: 'The row is not a JSON object.' },
   row_too_long: { code: 400, text: 'The row is longer than 64 KiB.' },
+  element_too_large: { code: 400, text: 'The element is longer than 1 MiB, or holds more than 10,000 cards.' },
   reference_pan: { code: 400, text: 'The reference holds the card number of its own job or row, or of a nearby row.' },
   jti_pan: { code: 400, text: 'The jti holds the card number of its own job, or a value that could be a card number.' },
   batch_id_pan: { code: 400, text: 'The batch_id holds a value that could be a card number.' },

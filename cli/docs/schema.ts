@@ -1,6 +1,7 @@
 // The contract in zod as JSON Schema (2020-12), one document per shape. Rules that a schema can't express (no control
 // characters, well-formed Unicode, bounds in bytes) are described in words; only the zod schema decides.
 import { z } from 'zod'
+import { Profile } from '../../producers/rows/profile/profile.ts'
 import { CATALOGUE, KINDS, type Kind, RECORD_KINDS } from '../../src/job/catalogue.ts'
 import { annotate, type JsonSchema } from '../../src/job/describe/annotate.ts'
 import { FIELD_NOTES } from '../../src/job/describe/field-notes.ts'
@@ -32,6 +33,11 @@ export function schemas(): Record<string, object> {
       LiveKeys,
       'list of live keys',
       'Payload of the JWS under the Redis key PREFIX:live-keys, header typ tokenmill-live-keys+jwt. Later releases may add members.',
+    ),
+    profile: describe(
+      Profile,
+      'profile of a file',
+      'How to read the file of a provider (docs/profiles/README.md). Unknown members are refused.',
     ),
     event: describe(ResultEvent, 'event', 'The body of a delivery that answers no job.'),
   }

@@ -4,7 +4,7 @@
 import { isAscii, isUtf8 } from 'node:buffer'
 import type { Reason } from '../../src/errors.ts'
 import { type Block, readLines } from './lines.ts'
-import { type Line, linesOf, type RowSink, readQuoted } from './quoted.ts'
+import { type Dialect, type Line, linesOf, RFC_4180, type RowSink, readQuoted } from './quoted.ts'
 
 export interface CsvRow {
   line: number
@@ -17,12 +17,24 @@ const CR = 13
 const QUOTE = 34
 const NO_FIELDS: readonly string[] = []
 
+export interface CsvOptions {
+  dialect?: Dialect
+  /** The number of the physical line at which the bytes begin. */
+  firstLine?: number
+  /** The number of fields of every row; if absent, that of the first one. */
+  width?: number | undefined
+  /** Rows whose first field is one of these may have any number of fields. */
+  marks?: readonly string[]
+}
+
 /**
  * The first row is the header, and every row must have its width. Yields the rows of up to 64 KiB of text at a time.
  */
-export async function* readCsv(bytes: AsyncIterable<Buffer>): AsyncGenerator<CsvRow[]> {
-  let line = 1
-  let width = 0
+export async function* readCsv(bytes: AsyncIterable<Buffer>, options: CsvOptions = {}): AsyncGenerator<CsvRow[]> {
+  const { dialect = RFC_4180, marks = [] } = options
+  const { delimiter } = dialect
+  let line = options.firstLine ?? 1
+  let width = options.width ?? 0
   let open: Line[] = []
   let rows: CsvRow[] = []
   // Fields of another number than the header's may be shifted.
@@ -34,25 +46,31 @@ export async function* readCsv(bytes: AsyncIterable<Buffer>): AsyncGenerator<Csv
     if (fields.length === width) rows.push({ line: at, fields, rejected: undefined })
     else reject(at, 'row_fields')
   }
-  const sink: RowSink = { width: () => width, put, reject }
+  const putMarked = (at: number, fields: readonly string[]) => {
+    if (marks.includes(fields[0] ?? '')) rows.push({ line: at, fields, rejected: undefined })
+    else put(at, fields)
+  }
+  const sink: RowSink = { width: () => width, put: marks.length > 0 ? putMarked : put, reject }
+  const { put: add } = sink
 
   const split = (text: string) => {
     for (let start = 0; start < text.length; line++) {
       let end = text.indexOf('\n', start)
       if (end < 0) end = text.length
       const stop = end > start && text.charCodeAt(end - 1) === CR ? end - 1 : end
-      if (stop > start) put(line, text.slice(start, stop).split(','))
+      if (stop > start) add(line, text.slice(start, stop).split(delimiter))
       start = end + 1
     }
   }
   const read = ({ bytes: block, tooLong }: Block) => {
-    if (open.length === 0 && !tooLong && !block.includes(QUOTE) && !block.includes(0)) {
+    const plain = dialect.quotes === 'none' || !block.includes(QUOTE)
+    if (open.length === 0 && !tooLong && plain && !block.includes(0)) {
       if (isAscii(block)) return split(block.toString('latin1'))
       if (isUtf8(block)) return split(block.toString('utf8'))
     }
-    const lines = tooLong ? [{ line, bytes: block, quotes: 0, clean: true, tooLong }] : linesOf(block, line)
+    const lines = tooLong ? [{ line, bytes: block, quotes: 0, clean: true, tooLong }] : linesOf(block, line, dialect)
     line += lines.length
-    open = readQuoted(open.length > 0 ? [...open, ...lines] : lines, false, sink)
+    open = readQuoted(open.length > 0 ? [...open, ...lines] : lines, false, sink, dialect)
   }
 
   for await (const block of readLines(bytes)) {
@@ -60,6 +78,6 @@ export async function* readCsv(bytes: AsyncIterable<Buffer>): AsyncGenerator<Csv
     if (rows.length > 0) yield rows
     rows = []
   }
-  readQuoted(open, true, sink)
+  readQuoted(open, true, sink, dialect)
   if (rows.length > 0) yield rows
 }

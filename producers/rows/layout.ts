@@ -24,7 +24,7 @@ export interface Layout {
   echo: readonly number[]
 }
 
-const CODES = /^c[vs][cv]2?$|^cid$|security.?code/i
+export const CODES = /^c[vs][cv]2?$|^cid$|security.?code/i
 
 export function parseMap(name: string, text: string): ColumnMap {
   let value: unknown
@@ -181,7 +181,7 @@ function refuseHeaderless(header: readonly string[], line: number): void {
   throw new FileError('usage', `Line ${line} holds data, not the names of columns.`, next)
 }
 
-function looksLikeData(name: string): boolean {
+export function looksLikeData(name: string): boolean {
   return name.replace(/\D/g, '').length >= 8
 }
 

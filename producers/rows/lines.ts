@@ -25,7 +25,7 @@ interface OpenLine {
 
 export async function* readLines(bytes: AsyncIterable<Buffer>): AsyncGenerator<Block> {
   const line: OpenLine = { parts: [], length: 0 }
-  for await (const chunk of withoutMark(bytes)) {
+  for await (const chunk of withoutByteOrderMark(bytes)) {
     const first = line.length > 0 ? chunk.indexOf(LF) + 1 : 0
     const last = chunk.lastIndexOf(LF) + 1
     const ended = first > 0 ? endLine(line, chunk.subarray(0, first)) : undefined
@@ -67,7 +67,7 @@ function* wholeLines(bytes: Buffer): Generator<Block> {
 }
 
 /** Removes a leading UTF-8 byte order mark, and refuses input that isn't UTF-8 text at all. */
-async function* withoutMark(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+export async function* withoutByteOrderMark(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let head: Buffer | undefined = Buffer.alloc(0)
   for await (const chunk of bytes) {
     if (head === undefined) yield chunk

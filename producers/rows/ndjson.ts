@@ -144,8 +144,8 @@ function parseObject(text: string): Record<string, unknown> | undefined {
   }
 }
 
-// A number that a double can't hold exactly would be the number of another card.
-function textOf(value: unknown): string | undefined {
+/** A number that a double can't hold exactly would be the number of another card: undefined, as for any other type. */
+export function textOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value
   if (value === null) return ''
   return Number.isSafeInteger(value) ? String(value) : undefined

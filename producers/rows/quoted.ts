@@ -17,6 +17,15 @@ export interface Line {
   tooLong: boolean
 }
 
+/** How fields are written. */
+export interface Dialect {
+  delimiter: string
+  /** How a quoted field writes a quote: doubled, or after a backslash. `none`: quotes are ordinary characters. */
+  quotes: 'doubled' | 'backslash' | 'none'
+}
+
+export const RFC_4180: Dialect = { delimiter: ',', quotes: 'doubled' }
+
 export interface RowSink {
   /** The number of fields in every row, 0 until the first row is put. */
   width(): number
@@ -30,15 +39,14 @@ interface Bound {
 }
 
 const LF = 10
-const COMMA = 44
 const QUOTE = 34
+const BACKSLASH = 92
 /** So many rows go through csv-parse together; if one of them is ill-formed, they go one by one. */
 const TOGETHER = 128
 const NEEDS_MORE = 0
 const UNCLOSED = -1
 
-const RFC_4180: Options = {
-  delimiter: ',',
+const PARSE: Options = {
   record_delimiter: ['\n'],
   quote: '"',
   escape: '"',
@@ -53,19 +61,21 @@ const RFC_4180: Options = {
   max_record_size: 0,
 }
 
-export function linesOf(bytes: Buffer, firstLine: number): Line[] {
+export function linesOf(bytes: Buffer, firstLine: number, dialect = RFC_4180): Line[] {
   const clean = !bytes.includes(0) && isUtf8(bytes)
   const lines: Line[] = []
+  const { quotes: style } = dialect
   let start = 0
   let quotes = 0
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at]
     if (byte === QUOTE) quotes++
+    else if (byte === BACKSLASH && style === 'backslash' && isEscapable(bytes[at + 1])) at++
     if (byte === LF || at === bytes.length - 1) {
       lines.push({
         line: firstLine + lines.length,
         bytes: bytes.subarray(start, at + 1),
-        quotes,
+        quotes: style === 'none' ? 0 : quotes,
         clean,
         tooLong: false,
       })
@@ -76,8 +86,12 @@ export function linesOf(bytes: Buffer, firstLine: number): Line[] {
   return lines
 }
 
+function isEscapable(code: number | undefined): boolean {
+  return code === QUOTE || code === BACKSLASH
+}
+
 /** Puts the rows of `lines` into the sink; returns the lines of a row that is still open, none once `ended`. */
-export function readQuoted(lines: Line[], ended: boolean, sink: RowSink): Line[] {
+export function readQuoted(lines: Line[], ended: boolean, sink: RowSink, dialect = RFC_4180): Line[] {
   let at = 0
   while (at < lines.length) {
     const group: Bound[] = []
@@ -89,7 +103,7 @@ export function readQuoted(lines: Line[], ended: boolean, sink: RowSink): Line[]
       group.push({ from: end, count })
       end += count
     }
-    const brokenAt = readGroup(lines, group, sink)
+    const brokenAt = readGroup(lines, group, sink, dialect)
     at = brokenAt ?? end
     if (brokenAt !== undefined || count > 0) continue
     if (count === NEEDS_MORE) return lines.slice(at)
@@ -114,10 +128,13 @@ function countLines(lines: Line[], from: number, ended: boolean): number {
 }
 
 /** If a row over several lines is broken, rejects its first line and returns the index of the next. */
-function readGroup(lines: Line[], group: Bound[], sink: RowSink): number | undefined {
-  const rows = group.map(bound => readBound(lines, bound))
-  const hard = rows.filter(row => row.fields === undefined)
-  const parsed = parseRows(hard.map(row => row.text))
+function readGroup(lines: Line[], group: Bound[], sink: RowSink, dialect: Dialect): number | undefined {
+  const rows = group.map(bound => readBound(lines, bound, dialect))
+  const hard = dialect.quotes === 'doubled' ? rows.filter(row => row.fields === undefined) : []
+  const parsed = parseRows(
+    hard.map(row => row.text),
+    dialect.delimiter,
+  )
   for (const [index, row] of hard.entries()) row.fields = parsed[index]
   for (const { from, count, clean, text, fields } of rows) {
     const { line, tooLong } = lines[from] as Line
@@ -140,7 +157,7 @@ interface Read extends Bound {
   fields: readonly string[] | undefined
 }
 
-function readBound(lines: Line[], { from, count }: Bound): Read {
+function readBound(lines: Line[], { from, count }: Bound, dialect: Dialect): Read {
   const first = lines[from] as Line
   const parts = count === 1 ? [first] : lines.slice(from, from + count)
   const bytes = count === 1 ? first.bytes : Buffer.concat(parts.map(part => part.bytes))
@@ -149,7 +166,11 @@ function readBound(lines: Line[], { from, count }: Bound): Read {
   const whole = bytes.toString(clean ? 'utf8' : 'latin1')
   const text = whole.slice(0, whole.length - (whole.endsWith('\r\n') ? 2 : whole.endsWith('\n') ? 1 : 0))
   const quotes = count === 1 ? first.quotes : parts.reduce((sum, part) => sum + part.quotes, 0)
-  return { from, count, clean, text, fields: splitSimple(text, quotes) }
+  const { delimiter } = dialect
+  if (dialect.quotes === 'backslash' && quotes > 0) {
+    return { from, count, clean, text, fields: splitEscaped(text, delimiter) }
+  }
+  return { from, count, clean, text, fields: splitSimple(text, quotes, delimiter) }
 }
 
 /** A field of a row that was read as Latin-1; U+FFFD stands for what is no UTF-8. */
@@ -158,8 +179,9 @@ function fromLatin1(field: string): string {
 }
 
 /** The fields of a row in which quotes only begin and end fields; undefined for any other. */
-function splitSimple(text: string, quotes: number): string[] | undefined {
-  if (quotes === 0) return text.split(',')
+function splitSimple(text: string, quotes: number, delimiter: string): string[] | undefined {
+  if (quotes === 0) return text.split(delimiter)
+  const code = delimiter.charCodeAt(0)
   const fields: string[] = []
   let met = 0
   for (let at = 0; at <= text.length; ) {
@@ -167,11 +189,11 @@ function splitSimple(text: string, quotes: number): string[] | undefined {
     if (text.charCodeAt(at) === QUOTE) {
       const close = text.indexOf('"', at + 1)
       end = close + 1
-      if (close < 0 || (end < text.length && text.charCodeAt(end) !== COMMA)) return undefined
+      if (close < 0 || (end < text.length && text.charCodeAt(end) !== code)) return undefined
       fields.push(text.slice(at + 1, close))
       met += 2
     } else {
-      end = text.indexOf(',', at)
+      end = text.indexOf(delimiter, at)
       if (end < 0) end = text.length
       fields.push(text.slice(at, end))
     }
@@ -180,19 +202,45 @@ function splitSimple(text: string, quotes: number): string[] | undefined {
   return met === quotes ? fields : undefined
 }
 
-function parseRows(texts: string[]): (readonly string[] | undefined)[] {
+/** The fields of a row in which a backslash within quotes makes an ordinary character of a quote or a backslash. */
+function splitEscaped(text: string, delimiter: string): string[] | undefined {
+  const fields: string[] = []
+  for (let at = 0; at <= text.length; ) {
+    const quoted = text.charCodeAt(at) === QUOTE
+    let end = quoted ? closingQuote(text, at) + 1 : text.indexOf(delimiter, at)
+    if (end < 0) end = text.length
+    if ((quoted && end === 0) || (end < text.length && text[end] !== delimiter)) return undefined
+    const field = quoted ? text.slice(at + 1, end - 1).replace(/\\([\\"])/g, '$1') : text.slice(at, end)
+    if (!quoted && field.includes('"')) return undefined
+    fields.push(field)
+    at = end + 1
+  }
+  return fields
+}
+
+/** -1 if there is none. */
+function closingQuote(text: string, open: number): number {
+  for (let at = open + 1; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === QUOTE) return at
+    if (code === BACKSLASH && isEscapable(text.charCodeAt(at + 1))) at++
+  }
+  return -1
+}
+
+function parseRows(texts: string[], delimiter: string): (readonly string[] | undefined)[] {
   if (texts.length === 0) return []
-  const together = tryParse(texts.join('\n'))
+  const together = tryParse(texts.join('\n'), delimiter)
   if (together?.length === texts.length) return together
   return texts.map(text => {
-    const alone = tryParse(text)
+    const alone = tryParse(text, delimiter)
     return alone?.length === 1 ? alone[0] : undefined
   })
 }
 
-function tryParse(text: string): string[][] | undefined {
+function tryParse(text: string, delimiter: string): string[][] | undefined {
   try {
-    return parse(text, RFC_4180)
+    return parse(text, { ...PARSE, delimiter })
   } catch {
     // Its message would quote the row.
     return undefined

@@ -85,7 +85,7 @@ function cell(cells: readonly string[], layout: Layout, name: ColumnName): strin
   return index < 0 ? '' : (cells[index] ?? '')
 }
 
-function checkReference(reference: string, pan: string): Reason | undefined {
+export function checkReference(reference: string, pan: string): Reason | undefined {
   if (reference === '') return undefined
   if (holdsPan(reference, pan)) return 'reference_pan'
   if (reference.length > REFERENCE_LENGTH_MAX) return 'field_length'

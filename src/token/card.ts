@@ -30,7 +30,7 @@ interface RawCard {
 }
 
 const CAPTURE_FIELD = 'body.encrypted_card'
-const NAME_LENGTH_MAX = 30
+export const NAME_LENGTH_MAX = 30
 const YEAR_LEAST = 1900
 const DIGITS = /^[0-9]+$/
 

@@ -1,0 +1,135 @@
+// Makes each cell of the fields of a record, as a profile says. Nothing is repaired that the profile doesn't declare, and
+// each repair is named. The values of the card are checked by workers.
+import { NAME_LENGTH_MAX } from '../../../src/token/card.ts'
+import { digitsOf } from '../../../src/token/pan.ts'
+import { readMonth } from '../expiry.ts'
+import { type Expiry, expiryReader, readDeclaredYear } from './expiry-form.ts'
+import { parseTemplate } from './field.ts'
+import type { Profile } from './profile-schema.ts'
+
+/** What a profile may repair, in the order in which rows name it. */
+export const REPAIRS = ['blanks', 'encoding', 'name_cut', 'name_dropped', 'number_separators'] as const
+export type Repair = (typeof REPAIRS)[number]
+
+/** `texts`: the fields by the numbers that `use` gave them, blanks and null words taken off. */
+type Make<T> = (texts: readonly string[], repairs: Set<Repair>) => T
+
+/** Notes that a field is read, and answers its number. `path`: the member of the profile that names the field. */
+export type Use = (field: string, path: string, compared?: boolean) => number
+
+export function cleaner({ trim = false, null_words = [] }: Profile): (text: string, repairs?: Set<Repair>) => string {
+  const words = new Set(null_words)
+  return (text, repairs) => {
+    const trimmed = trim ? text.trim() : text
+    if (trimmed.length !== text.length) repairs?.add('blanks')
+    return words.has(trimmed) ? '' : trimmed
+  }
+}
+
+export function numberOf({ columns }: Profile, use: Use): Make<string> {
+  const at = use(columns.card_number.from, 'columns.card_number.from')
+  const separators = new Set(columns.card_number.remove)
+  if (separators.size === 0) return texts => texts[at] ?? ''
+  return (texts, repairs) => {
+    const given = texts[at] ?? ''
+    const number = [...given].filter(character => !separators.has(character)).join('')
+    if (number.length !== given.length) repairs.add('number_separators')
+    return number
+  }
+}
+
+/** '' where all fields of the template are empty, undefined where only some are. */
+export function referenceOf(template: string | undefined, use: Use): (texts: readonly string[]) => string | undefined {
+  if (template === undefined) return () => ''
+  const { parts, after } = parseTemplate(template)
+  const placed = parts.map(({ before, field, last4 }) => ({ before, last4, at: use(field, 'columns.reference') }))
+  return texts => {
+    const filled = placed.map(({ at, last4 }) => (last4 ? lastFour(texts[at] ?? '') : (texts[at] ?? '')))
+    if (filled.every(text => text === '')) return ''
+    if (filled.includes('')) return undefined
+    return placed.map(({ before }, index) => before + filled[index]).join('') + after
+  }
+}
+
+function lastFour(text: string): string {
+  const digits = digitsOf(text)
+  return digits.length < 4 ? '' : digits.slice(-4)
+}
+
+export interface ExpiryTexts {
+  month: string
+  year: string
+}
+
+const NO_EXPIRY: ExpiryTexts = { month: '', year: '' }
+const textsOf = ({ month, year }: Expiry): ExpiryTexts => ({ month: String(month), year: String(year) })
+
+/** Undefined for a date that can't be read; empty texts for none. */
+export function expiryOf(
+  expiry: Profile['columns']['expiry'],
+  use: Use,
+): (texts: readonly string[]) => ExpiryTexts | undefined {
+  if ('from' in expiry) {
+    const at = use(expiry.from, 'columns.expiry.from')
+    const read = expiryReader(expiry.form, expiry.pivot)
+    return texts => {
+      const text = texts[at] ?? ''
+      const date = text === '' ? undefined : read(text)
+      return text === '' ? NO_EXPIRY : date && textsOf(date)
+    }
+  }
+  const monthAt = use(expiry.month, 'columns.expiry.month')
+  const yearAt = use(expiry.year, 'columns.expiry.year')
+  return texts => {
+    const month = texts[monthAt] ?? ''
+    const year = texts[yearAt] ?? ''
+    if (month === '' && year === '') return NO_EXPIRY
+    const date = { month: readMonth(month), year: readDeclaredYear(year, expiry.pivot) }
+    return date.month === 0 || date.year === 0 ? undefined : textsOf(date)
+  }
+}
+
+export function nameOf(holder: Profile['columns']['cardholder_name'], use: Use): Make<string> {
+  if (holder === undefined) return () => ''
+  const { from, too_long = 'reject' } = holder
+  const places = from.map((field, index) => use(field, `columns.cardholder_name.from.${index}`))
+  return (texts, repairs) => {
+    const parts = places.map(at => texts[at] ?? '').filter(part => part !== '')
+    const name = parts.join(' ')
+    // A name that stays too long is rejected by the worker, as in any file.
+    if (name.length <= NAME_LENGTH_MAX || too_long === 'reject') return name
+    repairs.add(too_long === 'drop' ? 'name_dropped' : 'name_cut')
+    return too_long === 'drop' ? '' : cutName(name)
+  }
+}
+
+/** Whole characters, and no blank at the end. */
+function cutName(name: string): string {
+  const cut = name.slice(0, NAME_LENGTH_MAX)
+  return (/[\ud800-\udbff]$/.test(cut) ? cut.slice(0, -1) : cut).trimEnd()
+}
+
+const OTHERS = ['sequence_number', 'card_brand', 'token_type', 'token_expiry_date'] as const
+
+export function othersOf(columns: Profile['columns'], use: Use) {
+  return OTHERS.flatMap(column => {
+    const value = columns[column]
+    if (value === undefined) return []
+    if ('constant' in value) return [{ column, text: () => value.constant }]
+    const at = use(value.from, `columns.${column}.from`)
+    return [{ column, text: (texts: readonly string[]) => texts[at] ?? '' }]
+  })
+}
+
+export function filterOf(where: NonNullable<Profile['where']>, use: Use): (texts: readonly string[]) => boolean {
+  const filters = where.map(({ field, is, is_not }, index) => ({
+    at: use(field, `where.${index}.field`, true),
+    is: is && new Set(is),
+    isNot: new Set(is_not),
+  }))
+  return texts =>
+    filters.every(({ at, is, isNot }) => {
+      const text = texts[at] ?? ''
+      return is ? is.has(text) : !isNot.has(text)
+    })
+}

@@ -1,0 +1,50 @@
+// The names by which a profile speaks of the fields of a record, and templates that make a text of several fields. Where
+// a field stands in a file isn't known here.
+import { CODES } from '../layout.ts'
+
+/**
+ * `name`; `name#2`, the second column of that name; `#3`, the third column; in JSON a path `card.number`, and `^.id` for a
+ * member of the object around the record. Braces are left to templates.
+ */
+export const FIELD = /^[^{}\r\n\0]{1,200}$/
+
+/** `{account}-{number:last4}`: fields in braces, and text around them. */
+export const TEMPLATE = /^(?:[^{}\r\n\0]*\{[^{}\r\n\0]{1,200}\})+[^{}\r\n\0]*$/
+
+export interface Part {
+  /** The text before the field. */
+  before: string
+  field: string
+  /** Only the last four digits of the field. */
+  last4: boolean
+}
+
+export interface Template {
+  parts: readonly Part[]
+  /** The text behind the last field. */
+  after: string
+}
+
+const LAST4 = ':last4'
+
+export function parseTemplate(text: string): Template {
+  const parts: Part[] = []
+  let end = 0
+  for (const match of text.matchAll(/\{([^{}]+)\}/g)) {
+    const name = match[1] ?? ''
+    const last4 = name.endsWith(LAST4)
+    parts.push({ before: text.slice(end, match.index), field: last4 ? name.slice(0, -LAST4.length) : name, last4 })
+    end = match.index + match[0].length
+  }
+  return { parts, after: text.slice(end) }
+}
+
+const CODE_WORD = /^c[vs][cv]2?$/i
+
+/** Is the field a card's security code, by its name? Such a field is never read. */
+export function isSecurityCode(name: string): boolean {
+  const last = name.replace(/#\d+$/, '')
+  if (CODES.test(last)) return true
+  // `card.cvc`, `card_cvv2`, `cardCvv`, `CVV Code`
+  return last.split(/[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])/).some(word => CODE_WORD.test(word))
+}

@@ -1,0 +1,78 @@
+// Cuts a JSON document into the elements of one of its arrays, by their bytes and in bounded memory. What stands around the
+// array is passed over; the elements aren't parsed here. Only a document that can't be cut is an error.
+import { AroundArray } from './around-array.ts'
+import { broken, isBlank, JSON_BYTES as J, type Taken } from './marks.ts'
+import { type Element, OpenElement } from './open-element.ts'
+
+/** `path`: the names of the members that lead to the array; none where the document is the array. */
+export async function* readElements(bytes: AsyncIterable<Buffer>, path: readonly string[]): AsyncGenerator<Element[]> {
+  const around = new AroundArray(path)
+  const array = new ArrayCutter()
+  let within = false
+  let line = 1
+  for await (const chunk of bytes) {
+    for (let at = 0; at < chunk.length; ) {
+      const taken = within ? array.take(chunk, at, line) : around.take(chunk, at, line)
+      at = taken.at
+      line = taken.line
+      if (taken.crossed) within = !within
+    }
+    const elements = array.elementsOf(chunk)
+    if (elements.length > 0) yield elements
+  }
+  if (within) throw broken(line, 'breaks off within its array')
+  around.end(line)
+}
+
+/** Cuts the bytes within the array. An element that begins in one chunk may end in another. */
+class ArrayCutter {
+  readonly #element = new OpenElement()
+  #elements: Element[] = []
+  #expects: 'value or end' | 'value' | 'comma or end' = 'value or end'
+
+  /** Reads up to the byte behind the bracket that closes the array, or to the end of the chunk. */
+  take(chunk: Buffer, from: number, firstLine: number): Taken {
+    let line = firstLine
+    for (let at = from; at < chunk.length; ) {
+      if (this.#element.isOpen) {
+        const scanned = this.#element.scan(chunk, at, line)
+        if (scanned.ended) this.#elements.push(this.#element.finish(chunk, scanned.at))
+        at = scanned.at
+        line = scanned.line
+        continue
+      }
+      const byte = chunk[at] as number
+      if (byte === J.LF) line += 1
+      if (isBlank(byte)) at += 1
+      else if (!this.#isMark(byte, line)) this.#element.begin(at, line)
+      else {
+        at += 1
+        if (byte === J.CLOSE_BRACKET) return { at, line, crossed: true }
+      }
+    }
+    return { at: chunk.length, line, crossed: false }
+  }
+
+  /** The elements that ended in the chunk. */
+  elementsOf(chunk: Buffer): Element[] {
+    this.#element.keep(chunk)
+    const elements = this.#elements
+    this.#elements = []
+    return elements
+  }
+
+  /** True for a comma or the bracket that closes the array, false for the first byte of an element. */
+  #isMark(byte: number, line: number): boolean {
+    const afterValue = this.#expects === 'comma or end'
+    if (byte === J.CLOSE_BRACKET && this.#expects !== 'value') return true
+    if (byte === J.COMMA && afterValue) {
+      this.#expects = 'value'
+      return true
+    }
+    if (afterValue || MARKS.has(byte)) throw broken(line, 'is not JSON within its array')
+    this.#expects = 'comma or end'
+    return false
+  }
+}
+
+const MARKS: ReadonlySet<number> = new Set([J.COMMA, J.COLON, J.CLOSE_BRACE, J.CLOSE_BRACKET])

@@ -1,0 +1,76 @@
+// Finds the values of a JSON record by the paths of a profile. A member whose name is the whole path (`card.number`, as
+// in flattened files) comes before a path of that form.
+import { FileError } from '../../file-error.ts'
+import { shown } from '../../layout.ts'
+import { textOf } from '../../ndjson.ts'
+import type { FieldUse } from '../records.ts'
+
+type JsonObject = Readonly<Record<string, unknown>>
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** A record and the objects around it, the nearest first; undefined for one that isn't there. */
+export type Lineage = readonly (JsonObject | undefined)[]
+
+export interface Lookups {
+  /** The text of each field: '' where there is no such member, undefined where its value is no text and no exact number. */
+  find(lineage: Lineage): (string | undefined)[]
+  /** Called once, at the end of the file. A misspelt path shows by no record having such a member: JSON has no header. */
+  end(): void
+}
+
+export function lookupsOf(uses: readonly FieldUse[]): Lookups {
+  const lookups = uses.map(lookupOf)
+  const unmet = new Set<number>()
+  for (const [index, { path }] of uses.entries()) if (NEEDED.has(path)) unmet.add(index)
+  let records = 0
+  const find = (lineage: Lineage) => {
+    const values = lookups.map(lookup => lookup(lineage))
+    if (lineage[0] !== undefined) records += 1
+    for (const index of unmet) if (values[index] !== undefined) unmet.delete(index)
+    return uses.map(({ compared }, index) => textIn(values[index], compared))
+  }
+  const end = () => {
+    if (records === 0 || unmet.size === 0) return
+    const list = uses.flatMap(({ field, path }, index) => (unmet.has(index) ? [`${shown(field)} (${path})`] : []))
+    throw new FileError('usage', `No record of the file has ${list.join(', ')}.`, 'Correct the paths of the profile.')
+  }
+  return { find, end }
+}
+
+const NEEDED: ReadonlySet<string> = new Set([
+  'columns.card_number.from',
+  'columns.reference',
+  ...['columns.expiry.from', 'columns.expiry.month', 'columns.expiry.year'],
+])
+
+function textIn(value: unknown, compared: boolean): string | undefined {
+  if (value === undefined) return ''
+  return compared && typeof value === 'boolean' ? String(value) : textOf(value)
+}
+
+function lookupOf({ field }: FieldUse): (lineage: Lineage) => unknown {
+  let up = 0
+  let name = field
+  for (; name.startsWith('^.'); name = name.slice(2)) up += 1
+  const path = name.split('.')
+  return lineage => {
+    const object = lineage[up]
+    if (object === undefined) return undefined
+    if (Object.hasOwn(object, name)) return object[name]
+    return path.length === 1 ? undefined : walk(object, path)
+  }
+}
+
+/** Undefined where a member is absent; an object where the path would lead through something else. */
+export function walk(object: JsonObject, path: readonly string[]): unknown {
+  let value: unknown = object
+  for (const name of path) {
+    if (value === null || value === undefined) return undefined
+    if (!isObject(value)) return {}
+    value = Object.hasOwn(value, name) ? value[name] : undefined
+  }
+  return value
+}

@@ -1,0 +1,136 @@
+// Makes a row of a record, as a profile says: its cells, or why it has none. The cells themselves are made in cells.ts.
+import type { Reason } from '../../../src/errors.ts'
+import { couldLookLikeCard } from '../../../src/token/pan-lookalike.ts'
+import { COLUMN_NAMES, type ColumnName } from '../columns.ts'
+import { checkReference } from '../record.ts'
+import { cleaner, expiryOf, filterOf, nameOf, numberOf, othersOf, REPAIRS, type Repair, referenceOf } from './cells.ts'
+import type { Profile } from './profile-schema.ts'
+import { ECHO, type FieldUse, type RawRecord } from './records.ts'
+
+export interface ProfiledRow {
+  /** The physical line of the row's first byte, from 1; in nested JSON that of its element. */
+  line: number
+  /**
+   * Nested JSON: the number of the element in the outer array, from 1; undefined otherwise. Elements may share a line, and
+   * only element and item tell all rows apart.
+   */
+  element: number | undefined
+  /** Nested JSON: the number of the card within its element, from 1; undefined otherwise, and where it has no card. */
+  item: number | undefined
+  /** By the positions of profiledLayout; empty if the row is rejected or skipped. */
+  cells: readonly string[]
+  rejected: Reason | undefined
+  /** The reference of a rejected or skipped row, where it may be repeated. */
+  reference: string | undefined
+  skipped: 'no_card' | 'filtered' | undefined
+  /** Sorted, each once. */
+  repairs: readonly Repair[]
+}
+
+export interface RowMaker {
+  uses: readonly FieldUse[]
+  make(record: RawRecord): ProfiledRow
+}
+
+export function rowMaker(profile: Profile, echo: readonly string[]): RowMaker {
+  const uses: FieldUse[] = []
+  const use = (field: string, path: string, compared = false) => uses.push({ field, path, compared }) - 1
+  const { columns } = profile
+  const made = {
+    clean: cleaner(profile),
+    number: numberOf(profile, use),
+    reference: referenceOf(columns.reference, use),
+    expiry: expiryOf(columns.expiry, use),
+    name: nameOf(columns.cardholder_name, use),
+    others: othersOf(columns, use),
+    passes: filterOf(profile.where ?? [], use),
+  }
+  const echoAt = uses.length
+  for (const field of echo) use(field, ECHO)
+  const plan = {
+    ...made,
+    uses,
+    echoAt,
+    skipCardless: profile.no_card === 'skip',
+    isConverted: profile.format.encoding === 'windows-1252' || profile.format.encoding === 'iso-8859-1',
+    blank: new Array<string>(COLUMN_NAMES.length + echo.length).fill(''),
+  }
+  return { uses, make: record => makeRow(plan, record) }
+}
+
+interface Plan {
+  clean: ReturnType<typeof cleaner>
+  number: ReturnType<typeof numberOf>
+  reference: ReturnType<typeof referenceOf>
+  expiry: ReturnType<typeof expiryOf>
+  name: ReturnType<typeof nameOf>
+  others: ReturnType<typeof othersOf>
+  passes: ReturnType<typeof filterOf>
+  uses: readonly FieldUse[]
+  /** The number of the first echoed field; all before it are the profile's. */
+  echoAt: number
+  skipCardless: boolean
+  /** Each byte became the character that the profile declares. */
+  isConverted: boolean
+  blank: readonly string[]
+}
+
+const NO_CELLS: readonly string[] = []
+const NO_REPAIRS: readonly Repair[] = []
+const FOREIGN = /[^\0-\x7f]/
+const AT = Object.fromEntries(COLUMN_NAMES.map((name, index) => [name, index])) as Record<ColumnName, number>
+
+function makeRow(plan: Plan, record: RawRecord): ProfiledRow {
+  const { values } = record
+  if (record.rejected !== undefined) return without(record, { rejected: record.rejected }, undefined)
+  const repairs = new Set<Repair>()
+  const texts: string[] = []
+  for (let index = 0; index < plan.echoAt; index++) {
+    texts.push(plan.clean(values[index] ?? '', plan.uses[index]?.compared ? undefined : repairs))
+  }
+  const pan = plan.number(texts, repairs)
+  const named = plan.reference(texts)
+  const sound = isSound(named, pan) ? named : undefined
+  if (!record.childless && !plan.passes(texts)) return without(record, { skipped: 'filtered' }, sound)
+  const wrong = faultOf(plan, record, pan, named)
+  if (wrong !== undefined) return without(record, wrong, sound)
+  const date = plan.expiry(texts)
+  if (date === undefined) return without(record, { rejected: 'expiry_format' }, sound)
+
+  const cells = plan.blank.slice()
+  cells[AT.card_number] = pan
+  cells[AT.reference] = named ?? ''
+  cells[AT.expiry_month] = date.month
+  cells[AT.expiry_year] = date.year
+  cells[AT.cardholder_name] = plan.name(texts, repairs)
+  for (const { column, text } of plan.others) cells[AT[column]] = text(texts)
+  for (let index = plan.echoAt; index < values.length; index++) {
+    cells[COLUMN_NAMES.length + index - plan.echoAt] = values[index] ?? ''
+  }
+  if (plan.isConverted && cells.some(cell => FOREIGN.test(cell))) repairs.add('encoding')
+  const { line, element, item } = record
+  const made = repairs.size === 0 ? NO_REPAIRS : REPAIRS.filter(repair => repairs.has(repair))
+  return { line, element, item, cells, rejected: undefined, reference: undefined, skipped: undefined, repairs: made }
+}
+
+/** May results repeat the reference of a row that has no cells? Of a row without a number nobody knows the card. */
+function isSound(reference: string | undefined, pan: string): boolean {
+  if (reference === undefined || reference === '' || checkReference(reference, pan) !== undefined) return false
+  return pan !== '' || !couldLookLikeCard(reference)
+}
+
+interface Without {
+  rejected?: Reason
+  skipped?: 'no_card' | 'filtered'
+}
+
+function faultOf(plan: Plan, { values }: RawRecord, pan: string, named: string | undefined): Without | undefined {
+  if (values.includes(undefined)) return { rejected: 'field_type' }
+  if (pan === '') return plan.skipCardless ? { skipped: 'no_card' } : { rejected: 'field_required' }
+  return named === undefined ? { rejected: 'field_required' } : undefined
+}
+
+function without(record: RawRecord, { rejected, skipped }: Without, reference: string | undefined): ProfiledRow {
+  const { line, element, item } = record
+  return { line, element, item, cells: NO_CELLS, rejected, reference, skipped, repairs: NO_REPAIRS }
+}

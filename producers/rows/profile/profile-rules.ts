@@ -1,0 +1,89 @@
+// The rules of a profile that its schema can't express: members that exclude or need one another, and fields that must
+// not be read. The file that it describes isn't asked.
+import { COLUMNS, type ColumnName } from '../columns.ts'
+import { isSecurityCode, parseTemplate } from './field.ts'
+import type { FileFormat } from './format.ts'
+import type { Profile } from './profile-schema.ts'
+
+export interface ProfileFault {
+  wrong: string
+  next: string
+}
+
+/** Each field that the profile reads, with the path of the member that names it. */
+export function fieldsOf(profile: Profile): { path: string; field: string }[] {
+  const { columns, where = [] } = profile
+  const { expiry, cardholder_name: holder } = columns
+  const found = [{ path: 'columns.card_number.from', field: columns.card_number.from }]
+  for (const { field } of parseTemplate(columns.reference ?? '').parts) found.push({ path: 'columns.reference', field })
+  if ('from' in expiry) found.push({ path: 'columns.expiry.from', field: expiry.from })
+  else {
+    found.push({ path: 'columns.expiry.month', field: expiry.month })
+    found.push({ path: 'columns.expiry.year', field: expiry.year })
+  }
+  for (const [index, field] of (holder?.from ?? []).entries()) {
+    found.push({ path: `columns.cardholder_name.from.${index}`, field })
+  }
+  for (const name of ['sequence_number', 'card_brand', 'token_type', 'token_expiry_date'] as const) {
+    const value = columns[name]
+    if (value !== undefined && 'from' in value) found.push({ path: `columns.${name}.from`, field: value.from })
+  }
+  for (const [index, { field }] of where.entries()) found.push({ path: `where.${index}.field`, field })
+  return found
+}
+
+/** `columns.expiry.month` makes the column expiry, which is card data. */
+export function isCardData(path: string): boolean {
+  const [group, column = ''] = path.split('.')
+  return group === 'columns' && Object.hasOwn(COLUMNS, column) && COLUMNS[column as ColumnName].card
+}
+
+/** What is wrong first, undefined for nothing. */
+export function checkProfile(profile: Profile): ProfileFault | undefined {
+  return checkFields(profile) ?? checkFilters(profile) ?? checkFormat(profile.format)
+}
+
+function checkFields(profile: Profile): ProfileFault | undefined {
+  const fields = fieldsOf(profile)
+  const code = fields.find(({ field }) => isSecurityCode(field))
+  if (code) {
+    return { wrong: `${code.path} names a security code`, next: 'Leave it out: such a code is never read or kept.' }
+  }
+  const dropped = fields.find(({ field }) => profile.drop?.includes(field))
+  if (dropped) return { wrong: `${dropped.path} names a field that drop names`, next: 'Take it out of one of them.' }
+  const parent = profile.format.type !== 'json' && fields.find(({ field }) => field.startsWith('^.'))
+  if (parent)
+    return {
+      wrong: `${parent.path} begins with ^., but only records of the format json have a parent`,
+      next: 'Name a field of the record.',
+    }
+  const { parts } = parseTemplate(profile.columns.reference ?? '')
+  if (parts.some(({ field, last4 }) => !last4 && field === profile.columns.card_number.from)) {
+    const next = 'Write :last4 behind it: {number:last4}.'
+    return { wrong: 'columns.reference would put the card number into the results', next }
+  }
+  return undefined
+}
+
+function checkFilters({ where = [] }: Profile): ProfileFault | undefined {
+  const bad = where.findIndex(({ is, is_not }) => (is === undefined) === (is_not === undefined))
+  return bad < 0 ? undefined : { wrong: `where.${bad} must have either is or is_not`, next: 'Give one of them.' }
+}
+
+function checkFormat(format: FileFormat): ProfileFault | undefined {
+  if (format.type === 'delimited' && format.names !== undefined && format.header !== 'none') {
+    return { wrong: 'format.names stands beside a header', next: 'Set format.header to none, or leave names out.' }
+  }
+  if (format.type !== 'fixed') return undefined
+  const outside = format.columns.findIndex(({ start, length }) => start + length - 1 > format.length)
+  if (outside >= 0) {
+    return { wrong: `format.columns.${outside} ends behind format.length`, next: 'Correct its place, or the length.' }
+  }
+  for (const name of ['header_record', 'trailer_record'] as const) {
+    const record = format[name]
+    if ((record?.count_start === undefined) !== (record?.count_length === undefined)) {
+      return { wrong: `format.${name} has only one of count_start and count_length`, next: 'Give both or neither.' }
+    }
+  }
+  return undefined
+}

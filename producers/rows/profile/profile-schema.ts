@@ -1,0 +1,127 @@
+// A profile: how to read the file that a provider sends. It is data, written as JSON with this schema. What has no place
+// in a record yet (network ids, customers, billing addresses) has no member here, and unknown members are refused.
+import { z } from 'zod'
+import { EXPIRY_FORMS } from './expiry-form.ts'
+import { TEMPLATE } from './field.ts'
+import { FileFormat, field } from './format.ts'
+
+const name = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9-]{0,63}$/)
+  .describe('Short name: small letters, digits and hyphens.')
+const pivot = z
+  .int()
+  .min(0)
+  .max(99)
+  .optional()
+  .describe('Years of two digits from this one upwards are of the 1900s. If absent, all are of the 2000s.')
+
+const Expiry = z
+  .union([
+    z.strictObject({
+      from: field('The field that holds month and year.'),
+      form: z.enum(EXPIRY_FORMS).describe('The one form of its texts. Four digits are never guessed.'),
+      pivot,
+    }),
+    z.strictObject({
+      month: field('The field that holds the month, M or MM.'),
+      year: field('The field that holds the year, YY or YYYY.'),
+      pivot,
+    }),
+  ])
+  .describe('The expiry date: one field of a declared form, or a field each for month and year.')
+
+const value = (what: string) =>
+  z
+    .union([
+      z.strictObject({ from: field('The field that holds it.') }),
+      z.strictObject({ constant: z.string().min(1).max(256).describe('The same text in every record.') }),
+    ])
+    .optional()
+    .describe(what)
+
+const Columns = z
+  .strictObject({
+    reference: z
+      .string()
+      .max(1_000)
+      .regex(TEMPLATE)
+      .optional()
+      .describe(
+        'What results name the row by: fields in braces and text around them, {card.id} or {account}-{number:last4}. If all fields are empty the row has none; if some are it is rejected.',
+      ),
+    card_number: z
+      .strictObject({
+        from: field('The field that holds the card number.'),
+        remove: z
+          .string()
+          .regex(/^[^A-Za-z0-9]{1,8}$/)
+          .optional()
+          .describe(
+            'Characters that are taken out of the number, such as blank and hyphen (repair number_separators).',
+          ),
+      })
+      .describe('The card number.'),
+    expiry: Expiry,
+    cardholder_name: z
+      .strictObject({
+        from: z
+          .array(field('A field.'))
+          .min(1)
+          .max(4)
+          .describe('The fields of the name, joined by a blank; empty ones are left out.'),
+        too_long: z
+          .enum(['reject', 'drop', 'cut'])
+          .optional()
+          .describe(
+            'What happens to a name of more than 30 characters: its row is rejected (if absent), the name is left out (repair name_dropped), or cut (name_cut).',
+          ),
+      })
+      .optional()
+      .describe('The name of the cardholder.'),
+    sequence_number: value('The sequence number of the card.'),
+    card_brand: value('The brand, in the words of tokenmill.'),
+    token_type: value('The type of the token.'),
+    token_expiry_date: value('The date after which the token ends, YYYY-MM-DD.'),
+  })
+  .describe('Which fields make what.')
+
+const words = z.array(z.string().max(200)).min(1).max(100)
+const Filter = z
+  .strictObject({
+    field: field('The field that is compared.'),
+    is: words.optional().describe('The row passes if the field is one of these texts.'),
+    is_not: words.optional().describe('The row passes if the field is none of these texts.'),
+  })
+  .describe('A condition with either is or is_not.')
+
+export const Profile = z.strictObject({
+  profile: z.literal(1).describe('The version of this form.'),
+  name,
+  title: z.string().min(1).max(200).describe('What the profile reads, in a few words.'),
+  notes: z.array(z.string().min(1).max(500)).max(20).optional().describe('What its user must know, in sentences.'),
+  add: z
+    .array(z.string().min(1).max(500))
+    .max(20)
+    .optional()
+    .describe('What the provider does not publish: what the user must compare with the file and add, in sentences.'),
+  format: FileFormat.describe('The form of the file.'),
+  trim: z.boolean().optional().describe('true: blanks at both ends of a field are taken off (repair blanks).'),
+  null_words: z
+    .array(z.string().min(1).max(64))
+    .max(20)
+    .optional()
+    .describe('Texts that stand for an empty field, such as NULL, \\N or -.'),
+  where: z.array(Filter).max(20).optional().describe('Conditions that a row must all fulfil; other rows are skipped.'),
+  no_card: z
+    .enum(['skip', 'reject'])
+    .optional()
+    .describe('What a row without a card number is: rejected (if absent), or skipped, as a customer without a card.'),
+  columns: Columns,
+  drop: z
+    .array(field('A field.'))
+    .max(1_000)
+    .optional()
+    .describe('Fields that are never read nor repeated. Security codes are always such fields, named or not.'),
+})
+export type Profile = z.infer<typeof Profile>

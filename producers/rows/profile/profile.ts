@@ -1,0 +1,47 @@
+// Reads the text of a profile and says what is wrong with it. A message names a member by its path and quotes no value: the
+// file given may be no profile at all.
+import type { z } from 'zod'
+import { readObject } from '../../../src/job/envelope/strict-json.ts'
+import { FileError } from '../file-error.ts'
+import { shown } from '../layout.ts'
+import { checkProfile } from './profile-rules.ts'
+import { Profile } from './profile-schema.ts'
+
+export { Profile } from './profile-schema.ts'
+
+const NEXT = 'Correct that member; docs/schema/profile.json describes them all.'
+
+/** Reads the text of the file `file`. Throws a FileError that names the wrong member by its path. */
+export function parseProfile(file: string, text: string): Profile {
+  const value = readObject(Buffer.from(text))
+  if (value === undefined) {
+    const next = 'Write it as one JSON object that names no member twice; docs/schema/profile.json describes it.'
+    throw new FileError('usage', `${file} is no profile: it is not a JSON object.`, next)
+  }
+  const parsed = Profile.safeParse(value)
+  if (!parsed.success) throw new FileError('usage', `${file}: ${wordsOf(parsed.error.issues)}.`, NEXT, parsed.error)
+  const fault = checkProfile(parsed.data)
+  if (fault !== undefined) throw new FileError('usage', `${file}: ${fault.wrong}.`, fault.next)
+  return parsed.data
+}
+
+type Issue = z.core.$ZodIssue
+
+/** All that is wrong, by path; without the values, for the file may be no profile at all. */
+function wordsOf(issues: readonly Issue[], before: readonly PropertyKey[] = []): string {
+  return issues.map(issue => wordOf(issue, [...before, ...issue.path])).join('; ')
+}
+
+function wordOf(issue: Issue, path: readonly PropertyKey[]): string {
+  if (issue.code === 'invalid_union' && issue.errors.length > 0) {
+    // Of the alternatives the one that comes nearest.
+    const [nearest] = [...issue.errors].sort((a, b) => a.length - b.length)
+    return wordsOf(nearest ?? [], path)
+  }
+  const at = path.length === 0 ? 'the profile' : path.map(String).join('.')
+  if (issue.code === 'unrecognized_keys') return `${at} has the unknown member ${issue.keys.map(shown).join(', ')}`
+  if (issue.code === 'invalid_value') return `${at} must be one of ${issue.values.map(String).join(', ')}`
+  if (issue.code === 'invalid_type') return `${at} must be given, as ${issue.expected}`
+  if (issue.code === 'invalid_format') return `${at} does not have the required form`
+  return `${at} is wrong (${issue.code})`
+}

@@ -1,0 +1,75 @@
+// Reads the file of a provider by a profile: its bytes become rows of cells in the columns that every row is built from.
+// Where the bytes come from and where the rows go isn't known here.
+import { COLUMN_NAMES } from '../columns.ts'
+import { FileError } from '../file-error.ts'
+import { absent, checkColumns, type Layout, shown } from '../layout.ts'
+import { readDelimited } from './delimited.ts'
+import { toUtf8 } from './encoding.ts'
+import { isSecurityCode } from './field.ts'
+import { readFixed } from './fixed.ts'
+import { readNested, readObjects } from './json/nested.ts'
+import { type ProfiledRow, rowMaker } from './make-row.ts'
+import { fieldsOf, isCardData } from './profile-rules.ts'
+import type { Profile } from './profile-schema.ts'
+import type { FieldUse, RawRecord } from './records.ts'
+
+export { REPAIRS, type Repair } from './cells.ts'
+export type { ProfiledRow } from './make-row.ts'
+
+export interface ProfiledOptions {
+  recordKind: 'token-create'
+  /** Fields of the file, in the order in which the results repeat them. */
+  echo?: readonly string[] | undefined
+}
+
+const ROWS_MAX = 500
+
+/** Each column of COLUMNS has its position; the echoed fields follow. Throws a FileError for a field that must not be echoed. */
+export function profiledLayout(profile: Profile, { recordKind, echo = [] }: ProfiledOptions): Layout {
+  checkColumns({ recordKind, echo })
+  const card = new Set(fieldsOf(profile).flatMap(({ path, field }) => (isCardData(path) ? [field] : [])))
+  for (const name of echo) {
+    if (card.has(name) || isSecurityCode(name) || profile.drop?.includes(name)) {
+      throw new FileError('usage', `--echo ${shown(name)} would put card data into the results.`, 'Leave it out.')
+    }
+  }
+  const at = absent()
+  for (const [index, name] of COLUMN_NAMES.entries()) at[name] = index
+  return { recordKind, at, echo: echo.map((_, index) => COLUMN_NAMES.length + index) }
+}
+
+/**
+ * Yields at most 500 rows at a time, in memory that doesn't grow with the file. Throws a FileError for what makes the whole
+ * file unusable; it may do so at the file's end.
+ */
+export async function* readProfiled(
+  bytes: AsyncIterable<Buffer>,
+  profile: Profile,
+  options: ProfiledOptions,
+): AsyncGenerator<ProfiledRow[]> {
+  profiledLayout(profile, options)
+  const { uses, make } = rowMaker(profile, options.echo ?? [])
+  let rows = 0
+  for await (const records of readRecords(toUtf8(bytes, profile.format.encoding), profile, uses)) {
+    rows += records.length
+    for (let at = 0; at < records.length; at += ROWS_MAX) yield records.slice(at, at + ROWS_MAX).map(make)
+  }
+  if (rows === 0) throw new FileError('input', 'The file holds no rows.', 'Check the export that made it.')
+}
+
+function readRecords(
+  bytes: AsyncIterable<Buffer>,
+  { format, trim = false, drop = [] }: Profile,
+  uses: readonly FieldUse[],
+): AsyncIterable<RawRecord[]> {
+  switch (format.type) {
+    case 'delimited':
+      return readDelimited(bytes, format, { uses, trim, drop })
+    case 'fixed':
+      return readFixed(bytes, format, { uses, drop })
+    case 'ndjson':
+      return readObjects(bytes, uses)
+    case 'json':
+      return readNested(bytes, format, uses)
+  }
+}

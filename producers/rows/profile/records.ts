@@ -1,0 +1,34 @@
+// What the readers of all formats hand on: records as the texts of the fields that a profile reads, in one order.
+import type { Reason } from '../../../src/errors.ts'
+
+/** The path of a field that the results repeat. */
+export const ECHO = '--echo'
+
+/** A field that the profile reads, or that the results repeat. */
+export interface FieldUse {
+  field: string
+  /** The member of the profile that names it, for messages; `--echo` for a field of the results. */
+  path: string
+  /** The field is only compared: true and false are texts there. */
+  compared: boolean
+}
+
+export interface RawRecord {
+  line: number
+  /** In nested JSON the number of the element in the outer array, from 1. */
+  element: number | undefined
+  /** In nested JSON the number of the record within its element, from 1. */
+  item: number | undefined
+  /** One text for each FieldUse; undefined for a value that is no text. Empty if the record can't be read. */
+  values: readonly (string | undefined)[]
+  /** Why the record can't be read. */
+  rejected: Reason | undefined
+  /** The element has no records; the values of its parents are there. */
+  childless: boolean
+}
+
+export const NO_VALUES: readonly string[] = []
+
+export function unreadable(line: number, rejected: Reason): RawRecord {
+  return { line, element: undefined, item: undefined, values: NO_VALUES, rejected, childless: false }
+}

@@ -1,0 +1,100 @@
+// Laws that hold for any profile and any rows.
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { COLUMN_NAMES } from '../../../../producers/rows/columns.ts'
+import type { ProfiledRow } from '../../../../producers/rows/profile/read.ts'
+import {
+  type Declared,
+  declared,
+  type Expected,
+  expectedOf,
+  fileOf,
+  holdable,
+  type Made,
+  profileOf,
+  records,
+} from './made-files.ts'
+import { readRaw } from './profiled.ts'
+
+const sizes = fc.array(fc.integer({ min: 1, max: 50 }), { minLength: 1, maxLength: 5 })
+
+const cell = (row: ProfiledRow, name: (typeof COLUMN_NAMES)[number]) => row.cells[COLUMN_NAMES.indexOf(name)] ?? ''
+function seen(row: ProfiledRow): Expected {
+  const why = row.skipped ?? row.rejected
+  if (why !== undefined) return { outcome: why, reference: row.reference, repairs: [...row.repairs] }
+  const cells = {
+    reference: cell(row, 'reference'),
+    number: cell(row, 'card_number'),
+    month: cell(row, 'expiry_month'),
+    year: cell(row, 'expiry_year'),
+    name: cell(row, 'cardholder_name'),
+  }
+  return { outcome: 'row', cells, repairs: [...row.repairs] }
+}
+
+/** Without the customer that has no cards. */
+const ofRecords = (rows: ProfiledRow[], { kind }: Declared) => (kind === 'json' ? rows.slice(0, -1) : rows)
+
+describe('for any profile and any rows', () => {
+  it('what is read equals a straightforward reading in memory, however the bytes are cut', async () => {
+    await fc.assert(
+      fc.asyncProperty(declared, records, sizes, async (how, any, cut) => {
+        const made = holdable(any, how)
+        const rows = await readRaw(profileOf(how), fileOf(made, how), { sizes: cut })
+        expect(ofRecords(rows, how).map(seen)).toEqual(made.map(record => expectedOf(record, how)))
+        if (how.kind === 'json') expect(rows.at(-1)?.skipped ?? rows.at(-1)?.rejected).toMatch(/no_card|field_required/)
+      }),
+      { numRuns: 600 },
+    )
+  })
+
+  it('declared repairs are idempotent: what they made is read again without any', async () => {
+    await fc.assert(
+      fc.asyncProperty(declared, records, async (any, made) => {
+        const how: Declared = {
+          ...any,
+          encoding: 'utf-8',
+          twoNames: false,
+          form: undefined,
+          last4: false,
+          where: false,
+        }
+        const file = (rows: Made[]) => readRaw(profileOf(how), fileOf(holdable(rows, how), how))
+        const first = (await file(made)).filter(row => row.cells.length > 0)
+        if (first.length === 0) return
+        const again = first.map(row => {
+          const [month, year] = [cell(row, 'expiry_month'), cell(row, 'expiry_year')]
+          const name = cell(row, 'cardholder_name')
+          const empty = { expiry: '', last: '', type: '' }
+          return { ...empty, id: cell(row, 'reference'), number: cell(row, 'card_number'), month, year, first: name }
+        })
+        const second = ofRecords(await file(again), how)
+        expect(second.map(row => row.cells)).toEqual(first.map(row => row.cells))
+        expect(second.flatMap(row => row.repairs)).toEqual([])
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('nothing is changed that the profile does not declare', async () => {
+    await fc.assert(
+      fc.asyncProperty(declared, records, async (any, made) => {
+        const nothing = { trim: false, null_words: [], remove: '', too_long: 'reject', twoNames: false } as const
+        const how: Declared = { ...any, ...nothing, null_words: [], form: undefined, last4: false, encoding: 'utf-8' }
+        const given = holdable(made, how)
+        const rows = ofRecords(await readRaw(profileOf(how), fileOf(given, how)), how)
+        for (const [index, row] of rows.entries()) {
+          expect(row.repairs).toEqual([])
+          if (row.cells.length === 0) continue
+          const { id, number, first } = given[index] as Made
+          expect([cell(row, 'reference'), cell(row, 'card_number'), cell(row, 'cardholder_name')]).toEqual([
+            id,
+            number,
+            first,
+          ])
+        }
+      }),
+      { numRuns: 300 },
+    )
+  })
+})
