@@ -1,5 +1,5 @@
 // docs/results.md: how work can end, from the tables that decide it. The page has every word that a caller may meet.
-import { RESULT_COLUMNS } from '../../producers/rows/result-row.ts'
+import { RESULT_COLUMNS } from '../../producers/rows/outcome/result-row.ts'
 import { REASONS } from '../../src/errors.ts'
 import { OUTCOMES, type Outcome } from '../../src/job/outcome.ts'
 import { MESSAGES } from '../../src/job/problem.ts'

@@ -11,7 +11,7 @@ import { type Counts, noCounts, OUTCOMES, type Outcome, sumOf } from '../../src/
 import { writeAtomically } from '../rows/atomic-file.ts'
 import { readCsv } from '../rows/csv.ts'
 import { codeOf, FileError } from '../rows/file-error.ts'
-import { RESULT_COLUMNS } from '../rows/result-row.ts'
+import { RESULT_COLUMNS } from '../rows/outcome/result-row.ts'
 import { DigestOfFile, OutcomeCounts, OutcomeReasons } from './checkpoint.ts'
 
 export const Manifest = z.strictObject({

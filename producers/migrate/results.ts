@@ -5,7 +5,7 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { cannotWrite, syncDirectory } from '../rows/atomic-file.ts'
 import { codeOf, FileError } from '../rows/file-error.ts'
-import { headerOf, type ResultColumns, type ResultRow, textOf } from '../rows/result-row.ts'
+import { headerOf, type ResultColumns, type ResultRow, textOf } from '../rows/outcome/result-row.ts'
 
 /** The number of bytes written, and their SHA-256 in hex. */
 export interface ResultsDigest {

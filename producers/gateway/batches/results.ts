@@ -7,7 +7,7 @@ import { readResult } from '../../../src/job/result.ts'
 import { type ChunkEnd, page } from '../../../src/store/batch/intake-results.ts'
 import type { Store } from '../../../src/store/pool.ts'
 import * as shownTokens from '../../../src/store/token/shown-tokens.ts'
-import { headerOf, textOf } from '../../rows/result-row.ts'
+import { headerOf, textOf } from '../../rows/outcome/result-row.ts'
 
 /** Number of chunks per page: up to 8,000 records in memory. */
 const PAGE = 8

@@ -21,7 +21,7 @@ import {
 import { createResults, resumeResults } from '../../../producers/migrate/results.ts'
 import { readCsv } from '../../../producers/rows/csv.ts'
 import { FileError } from '../../../producers/rows/file-error.ts'
-import { type ResultRow, textOf } from '../../../producers/rows/result-row.ts'
+import { type ResultRow, textOf } from '../../../producers/rows/outcome/result-row.ts'
 import { noCounts } from '../../../src/job/outcome.ts'
 import { collect, inPieces } from '../rows/bytes.ts'
 

@@ -78,7 +78,10 @@ export const records: fc.Arbitrary<Made[]> = fc.array(
     ),
     month: fc.oneof(fc.constantFrom('5', '05', '12', '13', '0', 'May'), word),
     year: fc.oneof(fc.constantFrom('30', '70', '00', '2030', '99', '1999', '203', '1899'), word),
-    expiry: fc.oneof(fc.constantFrom('0530', '3005', '2030-05', '5/30', '05/30', '1312', '99/12', '12/99', '0570', '12/70'), word),
+    expiry: fc.oneof(
+      fc.constantFrom('0530', '3005', '2030-05', '5/30', '05/30', '1312', '99/12', '12/99', '0570', '12/70'),
+      word,
+    ),
     first: fc.oneof(odd, long, word),
     last: fc.oneof(odd, long, word),
     type: fc.constantFrom('card', 'bank', ' card', ''),

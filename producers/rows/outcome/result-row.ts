@@ -1,8 +1,8 @@
 // A row of results as text: the CSV that `migrate` writes and the gateway sends, column by column. The caller decides
 // where the text goes, and in which order.
 
-import { cellOf } from '../../src/csv-text.ts'
-import { type AnyRecordResult, type RecordResult, tookEffect } from '../../src/job/outcome.ts'
+import { cellOf } from '../../../src/csv-text.ts'
+import { type AnyRecordResult, type RecordResult, tookEffect } from '../../../src/job/outcome.ts'
 
 export interface ResultColumns {
   /** A replay tells the present status of the token. */

@@ -1,8 +1,8 @@
 // Says once, while a run still goes on, that every row so far ended for one reason: then the file or the options are
 // wrong, and not the rows.
-import { REASONS, type Reason } from '../../src/errors.ts'
-import type { ReasonCounts } from '../../src/job/chunk-outcomes.ts'
-import { type Counts, sumOf } from '../../src/job/outcome.ts'
+import { REASONS, type Reason } from '../../../src/errors.ts'
+import type { ReasonCounts } from '../../../src/job/chunk-outcomes.ts'
+import { type Counts, sumOf } from '../../../src/job/outcome.ts'
 
 /** Fewer rows may be alike by chance. */
 const ROWS_MIN = 20

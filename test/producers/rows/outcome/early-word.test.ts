@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { onlyReason, openEarlyWord } from '../../../producers/rows/early-word.ts'
-import { noCounts } from '../../../src/job/outcome.ts'
+import { onlyReason, openEarlyWord } from '../../../../producers/rows/outcome/early-word.ts'
+import { noCounts } from '../../../../src/job/outcome.ts'
 
 const rejected = (n: number, more = {}) => ({ ...noCounts(), REJECTED: n, ...more })
 
