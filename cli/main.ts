@@ -83,6 +83,16 @@ const ENTRIES: Entry[] = [
     load: async () => (await import('./usage/files.ts')).migrate,
   },
   {
+    term: 'inspect [options] <file>',
+    description: 'says what is in a file of cards, and sends nothing (- for standard input)',
+    load: async () => (await import('./usage/files.ts')).inspect,
+  },
+  {
+    term: 'profile',
+    description: 'how providers write their files: lists, shows and checks profiles for migrate --from',
+    load: async () => (await import('./usage/files.ts')).profile,
+  },
+  {
     term: 'submit [options] <file>',
     description: 'sends one job per line, {kind, request, jti?, reference?, sequence?}; prints results as NDJSON',
     load: async () => (await import('./usage/files.ts')).submit,

@@ -4,9 +4,11 @@ import type { MigrateOptions } from '../../producers/migrate/options.ts'
 import { migrate, type Summary } from '../../producers/migrate/run.ts'
 import { FileError } from '../../producers/rows/file-error.ts'
 import { type ColumnMap, parseMap } from '../../producers/rows/layout.ts'
+import { readOnly } from '../../producers/rows/only.ts'
+import { FILE_OUTCOMES, type FileReasons } from '../../producers/rows/outcome/file-outcome.ts'
+import type { Profile } from '../../producers/rows/profile/profile.ts'
 import { systemClock } from '../../src/clock.ts'
-import type { ReasonCounts } from '../../src/job/chunk-outcomes.ts'
-import { OUTCOMES } from '../../src/job/outcome.ts'
+import type { Counts } from '../../src/job/outcome.ts'
 import { lowerPriority } from '../../src/low-priority.ts'
 import { Secret } from '../../src/secret.ts'
 import type { JsonOption } from '../command.ts'
@@ -15,11 +17,13 @@ import { openSession, type Session } from '../open/open.ts'
 import { type GiveUpOption, openProducer, waitingOf } from '../open/producer.ts'
 import { stopper } from '../process/stopper.ts'
 import { facts, print, say, type Terminal } from '../terminal.ts'
+import { profileOf } from './profile.ts'
 
 interface Options extends JsonOption, GiveUpOption {
   client?: string
   scope?: string
   format?: 'csv' | 'ndjson'
+  from?: string
   decryptKey?: string
   verifyKey?: string
   map?: string
@@ -29,6 +33,7 @@ interface Options extends JsonOption, GiveUpOption {
   manifest?: string
   dryRun?: boolean
   expect?: string
+  only?: string
   onConflict: MigrateOptions['onConflict']
   onExpired: MigrateOptions['onExpired']
   chunk: number
@@ -65,6 +70,7 @@ export async function migrateFile(
 ): Promise<Summary> {
   const { terminal, log } = session
   const map = options.map === undefined ? undefined : await readMap(options.map)
+  const profile = options.from === undefined ? undefined : await readProfile(options.from, options)
   const producing = await openProducer(session, options.client, ['bulk'])
   const { credentials } = producing
   const passphrase = terminal.env['TOKENMILL_PGP_PASSPHRASE']
@@ -77,6 +83,8 @@ export async function migrateFile(
       passphrase: passphrase === undefined ? undefined : new Secret(passphrase),
       verifyKeyFile: options.verifyKey,
       map,
+      profile,
+      only: options.only === undefined ? undefined : await readOnly(options.only),
       ignoreUnknown: options.ignoreUnknown ?? false,
       echo: options.echo ?? [],
       results: options.results,
@@ -105,6 +113,18 @@ export async function migrateFile(
   )
 }
 
+/** Says all of how a file is read: nothing else may say some of it. */
+async function readProfile(from: string, options: Options): Promise<Profile> {
+  const beside = (['map', 'format', 'ignoreUnknown'] as const).find(name => options[name] !== undefined)
+  if (beside !== undefined) {
+    const wrong = `--from and --${beside === 'ignoreUnknown' ? 'ignore-unknown' : beside} say both how the file is read.`
+    throw new FileError('usage', wrong, 'Leave one out; `tokenmill profile show NAME` prints a profile to change.')
+  }
+  if (options.recordKind !== 'token-create')
+    throw new FileError('usage', '--from reads cards.', 'Leave --record-kind out, or --from.')
+  return profileOf(from)
+}
+
 export async function readMap(path: string): Promise<ColumnMap> {
   const text = await readFile(path, 'utf8').catch(() => {
     throw new FileError('usage', `${path} cannot be read.`, 'Give --map a JSON file.')
@@ -117,7 +137,7 @@ export function statusOf({
   complete,
   stopped,
   counts,
-}: Pick<Summary, 'complete' | 'counts'> & { stopped?: Summary['stopped'] }): number {
+}: Pick<Summary, 'complete'> & { counts: Counts; stopped?: Summary['stopped'] }): number {
   if (!complete && stopped !== 'limit') return EXIT.failure
   return counts.REJECTED + counts.FAILED + counts.CANCELLED > 0 ? EXIT.incomplete : EXIT.ok
 }
@@ -127,8 +147,9 @@ export function report(
   summary: Summary,
   options: JsonOption & Pick<Options, 'expect'>,
 ): void {
-  const { batchId, variant, rows, counts, reasons, results, manifest, complete, stopped, ms, differences } = summary
-  const outcomes = Object.fromEntries(OUTCOMES.map(outcome => [outcome.toLowerCase(), counts[outcome]]))
+  const { batchId, variant, rows, counts, reasons, repairs, results, manifest, complete, stopped, ms, differences } =
+    summary
+  const outcomes = Object.fromEntries(FILE_OUTCOMES.map(outcome => [outcome.toLowerCase(), counts[outcome]]))
   const isExpected = complete && options.expect !== undefined
   const isAsExpected = isExpected && differences.length === 0
   const value = {
@@ -138,6 +159,7 @@ export function report(
     rows,
     ...outcomes,
     reasons,
+    repairs,
     stopped,
     ms,
     results,
@@ -151,6 +173,7 @@ export function report(
     rows: `${rows} in ${(ms / 1000).toFixed(1)} s`,
     ...Object.fromEntries(shown.map(([outcome, n]) => [outcome, String(n)])),
     ...reasonFacts(reasons),
+    ...Object.fromEntries(Object.entries(repairs).map(([name, n]) => [`  repaired, ${name}`, String(n)])),
     results,
     manifest: complete ? manifest : undefined,
     counts: isAsExpected ? `as expected by ${options.expect}` : undefined,
@@ -165,7 +188,7 @@ export function report(
 }
 
 /** `rejected, pan_luhn  12`, the most frequent first. */
-export function reasonFacts(reasons: ReasonCounts): Record<string, string> {
+export function reasonFacts(reasons: FileReasons): Record<string, string> {
   const all = Object.entries(reasons).flatMap(([outcome, counts]) =>
     Object.entries(counts).map(([reason, n]) => ({ name: `  ${outcome.toLowerCase()}, ${reason}`, n })),
   )

@@ -27,6 +27,7 @@ export function migrate(command: Command, terminal: Terminal): void {
     .addOption(
       new Option('--format <name>', 'format of the file, if its name does not say it').choices(['csv', 'ndjson']),
     )
+    .option('--from <profile>', 'read a provider’s file by this profile: its name or a file (see `tokenmill profile`)')
     .option('--decrypt-key <file>', 'OpenPGP private key; TOKENMILL_PGP_PASSPHRASE holds its passphrase')
     .option('--verify-key <file>', 'OpenPGP public key that must have signed the file')
     .option('--map <file>', 'JSON that renames columns: {"column of the file": "tokenmill column" or null}')
@@ -35,6 +36,7 @@ export function migrate(command: Command, terminal: Terminal): void {
     .option('--results <file>', 'CSV file of the results (default: FILE.results.csv)')
     .option('--manifest <file>', 'file of the manifest (default: FILE.manifest.json)')
     .option('--dry-run', 'predict every outcome and change nothing; writes FILE.dry-run.*')
+    .option('--only <file>', 'take only the rows whose references this file lists, one a line')
     .option('--expect <manifest>', 'manifest of a dry run: list every count that differs from it')
     .addOption(
       new Option('--on-conflict <policy>', 'what to do if the store has other data for the card')
@@ -60,6 +62,31 @@ export function migrate(command: Command, terminal: Terminal): void {
     )
     .option('--max-rejected <n>', 'stop once more rows are rejected: a number, or a share such as 2%', readRejectedMax)
     .action(async (file, options) => (await import('../commands/migrate.ts')).run(terminal, file, options))
+}
+
+export function inspect(command: Command, terminal: Terminal): void {
+  command
+    .addOption(jsonOption())
+    .option('--from <profile>', 'read it by this profile: its name or a file (default: what it seems to be)')
+    .option('--profile <file>', 'write a profile of what it seems to be, to correct and use with migrate --from')
+    .option('--decrypt-key <file>', 'OpenPGP private key; TOKENMILL_PGP_PASSPHRASE holds its passphrase')
+    .option('--verify-key <file>', 'OpenPGP public key that must have signed the file')
+    .action(async (file, options) => (await import('../commands/inspect.ts')).run(terminal, file, options))
+}
+
+export function profile(family: Command, terminal: Terminal): void {
+  addCommand(family, 'list', 'lists the profiles that tokenmill has').action(async options =>
+    (await import('../commands/profile.ts')).list(terminal, options),
+  )
+  addCommand(family, 'show <name>', 'prints a profile, to use as it is or to change').action(async name =>
+    (await import('../commands/profile.ts')).show(terminal, name),
+  )
+  addCommand(family, 'check <profile> [file]', 'checks a profile, and shows what it makes of a file’s first rows')
+    .option('--decrypt-key <file>', 'OpenPGP private key; TOKENMILL_PGP_PASSPHRASE holds its passphrase')
+    .option('--verify-key <file>', 'OpenPGP public key that must have signed the file')
+    .action(async (name, file, options) =>
+      (await import('../commands/profile.ts')).check(terminal, name, file, options),
+    )
 }
 
 export function submit(command: Command, terminal: Terminal): void {

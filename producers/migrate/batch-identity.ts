@@ -1,6 +1,7 @@
 // The identity of a `migrate` run, worked out before anything is sent: the batch id, which decides whether two runs are
 // the same, and the places of its files.
 import { createHash, randomBytes } from 'node:crypto'
+import type { Profile } from '../rows/profile/profile.ts'
 import type { InputDigest } from '../rows/segments.ts'
 import type { MigrateOptions } from './options.ts'
 
@@ -18,7 +19,14 @@ export function layoutOf(
     ignore_unknown: options.ignoreUnknown,
     echo: [...options.echo],
     ...(options.schemeTokens ? { scheme_tokens: true } : {}),
+    ...(options.only ? { only_sha256: options.only.sha256 } : {}),
+    ...(options.profile ? { profile: options.profile.name, profile_sha256: digestOf(options.profile) } : {}),
   }
+}
+
+/** Of the profile as it is applied: defaults filled in. */
+function digestOf(profile: Profile): string {
+  return createHash('sha256').update(JSON.stringify(profile)).digest('hex')
 }
 
 /**

@@ -3,32 +3,42 @@
 // batch, not this file, decide outcomes.
 import { readFile, rm } from 'node:fs/promises'
 import { z } from 'zod'
-import { OUTCOMES } from '../../src/job/outcome.ts'
 import { writeAtomically } from '../rows/atomic-file.ts'
 import { codeOf, FileError } from '../rows/file-error.ts'
+import { FILE_OUTCOMES } from '../rows/outcome/file-outcome.ts'
 
 const hex = z.string().regex(/^[0-9a-f]{64}$/)
 const count = z.int().min(0)
 
+function withSkipped(counts: unknown): unknown {
+  return typeof counts === 'object' && counts !== null ? { SKIPPED: 0, ...counts } : counts
+}
+
 export const DigestOfFile = z.strictObject({ sha256: hex, bytes: count })
-export const OutcomeCounts = z.record(z.enum(OUTCOMES), count)
+/** Version 1 has no SKIPPED. */
+export const OutcomeCounts = z.preprocess(withSkipped, z.record(z.enum(FILE_OUTCOMES), count))
 
 /** {outcome: {reason: rows}} */
-export const OutcomeReasons = z.partialRecord(z.enum(OUTCOMES), z.record(z.string(), count))
+export const OutcomeReasons = z.partialRecord(z.enum(FILE_OUTCOMES), z.record(z.string(), count))
+
+/** {repair: rows} */
+export const RepairCounts = z.record(z.string(), count)
 
 export const Checkpoint = z.strictObject({
-  v: z.literal(1),
+  v: z.union([z.literal(1), z.literal(2)]),
   batch_id: z.string().min(1).max(64),
   /** Absent for standard input, whose digest is known only at its end. */
   input: DigestOfFile.optional(),
   /** All options that decide what the batch does: chunk size, record kind, policies, map, echo. */
   options: z.record(z.string(), z.json()),
-  /** The number of the first chunk whose rows aren't in the results yet. */
+  /** The position of the first chunk whose rows aren't in the results yet. */
   next_chunk: count,
   results: DigestOfFile,
   counts: OutcomeCounts,
   /** Absent in one of an older release. */
   reasons: OutcomeReasons.optional(),
+  /** Absent in version 1. */
+  repairs: RepairCounts.optional(),
   started_at: z.iso.datetime(),
 })
 export type Checkpoint = z.infer<typeof Checkpoint>

@@ -14,8 +14,9 @@ export async function measureExtent(
   file: ValidatedFile,
   chunkRecords: number,
 ): Promise<Extent> {
-  const chunks = chunksOf(file, chunkRecords) ?? (await countAll(source, rowOptions, file, chunkRecords))
-  return { chunks, rows: file.rows, sha256: file.digests.sha256, ...nameOfSource(source.path) }
+  const known = chunksOf(file, chunkRecords)
+  const count = known ? { chunks: known, rows: file.rows } : await countAll(source, rowOptions, file, chunkRecords)
+  return { ...count, sha256: file.digests.sha256, ...nameOfSource(source.path) }
 }
 
 async function countAll(
@@ -23,7 +24,7 @@ async function countAll(
   rowOptions: RowOptions,
   { digests }: ValidatedFile,
   chunkRecords: number,
-): Promise<number> {
+): Promise<Pick<Extent, 'chunks'> & { rows: number }> {
   const { bytes } = await openSource(source, digests)
   return countChunks(readRows(bytes, rowOptions), chunkRecords)
 }

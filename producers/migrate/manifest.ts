@@ -7,15 +7,21 @@ import { readFile } from 'node:fs/promises'
 import { basename, dirname, relative, resolve } from 'node:path'
 import { z } from 'zod'
 import { assert } from '../../src/errors.ts'
-import { type Counts, noCounts, OUTCOMES, type Outcome, sumOf } from '../../src/job/outcome.ts'
 import { writeAtomically } from '../rows/atomic-file.ts'
 import { readCsv } from '../rows/csv.ts'
 import { codeOf, FileError } from '../rows/file-error.ts'
+import {
+  FILE_OUTCOMES,
+  type FileCounts,
+  type FileOutcome,
+  noFileCounts,
+  sumOfFile,
+} from '../rows/outcome/file-outcome.ts'
 import { RESULT_COLUMNS } from '../rows/outcome/result-row.ts'
-import { DigestOfFile, OutcomeCounts, OutcomeReasons } from './checkpoint.ts'
+import { DigestOfFile, OutcomeCounts, OutcomeReasons, RepairCounts } from './checkpoint.ts'
 
 export const Manifest = z.strictObject({
-  v: z.literal(1),
+  v: z.union([z.literal(1), z.literal(2)]),
   batch_id: z.string(),
   dry_run: z.boolean(),
   /** `name` is relative to the manifest, `-` for standard input. */
@@ -26,6 +32,8 @@ export const Manifest = z.strictObject({
   counts: OutcomeCounts,
   /** Absent in one of an older release. */
   reasons: OutcomeReasons.optional(),
+  /** How many rows were repaired in which way; absent in version 1. */
+  repairs: RepairCounts.optional(),
   started_at: z.iso.datetime(),
   ended_at: z.iso.datetime(),
 })
@@ -58,7 +66,7 @@ export async function checkManifestFree(path: string, batchId: string): Promise<
 /** Throws if the number of rows isn't the sum of the outcomes: such a run is broken and gets no manifest. */
 export async function writeManifest(path: string, manifest: Manifest, sign: Sign): Promise<void> {
   const { rows, counts } = manifest
-  const sum = sumOf(counts)
+  const sum = sumOfFile(counts)
   assert(rows === sum, `${rows} rows were read and ${sum} outcomes written`)
   await checkManifestFree(path, manifest.batch_id)
   const text = `${JSON.stringify(Manifest.parse(manifest), null, 2)}\n`
@@ -96,9 +104,9 @@ export async function verifyManifest(path: string, verify: VerifySignature): Pro
   const say = (holds: boolean) => (holds ? 'holds' : 'fails')
   const checks: Verification['checks'] = {
     signature: say(jws !== undefined && (await verify(bytes, jws.trim()))),
-    rows: say(manifest.rows === sumOf(manifest.counts)),
+    rows: say(manifest.rows === sumOfFile(manifest.counts)),
     results_digest: say(isSame(results, manifest.results)),
-    results_counts: say(counted !== undefined && OUTCOMES.every(name => counted[name] === manifest.counts[name])),
+    results_counts: say(counted !== undefined && FILE_OUTCOMES.every(name => counted[name] === manifest.counts[name])),
     input_digest: input === undefined ? 'absent' : say(isSame(input, manifest.input)),
   }
   return { manifest, checks, holds: CHECKS.every(name => checks[name] !== 'fails') }
@@ -126,16 +134,16 @@ async function digestFile(path: string): Promise<Digest | undefined> {
 }
 
 /** Undefined where the file isn't a results file of `migrate`. */
-async function countOutcomes(path: string): Promise<Counts | undefined> {
-  const counts = noCounts()
+async function countOutcomes(path: string): Promise<FileCounts | undefined> {
+  const counts = noFileCounts()
   const at = RESULT_COLUMNS.indexOf('outcome')
   let header = true
   for await (const rows of readCsv(createReadStream(path) as AsyncIterable<Buffer>)) {
     for (const { fields, rejected } of rows) {
       const outcome = fields[at]
       if (header) header = false
-      else if (rejected !== undefined || !OUTCOMES.includes(outcome as Outcome)) return undefined
-      else counts[outcome as Outcome]++
+      else if (rejected !== undefined || !FILE_OUTCOMES.includes(outcome as FileOutcome)) return undefined
+      else counts[outcome as FileOutcome]++
     }
   }
   return counts

@@ -5,6 +5,8 @@ import type { ON_CONFLICT, ON_EXPIRED } from '../../src/job/token-batch.ts'
 import type { Secret } from '../../src/secret.ts'
 import type { Format } from '../rows/input-format.ts'
 import type { ColumnMap } from '../rows/layout.ts'
+import type { OnlyList } from '../rows/only.ts'
+import type { Profile } from '../rows/profile/profile.ts'
 
 /** A number of rows, or a share of those that were answered. */
 export type RejectedMax = { rows: number } | { share: number }
@@ -18,11 +20,15 @@ export interface MigrateOptions {
   passphrase?: Secret | undefined
   verifyKeyFile?: string | undefined
   map?: ColumnMap | undefined
+  /** How the provider wrote the file; in place of `format`, `map` and `ignoreUnknown`. */
+  profile?: Profile | undefined
   ignoreUnknown: boolean
   echo: readonly string[]
   results?: string | undefined
   manifest?: string | undefined
   dryRun: boolean
+  /** The rows that are wanted, by reference; the others are skipped. */
+  only?: OnlyList | undefined
   /** The manifest of a dry run, to compare with. */
   expect?: string | undefined
   onConflict: (typeof ON_CONFLICT)[number]

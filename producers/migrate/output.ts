@@ -2,9 +2,9 @@
 
 import { rm } from 'node:fs/promises'
 import type { Clock } from '../../src/clock.ts'
-import { addReason, type ReasonCounts } from '../../src/job/chunk-outcomes.ts'
-import { type Counts, noCounts } from '../../src/job/outcome.ts'
-import type { ResultRow } from '../rows/outcome/result-row.ts'
+import { addReason } from '../../src/job/chunk-outcomes.ts'
+import { type FileCounts, type FileReasons, noFileCounts } from '../rows/outcome/file-outcome.ts'
+import type { FileRow } from '../rows/outcome/result-row.ts'
 import type { ValidatedFile } from '../rows/validate-file.ts'
 import { layoutOf, type Paths, type Variant } from './batch-identity.ts'
 import type { readCheckpoint } from './checkpoint.ts'
@@ -13,11 +13,14 @@ import type { MigrateOptions } from './options.ts'
 import { createResults, resumeResults } from './results.ts'
 
 export interface Output {
-  counts: Counts
-  reasons: ReasonCounts
+  counts: FileCounts
+  reasons: FileReasons
+  /** How many rows were repaired in which way. */
+  repairs: Record<string, number>
+  /** The position of the first chunk that isn't written. */
   nextChunk: number
   /** Writes the rows of the next chunk in order. */
-  write(rows: readonly ResultRow[]): Promise<void>
+  write(rows: readonly FileRow[]): Promise<void>
   /** Makes everything durable; returns the digest of the whole results file. */
   close(): Promise<{ sha256: string; bytes: number }>
   release(): Promise<void>
@@ -46,6 +49,7 @@ export async function openOutput(
 ): Promise<Output> {
   const { checkpoint, paths } = plan
   const columns = {
+    profile: options.profile !== undefined,
     tokenStatus: plan.variant === 'replay',
     failedFacet: options.schemeTokens,
     echo: options.echo.length === 0 ? undefined : options.echo,
@@ -53,8 +57,9 @@ export async function openOutput(
   const file = checkpoint
     ? await resumeResults(paths.results, columns, checkpoint.results)
     : await createResults(paths.results, columns)
-  const counts: Counts = { ...noCounts(), ...checkpoint?.counts }
-  const reasons: ReasonCounts = structuredClone(checkpoint?.reasons ?? {})
+  const counts: FileCounts = { ...noFileCounts(), ...checkpoint?.counts }
+  const reasons: FileReasons = structuredClone(checkpoint?.reasons ?? {})
+  const repairs: Record<string, number> = { ...checkpoint?.repairs }
   let nextChunk = checkpoint?.next_chunk ?? 0
   let savedAt = 0
   let open = true
@@ -62,7 +67,7 @@ export async function openOutput(
   async function save(): Promise<{ sha256: string; bytes: number }> {
     const results = await file.sync()
     await writeCheckpoint(paths.results, {
-      v: 1,
+      v: 2,
       batch_id: plan.batchId,
       ...(validated ? { input: { sha256: validated.digests.sha256, bytes: validated.digests.bytes } } : {}),
       options: { ...layoutOf(options), chunk_records: plan.chunkRecords },
@@ -70,6 +75,7 @@ export async function openOutput(
       results,
       counts,
       reasons,
+      repairs,
       started_at: new Date(plan.startedAt).toISOString(),
     })
     savedAt = clock()
@@ -87,14 +93,16 @@ export async function openOutput(
   return {
     counts,
     reasons,
+    repairs,
     get nextChunk() {
       return nextChunk
     },
     async write(rows) {
       await file.write(rows)
-      for (const { outcome, reason } of rows) {
+      for (const { outcome, reason, repairs: repaired = [] } of rows) {
         counts[outcome] += 1
         if (reason) addReason(reasons, outcome, reason, 1)
+        for (const name of repaired) repairs[name] = (repairs[name] ?? 0) + 1
       }
       nextChunk += 1
       if (clock() - savedAt >= CHECKPOINT_MS) await save()

@@ -5,7 +5,7 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { cannotWrite, syncDirectory } from '../rows/atomic-file.ts'
 import { codeOf, FileError } from '../rows/file-error.ts'
-import { headerOf, type ResultColumns, type ResultRow, textOf } from '../rows/outcome/result-row.ts'
+import { type FileRow, headerOf, type ResultColumns, textOf } from '../rows/outcome/result-row.ts'
 
 /** The number of bytes written, and their SHA-256 in hex. */
 export interface ResultsDigest {
@@ -14,7 +14,7 @@ export interface ResultsDigest {
 }
 
 export interface ResultsFile {
-  write(rows: readonly ResultRow[]): Promise<void>
+  write(rows: readonly FileRow[]): Promise<void>
   /** Makes the written rows durable: only then may a checkpoint name them. */
   sync(): Promise<ResultsDigest>
   close(): Promise<void>
@@ -100,7 +100,7 @@ function appendTo(path: string, file: FileHandle, columns: ResultColumns, hash: 
   }
   return {
     append,
-    write: (rows: readonly ResultRow[]) => append(textOf(rows, columns)),
+    write: (rows: readonly FileRow[]) => append(textOf(rows, columns)),
     sync: async (): Promise<ResultsDigest> => {
       await file.datasync().catch(error => {
         throw cannotWrite(path, error)

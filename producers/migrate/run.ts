@@ -3,9 +3,7 @@
 // row does.
 import { assert } from '../../src/errors.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
-import type { ReasonCounts } from '../../src/job/chunk-outcomes.ts'
 import type { Extent } from '../../src/job/envelope/batch-extent.ts'
-import { type Counts, sumOf } from '../../src/job/outcome.ts'
 import { tellTo } from '../answer-deadline.ts'
 import { type Client, connect } from '../client.ts'
 import { signDetached } from '../detached-signature.ts'
@@ -16,6 +14,8 @@ import { FileError } from '../rows/file-error.ts'
 import { formatOf } from '../rows/input-format.ts'
 import { checkColumns } from '../rows/layout.ts'
 import { openEarlyWord } from '../rows/outcome/early-word.ts'
+import { type FileCounts, type FileReasons, sumOfFile } from '../rows/outcome/file-outcome.ts'
+import { firstCards } from '../rows/outcome/preview.ts'
 import { readRows } from '../rows/rows.ts'
 import { openSource } from '../rows/source.ts'
 import { type ValidatedFile, validateFile } from '../rows/validate-file.ts'
@@ -33,9 +33,11 @@ export interface Summary {
   batchId: string
   variant: Variant
   rows: number
-  counts: Counts
+  counts: FileCounts
   /** How often rows ended for which reason. */
-  reasons: ReasonCounts
+  reasons: FileReasons
+  /** How many rows were repaired in which way. */
+  repairs: Record<string, number>
   results: string
   manifest: string
   /** False: stopped before the end; run the same command to go on. */
@@ -52,10 +54,11 @@ export interface Summary {
  * answer.
  */
 export async function migrate(options: MigrateOptions, deps: FileRunDeps): Promise<Summary> {
-  checkColumns(options)
+  if (!options.profile) checkColumns(options)
   refuseImpossible(options)
   checkBatchId(options.batchId, deps.credentials)
-  const format = formatOf(options.file, options.format)
+  // Of a profile's file nobody asks for it.
+  const format = options.profile ? 'csv' : formatOf(options.file, options.format)
   const began = deps.clock()
   const rowOptions = { ...options, format }
   const source = {
@@ -109,6 +112,8 @@ async function runLocked(
     // The header is read before anything is written, so that a wrong one leaves no trace of a run.
     const chunks = await begun(cutRows(readRows(input.bytes, rowOptions), run.chunkRecords))
     const { chunkRecords } = run
+    if (options.profile && run.variant === 'run' && !run.checkpoint)
+      deps.stream.write(firstCards(options.profile.name, chunks.first?.rows ?? []))
     // A dry run keeps nothing that could be finished.
     const extent =
       validated && !options.dryRun ? await measureExtent(source, rowOptions, validated, chunkRecords) : undefined
@@ -117,13 +122,14 @@ async function runLocked(
       deps.stream.write(
         `tokenmill: --limit ${options.limit} is rounded up to ${limit} whole chunks of ${chunkRecords} rows\n`,
       )
-    const sent = await sendAll(chunks, { options, run: { ...run, extent, limit }, client, deps, validated })
+    const sent = await sendAll(chunks.all, { options, run: { ...run, extent, limit }, client, deps, validated })
     const summary = {
       batchId,
       variant: run.variant,
       ...run.paths,
       counts: sent.counts,
       reasons: sent.reasons,
+      repairs: sent.repairs,
       rows: sent.rows,
       stopped: sent.stopped,
       ms: deps.clock() - began,
@@ -149,7 +155,7 @@ interface SendingAll {
 
 async function sendAll(chunks: AsyncIterable<RowChunk>, { options, run, client, deps, validated }: SendingAll) {
   const output = await openOutput(options, run, validated, deps.clock)
-  const done = sumOf(output.counts)
+  const done = sumOfFile(output.counts)
   const progress = openProgress({ stream: deps.stream, clock: deps.clock, total: validated?.rows, done })
   progress.update(output.counts)
   try {
@@ -161,7 +167,8 @@ async function sendAll(chunks: AsyncIterable<RowChunk>, { options, run, client, 
     const sending = { options, plan: run, client, deps, output, onProgress }
     const { complete, rows, stopped } = await sendChunks(chunks, sending)
     const digest = await output.close()
-    return { complete, rows, stopped, counts: output.counts, reasons: output.reasons, digest }
+    const { counts, reasons, repairs } = output
+    return { complete, rows, stopped, counts, reasons, repairs, digest }
   } finally {
     progress.stop()
     await output.release()
@@ -173,8 +180,9 @@ async function finish(
   run: Run,
   sent: {
     rows: number
-    counts: Counts
-    reasons: ReasonCounts
+    counts: FileCounts
+    reasons: FileReasons
+    repairs: Record<string, number>
     digest: { sha256: string; bytes: number }
     input: { sha256: string; bytes: number }
   },
@@ -183,7 +191,7 @@ async function finish(
   const { paths, batchId } = run
   const { signingKey } = deps.credentials
   const manifest: Manifest = {
-    v: 1,
+    v: 2,
     batch_id: batchId,
     dry_run: options.dryRun,
     input: { ...sent.input, name: nameFrom(paths.manifest, options.file) },
@@ -192,6 +200,7 @@ async function finish(
     rows: sent.rows,
     counts: sent.counts,
     reasons: sent.reasons,
+    repairs: sent.repairs,
     started_at: new Date(run.startedAt).toISOString(),
     ended_at: new Date(deps.clock()).toISOString(),
   }
@@ -200,7 +209,7 @@ async function finish(
   run.finish()
 }
 
-function compare(expected: Manifest | undefined, counts: Counts): Summary['differences'] {
+function compare(expected: Manifest | undefined, counts: FileCounts): Summary['differences'] {
   if (!expected) return []
   return Object.entries(counts).flatMap(([outcome, found]) => {
     const before = (expected.counts as Record<string, number>)[outcome] ?? 0

@@ -10,7 +10,9 @@ import { type Client, ClosedError } from '../client.ts'
 import type { FileRunDeps } from '../file-run.ts'
 import type { RowChunk } from '../rows/chunks.ts'
 import { FileError } from '../rows/file-error.ts'
-import type { ResultRow } from '../rows/outcome/result-row.ts'
+import type { SkipReason } from '../rows/outcome/file-outcome.ts'
+import type { FileRow, ResultRow } from '../rows/outcome/result-row.ts'
+import type { Row } from '../rows/rows.ts'
 import { type BatchPlan, tokenBatch } from '../token-batch.ts'
 import type { MigrateOptions } from './options.ts'
 import type { Output } from './output.ts'
@@ -28,7 +30,8 @@ interface RunIdentity {
 
 interface Sent {
   chunk: RowChunk
-  answer: Promise<Result>
+  /** Undefined where the chunk has nothing to send. */
+  answer: Promise<Result | undefined>
 }
 
 /** Longer than a job may wait for its start. */
@@ -73,7 +76,7 @@ export async function sendChunks(
     // The chunk stays in the window until it is answered: so long a worker is needed.
     const result = await sent.answer
     window.shift()
-    const hopeless = sent.chunk.number === 0 ? hopelessReason(result) : undefined
+    const hopeless = result && sent.chunk.number === 0 ? hopelessReason(result) : undefined
     if (hopeless) {
       await output.discard()
       throw hopeless
@@ -103,10 +106,11 @@ export async function sendChunks(
         break
       }
       rows += chunk.rows.length
-      if (chunk.number < skipped) continue
+      if (chunk.position < skipped) continue
       // If the first chunk shows that all rows will be refused, only a few chunks have been sent.
       while (window.length >= (output.nextChunk === 0 ? Math.min(FIRST_MAX, inFlight) : inFlight)) await awaitOldest()
-      window.push({ chunk, answer: answerDeadline.watch(send(chunk, { options, plan, client, deps })) })
+      const answer = send(chunk, { options, plan, client, deps })
+      window.push({ chunk, answer: answer ? answerDeadline.watch(answer) : Promise.resolve(undefined) })
       window.at(-1)?.answer.catch(() => {})
     }
     while (window.length > 0) await awaitOldest()
@@ -122,8 +126,15 @@ export async function sendChunks(
   return { complete, rows, stopped: complete ? undefined : stopped }
 }
 
-async function send(
-  chunk: RowChunk,
+function send(chunk: RowChunk, sending: Omit<Sending, 'output' | 'onProgress'>): Promise<Result> | undefined {
+  const { number, rows, isLast } = chunk
+  if (number === undefined) return undefined
+  const lines = rows.flatMap(({ skipped, json }) => (skipped === undefined ? [json] : []))
+  return sendLines({ number, lines, isLast }, sending)
+}
+
+async function sendLines(
+  { number, lines, isLast }: { number: number; lines: string[]; isLast: boolean },
   { options, plan, client, deps }: Omit<Sending, 'output' | 'onProgress'>,
 ): Promise<Result> {
   const { credentials, stop } = deps
@@ -139,22 +150,17 @@ async function send(
     limit: plan.limit,
     captureKey: blockKeyOf(credentials),
   }
-  const lines = chunk.rows.map(row => row.json)
-  const ask = await tokenBatch(client.clientId, batch, {
-    number: chunk.number,
-    lines,
-    isLast: chunk.isLast && !options.dryRun,
-  })
+  const ask = await tokenBatch(client.clientId, batch, { number, lines, isLast: isLast && !options.dryRun })
   if (isRefusal(ask)) throw new Error(`broken law: a chunk has its form (${ask.reason} ${ask.field})`)
   const given = { jti: ask.jti, block: ask.block, timeoutMs: ANSWER_MS_MAX }
   const result = await untilSent(() => client.call('token-batch', ask.request, given), stop)
   if (!options.schemeTokens || options.dryRun) return result
-  const part = { plan: batch, chunk: chunk.number, isLast: chunk.isLast, timeoutMs: ANSWER_MS_MAX, stop }
+  const part = { plan: batch, chunk: number, isLast, timeoutMs: ANSWER_MS_MAX, stop }
   return withSchemeTokens(result, part, client)
 }
 
 function limitBefore({ number }: RowChunk, { limit }: RunIdentity): Stopped | undefined {
-  return limit !== undefined && number >= limit ? 'limit' : undefined
+  return limit !== undefined && number !== undefined && number >= limit ? 'limit' : undefined
 }
 
 /** A share says little of the first rows. */
@@ -178,7 +184,23 @@ function blockKeyOf({ captureKeys }: FileRunDeps['credentials']) {
 }
 
 /** One row of results for each row of the chunk, whatever its result. */
-function rowsOf({ number, rows }: RowChunk, result: Result, plan: RunIdentity): ResultRow[] {
+function rowsOf({ number, rows }: RowChunk, result: Result | undefined, plan: RunIdentity): FileRow[] {
+  const sent = rows.filter(({ skipped }) => skipped === undefined)
+  const answers = result && number !== undefined ? answersOf({ number, rows: sent }, result, plan) : []
+  if (sent.length === rows.length) return answers
+  let next = 0
+  return rows.map(row => (row.skipped === undefined ? (answers[next++] as ResultRow) : skippedRow(row, row.skipped)))
+}
+
+function skippedRow({ line, reference, fileLine, item, repairs }: Row, reason: SkipReason): FileRow {
+  return { line, reference, outcome: 'SKIPPED', reason, fileLine, item, repairs }
+}
+
+function answersOf(
+  { number, rows }: { number: number; rows: readonly Row[] },
+  result: Result,
+  plan: RunIdentity,
+): ResultRow[] {
   if (result.records) {
     const { records } = result
     if (records.length !== rows.length)
@@ -196,11 +218,13 @@ function rowsOf({ number, rows }: RowChunk, result: Result, plan: RunIdentity): 
   return rows.map(row => withRow({ line: row.line, outcome: 'FAILED', code: 500, reason: 'internal' }, row))
 }
 
-function withRow(record: RecordResult, row: RowChunk['rows'][number] | undefined): ResultRow {
+function withRow(record: RecordResult, row: Row | undefined): ResultRow {
   if (row === undefined || row.line !== record.line)
     throw new Error('broken law: outcomes stand in the order of their rows')
   const leak = record.reason === 'reference_pan'
-  return { ...record, reference: leak ? undefined : row.reference, echo: leak ? undefined : row.echo }
+  const own = leak ? { reference: undefined, echo: undefined } : { reference: row.reference, echo: row.echo }
+  const { fileLine, item, repairs } = row
+  return repairs === undefined ? { ...record, ...own } : { ...record, ...own, fileLine, item, repairs }
 }
 
 const NEXT: Record<string, string> = {

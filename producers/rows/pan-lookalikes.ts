@@ -21,6 +21,7 @@ export function refusePanLookalikes(rows: Row[], { stored }: { stored: boolean }
   return rows.map(row => {
     const reason = leakOf(row)
     if (reason === undefined) return row
+    if (row.skipped !== undefined) return { ...row, reference: undefined }
     return rejectRow(row.line, reason, reason === 'echo_pan' ? row.reference : undefined, undefined, row.number)
   })
 }

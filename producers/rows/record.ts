@@ -9,9 +9,13 @@ import { couldLookLikeCard } from '../../src/token/pan-lookalike.ts'
 import type { ColumnName } from './columns.ts'
 import { readExpiry, readMonth, readYear } from './expiry.ts'
 import type { Layout } from './layout.ts'
+import type { SkipReason } from './outcome/file-outcome.ts'
 
 export interface Row {
-  /** The physical line at which the row starts, from 1. */
+  /**
+   * The physical line at which the row starts, from 1. In nested JSON rows may share a line: there it is the row's number,
+   * from 1. Workers tell the rows of a batch apart by it, and order them by it.
+   */
   line: number
   /** Absent where the row has no reference, or one that must not be repeated. */
   reference: string | undefined
@@ -22,6 +26,14 @@ export interface Row {
   number: string
   /** The echoed values in the order of `--echo`; absent without `--echo`, or if they must not be repeated. */
   echo: readonly string[] | undefined
+  /** Of nested JSON: the physical line at which the row's element starts. */
+  fileLine?: number | undefined
+  /** Of nested JSON: the element's number, and the card's within it: `17.2`. */
+  item?: string | undefined
+  /** What the profile had repaired in this row, by name. */
+  repairs?: readonly string[] | undefined
+  /** The row isn't sent, and why; its `json` is empty. */
+  skipped?: SkipReason | undefined
 }
 
 const REFERENCE_LENGTH_MAX = 128
@@ -55,6 +67,10 @@ export function rejectUnread(line: number, reason: Reason, cells: readonly strin
 
 /** Stands for bytes that are no UTF-8. */
 const REPLACEMENT = '\ufffd'
+
+export function skipRow(line: number, skipped: SkipReason, reference?: string | undefined): Row {
+  return { line, reference, json: '', rejected: undefined, number: '', echo: undefined, skipped }
+}
 
 /** Cells are texts, '' where a row has none. */
 export function buildRow(line: number, cells: readonly string[], layout: Layout): Row {

@@ -7,27 +7,40 @@ import type { Format } from './input-format.ts'
 import { type ColumnOptions, type Layout, layoutOf } from './layout.ts'
 import { LINE_BYTES_MAX } from './lines.ts'
 import { ndjsonLayout, readNdjson } from './ndjson.ts'
-import { buildRow, type Row, rejectUnread } from './record.ts'
+import { keepOnly, type OnlyList } from './only.ts'
+import type { Profile } from './profile/profile.ts'
+import { type ProfiledRow, profiledLayout, readProfiled } from './profile/read.ts'
+import { buildRow, type Row, rejectRow, rejectUnread, skipRow } from './record.ts'
 
 export type { Row } from './record.ts'
 
 export interface RowOptions extends ColumnOptions {
   format: Format
+  /** How the provider wrote the file; `format` and names of columns don't count then. */
+  profile?: Profile | undefined
+  /** The rows that are wanted. */
+  only?: OnlyList | undefined
 }
 
 /** Yields the rows of up to 64 KiB of text at a time. Throws a FileError for what makes the whole file unusable. */
 export async function* readRows(bytes: AsyncIterable<Buffer>, options: RowOptions): AsyncGenerator<Row[]> {
   let rows = 0
-  for await (const part of options.format === 'csv' ? csvRows(bytes, options) : ndjsonRows(bytes, options)) {
+  const { only } = options
+  for await (const part of partsOf(bytes, options)) {
     rows += part.length
-    yield part
+    yield only ? part.map(row => keepOnly(row, only)) : part
   }
   if (rows === 0) throw empty()
 }
 
+function partsOf(bytes: AsyncIterable<Buffer>, options: RowOptions): AsyncGenerator<Row[]> {
+  if (options.profile) return profiledRows(bytes, options.profile, options)
+  return options.format === 'csv' ? csvRows(bytes, options) : ndjsonRows(bytes, options)
+}
+
 export interface Counted {
   rows: number
-  /** No record takes more bytes than this. */
+  /** No record takes more bytes than this; infinite where that isn't known. */
   recordBytesMax: number
 }
 
@@ -41,13 +54,19 @@ export async function countRows(bytes: AsyncIterable<Buffer>, options: RowOption
     for (const cell of cells) units += cell.length
     if (units > unitsMax) unitsMax = units
   }
+  if (options.profile) {
+    for await (const part of readProfiled(bytes, options.profile, asked(options))) rows += part.length
+    if (rows === 0) throw empty()
+    return { rows, recordBytesMax: Number.POSITIVE_INFINITY }
+  }
   if (options.format === 'csv') {
     for await (const part of csvRowsRaw(bytes, options)) for (const { fields } of part.rows) count(fields)
   } else {
     for await (const part of readNdjson(bytes, options)) for (const { cells } of part) count(cells)
   }
   if (rows === 0) throw empty()
-  return { rows, recordBytesMax: unitsMax * UNIT_BYTES_MAX + FRAME_BYTES_MAX }
+  // How many rows are listed is known only when they are built.
+  return { rows, recordBytesMax: options.only ? Number.POSITIVE_INFINITY : unitsMax * UNIT_BYTES_MAX + FRAME_BYTES_MAX }
 }
 
 /** What JSON makes of a UTF-16 unit at most: `\u0001`. */
@@ -83,6 +102,37 @@ async function* ndjsonRows(bytes: AsyncIterable<Buffer>, options: RowOptions): A
       rejected === undefined ? buildRow(line, cells, layout) : rejectUnread(line, rejected, cells, layout),
     )
   }
+}
+
+async function* profiledRows(
+  bytes: AsyncIterable<Buffer>,
+  profile: Profile,
+  options: RowOptions,
+): AsyncGenerator<Row[]> {
+  const layout = profiledLayout(profile, asked(options))
+  const isNested = profile.format.type === 'json'
+  let number = 0
+  for await (const rows of readProfiled(bytes, profile, asked(options))) {
+    yield rows.map(row => rowOf(row, layout, isNested ? ++number : row.line))
+  }
+}
+
+function rowOf(given: ProfiledRow, layout: Layout, line: number): Row {
+  const { element, item, cells, rejected, reference, skipped, repairs } = given
+  const row = skipped
+    ? skipRow(line, skipped, reference)
+    : rejected
+      ? rejectRow(line, rejected, reference)
+      : buildRow(line, cells, layout)
+  row.repairs = repairs
+  if (element === undefined) return row
+  row.fileLine = given.line
+  row.item = item === undefined ? String(element) : `${element}.${item}`
+  return row
+}
+
+function asked({ echo = [] }: RowOptions) {
+  return { recordKind: 'token-create' as const, echo }
 }
 
 const HEADER_WRONG: Record<string, string> = {

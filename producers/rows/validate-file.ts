@@ -12,8 +12,8 @@ export interface ValidatedFile extends Counted {
 }
 
 export async function validateFile(source: SourceOptions, rows: RowOptions): Promise<ValidatedFile> {
-  checkColumns(rows)
-  const format = formatOf(source.path, rows.format)
+  if (!rows.profile) checkColumns(rows)
+  const format = rows.profile ? rows.format : formatOf(source.path, rows.format)
   const { digests, checked } = await validateSource(source, bytes => countRows(bytes, { ...rows, format }))
   return { digests, ...checked }
 }

@@ -105,7 +105,12 @@ export function countReasons(records: readonly { outcome: Outcome; reason?: stri
   return counts
 }
 
-export function addReason(counts: ReasonCounts, outcome: Outcome, reason: string, n: number): void {
+export function addReason<Of extends string>(
+  counts: Partial<Record<Of, Record<string, number>>>,
+  outcome: Of,
+  reason: string,
+  n: number,
+): void {
   const ofOutcome = counts[outcome] ?? {}
   ofOutcome[reason] = (ofOutcome[reason] ?? 0) + n
   counts[outcome] = ofOutcome

@@ -7,6 +7,7 @@ import { openQueues, openSession, openVault } from '../../cli/open/open.ts'
 import { readCredentials } from '../../producers/client-file.ts'
 import { signDetached } from '../../producers/detached-signature.ts'
 import { type Manifest, writeManifest } from '../../producers/migrate/manifest.ts'
+import { noFileCounts } from '../../producers/rows/outcome/file-outcome.ts'
 import { RESULT_COLUMNS } from '../../producers/rows/outcome/result-row.ts'
 import { noCounts } from '../../src/job/outcome.ts'
 import type { Queues } from '../../src/queue/engine.ts'
@@ -167,7 +168,7 @@ describeEngines('commands over queues and files', engine => {
       },
       options: {},
       rows: 1,
-      counts: { ...noCounts(), CREATED: 1 },
+      counts: { ...noFileCounts(), CREATED: 1 },
       started_at: '2030-01-01T00:00:00Z',
       ended_at: '2030-01-01T00:00:01Z',
     }

@@ -35,6 +35,7 @@ const ROOMS: Record<string, readonly string[]> = {
   'producers/rows': ['src/job', 'src/token', 'src/vault'],
   // Producers and workers meet only in the contract. A producer runs where there is no store.
   producers: ['producers/rows', 'src/job', 'src/token', 'src/vault', 'src/queue'],
+  'producers/inspect': ['producers/rows', 'src/token'],
   'producers/migrate': ['producers', 'producers/rows', 'src/job', 'src/token', 'src/vault', 'src/queue'],
   'producers/ingest': [
     'producers',

@@ -134,6 +134,7 @@ async function sealChunk(
 ): Promise<Omit<chunks.NewChunk, 'intakeNo'>> {
   const { batchId, recordKind, tokenScope, policy, dryRun } = batch
   const plan = { batchId, recordKind, tokenScope, policy, dryRun, acceptedAt: acceptedAt / 1000, captureKey }
+  assert(number !== undefined, 'a row of a body is sent, whatever it is')
   const ask = await tokenBatch(signingKey.clientId, plan, { number, lines: rows.map(row => row.json) })
   assert(!isRefusal(ask), 'a chunk has its form')
   const options = { jti: ask.jti, expiresInMs: expiresAt - clock(), listens: false }

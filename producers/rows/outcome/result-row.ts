@@ -3,8 +3,12 @@
 
 import { cellOf } from '../../../src/csv-text.ts'
 import { type AnyRecordResult, type RecordResult, tookEffect } from '../../../src/job/outcome.ts'
+import type { Row } from '../record.ts'
+import type { SkipReason } from './file-outcome.ts'
 
 export interface ResultColumns {
+  /** The file was read by a profile: which card of its element a row is, and what was repaired. */
+  profile?: boolean | undefined
   /** A replay tells the present status of the token. */
   tokenStatus?: boolean | undefined
   /** Whether it is the token or its scheme token that failed. */
@@ -13,8 +17,20 @@ export interface ResultColumns {
   echo?: readonly string[] | undefined
 }
 
-export type ResultRow = RecordResult & { echo?: readonly string[] | undefined }
-type AnyRow = AnyRecordResult & Pick<ResultRow, 'echo'>
+/** What a row has beside its record's outcome. */
+type OfRow = Pick<Row, 'fileLine' | 'item' | 'repairs'> & { echo?: readonly string[] | undefined }
+
+export type ResultRow = RecordResult & OfRow
+/** A row that its reader has left out: no worker saw it. */
+export type SkippedRow = {
+  line: number
+  reference?: string | undefined
+  outcome: 'SKIPPED'
+  reason: SkipReason
+} & OfRow
+/** A row of the results of a file. */
+export type FileRow = ResultRow | SkippedRow
+type AnyRow = AnyRecordResult & OfRow
 
 export const RESULT_COLUMNS = [
   'line',
@@ -31,21 +47,28 @@ export const RESULT_COLUMNS = [
   'reason',
 ] as const
 
-export function headerOf({ tokenStatus, failedFacet, echo = [] }: ResultColumns): string {
-  const more = [...(tokenStatus ? ['token_status'] : []), ...(failedFacet ? ['failed_facet'] : []), ...echo.map(cellOf)]
+export function headerOf({ profile, tokenStatus, failedFacet, echo = [] }: ResultColumns): string {
+  const more = [
+    ...(profile ? ['item', 'repairs'] : []),
+    ...(tokenStatus ? ['token_status'] : []),
+    ...(failedFacet ? ['failed_facet'] : []),
+    ...echo.map(cellOf),
+  ]
   return `${[...RESULT_COLUMNS, ...more].join(',')}\n`
 }
 
 /** Rows as lines of CSV. */
-export function textOf(rows: readonly AnyRow[], columns: ResultColumns): string {
-  const { tokenStatus, failedFacet, echo } = columns
+export function textOf(rows: readonly (AnyRow | SkippedRow)[], columns: ResultColumns): string {
+  const { profile, tokenStatus, failedFacet, echo } = columns
   let text = ''
-  for (const row of rows) {
-    text += `${row.line},${guarded(row.reference)},${row.outcome},${row.code},${guarded(row.reuse_token)},${
+  for (const given of rows) {
+    const row: AnyRow | (SkippedRow & Partial<AnyRow>) = given
+    text += `${row.fileLine ?? row.line},${guarded(row.reference)},${row.outcome},${row.code ?? ''},${guarded(row.reuse_token)},${
       row.analytics_token ?? ''
     },${row.bin ?? ''},${row.last_four ?? ''},${row.expiry_month ?? ''},${row.expiry_year ?? ''},${guarded(
       row.brand,
     )},${row.reason ?? ''}`
+    if (profile) text += `,${row.item ?? ''},${row.repairs?.join(' ') ?? ''}`
     if (tokenStatus) text += `,${row.token_status ?? ''}`
     if (failedFacet) text += `,${facetOf(row)}`
     // A rejected row echoes nothing, but has the cells of these columns.
@@ -55,7 +78,7 @@ export function textOf(rows: readonly AnyRow[], columns: ResultColumns): string 
   return text
 }
 
-function facetOf({ failed_facet: facet, outcome }: AnyRow): string {
+function facetOf({ failed_facet: facet, outcome }: Pick<AnyRow, 'failed_facet' | 'outcome'>): string {
   return facet ?? (tookEffect(outcome) ? '' : 'token')
 }
 

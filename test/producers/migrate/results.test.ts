@@ -21,8 +21,8 @@ import {
 import { createResults, resumeResults } from '../../../producers/migrate/results.ts'
 import { readCsv } from '../../../producers/rows/csv.ts'
 import { FileError } from '../../../producers/rows/file-error.ts'
+import { noFileCounts } from '../../../producers/rows/outcome/file-outcome.ts'
 import { type ResultRow, textOf } from '../../../producers/rows/outcome/result-row.ts'
-import { noCounts } from '../../../src/job/outcome.ts'
 import { collect, inPieces } from '../rows/bytes.ts'
 
 const TOKEN = 't01ABCDEFGHJKMNPQRSTVWXYZ0'
@@ -152,13 +152,13 @@ describe('the results CSV', () => {
 describe('the checkpoint', () => {
   const digest = { sha256: hash('x'), bytes: 1 }
   const checkpoint: Checkpoint = {
-    v: 1,
+    v: 2,
     batch_id: 'b-1',
     input: digest,
     options: { chunk: 500, record_kind: 'token-create' },
     next_chunk: 3,
     results: digest,
-    counts: { ...noCounts(), CREATED: 1500 },
+    counts: { ...noFileCounts(), CREATED: 1500 },
     started_at: '2026-01-01T00:00:00.000Z',
   }
 
@@ -170,8 +170,14 @@ describe('the checkpoint', () => {
     expect(await readdir(folder)).toEqual(['r.csv.checkpoint.json'])
   })
 
+  it('is read as release 0.3.0 wrote it, without rows that were skipped', async () => {
+    const { SKIPPED: _, ...counts } = checkpoint.counts
+    await writeFile(path('r.csv.checkpoint.json'), JSON.stringify({ ...checkpoint, v: 1, counts }))
+    expect(await readCheckpoint(path('r.csv'))).toEqual({ ...checkpoint, v: 1 })
+  })
+
   it('is refused where it is none', async () => {
-    for (const text of ['', '{', '{}', JSON.stringify({ ...checkpoint, v: 2 })]) {
+    for (const text of ['', '{', '{}', JSON.stringify({ ...checkpoint, v: 3 })]) {
       await writeFile(path('r.csv.checkpoint.json'), text)
       await expect(readCheckpoint(path('r.csv'))).rejects.toThrow(/is no checkpoint of this release/)
     }
@@ -207,7 +213,7 @@ describe('the manifest', () => {
         results: { name: nameFrom(manifest, path('cards.csv.results.csv')), ...mark },
         options: { chunk: 500 },
         rows: 2,
-        counts: { ...noCounts(), CREATED: 1, REJECTED: 1 },
+        counts: { ...noFileCounts(), CREATED: 1, REJECTED: 1 },
         started_at: '2026-01-01T00:00:00.000Z',
         ended_at: '2026-01-01T00:00:01.000Z',
         ...change,

@@ -1,8 +1,8 @@
 // Rows cut into chunks: alike each time, by number and by bytes.
 import { expect, it } from 'vitest'
 import { signAsk } from '../../../producers/envelope.ts'
-import { cutRows, type RowChunk } from '../../../producers/rows/chunks.ts'
-import { rejectRow } from '../../../producers/rows/record.ts'
+import { countChunks, cutRows, type RowChunk } from '../../../producers/rows/chunks.ts'
+import { rejectRow, skipRow } from '../../../producers/rows/record.ts'
 import type { Row } from '../../../producers/rows/rows.ts'
 import { tokenBatch } from '../../../producers/token-batch.ts'
 import { isRefusal } from '../../../src/errors.ts'
@@ -52,4 +52,41 @@ it('rows are cut by bytes, so that no block is longer than 4 MiB', async () => {
   const ask = await tokenBatch('c'.repeat(26), plan, { lines: blocks[0] ?? [], number: 0 })
   if (isRefusal(ask)) throw new Error(ask.reason)
   expect(isRefusal(await signAsk(credentials, ask, { jti: ask.jti }, Date.now()))).toBe(false)
+})
+
+const skipped = (line: number): Row => skipRow(line, 'no_card')
+const shape = (chunks: RowChunk[]) => chunks.map(({ position, number, rows }) => [position, number, rows.length])
+
+it('skipped rows stay with the chunk before them and begin none', async () => {
+  const rows = [rowOf(1), rowOf(2), skipped(3), skipped(4), rowOf(5), skipped(6)]
+  const chunks = await cut(rows, 2)
+  expect(shape(chunks)).toEqual([
+    [0, 0, 4],
+    [1, 1, 2],
+  ])
+  expect(chunks.map(({ isLast }) => isLast)).toEqual([false, true])
+})
+
+it('a long series of skipped rows is cut for itself, and takes no number', async () => {
+  const series = Array.from({ length: 230 }, (_, index) => skipped(index + 2))
+  const chunks = await cut([rowOf(1), ...series, rowOf(232)], 2)
+  expect(shape(chunks)).toEqual([
+    [0, 0, 100],
+    [1, undefined, 100],
+    [2, undefined, 31],
+    [3, 1, 1],
+  ])
+  expect(await cut([...series, rowOf(232)], 2).then(all => all.map(({ number }) => number))).toEqual([
+    undefined,
+    undefined,
+    undefined,
+    0,
+  ])
+})
+
+it('counts the chunks and rows that are sent as they are cut', async () => {
+  async function* parts() {
+    yield [skipped(1), rowOf(2), rowOf(3), rowOf(4), skipped(5)]
+  }
+  expect(await countChunks(parts(), 2)).toEqual({ chunks: 2, rows: 3 })
 })

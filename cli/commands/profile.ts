@@ -1,0 +1,74 @@
+// `tokenmill profile list|show|check`: how providers write their files, and what a profile makes of one.
+import { readFile } from 'node:fs/promises'
+import { FileError } from '../../producers/rows/file-error.ts'
+import { type Preview, previewOf, sentenceOf } from '../../producers/rows/outcome/preview.ts'
+import { BUILT_IN } from '../../producers/rows/profile/built-in.ts'
+import { type Profile, parseProfile } from '../../producers/rows/profile/profile.ts'
+import { readRows } from '../../producers/rows/rows.ts'
+import { validateSource } from '../../producers/rows/source.ts'
+import { Secret } from '../../src/secret.ts'
+import type { JsonOption } from '../command.ts'
+import { print, type Terminal, table } from '../terminal.ts'
+
+/** So many rows show what a file is like. */
+const ROWS_SHOWN = 10
+
+interface CheckOptions extends JsonOption {
+  decryptKey?: string
+  verifyKey?: string
+}
+
+/** One that tokenmill has, by its name, or one of a file. */
+export async function profileOf(from: string): Promise<Profile> {
+  const known = Object.hasOwn(BUILT_IN, from) ? BUILT_IN[from as keyof typeof BUILT_IN] : undefined
+  if (known) return known
+  const text = await readFile(from, 'utf8').catch(() => {
+    const names = Object.keys(BUILT_IN).join(', ')
+    throw new FileError('usage', `There is no profile ${from}, and no such file.`, `Give a file, or one of: ${names}.`)
+  })
+  return parseProfile(from, text)
+}
+
+export async function list(terminal: Terminal, options: JsonOption): Promise<void> {
+  const rows = Object.values(BUILT_IN).map(({ name, title }) => ({ name, title }))
+  const text = table(
+    ['name', 'what it reads'],
+    rows.map(({ name, title }) => [name, title]),
+  )
+  print(terminal, options, rows, text)
+}
+
+export async function show(terminal: Terminal, name: string): Promise<void> {
+  terminal.stdout.write(`${JSON.stringify(await profileOf(name), null, 2)}\n`)
+}
+
+export async function check(
+  terminal: Terminal,
+  name: string,
+  file: string | undefined,
+  options: CheckOptions,
+): Promise<void> {
+  const profile = await profileOf(name)
+  const rows = file === undefined ? [] : await readFirst(terminal, profile, file, options)
+  const text = [`${profile.name}: ${profile.title}`, ...rows.map(sentenceOf)].join('\n')
+  print(terminal, options, { name: profile.name, title: profile.title, rows }, text)
+}
+
+function readFirst(terminal: Terminal, profile: Profile, file: string, options: CheckOptions): Promise<Preview[]> {
+  const passphrase = terminal.env['TOKENMILL_PGP_PASSPHRASE']
+  const source = {
+    path: file,
+    decryptKeyFile: options.decryptKey,
+    passphrase: passphrase === undefined ? undefined : new Secret(passphrase),
+    verifyKeyFile: options.verifyKey,
+  }
+  const read = async (bytes: AsyncIterable<Buffer>) => {
+    const first: Preview[] = []
+    for await (const rows of readRows(bytes, { format: 'csv', recordKind: 'token-create', profile })) {
+      first.push(...rows.slice(0, ROWS_SHOWN - first.length).map(previewOf))
+      if (first.length === ROWS_SHOWN) break
+    }
+    return first
+  }
+  return validateSource(source, read).then(({ checked }) => checked)
+}

@@ -1,0 +1,22 @@
+// How a row of a file ends. Workers decide seven outcomes; SKIPPED is decided by the reader of the file: such a row never
+// travels.
+import { type Counts, noCounts, OUTCOMES, type Outcome } from '../../../src/job/outcome.ts'
+
+/** Why a row isn't sent: it holds no card, `--only` doesn't list it, or the profile's filters leave it out. */
+export type SkipReason = 'no_card' | 'not_listed' | 'filtered'
+
+export const FILE_OUTCOMES = [...OUTCOMES, 'SKIPPED'] as const
+export type FileOutcome = Outcome | 'SKIPPED'
+export type FileCounts = Counts & { SKIPPED: number }
+
+/** How often rows ended for which reason: {outcome: {reason: rows}}. */
+export type FileReasons = Partial<Record<FileOutcome, Record<string, number>>>
+
+export function noFileCounts(): FileCounts {
+  return { ...noCounts(), SKIPPED: 0 }
+}
+
+/** How many rows have ended. */
+export function sumOfFile(counts: FileCounts): number {
+  return FILE_OUTCOMES.reduce((sum, outcome) => sum + counts[outcome], 0)
+}
