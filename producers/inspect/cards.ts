@@ -1,0 +1,101 @@
+// What the rows of a file come to before anything is sent: how many cards, how many of them are the same, of which brands
+// and years, and which rows would be rejected for what they hold. The store isn't asked: what it knows already, `migrate
+// --dry-run` says.
+import { z } from 'zod'
+import { isRefusal } from '../../src/errors.ts'
+import { detectBrand, isPossibleLength } from '../../src/token/brand.ts'
+import { checkCard, isExpired } from '../../src/token/card.ts'
+import type { Row } from '../rows/record.ts'
+import { openTally } from './tally.ts'
+
+export interface CardFindings {
+  rows: number
+  /** Rows that would be sent and accepted for what they hold. */
+  cards: number
+  /** Undefined where cards are encrypted: what they hold isn't known here. */
+  distinctCards: number | undefined
+  encrypted: number
+  /** How many rows have a reference, and how many references stand in more than one row. */
+  references: { rows: number; repeated: number }
+  /** How many references there are beyond one for each card; undefined where rows have no reference. */
+  sharing: number | undefined
+  expired: number
+  withoutExpiry: number
+  brands: Record<string, number>
+  expiryYears: Record<string, number>
+  rejected: Record<string, number>
+  skipped: Record<string, number>
+  repairs: Record<string, number>
+}
+
+export interface CardInspection {
+  see(row: Row): void
+  end(): CardFindings
+  close(): void
+}
+
+const Sent = z.object({
+  request: z.object({ card: z.record(z.string(), z.unknown()).optional(), encrypted_card: z.string().optional() }),
+})
+
+/** `at`: the moment by which a card counts as expired, ms since the epoch. */
+export function openCardInspection(at: number): CardInspection {
+  const numbers = openTally()
+  const references = openTally()
+  // A number with two references is one card with two names.
+  const pairs = openTally()
+  let unnamed = 0
+  const findings = {
+    ...{ rows: 0, cards: 0, encrypted: 0, expired: 0, withoutExpiry: 0 },
+    ...{ brands: {}, expiryYears: {}, rejected: {}, skipped: {}, repairs: {} },
+  }
+
+  function seeCard(row: Row, raw: Record<string, unknown>): void {
+    const card = checkCard(raw, 'card')
+    if (isRefusal(card)) return count(findings.rejected, card.reason)
+    const pan = card.pan.reveal()
+    const brand = detectBrand(pan)
+    if (!isPossibleLength(pan, brand)) return count(findings.rejected, 'pan_length')
+    findings.cards += 1
+    numbers.add(pan)
+    if (row.reference === undefined) unnamed += 1
+    else pairs.add(`${pan} ${row.reference}`)
+    count(findings.brands, brand ?? 'unknown')
+    if (card.expiryYear === undefined) findings.withoutExpiry += 1
+    else count(findings.expiryYears, String(card.expiryYear))
+    if (isExpired(card, at)) findings.expired += 1
+  }
+
+  return {
+    see(row) {
+      findings.rows += 1
+      for (const repair of row.repairs ?? []) count(findings.repairs, repair)
+      if (row.skipped !== undefined) return count(findings.skipped, row.skipped)
+      if (row.reference !== undefined) references.add(row.reference)
+      if (row.rejected !== undefined) return count(findings.rejected, row.rejected)
+      const { card, encrypted_card: encrypted } = Sent.parse(JSON.parse(row.json)).request
+      if (card) seeCard(row, card)
+      else if (encrypted !== undefined) {
+        findings.cards += 1
+        findings.encrypted += 1
+      } else count(findings.rejected, 'field_required')
+    },
+    end() {
+      const named = references.end()
+      const all = numbers.end()
+      return {
+        ...findings,
+        distinctCards: findings.encrypted > 0 ? undefined : all.distinct,
+        references: { rows: named.added, repeated: named.repeated },
+        sharing: unnamed > 0 || findings.encrypted > 0 ? undefined : pairs.end().distinct - all.distinct,
+      }
+    },
+    close() {
+      for (const tally of [numbers, references, pairs]) tally.close()
+    },
+  }
+}
+
+function count(counts: Record<string, number>, name: string): void {
+  counts[name] = (counts[name] ?? 0) + 1
+}

@@ -1,0 +1,55 @@
+// A profile made of what a file seems to be, to be read and corrected by a person. What can't be told is left out and said.
+import { type Profile, parseProfile } from '../rows/profile/profile.ts'
+import { type ColumnGuess, type Meaning, settledForm } from './column-guess.ts'
+import type { FileForm } from './form.ts'
+
+export interface Draft {
+  /** Undefined where something that a profile needs can't be told. */
+  profile: Profile | undefined
+  /** What a person must say, in sentences. */
+  open: string[]
+}
+
+/** Of a file of delimited text or NDJSON, by its columns. */
+export function draftProfile(form: FileForm, columns: readonly ColumnGuess[]): Draft {
+  const open: string[] = []
+  const named = (meaning: Meaning) => columns.find(column => column.meaning === meaning)
+  const number = named('card_number')
+  if (number === undefined) open.push('No column looks like card numbers: say which one holds them.')
+  const expiry = expiryOf(named, open)
+  const reference = named('card_id')
+  if (reference === undefined) open.push('No column looks like the provider’s id of a card: say what names a row.')
+  if (number === undefined || expiry === undefined) return { profile: undefined, open }
+  const holder = named('cardholder_name')
+  const names = holder ? [holder] : [named('first_name'), named('last_name')].flatMap(one => one ?? [])
+  const draft = {
+    profile: 1,
+    name: 'draft',
+    title: 'Draft by tokenmill inspect: compare it with the file',
+    format: formatOf(form),
+    columns: {
+      ...(reference ? { reference: `{${reference.name}}` } : {}),
+      card_number: { from: number.name, ...((number.separated ?? 0) > 0 ? { remove: ' -' } : {}) },
+      expiry,
+      ...(names.length > 0 ? { cardholder_name: { from: names.map(({ name }) => name) } } : {}),
+    },
+  }
+  return { profile: parseProfile('draft', JSON.stringify(draft)), open }
+}
+
+function expiryOf(named: (meaning: Meaning) => ColumnGuess | undefined, open: string[]) {
+  const month = named('expiry_month')
+  const year = named('expiry_year')
+  if (month && year) return { month: month.name, year: year.name }
+  const whole = named('expiry')
+  const form = whole && settledForm(whole)
+  if (whole && form) return { from: whole.name, form }
+  if (whole === undefined) open.push('No column looks like an expiry: say which one holds it.')
+  else open.push(`The form of ${JSON.stringify(whole.name)} isn’t settled: ask the sender whether it is MMYY or YYMM.`)
+  return undefined
+}
+
+function formatOf({ type, encoding, delimiter, header }: FileForm) {
+  if (type !== 'delimited') return { type, encoding }
+  return { type, encoding, delimiter, header: header ? 'exact' : 'none' }
+}

@@ -1,0 +1,94 @@
+// What a file looks like by its first bytes: encoding, format, delimiter, header. What its columns hold is asked elsewhere.
+import { isUtf8 } from 'node:buffer'
+import { readCsv } from '../rows/csv.ts'
+import { toUtf8 } from '../rows/profile/encoding.ts'
+import type { Encoding } from '../rows/profile/format.ts'
+
+/** So much of a file is looked at before it is read through. */
+export const HEAD_BYTES = 1024 * 1024
+
+export interface FileForm {
+  type: 'delimited' | 'ndjson' | 'json'
+  encoding: Encoding
+  /** Of delimited text. */
+  delimiter?: string
+  /** The names of the columns; undefined where the first row holds data, as far as one can tell. */
+  header?: readonly string[]
+  /** The first rows, without the header. Of JSON none. */
+  rows: readonly (readonly string[])[]
+}
+
+const DELIMITERS = [',', ';', '\t', '|'] as const
+
+/** `isWhole`: the file has no more bytes than these. */
+export async function formOf(head: Buffer, isWhole: boolean): Promise<FileForm> {
+  const encoding = encodingOf(head, isWhole)
+  const text = isWhole ? head : wholeLines(head)
+  const start = (await textOf(text, encoding)).trimStart()
+  if (start.startsWith('{') || start.startsWith('[')) return { type: jsonTypeOf(start), encoding, rows: [] }
+  const tries = await Promise.all(DELIMITERS.map(delimiter => split(text, encoding, delimiter)))
+  const best = tries.reduce((one, other) => (scoreOf(other.rows) > scoreOf(one.rows) ? other : one))
+  const [first = [], ...others] = best.rows
+  const form = { type: 'delimited' as const, encoding, delimiter: best.delimiter }
+  return isHeader(first) ? { ...form, header: first, rows: others } : { ...form, rows: best.rows }
+}
+
+function encodingOf(head: Buffer, isWhole: boolean): Encoding {
+  if ((head[0] === 0xff && head[1] === 0xfe) || (head[0] === 0xfe && head[1] === 0xff)) return 'utf-16'
+  const sound = isWhole ? head : wholeLines(head)
+  if (isUtf8(sound)) return 'utf-8'
+  return sound.some(byte => byte >= 0x80 && byte <= 0x9f) ? 'windows-1252' : 'iso-8859-1'
+}
+
+async function textOf(head: Buffer, encoding: Encoding): Promise<string> {
+  const parts: Buffer[] = []
+  for await (const part of toUtf8(once(head), encoding)) parts.push(part)
+  return Buffer.concat(parts)
+    .toString('utf8')
+    .replace(/^\uFEFF/, '')
+}
+
+/** A line that is an object of its own is NDJSON; a document goes on in the next line, or is an array. */
+function jsonTypeOf(text: string): 'ndjson' | 'json' {
+  const [line = ''] = text.split('\n', 1)
+  try {
+    const value: unknown = JSON.parse(line)
+    const holdsList = typeof value === 'object' && value !== null && Object.values(value).some(Array.isArray)
+    return line.startsWith('{') && !holdsList ? 'ndjson' : 'json'
+  } catch {
+    return 'json'
+  }
+}
+
+const LF = 10
+
+/** Without the last line, which may be cut. */
+function wholeLines(head: Buffer): Buffer {
+  const end = head.lastIndexOf(LF)
+  // In UTF-16 a line feed has a zero beside it, before or after.
+  return head.subarray(0, end + (head[end + 1] === 0 ? 2 : 1))
+}
+
+async function split(head: Buffer, encoding: Encoding, delimiter: string) {
+  const dialect = { delimiter, quotes: 'doubled' as const }
+  const rows: (readonly string[])[] = []
+  for await (const part of readCsv(toUtf8(once(head), encoding), { dialect })) {
+    for (const { fields, rejected } of part) if (rejected === undefined) rows.push(fields)
+  }
+  return { delimiter, rows }
+}
+
+/** Rows of the right width by a delimiter that occurs: many columns in many rows. */
+function scoreOf(rows: readonly (readonly string[])[]): number {
+  const width = rows[0]?.length ?? 0
+  return width < 2 ? 0 : rows.length * width
+}
+
+/** Names hold no long runs of digits, and at least one letter each where there is a text at all. */
+function isHeader(row: readonly string[]): boolean {
+  return row.every(name => name === '' || (/[A-Za-z]/.test(name) && name.replace(/\D/g, '').length < 8))
+}
+
+async function* once(bytes: Buffer): AsyncGenerator<Buffer> {
+  yield bytes
+}
