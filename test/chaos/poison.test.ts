@@ -13,7 +13,7 @@ import { until } from '../support/until.ts'
 import { QUICK } from './bundle.ts'
 import { readResults, startMigrate } from './migration.ts'
 
-const MISBEHAVING = fileURLToPath(new URL('../support/misbehaving-worker.ts', import.meta.url))
+const MISBEHAVING = fileURLToPath(new URL('../support/scripts/misbehaving-worker.ts', import.meta.url))
 const ROWS = 1_000
 const POISON: Record<number, string> = { 123: 'POISON-CRASH', 777: 'POISON-THROW' }
 

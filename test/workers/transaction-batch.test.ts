@@ -11,7 +11,7 @@ import { type SampleTransaction, transactionOf } from '../producers/ingest/sampl
 import { ENTITY, type Installation, openInstallation } from '../support/installation.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 
-const MISBEHAVING = fileURLToPath(new URL('../support/misbehaving-worker.ts', import.meta.url))
+const MISBEHAVING = fileURLToPath(new URL('../support/scripts/misbehaving-worker.ts', import.meta.url))
 
 describe('a transaction-batch', () => {
   let database: FreshDatabase
