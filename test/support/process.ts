@@ -67,7 +67,7 @@ export function startShell(lines: string, options: Pick<StartOptions, 'env' | 'c
 }
 
 /** Vitest's own variables would make the child believe that it is a test. */
-function childEnvironment(added: Record<string, string | undefined>): NodeJS.ProcessEnv {
+export function childEnvironment(added: Record<string, string | undefined>): NodeJS.ProcessEnv {
   const env: NodeJS.ProcessEnv = { ...process.env, ...added }
   for (const name of Object.keys(env))
     if (env[name] === undefined || /^(VITEST|NODE_OPTIONS$|NODE_V8_COVERAGE$)/.test(name)) delete env[name]

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { writeSample } from '../../../producers/migrate/sample.ts'
 import { stateOf } from '../../../src/store/batch/batch-state.ts'
 import * as batches from '../../../src/store/batch/batches.ts'
+import { runCommand } from '../../support/command.ts'
 import { describeEngines } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { startCommand } from '../../support/process.ts'
@@ -20,11 +21,9 @@ describeEngines('migrate', engine => {
   afterAll(() => installation?.close())
 
   const migrate = async (args: string[]) => {
-    const child = startCommand(['migrate', ...args, '--client', installation.clientFile, '--json'], {
-      env: installation.env as Record<string, string>,
-    })
-    const exit = await child.exit
-    return { ...exit, stderr: child.stderr(), json: child.stdout() === '' ? undefined : JSON.parse(child.stdout()) }
+    const words = ['migrate', ...args, '--client', installation.clientFile, '--json']
+    const { code, stdout, stderr } = await runCommand(words, { env: installation.env })
+    return { code, stderr, json: stdout === '' ? undefined : JSON.parse(stdout) }
   }
 
   it('gives every row of a file exactly one outcome, and changes nothing the second time', async () => {
@@ -44,11 +43,9 @@ describeEngines('migrate', engine => {
       code: 3,
       json: { variant: 'replay', created: first.json.created, duplicate },
     })
-    const verified = startCommand(
-      ['manifest', 'verify', `${file}.manifest.json`, '--client', installation.clientFile],
-      { env: installation.env as Record<string, string> },
-    )
-    expect(await verified.exit, verified.stderr()).toMatchObject({ code: 0 })
+    const verify = ['manifest', 'verify', `${file}.manifest.json`, '--client', installation.clientFile]
+    const verified = await runCommand(verify, { env: installation.env })
+    expect(verified, verified.stderr).toMatchObject({ code: 0 })
   }, 60_000)
 
   it('does what is asked of one token in the order of the file, over however many chunks', async () => {
