@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { urlAs } from '../../src/store/access/logins.ts'
 import { readAddress } from '../../src/store/connection/hosts.ts'
 import { basicOf } from '../producers/gateway/bundle.ts'
+import { runCommand } from '../support/command.ts'
 import { type Installation, openInstallation } from '../support/installation.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 import { startCommand } from '../support/process.ts'
@@ -52,11 +53,7 @@ describe('a login', () => {
     for (const database of databases) await database.drop()
   })
 
-  const run = async ({ env }: Installation, args: string[]) => {
-    const child = startCommand(['schema', 'login', ...args], { env: env as Record<string, string> })
-    const { code } = await child.exit
-    return { code, stdout: child.stdout(), stderr: child.stderr() }
-  }
+  const run = ({ env }: Installation, args: string[]) => runCommand(['schema', 'login', ...args], { env })
   const fileOf = (installation: Installation, name: string) => join(installation.dataDir, `${name}.env`)
   const urlOf = async (path: string) => parseEnv(await readFile(path, 'utf8'))['DATABASE_URL'] ?? ''
   /** The error's code, or what the statement answers. */

@@ -9,9 +9,10 @@ import { tokenBatch } from '../../producers/token-batch.ts'
 import { findClusterLocation } from '../../src/embedded/cluster-location.ts'
 import { encryptCard, type PublicCaptureKey } from '../../src/vault/encrypt.ts'
 import { BATCHES, CARD, openGatewayFor } from '../producers/gateway/bundle.ts'
+import { runCommand } from '../support/command.ts'
 import { describeEngines } from '../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../support/installation.ts'
-import { type Child, startCommand, startScript } from '../support/process.ts'
+import { type Child, startScript } from '../support/process.ts'
 import { until } from '../support/until.ts'
 import { type Canary, canary, findCodes, findTraces, misspelt, type Place } from './canary.ts'
 import { type Desk, type Json, openDesk, put, send } from './forge.ts'
@@ -77,13 +78,12 @@ create trigger fail before insert on tokenmill.token for each row when (new.card
     return desk.answer(jti)
   }
   const run = async (args: string[]) => {
-    const child = startCommand(args, { env: { ...installation.env } })
-    const exit = await child.exit
+    const ended = await runCommand(args, { env: installation.env })
     said.push({
       name: `command ${args.slice(0, 2).join(' ')} ${said.length}`,
-      text: `${child.stdout()}\n${child.stderr()}`,
+      text: `${ended.stdout}\n${ended.stderr}`,
     })
-    return { ...exit, stdout: child.stdout(), stderr: child.stderr() }
+    return ended
   }
   const migrate = (file: string, ...args: string[]) =>
     run(['migrate', file, '--client', installation.clientFile, '--json', ...args])

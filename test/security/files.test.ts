@@ -4,10 +4,10 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { runCommand } from '../support/command.ts'
 import type { Engine } from '../support/engines.ts'
 import { type Installation, openInstallation } from '../support/installation.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
-import { startCommand } from '../support/process.ts'
 import { canary } from './canary.ts'
 
 const HEADER = 'reference,card_number,expiry_month,expiry_year,cardholder_name'
@@ -33,10 +33,8 @@ describe('a file through the command', () => {
   const migrate = async (name: string, content: string | Buffer, ...args: string[]) => {
     const file = join(inputs, name)
     await writeFile(file, content)
-    const child = startCommand(['migrate', file, '--client', installation.clientFile, '--json', ...args], {
-      env: { ...installation.env },
-    })
-    const { code } = await child.exit
+    const words = ['migrate', file, '--client', installation.clientFile, '--json', ...args]
+    const { code, stdout, stderr } = await runCommand(words, { env: installation.env })
     const results = await readFile(`${file}.results.csv`, 'utf8').catch(() => '')
     const rows = results
       .trim()
@@ -45,8 +43,8 @@ describe('a file through the command', () => {
       .map(row => row.split(','))
     return {
       code,
-      stderr: child.stderr().trim(),
-      json: child.stdout() === '' ? undefined : JSON.parse(child.stdout()),
+      stderr: stderr.trim(),
+      json: stdout === '' ? undefined : JSON.parse(stdout),
       rows,
     }
   }

@@ -6,10 +6,10 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Client } from '../../producers/client.ts'
 import type { Result } from '../../src/job/result.ts'
+import { runCommand } from '../support/command.ts'
 import type { Engine } from '../support/engines.ts'
 import { type Installation, openInstallation } from '../support/installation.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
-import { startCommand } from '../support/process.ts'
 import { canary, guesses } from './canary.ts'
 import { type Counters, openCounters } from './metrics.ts'
 
@@ -50,11 +50,9 @@ describe('guessing card numbers', () => {
   const migrateText = async (name: string, content: string, ...args: string[]) => {
     const file = join(inputs, name)
     await writeFile(file, content)
-    const child = startCommand(['migrate', file, '--client', installation.clientFile, '--json', ...args], {
-      env: { ...installation.env },
-    })
-    const { code } = await child.exit
-    return { code, stderr: child.stderr(), json: child.stdout() === '' ? {} : JSON.parse(child.stdout()) }
+    const words = ['migrate', file, '--client', installation.clientFile, '--json', ...args]
+    const { code, stdout, stderr } = await runCommand(words, { env: installation.env })
+    return { code, stderr, json: stdout === '' ? {} : JSON.parse(stdout) }
   }
 
   it('ends after ten, and nothing tells a known card from an unknown one any more', async () => {

@@ -10,9 +10,9 @@ import { tokenBatch } from '../../producers/token-batch.ts'
 import * as clients from '../../src/store/access/clients.ts'
 import { encryptCard } from '../../src/vault/encrypt.ts'
 import { BATCHES, basicOf, CARD, type Caller, encrypted, openGatewayFor } from '../producers/gateway/bundle.ts'
+import { runCommand } from '../support/command.ts'
 import { describeEngines } from '../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../support/installation.ts'
-import { startCommand } from '../support/process.ts'
 import { testPan } from '../support/test-pan.ts'
 import { until } from '../support/until.ts'
 import { type Desk, type Json, openDesk, send } from './forge.ts'
@@ -68,9 +68,8 @@ describeEngines('a name that could be a card number', engine => {
     return { encrypted_card: await encryptCard(content, key), public_key_alias: key.alias }
   }
   const run = async (args: string[], clientFile = installation.clientFile) => {
-    const child = startCommand([...args, '--client', clientFile], { env: { ...installation.env } })
-    const { code } = await child.exit
-    return { code, said: `${child.stdout()}${child.stderr()}`, stdout: child.stdout() }
+    const { code, stdout, stderr } = await runCommand([...args, '--client', clientFile], { env: installation.env })
+    return { code, said: `${stdout}${stderr}`, stdout }
   }
 
   it('is refused by the worker as jti, batch_id and parameter, masked and without a receipt', async () => {

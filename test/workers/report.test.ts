@@ -8,9 +8,9 @@ import type { Client } from '../../producers/client.ts'
 import type { Result } from '../../src/job/result.ts'
 import * as reports from '../../src/store/report/reports.ts'
 import { DAY, fillLedger } from '../report/ledger.ts'
+import { runCommand } from '../support/command.ts'
 import { describeEngines } from '../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../support/installation.ts'
-import { startCommand } from '../support/process.ts'
 import { until } from '../support/until.ts'
 import { writeBatch } from '../support/write-batch.ts'
 
@@ -181,12 +181,7 @@ describeEngines('the report worker', engine => {
   })
 
   it('gives its file to whoever asks on the command line, whole and checked', async () => {
-    const env = installation.env as Record<string, string>
-    const run = async (...words: string[]) => {
-      const child = startCommand(['report', ...words], { env })
-      const { code } = await child.exit
-      return { code, stdout: child.stdout(), stderr: child.stderr() }
-    }
+    const run = (...words: string[]) => runCommand(['report', ...words], { env: installation.env })
     const options = [
       '--type',
       'INVOICE',

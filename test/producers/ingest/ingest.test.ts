@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { runCommand } from '../../support/command.ts'
 import { describeEngines } from '../../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../../support/installation.ts'
-import { startCommand } from '../../support/process.ts'
 import { CSV_HEADER, csvRowOf, transactionOf } from './sample.ts'
 
 const ROWS = 2_500
@@ -19,12 +19,9 @@ describeEngines('tokenmill ingest transactions', engine => {
   afterAll(() => installation.close())
 
   const ingest = async (file: string, ...more: string[]) => {
-    const child = startCommand(
-      ['ingest', 'transactions', file, '--client', installation.clientFile, '--json', ...more],
-      { env: installation.env as Record<string, string> },
-    )
-    const { code } = await child.exit
-    return { code, told: JSON.parse(child.stdout() || 'null'), stderr: child.stderr() }
+    const words = ['ingest', 'transactions', file, '--client', installation.clientFile, '--json', ...more]
+    const { code, stdout, stderr } = await runCommand(words, { env: installation.env })
+    return { code, told: JSON.parse(stdout || 'null'), stderr }
   }
   const sums = async () => {
     const { rows } = await installation.vault.store.query<Record<string, unknown>>({
