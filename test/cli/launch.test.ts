@@ -32,7 +32,8 @@ const NODES = [
 
 /** Help, and command lines that are refused: a name, an option, an argument. */
 const AT_ONCE = [['--help'], ['no-such-command'], ['scope', 'add', '--no-such-option'], ['batch', 'show']]
-const ROUNDS = 5
+/** On a machine that does much else none may be quick for a while. */
+const ROUNDS_MAX = 40
 const AT_ONCE_MS = 300
 const AT_ONCE_RATIO = 6
 
@@ -109,15 +110,15 @@ describe.each(NODES)('help and refusals on $name', ({ node, nodeArgs }) => {
   it(`come within ${AT_ONCE_MS} ms, or ${AT_ONCE_RATIO} times what Node needs for nothing`, async () => {
     const lines = AT_ONCE.map(words => ({ words, ms: [] as number[] }))
     const nothing: number[] = []
+    const mostMs = () => Math.max(AT_ONCE_MS, AT_ONCE_RATIO * Math.min(...nothing))
+    const late = () => lines.filter(({ ms }) => ms.length === 0 || Math.min(...ms) > mostMs())
     // In turns, and the best of each: what else this machine does isn't asked.
-    for (let round = 0; round < ROUNDS; round++) {
+    for (let round = 0; round < ROUNDS_MAX && late().length > 0; round++) {
       nothing.push(await durationMs(node, ['-e', '0']))
-      for (const { words, ms } of lines) ms.push(await durationMs(node, [...nodeArgs, 'bin/tokenmill.mjs', ...words]))
+      for (const { words, ms } of late()) ms.push(await durationMs(node, [...nodeArgs, 'bin/tokenmill.mjs', ...words]))
     }
-    const mostMs = Math.max(AT_ONCE_MS, AT_ONCE_RATIO * Math.min(...nothing))
-    const late = lines.filter(({ ms }) => Math.min(...ms) > mostMs)
-    expect(late, `at most ${mostMs} ms`).toEqual([])
-  }, 120_000)
+    expect(late(), `at most ${mostMs()} ms`).toEqual([])
+  }, 240_000)
 })
 
 describe('a worker process', () => {
