@@ -7,15 +7,15 @@ import { until } from '../support/until.ts'
 import { QUICK, stateOf } from './bundle.ts'
 import { CHUNK, migrateAgain, newFile, readResults, startMigrate, untilMiddle } from './migration.ts'
 
-/** So many that a rest is left when two commands were started. */
-const ROWS = 20_000
+/** So many that a rest is left when two commands have run. */
+const ROWS = 10_000
 
 describeEngines('a batch that is cancelled in its midst', engine => {
   let installation: Installation
   beforeAll(async () => {
     installation = await openInstallation(engine, QUICK)
     await installation.startWorkers({ roles: ['bulk'], processes: 1 })
-  }, 60_000)
+  })
   afterAll(() => installation?.close())
 
   const command = async (...args: string[]) => {
@@ -28,6 +28,8 @@ describeEngines('a batch that is cancelled in its midst', engine => {
     const ask = async <R>(text: string, values: unknown[] = []) =>
       (await installation.vault.store.query<R>({ text, values })).rows
     const file = await newFile(installation.dataDir, installation.scope, ROWS)
+    // From now on a command comes at once.
+    await command('batch', 'list')
     // One chunk at a time, so that there is a rest.
     const run = startMigrate(installation, file, CHUNK, ['--in-flight', '1'])
     await untilMiddle(file)

@@ -50,7 +50,7 @@ describe.each(NODES)('the launcher on $name', ({ node, nodeArgs }) => {
       redisUrls: undefined,
       databaseUrl: database.url,
     })
-  }, 60_000)
+  })
   afterAll(async () => {
     await installation?.close()
     await database?.drop()
@@ -69,7 +69,7 @@ describe.each(NODES)('the launcher on $name', ({ node, nodeArgs }) => {
     expect(child.stdout()).toMatch(/^\d+\.\d+\.\d+\n$/)
     expect(child.stderr()).toBe('')
     expect(await launch(['no-such-command']).exit).toEqual({ code: 64, signal: null })
-  }, 60_000)
+  })
 
   it('passes SIGTERM on, and the role closes in order', async () => {
     const port = await freePort()
@@ -83,7 +83,7 @@ describe.each(NODES)('the launcher on $name', ({ node, nodeArgs }) => {
     child.signal('SIGTERM')
     expect(await child.exit).toEqual({ code: 0, signal: null })
     expect(child.stderr()).toMatch(/"signal":"SIGTERM","msg":"closing"/)
-  }, 60_000)
+  })
 
   it('takes the gateway with it when it is killed, so that the next one has its port', async () => {
     const port = await freePort()
@@ -136,7 +136,7 @@ describe('a worker process', () => {
     expect(child.exitCode === 0 || child.signalCode === 'SIGTERM').toBe(true)
     await installation.close()
     await database.drop()
-  }, 60_000)
+  })
 })
 
 function twoWorking(child: Child): number[] | undefined {

@@ -33,7 +33,7 @@ describeEngines('an installation without REPORTS_URL', engine => {
   beforeAll(async () => {
     installation = await openInstallation(engine, { REPORTS_URL: '', TOKENMILL_PROCESSES: '1' })
     await fillLedger(installation.vault.store, ENTITY, 5)
-  }, 60_000)
+  })
   afterAll(() => installation?.close())
 
   const command = (args: string[], env: Record<string, string | undefined> = {}): Child =>
@@ -82,7 +82,7 @@ describeEngines('an installation without REPORTS_URL', engine => {
     const workers = command(['workers', '--kinds', 'report'])
     expect(await workers.exit).toMatchObject({ code: 78 })
     expect(workers.stderr()).toMatch(/^tokenmill: REPORTS_URL: must be set, /m)
-  }, 30_000)
+  })
 
   it('refuses requests and downloads over HTTP with 503, and goes on to list reports', async () => {
     const caller = await openGatewayFor(installation)
@@ -103,7 +103,7 @@ describeEngines('an installation without REPORTS_URL', engine => {
       ])
     expect(await caller.call('GET', REPORTS)).toMatchObject({ status: 200 })
     await caller.close()
-  }, 30_000)
+  })
 
   describe('and without a host that makes reports', () => {
     beforeAll(async () => {

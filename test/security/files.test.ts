@@ -23,7 +23,7 @@ describe('a file through the command', () => {
     const engine: Engine = { name: 'postgres', prefix: '{files}', redisUrls: undefined, databaseUrl: database.url }
     installation = await openInstallation(engine)
     await installation.startWorkers({ roles: ['bulk'] })
-  }, 60_000)
+  })
   afterAll(async () => {
     await installation?.close()
     await database?.drop()
@@ -54,7 +54,7 @@ describe('a file through the command', () => {
     const done = await migrate('bom.csv', Buffer.from(`\ufeff${rows.join('\r\n')}\r\n`))
     expect(done, done.stderr).toMatchObject({ code: 0, json: { rows: 2, created: 2 } })
     expect(done.rows.map(([line]) => line)).toEqual(['3', '5'])
-  }, 30_000)
+  })
 
   it('tells each bad row by the line at which it starts, and goes on', async () => {
     const good = (name: string) => `${name},${pan(name)},12,2031,ANNA`
@@ -98,7 +98,7 @@ describe('a file through the command', () => {
       16: 'CREATED ',
     })
     expect(done.stderr).not.toContain('REJECTED')
-  }, 30_000)
+  })
 
   it('with dates that a spreadsheet has spoilt rejects those rows alone', async () => {
     const rows = [
@@ -117,7 +117,7 @@ describe('a file through the command', () => {
       'expiry_format',
       '',
     ])
-  }, 30_000)
+  })
 
   const UTF16 = Buffer.from(`\ufeff${HEADER}\nr1,${pan('utf16')},12,2031,A\n`, 'utf16le')
   it.each<[string, string, string | Buffer, number, RegExp]>([
@@ -184,5 +184,5 @@ describe('a file through the command', () => {
     expect(done, done.stderr).toMatchObject({ code: 3, json: { created: 2, rejected: 1 } })
     expect(done.rows[1]?.slice(0, 3)).toEqual(['3', '', 'REJECTED'])
     expect(done.rows[1]?.at(-1)).toBe('row_quotes')
-  }, 30_000)
+  })
 })

@@ -22,7 +22,7 @@ describeEngines('the report worker', engine => {
     await fillLedger(installation.vault.store, ENTITY, 300)
     await installation.startWorkers({ roles: ['bulk'] })
     client = await installation.connect()
-  }, 60_000)
+  })
   afterAll(() => installation?.close())
 
   const folder = () => join(installation.dataDir, 'reports')
@@ -91,7 +91,7 @@ describeEngines('the report worker', engine => {
     })
     expect(rows).toEqual([{ status: 'SUCCESSFUL' }])
     expect(fresh().filter(name => name.startsWith('MERCHANT'))).toHaveLength(1)
-  }, 60_000)
+  })
 
   // One engine will do for what the queue has no part in.
   if (engine.name === 'redis') return

@@ -44,7 +44,7 @@ beforeAll(async () => {
   })
   const port = Number((await child.line(/"port":(\d+),"msg":"serving"/, { stream: 'stderr' }))[1])
   http = openKeepAlive(port, CALLERS)
-}, 60_000)
+})
 afterAll(async () => {
   http?.close()
   child?.signal('SIGTERM')

@@ -103,7 +103,7 @@ from tokenmill.transaction group by currency order by currency`,
     const recut = await ingest(file, '--chunk', '700')
     expect(recut.told).toMatchObject({ created: 0, unchanged: ROWS + 1, rejected: bad.length - 1 })
     expect(await sums()).toEqual(before)
-  }, 60_000)
+  })
 
   it('takes NDJSON with amounts in minor units, and answers 64 for a header that it does not know', async () => {
     const file = join(installation.dataDir, 'more.ndjson')
@@ -123,5 +123,5 @@ from tokenmill.transaction group by currency order by currency`,
     const refused = await ingest(wrong)
     expect(refused.code).toBe(64)
     expect(refused.stderr).toContain('transaction_uid is missing')
-  }, 60_000)
+  })
 })
