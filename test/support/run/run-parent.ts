@@ -16,11 +16,11 @@ export function runParent(): string {
   return isFit(MEMORY) ? MEMORY : tmpdir()
 }
 
-/** Room, and leave to write and to run programs: copies of PostgreSQL's may lie there. */
+/** Room in it and in the machine's memory, and leave to write and to run programs: copies of PostgreSQL's may lie there. */
 function isFit(dir: string): boolean {
   if (!existsSync(dir)) return false
   const { bavail, bsize } = statfsSync(dir)
-  if (bavail * bsize < BYTES_MIN) return false
+  if (Math.min(bavail * bsize, process.availableMemory()) < BYTES_MIN) return false
   let own: string | undefined
   try {
     own = mkdtempSync(join(dir, 'tokenmill-probe-'))
