@@ -98,7 +98,7 @@ function watch(child: ChildProcess): Child {
     pid: child.pid ?? -1,
     stdout: () => text.stdout,
     stderr: () => text.stderr,
-    line: async (pattern, { ms = 20_000, stream = 'stdout' } = {}) => {
+    line: async (pattern, { ms = 60_000, stream = 'stdout' } = {}) => {
       const find = () => {
         const match = pattern.exec(text[stream])
         if (!match && ended) throw new Error(`ended without ${pattern}:\n${text.stdout}\n${text.stderr}`)
