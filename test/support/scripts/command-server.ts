@@ -1,8 +1,14 @@
 // Runs tokenmill commands one after the other in one process, for `runCommand` (../command.ts): Node's start and the
 // loading of modules are most of what a command of its own takes. A command here has its own environment, folder,
 // standard streams and exit status; only its end isn't the end of a process.
+import { syncBuiltinESMExports } from 'node:module'
+import os from 'node:os'
 import { Readable } from 'node:stream'
-import { run } from '../../../cli/main.ts'
+
+// `migrate` lowers the priority of its process for good. The commands after it shall not have it.
+os.setPriority = () => {}
+syncBuiltinESMExports()
+const { run } = await import('../../../cli/main.ts')
 
 export interface CommandRequest {
   words: readonly string[]
