@@ -103,4 +103,4 @@ it('of which the server has none is a setting that is wrong: a command says so i
   }
   expect(await negotiate(run, { maxVersion: 'TLSv1.2', ciphers: 'AES256-GCM-SHA384' }, true)).toBeUndefined()
   expect(line).toMatch(/^78 tokenmill: DATABASE_URL: the server offers no TLS that tokenmill accepts; [^\n]*\n$/)
-}, 60_000)
+})

@@ -49,7 +49,7 @@ export function describeChaos(name: string, engine: Chaos['engine'], laws: (chao
       await chaos.installation?.close()
       await chaos.redis?.stop()
       await chaos.postgres?.remove()
-    }, 60_000)
+    })
     laws(chaos)
   })
 }

@@ -1,33 +1,35 @@
 // A batch that is cancelled in its midst: what was done stays done, nothing more is, and every row says which it was.
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { runCommand } from '../support/command.ts'
 import { describeEngines } from '../support/engines.ts'
 import { type Installation, openInstallation } from '../support/installation.ts'
-import { startCommand } from '../support/process.ts'
 import { until } from '../support/until.ts'
 import { QUICK, stateOf } from './bundle.ts'
-import { CHUNK, newFile, readResults, startMigrate, untilMiddle } from './migration.ts'
+import { CHUNK, migrateAgain, newFile, readResults, startMigrate, untilMiddle } from './migration.ts'
 
-/** So many that a rest is left when two commands were started. */
-const ROWS = 20_000
+/** So many that a rest is left when two commands have run. */
+const ROWS = 10_000
 
 describeEngines('a batch that is cancelled in its midst', engine => {
   let installation: Installation
   beforeAll(async () => {
     installation = await openInstallation(engine, QUICK)
     await installation.startWorkers({ roles: ['bulk'], processes: 1 })
-  }, 60_000)
+  })
   afterAll(() => installation?.close())
 
   const command = async (...args: string[]) => {
-    const child = startCommand([...args, '--json'], { env: installation.env as Record<string, string> })
-    expect(await child.exit, child.stderr()).toMatchObject({ code: 0 })
-    return JSON.parse(child.stdout())
+    const { code, stdout, stderr } = await runCommand([...args, '--json'], { env: installation.env })
+    expect(code, stderr).toBe(0)
+    return JSON.parse(stdout)
   }
 
   it('answers the rest as cancelled, and its sums hold then and for ever', async () => {
     const ask = async <R>(text: string, values: unknown[] = []) =>
       (await installation.vault.store.query<R>({ text, values })).rows
     const file = await newFile(installation.dataDir, installation.scope, ROWS)
+    // From now on a command comes at once.
+    await command('batch', 'list')
     // One chunk at a time, so that there is a rest.
     const run = startMigrate(installation, file, CHUNK, ['--in-flight', '1'])
     await untilMiddle(file)
@@ -48,7 +50,7 @@ describeEngines('a batch that is cancelled in its midst', engine => {
     const shown = { state: 'CANCELLED', records_done: file.rows, counts: { CREATED: created, CANCELLED: cancelled } }
     await until(async () => (await command('batch', 'show', id)).records_done === file.rows, { ms: 20_000 })
     expect(await command('batch', 'show', id)).toMatchObject(shown)
-    const again = await startMigrate(installation, file).end()
+    const again = await migrateAgain(installation, file)
     expect(again, again.stderr).toMatchObject({ code: 3, json: { created, duplicate, rejected, cancelled } })
     expect(await stateOf({ ...installation, ask }, file.scope)).toEqual(before)
   }, 240_000)

@@ -37,7 +37,7 @@ describe.skipIf(!findServer())('a store of two hosts', () => {
   afterAll(async () => {
     await chaos.installation?.close()
     await pair?.remove()
-  }, 60_000)
+  })
 
   it('loses and doubles no row of a migration though the primary is killed and the standby promoted', async () => {
     const workers = childrenRunning('worker-process')
@@ -78,7 +78,7 @@ describe.skipIf(!findServer())('a store of two hosts', () => {
     const left = await alone.query({ text: 'select 1' }).catch(error => error.cause?.message)
     expect(left).toBe('this server was left behind: its timeline is 1, 2 was seen')
     await alone.close()
-  }, 60_000)
+  })
 
   it('leaves the old primary, though every connection to it is well, once the later timeline is seen', async () => {
     // A process that knows of no later timeline.
@@ -90,5 +90,5 @@ describe.skipIf(!findServer())('a store of two hosts', () => {
     witness.write()
     expect(await witness.exit).toMatchObject({ code: 0 })
     expect(await chaos.ask('select pg_is_in_recovery() as standby')).toEqual([{ standby: false }])
-  }, 60_000)
+  })
 })

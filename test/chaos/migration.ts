@@ -6,6 +6,7 @@ import { expect, onTestFinished } from 'vitest'
 import { readCheckpoint } from '../../producers/migrate/checkpoint.ts'
 import { writeSample } from '../../producers/migrate/sample.ts'
 import { parseReuseToken } from '../../src/token/token.ts'
+import { runCommand } from '../support/command.ts'
 import { type Child, type Exit, startCommand } from '../support/process.ts'
 import { until } from '../support/until.ts'
 import { volume } from '../support/volume.ts'
@@ -53,9 +54,8 @@ export function startMigrate(
   chunk = usual,
   more: string[] = [],
 ): Run {
-  const given = ['--scope', scope, '--client', clientFile, '--chunk', `${chunk}`, '--json']
-  const args = ['migrate', path, ...given, ...more]
-  const child = startCommand(args, { env: env as Record<string, string> })
+  const given = optionsOf({ clientFile, scope, chunk })
+  const child = startCommand(['migrate', path, ...given, ...more], { env: env as Record<string, string> })
   // One that its test gave up would wait for its servers for ever.
   onTestFinished(() => child.signal('SIGKILL'))
   const end = async () => {
@@ -63,6 +63,20 @@ export function startMigrate(
     return { ...exit, stderr: child.stderr(), json: JSON.parse(child.stdout() || '{}') as Record<string, unknown> }
   }
   return { child, end }
+}
+
+/** The same command to its end, which nobody disturbs. */
+export async function migrateAgain(
+  { env, clientFile }: Omit<Place, 'ask'>,
+  { path, scope, chunk = CHUNK }: Pick<CardFile, 'path' | 'scope' | 'chunk'>,
+) {
+  const words = ['migrate', path, ...optionsOf({ clientFile, scope, chunk })]
+  const { code, stdout, stderr } = await runCommand(words, { env })
+  return { code, signal: null, stderr, json: JSON.parse(stdout || '{}') as Record<string, unknown> }
+}
+
+function optionsOf({ clientFile, scope, chunk }: { clientFile: string; scope: string; chunk: number }): string[] {
+  return ['--scope', scope, '--client', clientFile, '--chunk', `${chunk}`, '--json']
 }
 
 /** Once a quarter of the chunks was answered; fails where the run was over before anybody could disturb it. */
@@ -91,7 +105,7 @@ export async function disturb(
     expect(runs, ended.stderr).toBeLessThan(RUNS_MAX)
     // Killed, or stopped in a state that can be continued, and nothing else.
     expect([1, 'SIGKILL'], ended.stderr).toContain(ended.signal ?? ended.code)
-    ended = await startMigrate(place, file).end()
+    ended = await migrateAgain(place, file)
   }
   expect(ended.json).toMatchObject({ variant: 'run' })
   await expectExactlyOnce(place, file, ended.json)
@@ -102,10 +116,10 @@ export async function expectExactlyOnce(place: Place, file: CardFile, summary: R
   expectSums(file, summary)
   await expectOneOutcomeEach(place, file)
   const verify = ['manifest', 'verify', `${file.path}.manifest.json`, '--client', place.clientFile]
-  const verified = startCommand(verify, { env: place.env as Record<string, string> })
-  expect(await verified.exit, verified.stderr()).toMatchObject({ code: 0 })
+  const verified = await runCommand(verify, { env: place.env })
+  expect(verified, verified.stderr).toMatchObject({ code: 0 })
   const before = await stateOf(place, file.scope)
-  const again = await startMigrate(place, file).end()
+  const again = await migrateAgain(place, file)
   expect(again, again.stderr).toMatchObject({ code: 3, json: { variant: 'replay' } })
   expectSums(file, again.json)
   expect(await stateOf(place, file.scope)).toEqual(before)

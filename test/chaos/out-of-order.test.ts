@@ -21,7 +21,7 @@ describeEngines('updates with a sequence, out of order,', engine => {
     const processes = Array.from({ length: PROCESSES }, () => installation.startWorkers({ roles: ['interactive'] }))
     await Promise.all(processes)
     client = await installation.connect()
-  }, 60_000)
+  })
   afterAll(() => installation?.close())
 
   async function makeTokens(): Promise<string[]> {

@@ -11,9 +11,9 @@ import { describeEngines } from '../support/engines.ts'
 import { type Installation, openInstallation } from '../support/installation.ts'
 import { until } from '../support/until.ts'
 import { QUICK } from './bundle.ts'
-import { readResults, startMigrate } from './migration.ts'
+import { migrateAgain, readResults, startMigrate } from './migration.ts'
 
-const MISBEHAVING = fileURLToPath(new URL('../support/misbehaving-worker.ts', import.meta.url))
+const MISBEHAVING = fileURLToPath(new URL('../support/scripts/misbehaving-worker.ts', import.meta.url))
 const ROWS = 1_000
 const POISON: Record<number, string> = { 123: 'POISON-CRASH', 777: 'POISON-THROW' }
 
@@ -48,7 +48,7 @@ describeEngines('poison', engine => {
     const revisions = () => ask<{ n: number }>('select revision as n from tokenmill.receipt order by chunk')
     const before = (await revisions()).map(({ n }) => n)
     await begin('bulk')
-    const again = await startMigrate(installation, file, 500).end()
+    const again = await migrateAgain(installation, { ...file, chunk: 500 })
     expect(again, again.stderr).toMatchObject({ code: 0, json: { complete: true, created: ROWS, failed: 0 } })
     expect((await revisions()).map(({ n }, chunk) => n > (before[chunk] ?? n))).toEqual([true, true])
     expect(await ask('select count(*)::int as n, sum(version)::int as v from tokenmill.token')).toEqual([

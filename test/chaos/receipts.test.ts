@@ -21,7 +21,7 @@ describeEngines('a job that comes again', engine => {
     installation = await openInstallation(engine, QUICK)
     await Promise.all([1, 2].map(() => installation.startWorkers({ roles: ['interactive'] })))
     client = await installation.connect()
-  }, 60_000)
+  })
   afterAll(() => installation?.close())
 
   const request = async () => {
@@ -41,7 +41,7 @@ describeEngines('a job that comes again', engine => {
     const id = 't00000000000000000000000000'
     expect(await client.call('token-lifecycle', { id, action: 'DELETE' }, { jti })).toMatchObject(refused)
     expect(await state()).toEqual(before)
-  }, 30_000)
+  })
 
   it('as the same request is answered by the same result, and does nothing', async () => {
     const jti = randomUUID()
@@ -51,7 +51,7 @@ describeEngines('a job that comes again', engine => {
     const again = await client.call('token-create', same, { jti })
     expect(again).toEqual({ ...first, attempt: again.attempt })
     expect(await state()).toEqual(before)
-  }, 30_000)
+  })
 
   it('is answered each time, however soon after its answer it comes', async () => {
     const jti = randomUUID()
@@ -62,7 +62,7 @@ describeEngines('a job that comes again', engine => {
       results.push(id)
     }
     expect(new Set(results).size).toBe(1)
-  }, 60_000)
+  })
 
   it('is answered by its refusal, too, though it would be accepted by now', async () => {
     const { record } = await client.call('token-create', await request())
@@ -74,7 +74,7 @@ describeEngines('a job that comes again', engine => {
     expect(refused).toMatchObject(stale)
     const again = await client.call('token-lifecycle', { ...lifecycle, action: 'ACTIVATE' }, { jti, sequence: 6 })
     expect(again).toMatchObject({ ...stale, result_id: refused.result_id })
-  }, 30_000)
+  })
 
   it(`has one effect, though ${COPIES} of it come at once under as many ids and signatures`, async () => {
     const jti = randomUUID()
@@ -98,5 +98,5 @@ describeEngines('a job that comes again', engine => {
     ])
     expect(receipts).toEqual([{ n: 1, r: 1 }])
     expect(await client.call('token-create', same.request, { jti })).toMatchObject({ code: 200, revision: 1 })
-  }, 60_000)
+  })
 })

@@ -28,7 +28,7 @@ describeEngines('a client that does not read its results', engine => {
     reader = await installation.connect()
     silent = (await installation.addClient('silent')).credentials
     queue = resultsQueue(silent.signingKey.clientId)
-  }, 60_000)
+  })
   afterAll(() => installation?.close())
 
   const count = async (text: string) => {

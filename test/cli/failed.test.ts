@@ -24,7 +24,7 @@ describeEngines('the failed set', engine => {
     installation = await openInstallation(engine)
     other = await installation.addClient('other')
     boss = await installation.addClient('boss', { roles: ['ADMIN'] })
-  }, 60_000)
+  })
   afterAll(() => installation?.close())
   beforeEach(async () => {
     for (const kind of ['token-lifecycle', 'report', 'token-create']) {

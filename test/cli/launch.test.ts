@@ -32,7 +32,8 @@ const NODES = [
 
 /** Help, and command lines that are refused: a name, an option, an argument. */
 const AT_ONCE = [['--help'], ['no-such-command'], ['scope', 'add', '--no-such-option'], ['batch', 'show']]
-const ROUNDS = 5
+/** On a machine that does much else none may be quick for a while. */
+const ROUNDS_MAX = 40
 const AT_ONCE_MS = 300
 const AT_ONCE_RATIO = 6
 
@@ -49,7 +50,7 @@ describe.each(NODES)('the launcher on $name', ({ node, nodeArgs }) => {
       redisUrls: undefined,
       databaseUrl: database.url,
     })
-  }, 60_000)
+  })
   afterAll(async () => {
     await installation?.close()
     await database?.drop()
@@ -68,7 +69,7 @@ describe.each(NODES)('the launcher on $name', ({ node, nodeArgs }) => {
     expect(child.stdout()).toMatch(/^\d+\.\d+\.\d+\n$/)
     expect(child.stderr()).toBe('')
     expect(await launch(['no-such-command']).exit).toEqual({ code: 64, signal: null })
-  }, 60_000)
+  })
 
   it('passes SIGTERM on, and the role closes in order', async () => {
     const port = await freePort()
@@ -82,7 +83,7 @@ describe.each(NODES)('the launcher on $name', ({ node, nodeArgs }) => {
     child.signal('SIGTERM')
     expect(await child.exit).toEqual({ code: 0, signal: null })
     expect(child.stderr()).toMatch(/"signal":"SIGTERM","msg":"closing"/)
-  }, 60_000)
+  })
 
   it('takes the gateway with it when it is killed, so that the next one has its port', async () => {
     const port = await freePort()
@@ -109,15 +110,15 @@ describe.each(NODES)('help and refusals on $name', ({ node, nodeArgs }) => {
   it(`come within ${AT_ONCE_MS} ms, or ${AT_ONCE_RATIO} times what Node needs for nothing`, async () => {
     const lines = AT_ONCE.map(words => ({ words, ms: [] as number[] }))
     const nothing: number[] = []
+    const mostMs = () => Math.max(AT_ONCE_MS, AT_ONCE_RATIO * Math.min(...nothing))
+    const late = () => lines.filter(({ ms }) => ms.length === 0 || Math.min(...ms) > mostMs())
     // In turns, and the best of each: what else this machine does isn't asked.
-    for (let round = 0; round < ROUNDS; round++) {
+    for (let round = 0; round < ROUNDS_MAX && late().length > 0; round++) {
       nothing.push(await durationMs(node, ['-e', '0']))
-      for (const { words, ms } of lines) ms.push(await durationMs(node, [...nodeArgs, 'bin/tokenmill.mjs', ...words]))
+      for (const { words, ms } of late()) ms.push(await durationMs(node, [...nodeArgs, 'bin/tokenmill.mjs', ...words]))
     }
-    const mostMs = Math.max(AT_ONCE_MS, AT_ONCE_RATIO * Math.min(...nothing))
-    const late = lines.filter(({ ms }) => Math.min(...ms) > mostMs)
-    expect(late, `at most ${mostMs} ms`).toEqual([])
-  }, 120_000)
+    expect(late(), `at most ${mostMs()} ms`).toEqual([])
+  }, 240_000)
 })
 
 describe('a worker process', () => {
@@ -135,7 +136,7 @@ describe('a worker process', () => {
     expect(child.exitCode === 0 || child.signalCode === 'SIGTERM').toBe(true)
     await installation.close()
     await database.drop()
-  }, 60_000)
+  })
 })
 
 function twoWorking(child: Child): number[] | undefined {

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { urlAs } from '../../src/store/access/logins.ts'
 import { readAddress } from '../../src/store/connection/hosts.ts'
 import { basicOf } from '../producers/gateway/bundle.ts'
+import { runCommand } from '../support/command.ts'
 import { type Installation, openInstallation } from '../support/installation.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 import { startCommand } from '../support/process.ts'
@@ -46,17 +47,13 @@ describe('a login', () => {
       const engine = { name: 'postgres', prefix, redisUrls: undefined, databaseUrl: database.url } as const
       installations.push(await openInstallation(engine))
     }
-  }, 60_000)
+  })
   afterAll(async () => {
     for (const installation of installations) await installation.close()
     for (const database of databases) await database.drop()
   })
 
-  const run = async ({ env }: Installation, args: string[]) => {
-    const child = startCommand(['schema', 'login', ...args], { env: env as Record<string, string> })
-    const { code } = await child.exit
-    return { code, stdout: child.stdout(), stderr: child.stderr() }
-  }
+  const run = ({ env }: Installation, args: string[]) => runCommand(['schema', 'login', ...args], { env })
   const fileOf = (installation: Installation, name: string) => join(installation.dataDir, `${name}.env`)
   const urlOf = async (path: string) => parseEnv(await readFile(path, 'utf8'))['DATABASE_URL'] ?? ''
   /** The error's code, or what the statement answers. */
@@ -93,7 +90,7 @@ describe('a login', () => {
       ),
     ).toBe(false)
     expect(await ask(owner, "select action from tokenmill.audit where action = 'schema.login'")).toBe('schema.login')
-  }, 30_000)
+  })
 
   it('of the reader reads, and writes nothing', async () => {
     const path = fileOf(first(), 'reader')
@@ -103,7 +100,7 @@ describe('a login', () => {
     expect(await ask(url, 'select sealed from tokenmill.token')).toBe('42501')
     expect(await ask(url, 'select api_key_hash from tokenmill.client')).toBe('42501')
     expect(await ask(url, "insert into tokenmill.audit (actor, action, subject) values ('a', 'b', 'c')")).toBe('42501')
-  }, 30_000)
+  })
 
   it('of one database isn’t let into another of the same server', async () => {
     const path = fileOf(second(), 'gateway')
@@ -114,7 +111,7 @@ describe('a login', () => {
     expect(new URL(own).username).not.toBe(new URL(await urlOf(fileOf(first(), 'gateway'))).username)
     expect(await ask(own, 'select count(*)::int from tokenmill.operation')).toBe(0)
     expect(await ask(other.href, 'select 1')).toBe('42501')
-  }, 30_000)
+  })
 
   it('asked for again is left as it is, and gets another password only by --rotate', async () => {
     const path = fileOf(first(), 'gateway')
@@ -132,7 +129,7 @@ describe('a login', () => {
       1,
       expect.stringMatching(/does not hold the password of tokenmill_gateway_/),
     ])
-  }, 60_000)
+  })
 
   it('is made by a database administrator from what --print-sql prints, which holds no password', async () => {
     const path = fileOf(second(), 'reader')
@@ -144,7 +141,7 @@ describe('a login', () => {
     expect(await ask(url, 'select 1')).toBe('28P01')
     expect(await ask(databases[1]?.url ?? '', printed.stdout)).toBeUndefined()
     expect(await ask(url, 'select session_user::text')).toMatch(/^tokenmill_reader_/)
-  }, 30_000)
+  })
 
   it('serves a gateway that says nothing of it; one that is the owner’s is warned of at every start', async () => {
     const start = (databaseUrl: string) =>

@@ -14,7 +14,7 @@ describeEngines('a command that nobody answers', engine => {
   let installation: Installation
   beforeAll(async () => {
     installation = await openInstallation(engine)
-  }, 60_000)
+  })
   afterAll(() => installation?.close())
 
   const start = (words: string[]) =>

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { runCommand } from '../support/command.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 import { type Child, startCommand } from '../support/process.ts'
 
@@ -61,11 +62,7 @@ describe('an installation of release 0.3.0, upgraded', () => {
     await rm(dir, { recursive: true, force: true })
   })
 
-  async function run(args: string[]) {
-    const child = startCommand(args, { env, cwd: dir })
-    const { code } = await child.exit
-    return { code, stdout: child.stdout(), stderr: child.stderr() }
-  }
+  const run = (args: string[]) => runCommand(args, { env, cwd: dir })
 
   async function rowsOf(file: string): Promise<string[][]> {
     const [, ...lines] = (await readFile(join(dir, file), 'utf8')).trimEnd().split('\n')

@@ -13,7 +13,7 @@ describeEngines('a command that waits for answers', engine => {
   let installation: Installation
   beforeAll(async () => {
     installation = await openInstallation(engine)
-  }, 60_000)
+  })
   afterAll(() => installation?.close())
 
   const command = (words: string[]) => startCommand(words, { env: senderEnv(engine, installation), group: true })
@@ -40,7 +40,7 @@ describeEngines('a command that waits for answers', engine => {
   describe('with workers', () => {
     beforeAll(async () => {
       await installation.startWorkers()
-    }, 60_000)
+    })
 
     it('ends with 78 where its client is unknown or revoked', async () => {
       const { clientFile, credentials } = await installation.addClient('revoked')

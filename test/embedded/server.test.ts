@@ -174,6 +174,9 @@ describe('the embedded server', () => {
     expect(await holder.exit).toEqual({ code: null, signal: 'SIGINT' })
     const embedded = await attach(dir)
     expect(serverPid()).toBe(pid)
+    // The server sees the end of a process that was killed a little later, and until then we aren't the last.
+    const holding = "select count(*) from pg_stat_activity where application_name = 'tokenmill attached'"
+    await until(async () => (await query(embedded.url, holding)) === '1', { what: 'the end of the other connection' })
     await embedded.release()
     expect(serverPid()).toBeUndefined()
   })

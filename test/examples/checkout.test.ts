@@ -29,7 +29,7 @@ describeChromium('the example shop', () => {
 
   beforeAll(async () => {
     ;[shop, browser] = await Promise.all([openShop(), openBrowser()])
-  }, 60_000)
+  })
   afterAll(async () => {
     await browser?.close()
     await shop?.close()

@@ -116,7 +116,7 @@ describeRedis('an installation that Prometheus scrapes', () => {
     await simulator?.close()
     await database?.drop()
     if (folder) await rm(folder, { recursive: true, force: true })
-  }, 60_000)
+  })
 
   it.skipIf(missingPrometheus().length > 0)(
     'has one port for each role, whose page passes the linter and says what the role is',

@@ -29,7 +29,7 @@ describeStore('a port of metrics that is taken', engine => {
     holder = createServer()
     await new Promise<void>(resolve => holder.listen(taken, '127.0.0.1', resolve))
     installation = await openInstallation(engine, { TOKENMILL_METRICS_PORT: String(taken), TOKENMILL_PROCESSES: '1' })
-  }, 60_000)
+  })
   afterAll(async () => {
     holder?.close()
     await installation?.close()
@@ -44,7 +44,7 @@ describeStore('a port of metrics that is taken', engine => {
         `tokenmill: TOKENMILL_METRICS_PORT: something listens on 127.0.0.1:${taken} already; end that process, or set another port\n`,
       )
     }
-  }, 60_000)
+  })
 
   it('isn’t the concern of a role that has another; the scheduler has no need of the key-encryption key', async () => {
     const env = { ...installation.env, TOKENMILL_METRICS_PORT: '0', TOKENMILL_KEK_FILE: undefined }
@@ -54,7 +54,7 @@ describeStore('a port of metrics that is taken', engine => {
     expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200)
     child.signal('SIGTERM')
     expect(await child.exit).toMatchObject({ code: 0 })
-  }, 60_000)
+  })
 
   it('doesn’t end a command, which says that it goes on without metrics', async () => {
     const child = startCommand(['results', 'follow', '--client', installation.clientFile], { env: installation.env })
@@ -64,5 +64,5 @@ describeStore('a port of metrics that is taken', engine => {
     await child.line(/following results/, { stream: 'stderr' })
     child.signal('SIGTERM')
     expect(await child.exit, child.stderr()).toMatchObject({ code: 0 })
-  }, 60_000)
+  })
 })

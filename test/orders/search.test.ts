@@ -137,7 +137,7 @@ describe('a search for orders', () => {
       }),
       { numRuns: 150 },
     )
-  }, 30_000)
+  })
 
   it('shows what was taken in, and nothing of what has no value', async () => {
     const { merchantCompany: _, ...shown } = orderOf(1)

@@ -29,7 +29,7 @@ describe.skipIf(!redisUrl())('docs/upstream.md, on a real installation', () => {
     await installation.startWorkers({ roles: ['interactive'] })
     dir = mkdtempSync(join(tmpdir(), 'upstream-real-'))
     symlinkSync(join(root, 'node_modules'), join(dir, 'node_modules'))
-  }, 60_000)
+  })
   afterAll(async () => {
     await installation?.close()
     await database?.drop({ force: true })
@@ -61,5 +61,5 @@ describe.skipIf(!redisUrl())('docs/upstream.md, on a real installation', () => {
       text: 'select count(*) as n from tokenmill.token',
     })
     expect(rows[0]?.n).toBe(1)
-  }, 40_000)
+  })
 })

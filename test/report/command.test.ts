@@ -18,7 +18,7 @@ describeEngines('report', engine => {
     clerk = await installation.addClient('clerk', { roles: ['TOKEN_READ'] })
     other = await installation.addClient('other', { entity: OTHER })
     await installation.startWorkers({ roles: ['bulk'] })
-  }, 60_000)
+  })
   afterAll(() => installation?.close())
 
   const report = (words: string[], env: NodeJS.ProcessEnv = {}) =>
@@ -51,7 +51,7 @@ describeEngines('report', engine => {
       const foreign = await report(['request', ...WANTED, '--wait', '--entity', OTHER, ...mine()], noStore)
       expect(foreign).toMatchObject({ status: 3 })
       expect(foreign.stderr).toContain('This client does not act for this entity.')
-    }, 30_000)
+    })
 
   it('lists and downloads every entity’s reports for an operator without a client’s file', async () => {
     const request = (file: string) => report(['request', ...WANTED, '--wait', '--json', '--client', file])
@@ -71,5 +71,5 @@ describeEngines('report', engine => {
     expect(await report(['list', '--client', 'nobody'])).toMatchObject({ status: 1 })
     const out = join(installation.dataDir, `${randomUUID()}.csv`)
     expect(await report(['download', second.reportUid, '--out', out])).toMatchObject({ status: 0 })
-  }, 60_000)
+  })
 })

@@ -99,7 +99,7 @@ describe('a search of reports', () => {
       }),
       { numRuns: 600 },
     )
-  }, 60_000)
+  })
 
   it.each([
     `reportEntityUid==${STRANGER}`,
@@ -173,7 +173,7 @@ describe('a search of reports', () => {
       })
       expect(performance.now() - began, pattern).toBeLessThan(2_000)
     }
-  }, 60_000)
+  })
 })
 
 describe('a search over 100,000 reports', () => {
@@ -193,7 +193,7 @@ select gen_random_uuid(), ($2::text[])[1 + i % 7], jsonb_build_object('clearingD
     })
     await writer.query({ text: 'analyze tokenmill.report' })
     await writer.close()
-  }, 60_000)
+  })
   afterAll(async () => {
     await store?.close()
     await database?.drop()

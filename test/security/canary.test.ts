@@ -9,9 +9,10 @@ import { tokenBatch } from '../../producers/token-batch.ts'
 import { findClusterLocation } from '../../src/embedded/cluster-location.ts'
 import { encryptCard, type PublicCaptureKey } from '../../src/vault/encrypt.ts'
 import { BATCHES, CARD, openGatewayFor } from '../producers/gateway/bundle.ts'
+import { runCommand } from '../support/command.ts'
 import { describeEngines } from '../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../support/installation.ts'
-import { type Child, startCommand, startScript } from '../support/process.ts'
+import { type Child, startScript } from '../support/process.ts'
 import { until } from '../support/until.ts'
 import { type Canary, canary, findCodes, findTraces, misspelt, type Place } from './canary.ts'
 import { type Desk, type Json, openDesk, put, send } from './forge.ts'
@@ -48,7 +49,7 @@ describeEngines('card data', engine => {
       text: `create function tokenmill.fail() returns trigger language plpgsql as $$ begin raise exception 'made to fail'; end $$;
 create trigger fail before insert on tokenmill.token for each row when (new.card_holder_name = 'DEFECT') execute function tokenmill.fail()`,
     })
-  }, 60_000)
+  })
   afterAll(async () => {
     workers?.signal('SIGTERM')
     await workers?.exit
@@ -77,13 +78,12 @@ create trigger fail before insert on tokenmill.token for each row when (new.card
     return desk.answer(jti)
   }
   const run = async (args: string[]) => {
-    const child = startCommand(args, { env: { ...installation.env } })
-    const exit = await child.exit
+    const ended = await runCommand(args, { env: installation.env })
     said.push({
       name: `command ${args.slice(0, 2).join(' ')} ${said.length}`,
-      text: `${child.stdout()}\n${child.stderr()}`,
+      text: `${ended.stdout}\n${ended.stderr}`,
     })
-    return { ...exit, stdout: child.stdout(), stderr: child.stderr() }
+    return ended
   }
   const migrate = (file: string, ...args: string[]) =>
     run(['migrate', file, '--client', installation.clientFile, '--json', ...args])
@@ -158,7 +158,7 @@ create trigger fail before insert on tokenmill.token for each row when (new.card
         expect(answer.jti).toBe(jti.replaceAll(/\d/g, '*'))
       }
     }
-  }, 60_000)
+  })
 
   it('is refused in clear, whatever it is called', async () => {
     const { pan } = card('clear')
@@ -227,7 +227,7 @@ create trigger fail before insert on tokenmill.token for each row when (new.card
     expect(JSON.parse(listed.stdout)).toMatchObject([{ kind: 'token-create', code: 'defect' }])
     expect(await run(['failed', 'retry'])).toMatchObject({ code: 0 })
     await until(() => desk.all().filter(({ code }) => code === 500).length > before, { ms: 10_000 })
-  }, 40_000)
+  })
 
   it('is no name: neither of a job, nor of a batch, nor of what a report tells', async () => {
     const name = (of: string) => `x-${card(of).pan}`
@@ -324,7 +324,7 @@ create trigger fail before insert on tokenmill.token for each row when (new.card
     const done = await migrate(file)
     expect(done, done.stderr).toMatchObject({ code: 3 })
     expect(JSON.parse(done.stdout)).toMatchObject({ created: 1, failed: 1 })
-  }, 60_000)
+  })
 
   it.runIf(engine.name === 'postgres')(
     'stands where the names of columns should, and stops the run',
@@ -395,7 +395,7 @@ create trigger fail before insert on tokenmill.token for each row when (new.card
         records.map(({ reference }) => (reference === 'ok' ? 'ok' : undefined)),
       )
     }
-  }, 30_000)
+  })
 
   it('comes on lines to be submitted, good and bad', async () => {
     const { pan } = card('line')
@@ -417,7 +417,7 @@ create trigger fail before insert on tokenmill.token for each row when (new.card
     expect(
       await run(['results', 'replay', '--since', '2020-01-01', '--client', installation.clientFile]),
     ).toMatchObject({ code: 0 })
-  }, 60_000)
+  })
 
   it('is found nowhere', async () => {
     const places = [...said, { name: 'results', text: JSON.stringify(desk.all()) }]
@@ -445,5 +445,5 @@ create trigger fail before insert on tokenmill.token for each row when (new.card
     expect(places.length).toBeGreaterThan(40)
     expect(findTraces(cards, places)).toEqual([])
     expect(findCodes([CVV, OTHER_CVV], places)).toEqual([])
-  }, 60_000)
+  })
 })

@@ -46,7 +46,7 @@ describeEngines('an envelope', engine => {
     own = installation.credentials
     client = await installation.connect()
     desk = openDesk(client)
-  }, 60_000)
+  })
   afterAll(async () => {
     for (const close of closers) await close()
     await installation?.close()
@@ -157,7 +157,7 @@ describeEngines('an envelope', engine => {
       await sendAll(forgeries)
       for (const one of data) await put(installation.queues, 'token-lifecycle', one)
     })
-  }, 40_000)
+  })
 
   it('of another form than ours leaves nothing', async () => {
     const { publicJwk } = (await clients.findClientKeys(installation.vault.store, client.clientId))[0] ?? {
@@ -191,7 +191,7 @@ describeEngines('an envelope', engine => {
     await expectDropped({ header: headers.length + hmac.length }, () =>
       sendAll([...headers.map(header => ({ header })), ...hmac]),
     )
-  }, 40_000)
+  })
 
   it('that is signed by nobody we know, or for somebody else, leaves nothing', async () => {
     const other = await installation.addClient('other')
@@ -233,7 +233,7 @@ describeEngines('an envelope', engine => {
       waiting: 0,
       active: 0,
     })
-  }, 40_000)
+  })
 
   it('that is too large leaves nothing', async () => {
     const large = 'x'.repeat(ENVELOPE.jwsBytesMax)
@@ -244,7 +244,7 @@ describeEngines('an envelope', engine => {
         block: 'x'.repeat(ENVELOPE.blockBytesMax + 1),
       })
     })
-  }, 40_000)
+  })
 
   it('with another block than its own, or with one where none belongs, leaves nothing', async () => {
     const { jwe } = own.captureKeys
@@ -282,7 +282,7 @@ describeEngines('an envelope', engine => {
     })
     await put(installation.queues, kind, { jws: forge(own, { claims: { kind, jti, request: request(block) } }), block })
     expect(await desk.answer(jti)).toMatchObject({ code: 200, records: [{ outcome: 'CREATED' }] })
-  }, 40_000)
+  })
 
   it('with a parent or a schedule leaves nothing', async () => {
     const pool = engine.redisUrls
@@ -310,7 +310,7 @@ describeEngines('an envelope', engine => {
     await expectDropped({ tied: 1 }, () =>
       queue.upsertJobScheduler('forever', { every: 3_600_000 }, { name: 'x', data: { jws: forge(own) } }),
     )
-  }, 40_000)
+  })
 
   it('that comes too late, too early or for too long is answered', async () => {
     const iat = nowSeconds()
@@ -346,7 +346,7 @@ describeEngines('an envelope', engine => {
     await desk.answer(jti)
     await send(installation.queues, own, { claims: { jti } })
     expect(await desk.answer(jti, { after: 1 })).toMatchObject({ code: 404 })
-  }, 40_000)
+  })
 
   it('that asks for more than its client was granted is answered, and nothing is done', async () => {
     const poor = await installation.addClient('poor', { roles: ['TOKEN_READ'] })
@@ -370,7 +370,7 @@ describeEngines('an envelope', engine => {
       expect(Object.keys(answer.error?.details ?? {})).toEqual([field])
     }
     expect(await traces()).toMatchObject({ receipts: before.receipts, tokens: before.tokens })
-  }, 40_000)
+  })
 
   it('of a system client is bounded by that client’s kinds, and answered to itself', async () => {
     const gateway = await systemCredentials(installation.dataDir, 'gateway', own)
@@ -398,7 +398,7 @@ describeEngines('an envelope', engine => {
       for (const [credentials, forged] of jobs)
         await put(installation.queues, 'token-lifecycle', { jws: forge(credentials, forged) })
     })
-  }, 40_000)
+  })
 
   it('by a key that was revoked does nothing any more within 10 s, nor does one of a revoked client', async () => {
     const { store } = installation.vault
@@ -429,7 +429,7 @@ describeEngines('an envelope', engine => {
       })
       expect(answers).toBeLessThanOrEqual(desk.all().length)
     }
-  }, 60_000)
+  })
 
   it('by a key that was retired verifies until its time has come, and no longer', async () => {
     const { credentials } = await installation.addClient('retired')
@@ -444,7 +444,7 @@ describeEngines('an envelope', engine => {
     })
     await until(() => Date.now() > end, { ms: 2_000 })
     await expectDropped({ revoked: 1 }, () => send(installation.queues, credentials))
-  }, 40_000)
+  })
 })
 
 /** The same bytes, spelt with other last bits. */

@@ -49,7 +49,7 @@ describeEngines('a field that is wrong', engine => {
       block: { sha256: UNNAMED, records: 1, public_key_alias: jwe.alias },
     }
     rights = rightRequests(installation.scope, ENTITY, sealed, batch)
-  }, 60_000)
+  })
   afterAll(() => installation?.close())
 
   interface Sent {
@@ -159,7 +159,7 @@ describeEngines('a field that is wrong', engine => {
     expect(all.length).toBeGreaterThan(120)
     expect(broken(await answersOf(all))).toEqual([])
     await isAlive()
-  }, 60_000)
+  })
 
   it('of a record rejects that record by name, and no other', async () => {
     for (const [record_kind, request] of Object.entries(RIGHT_RECORDS)) {
@@ -246,7 +246,7 @@ describeEngines('a field that is wrong', engine => {
       expect(JSON.stringify(answer)).not.toContain(MARK)
     }
     await isAlive()
-  }, 60_000)
+  })
 
   it.runIf(engine.name === 'redis')(
     'made up at random is never a fault of ours',

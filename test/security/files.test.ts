@@ -4,10 +4,10 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { runCommand } from '../support/command.ts'
 import type { Engine } from '../support/engines.ts'
 import { type Installation, openInstallation } from '../support/installation.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
-import { startCommand } from '../support/process.ts'
 import { canary } from './canary.ts'
 
 const HEADER = 'reference,card_number,expiry_month,expiry_year,cardholder_name'
@@ -23,7 +23,7 @@ describe('a file through the command', () => {
     const engine: Engine = { name: 'postgres', prefix: '{files}', redisUrls: undefined, databaseUrl: database.url }
     installation = await openInstallation(engine)
     await installation.startWorkers({ roles: ['bulk'] })
-  }, 60_000)
+  })
   afterAll(async () => {
     await installation?.close()
     await database?.drop()
@@ -33,10 +33,8 @@ describe('a file through the command', () => {
   const migrate = async (name: string, content: string | Buffer, ...args: string[]) => {
     const file = join(inputs, name)
     await writeFile(file, content)
-    const child = startCommand(['migrate', file, '--client', installation.clientFile, '--json', ...args], {
-      env: { ...installation.env },
-    })
-    const { code } = await child.exit
+    const words = ['migrate', file, '--client', installation.clientFile, '--json', ...args]
+    const { code, stdout, stderr } = await runCommand(words, { env: installation.env })
     const results = await readFile(`${file}.results.csv`, 'utf8').catch(() => '')
     const rows = results
       .trim()
@@ -45,8 +43,8 @@ describe('a file through the command', () => {
       .map(row => row.split(','))
     return {
       code,
-      stderr: child.stderr().trim(),
-      json: child.stdout() === '' ? undefined : JSON.parse(child.stdout()),
+      stderr: stderr.trim(),
+      json: stdout === '' ? undefined : JSON.parse(stdout),
       rows,
     }
   }
@@ -56,7 +54,7 @@ describe('a file through the command', () => {
     const done = await migrate('bom.csv', Buffer.from(`\ufeff${rows.join('\r\n')}\r\n`))
     expect(done, done.stderr).toMatchObject({ code: 0, json: { rows: 2, created: 2 } })
     expect(done.rows.map(([line]) => line)).toEqual(['3', '5'])
-  }, 30_000)
+  })
 
   it('tells each bad row by the line at which it starts, and goes on', async () => {
     const good = (name: string) => `${name},${pan(name)},12,2031,ANNA`
@@ -100,7 +98,7 @@ describe('a file through the command', () => {
       16: 'CREATED ',
     })
     expect(done.stderr).not.toContain('REJECTED')
-  }, 30_000)
+  })
 
   it('with dates that a spreadsheet has spoilt rejects those rows alone', async () => {
     const rows = [
@@ -119,7 +117,7 @@ describe('a file through the command', () => {
       'expiry_format',
       '',
     ])
-  }, 30_000)
+  })
 
   const UTF16 = Buffer.from(`\ufeff${HEADER}\nr1,${pan('utf16')},12,2031,A\n`, 'utf16le')
   it.each<[string, string, string | Buffer, number, RegExp]>([
@@ -186,5 +184,5 @@ describe('a file through the command', () => {
     expect(done, done.stderr).toMatchObject({ code: 3, json: { created: 2, rejected: 1 } })
     expect(done.rows[1]?.slice(0, 3)).toEqual(['3', '', 'REJECTED'])
     expect(done.rows[1]?.at(-1)).toBe('row_quotes')
-  }, 30_000)
+  })
 })

@@ -6,10 +6,10 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Client } from '../../producers/client.ts'
 import type { Result } from '../../src/job/result.ts'
+import { runCommand } from '../support/command.ts'
 import type { Engine } from '../support/engines.ts'
 import { type Installation, openInstallation } from '../support/installation.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
-import { startCommand } from '../support/process.ts'
 import { canary, guesses } from './canary.ts'
 import { type Counters, openCounters } from './metrics.ts'
 
@@ -29,7 +29,7 @@ describe('guessing card numbers', () => {
     installation = await openInstallation(engine, { TOKENMILL_DRY_RUN_ROWS_MAX: String(DRY_RUN_ROWS) })
     counters = openCounters(await installation.startWorkers())
     client = await installation.connect()
-  }, 60_000)
+  })
   afterAll(async () => {
     await installation?.close()
     await database?.drop()
@@ -50,11 +50,9 @@ describe('guessing card numbers', () => {
   const migrateText = async (name: string, content: string, ...args: string[]) => {
     const file = join(inputs, name)
     await writeFile(file, content)
-    const child = startCommand(['migrate', file, '--client', installation.clientFile, '--json', ...args], {
-      env: { ...installation.env },
-    })
-    const { code } = await child.exit
-    return { code, stderr: child.stderr(), json: child.stdout() === '' ? {} : JSON.parse(child.stdout()) }
+    const words = ['migrate', file, '--client', installation.clientFile, '--json', ...args]
+    const { code, stdout, stderr } = await runCommand(words, { env: installation.env })
+    return { code, stderr, json: stdout === '' ? {} : JSON.parse(stdout) }
   }
 
   it('ends after ten, and nothing tells a known card from an unknown one any more', async () => {
@@ -70,7 +68,7 @@ describe('guessing card numbers', () => {
     const other = await installation.addClient('other')
     const theirs = await installation.connect({ credentials: other.credentials, replyTo: 'other' })
     expect(await create(pans[MOST] as string, theirs)).toMatchObject({ code: 200 })
-  }, 30_000)
+  })
 
   it('ends after ten by way of updates, too', async () => {
     const pans = guesses('40000072', '4242', MOST + 1)
@@ -84,7 +82,7 @@ describe('guessing card numbers', () => {
     const own = await client.call('token-update', { id, ...(await card(pans[MOST - 1] as string)) })
     expect(isStopped(own)).toBe(true)
     expect(isStopped(await create(pans[MOST] as string))).toBe(true)
-  }, 30_000)
+  })
 
   it('learns nothing by what is refused for another reason', async () => {
     const pans = guesses('40000079', '4242', 3)
@@ -106,13 +104,13 @@ describe('guessing card numbers', () => {
     const done = await migrateText('refused.csv', file, '--record-kind', 'token-update')
     expect(done, done.stderr).toMatchObject({ code: 3, json: { rejected: 3 } })
     expect(await readFile(join(inputs, 'refused.csv.results.csv'), 'utf8')).not.toMatch(/pan_taken/)
-  }, 30_000)
+  })
 
   it('ends after exactly ten where many are tried at once', async () => {
     const answers = await Promise.all(guesses('40000074', '4242', 40).map(pan => create(pan)))
     expect(answers.filter(({ code }) => code === 200)).toHaveLength(MOST)
     expect(answers.filter(isStopped)).toHaveLength(40 - MOST)
-  }, 30_000)
+  })
 
   it('ends after ten within one chunk of a dry run, for the card that is known as for the others', async () => {
     const pans = guesses('40000075', '4242', 50)
@@ -126,7 +124,7 @@ describe('guessing card numbers', () => {
     expect(isStopped(await create(pans[20] as string))).toBe(true)
     const again = await migrate('guesses-2.csv', pans.slice(20), '--dry-run', '--chunk', '5')
     expect(again, again.stderr).toMatchObject({ code: 3, json: { created: 0, rejected: 30 } })
-  }, 30_000)
+  })
 
   it('ends after ten within one chunk of a dry run of updates, whatever token they name', async () => {
     const pans = guesses('40000078', '4242', 40)
@@ -142,14 +140,14 @@ describe('guessing card numbers', () => {
       expect(results).not.toMatch(/pan_taken/)
       expect(results.match(/guesses/g)?.length).toBeGreaterThanOrEqual(40 - MOST)
     }
-  }, 40_000)
+  })
 
   it('in a batch leaves tokens and is counted', async () => {
     const before = await counters.read('tokenmill_card_guesses_total', { mode: 'batch' })
     const done = await migrate('batch.csv', guesses('40000076', '4242', 30))
     expect(done, done.stderr).toMatchObject({ code: 0, json: { created: 30 } })
     expect(await counters.read('tokenmill_card_guesses_total', { mode: 'batch' })).toBe(before + 30 - MOST)
-  }, 30_000)
+  })
 
   it('is bounded by the day: beyond so many rows there is no dry run, and a real run goes on', async () => {
     const pans = Array.from({ length: 100 }, (_, index) => canary(`row ${index}`).pan)
@@ -161,5 +159,5 @@ describe('guessing card numbers', () => {
     expect(unread).toMatchObject({ code: 1 })
     const done = await migrate('many.csv', pans)
     expect(done, done.stderr).toMatchObject({ code: 0, json: { created: 100 } })
-  }, 30_000)
+  })
 })

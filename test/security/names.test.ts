@@ -10,9 +10,9 @@ import { tokenBatch } from '../../producers/token-batch.ts'
 import * as clients from '../../src/store/access/clients.ts'
 import { encryptCard } from '../../src/vault/encrypt.ts'
 import { BATCHES, basicOf, CARD, type Caller, encrypted, openGatewayFor } from '../producers/gateway/bundle.ts'
+import { runCommand } from '../support/command.ts'
 import { describeEngines } from '../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../support/installation.ts'
-import { startCommand } from '../support/process.ts'
 import { testPan } from '../support/test-pan.ts'
 import { until } from '../support/until.ts'
 import { type Desk, type Json, openDesk, send } from './forge.ts'
@@ -41,7 +41,7 @@ describeEngines('a name that could be a card number', engine => {
     desk = openDesk(client)
     numbered = await installation.addClient('numbered', { names: 'numeric' })
     caller = await openGatewayFor(installation)
-  }, 60_000)
+  })
   afterAll(async () => {
     await caller?.close()
     await installation?.close()
@@ -68,9 +68,8 @@ describeEngines('a name that could be a card number', engine => {
     return { encrypted_card: await encryptCard(content, key), public_key_alias: key.alias }
   }
   const run = async (args: string[], clientFile = installation.clientFile) => {
-    const child = startCommand([...args, '--client', clientFile], { env: { ...installation.env } })
-    const { code } = await child.exit
-    return { code, said: `${child.stdout()}${child.stderr()}`, stdout: child.stdout() }
+    const { code, stdout, stderr } = await runCommand([...args, '--client', clientFile], { env: installation.env })
+    return { code, said: `${stdout}${stderr}`, stdout }
   }
 
   it('is refused by the worker as jti, batch_id and parameter, masked and without a receipt', async () => {
@@ -101,7 +100,7 @@ describeEngines('a name that could be a card number', engine => {
       expect(details(answer)).toEqual(wrong)
       expect(await receipts(jti)).toBe(0)
     }
-  }, 60_000)
+  })
 
   it('is signed by no client library', async () => {
     const jti = pan()
@@ -143,7 +142,7 @@ describeEngines('a name that could be a card number', engine => {
     )
     expect(await renamed.call('token-lifecycle', suspend, { jti: old })).toMatchObject({ code: 404, jti: old })
     expect(await renamed.call('token-create', request, { jti: other })).toMatchObject({ code: 200, jti: other })
-  }, 60_000)
+  })
 
   it('is refused over HTTP wherever a write takes one, before anything is stored', async () => {
     const body = async () => ({
@@ -192,7 +191,7 @@ describeEngines('a name that could be a card number', engine => {
         + (select count(*) from tokenmill.report))::int as n`,
     })
     expect(stored).toEqual([{ n: 0 }])
-  }, 60_000)
+  })
 
   it('is taken over HTTP from a client whose names are numbers, and answered again when its rule has changed', async () => {
     // A client of its own: workers remember a client's rule for a while.
@@ -212,7 +211,7 @@ describeEngines('a name that could be a card number', engine => {
       { ms: 20_000, what: 'the new rule' },
     )
     expect((await caller.call('PUT', CARD, { ...options, body })).body).toEqual(first.body)
-  }, 60_000)
+  })
 
   it('ends a command with 64, and is not said again', async () => {
     const number = pan()
@@ -231,7 +230,7 @@ describeEngines('a name that could be a card number', engine => {
       expect(code, `${words[0]}: ${said}`).toBe(64)
       expect(said).not.toContain(number)
     }
-  }, 60_000)
+  })
 
   it('as the jti of a line to be submitted is invalid, and masked', async () => {
     const number = pan()
@@ -245,7 +244,7 @@ describeEngines('a name that could be a card number', engine => {
     expect(details(answer)).toEqual({ 'body.jti': 'jti_pan' })
     const numbers = await run(['submit', lines], numbered.clientFile)
     expect(JSON.parse(numbers.stdout)).toMatchObject({ code: 404, jti: line.jti })
-  }, 60_000)
+  })
 
   it('may be a reference, unless it looks like a card of its chunk: in clear, encrypted, refused or of another row', async () => {
     const clear = { cardNumber: pan(), expiryMonth: 1, expiryYear: 2031 }

@@ -33,7 +33,7 @@ describeEngines('what is stolen from the queues', engine => {
     thiefs = await installation.connect({ credentials: thief.credentials })
     desk = openDesk(client)
     thiefDesk = openDesk(thiefs)
-  }, 60_000)
+  })
   afterAll(() => installation?.close())
 
   const jweOf = ({ credentials }: Party) => {
@@ -107,7 +107,7 @@ describeEngines('what is stolen from the queues', engine => {
       error: { details: { 'body.request.block.public_key_alias': { code: 'alias_unknown' } } },
     })
     expect(await tokens()).toEqual(before)
-  }, 60_000)
+  })
 
   it('is an encrypted card that belongs to its entity', async () => {
     const sealed = await seal('card')
@@ -141,7 +141,7 @@ describeEngines('what is stolen from the queues', engine => {
       records: [{ outcome: 'REJECTED', reason: 'alias_unknown', field: 'body.public_key_alias' }],
     })
     expect(await tokens()).toMatchObject({ n: before?.n, versions: before?.versions })
-  }, 30_000)
+  })
 
   it('is a token that nobody else sees', async () => {
     const made = await desk.answer(
@@ -162,7 +162,7 @@ describeEngines('what is stolen from the queues', engine => {
       expect(answer).toMatchObject({ code: 404, error: { details: { 'body.id': { code: 'token_not_found' } } } })
     }
     expect(await tokens()).toMatchObject({ n: before?.n, versions: before?.versions })
-  }, 30_000)
+  })
 
   it('is a job that, sent again, does nothing twice', async () => {
     const create = {
@@ -190,7 +190,7 @@ describeEngines('what is stolen from the queues', engine => {
     expect(await tokens()).toEqual({ ...before, receipts: Number(before?.receipts) + 1 })
     // A repeat of the stored answer, which whoever has seen it passes over.
     expect(new Set(desk.answersTo('again').map(({ result_id }) => result_id)).size).toBe(1)
-  }, 30_000)
+  })
 
   it('is a result that nobody believes but whom it is for, and nobody else can make', async () => {
     const elsewhere = 'unread'
@@ -236,7 +236,7 @@ describeEngines('what is stolen from the queues', engine => {
     await until(() => thiefs.counts().forged === stolen + 1)
     await put(installation.queues, resultsQueue(client.clientId), one, 'r_moved')
     await until(() => desk.all().some(({ receipt_id }) => receipt_id === genuine.receipt_id))
-  }, 30_000)
+  })
 })
 
 function headerOf(jwe: string): Json {

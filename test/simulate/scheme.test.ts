@@ -100,7 +100,7 @@ describe('tokenmill simulate scheme', () => {
       cardsWithSeveralLiveTokens: 0,
     })
     expect(readFileSync(join(data, 'journal.ndjson'), 'utf8')).not.toContain(numberedPan(0))
-  }, 30_000)
+  })
 
   it('a task that was under way at kill -9 failed', async () => {
     const data = join(folder, 'under-way')
@@ -146,7 +146,7 @@ describe('tokenmill simulate scheme', () => {
     expect(throttled / (counts['calls'] ?? 1)).toBeLessThan(0.2)
     expect(((counts['calls'] ?? 0) - throttled) / (seconds * 40)).toBeGreaterThan(0.7)
     expect(waits.sort((a, b) => a - b)[Math.floor(waits.length * 0.9)]).toBeLessThan(1_000)
-  }, 30_000)
+  })
 
   it('says so in one line where its port is taken', async () => {
     const { address } = await start(join(folder, 'port'))

@@ -36,7 +36,7 @@ export async function freshDatabase(options: { empty?: boolean } = {}): Promise<
   }
   const name = `test_${process.pid}_${randomBytes(5).toString('hex')}`
   await onServer(server, client =>
-    client.query(`create database ${name} template ${options.empty ? 'template0' : TEMPLATE}`),
+    client.query(`create database ${name} template ${options.empty ? 'template0' : TEMPLATE} strategy file_copy`),
   )
   return {
     url: urlOf(server, name),

@@ -67,7 +67,7 @@ export function startShell(lines: string, options: Pick<StartOptions, 'env' | 'c
 }
 
 /** Vitest's own variables would make the child believe that it is a test. */
-function childEnvironment(added: Record<string, string | undefined>): NodeJS.ProcessEnv {
+export function childEnvironment(added: Record<string, string | undefined>): NodeJS.ProcessEnv {
   const env: NodeJS.ProcessEnv = { ...process.env, ...added }
   for (const name of Object.keys(env))
     if (env[name] === undefined || /^(VITEST|NODE_OPTIONS$|NODE_V8_COVERAGE$)/.test(name)) delete env[name]
@@ -98,7 +98,7 @@ function watch(child: ChildProcess): Child {
     pid: child.pid ?? -1,
     stdout: () => text.stdout,
     stderr: () => text.stderr,
-    line: async (pattern, { ms = 20_000, stream = 'stdout' } = {}) => {
+    line: async (pattern, { ms = 60_000, stream = 'stdout' } = {}) => {
       const find = () => {
         const match = pattern.exec(text[stream])
         if (!match && ended) throw new Error(`ended without ${pattern}:\n${text.stdout}\n${text.stderr}`)

@@ -1,7 +1,10 @@
-// What a fresh database holds: the schema as an operator gets it. Done once per run; tests clone the result.
+// What a fresh database holds: both schemas as an operator gets them. Done once per run; tests clone the result.
+import { upgradePostgres } from '../../src/queue/postgres.ts'
+import { withQueueOwner } from '../../src/store/queue-pool.ts'
 import { upgradeSchema } from '../../src/store/schema-upgrade.ts'
 
 /** Brings the empty database at `url` up to date. Closes every connection that it opened. */
 export async function prepareTemplate(url: string): Promise<void> {
   await upgradeSchema(url)
+  await withQueueOwner(url, client => upgradePostgres(client))
 }

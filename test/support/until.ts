@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
 export interface UntilOptions {
-  /** The deadline (20,000): costs nothing where all is well. */
+  /** The deadline (60,000): costs nothing where all is well. */
   ms?: number
   /** What is awaited, for the error. */
   what?: string
@@ -16,7 +16,7 @@ export async function until<T>(
   condition: () => T | Promise<T>,
   options: UntilOptions = {},
 ): Promise<Exclude<T, undefined | null | false | 0 | ''>> {
-  const { ms = 20_000, what = 'the condition' } = options
+  const { ms = 60_000, what = 'the condition' } = options
   const deadline = performance.now() + ms
   for (;;) {
     const lookedAt = performance.now()

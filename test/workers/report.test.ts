@@ -8,9 +8,9 @@ import type { Client } from '../../producers/client.ts'
 import type { Result } from '../../src/job/result.ts'
 import * as reports from '../../src/store/report/reports.ts'
 import { DAY, fillLedger } from '../report/ledger.ts'
+import { runCommand } from '../support/command.ts'
 import { describeEngines } from '../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../support/installation.ts'
-import { startCommand } from '../support/process.ts'
 import { until } from '../support/until.ts'
 import { writeBatch } from '../support/write-batch.ts'
 
@@ -22,7 +22,7 @@ describeEngines('the report worker', engine => {
     await fillLedger(installation.vault.store, ENTITY, 300)
     await installation.startWorkers({ roles: ['bulk'] })
     client = await installation.connect()
-  }, 60_000)
+  })
   afterAll(() => installation?.close())
 
   const folder = () => join(installation.dataDir, 'reports')
@@ -91,7 +91,7 @@ describeEngines('the report worker', engine => {
     })
     expect(rows).toEqual([{ status: 'SUCCESSFUL' }])
     expect(fresh().filter(name => name.startsWith('MERCHANT'))).toHaveLength(1)
-  }, 60_000)
+  })
 
   // One engine will do for what the queue has no part in.
   if (engine.name === 'redis') return
@@ -181,12 +181,7 @@ describeEngines('the report worker', engine => {
   })
 
   it('gives its file to whoever asks on the command line, whole and checked', async () => {
-    const env = installation.env as Record<string, string>
-    const run = async (...words: string[]) => {
-      const child = startCommand(['report', ...words], { env })
-      const { code } = await child.exit
-      return { code, stdout: child.stdout(), stderr: child.stderr() }
-    }
+    const run = (...words: string[]) => runCommand(['report', ...words], { env: installation.env })
     const options = [
       '--type',
       'INVOICE',

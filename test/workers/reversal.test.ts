@@ -23,7 +23,7 @@ describeEngines('a reversal', engine => {
     await installation.startWorkers()
     client = await installation.connect()
     desk = await openSystemDesk(installation, 'gateway')
-  }, 60_000)
+  })
   afterAll(async () => {
     await desk?.close()
     await installation?.close()

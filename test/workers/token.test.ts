@@ -11,7 +11,7 @@ describeEngines('single jobs', engine => {
     installation = await openInstallation(engine)
     await installation.startWorkers({ roles: ['interactive'] })
     client = await installation.connect()
-  }, 60_000)
+  })
   afterAll(() => installation?.close())
 
   const create = async (card: Parameters<Client['encryptCard']>[0], more = {}) =>

@@ -11,7 +11,7 @@ import { type SampleTransaction, transactionOf } from '../producers/ingest/sampl
 import { ENTITY, type Installation, openInstallation } from '../support/installation.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 
-const MISBEHAVING = fileURLToPath(new URL('../support/misbehaving-worker.ts', import.meta.url))
+const MISBEHAVING = fileURLToPath(new URL('../support/scripts/misbehaving-worker.ts', import.meta.url))
 
 describe('a transaction-batch', () => {
   let database: FreshDatabase
@@ -29,7 +29,7 @@ describe('a transaction-batch', () => {
     })
     workers = await installation.startWorkers({ processes: 2, roles: ['bulk'] })
     client = await installation.connect()
-  }, 60_000)
+  })
   afterAll(async () => {
     await installation?.close()
     await database?.drop()
@@ -100,7 +100,7 @@ describe('a transaction-batch', () => {
       [lowest.transaction_uid],
     )
     expect(stored).toEqual({ amount: 0, fee: -5, commission: 0, brand: 'NULL', merchant_reference: '{"a\\' })
-  }, 30_000)
+  })
 
   it('never rewrites a line: the same is UNCHANGED, another under its uid is refused, whatever differs', async () => {
     const first = one('law')
@@ -126,14 +126,14 @@ describe('a transaction-batch', () => {
     expect(
       await ask('select amount::text from tokenmill.transaction where transaction_uid = $1', [first.transaction_uid]),
     ).toEqual([{ amount: first.amount }])
-  }, 30_000)
+  })
 
   it('lets the first line of a chunk stand where a uid is there twice', async () => {
     const first = one('twice')
     const result = await send([first, { ...first, amount: '77' }, first])
     expect(result.counts).toMatchObject({ CREATED: 1, UNCHANGED: 1, REJECTED: 1 })
     expect(result.records).toMatchObject([{ line: 2, reason: 'transaction_conflict' }])
-  }, 30_000)
+  })
 
   it('stores each line once and tells one CREATED for it, when many chunks with the same lines run at once', async () => {
     const lines = made('race', 300)
@@ -157,7 +157,7 @@ describe('a transaction-batch', () => {
     )
     expect(stored).toEqual({ rows: 300, uids: 300 })
     expect(await ask('select from tokenmill.ledger_uid where transaction_uid = any($1)', [uids])).toHaveLength(300)
-  }, 60_000)
+  })
 
   it('is answered from its receipt when it comes again, and refused as another chunk under its jti', async () => {
     const batchId = newBatch()
@@ -169,7 +169,7 @@ describe('a transaction-batch', () => {
       code: 400,
       error: { details: { 'body.jti': { code: 'jti_reused' } } },
     })
-  }, 30_000)
+  })
 
   it('is refused as a whole without its role, under another jti than its chunk’s, and in a batch of tokens', async () => {
     const { credentials } = await installation.addClient('reader', { roles: ['TOKEN_READ'] })
@@ -191,7 +191,7 @@ describe('a transaction-batch', () => {
     expect(
       await ask('select from tokenmill.transaction where transaction_uid = $1', [one('role').transaction_uid]),
     ).toEqual([])
-  }, 30_000)
+  })
 
   it('answers what was not started as CANCELLED once its batch is cancelled', async () => {
     const batchId = newBatch()
@@ -199,7 +199,7 @@ describe('a transaction-batch', () => {
     await ask(`update tokenmill.batch set state = 'CANCELLED', cancelled_at = now() where batch_id = $1`, [batchId])
     const result = await send(made('cancelled', 2), batchId, 1)
     expect(result.counts).toMatchObject({ CREATED: 0, CANCELLED: 2 })
-  }, 30_000)
+  })
 
   it('lets a line that finds a bug fail alone, and decides it anew when the chunk comes again', async () => {
     await workers.close()
@@ -218,7 +218,7 @@ describe('a transaction-batch', () => {
     const again = await send(lines, batchId)
     expect(again.revision).toBeGreaterThan(first.revision)
     expect(again.counts).toMatchObject({ CREATED: 20, FAILED: 0 })
-  }, 60_000)
+  })
 
   it('takes 1,000 lines and no more', async () => {
     expect((await send(made('full', 1_000))).counts).toMatchObject({ CREATED: 1_000 })
@@ -226,7 +226,7 @@ describe('a transaction-batch', () => {
     await expect(
       client.call('transaction-batch', { batch_id: 'b', chunk: 0, transactions: [{ line: 0, transaction: {} }] }),
     ).rejects.toThrow('body.transactions: field_type')
-  }, 30_000)
+  })
 })
 
 describe('the store of the ledger', () => {

@@ -48,7 +48,7 @@ beforeAll(async () => {
   const headers = { authorization, 'content-type': 'application/json' }
   const made = await http.send({ method: 'PUT', path: CARD, headers, body: JSON.stringify(card) })
   known = (JSON.parse(made.text) as { reuse_token: string }).reuse_token
-}, 60_000)
+})
 afterAll(async () => {
   http?.close()
   child?.signal('SIGTERM')

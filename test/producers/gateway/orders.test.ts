@@ -23,7 +23,7 @@ describeEngines('orders over HTTP', engine => {
     caller = await openGatewayFor(installation)
     theirs = await basicOf((await installation.addClient('theirs', { entity: THEIRS })).clientFile)
     unprivileged = await basicOf((await installation.addClient('clerk', { roles: ['TOKEN_READ'] })).clientFile)
-  }, 60_000)
+  })
   afterAll(async () => {
     await caller?.close()
     await installation?.close()

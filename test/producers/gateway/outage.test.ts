@@ -48,7 +48,7 @@ describeRedis('a queue server that is away', () => {
     await redis.restart()
     await until(async () => (await caller.call('GET', '/readyz')).status === 200, { ms: 15_000 })
     expect(await installation.queues.depth('token-create')).toMatchObject({ waiting: 0 })
-  }, 60_000)
+  })
 
   it('makes it 500 with REQUIRED for what it had, and the reversal is queued once it is back', async () => {
     await open('2')
@@ -62,7 +62,7 @@ describeRedis('a queue server that is away', () => {
       ms: 20_000,
     })
     await until(() => caller.gateway.deps.requestReply.inFlight() === 0)
-  }, 60_000)
+  })
 
   it('keeps no reversal from outliving its gateway: the next one queues it', async () => {
     await open('2')
@@ -89,7 +89,7 @@ describeRedis('a queue server that is away', () => {
       values: [],
     })
     expect(rows[0]?.live).toBe(0)
-  }, 60_000)
+  })
 
   it('that has lost a job gets it again, so that it is answered', async () => {
     await open('20')
@@ -98,5 +98,5 @@ describeRedis('a queue server that is away', () => {
     await redis.flush()
     await installation.startWorkers({ roles: ['interactive'] })
     expect((await pending).status).toBe(200)
-  }, 60_000)
+  })
 })

@@ -33,7 +33,7 @@ describe('a gateway process', () => {
       databaseUrl: database.url,
     })
     caller = await openGatewayFor(installation)
-  }, 60_000)
+  })
   afterAll(async () => {
     await caller?.close()
     await installation?.close()
@@ -75,7 +75,7 @@ describe('a gateway process', () => {
     expect(log).toContain('"route":"/oidc/api/v2/card/:id"')
     for (const hidden of ['4111111111111111', 'CANARY', 'v9u8w7', secret.api_key, authorization.slice(6)])
       expect(log).not.toContain(hidden)
-  }, 30_000)
+  })
 
   it('at its end takes no more, and lets what is in flight end', async () => {
     const child = startProcess()
@@ -101,7 +101,7 @@ describe('a gateway process', () => {
     expect(await child.exit).toMatchObject({ code: 0 })
     expect(text).toMatch(/^HTTP\/1\.1 400 /)
     expect(text).toContain('body.x')
-  }, 30_000)
+  })
 
   it.each(['SIGTERM', 'the end of its parent'])(
     'as a child of `start` ends soon after %s',
@@ -125,7 +125,7 @@ describe('a gateway process', () => {
     expect(child.stderr()).toBe(
       `tokenmill: TOKENMILL_HTTP_PORT: something listens on 127.0.0.1:${caller.gateway.port} already; end that process, or set another port\n`,
     )
-  }, 30_000)
+  })
 
   it('says in one line what is wrong, and exits 78', async () => {
     const noPem = apiKeyPath(installation.dataDir)
@@ -143,7 +143,7 @@ describe('a gateway process', () => {
         expect(child.stderr()).toMatch(pattern)
       }),
     )
-  }, 30_000)
+  })
 
   it.each([
     [{ TOKENMILL_TLS_CERT: 'a' }, 'TOKENMILL_TLS_KEY: must be set where TOKENMILL_TLS_CERT is'],
@@ -232,7 +232,7 @@ describe('a gateway process', () => {
       ),
     )
     expect((await caller.call('GET', '/healthz')).status).toBe(200)
-  }, 25_000)
+  })
 
   describe('acts as a database role that', () => {
     const open = () =>

@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { runCommand } from '../../support/command.ts'
 import { describeEngines } from '../../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../../support/installation.ts'
-import { startCommand } from '../../support/process.ts'
 import { CSV_HEADER, csvRowOf, transactionOf } from './sample.ts'
 
 const ROWS = 2_500
@@ -19,12 +19,9 @@ describeEngines('tokenmill ingest transactions', engine => {
   afterAll(() => installation.close())
 
   const ingest = async (file: string, ...more: string[]) => {
-    const child = startCommand(
-      ['ingest', 'transactions', file, '--client', installation.clientFile, '--json', ...more],
-      { env: installation.env as Record<string, string> },
-    )
-    const { code } = await child.exit
-    return { code, told: JSON.parse(child.stdout() || 'null'), stderr: child.stderr() }
+    const words = ['ingest', 'transactions', file, '--client', installation.clientFile, '--json', ...more]
+    const { code, stdout, stderr } = await runCommand(words, { env: installation.env })
+    return { code, told: JSON.parse(stdout || 'null'), stderr }
   }
   const sums = async () => {
     const { rows } = await installation.vault.store.query<Record<string, unknown>>({
@@ -106,7 +103,7 @@ from tokenmill.transaction group by currency order by currency`,
     const recut = await ingest(file, '--chunk', '700')
     expect(recut.told).toMatchObject({ created: 0, unchanged: ROWS + 1, rejected: bad.length - 1 })
     expect(await sums()).toEqual(before)
-  }, 60_000)
+  })
 
   it('takes NDJSON with amounts in minor units, and answers 64 for a header that it does not know', async () => {
     const file = join(installation.dataDir, 'more.ndjson')
@@ -126,5 +123,5 @@ from tokenmill.transaction group by currency order by currency`,
     const refused = await ingest(wrong)
     expect(refused.code).toBe(64)
     expect(refused.stderr).toContain('transaction_uid is missing')
-  }, 60_000)
+  })
 })

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { writeSample } from '../../../producers/migrate/sample.ts'
 import { stateOf } from '../../../src/store/batch/batch-state.ts'
 import * as batches from '../../../src/store/batch/batches.ts'
+import { runCommand } from '../../support/command.ts'
 import { describeEngines } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { startCommand } from '../../support/process.ts'
@@ -16,15 +17,13 @@ describeEngines('migrate', engine => {
   beforeAll(async () => {
     installation = await openInstallation(engine)
     await installation.startWorkers({ roles: ['bulk'] })
-  }, 60_000)
+  })
   afterAll(() => installation?.close())
 
   const migrate = async (args: string[]) => {
-    const child = startCommand(['migrate', ...args, '--client', installation.clientFile, '--json'], {
-      env: installation.env as Record<string, string>,
-    })
-    const exit = await child.exit
-    return { ...exit, stderr: child.stderr(), json: child.stdout() === '' ? undefined : JSON.parse(child.stdout()) }
+    const words = ['migrate', ...args, '--client', installation.clientFile, '--json']
+    const { code, stdout, stderr } = await runCommand(words, { env: installation.env })
+    return { code, stderr, json: stdout === '' ? undefined : JSON.parse(stdout) }
   }
 
   it('gives every row of a file exactly one outcome, and changes nothing the second time', async () => {
@@ -44,12 +43,10 @@ describeEngines('migrate', engine => {
       code: 3,
       json: { variant: 'replay', created: first.json.created, duplicate },
     })
-    const verified = startCommand(
-      ['manifest', 'verify', `${file}.manifest.json`, '--client', installation.clientFile],
-      { env: installation.env as Record<string, string> },
-    )
-    expect(await verified.exit, verified.stderr()).toMatchObject({ code: 0 })
-  }, 60_000)
+    const verify = ['manifest', 'verify', `${file}.manifest.json`, '--client', installation.clientFile]
+    const verified = await runCommand(verify, { env: installation.env })
+    expect(verified, verified.stderr).toMatchObject({ code: 0 })
+  })
 
   it('does what is asked of one token in the order of the file, over however many chunks', async () => {
     const cards = join(installation.dataDir, 'few.csv')
@@ -63,7 +60,7 @@ describeEngines('migrate', engine => {
     const done = await migrate([file, '--record-kind', 'token-lifecycle', '--chunk', '7'])
     // Each took effect: none found the state that it asks for.
     expect(done, done.stderr).toMatchObject({ code: 0, json: { rows: 400, updated: 400, unchanged: 0 } })
-  }, 60_000)
+  })
 
   it('says which scope is not open, instead of rejecting a million rows', async () => {
     const file = join(installation.dataDir, 'wrong.csv')
@@ -73,7 +70,7 @@ describeEngines('migrate', engine => {
     expect(done.stderr).toMatch(/token scope is unknown, or not open/)
     // It can be mended: nothing of the first try is in the way.
     expect(await migrate([file])).toMatchObject({ code: 0, json: { rows: 1 } })
-  }, 30_000)
+  })
 
   it('stops at --limit, rounded up to whole chunks, and finishes the batch with the next run', async () => {
     const file = join(installation.dataDir, 'canary.csv')
@@ -90,7 +87,7 @@ describeEngines('migrate', engine => {
     const { reasons } = JSON.parse(await readFile(`${file}.manifest.json`, 'utf8'))
     expect(reasons).toEqual(rest.json.reasons)
     expect(batch.reasons).toEqual(reasons)
-  }, 60_000)
+  })
 
   it('stops once more rows are rejected than --max-rejected allows, and goes on without it', async () => {
     const file = join(installation.dataDir, 'spoilt.csv')
@@ -103,7 +100,7 @@ describeEngines('migrate', engine => {
     const share = await migrate([...options, '--max-rejected', '1%'])
     // A share says nothing before 1,000 rows.
     expect(share, share.stderr).toMatchObject({ code: 3, json: { complete: true, rejected: 400 } })
-  }, 60_000)
+  })
 
   it('ends a batch from standard input with its last chunk', async () => {
     const child = startCommand(
@@ -126,7 +123,7 @@ describeEngines('migrate', engine => {
     child.write()
     expect(await child.exit, child.stderr()).toMatchObject({ code: 0 })
     expect(await becomes('piped', 'FINISHED')).toMatchObject({ extent: { chunks: 2, rows: null }, rowsDone: 4 })
-  }, 60_000)
+  })
 
   const becomes = (id: string, state: string) =>
     until(

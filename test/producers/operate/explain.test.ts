@@ -23,7 +23,7 @@ describeEngines('explain', engine => {
     workers = await installation.startWorkers()
     client = await installation.connect()
     batchId = await sendBatch()
-  }, 60_000)
+  })
   afterAll(() => installation?.close())
 
   const ask = (what: string, more: Partial<Question> = {}): Promise<Explanation> =>

@@ -37,7 +37,7 @@ describeEngines('a token whose date has passed', engine => {
     await setDate(deleted, dayAfter(today, -1))
     await client.call('token-lifecycle', { id: deleted, action: 'DELETE' })
     await workers.close()
-  }, 60_000)
+  })
   afterAll(() => installation?.close())
 
   async function create(n: number): Promise<string> {
@@ -106,7 +106,7 @@ describeEngines('a token whose date has passed', engine => {
     expect(rows[0]).toEqual({ n: PASSED, images: 0 })
     await schedule.close()
     await second.close()
-  }, 40_000)
+  })
 
   it('comes back with a date that has not passed, and only by one', async () => {
     const [id = '', other = ''] = expired
@@ -146,7 +146,7 @@ describeEngines('a token whose date has passed', engine => {
     expect(await scheduler.ask('token-lifecycle', { id: deleted, action: 'EXPIRE' })).toMatchObject({ code: 404 })
     await scheduler.close()
     expect(await standing(without)).toBe('ACTIVE null')
-  }, 40_000)
+  })
 })
 
 function luhn(digits: string): string {

@@ -28,7 +28,7 @@ describeEngines('a schedule', engine => {
       values: [clientId, `{${ENTITY},${OTHER}}`],
     })
     await installation.startWorkers({ roles: ['bulk'] })
-  }, 60_000)
+  })
   afterAll(async () => {
     for (const schedule of open) await schedule.close()
     await installation?.close()
@@ -115,7 +115,7 @@ describeEngines('a schedule', engine => {
     expect(ticks).toEqual({ ...NOTHING, delayed: 1 })
     await closeAll()
     await remove(scheduleId)
-  }, 60_000)
+  })
 
   it('of all entities makes one report for each that the client has', async () => {
     const scheduleId = await add({ entityId: null, mimeType: 'text/plain' }, 1)
@@ -126,7 +126,7 @@ describeEngines('a schedule', engine => {
     expect(await schedule.counted('succeeded')).toBe(2)
     await closeAll()
     await remove(scheduleId)
-  }, 40_000)
+  })
 
   it('that failed for a missing role makes its report when the date is run again', async () => {
     const { store } = installation.vault
@@ -165,7 +165,7 @@ describeEngines('a schedule', engine => {
     expect(await rerun()).toEqual({ refused: 'stands' })
     await closeAll()
     await remove(scheduleId)
-  }, 60_000)
+  })
 
   it('whose client may not have the report, or is gone, fails with the reason, counted and said once', async () => {
     const { credentials } = await installation.addClient('without-role', { roles: ['TOKEN_READ'] })
@@ -186,7 +186,7 @@ describeEngines('a schedule', engine => {
     expect(schedule.lines.join('')).toContain('"reason":"entity_forbidden"')
     await closeAll()
     for (const scheduleId of Object.values(failing)) await remove(scheduleId)
-  }, 40_000)
+  })
 
   it('of a scheduler whose clock is wrong fails no run: it is asked for again, and made once the clock is right', async () => {
     const { store } = installation.vault
@@ -209,7 +209,7 @@ describeEngines('a schedule', engine => {
     expect(await settled(scheduleId, 1)).toMatchObject([{ state: 'SUCCEEDED' }])
     await closeAll()
     await remove(scheduleId)
-  }, 60_000)
+  })
 
   it('that was removed has its open runs given up, and a run that failed by a fault is tried again an hour later', async () => {
     const { store } = installation.vault

@@ -72,7 +72,7 @@ describe('of several hosts', () => {
       parameters: `postgres://${username}:${password}@${pathname}?${new URLSearchParams(lists)}`,
       keywords: `host=${silently.host} port=${silently.port} user=${username} password=${password} dbname=${pathname.slice(1)}`,
     }
-  }, 60_000)
+  })
   afterAll(async () => {
     silent.close()
     await bench?.close()
@@ -99,7 +99,7 @@ describe('of several hosts', () => {
     })
     expect(await bench.cli(['schema', 'upgrade'])).toMatchObject({ status: 0 })
     expect(await bench.cli(['client', 'list'], { env: { DATABASE_URL: copy } })).toMatchObject({ status: 0 })
-  }, 60_000)
+  })
 
   it('none that was switched to read-only is worked on, and one that is again writable is', async () => {
     const url = `${forms.url}&application_name=switched`
@@ -119,5 +119,5 @@ describe('of several hosts', () => {
     )
     expect((await store.query(write)).count).toBe(1)
     await store.close()
-  }, 60_000)
+  })
 })

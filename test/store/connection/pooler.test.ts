@@ -23,7 +23,7 @@ describe.skipIf(!findPgbouncer())('behind pgbouncer', () => {
   beforeAll(async () => {
     bench = await openBench()
     pooler = await startPgbouncer(bench.url, SESSION)
-  }, 60_000)
+  })
   afterAll(async () => {
     await pooler?.stop()
     await until(
@@ -115,7 +115,7 @@ describe.skipIf(!findPgbouncer())('behind pgbouncer', () => {
     await until(() => store.query({ text: 'select 1' }).catch(() => undefined))
     expect((await store.query({ text: WHO })).rows).toEqual([gatewaySession])
     await store.close()
-  }, 30_000)
+  })
 
   it('that drops start-up parameters, the gateway has its role all the same', async () => {
     await pooler.restart({ ...SESSION, ignore_startup_parameters: 'options,search_path,statement_timeout' })

@@ -1,14 +1,14 @@
 // Once per run, around all test files: a directory for what they start, and one Redis. The PostgreSQL of the run is
 // started by the first test file that asks for a database (../postgres.ts), so that pure tests don't wait for it; it is
 // stopped here.
-import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { attach } from '../../../src/embedded/server.ts'
 import { missingPrometheus } from '../../ops/prometheus.ts'
 import { missingTools } from '../postgres-tools.ts'
 import { findRedis, type RedisServer, startRedis } from '../redis.ts'
+import { PARENTS, runParent } from './run-parent.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -24,9 +24,13 @@ const RUN = 'tokenmill-test-'
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   sweep()
   askForTools()
-  const dir = mkdtempSync(join(tmpdir(), `${RUN}${process.pid}-`))
+  const dir = mkdtempSync(join(runParent(), `${RUN}${process.pid}-`))
   // As root, the server's account has to get through.
   chmodSync(dir, 0o711)
+  // What tests and the processes that they start put aside is gone with the run.
+  process.env['TMPDIR'] = join(dir, 'tmp')
+  mkdirSync(process.env['TMPDIR'])
+  chmodSync(process.env['TMPDIR'], 0o1777)
   const redis = process.env['REDIS_URL'] ? undefined : await openRedis(dir)
   project.provide('runDir', dir)
   project.provide('redisUrl', process.env['REDIS_URL'] ?? redis?.url ?? '')
@@ -60,13 +64,18 @@ function askFor(setting: string, what: string, missing: readonly string[]): void
 
 /** What runs that were killed left behind: their servers (known by their working directory) and their files. */
 function sweep(): void {
-  for (const name of readdirSync(tmpdir())) {
-    const owner = Number(/^tokenmill-test-(\d+)-/.exec(name)?.[1])
-    if (!(owner > 0) || isAlive(owner)) continue
-    const dir = join(tmpdir(), name)
+  for (const dir of PARENTS.flatMap(runsIn)) {
     for (const pid of serversIn(dir)) process.kill(pid, 'SIGKILL')
     rmSync(dir, { recursive: true, force: true })
   }
+}
+
+/** The directories of runs that ended. */
+function runsIn(parent: string): string[] {
+  if (!existsSync(parent)) return []
+  const owner = (name: string) => Number(/^tokenmill-test-(\d+)-/.exec(name)?.[1])
+  const left = readdirSync(parent).filter(name => owner(name) > 0 && !isAlive(owner(name)))
+  return left.map(name => join(parent, name))
 }
 
 function serversIn(dir: string): number[] {

@@ -31,7 +31,7 @@ describe('a batch', () => {
     })
     await installation.startWorkers({ processes: 2, roles: ['bulk'] })
     client = await installation.connect()
-  }, 60_000)
+  })
   afterAll(async () => {
     await installation?.close()
     await database?.drop()
@@ -94,7 +94,7 @@ describe('a batch', () => {
     expect(codesOf(await send(id, 2))).toEqual(['body.request.chunk batch_finished'])
     expect(await cancelBatch(installation.vault.store, await find(id), BY)).toEqual({ refused: 'finished' })
     expect(await eventsOf(id)).toHaveLength(1)
-  }, 60_000)
+  })
 
   it('is OPEN until its highest chunk says that it is the last', async () => {
     const id = newBatch()
@@ -103,7 +103,7 @@ describe('a batch', () => {
     await send(id, 1, { last: true })
     await becomes(id, 'FINISHED')
     expect((await find(id)).extent).toMatchObject({ chunks: 2, rows: null })
-  }, 60_000)
+  })
 
   it('keeps its first extent, and refuses another and chunks outside of it without a trace', async () => {
     const id = newBatch()
@@ -119,7 +119,7 @@ describe('a batch', () => {
     await send(other, 5)
     expect(codesOf(await send(other, 1, { last: true }))).toEqual(['body.request.last batch_extent'])
     expect((await find(other)).extent).toBeNull()
-  }, 60_000)
+  })
 
   it('begun by the last release goes on with chunks that say its extent, which are the same chunks', async () => {
     const id = newBatch()
@@ -136,7 +136,7 @@ describe('a batch', () => {
     await send(id, 1, { extent })
     await becomes(id, 'FINISHED')
     expect(await find(id)).toMatchObject({ rowsDone: 6, reasons: { REJECTED: { currency_unknown: 1 } } })
-  }, 60_000)
+  })
 
   it('that is paused has its chunks put back, answers what it had, and goes on when it is resumed', async () => {
     const id = newBatch()
@@ -151,7 +151,7 @@ describe('a batch', () => {
     expect(await resumeBatch(store, await find(id), BY, Date.now())).toMatchObject({ done: { batchId: id } })
     expect(await answer).toMatchObject({ status: 'SUCCEEDED' })
     await becomes(id, 'FINISHED')
-  }, 60_000)
+  })
 
   it('that is cancelled begins nothing more, and is never finished', async () => {
     const id = newBatch()
@@ -169,7 +169,7 @@ describe('a batch', () => {
       values: [id],
     })
     expect(audited.rows).toEqual([{ actor: 'machine:tester@here', action: 'batch.cancel', reason: 'a test' }])
-  }, 60_000)
+  })
 
   it('is PAUSED at its sender’s limit, and goes on with the first chunk of a run without one', async () => {
     const id = newBatch()
@@ -180,7 +180,7 @@ describe('a batch', () => {
     expect(verdict).toEqual({ refused: 'at_limit' })
     await send(id, 1, { extent })
     await becomes(id, 'FINISHED')
-  }, 60_000)
+  })
 
   it('is paused by an operator who proves it: a client with the role ADMIN, who signed this very act', async () => {
     const id = newBatch()
@@ -210,7 +210,7 @@ describe('a batch', () => {
       values: [id],
     })
     expect(audited.rows).toEqual([{ actor: `client:${actor.id}`, proof }])
-  }, 60_000)
+  })
 })
 
 it.each<[Partial<Parameters<typeof whyStalled>[0]>, RegExp]>([

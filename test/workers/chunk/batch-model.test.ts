@@ -65,7 +65,7 @@ describeStore('the life of a batch', engine => {
   let installation: Installation
   beforeAll(async () => {
     installation = await openInstallation(engine)
-  }, 60_000)
+  })
   afterAll(() => installation?.close())
 
   it('is what some order of its deeds makes of it', async () => {

@@ -18,7 +18,7 @@ describe('reply queues', () => {
     const place = { prefix: '{replies}', redisUrls: undefined, databaseUrl: database.url }
     installation = await openInstallation({ name: 'postgres', ...place })
     desk = await openSystemDesk(installation, 'gateway', 'living')
-  }, 60_000)
+  })
   afterAll(async () => {
     await desk?.close()
     await installation?.close()

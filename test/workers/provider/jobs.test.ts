@@ -21,7 +21,7 @@ describeStore('a scheme token', engine => {
   }
   beforeAll(async () => {
     installation = await openInstallation(engine)
-  }, 60_000)
+  })
   afterAll(() => installation?.close())
   beforeEach(async () => {
     world = await openWorld(installation)

@@ -99,7 +99,7 @@ describeStore('store and network', engine => {
       ...{ entityId: ENTITY, par: true, networkTokens: true, requestor: 'MERCHANT', binDigits: 8, autoProvision: true },
     })
     autoScope = made.tokenScope
-  }, 60_000)
+  })
   afterAll(() => installation?.close())
 
   const nextCard = (world: World) => {

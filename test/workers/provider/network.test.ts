@@ -40,7 +40,7 @@ describeStore('scheme tokens over HTTP', engine => {
     )
     await inbox.ready
     stop = () => inbox.close(2_000)
-  }, 60_000)
+  })
   afterAll(async () => {
     await stop?.()
     await gateway?.close()
@@ -120,7 +120,7 @@ describeStore('scheme tokens over HTTP', engine => {
     const after = await networked.simulator.stats()
     expect(after).toMatchObject({ tasksWithSeveralTokens: 0, cardsWithSeveralLiveTokens: 0 })
     expect(after.tokens.live - before.tokens.live).toBe(paths.length)
-  }, 40_000)
+  })
 
   it('that the network refuses are refused with its reason', async () => {
     const ineligible = await put('5100000000000024')
@@ -149,7 +149,7 @@ describeStore('scheme tokens over HTTP', engine => {
     expect((await gateway.call('DELETE', path)).status).toBe(204)
     await networked.simulator.restart()
     await until(async () => (await networked.simulator.stats()).tokens.live === live - 1, { ms: 30_000 })
-  }, 60_000)
+  })
 
   it('stand beside third-party tokens, which are named as the third party names them', async () => {
     const made = await gateway.put(

@@ -74,7 +74,7 @@ describeStore('shares of a granted rate', engine => {
     expect(most).toBeLessThanOrEqual(GRANTED)
     const rows = await schemeRates.findAll(store)
     expect(rows.map(({ provider }) => provider)).toEqual(['mdes', 'mdes', 'mdes', 'mdes'])
-  }, 20_000)
+  })
 
   it('go back at once when a process ends', async () => {
     const [a, b] = [await join(false), await join(false)]
@@ -98,7 +98,7 @@ describeStore('shares of a granted rate', engine => {
     await until(() => a.limit === GRANTED, { ms: 4_000 })
     expect(most).toBeLessThanOrEqual(GRANTED)
     expect(await schemeRates.findAll(store)).toHaveLength(1)
-  }, 20_000)
+  })
 
   it('go on from whoever had the place before', async () => {
     const place = randomUUID()
@@ -130,5 +130,5 @@ describeStore('shares of a granted rate', engine => {
     const before = (await schemeRates.findAll(store))[0]?.beat ?? 0
     await until(async () => ((await schemeRates.findAll(store))[0]?.beat ?? 0) > before, { ms: 4_000 })
     expect(a.limit).toBe(GRANTED)
-  }, 20_000)
+  })
 })

@@ -22,7 +22,7 @@ describeStore('a batch of third-party tokens', engine => {
     networked = await openNetworked(engine, { rate: 400, latencyMs: 10, timeoutMs: 1_000 })
     await networked.installation.startWorkers()
     client = await networked.installation.connect()
-  }, 60_000)
+  })
   afterAll(() => networked?.close())
 
   const recordOf = (cardNumber: string) => ({
@@ -101,5 +101,5 @@ describeStore('a batch of third-party tokens', engine => {
     const { all } = await live()
     expect(outcomes(await send([2, 3].map(number => recordOf(outcomePan(number)))))).toEqual(['CREATED ', 'CREATED '])
     expect(await live()).toMatchObject({ all: all + 2, cardsWithSeveralLiveTokens: 0 })
-  }, 30_000)
+  })
 })

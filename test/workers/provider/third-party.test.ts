@@ -32,7 +32,7 @@ describeStore('a third-party token', engine => {
   }
   beforeAll(async () => {
     installation = await openInstallation(engine)
-  }, 60_000)
+  })
   afterAll(() => installation?.close())
   beforeEach(async () => {
     world = await openWorld(installation)

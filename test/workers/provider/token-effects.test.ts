@@ -20,7 +20,7 @@ describeStore('a scheme token', engine => {
   let cards = 0
   beforeAll(async () => {
     installation = await openInstallation(engine)
-  }, 60_000)
+  })
   afterAll(() => installation?.close())
   beforeEach(async () => {
     world = await openWorld(installation)
@@ -106,7 +106,7 @@ describeStore('a scheme token', engine => {
     expect(await shown(id)).toMatchObject({ status: 'SUSPENDED' })
     await world.calm()
     expect(eventsOf().filter(event => JSON.stringify(event).includes(id))).toEqual([])
-  }, 30_000)
+  })
 
   it('is told of once per change, however often and in whatever order its network announces', async () => {
     const { reference } = await active()

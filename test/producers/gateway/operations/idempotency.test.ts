@@ -31,7 +31,7 @@ describeEngines('an idempotency key', engine => {
     installation = await openInstallation(engine)
     await installation.startWorkers({ roles: ['interactive'] })
     caller = await openGatewayFor(installation)
-  }, 60_000)
+  })
   afterAll(async () => {
     await caller?.close()
     await installation?.close()
@@ -126,7 +126,7 @@ describeEngines('without an answer in time', engine => {
       TOKENMILL_GATEWAY_TIMEOUT_SECONDS: '1',
       TOKENMILL_GATEWAY_INFLIGHT: '3',
     })
-  }, 60_000)
+  })
   afterAll(async () => {
     await caller?.close()
     await installation?.close()
@@ -203,5 +203,5 @@ describeEngines('without an answer in time', engine => {
       headers: key(randomUUID()),
     })
     expect(fresh.status).toBe(200)
-  }, 40_000)
+  })
 })

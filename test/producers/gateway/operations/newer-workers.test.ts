@@ -81,7 +81,7 @@ describeStore('a gateway older than its workers', engine => {
     installation = await openInstallation(engine)
     caller = await openGatewayFor(installation, { TOKENMILL_RESEND_SECONDS: '1' })
     key = await openInstallationKey(installation.vault.store, installation.vault.kek)
-  }, 60_000)
+  })
   afterAll(async () => {
     await caller?.close()
     await installation?.close()
@@ -183,7 +183,7 @@ where receipt_id = any($1::uuid[]) and state = 'REFUSED' order by code`,
     await until(async () => (await states()).length === 2, { ms: 30_000 })
     expect(await states()).toMatchObject([{ code: 400 }, { code: 500 }])
     await installation.queues.obliterate('token-lifecycle')
-  }, 60_000)
+  })
 
   it('tells the end of an operation whose receipt holds such a reason, by the status of the receipt', async () => {
     await installation.startWorkers({ roles: ['interactive'] })
@@ -269,5 +269,5 @@ where receipt_id = any($1::uuid[]) and state = 'REFUSED' order by code`,
       [rejected],
     )
     expect(await lineOf('record')).toBe(`2,r-1,REJECTED,400,,,,,,,,${NEWER.code}`)
-  }, 60_000)
+  })
 })

@@ -22,7 +22,7 @@ describeEngines('a write that prefers to be answered later', engine => {
   beforeAll(async () => {
     installation = await openInstallation(engine)
     caller = await openGatewayFor(installation, { TOKENMILL_RESEND_SECONDS: '1' })
-  }, 60_000)
+  })
   afterAll(async () => {
     await caller?.close()
     await installation?.close()
@@ -140,7 +140,7 @@ describeEngines('a write that prefers to be answered later', engine => {
   describe('with workers', () => {
     beforeAll(async () => {
       await installation.startWorkers({ roles: ['interactive'] })
-    }, 60_000)
+    })
 
     it('that the queue lost is queued again, and done once', async () => {
       // The queue was emptied above.

@@ -51,4 +51,4 @@ it('a reversal that is offered for long leaves no listener behind', async () => 
   expect(reversals.pending()).toBe(1)
   await reversals.close()
   await until(() => listening() - before <= 2, { ms: 10_000, what: 'nothing listens' })
-}, 60_000)
+})

@@ -78,7 +78,7 @@ describeEngines('reports', engine => {
     // What is spoilt on purpose is told aloud.
     caller = await openGatewayFor(installation, { TOKENMILL_LOG_LEVEL: process.env['TEST_LOG'] ?? 'silent' })
     await mkdir(join(installation.dataDir, 'reports'), { recursive: true })
-  }, 60_000)
+  })
   afterAll(async () => {
     await caller?.close()
     await installation?.close()
@@ -655,7 +655,7 @@ where report_uid = $1`,
       beforeAll(async () => {
         await fillLedger(installation.vault.store, ENTITY, 200)
         await installation.startWorkers({ roles: ['bulk'] })
-      }, 60_000)
+      })
       const downloaded = (uid: string, authorization = caller.authorization) =>
         until(
           async () => {
@@ -679,7 +679,7 @@ where report_uid = $1`,
           totals: 1,
           reports: [{ ...settlement(), status: 'SUCCESSFUL', lines: 200, bytes: Buffer.byteLength(file.text) }],
         })
-      }, 40_000)
+      })
 
       it('that comes again is answered with the stored report, and nothing is queued', async () => {
         const before = await operations()
@@ -698,7 +698,7 @@ where report_uid = $1`,
         expect(uid).not.toBe(first.body['reportUid'])
         await downloaded(uid)
         expect((await ask(settlement())).body['reportUid']).toBe(uid)
-      }, 40_000)
+      })
 
       it('with refresh under a key is made once, and answered again under it', async () => {
         const anew = () => ask(settlement({ refresh: true }), { headers: { 'idempotency-key': 'anew' } })
@@ -708,7 +708,7 @@ where report_uid = $1`,
         await downloaded(uid)
         const again = await anew()
         expect([again.status, again.body['reportUid'], again.body['status']]).toEqual([200, uid, 'SUCCESSFUL'])
-      }, 40_000)
+      })
 
       it('of two clients of one entity is made once, and both uids stand for it', async () => {
         const [one, two] = cousins
@@ -717,7 +717,7 @@ where report_uid = $1`,
         expect(theirs.text).toBe(mine.text)
         const found = await list({ search: 'reportType==DAILY_TRANSACTION_REPORT' })
         expect(found.body).toMatchObject({ totals: 1, reports: [{ status: 'SUCCESSFUL' }] })
-      }, 40_000)
+      })
 
       it('of a client that lost the entity before a worker came is FAILED, and asked again when it has it back is made', async () => {
         const lost = randomUUID()
@@ -739,7 +739,7 @@ where report_uid = $1`,
           ms: 30_000,
           what: 'the report, once everybody knows that the client has its entity back',
         })
-      }, 60_000)
+      })
     })
   })
 

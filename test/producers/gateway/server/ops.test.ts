@@ -14,7 +14,7 @@ describeEngines('a gateway', engine => {
     installation = await openInstallation(engine)
     await installation.startWorkers({ roles: ['interactive'] })
     caller = await openGatewayFor(installation)
-  }, 60_000)
+  })
   afterAll(async () => {
     await caller?.close()
     await installation?.close()

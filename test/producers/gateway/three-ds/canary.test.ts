@@ -30,7 +30,7 @@ beforeAll(async () => {
   ;[, opsPort = ''] = await child.line(/"opsPort":(\d+)/, { stream: 'stderr' })
   url = `http://127.0.0.1:${port}`
   call = await openCalls(url, bundle.authorization)
-}, 60_000)
+})
 afterAll(async () => {
   child?.signal('SIGTERM')
   await child?.exit
@@ -168,4 +168,4 @@ it('leaves nothing of it anywhere', async () => {
         places.filter(({ text }) => text.includes(form)).map(({ name }) => name),
         form.slice(0, 6),
       ).toEqual([])
-}, 60_000)
+})

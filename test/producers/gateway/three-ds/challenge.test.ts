@@ -19,7 +19,7 @@ beforeAll(async () => {
   bundle.shop.results(delivery => {
     told.push(delivery)
   })
-}, 60_000)
+})
 afterAll(() => bundle?.close())
 
 const claimsOf = (jwt: unknown) =>
@@ -128,7 +128,7 @@ describe('a challenge', () => {
     await until(async () => (await retrieve(id))['pares_status'] === 'U', { ms: 10_000 })
     expect(await retrieve(id)).toMatchObject({ error_no: '513' })
     await until(() => told.some(one => one.type === 'event' && one.subject['authentication_id'] === id), { ms: 15_000 })
-  }, 40_000)
+  })
 })
 
 describe('the page that a browser comes back to', () => {
@@ -298,7 +298,7 @@ describe('what a client is told', () => {
       for (const secret of [cavv, answer['payload'], CARD.Y, CARD.challengeY].filter(Boolean))
         expect(text).not.toContain(secret)
     }
-  }, 40_000)
+  })
 
   it('lies in the store from the moment of the end, and is nothing for a revoked client', async () => {
     const rows = async (id: unknown) =>

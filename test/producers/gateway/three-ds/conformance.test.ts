@@ -12,7 +12,7 @@ import { type HttpBundle, openHttpBundle, SERVICE } from './bundle.ts'
 let bundle: HttpBundle
 beforeAll(async () => {
   bundle = await openHttpBundle()
-}, 60_000)
+})
 afterAll(() => bundle?.close())
 
 const NOBODY = '01a1fc5b-0000-7000-8000-000000000000'

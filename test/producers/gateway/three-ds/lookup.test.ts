@@ -14,7 +14,7 @@ let bundle: HttpBundle
 beforeAll(async () => {
   bundle = await openHttpBundle({ TOKENMILL_THREE_DS_TIMEOUT_SECONDS: '1' })
   await bundle.installation.startWorkers({ roles: ['interactive'] })
-}, 60_000)
+})
 afterAll(() => bundle?.close())
 
 const byToken = (field: 'card' | 'reuse_token', token: string, options = {}) => {

@@ -12,7 +12,7 @@ let bundle: HttpBundle
 beforeAll(async () => {
   bundle = await openHttpBundle()
   await bundle.installation.startWorkers({ roles: ['interactive'] })
-}, 60_000)
+})
 afterAll(() => bundle?.close())
 
 /** 20 bytes with padding; Mastercard's SPA2 are 21 without. */

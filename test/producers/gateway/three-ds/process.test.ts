@@ -12,7 +12,7 @@ import { type HttpBundle, openHttpBundle, SERVICE } from './bundle.ts'
 let bundle: HttpBundle
 beforeAll(async () => {
   bundle = await openHttpBundle()
-}, 60_000)
+})
 afterAll(() => bundle?.close())
 
 const start = (env: Record<string, string> = {}) =>
@@ -27,7 +27,7 @@ describe('tokenmill three-ds', () => {
     expect(child.stderr()).toMatch(
       /^tokenmill: TOKENMILL_THREE_DS_PORT: something listens on .* already; end that process, or set another port\n$/,
     )
-  }, 30_000)
+  })
 
   it('says in one line what is wrong, and exits 78', async () => {
     const wrong = [
@@ -41,7 +41,7 @@ describe('tokenmill three-ds', () => {
         expect(child.stderr()).toMatch(line)
       }),
     )
-  }, 30_000)
+  })
 
   it('needs no queue server, and at its end answers what is in flight', async () => {
     const child = start({ REDIS_URL: 'redis://127.0.0.1:1', TOKENMILL_THREE_DS_TIMEOUT_SECONDS: '2' })
@@ -57,7 +57,7 @@ describe('tokenmill three-ds', () => {
     child.signal('SIGTERM')
     expect(await answer).toMatchObject({ status: 504, body: { code: '502' } })
     expect(await child.exit).toMatchObject({ code: 0 })
-  }, 30_000)
+  })
 
   it.each([
     [{ TOKENMILL_THREE_DS_URL: 'ftp://x' }, 'TOKENMILL_THREE_DS_URL: must be an http or https URL'],

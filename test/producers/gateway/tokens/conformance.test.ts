@@ -43,7 +43,7 @@ describeEngines('the card token service', engine => {
     installation = await openInstallation(engine)
     await installation.startWorkers({ roles: ['interactive'] })
     caller = await openGatewayFor(installation)
-  }, 60_000)
+  })
   afterAll(async () => {
     await caller?.close()
     await installation?.close()

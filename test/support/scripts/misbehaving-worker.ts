@@ -1,7 +1,7 @@
 // A worker process that does as it is told by a record's reference: it dies of POISON-CRASH, and POISON-THROW finds a
 // bug in it. All else it works as any worker does.
 import { fileURLToPath } from 'node:url'
-import { runWorkerProcess } from '../../cli/process/worker-process.ts'
+import { runWorkerProcess } from '../../../cli/process/worker-process.ts'
 
 await runWorkerProcess({
   script: fileURLToPath(import.meta.url),
