@@ -6,6 +6,7 @@ import type { Result } from '../../src/job/result.ts'
 import { untilSent } from '../client/bulk.ts'
 import type { Client } from '../client.ts'
 import { type BatchPlan, tokenBatch } from '../token-batch.ts'
+import { derivedBatchId } from './batch-identity.ts'
 
 export interface SchemePart {
   /** The batch of the tokens. Their scheme tokens are asked for under a batch id of their own. */
@@ -74,11 +75,11 @@ function schemeChunk(name: number, { plan, chunk, isLast }: SchemePart) {
   const scheme = { ...rest, recordKind: 'scheme-token' as const }
   if (name === 1)
     return {
-      plan: { ...scheme, limit, batchId: `${plan.batchId.slice(0, 60)}-s1` },
+      plan: { ...scheme, limit, batchId: derivedBatchId(plan.batchId, '-s1') },
       chunk: { number: chunk, isLast },
     }
   return {
-    plan: { ...scheme, batchId: `${plan.batchId.slice(0, 50)}-s${name}-${chunk}` },
+    plan: { ...scheme, batchId: derivedBatchId(plan.batchId, `-s${name}-${chunk}`) },
     chunk: { number: 0, isLast: true },
   }
 }
