@@ -1,4 +1,4 @@
-// Under which batches `migrate --scheme-tokens` asks for scheme tokens; the client is
+// Under which batches `migrate --scheme-tokens` asks for scheme tokens, and what it tells of refusals. The client is
 // scripted: there is no vault.
 import { expect, it } from 'vitest'
 import type { Client } from '../../../producers/client.ts'
@@ -9,18 +9,25 @@ import { holdsPossiblePan } from '../../../src/token/possible-pan.ts'
 import { makeParties } from '../bundle.ts'
 
 const CREATED: RecordResult = { line: 2, outcome: 'CREATED', code: 200, reuse_token: `t${'0'.repeat(26)}` }
+const REJECTED: RecordResult = { line: 2, outcome: 'REJECTED', code: 400, reason: 'pan_luhn' }
 const resultOf = (more: Partial<Result>) => ({ status: 'SUCCEEDED', ...more }) as Result
+const refusedFor = (code: string) =>
+  resultOf({
+    status: 'FAILED',
+    error: { code: 400, message: '', details: { 'body.x': { code, message: '' } } } as never,
+  })
 const taken = resultOf({
   status: 'FAILED',
   error: { code: 400, message: '', details: { 'body.jti': { code: 'jti_reused', message: '' } } } as never,
 })
 
-/** The ids of the batches that are asked for a chunk of the file under this id. */
+/** The ids of the batches that are asked, and what is told, for a chunk of the file under this id. */
 async function asked(batchId: string, record: RecordResult, answers: Result[], chunk = 0) {
   const { credentials } = await makeParties()
   const captureKey = credentials.captureKeys.jwe
   if (!captureKey) throw new Error('no key')
   const ids: string[] = []
+  const lines: string[] = []
   const client = {
     clientId: credentials.signingKey.clientId,
     call: async (_: string, request: { batch_id: string }) => {
@@ -30,8 +37,8 @@ async function asked(batchId: string, record: RecordResult, answers: Result[], c
   } as unknown as Client
   const plan = { batchId, recordKind: 'token-create' as const, acceptedAt: 1_790_000_000, captureKey }
   const part = { plan, chunk, isLast: true, timeoutMs: 1, stop: new AbortController().signal }
-  await withSchemeTokens(resultOf({ records: [record] }), part, client)
-  return { ids }
+  await withSchemeTokens(resultOf({ records: [record] }), { ...part, tell: line => lines.push(line) }, client)
+  return { ids, lines }
 }
 
 it('asks for the scheme tokens of a file in a batch whose name no other file has', async () => {
@@ -55,4 +62,13 @@ it('makes no name that could be a card number from one that is none', async () =
     const { ids } = await asked(id, CREATED, [taken], 12)
     expect(ids.filter(holdsPossiblePan)).toEqual([])
   }
+})
+
+it('tells that the batch cannot end where the row for a chunk without tokens is refused', async () => {
+  expect((await asked('file', REJECTED, [refusedFor('role_missing')])).lines).toEqual([
+    expect.stringMatching(/file-s1 .*role_missing/),
+  ])
+  // Another run has asked for its tokens: the chunk is there.
+  expect((await asked('file', REJECTED, [taken])).lines).toEqual([])
+  expect((await asked('file', REJECTED, [])).lines).toEqual([])
 })
