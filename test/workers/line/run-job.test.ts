@@ -132,4 +132,6 @@ it('a right that PostgreSQL denies is a fault of its own, and no defect', () => 
     'store_denied',
   )
   expect(toFault(Object.assign(new Error('x'), { code: '42703' })).code).toBe('defect')
+  // Reports tell callers the text.
+  expect(new Fault('store_denied').message).not.toMatch(/DATABASE_URL|schema|PostgreSQL/)
 })
