@@ -59,7 +59,7 @@ export async function passOver(line: number, part: SchemePart, client: Client): 
   if (told.status === 'SUCCEEDED' || isTaken(told)) return
   const { batchId } = schemeChunk(1, part).plan
   part.tell(
-    `the batch ${batchId} stays open: a chunk without tokens was refused there (${reasonOf(told)}). Scheme tokens that were made stand; once that is mended, the same command with another --results ends the batch, or \`tokenmill batch cancel ${batchId}\` does`,
+    `the batch ${batchId} stays open: a chunk without tokens was refused there (${reasonOf(told)}). Scheme tokens that were made stand; once that is mended, the same command, run again after its end, ends the batch, or \`tokenmill batch cancel ${batchId}\` does`,
   )
 }
 
