@@ -47,6 +47,7 @@ export function endingOf(thrown: unknown): Ending {
 const WHERE_TO_LOOK: Partial<Record<Fault['code'], string>> = {
   store_away: 'check DATABASE_URL; where it is not set, see server.log in the data directory',
   queue_away: 'check REDIS_URL',
+  store_denied: 'the user in DATABASE_URL of workers must own the schema tokenmill; PostgreSQL’s log names the table',
 }
 
 /** PostgreSQL itself never ends a connection with the code of a protocol violation; poolers use it for every reason. */

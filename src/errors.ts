@@ -196,10 +196,8 @@ export const FAULTS = {
   store_away: { verdict: 'pause', text: 'The token store cannot be reached.' },
   queue_away: { verdict: 'pause', text: 'The queue server cannot be reached.' },
   store_busy: { verdict: 'retry', text: 'The token store is short of connections, locks or space.' },
-  store_denied: {
-    verdict: 'retry',
-    text: 'PostgreSQL denies a right: the user in DATABASE_URL of workers must own the schema tokenmill. PostgreSQL’s log names the table.',
-  },
+  // Callers are told these texts; what the operator is to do stands in docs/on-call.md.
+  store_denied: { verdict: 'retry', text: 'The token store denies a right.' },
   contention: { verdict: 'retry', text: 'Other jobs changed the same rows, at every attempt.' },
   key_unavailable: { verdict: 'retry', text: 'A key of the vault could not be loaded.' },
   deadline: { verdict: 'retry', text: 'The attempt exceeded its time limit.' },

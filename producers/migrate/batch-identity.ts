@@ -42,6 +42,22 @@ export function batchIdOf(options: MigrateOptions, digest: InputDigest | undefin
   return `m-${hash.digest('hex').slice(0, 32)}`
 }
 
+const BATCH_ID_MAX = 64
+const DIGEST_LENGTH = 16
+
+/**
+ * The id of a batch that belongs to another one. Where both don't fit, a digest of the whole id takes the place of its
+ * tail, so that no two batches share one.
+ */
+export function derivedBatchId(batchId: string, suffix: string): string {
+  if (batchId.length + suffix.length <= BATCH_ID_MAX) return `${batchId}${suffix}`
+  const hex = createHash('sha256').update(batchId).digest('hex').slice(0, DIGEST_LENGTH)
+  // Neither digits of the digest nor the head of a longer number are to look like a card number.
+  const letters = hex.replace(/\d/g, digit => String.fromCharCode('g'.charCodeAt(0) + Number(digit)))
+  const head = batchId.slice(0, BATCH_ID_MAX - suffix.length - DIGEST_LENGTH - 1).replace(/[\d-]+$/, '')
+  return `${head}-${letters}${suffix}`
+}
+
 /** The files of a dry run or a replay lie beside those of the run. */
 export type Variant = 'run' | 'dry-run' | 'replay'
 

@@ -35,7 +35,7 @@ export const Checkpoint = z.strictObject({
   next_chunk: count,
   results: DigestOfFile,
   counts: OutcomeCounts,
-  /** Absent in one of an older release. */
+  /** Absent where an older release, which didn't count them, began the file. */
   reasons: OutcomeReasons.optional(),
   /** Absent in version 1. */
   repairs: RepairCounts.optional(),

@@ -19,6 +19,8 @@ export interface Output {
   repairs: Record<string, number>
   /** The position of the first chunk that isn't written. */
   nextChunk: number
+  /** An older release wrote the first of the results. */
+  isOfOlderRelease: boolean
   /** Writes the rows of the next chunk in order. */
   write(rows: readonly FileRow[]): Promise<void>
   /** Makes everything durable; returns the digest of the whole results file. */
@@ -61,6 +63,7 @@ export async function openOutput(
   const reasons: FileReasons = structuredClone(checkpoint?.reasons ?? {})
   const repairs: Record<string, number> = { ...checkpoint?.repairs }
   let nextChunk = checkpoint?.next_chunk ?? 0
+  const isOfOlderRelease = checkpoint !== undefined && checkpoint.reasons === undefined
   let savedAt = 0
   let open = true
 
@@ -74,7 +77,8 @@ export async function openOutput(
       next_chunk: nextChunk,
       results,
       counts,
-      reasons,
+      // They would be of a part of the rows, and the next run has to know, too, who began this file.
+      ...(isOfOlderRelease ? {} : { reasons }),
       repairs,
       started_at: new Date(plan.startedAt).toISOString(),
     })
@@ -94,6 +98,7 @@ export async function openOutput(
     counts,
     reasons,
     repairs,
+    isOfOlderRelease,
     get nextChunk() {
       return nextChunk
     },

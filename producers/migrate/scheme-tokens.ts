@@ -6,6 +6,7 @@ import type { Result } from '../../src/job/result.ts'
 import { untilSent } from '../client/bulk.ts'
 import type { Client } from '../client.ts'
 import { type BatchPlan, tokenBatch } from '../token-batch.ts'
+import { derivedBatchId } from './batch-identity.ts'
 
 export interface SchemePart {
   /** The batch of the tokens. Their scheme tokens are asked for under a batch id of their own. */
@@ -15,6 +16,8 @@ export interface SchemePart {
   isLast: boolean
   timeoutMs: number
   stop: AbortSignal
+  /** Writes one line for the person who runs the command. */
+  tell: (line: string) => void
 }
 
 /** A token that was made on a second try changes the list of scheme tokens, which then needs another batch id. */
@@ -27,7 +30,7 @@ export async function withSchemeTokens(result: Result, part: SchemePart, client:
   if (!records) return result
   const wanted = records.filter(isWanted)
   if (wanted.length === 0) {
-    await ask(records.slice(0, 1).map(placeholderOf), 1, part, client)
+    if (records[0]) await passOver(records[0].line, part, client)
     return result
   }
   const schemeResult = await askAny(wanted.map(lineOf), part, client)
@@ -46,15 +49,33 @@ function lineOf({ line, reuse_token: id }: RecordResult): string {
   return JSON.stringify({ line, request: { id, action: 'ACTIVATE' } })
 }
 
-/** Stands for a chunk without any token: a batch ends when all its chunks are there, and a chunk has a record. */
-function placeholderOf({ line }: RecordResult): string {
-  return JSON.stringify({ line, rejected: { reason: 'token_not_found' satisfies Reason } })
+/**
+ * One row stands for a chunk that asks for nothing: a batch ends when all its chunks are there, and a chunk has a record.
+ * Nothing changes where the chunk is there.
+ */
+export async function passOver(line: number, part: SchemePart, client: Client): Promise<void> {
+  const placeholder = JSON.stringify({ line, rejected: { reason: 'token_not_found' satisfies Reason } })
+  const told = await ask([placeholder], 1, part, client)
+  if (told.status === 'SUCCEEDED' || isTaken(told)) return
+  const { batchId } = schemeChunk(1, part).plan
+  part.tell(
+    `the batch ${batchId} stays open: a chunk without tokens was refused there (${reasonOf(told)}). Scheme tokens that were made stand; once that is mended, the same command, run again after its end, ends the batch, or \`tokenmill batch cancel ${batchId}\` does`,
+  )
+}
+
+/** The chunk was sent before, with other rows. */
+function isTaken({ error }: Result): boolean {
+  return error?.details?.['body.jti']?.code === 'jti_reused'
+}
+
+function reasonOf({ error }: Result): string {
+  return Object.values(error?.details ?? {})[0]?.code ?? 'internal'
 }
 
 async function askAny(lines: string[], part: SchemePart, client: Client): Promise<Result> {
   for (let name = 1; ; name += 1) {
     const told = await ask(lines, name, part, client)
-    if (name === NAMES_MAX || told.error?.details?.['body.jti']?.code !== 'jti_reused') return told
+    if (name === NAMES_MAX || !isTaken(told)) return told
   }
 }
 
@@ -74,17 +95,16 @@ function schemeChunk(name: number, { plan, chunk, isLast }: SchemePart) {
   const scheme = { ...rest, recordKind: 'scheme-token' as const }
   if (name === 1)
     return {
-      plan: { ...scheme, limit, batchId: `${plan.batchId.slice(0, 60)}-s1` },
+      plan: { ...scheme, limit, batchId: derivedBatchId(plan.batchId, '-s1') },
       chunk: { number: chunk, isLast },
     }
   return {
-    plan: { ...scheme, batchId: `${plan.batchId.slice(0, 50)}-s${name}-${chunk}` },
+    plan: { ...scheme, batchId: derivedBatchId(plan.batchId, `-s${name}-${chunk}`) },
     chunk: { number: 0, isLast: true },
   }
 }
 
 function merged(token: RecordResult, scheme: RecordResult | undefined, told: Result): RecordResult {
   if (scheme && tookEffect(scheme.outcome)) return token
-  const [refusal] = Object.values(told.error?.details ?? {})
-  return { ...token, reason: scheme?.reason ?? refusal?.code ?? 'internal', failed_facet: 'scheme_token' }
+  return { ...token, reason: scheme?.reason ?? reasonOf(told), failed_facet: 'scheme_token' }
 }

@@ -16,7 +16,8 @@ import type { Row } from '../rows/rows.ts'
 import { type BatchPlan, tokenBatch } from '../token-batch.ts'
 import type { MigrateOptions } from './options.ts'
 import type { Output } from './output.ts'
-import { withSchemeTokens } from './scheme-tokens.ts'
+import { hopelessReason, refusedChunk } from './refused-chunk.ts'
+import { passOver, type SchemePart, withSchemeTokens } from './scheme-tokens.ts'
 
 interface RunIdentity {
   batchId: string
@@ -88,6 +89,7 @@ export async function sendChunks(
   const { stop, giveUpAfterMs } = deps
   const onEnd = () => client.close()
   const tell = tellTo(deps.stream)
+  const sending = { options, plan, client, deps, tell: once(tell) }
   const answerDeadline = openAnswerDeadline({ stop, giveUpAfterMs, onEnd, tell })
   const stopWatching = watchForWorkers(deps, () => window.length > 0)
   const silent = setTimeout(() => {
@@ -106,10 +108,15 @@ export async function sendChunks(
         break
       }
       rows += chunk.rows.length
-      if (chunk.position < skipped) continue
+      if (chunk.position < skipped) {
+        // An older release sent nothing for a chunk without tokens; without it the batch of scheme tokens doesn't end.
+        const passed = output.isOfOlderRelease ? passedOver(chunk, sending) : undefined
+        if (passed) await answerDeadline.watch(passed)
+        continue
+      }
       // If the first chunk shows that all rows will be refused, only a few chunks have been sent.
       while (window.length >= (output.nextChunk === 0 ? Math.min(FIRST_MAX, inFlight) : inFlight)) await awaitOldest()
-      const answer = send(chunk, { options, plan, client, deps })
+      const answer = send(chunk, sending)
       window.push({ chunk, answer: answer ? answerDeadline.watch(answer) : Promise.resolve(undefined) })
       window.at(-1)?.answer.catch(() => {})
     }
@@ -126,19 +133,38 @@ export async function sendChunks(
   return { complete, rows, stopped: complete ? undefined : stopped }
 }
 
-function send(chunk: RowChunk, sending: Omit<Sending, 'output' | 'onProgress'>): Promise<Result> | undefined {
+/** Of a run, for each of its chunks. `tell` says each line once. */
+type ChunkSending = Omit<Sending, 'output' | 'onProgress'> & Pick<SchemePart, 'tell'>
+
+function once(tell: (line: string) => void): (line: string) => void {
+  const told = new Set<string>()
+  return line => {
+    if (!told.has(line)) tell(line)
+    told.add(line)
+  }
+}
+
+function send(chunk: RowChunk, sending: ChunkSending): Promise<Result> | undefined {
   const { number, rows, isLast } = chunk
   if (number === undefined) return undefined
   const lines = rows.flatMap(({ skipped, json }) => (skipped === undefined ? [json] : []))
   return sendLines({ number, lines, isLast }, sending)
 }
 
-async function sendLines(
-  { number, lines, isLast }: { number: number; lines: string[]; isLast: boolean },
-  { options, plan, client, deps }: Omit<Sending, 'output' | 'onProgress'>,
-): Promise<Result> {
-  const { credentials, stop } = deps
-  const batch: BatchPlan = {
+/** Undefined where the chunk wasn't sent, or no scheme tokens are asked for. */
+function passedOver({ number, rows, isLast }: RowChunk, sending: ChunkSending): Promise<void> | undefined {
+  const first = rows.find(({ skipped }) => skipped === undefined)
+  if (!sending.options.schemeTokens || number === undefined || !first) return undefined
+  return passOver(first.line, schemePartOf({ number, isLast }, sending), sending.client)
+}
+
+function schemePartOf({ number, isLast }: { number: number; isLast: boolean }, sending: ChunkSending): SchemePart {
+  const { tell, deps } = sending
+  return { plan: batchOf(sending), chunk: number, isLast, timeoutMs: ANSWER_MS_MAX, stop: deps.stop, tell }
+}
+
+function batchOf({ options, plan, deps }: ChunkSending): BatchPlan {
+  return {
     batchId: plan.batchId,
     recordKind: options.recordKind,
     tokenScope: options.scope,
@@ -148,15 +174,22 @@ async function sendLines(
     chunkRecords: plan.chunkRecords,
     extent: plan.extent,
     limit: plan.limit,
-    captureKey: blockKeyOf(credentials),
+    captureKey: blockKeyOf(deps.credentials),
   }
-  const ask = await tokenBatch(client.clientId, batch, { number, lines, isLast: isLast && !options.dryRun })
+}
+
+async function sendLines(
+  { number, lines, isLast }: { number: number; lines: string[]; isLast: boolean },
+  sending: ChunkSending,
+): Promise<Result> {
+  const { options, client, deps } = sending
+  const chunk = { number, lines, isLast: isLast && !options.dryRun }
+  const ask = await tokenBatch(client.clientId, batchOf(sending), chunk)
   if (isRefusal(ask)) throw new Error(`broken law: a chunk has its form (${ask.reason} ${ask.field})`)
   const given = { jti: ask.jti, block: ask.block, timeoutMs: ANSWER_MS_MAX }
-  const result = await untilSent(() => client.call('token-batch', ask.request, given), stop)
+  const result = await untilSent(() => client.call('token-batch', ask.request, given), deps.stop)
   if (!options.schemeTokens || options.dryRun) return result
-  const part = { plan: batch, chunk: number, isLast, timeoutMs: ANSWER_MS_MAX, stop }
-  return withSchemeTokens(result, part, client)
+  return withSchemeTokens(result, schemePartOf({ number, isLast }, sending), client)
 }
 
 function limitBefore({ number }: RowChunk, { limit }: RunIdentity): Stopped | undefined {
@@ -225,52 +258,6 @@ function withRow(record: RecordResult, row: Row | undefined): ResultRow {
   const own = leak ? { reference: undefined, echo: undefined } : { reference: row.reference, echo: row.echo }
   const { fileLine, item, repairs } = row
   return repairs === undefined ? { ...record, ...own } : { ...record, ...own, fileLine, item, repairs }
-}
-
-const NEXT: Record<string, string> = {
-  batch_extent: 'Another file was begun under this batch id; choose another --batch-id.',
-  batch_finished: 'Another file was sent under this batch id; choose another --batch-id.',
-  field_unknown: 'The workers are of an older release than this command: have them upgraded first.',
-  batch_layout: 'Run it with the options it was begun with (chunk size, scope, policies), or leave --batch-id out.',
-  batch_too_old: 'Its receipts are gone: run it with --again to judge the file against today’s store.',
-  alias_unknown: 'Ask the operator for the capture key of your entity, and name it in the client’s file.',
-  role_missing: 'Ask the operator to grant the client this role.',
-  entity_forbidden: 'The client’s file names an entity that the client does not act for; ask the operator.',
-  jti_reused: 'Another file was sent under this batch id; choose another --batch-id.',
-  dry_run_rows: 'Try again tomorrow, or ask the operator to raise the limit.',
-}
-
-function refusedChunk(number: number, result: Result, plan: RunIdentity): FileError {
-  const details = Object.entries(result.error?.details ?? {})
-  const [field = 'body', detail] = details[0] ?? []
-  const reason = detail?.code ?? 'internal'
-  const since =
-    reason === 'batch_too_old' ? ` It was first run on ${new Date(plan.startedAt).toISOString().slice(0, 10)}.` : ''
-  return new FileError(
-    'input',
-    `Chunk ${number} was refused: ${field}: ${detail?.message ?? result.error?.message ?? reason}${since}`,
-    NEXT[reason] ?? 'Correct that, then run the same command again.',
-  )
-}
-
-/** The error of a first chunk whose rows were all refused for one reason that later chunks will share. */
-function hopelessReason({ records = [] }: Result): FileError | undefined {
-  const all = (reason: string) => records.length > 0 && records.every(record => record.reason === reason)
-  if (all('capture_time_stale')) {
-    return new FileError(
-      'input',
-      'Every card of the first chunk was encrypted more than 15 minutes ago and is no longer valid.',
-      'Export clear rows inside an OpenPGP file (.csv.pgp) instead.',
-    )
-  }
-  if (all('scope_forbidden')) {
-    return new FileError(
-      'input',
-      'This token scope is unknown, or not open to this client.',
-      'Give a --scope of an entity that the client acts for; `tokenmill scope list` names them.',
-    )
-  }
-  return undefined
 }
 
 /** Prints a hint once if no worker takes the chunks. */

@@ -3,7 +3,7 @@
 import { holdsPossiblePan } from '../token/possible-pan.ts'
 
 const isCount = (value: unknown) => typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
-/** Shorter than any card number. */
+/** A number of 12 digits isn't looked for, though a card's may be so short: no check of names looks for one. */
 const SHORT = 12
 const isText = (form: RegExp) => (value: unknown) =>
   typeof value === 'string' && form.test(value) && (value.length <= SHORT || !holdsPossiblePan(value))

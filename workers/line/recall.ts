@@ -31,6 +31,20 @@ export async function recallReceipt(
   return { end: 'done', outcome: 'REPEATED' }
 }
 
+/**
+ * For a job that can't be done: answers the receipt that another copy of it has left, without opening the job, which may
+ * be what it fails by. `again`: the receipt is newer than the one the attempt began from, but of an envelope that was
+ * signed anew, so that the requests have to be compared.
+ */
+export async function recallForCopy(work: Work<unknown>, deps: Deps): Promise<End | 'again' | 'none'> {
+  const stored = await receipts.find(deps.store, work.receiptId)
+  if (!stored) return 'none'
+  // One envelope is one request: its block is named there by its digest.
+  if (stored.envelopeDigest.equals(work.envelopeDigest))
+    return (await recallReceipt(stored, stored.requestDigest, work, deps)) ?? 'again'
+  return work.foundRevision !== undefined && stored.revision > work.foundRevision ? 'again' : 'none'
+}
+
 /** Whether a reversal could undo it, and the envelope isn't older than the receipt's. */
 function isHandedOn({ status, tokenId, reversal, ...stored }: receipts.Receipt, work: Work<unknown>): boolean {
   const couldBeUndone = status === 'SUCCEEDED' && tokenId !== null && reversal === null

@@ -8,12 +8,12 @@ import { panNameRefusal } from '../../src/job/envelope/names.ts'
 import { describeError } from '../../src/log.ts'
 import type { Disposition, ReceivedJob } from '../../src/queue/engine.ts'
 import { type FailedCopy, moveToFailed } from '../../src/queue/failed.ts'
-import * as receipts from '../../src/store/job/receipts.ts'
 import * as storeServer from '../../src/store/server.ts'
 import type { Deps } from '../deps.ts'
 import { attempt, type Identified, identify } from './attempt.ts'
 import { findFailing } from './bisect.ts'
 import { namesOf as namesInLog } from './job-trace.ts'
+import { recallForCopy } from './recall.ts'
 import { answerFault } from './refuse.ts'
 import type { End, Selection, Work } from './work.ts'
 
@@ -36,8 +36,6 @@ interface Run {
   /** Records of a chunk, by index, that are left out. */
   skipped: ReadonlySet<number>
   isBisected: boolean
-  /** Whether it was looked for another copy's receipt. */
-  isLookedUp: boolean
 }
 
 /** Never throws. `skipped`: records of a chunk, by index, that are known to make it fail. */
@@ -48,7 +46,7 @@ export async function runJob(
   skipped: ReadonlySet<number> = NONE,
 ): Promise<Disposition> {
   const startedAt = performance.now()
-  const run: Run = { job, signal, identified: undefined, skipped, isBisected: false, isLookedUp: false }
+  const run: Run = { job, signal, identified: undefined, skipped, isBisected: false }
   for (;;) {
     try {
       const end = await attempt(job, deps, { skipped: run.skipped }, identified => {
@@ -83,31 +81,23 @@ async function afterFault(run: Run, fault: Fault, deps: Deps): Promise<Dispositi
     return undefined
   }
   if (verdict === 'retry' && job.attempt < RETRY.attemptsMax) {
-    deps.metrics.retries.inc({ kind: identified?.kind ?? 'unknown', fault: fault.code })
-    return { retryInMs: backoffMs(job.attempt) }
+    return retry(job, identified, fault, deps)
   }
   const found = await findFailingRecords(run, fault, deps)
   // Store or queue failed during the bisection: that says nothing about any record.
   if (found instanceof Fault) {
     await untilServersAreBack(deps, signal)
-    return { retryInMs: backoffMs(job.attempt) }
+    return retry(job, identified, found, deps)
   }
-  if (!found) {
-    const isAnswered = await hasReceipt(run, deps).catch(toFault)
-    if (isAnswered === false) return giveUp(job, identified, fault, deps, signal)
-    if (isAnswered instanceof Fault) await untilServersAreBack(deps, signal)
-    return isAnswered instanceof Fault ? { retryInMs: backoffMs(job.attempt) } : undefined
-  }
+  if (!found) return giveUp(job, identified, fault, deps, signal)
   run.skipped = new Set([...run.skipped, ...found])
   run.isBisected = true
   return undefined
 }
 
-/** Whether another copy of the job has ended meanwhile. The job is tried once more then: its receipt answers it. */
-async function hasReceipt(run: Run, { store }: Deps): Promise<boolean> {
-  if (!run.identified || run.isLookedUp) return false
-  run.isLookedUp = true
-  return (await receipts.findAll(store, [run.identified.work.receiptId])).length > 0
+function retry(job: ReceivedJob, known: Identified | undefined, { code }: Fault, { metrics }: Deps): Disposition {
+  metrics.retries.inc({ kind: known?.kind ?? 'unknown', fault: code })
+  return { retryInMs: backoffMs(job.attempt) }
 }
 
 /**
@@ -149,8 +139,8 @@ export async function works(
 }
 
 /**
- * Ends a job that can't be done: answers the caller 500, keeps a copy, frees the job's id. Never throws. `identified`:
- * undefined where no attempt got that far.
+ * Ends a job that can't be done: answers the caller 500, keeps a copy, frees the job's id. Where another copy of the job
+ * has left a receipt meanwhile, that is its answer. Never throws. `identified`: undefined where no attempt got that far.
  */
 export async function giveUp(
   job: ReceivedJob,
@@ -166,9 +156,13 @@ export async function giveUp(
       const known = identified ?? (await identify(job, deps))
       if (!known) return { failed: true, code: fault.code }
       const { kind, work } = known
-      // Once: the sender gets each answer.
-      if (!answered) await answerFault(work, deps)
-      answered = true
+      if (!answered) {
+        const copy = await recallForCopy(work, deps)
+        if (copy !== 'none') return afterCopy(copy, known, job, deps)
+        // Once: the sender gets each answer.
+        await answerFault(work, deps)
+        answered = true
+      }
       const { jws, block } = job.data as { jws: string; block?: string }
       // A copy is kept for days: that of a job whose names could hold a card number is kept without them.
       const isKept = panNameRefusal(work.claims, work.client.names) === undefined
@@ -188,11 +182,20 @@ export async function giveUp(
       deps.log.error(said, 'job failed for good')
       return { failed: true, code: fault.code }
     } catch (error) {
-      if (FAULTS[toFault(error).code].verdict !== 'pause' || signal.aborted)
-        return { retryInMs: backoffMs(job.attempt) }
+      const again = toFault(error)
+      if (FAULTS[again.code].verdict !== 'pause' || signal.aborted) return retry(job, identified, again, deps)
       await untilServersAreBack(deps, signal)
     }
   }
+}
+
+function afterCopy(copy: End | 'again', { kind, work }: Identified, job: ReceivedJob, deps: Deps): Disposition {
+  if (copy === 'again') return { retryInMs: backoffMs(job.attempt) }
+  const outcome = copy.end === 'later' ? 'LATER' : copy.outcome
+  deps.metrics.jobs.inc({ kind, outcome })
+  const said = { kind, ...namesInLog(work), outcome, attempt: job.attempt }
+  deps.log.info(said, 'the job could not be done; another copy of it has ended')
+  return copy.end === 'later' ? { deferMs: copy.ms } : { done: true }
 }
 
 /**

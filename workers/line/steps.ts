@@ -75,7 +75,11 @@ export const open: Step = async walk => {
 
 /** Doesn't wait: the steps up to `recall` run meanwhile. */
 export const lookUp: Step = async walk => {
-  walk.receipt = receipts.findAll(walk.deps.store, [walk.work.receiptId]).then(([found]) => found)
+  const { work } = walk
+  walk.receipt = receipts.find(walk.deps.store, work.receiptId).then(found => {
+    work.foundRevision = found?.revision ?? 0
+    return found
+  })
   walk.receipt.catch(() => {})
   return undefined
 }

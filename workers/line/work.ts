@@ -27,6 +27,8 @@ export interface Work<Request> {
   /** ms since the epoch: this attempt's now. */
   now: number
   attempt: number
+  /** The revision of the job's receipt when this attempt looked for it, 0 where there was none; undefined until then. */
+  foundRevision?: number
   /** The id of its trace, where traces are on. */
   trace?: string
   /** Shows in the queue how far the job is. */

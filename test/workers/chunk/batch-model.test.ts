@@ -149,7 +149,9 @@ describeStore('the life of a batch', engine => {
       },
     }
     const received = { ...job, attempt: 1, stalled: 0, exhausted: false, tied: false, enqueuedAt: Date.now() }
-    const end = await runJob(received, new AbortController().signal, deps)
+    let end = await runJob(received, new AbortController().signal, deps)
+    // Given up, it found that a copy which was signed anew has ended meanwhile.
+    if ('retryInMs' in end && !world.isDead()) end = await runJob(received, new AbortController().signal, deps)
     if ('deferMs' in end) return 'put off'
     const id = receiptId(signingKey.clientId, jti)
     const result = world.told

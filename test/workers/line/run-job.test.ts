@@ -1,4 +1,4 @@
-// What becomes of a job whose attempt failed, where another copy of it has ended meanwhile.
+// What becomes of a job whose attempt failed, where another copy of it has ended, then or before.
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -6,12 +6,16 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { panOf } from '../../../producers/migrate/sample.ts'
 import { tokenBatch } from '../../../producers/token-batch.ts'
-import { isRefusal, toFault } from '../../../src/errors.ts'
+import { Fault, isRefusal, toFault } from '../../../src/errors.ts'
+import { Claims, sign } from '../../../src/job/envelope/envelope.ts'
 import { jobId } from '../../../src/job/envelope/ids.ts'
 import { failedList } from '../../../src/queue/failed.ts'
-import { describeEngines } from '../../support/engines.ts'
-import { type Installation, openInstallation } from '../../support/installation.ts'
+import { giveUp, runJob } from '../../../workers/line/run-job.ts'
+import { transactionOf } from '../../producers/ingest/sample.ts'
+import { describeEngines, describeStore } from '../../support/engines.ts'
+import { ENTITY, type Installation, openInstallation } from '../../support/installation.ts'
 import { until } from '../../support/until.ts'
+import { openWorld, type World } from '../provider/bundle.ts'
 
 const OVERTAKEN = fileURLToPath(new URL('../../support/overtaken-worker.ts', import.meta.url))
 
@@ -56,9 +60,78 @@ describeEngines('a job that fails while another copy of it ends', engine => {
   }, 90_000)
 })
 
+describeStore('a job that is given up', engine => {
+  let installation: Installation
+  beforeAll(async () => {
+    installation = await openInstallation(engine)
+  }, 60_000)
+  afterAll(() => installation?.close())
+  const never = new AbortController().signal
+
+  /** A chunk of two lines, as it was signed. */
+  function chunkOf(batchId: string, signedAt = Date.now()) {
+    const { signingKey, userId, entityId } = installation.credentials
+    const jti = `${batchId}-0`
+    const transactions = [1, 2].map(line => ({
+      line,
+      transaction: {
+        ...transactionOf(line, { entity: ENTITY, seed: batchId }),
+        merchant_reference: line === 1 ? 'first' : 'second',
+      },
+    }))
+    const claims = Claims.parse({
+      ...{ iss: signingKey.clientId, aud: installation.session.config.audience, sub: userId, entity_id: entityId, jti },
+      ...{ iat: Math.floor(signedAt / 1000), kind: 'transaction-batch', roles: ['LEDGER_WRITE'] },
+      request: { batch_id: batchId, chunk: 0, last: true, transactions },
+    })
+    const data = { jws: sign(claims, signingKey) }
+    const flags = { attempt: 1, stalled: 0, exhausted: false, tied: false, enqueuedAt: Date.now() }
+    return { id: jobId(signingKey.clientId, jti), data, ...flags }
+  }
+
+  it('after its process died is answered from the receipt of another copy', async () => {
+    const world = await openWorld(installation)
+    const job = chunkOf('died')
+    expect(await runJob(job, never, world.deps)).toEqual({ done: true })
+    const isAnswered = await giveUp({ ...job, exhausted: true }, undefined, new Fault('crashed'), world.deps, never)
+    expect(isAnswered).toEqual({ done: true })
+    expect(world.told).toMatchObject([
+      { status: 'SUCCEEDED', revision: 1 },
+      { status: 'SUCCEEDED', revision: 1 },
+    ])
+    expect((await failedList(installation.queues, 'transaction-batch')).map(({ jti }) => jti)).not.toContain('died-0')
+  }, 30_000)
+
+  it('is worked and bisected once where it repeats a chunk with rows that failed', async () => {
+    const world = await openWorld(installation)
+    const failing = (fails: (reference: string | undefined) => boolean): World['deps'] => ({
+      ...world.deps,
+      inspect: ({ reference }) => {
+        if (fails(reference)) throw new Error('broken law: a test finds a bug')
+      },
+    })
+    expect(
+      await runJob(
+        chunkOf('repeated', Date.now() - 5_000),
+        never,
+        failing(() => true),
+      ),
+    ).toEqual({ done: true })
+    expect(world.told).toMatchObject([{ revision: 1, counts: { FAILED: 2 } }])
+    // Each works alone and both don't, so that no half can be found.
+    const seen: (string | undefined)[] = []
+    const together = failing(reference => seen.push(reference) > 1 && reference === 'second' && seen.at(-2) === 'first')
+    expect(await runJob(chunkOf('repeated'), never, together)).toEqual({ failed: true, code: 'defect' })
+    expect(seen).toEqual(['first', 'second', 'second', 'first'])
+    expect(world.told.at(-1)).toMatchObject({ status: 'FAILED', revision: 0 })
+  }, 30_000)
+})
+
 it('a right that PostgreSQL denies is a fault of its own, and no defect', () => {
   expect(toFault(Object.assign(new Error('permission denied for table token'), { code: '42501' })).code).toBe(
     'store_denied',
   )
   expect(toFault(Object.assign(new Error('x'), { code: '42703' })).code).toBe('defect')
+  // Reports tell callers the text.
+  expect(new Fault('store_denied').message).not.toMatch(/DATABASE_URL|schema|PostgreSQL/)
 })

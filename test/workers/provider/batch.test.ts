@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { makeScope } from '../../../cli/commands/scope.ts'
 import type { Client } from '../../../producers/client.ts'
+import type { MigrateOptions } from '../../../producers/migrate/options.ts'
 import { migrate } from '../../../producers/migrate/run.ts'
 import { tokenBatch } from '../../../producers/token-batch.ts'
 import type { RecordKind } from '../../../src/job/catalogue.ts'
@@ -112,22 +113,28 @@ describeStore('a batch of scheme tokens', engine => {
     await until(async () => (await networked.simulator.stats()).tokens.live === live + 40, { ms: 20_000 })
   }, 30_000)
 
-  it('follows the tokens of a migrated file, and its results name the facet that failed', async () => {
+  const run = (file: string, more: Partial<MigrateOptions> = {}) => {
     const { installation } = networked
-    const file = join(installation.dataDir, 'cards.csv')
-    const bad = '5100000000000009'
-    const pans = [numberedPan(2_001), INELIGIBLE, bad, numberedPan(2_002), bad]
-    await writeFile(file, `card_number,expiry\n${pans.map(pan => `${pan},12/31\n`).join('')}`)
-    const summary = await migrate(
+    return migrate(
       {
         ...{ file, scope: installation.scope, ignoreUnknown: false, echo: [], dryRun: false, onConflict: 'update' },
         ...{ onExpired: 'import', chunk: 2, inFlight: 4, recordKind: 'token-create', again: false, schemeTokens: true },
+        ...more,
       },
       {
         ...{ queues: installation.queues, credentials: installation.credentials, clock: Date.now },
         ...{ log: openLog('silent'), stream: process.stderr, stop: new AbortController().signal },
       },
     )
+  }
+
+  it('follows the tokens of a migrated file, and its results name the facet that failed', async () => {
+    const { installation } = networked
+    const file = join(installation.dataDir, 'cards.csv')
+    const bad = '5100000000000009'
+    const pans = [numberedPan(2_001), INELIGIBLE, bad, numberedPan(2_002), bad]
+    await writeFile(file, `card_number,expiry\n${pans.map(pan => `${pan},12/31\n`).join('')}`)
+    const summary = await run(file)
     expect(summary).toMatchObject({ complete: true, rows: 5 })
     const [header, ...rows] = (await readFile(summary.results, 'utf8')).trim().split('\n')
     expect(header).toMatch(/,reason,failed_facet$/)
@@ -145,4 +152,26 @@ describeStore('a batch of scheme tokens', engine => {
     await until(async () => (await find())?.finishedAt != null, { ms: 20_000 })
     expect(await find()).toMatchObject({ chunksDone: 3, extentChunks: 3, rowsDone: 4 })
   }, 30_000)
+
+  it('ends where an older release, which left out chunks without tokens, began the file', async () => {
+    const { installation } = networked
+    const file = join(installation.dataDir, 'begun.csv')
+    const pans = [numberedPan(2_101), numberedPan(2_102), '5100000000000009', '5100000000000009', numberedPan(2_103)]
+    await writeFile(file, `card_number,expiry\n${pans.map(pan => `${pan},12/31\n`).join('')}`)
+    const begun = await run(file, { limit: 4, schemeTokens: false, batchId: 'begun' })
+    expect(begun).toMatchObject({ complete: false, stopped: 'limit' })
+    // As that release left it: no chunk of scheme tokens, and no reasons.
+    const path = `${begun.results}.checkpoint.json`
+    const { reasons: _, ...checkpoint } = JSON.parse(await readFile(path, 'utf8'))
+    checkpoint.options.scheme_tokens = true
+    await writeFile(path, JSON.stringify(checkpoint))
+    // Stopped once more, and resumed: it still knows who began the file.
+    expect(await run(file, { limit: 4, batchId: 'begun' })).toMatchObject({ complete: false, stopped: 'limit' })
+    expect(JSON.parse(await readFile(path, 'utf8'))).not.toHaveProperty('reasons')
+    expect(await run(file, { batchId: 'begun' })).toMatchObject({ complete: true, rows: 5 })
+    const { clientId } = installation.credentials.signingKey
+    const find = () => batches.find(installation.vault.store, clientId, 'begun-s1')
+    await until(async () => (await find())?.finishedAt != null, { ms: 20_000, what: 'the batch to end' })
+    expect(await find()).toMatchObject({ chunksDone: 3, extentChunks: 3 })
+  }, 60_000)
 })

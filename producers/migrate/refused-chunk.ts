@@ -1,0 +1,51 @@
+// What ends a run: a chunk that was refused as a whole, or a first chunk that shows that all rows will be. Each error says
+// what to do next.
+import type { Result } from '../../src/job/result.ts'
+import { FileError } from '../rows/file-error.ts'
+
+const NEXT: Record<string, string> = {
+  batch_extent: 'Another file was begun under this batch id; choose another --batch-id.',
+  batch_finished: 'Another file was sent under this batch id; choose another --batch-id.',
+  field_unknown: 'The workers are of an older release than this command: have them upgraded first.',
+  batch_layout: 'Run it with the options it was begun with (chunk size, scope, policies), or leave --batch-id out.',
+  batch_too_old: 'Its receipts are gone: run it with --again to judge the file against today’s store.',
+  alias_unknown: 'Ask the operator for the capture key of your entity, and name it in the client’s file.',
+  role_missing: 'Ask the operator to grant the client this role.',
+  entity_forbidden: 'The client’s file names an entity that the client does not act for; ask the operator.',
+  jti_reused: 'Another file was sent under this batch id; choose another --batch-id.',
+  dry_run_rows: 'Try again tomorrow, or ask the operator to raise the limit.',
+}
+
+/** `startedAt`: when the batch was first run, ms since the epoch. */
+export function refusedChunk(number: number, result: Result, { startedAt }: { startedAt: number }): FileError {
+  const details = Object.entries(result.error?.details ?? {})
+  const [field = 'body', detail] = details[0] ?? []
+  const reason = detail?.code ?? 'internal'
+  const since =
+    reason === 'batch_too_old' ? ` It was first run on ${new Date(startedAt).toISOString().slice(0, 10)}.` : ''
+  return new FileError(
+    'input',
+    `Chunk ${number} was refused: ${field}: ${detail?.message ?? result.error?.message ?? reason}${since}`,
+    NEXT[reason] ?? 'Correct that, then run the same command again.',
+  )
+}
+
+/** The error of a first chunk whose rows were all refused for one reason that later chunks will share. */
+export function hopelessReason({ records = [] }: Result): FileError | undefined {
+  const all = (reason: string) => records.length > 0 && records.every(record => record.reason === reason)
+  if (all('capture_time_stale')) {
+    return new FileError(
+      'input',
+      'Every card of the first chunk was encrypted more than 15 minutes ago and is no longer valid.',
+      'Export clear rows inside an OpenPGP file (.csv.pgp) instead.',
+    )
+  }
+  if (all('scope_forbidden')) {
+    return new FileError(
+      'input',
+      'This token scope is unknown, or not open to this client.',
+      'Give a --scope of an entity that the client acts for; `tokenmill scope list` names them.',
+    )
+  }
+  return undefined
+}
