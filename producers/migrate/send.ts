@@ -145,17 +145,25 @@ function once(tell: (line: string) => void): (line: string) => void {
 }
 
 function send(chunk: RowChunk, sending: ChunkSending): Promise<Result> | undefined {
-  const { number, rows, isLast } = chunk
+  const { number, rows } = chunk
   if (number === undefined) return undefined
+  const isLast = isLastSent(number, chunk, sending)
   const lines = rows.flatMap(({ skipped, json }) => (skipped === undefined ? [json] : []))
   return sendLines({ number, lines, isLast }, sending)
 }
 
 /** Undefined where the chunk wasn't sent, or no scheme tokens are asked for. */
-function passedOver({ number, rows, isLast }: RowChunk, sending: ChunkSending): Promise<void> | undefined {
+function passedOver(chunk: RowChunk, sending: ChunkSending): Promise<void> | undefined {
+  const { number, rows } = chunk
   const first = rows.find(({ skipped }) => skipped === undefined)
   if (!sending.options.schemeTokens || number === undefined || !first) return undefined
-  return passOver(first.line, schemePartOf({ number, isLast }, sending), sending.client)
+  const part = schemePartOf({ number, isLast: isLastSent(number, chunk, sending) }, sending)
+  return passOver(first.line, part, sending.client)
+}
+
+/** Where the extent isn't known, a long series of skipped rows at the end hides which chunk is the last one that is sent. */
+function isLastSent(number: number, { isLast }: RowChunk, { plan }: ChunkSending): boolean {
+  return plan.extent ? number + 1 === plan.extent.chunks : isLast
 }
 
 function schemePartOf({ number, isLast }: { number: number; isLast: boolean }, sending: ChunkSending): SchemePart {

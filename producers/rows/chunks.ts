@@ -11,11 +11,11 @@ export interface RowChunk {
   number: number | undefined
   /** Skipped ones included. */
   rows: Row[]
-  /** No other follows. */
+  /** No other follows. Where one of skipped rows alone follows, no chunk that is sent is the last. */
   isLast: boolean
 }
 
-/** Skipped rows stand with the chunk before them; only a long series of them is cut for itself. */
+/** So many times `size` rows, skipped ones included, make a chunk at most. */
 const SKIPPED_TIMES_MAX = 50
 
 /** A block is base64 of these bytes and a header, and has a bound of its own. */
@@ -62,7 +62,7 @@ interface Cut {
   isLast: boolean
 }
 
-/** `size`: the most rows of the file, skipped ones at the end of a chunk not counted. */
+/** `size`: the most rows that are sent. Skipped ones stand with the rows before them. */
 async function* cut(parts: AsyncIterable<Row[]>, size: number): AsyncGenerator<Cut> {
   let rows: Row[] = []
   let sent = 0
@@ -72,7 +72,7 @@ async function* cut(parts: AsyncIterable<Row[]>, size: number): AsyncGenerator<C
       // A UTF-16 unit is at most three bytes; the exact count is taken only where it could matter.
       const least = row.json.length + 1
       const size_ = bytes + least * 3 > BYTES_MAX ? Buffer.byteLength(row.json) + 1 : least
-      const isFull = row.skipped === undefined ? rows.length >= size : rows.length >= size * SKIPPED_TIMES_MAX
+      const isFull = (row.skipped === undefined && sent >= size) || rows.length >= size * SKIPPED_TIMES_MAX
       if (isFull || bytes + size_ > BYTES_MAX) {
         yield { rows, sent, isLast: false }
         rows = []

@@ -13,9 +13,10 @@ import { type Row, rejectRow } from './record.ts'
 export function refusePanLookalikes(rows: Row[], { stored }: { stored: boolean }): Row[] {
   if (!rows.some(({ reference, echo = [] }) => [reference, ...echo].some(couldLookLikeCard))) return rows
   const all = likenessesOf(rows)
-  const unseen = stored ? all : likenessesOf(rows.filter(({ rejected }) => rejected !== undefined))
-  const leakOf = ({ reference, echo = [] }: Row): Reason | undefined => {
-    if (reference !== undefined && unseen.isIn(reference)) return 'reference_pan'
+  const unseen = stored ? all : likenessesOf(rows.filter(row => !isSent(row)))
+  const leakOf = (row: Row): Reason | undefined => {
+    const { reference, echo = [] } = row
+    if (reference !== undefined && (isSent(row) ? unseen : all).isIn(reference)) return 'reference_pan'
     return echo.some(value => all.isIn(value)) ? 'echo_pan' : undefined
   }
   return rows.map(row => {
@@ -24,6 +25,11 @@ export function refusePanLookalikes(rows: Row[], { stored }: { stored: boolean }
     if (row.skipped !== undefined) return { ...row, reference: undefined }
     return rejectRow(row.line, reason, reason === 'echo_pan' ? row.reference : undefined, undefined, row.number)
   })
+}
+
+/** A worker compares its reference with the cards that are sent beside it. */
+function isSent({ rejected, skipped }: Row): boolean {
+  return rejected === undefined && skipped === undefined
 }
 
 function likenessesOf(rows: readonly Row[]): PanLookalikes {

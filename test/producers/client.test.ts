@@ -154,8 +154,10 @@ describeRedis('client', () => {
   it('signs a repeat anew where the first envelope would expire, but never stretches a lifetime that was asked for', async () => {
     let now = Date.now()
     const { seen } = worker(async ({ claims }, tell) => {
-      if (seen.filter(other => other.claims.jti === claims.jti).length === 2) await tell()
-      now += 86_400_000
+      const times = seen.filter(other => other.claims.jti === claims.jti).length
+      if (times === 2) await tell()
+      // Repeats go on until the result is read, under load more than one.
+      if (times === 1) now += 86_400_000
       return undefined
     })
     const client = await open({ resendMs: 60, clock: () => now })

@@ -2,7 +2,10 @@
 // shows nowhere else. Of a card's number only the last four digits.
 import { z } from 'zod'
 import { digitsOf } from '../../../src/token/pan.ts'
+import { couldLookLikeCard } from '../../../src/token/pan-lookalike.ts'
 import type { Row } from '../record.ts'
+
+const HIDDEN = '(not shown: it could be a card number)'
 
 export interface Preview {
   line: number
@@ -33,7 +36,7 @@ export function previewOf({
   rejected,
   repairs,
 }: Row): Preview {
-  const preview: Preview = { line: fileLine, item, reference, skipped, rejected, repairs }
+  const preview: Preview = { line: fileLine, item, reference: couldLookLikeCard(reference) ? HIDDEN : reference, skipped, rejected, repairs }
   if (skipped !== undefined || rejected !== undefined) return preview
   const { expiryMonth, expiryYear } = Sent.parse(JSON.parse(json)).request.card ?? {}
   const digits = digitsOf(number)

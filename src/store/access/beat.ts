@@ -11,7 +11,7 @@ import * as processes from './processes.ts'
 export const BEAT = {
   everyMs: 5_000,
   /** Silent for longer, a process is named as late: three beats are missing, and whoever died did so at most this long ago. */
-  lateMs: 15_000,
+  lateMs: 12_000,
   /** Silent for longer, a process counts as dead: nobody relies on it any more. */
   deadMs: 30_000,
   /** The row of a dead process stays as long as this, so that somebody can be told which one died. */

@@ -91,7 +91,7 @@ describeEngines('status', engine => {
 where process_id = $1`,
         values: [processId, ms / 1000],
       })
-    // Whoever died 15 s ago is named, though it counts as dead only later.
+    // Whoever has been silent for so long is named, though it counts as dead only later.
     await silence(BEAT.lateMs + 1_000)
     const late = await look()
     expect(late.named['processes']).toMatchObject({ says: expect.stringContaining('gateway on far (1') })

@@ -73,11 +73,9 @@ it('a long series of skipped rows is cut for itself, and takes no number', async
   expect(shape(chunks)).toEqual([
     [0, 0, 100],
     [1, undefined, 100],
-    [2, undefined, 31],
-    [3, 1, 1],
+    [2, 1, 32],
   ])
   expect(await cut([...series, rowOf(232)], 2).then(all => all.map(({ number }) => number))).toEqual([
-    undefined,
     undefined,
     undefined,
     0,
@@ -89,4 +87,12 @@ it('counts the chunks and rows that are sent as they are cut', async () => {
     yield [skipped(1), rowOf(2), rowOf(3), rowOf(4), skipped(5)]
   }
   expect(await countChunks(parts(), 2)).toEqual({ chunks: 2, rows: 3 })
+})
+
+it('few rows among many skipped ones share a chunk', async () => {
+  const rows = Array.from({ length: 60 }, (_, index) => (index % 3 === 0 ? rowOf(index + 1) : skipped(index + 1)))
+  expect(shape(await cut(rows, 10))).toEqual([
+    [0, 0, 30],
+    [1, 1, 30],
+  ])
 })

@@ -30,3 +30,8 @@ it('never shows a number, and ten cards at most', () => {
   expect(text.split('\n').filter(line => line.startsWith('  line 2'))).toHaveLength(10)
   expect(text).not.toMatch(/\d{12}|4111 1111/)
 })
+
+it('shows no reference that could be a card number', () => {
+  const { reference } = previewOf({ ...card, reference: '5555 5555 5555 4444' })
+  expect(reference).toBe('(not shown: it could be a card number)')
+})
