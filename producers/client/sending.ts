@@ -14,7 +14,7 @@ import type { Credentials } from '../client-file.ts'
 import { holdsCard, signAsk } from '../envelope.ts'
 import { type LiveFeatures, listedFeatures, watchFeatures } from '../live-features.ts'
 import { askOf, digestOf } from './asks.ts'
-import { RefusedError } from './errors.ts'
+import { ClosedError, RefusedError } from './errors.ts'
 import { type Handle, type Job, openJobs } from './jobs.ts'
 import { openSemaphore } from './semaphore.ts'
 
@@ -59,7 +59,8 @@ export interface Sending {
   rejectAll(error: Error): void
   /** Whether anything is unanswered. */
   isWaiting(): boolean
-  close(): void
+  /** Resolves when nothing of it uses the queues any more. */
+  close(): Promise<void>
 }
 
 export interface SendingOptions {
@@ -75,15 +76,17 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
   const unansweredLimit = openSemaphore(unansweredMax)
   const jobs = openJobs(resendMs, clock, unansweredLimit.release)
   let closed = false
-  let watching: Promise<LiveFeatures> | undefined
+  let watching: LiveFeatures | undefined
   /** From the first job on that needs to know what workers understand. */
-  function watched(): Promise<LiveFeatures> {
+  async function watched(): Promise<LiveFeatures> {
     watching ??= watchFeatures(listedFeatures(queues, credentials, clock), { log })
+    await watching.ready
     return watching
   }
 
   /** Checks and signs the job, and waits until one more may be unanswered. */
   async function prepare(kind: string, request: unknown, given: SubmitOptions): Promise<Job> {
+    if (closed) throw new ClosedError()
     const ask = askOf(kind, request, given.block)
     if (isRefusal(ask)) throw new RefusedError(ask, clock())
     const jti = given.jti ?? randomUUID()
@@ -164,12 +167,11 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
     resolve: jobs.resolve,
     rejectAll: jobs.rejectAll,
     isWaiting: jobs.isWaiting,
-    close() {
+    async close() {
       closed = true
-      void stopResending()
-      void watching?.then(features => features.close())
       unansweredLimit.close()
       jobs.close()
+      await Promise.all([stopResending(), watching?.close()])
     },
   }
 }
