@@ -30,7 +30,8 @@ export interface SubmitOptions {
   block?: string | undefined
   /**
    * The caller's `traceparent` (W3C Trace Context, version 00): the job is in that trace. It is left out while any worker
-   * is of a release that doesn't know it, and whether the trace is recorded is the installation's decision.
+   * is of a release that doesn't know it, and always where workers sign no list that says so: on the PostgreSQL engine,
+   * and where this user may not read it. Whether the trace is recorded is the installation's decision.
    */
   traceparent?: string | undefined
 }
