@@ -169,7 +169,7 @@ export async function connect(options: ConnectOptions): Promise<Client> {
       closed.abort()
       watch.stop()
       await inbox?.close(CLOSE_MS)
-      sending.close()
+      await sending.close()
       if (!options.queues) await queues.close()
     },
   }

@@ -8,10 +8,8 @@ const port = z.coerce.number().int().min(0).max(65535)
 const HOSTS = /^(([a-z0-9.-]{1,253}|\[[0-9a-f:.]{2,45}\])(:\d{1,5})?(,(?=.)|$)){0,64}$/i
 /** `issuer=URL`: an issuer's name holds no `=`, no comma and no blank. */
 const ISSUERS = /^([!-+\--<>-~]{1,256}=https?:\/\/[^,\s]{1,1000}(,(?=.)|$)){0,16}$/
-/** `name=value` pairs of OpenTelemetry: values are percent-encoded where they hold a comma or a blank. */
-const PAIRS = /^( *[A-Za-z0-9._-]{1,128} *=[ !-+\--~]{0,1024}(,(?=.)|$)){0,32}$/
-const pairs = z.string().regex(PAIRS, 'must be name=value, comma-separated').default('')
-const collector = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).optional()
+/** Other programs on the host are told by these, too: src/trace/settings.ts judges them, and only where they matter. */
+const foreign = z.string().optional()
 const days = (least: number) => z.coerce.number().int().min(least).max(3650)
 
 const Environment = z.object({
@@ -93,22 +91,16 @@ const Environment = z.object({
   TOKENMILL_SCHEDULE_LATE_MINUTES: z.coerce.number().min(1).max(10_080).default(30),
   TOKENMILL_TRACES_RATIO: z.coerce.number().min(0).max(1).default(1),
   TOKENMILL_TRACES_PER_SECOND: z.coerce.number().int().min(1).max(100_000).default(100),
-  OTEL_SDK_DISABLED: z
-    .string()
-    .regex(/^(true|false)$/i, 'must be true or false')
-    .default('false'),
-  OTEL_TRACES_EXPORTER: z.string().optional(),
-  OTEL_EXPORTER_OTLP_ENDPOINT: collector,
-  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: collector,
-  OTEL_EXPORTER_OTLP_PROTOCOL: z.string().optional(),
-  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: z.string().optional(),
-  OTEL_EXPORTER_OTLP_HEADERS: pairs,
-  OTEL_EXPORTER_OTLP_TRACES_HEADERS: pairs,
-  OTEL_SERVICE_NAME: z
-    .string()
-    .regex(/^[!-~]{1,128}$/, 'must be 1 to 128 printable characters')
-    .default('tokenmill'),
-  OTEL_RESOURCE_ATTRIBUTES: pairs,
+  OTEL_SDK_DISABLED: foreign,
+  OTEL_TRACES_EXPORTER: foreign,
+  OTEL_EXPORTER_OTLP_ENDPOINT: foreign,
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: foreign,
+  OTEL_EXPORTER_OTLP_PROTOCOL: foreign,
+  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: foreign,
+  OTEL_EXPORTER_OTLP_HEADERS: foreign,
+  OTEL_EXPORTER_OTLP_TRACES_HEADERS: foreign,
+  OTEL_SERVICE_NAME: foreign,
+  OTEL_RESOURCE_ATTRIBUTES: foreign,
 })
 
 export interface Config {
@@ -249,14 +241,14 @@ export function ownReportsUrl(dataDir: string): string {
 
 function otelOf(e: z.infer<typeof Environment>): OtelSettings {
   return {
-    disabled: e.OTEL_SDK_DISABLED.toLowerCase() === 'true',
+    disabled: e.OTEL_SDK_DISABLED?.toLowerCase() === 'true',
     exporter: e.OTEL_TRACES_EXPORTER,
     protocol: e.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL ?? e.OTEL_EXPORTER_OTLP_PROTOCOL,
     endpoint: e.OTEL_EXPORTER_OTLP_ENDPOINT,
     tracesEndpoint: e.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT,
-    headers: [e.OTEL_EXPORTER_OTLP_HEADERS, e.OTEL_EXPORTER_OTLP_TRACES_HEADERS],
-    serviceName: e.OTEL_SERVICE_NAME,
-    resource: e.OTEL_RESOURCE_ATTRIBUTES,
+    headers: [e.OTEL_EXPORTER_OTLP_HEADERS ?? '', e.OTEL_EXPORTER_OTLP_TRACES_HEADERS ?? ''],
+    serviceName: e.OTEL_SERVICE_NAME ?? 'tokenmill',
+    resource: e.OTEL_RESOURCE_ATTRIBUTES ?? '',
     ratio: e.TOKENMILL_TRACES_RATIO,
     perSecond: e.TOKENMILL_TRACES_PER_SECOND,
   }

@@ -77,7 +77,6 @@ export async function runWorkers(opened: Opened, { worker, cellScript, inspect, 
   if (role === 'bulk') lowerPriority()
   const deps = await openDeps(opened, { inspect, webhooks })
   if (worker.cell) return serveAsCell(deps)
-  lifetime.onClose('beat', await startBeat(deps, { role, kinds, features: FEATURES }))
   lifetime.onClose('live keys', tellLiveKeys(deps, config.audience, opened.installationKey))
   const workers = startWorkers(worker, cellScript, deps)
   lifetime.onClose('workers', () => Promise.all(workers.map(worker => worker.close(CLOSE_MS))))
@@ -108,6 +107,9 @@ export async function runWorkers(opened: Opened, { worker, cellScript, inspect, 
   })
   answerSupervisor(health)
   await Promise.all(workers.map(worker => worker.ready))
+  // Said only while this process listens, and taken back first: a row without a listener could hide an older worker,
+  // which listens and says nothing.
+  lifetime.onClose('beat', await startBeat(deps, { role, kinds, features: FEATURES }))
   process.send?.({ ready: true })
   const worked = kinds.filter(kind => kind !== 'report' || deps.settings.makesReports)
   const ended = untilSignal()

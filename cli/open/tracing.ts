@@ -8,11 +8,13 @@ import type { Session } from './open.ts'
 
 /** Opened before what makes spans, so that it closes after that. */
 export async function openTracing(
-  { config, lifetime }: Pick<Session, 'config' | 'lifetime'>,
+  { config, lifetime, log }: Pick<Session, 'config' | 'lifetime' | 'log'>,
   registry: MetricsRegistry,
   { role, name = role }: { role: string; name?: string },
 ): Promise<Tracer | undefined> {
-  const tracing = tracingOf(config.otel)
+  const tracing = tracingOf(config.otel, flaw =>
+    log.warn({ flaw }, 'traces are off: a setting of them can not be obeyed'),
+  )
   if (!tracing) return undefined
   const { openTracer } = await import('../../src/trace/otel.ts')
   const tracer = openTracer(tracing, { role, name, version: readVersion() }, openTraceMetrics(registry))

@@ -14,7 +14,7 @@ import type { Credentials } from '../client-file.ts'
 import { holdsCard, signAsk } from '../envelope.ts'
 import { type LiveFeatures, listedFeatures, watchFeatures } from '../live-features.ts'
 import { askOf, digestOf } from './asks.ts'
-import { RefusedError } from './errors.ts'
+import { ClosedError, RefusedError } from './errors.ts'
 import { type Handle, type Job, openJobs } from './jobs.ts'
 import { openSemaphore } from './semaphore.ts'
 
@@ -30,7 +30,8 @@ export interface SubmitOptions {
   block?: string | undefined
   /**
    * The caller's `traceparent` (W3C Trace Context, version 00): the job is in that trace. It is left out while any worker
-   * is of a release that doesn't know it, and whether the trace is recorded is the installation's decision.
+   * is of a release that doesn't know it, and always where workers sign no list that says so: on the PostgreSQL engine,
+   * and where this user may not read it. Whether the trace is recorded is the installation's decision.
    */
   traceparent?: string | undefined
 }
@@ -59,7 +60,8 @@ export interface Sending {
   rejectAll(error: Error): void
   /** Whether anything is unanswered. */
   isWaiting(): boolean
-  close(): void
+  /** Resolves when nothing of it uses the queues any more. */
+  close(): Promise<void>
 }
 
 export interface SendingOptions {
@@ -75,15 +77,17 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
   const unansweredLimit = openSemaphore(unansweredMax)
   const jobs = openJobs(resendMs, clock, unansweredLimit.release)
   let closed = false
-  let watching: Promise<LiveFeatures> | undefined
+  let watching: LiveFeatures | undefined
   /** From the first job on that needs to know what workers understand. */
-  function watched(): Promise<LiveFeatures> {
+  async function watched(): Promise<LiveFeatures> {
     watching ??= watchFeatures(listedFeatures(queues, credentials, clock), { log })
+    await watching.ready
     return watching
   }
 
   /** Checks and signs the job, and waits until one more may be unanswered. */
   async function prepare(kind: string, request: unknown, given: SubmitOptions): Promise<Job> {
+    if (closed) throw new ClosedError()
     const ask = askOf(kind, request, given.block)
     if (isRefusal(ask)) throw new RefusedError(ask, clock())
     const jti = given.jti ?? randomUUID()
@@ -164,12 +168,11 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
     resolve: jobs.resolve,
     rejectAll: jobs.rejectAll,
     isWaiting: jobs.isWaiting,
-    close() {
+    async close() {
       closed = true
-      void stopResending()
-      void watching?.then(features => features.close())
       unansweredLimit.close()
       jobs.close()
+      await Promise.all([stopResending(), watching?.close()])
     },
   }
 }

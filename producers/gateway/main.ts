@@ -20,7 +20,7 @@ import * as storeServer from '../../src/store/server.ts'
 import type { Tracer } from '../../src/trace/tracer.ts'
 import { importPublicJwk } from '../../src/vault/client-key.ts'
 import type { NetworkTokenKey } from '../../src/vault/network-token.ts'
-import { type LiveFeatures, storedFeatures, watchFeatures } from '../live-features.ts'
+import { type LiveFeatures, STORED_SETTLE_MS, storedFeatures, watchFeatures } from '../live-features.ts'
 import type { GatewayDeps, Notifications } from './deps.ts'
 import { openDirectory } from './directory.ts'
 import { openGatewayMetrics } from './metrics.ts'
@@ -90,7 +90,7 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
   }
   const installationKeys = await watchInstallationKeys(opened)
   const metrics = openGatewayMetrics(registry)
-  const features = opened.tracer && (await watchWorkers(opened))
+  const features = opened.tracer && watchWorkers(opened)
   const shared = { queues, store, signingKey, installationKeys, settings, clock, metrics, log }
   const requestReply = openRequestReply({ ...shared, features })
   lifetime.onClose('request and reply', requestReply.close)
@@ -135,9 +135,9 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
 }
 
 /** What every live worker understands. */
-async function watchWorkers({ queues, store, lifetime, log }: Opened): Promise<LiveFeatures> {
+function watchWorkers({ queues, store, lifetime, log }: Opened): LiveFeatures {
   const read = storedFeatures(queues, ms => processes.listWorkers(store, ms))
-  const features = await watchFeatures(read, { log })
+  const features = watchFeatures(read, { log, settleMs: STORED_SETTLE_MS })
   lifetime.onClose('what workers understand', features.close)
   return features
 }

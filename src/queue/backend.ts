@@ -24,7 +24,8 @@ export interface EngineBackend {
   has(queue: string, id: string): Promise<boolean>
   /** Oldest first, for an engine where BullMQ's own listing isn't. */
   list?(queue: string, state: JobState, start: number, end: number): Promise<ListedJob[]>
-  workersOf(queue: string): Promise<number | undefined>
+  /** Of each of these queues, by one question to the server; undefined where this user may not see it. */
+  workersOf(queues: readonly string[]): Promise<ReadonlyMap<string, number> | undefined>
   /** Detaches a job from a parent, so that finishing the job changes nothing else. */
   sever(queue: string, id: string): Promise<void>
   /** Removes jobs that no worker can process (damage.ts); returns how many. */

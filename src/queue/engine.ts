@@ -128,6 +128,8 @@ export interface Queues {
   obliterate(queue: string): Promise<void>
   /** Number of live workers that listen, in all processes; undefined where this user may not see them. */
   workersOf(queue: string): Promise<number | undefined>
+  /** The same of many queues at one moment; a queue to which nobody listens stands there with 0. */
+  workersOfAll(queues: readonly string[]): Promise<ReadonlyMap<string, number> | undefined>
   /** Sets the installation's id if there is none yet; returns the id that is set. */
   claimInstallation(id: string): Promise<string>
   /**

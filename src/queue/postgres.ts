@@ -90,11 +90,13 @@ export async function connectPostgres(pool: PgPoolLike, options: QueueOptions): 
       const rows = await ask<Row>(pool, sql, [queue, state, start, end - start + 1])
       return rows.map(({ reason, ...job }) => ({ ...job, ...(reason !== null && { failedReason: reason }) }))
     },
-    async workersOf(queue) {
-      const name = Buffer.from(queue).subarray(0, NAME_BYTES).toString()
-      const sql = `select count(*)::int as n from pg_stat_activity
-        where datname = current_database() and application_name = $1`
-      return (await ask<{ n: number }>(pool, sql, [name]))[0]?.n ?? 0
+    async workersOf(queues) {
+      const nameOf = (queue: string) => Buffer.from(queue).subarray(0, NAME_BYTES).toString()
+      const sql = `select application_name as name, count(*)::int as n from pg_stat_activity
+        where datname = current_database() and application_name = any($1::text[]) group by 1`
+      const rows = await ask<{ name: string; n: number }>(pool, sql, [queues.map(nameOf)])
+      const found = new Map(rows.map(({ name, n }) => [name, n]))
+      return new Map(queues.map(queue => [queue, found.get(nameOf(queue)) ?? 0]))
     },
     // A parent is in the same schema, open to the same user: detaching gains nothing.
     sever: async () => {},

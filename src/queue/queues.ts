@@ -154,7 +154,8 @@ export function openQueues(backend: EngineBackend, options: QueueOptions): Queue
         await queueOf(queue).obliterate({ force: true })
         forget(queue) // Its settings went with it; the next use writes them anew.
       }),
-    workersOf: queue => call(CALL_MS, () => backend.workersOf(queue)),
+    workersOf: async queue => (await call(CALL_MS, () => backend.workersOf([queue])))?.get(queue),
+    workersOfAll: names => call(CALL_MS, () => backend.workersOf(names)),
     claimInstallation: id => call(CALL_MS, () => backend.claim(id)),
     setNotice: (name, text, lifeMs) => call(CALL_MS, () => backend.setNotice(name, text, lifeMs)),
     notice: name => call(CALL_MS, () => backend.notice(name)),

@@ -75,12 +75,13 @@ export async function connectRedis(urls: string[], options: QueueOptions): Promi
     admit() {},
     dismiss() {},
     has: async (queue, id) => (await producer.exists(keyOf(queue, id))) === 1,
-    async workersOf(queue) {
-      const name = `name=${prefix}:${Buffer.from(queue).toString('base64')}`
+    async workersOf(queues) {
       const nodes = producer instanceof Cluster ? producer.nodes('master') : [producer]
       try {
         const lists = await Promise.all(nodes.map(node => node.client('LIST') as Promise<string>))
-        return lists.flatMap(list => list.split(/\s/)).filter(word => word === name).length
+        const words = lists.flatMap(list => list.split(/\s/)).filter(word => word.startsWith('name='))
+        const nameOf = (queue: string) => `name=${prefix}:${Buffer.from(queue).toString('base64')}`
+        return new Map(queues.map(queue => [queue, words.filter(word => word === nameOf(queue)).length]))
       } catch (error) {
         if (isForbidden(error)) return undefined
         throw error

@@ -2,11 +2,14 @@
 // name and at run time by its value too, so that no text of an exception, no query and no reference gets into a trace.
 import { holdsPossiblePan } from '../token/possible-pan.ts'
 
-const isCount = (value: unknown) => typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
+/** 10 digits: no card number has so few. */
+const COUNT_MAX = 2 ** 31 - 1
+const isCount = (value: unknown) =>
+  typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= COUNT_MAX
 /** A number of 12 digits isn't looked for, though a card's may be so short: no check of names looks for one. */
 const SHORT = 12
 const isText = (form: RegExp) => (value: unknown) =>
-  typeof value === 'string' && form.test(value) && (value.length <= SHORT || !holdsPossiblePan(value))
+  typeof value === 'string' && form.test(value) && !couldBeCard(value)
 
 /** One word of ours: a kind, an outcome, the code of a fault, an HTTP status. */
 const WORD = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/
@@ -17,6 +20,17 @@ const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/
 /** A route's template, as `/oidc/api/v2/card/:id`; never the path of a request. */
 const ROUTE = /^\/[A-Za-z0-9_/:.*{}-]{0,127}$/
 
+/**
+ * A name that could be a card number, however its digits are grouped, is told to no collector in any form: a hash of so
+ * few digits hides nothing.
+ */
+export function couldBeCard(name: string): boolean {
+  return name.length > SHORT && (holdsPossiblePan(name) || holdsPossiblePan(name.replace(/[_-]/g, '')))
+}
+
+/** Whether the text has a batch's name, and one that may be told. */
+export const isBatchName = isText(NAME)
+
 /** Names of OpenTelemetry's semantic conventions where there is one. */
 export const ATTRIBUTES = {
   'http.request.method': isText(WORD),
@@ -25,7 +39,7 @@ export const ATTRIBUTES = {
   'error.type': isText(WORD),
   'job.kind': isText(WORD),
   'job.receipt': value => typeof value === 'string' && UUID.test(value),
-  'batch.id': isText(NAME),
+  'batch.id': isBatchName,
   'batch.chunk': isCount,
   'batch.records': isCount,
   'batch.chunks': isCount,
@@ -72,8 +86,8 @@ export type SpanName = (typeof SPANS)[number] | `${string} /${string}`
 
 const REQUEST = /^[A-Z]{1,16} \/[A-Za-z0-9_/:.*{}-]{0,127}$/
 
-/** The name that is told: of a request that fits no route, and of anything unknown, the first word alone. */
+/** The name that is told: ours, or method and template of a route; of anything else that it is unknown. */
 export function nameOf(name: SpanName): string {
-  const isKnown = (SPANS as readonly string[]).includes(name) || (REQUEST.test(name) && !holdsPossiblePan(name))
+  const isKnown = (SPANS as readonly string[]).includes(name) || (REQUEST.test(name) && !couldBeCard(name))
   return isKnown ? name : 'unknown'
 }

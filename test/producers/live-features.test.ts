@@ -1,9 +1,12 @@
 // A client hands its trace on only while the list that workers sign says that all of them know it: an older worker refuses
 // a claim that it doesn't know. The lists are laid out by hand, as workers would and as they never would.
 import { randomBytes } from 'node:crypto'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { ClosedError } from '../../producers/client/errors.ts'
+import { openSending } from '../../producers/client/sending.ts'
 import { type Client, connect } from '../../producers/client.ts'
 import { listedFeatures, watchFeatures } from '../../producers/live-features.ts'
+import { Fault } from '../../src/errors.ts'
 import { FEATURES } from '../../src/job/envelope/features.ts'
 import { keyHash, LIVE_KEYS, type LiveKeys, sealLiveKeys } from '../../src/job/live-keys.ts'
 import type { Queues } from '../../src/queue/engine.ts'
@@ -69,11 +72,23 @@ describeRedis('a client with a trace', () => {
   it('learns of a worker of an older release while it works', async () => {
     await publish({})
     const read = listedFeatures(queues, parties.credentials, Date.now)
-    const features = await watchFeatures(read, { log: silent, everyMs: 20 })
+    const features = watchFeatures(read, { log: silent, everyMs: 20 })
+    await features.ready
     expect(features.has('traceparent')).toBe(true)
     await publish({ seq: 2, features: [] })
     await until(() => !features.has('traceparent'), { what: 'the older list' })
     await features.close()
+  })
+
+  it('asks nothing after it was closed', async () => {
+    const deps = { queues, credentials: parties.credentials, replyTo: 'own', clock: Date.now, log: silent }
+    const sending = openSending(deps, { resendMs: 60_000, unansweredMax: 1 })
+    await sending.close()
+    const notice = vi.spyOn(queues, 'notice')
+    const late = sending.submit('token-lifecycle', lifecycle(), { traceparent: TRACEPARENT })
+    await expect(late).rejects.toBeInstanceOf(ClosedError)
+    expect(notice).not.toHaveBeenCalled()
+    notice.mockRestore()
   })
 
   it('believes no list that is of another time, of another installation or not signed by it', async () => {
@@ -89,5 +104,28 @@ describeRedis('a client with a trace', () => {
     expect(await read()).toEqual([])
     await publish({})
     expect(await read()).toEqual([...FEATURES])
+  })
+})
+
+describe('what a sender with the store knows', () => {
+  it('is what every reading has named for a while, and nothing after one that failed', async () => {
+    let named: readonly string[] | undefined = [...FEATURES]
+    const read = async () => {
+      if (!named) throw new Fault('store_away')
+      return named
+    }
+    const features = watchFeatures(read, { log: silent, everyMs: 5, settleMs: 300 })
+    await features.ready
+    const since = performance.now()
+    expect(features.has('traceparent')).toBe(false)
+    await until(() => features.has('traceparent'))
+    expect(performance.now() - since).toBeGreaterThan(250)
+    for (const wrong of [[], undefined]) {
+      named = wrong
+      await until(() => !features.has('traceparent'))
+      named = [...FEATURES]
+      await until(() => features.has('traceparent'))
+    }
+    await features.close()
   })
 })

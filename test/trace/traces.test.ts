@@ -2,8 +2,10 @@
 // batch, of a report; and nothing of a card in any byte. Real processes, a real receiver.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Client } from '../../producers/client.ts'
 import { tokenBatch } from '../../producers/token-batch.ts'
 import * as processes from '../../src/store/access/processes.ts'
+import * as batchList from '../../src/store/batch/batch-list.ts'
 import { batchContext } from '../../src/trace/context.ts'
 import { CARD as CARD_PATH, type Caller, encrypted, openGatewayFor } from '../producers/gateway/bundle.ts'
 import { describeEngines } from '../support/engines.ts'
@@ -50,7 +52,25 @@ describeEngines('traces', engine => {
     return names
   }
 
+  /** A PUT in a trace of its own: the PUT's, and the job's. */
+  async function putTraced(headers: Record<string, string> = {}) {
+    const before = new Set(receiver.spans)
+    expect((await caller.put(CARD, {}, { headers })).status).toBe(200)
+    const fresh = (name: string) => receiver.span(name, span => span.name === name && !before.has(span))
+    return { request: await fresh('PUT /oidc/api/v2/card'), job: await fresh('job') }
+  }
+  /** A gateway believes what workers say once they have said it for a while. */
+  const untilJoined = () =>
+    until(
+      async () => {
+        const { request, job } = await putTraced()
+        return job.traceId === request.traceId
+      },
+      { ms: 60_000, what: 'an envelope with the claim' },
+    )
+
   it('show a PUT as one, from the request over the queue to the answer, in the trace of its caller', async () => {
+    await untilJoined()
     const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
     // Its flag says that the trace is not recorded; that is ours to decide.
     const headers = { traceparent: `00-${traceId}-00f067aa0ba902b7-00` }
@@ -81,29 +101,59 @@ describeEngines('traces', engine => {
     const names = new Set(inTrace(traceId).map(({ name }) => name))
     for (const step of ['prepare', 'decide', 'remember', 'publish']) expect(names).toContain(step)
     expect(receiver.headers[0]).toMatchObject({ 'x-api-key': 'secret key' })
-  }, 60_000)
+  }, 90_000)
 
-  it('show a chunk as one of its own, with a link to its batch, which has its span when it is finished', async () => {
-    const client = await installation.connect({ replyTo: 'traces' })
+  /** Sends a batch of one chunk under this name. */
+  async function sendChunk(client: Client, scope: string, batchId: string): Promise<void> {
     const captureKey = installation.credentials.captureKeys.jwe
     if (!captureKey) throw new Error('the test client has a JWE key')
-    const batchId = randomUUID()
-    const plan = { batchId, recordKind: 'token-create' as const, tokenScope: installation.scope, captureKey }
+    const plan = { batchId, recordKind: 'token-create' as const, tokenScope: scope, captureKey }
     const acceptedAt = Math.floor(Date.now() / 1000)
     const line = JSON.stringify({ line: 2, request: { card: { ...CARD, cardNumber: OTHER } }, reference: REFERENCE })
     const ask = await tokenBatch(client.clientId, { ...plan, acceptedAt }, { lines: [line], number: 0, isLast: true })
     if ('refused' in ask) throw new Error(`${ask.reason} ${ask.field}`)
     const { request, jti, block } = ask
     await client.call('token-batch', request, { jti, block })
+  }
+
+  it('show a chunk as one of its own, with a link to its batch, which has its span when it is finished', async () => {
+    const client = await installation.connect({ replyTo: 'traces' })
+    const batchId = randomUUID()
+    await sendChunk(client, installation.scope, batchId)
     const job = await receiver.span('a chunk', ({ attributes }) => attributes['batch.id'] === batchId)
-    const { traceId, spanId } = batchContext(client.clientId, batchId)
+    const { traceId, spanId } = batchContext(client.clientId, batchId) ?? {}
     expect(job).toMatchObject({ name: 'job', parentId: '', links: [{ traceId, spanId }] })
     expect(job.traceId).not.toBe(traceId)
     expect(job.attributes).toMatchObject({ 'job.kind': 'token-batch', 'batch.chunk': 0, 'job.outcome': 'SUCCEEDED' })
     const publish = await named(job.traceId, 'publish')
     expect(await chain(publish)).toEqual(['publish', 'remember', 'job'])
-    const batch = await named(traceId, 'batch')
+    const batch = await named(traceId ?? '', 'batch')
     expect(batch).toMatchObject({ spanId, parentId: '', attributes: { 'batch.chunks': 1, 'batch.records': 1 } })
+  }, 60_000)
+
+  it('name no batch whose name could be a card number, by its hash neither', async () => {
+    const numbered = await installation.addClient('numbered', { names: 'numeric' })
+    const client = await installation.connect({ replyTo: 'numbers', credentials: numbered.credentials })
+    const before = new Set(receiver.spans)
+    await sendChunk(client, numbered.scope, OTHER)
+    const { batch } = await until(async () => {
+      const found = await batchList.list(installation.vault.store, { limit: 100 })
+      const batch = found.find(({ batchId, rowsDone }) => batchId === OTHER && rowsDone > 0)
+      return batch && { batch }
+    })
+    expect(batch.rowsDone).toBe(1)
+    const isFresh = (span: ReceivedSpan) => !before.has(span)
+    const job = await receiver.span(
+      'the chunk',
+      span => isFresh(span) && span.attributes['job.kind'] === 'token-batch' && span.name === 'job',
+    )
+    expect(job.links).toEqual([])
+    for (const name of ['batch.id', 'batch.chunk', 'job.receipt']) expect(job.attributes).not.toHaveProperty(name)
+    // A batch that is told is told after it: what was summed later than this one has come.
+    const last = randomUUID()
+    await sendChunk(client, numbered.scope, last)
+    await receiver.span('a later batch', ({ name, attributes }) => name === 'batch' && attributes['batch.id'] === last)
+    expect(receiver.spans.filter(span => isFresh(span) && span.name === 'batch')).toHaveLength(1)
   }, 60_000)
 
   it('show a report as one, with its making', async () => {
@@ -119,14 +169,6 @@ describeEngines('traces', engine => {
     expect(make.attributes).toMatchObject({ 'report.type': 'MERCHANT_SETTLEMENT_REPORT' })
   }, 60_000)
 
-  /** A PUT in a trace of its own: the PUT's, and the job's. */
-  async function putTraced(headers: Record<string, string> = {}) {
-    const before = new Set(receiver.spans)
-    expect((await caller.put(CARD, {}, { headers })).status).toBe(200)
-    const fresh = (name: string) => receiver.span(name, span => span.name === name && !before.has(span))
-    return { request: await fresh('PUT /oidc/api/v2/card'), job: await fresh('job') }
-  }
-
   it('begin anew at the worker while one worker is of a release that does not know the claim, and nothing is lost', async () => {
     const { store } = installation.vault
     const older = { processId: randomUUID(), host: 'a', version: '0.3.0', connections: 1 }
@@ -139,25 +181,34 @@ describeEngines('traces', engine => {
       { ms: 40_000, what: 'an envelope without the claim' },
     )
     await processes.leave(store, older.processId)
-    await until(
-      async () => {
-        const { request, job } = await putTraced()
-        return job.traceId === request.traceId
-      },
-      { ms: 40_000, what: 'an envelope with the claim' },
-    )
-  }, 90_000)
+    await untilJoined()
+  }, 120_000)
 
-  it('end a request whose caller hung up', async () => {
-    const isHungUp = ({ name, attributes }: ReceivedSpan) =>
-      name === 'PUT /oidc/api/v2/card' && attributes['error.type'] === 'hung_up'
-    await until(
-      async () => {
-        await caller.put(CARD, {}, { signal: AbortSignal.timeout(20) }).catch(() => {})
-        return receiver.spans.some(isHungUp)
-      },
-      { ms: 30_000, what: 'a request whose caller hung up' },
-    )
+  it('are begun by no stranger, whose requests would use up those of a second', async () => {
+    const headers = { traceparent: `00-${'e'.repeat(32)}-00f067aa0ba902b7-01` }
+    expect((await caller.call('PUT', CARD_PATH, { headers, body: {}, authorization: 'Bearer wrong' })).status).toBe(401)
+    expect((await caller.call('GET', '/nowhere', { headers })).status).toBe(404)
+    const last = `00-${'f'.repeat(32)}-00f067aa0ba902b7-01`
+    await caller.put(CARD, {}, { headers: { traceparent: last } })
+    await named('f'.repeat(32), 'PUT /oidc/api/v2/card')
+    expect(inTrace('e'.repeat(32))).toEqual([])
+  }, 60_000)
+
+  it('end a request whose caller hung up while it waited for the answer', async () => {
+    const { vault, queues } = installation
+    await vault.store.transaction(async db => {
+      // No worker can answer.
+      await db.query({ text: 'lock table tokenmill.token in access exclusive mode' })
+      const hangUp = new AbortController()
+      const answer = caller.put(CARD, {}, { signal: hangUp.signal })
+      const failed = expect(answer).rejects.toThrow()
+      await until(async () => (await queues.depth('token-create')).active > 0, { what: 'a job at work' })
+      hangUp.abort()
+      await failed
+      const isHungUp = ({ name, attributes }: ReceivedSpan) =>
+        name === 'PUT /oidc/api/v2/card' && attributes['error.type'] === 'hung_up'
+      expect((await receiver.span('the request', isHungUp)).status).toBe(2)
+    })
   }, 60_000)
 
   it('do not make a repeat another request', async () => {

@@ -10,6 +10,7 @@ import { KINDS, resultsQueue } from '../../src/job/catalogue.ts'
 import { resultId as resultIdOf } from '../../src/job/envelope/ids.ts'
 import { openRegistry } from '../../src/metrics.ts'
 import * as outbox from '../../src/store/job/outbox.ts'
+import type { Tracer } from '../../src/trace/tracer.ts'
 import { openAnnouncer } from '../../workers/line/announce.ts'
 import { openWorkerMetrics } from '../../workers/metrics.ts'
 import { describeStore } from '../support/engines.ts'
@@ -42,8 +43,16 @@ describeStore('a result that waited', engine => {
         return queues.add(queue, job)
       },
     }
+    const begun: string[] = []
+    const told: Tracer = {
+      ...tracer,
+      start: (name, options) => {
+        begun.push(name)
+        return tracer.start(name, options)
+      },
+    }
     const announcer = openAnnouncer({
-      ...{ store: vault.store, queues: failing, clock: systemClock, log: session.log, tracer },
+      ...{ store: vault.store, queues: failing, clock: systemClock, log: session.log, tracer: told },
       key: await openInstallationKey(vault.store, vault.kek),
       metrics: openWorkerMetrics(registry, KINDS),
       bodyOf: async () => undefined,
@@ -59,12 +68,22 @@ describeStore('a result that waited', engine => {
     )
     await announcer.publish({ ...untraced, outboxId: await outbox.insert(vault.store, untraced) })
     traced.end()
+    const parent = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), sampled: false }
+    const unrecorded = { ...result, receiptId: randomUUID(), resultId: randomUUID() }
+    await announcer.publish(
+      { ...unrecorded, outboxId: await outbox.insert(vault.store, unrecorded) },
+      { log: session.log, span: tracer.start('job', { parent, isOurs: true }) },
+    )
+    // Nobody has that trace.
+    expect((await outbox.listOf(vault.store, unrecorded.receiptId))[0]?.traceparent).toBeNull()
     expect(await announcer.sweep(-1_000)).toBe(0)
+    // A sweep that publishes nothing takes no place of the second.
+    expect(begun).toEqual([])
     isAway = false
-    expect(await announcer.sweep(-1_000)).toBe(2)
+    expect(await announcer.sweep(-1_000)).toBe(3)
     const swept = await receiver.span('the sweep', ({ name }) => name === 'publish waiting results')
     const { traceId, spanId } = traced.context
-    expect(swept).toMatchObject({ parentId: '', links: [{ traceId, spanId }], attributes: { 'results.count': 2 } })
+    expect(swept).toMatchObject({ parentId: '', links: [{ traceId, spanId }], attributes: { 'results.count': 3 } })
     const first = await receiver.span('the first attempt', ({ name }) => name === 'publish')
     expect(first).toMatchObject({ traceId, parentId: spanId, status: 2, attributes: { 'error.type': 'queue_away' } })
     await announcer.close()

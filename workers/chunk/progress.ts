@@ -71,8 +71,10 @@ export function openProgress(deps: ProgressDeps): BatchProgress {
 
 /** The span to which the traces of its chunks have a link. */
 function trace({ clientId, batchId, acceptedAt, chunksDone, rowsDone }: Batch, tracer: Tracer): void {
+  const at = batchContext(clientId, batchId)
+  if (!at) return
   const attributes = { 'batch.id': batchId, 'batch.chunks': chunksDone, 'batch.records': rowsDone }
-  tracer.start('batch', { at: batchContext(clientId, batchId), begunAt: acceptedAt, attributes }).end()
+  tracer.start('batch', { at, begunAt: acceptedAt, attributes }).end()
 }
 
 /** So many batches of each sort at once. */

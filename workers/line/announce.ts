@@ -152,9 +152,9 @@ export function openAnnouncer(options: AnnouncerOptions): Announcer {
     }, SENT_FLUSH_MS)
   }
 
-  /** Where traces are on: it is published later, perhaps by another process. */
+  /** Of a trace that is recorded: it is published later, perhaps by another process. */
   async function keepTrace(outboxId: number, span: Span | undefined): Promise<void> {
-    if (span) await outbox.setTrace(store, outboxId, traceparentOf(span.context)).catch(() => {})
+    if (span?.context.sampled) await outbox.setTrace(store, outboxId, traceparentOf(span.context)).catch(() => {})
   }
 
   async function publish(message: Message, { log, span: jobSpan }: PublishedFor): Promise<void> {
@@ -178,19 +178,32 @@ export function openAnnouncer(options: AnnouncerOptions): Announcer {
   async function sweepQueue(clientId: string, replyTo: string | null, before: number): Promise<number> {
     return store.transaction(async db => {
       const rows = await outbox.take(db, clientId, replyTo, before, SWEEP_ROWS)
-      const published: number[] = []
-      const span = tracer?.start('publish waiting results', { kind: 'producer', links: linksOf(rows) })
-      for (const row of rows) {
-        const body = row.body ?? (await bodyOf(row))
-        if (body !== undefined && !(await send({ ...row, body }))) break
-        published.push(row.outboxId)
+      const published: outbox.OutboxRow[] = []
+      const begunAt = clock()
+      try {
+        for (const row of rows) {
+          const body = row.body ?? (await bodyOf(row))
+          if (body !== undefined && !(await send({ ...row, body }))) break
+          published.push(row)
+        }
+        const ids = published.map(({ outboxId }) => outboxId)
+        await outbox.markSent(db, ids)
+      } catch (error) {
+        traceSweep(published, begunAt, toFault(error).code)
+        throw error
       }
-      await outbox.markSent(db, published)
-      span?.set({ 'results.count': published.length })
-      // A span without an end is told to nobody: a queue that stays full is swept every second.
-      if (published.length > 0) span?.end()
+      traceSweep(published, begunAt)
       return published.length
     })
+  }
+
+  /** A queue that stays full, or a server that stays away, is swept every second: that is no trace each time. */
+  function traceSweep(published: readonly outbox.OutboxRow[], begunAt: number, fault?: string): void {
+    if (published.length === 0) return
+    const attributes = { 'results.count': published.length }
+    tracer
+      ?.start('publish waiting results', { kind: 'producer', links: linksOf(published), begunAt, attributes })
+      .end(fault)
   }
 
   return {
@@ -230,5 +243,8 @@ export function openAnnouncer(options: AnnouncerOptions): Announcer {
 /** The traces in which results were made. */
 function linksOf(rows: readonly outbox.OutboxRow[]): TraceContext[] {
   const found = rows.flatMap(({ traceparent }) => (traceparent === null ? [] : [readTraceparent(traceparent)]))
-  return found.filter(context => context !== undefined).slice(0, LINKS_MAX)
+  return found
+    .filter(context => context !== undefined)
+    .filter(({ sampled }) => sampled)
+    .slice(0, LINKS_MAX)
 }

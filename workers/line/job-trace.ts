@@ -1,9 +1,12 @@
 // What is told of a job while it is worked: names for its log lines and, where traces are on, its span. Whose job it is
 // and what it refers to is told to nobody.
+import { z } from 'zod'
 import { toFault } from '../../src/errors.ts'
 import { isSystemClient } from '../../src/job/catalogue.ts'
 import { chunkSizeOf } from '../../src/job/chunk-size.ts'
-import { holdsPossiblePan } from '../../src/token/possible-pan.ts'
+import type { Claims } from '../../src/job/envelope/envelope.ts'
+import { TokenBatch } from '../../src/job/token-batch.ts'
+import { couldBeCard, isBatchName } from '../../src/trace/attributes.ts'
 import { batchContext, readTraceparent } from '../../src/trace/context.ts'
 import type { Span } from '../../src/trace/tracer.ts'
 import type { Deps } from '../deps.ts'
@@ -11,7 +14,7 @@ import type { End, Selection, Work } from './work.ts'
 
 /** Its names in a log line. */
 export function namesOf({ claims, receiptId: receipt, trace }: Work<unknown>): Record<string, string | number> {
-  const batch = batchOf(claims.request)
+  const batch = batchOf(claims)
   return {
     receipt,
     ...(batch ? { batch: batch.id, chunk: batch.chunk } : {}),
@@ -19,9 +22,17 @@ export function namesOf({ claims, receiptId: receipt, trace }: Work<unknown>): R
   }
 }
 
-/** A batch is named as in `tokenmill batch show`, unless its name could be a card number. */
-function batchOf({ batch_id: id, chunk }: Record<string, unknown>): { id: string; chunk: number } | undefined {
-  return typeof id === 'string' && typeof chunk === 'number' && !holdsPossiblePan(id) ? { id, chunk } : undefined
+/** The members of a chunk's request that name it; each chunk's schema has them. */
+const ChunkName = z.object({ batch_id: TokenBatch.shape.batch_id, chunk: TokenBatch.shape.chunk })
+
+/**
+ * A batch is named as in `tokenmill batch show`, unless its name could be a card number. The request may not have been
+ * parsed, so only what has a name's form is one.
+ */
+function batchOf({ kind, request }: Claims): { id: string; chunk: number } | undefined {
+  const isChunk = chunkSizeOf(kind, request) !== undefined
+  const { data } = isChunk ? ChunkName.safeParse(request) : {}
+  return data && isBatchName(data.batch_id) ? { id: data.batch_id, chunk: data.chunk } : undefined
 }
 
 /** Works the job; its log lines bear its names, and its steps are in its span. */
@@ -50,17 +61,18 @@ export async function traced(
 /** A chunk stands alone, with a link to its batch: a trace of a whole batch would have no end. */
 function begin({ claims, client, receiptId, attempt, acceptedAt, now }: Work<unknown>, deps: Deps): Span | undefined {
   if (!deps.tracer) return undefined
-  const { kind, request, iss, traceparent } = claims
-  const { batch_id: batchId } = request
-  const batch = batchOf(request)
+  const { kind, request, iss, jti, traceparent } = claims
+  const batch = batchOf(claims)
+  const link = batch && batchContext(client.clientId, batch.id)
   return deps.tracer.start('job', {
     kind: 'consumer',
     parent: traceparent === undefined ? undefined : readTraceparent(traceparent),
     isOurs: isSystemClient(iss),
-    links: typeof batchId === 'string' ? [batchContext(client.clientId, batchId)] : [],
+    links: link ? [link] : [],
     attributes: {
       'job.kind': kind,
-      'job.receipt': receiptId,
+      // It is a hash of the jti.
+      'job.receipt': couldBeCard(jti) ? undefined : receiptId,
       'job.attempt': attempt,
       'job.wait_ms': Math.max(0, Math.round(now - acceptedAt)),
       'batch.id': batch?.id,

@@ -1,7 +1,7 @@
 // Publishes, in a list that the installation signs, which keys are live and what every live worker understands: on each
 // change, and every few seconds. Any worker process may publish it. On the PostgreSQL engine there is no list: a sender
 // asks the store.
-import { BELIEVED_MS, commonFeatures } from '../../src/job/envelope/features.ts'
+import { commonFeatures, SPEAKING } from '../../src/job/envelope/features.ts'
 import { LIVE_KEYS, makeLiveKeys, sealLiveKeys } from '../../src/job/live-keys.ts'
 import type { InstallationKey } from '../../src/job/result.ts'
 import { every } from '../../src/recurring.ts'
@@ -25,7 +25,7 @@ export function tellLiveKeys(deps: TellDeps, audience: string, key: Installation
 async function tellOnce({ store, queues }: TellDeps, audience: string, key: InstallationKey): Promise<void> {
   const turn = await liveList.takeTurn(store, TURN_MS)
   if (!turn) return
-  const features = await commonFeatures(queues, await processes.listWorkers(store, BELIEVED_MS))
+  const features = await commonFeatures(queues, await processes.listWorkers(store, SPEAKING.countedMs))
   const live = await clients.listLiveKeys(store, LIVE_KEYS.keysMax + 1)
   const list = makeLiveKeys({ aud: audience, iat: turn.at / 1000, seq: turn.seq, features }, live)
   await queues.setNotice('live-keys', sealLiveKeys(list, key), LIVE_KEYS.lifeMs)

@@ -31,7 +31,7 @@ export function guard(
       const waitS = await countStranger?.(request)
       return decline(reply, waitS === undefined ? unauthenticated(caller?.flaws) : busy(waitS))
     }
-    request.caller = request.span ? { ...caller, span: request.span } : caller
+    request.caller = caller
   })
   app.addHook('preHandler', async (request, reply) => {
     if (request.is404) return

@@ -2,7 +2,7 @@
 // never by its URL, without bodies, queries or credentials.
 import type { FastifyRequest } from 'fastify'
 import { readTraceparent } from '../../../src/trace/context.ts'
-import type { Tracer } from '../../../src/trace/tracer.ts'
+import type { Span, Tracer } from '../../../src/trace/tracer.ts'
 import type { GatewayApp } from '../app.ts'
 import type { ServerDeps } from '../deps.ts'
 
@@ -12,15 +12,20 @@ const QUIET = new Set(['/healthz', '/readyz'])
 /** An alarm compares these two, so their series exist before the first such answer. */
 const STATUSES_OF_PUT = ['200', '500']
 
-export function observe(
-  app: GatewayApp,
-  { metrics, log, tracer }: Pick<ServerDeps, 'metrics' | 'log' | 'tracer'>,
-): void {
+export function observe(app: GatewayApp, { metrics, log }: Pick<ServerDeps, 'metrics' | 'log'>): void {
   app.addHook('onRoute', ({ method, url: route }) => {
     if (method === 'PUT') for (const status of STATUSES_OF_PUT) metrics.httpSeconds.zero({ method, route, status })
   })
   app.decorateRequest('span', null)
-  if (tracer) app.addHook('onRequest', async request => trace(request, tracer))
+  app.addHook('onRequest', async (request, reply) => {
+    // The answer's end and not the request's, which is read long before a caller gives up waiting.
+    reply.raw.once('close', () => {
+      if (reply.raw.writableFinished) return
+      // The operation that was begun goes on.
+      request.span?.end('hung_up')
+      log.info({ request_id: request.id, route: request.routeOptions.url }, 'the caller hung up')
+    })
+  })
   app.addHook('onResponse', async (request, reply) => {
     const route = routeOf(request)
     const { statusCode: status, elapsedTime: ms } = reply
@@ -33,10 +38,18 @@ export function observe(
     const said = { request_id: request.id, method: request.method, route, status, ms: Math.round(ms), client }
     log.info(span ? { ...said, trace: span.context.traceId } : said, 'answered')
   })
-  app.addHook('onRequestAbort', async request => {
-    // The operation that was begun goes on.
-    request.span?.end('hung_up')
-    log.info({ request_id: request.id, route: request.routeOptions.url }, 'the caller hung up')
+}
+
+/** Behind the guard: strangers, whose requests are refused, don't use up the traces of a second. */
+export function traceRequests(app: GatewayApp, tracer: Tracer): void {
+  app.addHook('onRequest', async (request, reply) => {
+    const route = routeOf(request)
+    if (request.is404 || QUIET.has(route)) return
+    const span = trace(request, { tracer, begunAt: Date.now() - reply.elapsedTime })
+    request.span = span
+    // There is none on a public route.
+    const caller = request.caller as typeof request.caller | null
+    if (caller) request.caller = { ...caller, span }
   })
 }
 
@@ -44,14 +57,13 @@ const routeOf = (request: Pick<FastifyRequest, 'is404' | 'routeOptions'>) =>
   request.is404 ? 'unknown' : (request.routeOptions.url ?? 'unknown')
 
 /** The request goes on with its caller's trace; whether that is recorded is decided here. */
-function trace(request: FastifyRequest, tracer: Tracer): void {
+function trace(request: FastifyRequest, { tracer, begunAt }: { tracer: Tracer; begunAt: number }): Span {
   const route = routeOf(request)
-  if (QUIET.has(route)) return
   const given = request.headers['traceparent']
-  const parent = typeof given === 'string' ? readTraceparent(given) : undefined
-  request.span = tracer.start(`${request.method} /${route.replace(/^\//, '')}`, {
+  return tracer.start(`${request.method} /${route.replace(/^\//, '')}`, {
     kind: 'server',
-    parent,
+    parent: typeof given === 'string' ? readTraceparent(given) : undefined,
+    begunAt,
     attributes: { 'http.request.method': request.method, 'http.route': route },
   })
 }

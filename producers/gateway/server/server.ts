@@ -15,7 +15,7 @@ import { busy, Declined, declineFor, errorBodyOf } from './error-bodies.ts'
 import { compileSchema } from './form.ts'
 import { echoHeaders, requestIdOf } from './headers.ts'
 import { refusePanKeys } from './idempotency-key.ts'
-import { observe } from './observe.ts'
+import { observe, traceRequests } from './observe.ts'
 import { type DocumentInfo, documentRoutes } from './openapi.ts'
 import { decline, handleError } from './replies.ts'
 
@@ -85,6 +85,7 @@ export async function openServer<D extends ServerDeps>(
   limitBodyTime(app)
   const limit = deps.settings.rateLimit
   guard(app, deps, limit > 0 ? await limitRate(app, limit) : undefined)
+  if (deps.tracer) traceRequests(app, deps.tracer)
   refusePanKeys(app, deps)
   allowStreams(app)
   await documentRoutes(app, document)

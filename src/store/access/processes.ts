@@ -27,7 +27,9 @@ export interface ProcessRow extends Omit<NewProcess, 'features'> {
   silentMs: number
 }
 
-export type LiveWorker = Pick<NewProcess, 'kinds' | 'features'>
+export type LiveWorker = Pick<NewProcess, 'kinds' | 'features'> & Pick<ProcessRow, 'silentMs'>
+
+const SILENT_MS = '(greatest(0, extract(epoch from now() - seen_at)) * 1000)::bigint as silent_ms'
 
 /** Reports that this process is alive. */
 export async function see(db: Db, { processId, role, host, version, ...more }: NewProcess): Promise<void> {
@@ -69,13 +71,13 @@ where ended_at is not null or seen_at < now() - make_interval(secs => $1 / 1000.
 
 /** Workers that weren't silent for `ms`. */
 export async function listWorkers(db: Db, ms: number): Promise<LiveWorker[]> {
-  const { rows } = await db.query<{ kinds: string[]; features: string[] }>({
+  const { rows } = await db.query<{ kinds: string[]; features: string[]; silent_ms: number }>({
     name: 'live-workers',
-    text: `select kinds, features from tokenmill.process where kinds <> '{}' and ended_at is null
+    text: `select kinds, features, ${SILENT_MS} from tokenmill.process where kinds <> '{}' and ended_at is null
 and seen_at >= now() - make_interval(secs => $1 / 1000.0) order by process_id`,
     values: [ms],
   })
-  return rows
+  return rows.map(({ silent_ms: silentMs, ...said }) => ({ ...said, silentMs }))
 }
 
 interface Row {
@@ -92,8 +94,7 @@ interface Row {
 /** All that did not end as they were told to. */
 export async function list(db: Db): Promise<ProcessRow[]> {
   const { rows } = await db.query<Row>({
-    text: `select process_id, role, host, version, kinds, connections, started_at,
-  (greatest(0, extract(epoch from now() - seen_at)) * 1000)::bigint as silent_ms
+    text: `select process_id, role, host, version, kinds, connections, started_at, ${SILENT_MS}
 from tokenmill.process where ended_at is null order by host, role, started_at`,
   })
   return rows.map(row => ({

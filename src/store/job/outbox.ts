@@ -117,7 +117,9 @@ where o.outbox_id = v.id and (select set_config('synchronous_commit', 'off', tru
 export async function setTrace(db: Db, outboxId: number, traceparent: string): Promise<void> {
   await db.query({
     name: 'outbox-trace',
-    text: 'update tokenmill.outbox set traceparent = $2 where outbox_id = $1',
+    // Lost in a crash of the database, it is a link less: the job doesn't wait for the disk.
+    text: `update tokenmill.outbox set traceparent = $2
+where outbox_id = $1 and (select set_config('synchronous_commit', 'off', true)) = 'off'`,
     values: [outboxId, traceparent],
   })
 }

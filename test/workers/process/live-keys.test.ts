@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { commonFeatures, FEATURES } from '../../../src/job/envelope/features.ts'
+import { commonFeatures, FEATURES, SPEAKING } from '../../../src/job/envelope/features.ts'
 import { keyHash, LIVE_KEYS, type LiveKeys, openLiveKeys } from '../../../src/job/live-keys.ts'
 import * as clients from '../../../src/store/access/clients.ts'
 import * as liveList from '../../../src/store/access/live-list.ts'
@@ -58,6 +58,10 @@ describeEngines('worker processes', engine => {
       await clients.revoke(store, second.credentials.signingKey.clientId)
       await until(async () => !(await named()), { ms: 20_000, what: 'a list without the revoked client' })
     }
+    // A process says what it understands only once it listens.
+    const alone = (await processes.listWorkers(store, 60_000)).flatMap(({ kinds }) => kinds)
+    const heard = await installation.queues.workersOfAll(alone)
+    for (const kind of alone) expect(heard?.get(kind), kind).toBe(1)
     await workers.close()
     expect(await processes.listWorkers(store, 60_000)).toEqual([])
   }, 90_000)
@@ -88,7 +92,7 @@ describeStore('a turn to tell the list', engine => {
     const known = { processId, role: 'bulk', host: 'a', version: '1.0.0', connections: 1 } as const
     const said = { kinds: ['report'], features: ['trace'] }
     await processes.see(store, { ...known, ...said })
-    expect(await processes.listWorkers(store, 60_000)).toEqual([said])
+    expect(await processes.listWorkers(store, 60_000)).toMatchObject([{ ...said, silentMs: expect.any(Number) }])
     expect(await processes.listWorkers(store, 0)).toEqual([])
     expect(await processes.removeSilent(store, 60_000)).toBe(0)
     expect(await processes.removeSilent(store, 0)).toBe(1)
@@ -116,19 +120,36 @@ describeStore('a turn to tell the list', engine => {
 })
 
 describe('the features that all live workers have', () => {
-  const worker = (workerId: string, features: string[], kinds = ['token-create']) => ({ workerId, features, kinds })
-  const listening = (n: number | undefined) => ({ workersOf: async () => n })
+  const worker = (features: string[], { kinds = ['token-create'], silentMs = 0 } = {}) => ({
+    features,
+    kinds,
+    silentMs,
+  })
+  const listening = (told: Record<string, number> | undefined) => ({
+    workersOfAll: async (queues: readonly string[]) => told && new Map(queues.map(queue => [queue, told[queue] ?? 0])),
+  })
 
   it('are those that each of them says, however many releases there are', async () => {
-    const workers = [worker('a', ['extent', 'trace']), worker('b', ['trace']), worker('c', ['trace', 'columns'])]
-    expect(await commonFeatures(listening(3), workers)).toEqual(['trace'])
-    expect(await commonFeatures(listening(4), [...workers, worker('d', [])])).toEqual([])
-    expect(await commonFeatures(listening(0), [])).toEqual([])
+    const workers = [worker(['extent', 'trace']), worker(['trace']), worker(['trace', 'columns'])]
+    expect(await commonFeatures(listening({ 'token-create': 3 }), workers)).toEqual(['trace'])
+    expect(await commonFeatures(listening({ 'token-create': 4 }), [...workers, worker([])])).toEqual([])
+    expect(await commonFeatures(listening({}), [])).toEqual([])
   })
 
   it('are none while a worker listens that says nothing of itself, or where that can not be seen', async () => {
-    expect(await commonFeatures(listening(2), [worker('a', ['trace'])])).toEqual([])
-    expect(await commonFeatures(listening(undefined), [worker('a', ['trace'])])).toEqual([])
-    expect(await commonFeatures(listening(1), [worker('a', ['trace'])])).toEqual(['trace'])
+    const one = [worker(['trace'])]
+    expect(await commonFeatures(listening({ 'token-create': 2 }), one)).toEqual([])
+    expect(await commonFeatures(listening(undefined), one)).toEqual([])
+    expect(await commonFeatures(listening({ 'token-create': 1 }), one)).toEqual(['trace'])
+    // It alone listens to another kind.
+    expect(await commonFeatures(listening({ 'token-create': 1, 'token-batch': 1 }), one)).toEqual([])
+  })
+
+  it('are none while somebody says them who may not listen: that could hide an older worker', async () => {
+    const two = [worker(['trace']), worker(['trace'])]
+    expect(await commonFeatures(listening({ 'token-create': 1 }), two)).toEqual([])
+    const dead = worker(['trace'], { silentMs: SPEAKING.freshMs + 1 })
+    expect(await commonFeatures(listening({ 'token-create': 2 }), [worker(['trace']), dead])).toEqual([])
+    expect(await commonFeatures(listening({ 'token-create': 1 }), [worker(['trace']), dead])).toEqual([])
   })
 })
