@@ -362,6 +362,7 @@ describeEngines('an envelope', engine => {
       [own, { roles: ROLES.filter(role => role !== 'TOKEN_LIFECYCLE') }, 'body.roles'],
       [own, { entity_id: '11111111-2222-4333-8444-555555555555' }, 'body.entity_id'],
       [own, { kind: 'reversal', request: receipt }, 'body.kind'],
+      [own, { kind: 'webhook', request: { delivery_id: receipt.receipt_id, attempt: 1 } }, 'body.kind'],
     ]
     for (const [credentials, claims, field] of ways) {
       const jti = await send(installation.queues, credentials, { claims })

@@ -180,6 +180,7 @@ export function rightRequests(
       required: ['receipt_id', 'envelope'],
       request: { receipt_id: UUID, envelope: 'A'.repeat(43) },
     },
+    { kind: 'webhook', required: ['delivery_id', 'attempt'], request: { delivery_id: UUID, attempt: 1 } },
   ]
 }
 

@@ -36,7 +36,14 @@ export function previewOf({
   rejected,
   repairs,
 }: Row): Preview {
-  const preview: Preview = { line: fileLine, item, reference: couldLookLikeCard(reference) ? HIDDEN : reference, skipped, rejected, repairs }
+  const preview: Preview = {
+    line: fileLine,
+    item,
+    reference: couldLookLikeCard(reference) ? HIDDEN : reference,
+    skipped,
+    rejected,
+    repairs,
+  }
   if (skipped !== undefined || rejected !== undefined) return preview
   const { expiryMonth, expiryYear } = Sent.parse(JSON.parse(json)).request.card ?? {}
   const digits = digitsOf(number)
