@@ -84,7 +84,7 @@ export async function untilMiddle({ path, rows, chunk = CHUNK }: CardFile): Prom
   const chunks = Math.ceil(rows / chunk)
   const answered = async () => (await readCheckpoint(`${path}.results.csv`).catch(() => undefined))?.next_chunk ?? 0
   const seen = await until(async () => ((await answered()) >= chunks / 4 ? answered() : 0), {
-    ms: 60_000,
+    ms: 100_000,
     what: 'a quarter of the chunks',
   })
   expect(seen).toBeLessThan(chunks)

@@ -12,6 +12,7 @@ import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 const DAY_MS = 86_400_000
 const CLIENT = `c${'a'.repeat(25)}`
 const USER = '6a1f6f0e-3a52-4c3b-9a57-0c1d2e3f4a5b'
+const RECEIPT = '33333333-2222-4333-8444-555555555555'
 
 let database: FreshDatabase
 let store: Store
@@ -113,8 +114,8 @@ describe('retention', () => {
   it('drops weeks that are over for so long, but no result that was never told', async () => {
     const now = Date.now()
     await store.query({
-      text: `insert into tokenmill.outbox (day, client_id, result_id, receipt_id, revision) values (current_date, $1, $2, $2, 1)`,
-      values: [CLIENT, USER],
+      text: `insert into tokenmill.outbox (day, client_id, result_id, receipt_id, revision) values (current_date, $1, $2, $3, 1)`,
+      values: [CLIENT, USER, RECEIPT],
     })
     const days = (n: number) => now + n * DAY_MS
     const weekEnd = (Math.floor((now / DAY_MS - 4) / 7) * 7 + 4 + 7) * DAY_MS

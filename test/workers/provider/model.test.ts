@@ -124,7 +124,7 @@ describeStore('store and network', engine => {
           numRuns: RUNS,
           endOnFailure: process.env['SCHEME_SHRINK'] !== '1',
           includeErrorInReport: true,
-          timeout: 30_000,
+          timeout: 100_000,
         },
       )
     },
