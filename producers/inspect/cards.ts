@@ -4,7 +4,7 @@
 import { z } from 'zod'
 import { isRefusal } from '../../src/errors.ts'
 import { detectBrand, isPossibleLength } from '../../src/token/brand.ts'
-import { checkCard, isExpired } from '../../src/token/card.ts'
+import { type CardInput, checkCard, isExpired } from '../../src/token/card.ts'
 import type { Row } from '../rows/record.ts'
 import { openTally } from './tally.ts'
 
@@ -52,15 +52,19 @@ export function openCardInspection(at: number): CardInspection {
 
   function seeCard(row: Row, raw: Record<string, unknown>): void {
     const card = checkCard(raw, 'card')
-    if (isRefusal(card)) return count(findings.rejected, card.reason)
+    if (isRefusal(card)) count(findings.rejected, card.reason)
+    else if (!isPossibleLength(card.pan.reveal(), detectBrand(card.pan.reveal())))
+      count(findings.rejected, 'pan_length')
+    else seeSound(row, card)
+  }
+
+  function seeSound(row: Row, card: CardInput): void {
     const pan = card.pan.reveal()
-    const brand = detectBrand(pan)
-    if (!isPossibleLength(pan, brand)) return count(findings.rejected, 'pan_length')
     findings.cards += 1
     numbers.add(pan)
     if (row.reference === undefined) unnamed += 1
     else pairs.add(`${pan} ${row.reference}`)
-    count(findings.brands, brand ?? 'unknown')
+    count(findings.brands, detectBrand(pan) ?? 'unknown')
     if (card.expiryYear === undefined) findings.withoutExpiry += 1
     else count(findings.expiryYears, String(card.expiryYear))
     if (isExpired(card, at)) findings.expired += 1

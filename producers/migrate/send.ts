@@ -86,6 +86,18 @@ export async function sendChunks(
     onProgress()
     if (isOverMax(options.rejectedMax, output.counts)) stopped = 'rejected'
   }
+  /** An older release sent nothing for a chunk without tokens; without it the batch of scheme tokens doesn't end. */
+  const passOverDone = async (chunk: RowChunk) => {
+    const passed = output.isOfOlderRelease ? passedOver(chunk, sending) : undefined
+    if (passed) await answerDeadline.watch(passed)
+  }
+  const sendNext = async (chunk: RowChunk) => {
+    // If the first chunk shows that all rows will be refused, only a few chunks have been sent.
+    while (window.length >= (output.nextChunk === 0 ? Math.min(FIRST_MAX, inFlight) : inFlight)) await awaitOldest()
+    const answer = send(chunk, sending)
+    window.push({ chunk, answer: answer ? answerDeadline.watch(answer) : Promise.resolve(undefined) })
+    window.at(-1)?.answer.catch(() => {})
+  }
   const { stop, giveUpAfterMs } = deps
   const onEnd = () => client.close()
   const tell = tellTo(deps.stream)
@@ -108,17 +120,8 @@ export async function sendChunks(
         break
       }
       rows += chunk.rows.length
-      if (chunk.position < skipped) {
-        // An older release sent nothing for a chunk without tokens; without it the batch of scheme tokens doesn't end.
-        const passed = output.isOfOlderRelease ? passedOver(chunk, sending) : undefined
-        if (passed) await answerDeadline.watch(passed)
-        continue
-      }
-      // If the first chunk shows that all rows will be refused, only a few chunks have been sent.
-      while (window.length >= (output.nextChunk === 0 ? Math.min(FIRST_MAX, inFlight) : inFlight)) await awaitOldest()
-      const answer = send(chunk, sending)
-      window.push({ chunk, answer: answer ? answerDeadline.watch(answer) : Promise.resolve(undefined) })
-      window.at(-1)?.answer.catch(() => {})
+      if (chunk.position < skipped) await passOverDone(chunk)
+      else await sendNext(chunk)
     }
     while (window.length > 0) await awaitOldest()
   } catch (error) {

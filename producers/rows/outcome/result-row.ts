@@ -57,24 +57,34 @@ export function headerOf({ profile, tokenStatus, failedFacet, echo = [] }: Resul
   return `${[...RESULT_COLUMNS, ...more].join(',')}\n`
 }
 
+type MayBeSkipped = AnyRow | (SkippedRow & Partial<AnyRow>)
+
 /** Rows as lines of CSV. */
 export function textOf(rows: readonly (AnyRow | SkippedRow)[], columns: ResultColumns): string {
   const { profile, tokenStatus, failedFacet, echo } = columns
+  const hasMore = profile || tokenStatus || failedFacet || echo !== undefined
   let text = ''
   for (const given of rows) {
-    const row: AnyRow | (SkippedRow & Partial<AnyRow>) = given
+    const row: MayBeSkipped = given
     text += `${row.fileLine ?? row.line},${guarded(row.reference)},${row.outcome},${row.code ?? ''},${guarded(row.reuse_token)},${
       row.analytics_token ?? ''
     },${row.bin ?? ''},${row.last_four ?? ''},${row.expiry_month ?? ''},${row.expiry_year ?? ''},${guarded(
       row.brand,
     )},${row.reason ?? ''}`
-    if (profile) text += `,${row.item ?? ''},${row.repairs?.join(' ') ?? ''}`
-    if (tokenStatus) text += `,${row.token_status ?? ''}`
-    if (failedFacet) text += `,${facetOf(row)}`
-    // A rejected row echoes nothing, but has the cells of these columns.
-    if (echo !== undefined) for (let index = 0; index < echo.length; index++) text += `,${guarded(row.echo?.[index])}`
+    if (hasMore) text += moreOf(row, columns)
     text += '\n'
   }
+  return text
+}
+
+/** The cells of the columns that not all results have. */
+function moreOf(row: MayBeSkipped, { profile, tokenStatus, failedFacet, echo }: ResultColumns): string {
+  let text = ''
+  if (profile) text += `,${row.item ?? ''},${row.repairs?.join(' ') ?? ''}`
+  if (tokenStatus) text += `,${row.token_status ?? ''}`
+  if (failedFacet) text += `,${facetOf(row)}`
+  // A rejected row echoes nothing, but has the cells of these columns.
+  if (echo !== undefined) for (let index = 0; index < echo.length; index++) text += `,${guarded(row.echo?.[index])}`
   return text
 }
 
