@@ -1,7 +1,8 @@
 // The rules of a profile that its schema can't express: members that exclude or need one another, and fields that must
 // not be read. The file that it describes isn't asked.
 import { COLUMNS, type ColumnName } from '../columns.ts'
-import { isSecurityCode, parseTemplate } from './field.ts'
+import { isSecurityCode } from '../security-code.ts'
+import { parseTemplate } from './field.ts'
 import type { FileFormat } from './format.ts'
 import type { Profile } from './profile-schema.ts'
 
