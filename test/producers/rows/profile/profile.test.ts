@@ -66,6 +66,25 @@ describe('parseProfile', () => {
     },
   )
 
+  it('refuses columns of fixed width that overlap: one would read what another one drops', () => {
+    const of = (tail: number) =>
+      wrong({
+        format: {
+          type: 'fixed',
+          length: 30,
+          columns: [
+            { name: 'tail', start: tail, length: 6 },
+            { name: 'number', start: 1, length: 16 },
+            { name: 'code', start: 21, length: 3 },
+          ],
+        },
+        drop: ['code'],
+      })
+    for (const tail of [14, 16, 18, 21, 23])
+      expect(of(tail)).toMatch(/format\.columns\.\d overlaps format\.columns\.\d/)
+    expect(of(24)).toBe('no error')
+  })
+
   it('describes every member in its schema', () => {
     const undescribed: string[] = []
     const walk = (schema: unknown, path: string) => {
