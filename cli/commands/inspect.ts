@@ -6,6 +6,7 @@ import { type Inspection, inspect } from '../../producers/inspect/inspect.ts'
 import { codeOf, FileError } from '../../producers/rows/file-error.ts'
 import { openSource, validateSource } from '../../producers/rows/source.ts'
 import { systemClock } from '../../src/clock.ts'
+import { onSignal } from '../../src/lifetime.ts'
 import { Secret } from '../../src/secret.ts'
 import type { JsonOption } from '../command.ts'
 import { EXIT, Stop } from '../exit.ts'
@@ -22,7 +23,9 @@ interface Options extends JsonOption {
 export async function run(terminal: Terminal, file: string, options: Options): Promise<void> {
   const given = options.from === undefined ? undefined : await profileOf(options.from)
   const read = (bytes: AsyncIterable<Buffer>) => inspect(bytes, { profile: given, at: systemClock() })
-  const found = await inspectFile(terminal, file, options, read)
+  // What stands on the disk meanwhile is removed when the process exits, which a signal alone wouldn't make it do.
+  const leave = onSignal(['SIGINT', 'SIGTERM', 'SIGHUP'], () => process.exit(EXIT.interrupted))
+  const found = await inspectFile(terminal, file, options, read).finally(leave)
   print(terminal, options, found, textOf(found))
   for (const sentence of [...found.warnings, ...found.open]) say(terminal, `tokenmill: ${sentence}`)
   if (options.profile !== undefined) await writeDraft(options.profile, found)
