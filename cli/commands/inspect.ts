@@ -4,6 +4,7 @@ import type { CardFindings } from '../../producers/inspect/cards.ts'
 import type { ColumnGuess } from '../../producers/inspect/column-guess.ts'
 import { type Inspection, inspect } from '../../producers/inspect/inspect.ts'
 import { codeOf, FileError } from '../../producers/rows/file-error.ts'
+import { shown } from '../../producers/rows/layout.ts'
 import { openSource, validateSource } from '../../producers/rows/source.ts'
 import { systemClock } from '../../src/clock.ts'
 import { onSignal } from '../../src/lifetime.ts'
@@ -72,7 +73,7 @@ function textOf({ form, hasHeader, rowsJudged, columns, cards }: Inspection): st
 
 function columnsText(columns: readonly ColumnGuess[]): string {
   const rows = columns.map(column => [
-    column.name,
+    shown(column.name),
     column.meaning ?? '-',
     column.meaning === undefined ? '' : `${Math.floor(column.sure * 100)} %`,
     String(column.filled),

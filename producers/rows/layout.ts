@@ -217,8 +217,10 @@ function nearTo(name: string): ColumnName | undefined {
 export function shown(name: string): string {
   if (name === '') return '"" (an empty name)'
   if (name.length > 64 || looksLikeData(name)) return '(a name not shown here)'
-  return JSON.stringify(name)
+  return JSON.stringify(name).replace(INVISIBLE, sign => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
+// JSON leaves DEL, controls of eight bits and signs that turn the direction of text as they are: a terminal obeys them.
+const INVISIBLE = /[\p{Cc}\u2028-\u202e\u2066-\u2069]/gu
 
 export function columnsOf(kind: RecordKind): string {
   return `Columns of ${kind}: ${COLUMN_NAMES.filter(name => isColumnOf(kind, name)).join(', ')}.`
