@@ -4,8 +4,10 @@ import type { CardFindings } from '../../producers/inspect/cards.ts'
 import type { ColumnGuess } from '../../producers/inspect/column-guess.ts'
 import { type Inspection, inspect } from '../../producers/inspect/inspect.ts'
 import { codeOf, FileError } from '../../producers/rows/file-error.ts'
+import { shown } from '../../producers/rows/layout.ts'
 import { openSource, validateSource } from '../../producers/rows/source.ts'
 import { systemClock } from '../../src/clock.ts'
+import { onSignal } from '../../src/lifetime.ts'
 import { Secret } from '../../src/secret.ts'
 import type { JsonOption } from '../command.ts'
 import { EXIT, Stop } from '../exit.ts'
@@ -22,7 +24,9 @@ interface Options extends JsonOption {
 export async function run(terminal: Terminal, file: string, options: Options): Promise<void> {
   const given = options.from === undefined ? undefined : await profileOf(options.from)
   const read = (bytes: AsyncIterable<Buffer>) => inspect(bytes, { profile: given, at: systemClock() })
-  const found = await inspectFile(terminal, file, options, read)
+  // What stands on the disk meanwhile is removed when the process exits, which a signal alone wouldn't make it do.
+  const leave = onSignal(['SIGINT', 'SIGTERM', 'SIGHUP'], () => process.exit(EXIT.interrupted))
+  const found = await inspectFile(terminal, file, options, read).finally(leave)
   print(terminal, options, found, textOf(found))
   for (const sentence of [...found.warnings, ...found.open]) say(terminal, `tokenmill: ${sentence}`)
   if (options.profile !== undefined) await writeDraft(options.profile, found)
@@ -69,7 +73,7 @@ function textOf({ form, hasHeader, rowsJudged, columns, cards }: Inspection): st
 
 function columnsText(columns: readonly ColumnGuess[]): string {
   const rows = columns.map(column => [
-    column.name,
+    shown(column.name),
     column.meaning ?? '-',
     column.meaning === undefined ? '' : `${Math.floor(column.sure * 100)} %`,
     String(column.filled),

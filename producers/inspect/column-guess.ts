@@ -3,7 +3,7 @@
 import { panFault } from '../../src/token/pan.ts'
 import { readMonth } from '../rows/expiry.ts'
 import { EXPIRY_FORMS, type ExpiryForm, expiryReader, readDeclaredYear } from '../rows/profile/expiry-form.ts'
-import { isSecurityCode } from '../rows/profile/field.ts'
+import { isSecurityCode } from '../rows/security-code.ts'
 
 export const MEANINGS = [
   ...(['card_number', 'expiry', 'expiry_month', 'expiry_year', 'cardholder_name', 'first_name', 'last_name'] as const),

@@ -1,4 +1,6 @@
 // A profile made of what a file seems to be, to be read and corrected by a person. What can't be told is left out and said.
+import { shown } from '../rows/layout.ts'
+import { FIELD } from '../rows/profile/field.ts'
 import { type Profile, parseProfile } from '../rows/profile/profile.ts'
 import { type ColumnGuess, type Meaning, settledForm } from './column-guess.ts'
 import type { FileForm } from './form.ts'
@@ -22,6 +24,16 @@ export function draftProfile(form: FileForm, columns: readonly ColumnGuess[]): D
   if (number === undefined || expiry === undefined) return { profile: undefined, open }
   const holder = named('cardholder_name')
   const names = holder ? [holder] : [named('first_name'), named('last_name')].flatMap(one => one ?? [])
+  const unnameable = whyUnnameable(
+    [reference?.name, number.name, ...expiry.reads, ...names.map(({ name }) => name)],
+    columns,
+  )
+  if (unnameable.length > 0) return { profile: undefined, open: [...open, ...unnameable] }
+  const others = columns.filter(column => column.meaning === 'card_number' && column !== number)
+  if (others.length > 0) {
+    const list = others.map(({ name }) => shown(name)).join(', ')
+    open.push(`Several columns look like card numbers: the draft reads ${shown(number.name)}, and passes over ${list}.`)
+  }
   const draft = {
     profile: 1,
     name: 'draft',
@@ -30,22 +42,35 @@ export function draftProfile(form: FileForm, columns: readonly ColumnGuess[]): D
     columns: {
       ...(reference ? { reference: `{${reference.name}}` } : {}),
       card_number: { from: number.name, ...((number.separated ?? 0) > 0 ? { remove: ' -' } : {}) },
-      expiry,
+      expiry: expiry.columns,
       ...(names.length > 0 ? { cardholder_name: { from: names.map(({ name }) => name) } } : {}),
     },
   }
   return { profile: parseProfile('draft', JSON.stringify(draft)), open }
 }
 
+/** A sentence for each column that the draft would read and that a profile can't tell from others by its name. */
+function whyUnnameable(reads: readonly (string | undefined)[], columns: readonly ColumnGuess[]): string[] {
+  const names = columns.map(({ name }) => name)
+  return [...new Set(reads)].flatMap(name => {
+    if (name === undefined) return []
+    const isUsual = FIELD.test(name) && !name.startsWith('^.') && !name.endsWith(':last4')
+    const at = names.indexOf(name)
+    if (isUsual && names.indexOf(name, at + 1) < 0) return []
+    const why = isUsual ? 'stands there more than once and ' : ''
+    return [`The name of column ${at + 1} (${shown(name)}) ${why}can’t stand in a profile: write #${at + 1} for it.`]
+  })
+}
+
 function expiryOf(named: (meaning: Meaning) => ColumnGuess | undefined, open: string[]) {
   const month = named('expiry_month')
   const year = named('expiry_year')
-  if (month && year) return { month: month.name, year: year.name }
+  if (month && year) return { reads: [month.name, year.name], columns: { month: month.name, year: year.name } }
   const whole = named('expiry')
   const form = whole && settledForm(whole)
-  if (whole && form) return { from: whole.name, form }
+  if (whole && form) return { reads: [whole.name], columns: { from: whole.name, form } }
   if (whole === undefined) open.push('No column looks like an expiry: say which one holds it.')
-  else open.push(`The form of ${JSON.stringify(whole.name)} isn’t settled: ask the sender whether it is MMYY or YYMM.`)
+  else open.push(`The form of ${shown(whole.name)} isn’t settled: ask the sender whether it is MMYY or YYMM.`)
   return undefined
 }
 

@@ -62,11 +62,24 @@ function jsonTypeOf(text: string): 'ndjson' | 'json' {
 
 const LF = 10
 
-/** Without the last line, which may be cut. */
+/** Without the last line, which may be cut; the only line there is loses no more than a cut character. */
 function wholeLines(head: Buffer): Buffer {
   const end = head.lastIndexOf(LF)
+  if (end < 0) return head.subarray(0, wholeCharacters(head))
   // In UTF-16 a line feed has a zero beside it, before or after.
   return head.subarray(0, end + (head[end + 1] === 0 ? 2 : 1))
+}
+
+/** How many bytes of UTF-8 the whole characters have. */
+function wholeCharacters(head: Buffer): number {
+  for (let at = head.length - 1; at >= Math.max(0, head.length - 3); at--) {
+    const byte = head[at] ?? 0
+    if (byte < 0x80) break
+    if (byte < 0xc0) continue
+    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2
+    return at + length > head.length ? at : head.length
+  }
+  return head.length
 }
 
 async function split(head: Buffer, encoding: Encoding, delimiter: string) {

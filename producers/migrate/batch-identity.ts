@@ -24,9 +24,9 @@ export function layoutOf(
   }
 }
 
-/** Of the profile as it is applied: defaults filled in. */
-function digestOf(profile: Profile): string {
-  return createHash('sha256').update(JSON.stringify(profile)).digest('hex')
+/** Of what decides how the file is read: a corrected sentence for its user doesn't make another batch. */
+function digestOf({ title: _, notes: __, add: ___, ...deciding }: Profile): string {
+  return createHash('sha256').update(JSON.stringify(deciding)).digest('hex')
 }
 
 /**

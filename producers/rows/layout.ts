@@ -4,6 +4,7 @@
 import { z } from 'zod'
 import { COLUMN_NAMES, COLUMNS, type ColumnName, isColumnOf, NEEDED, type RecordKind } from './columns.ts'
 import { FileError } from './file-error.ts'
+import { isSecurityCode } from './security-code.ts'
 
 /** `--map`: a name in the file's header → a column of COLUMNS, or null to leave the column out. */
 export const ColumnMap = z.record(z.string(), z.union([z.string(), z.null()]))
@@ -24,8 +25,6 @@ export interface Layout {
   echo: readonly number[]
 }
 
-export const CODES = /^c[vs][cv]2?$|^cid$|security.?code/i
-
 export function parseMap(name: string, text: string): ColumnMap {
   let value: unknown
   try {
@@ -43,6 +42,9 @@ export function checkColumns({ recordKind, map = {}, echo = [] }: ColumnOptions)
   const taken = new Set<string>()
   for (const [name, column] of Object.entries(map)) {
     if (column === null) continue
+    if (isSecurityCode(name)) {
+      throw new FileError('usage', `--map reads ${shown(name)}, a security code.`, 'Set it to null.')
+    }
     if (!isColumnOf(recordKind, column)) {
       const wrong = `--map gives ${shown(name)} the unknown name ${shown(column)}.`
       throw new FileError('usage', wrong, columnsOf(recordKind))
@@ -55,7 +57,7 @@ export function checkColumns({ recordKind, map = {}, echo = [] }: ColumnOptions)
   for (const name of echo) {
     const column = map[name] === undefined ? name : map[name]
     const card = column !== null && Object.hasOwn(COLUMNS, column) && COLUMNS[column as ColumnName].card
-    if (card || CODES.test(name)) {
+    if (card || isSecurityCode(name)) {
       throw new FileError('usage', `--echo ${shown(name)} would put card data into the results.`, 'Leave it out.')
     }
   }
@@ -199,7 +201,8 @@ function refuseOneColumn(header: readonly string[], line: number): void {
 }
 
 function hint(name: string): string {
-  if (CODES.test(name)) return 'Security codes must not be kept: map it to null, or better, take it out of the file.'
+  if (isSecurityCode(name))
+    return 'Security codes must not be kept: map it to null, or better, take it out of the file.'
   const near = nearTo(name)
   if (near !== undefined) return `Write it ${near}, or name it with --map FILE.`
   return 'Name it with --map FILE, or drop such columns with --ignore-unknown.'
@@ -214,8 +217,10 @@ function nearTo(name: string): ColumnName | undefined {
 export function shown(name: string): string {
   if (name === '') return '"" (an empty name)'
   if (name.length > 64 || looksLikeData(name)) return '(a name not shown here)'
-  return JSON.stringify(name)
+  return JSON.stringify(name).replace(INVISIBLE, sign => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
+// JSON leaves DEL, controls of eight bits and signs that turn the direction of text as they are: a terminal obeys them.
+const INVISIBLE = /[\p{Cc}\u2028-\u202e\u2066-\u2069]/gu
 
 export function columnsOf(kind: RecordKind): string {
   return `Columns of ${kind}: ${COLUMN_NAMES.filter(name => isColumnOf(kind, name)).join(', ')}.`

@@ -2,7 +2,7 @@
 // that exist; a name is shown only where it can't be card data.
 import { FileError } from '../file-error.ts'
 import { looksLikeData, shown } from '../layout.ts'
-import { isSecurityCode } from './field.ts'
+import { isSecurityCode } from '../security-code.ts'
 import { isCardData } from './profile-rules.ts'
 import { ECHO, type FieldUse } from './records.ts'
 

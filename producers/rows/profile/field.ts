@@ -1,6 +1,5 @@
 // The names by which a profile speaks of the fields of a record, and templates that make a text of several fields. Where
 // a field stands in a file isn't known here.
-import { CODES } from '../layout.ts'
 
 /**
  * `name`; `name#2`, the second column of that name; `#3`, the third column; in JSON a path `card.number`, and `^.id` for a
@@ -37,14 +36,4 @@ export function parseTemplate(text: string): Template {
     end = match.index + match[0].length
   }
   return { parts, after: text.slice(end) }
-}
-
-const CODE_WORD = /^c[vs][cv]2?$/i
-
-/** Is the field a card's security code, by its name? Such a field is never read. */
-export function isSecurityCode(name: string): boolean {
-  const last = name.replace(/#\d+$/, '')
-  if (CODES.test(last)) return true
-  // `card.cvc`, `card_cvv2`, `cardCvv`, `CVV Code`
-  return last.split(/[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])/).some(word => CODE_WORD.test(word))
 }

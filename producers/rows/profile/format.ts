@@ -102,7 +102,7 @@ const Fixed = z
     encoding,
     skip_lines: skipLines,
     length: z.int().min(1).max(10_000).describe('The number of characters that every record has.'),
-    columns: z.array(FixedColumn).min(1).max(1_000).describe('The places of the columns.'),
+    columns: z.array(FixedColumn).min(1).max(1_000).describe('The places of the columns, none of which overlap.'),
     header_record: fixedRecord(HEADER_RECORD),
     trailer_record: fixedRecord(TRAILER_RECORD),
   })

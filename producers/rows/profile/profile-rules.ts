@@ -1,8 +1,9 @@
 // The rules of a profile that its schema can't express: members that exclude or need one another, and fields that must
 // not be read. The file that it describes isn't asked.
 import { COLUMNS, type ColumnName } from '../columns.ts'
-import { isSecurityCode, parseTemplate } from './field.ts'
-import type { FileFormat } from './format.ts'
+import { isSecurityCode } from '../security-code.ts'
+import { parseTemplate } from './field.ts'
+import type { FileFormat, Fixed } from './format.ts'
 import type { Profile } from './profile-schema.ts'
 
 export interface ProfileFault {
@@ -79,11 +80,25 @@ function checkFormat(format: FileFormat): ProfileFault | undefined {
   if (outside >= 0) {
     return { wrong: `format.columns.${outside} ends behind format.length`, next: 'Correct its place, or the length.' }
   }
+  const overlap = overlapOf(format)
+  if (overlap) return overlap
   for (const name of ['header_record', 'trailer_record'] as const) {
     const record = format[name]
     if ((record?.count_start === undefined) !== (record?.count_length === undefined)) {
       return { wrong: `format.${name} has only one of count_start and count_length`, next: 'Give both or neither.' }
     }
+  }
+  return undefined
+}
+
+/** Through a place that two columns share, one would read what the other one keeps back. */
+function overlapOf({ columns }: Fixed): ProfileFault | undefined {
+  const ordered = columns.map((column, index) => ({ ...column, index })).sort((a, b) => a.start - b.start)
+  for (const [at, { start, index }] of ordered.entries()) {
+    const before = ordered[at - 1]
+    if (before === undefined || before.start + before.length <= start) continue
+    const wrong = `format.columns.${index} overlaps format.columns.${before.index}`
+    return { wrong, next: 'Give each character to one column at most.' }
   }
   return undefined
 }

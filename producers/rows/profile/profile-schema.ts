@@ -122,6 +122,8 @@ export const Profile = z.strictObject({
     .array(field('A field.'))
     .max(1_000)
     .optional()
-    .describe('Fields that are never read nor repeated. Security codes are always such fields, named or not.'),
+    .describe(
+      'Fields that are never read nor repeated. A field whose name is known as a security code’s always is one; name those that are called otherwise.',
+    ),
 })
 export type Profile = z.infer<typeof Profile>

@@ -1,6 +1,6 @@
 // What a file looks like by its first bytes.
 import { expect, it } from 'vitest'
-import { formOf } from '../../../producers/inspect/form.ts'
+import { formOf, HEAD_BYTES } from '../../../producers/inspect/form.ts'
 
 const form = (bytes: Buffer | string, isWhole = true) => formOf(Buffer.from(bytes as string), isWhole)
 
@@ -47,4 +47,12 @@ it('tells a document of JSON from lines of it', async () => {
   expect((await form('{"customers":[{"id":"c1","cards":[]}]}')).type).toBe('json')
   expect((await form('{\n  "customers": [\n')).type).toBe('json')
   expect((await form('[{"number":"1"}]')).type).toBe('json')
+})
+
+it('tells a document of JSON in a single line that is longer than what is looked at', async () => {
+  const text = JSON.stringify({ customers: Array.from({ length: 60_000 }, (_, id) => ({ id, name: 'Zoë Ångström' })) })
+  const bytes = Buffer.from(text)
+  for (let size = HEAD_BYTES; size > HEAD_BYTES - 8; size--) {
+    expect(await form(bytes.subarray(0, size), false)).toEqual({ type: 'json', encoding: 'utf-8', rows: [] })
+  }
 })

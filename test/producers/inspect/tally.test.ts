@@ -1,8 +1,11 @@
 // Exact counts of different texts, in memory and on the disk.
+import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openTally } from '../../../producers/inspect/tally.ts'
@@ -45,5 +48,36 @@ it('writes nothing of a text, and leaves nothing behind', () => {
   expect(stored.join('').length).toBeGreaterThan(0)
   expect(stored.join('')).not.toContain(number.slice(0, 6))
   tally.close()
+  expect(readdirSync(under)).toEqual([])
+})
+
+it('holds a text in little more than the 16 bytes of its digest', () => {
+  setFlagsFromString('--expose-gc')
+  const collectGarbage: () => void = runInNewContext('gc')
+  const used = () => {
+    collectGarbage()
+    const { heapUsed, arrayBuffers } = process.memoryUsage()
+    return heapUsed + arrayBuffers
+  }
+  const tally = openTally({ under })
+  const before = used()
+  for (let index = 0; index < 200_000; index++) tally.add(`text ${index}`)
+  const after = used()
+  expect(tally.end().distinct).toBe(200_000)
+  tally.close()
+  expect((after - before) / 200_000).toBeLessThan(40)
+})
+
+it('leaves nothing behind where the process ends before its close', () => {
+  const module = new URL('../../../producers/inspect/tally.ts', import.meta.url).href
+  const script = `
+    import { readdirSync } from 'node:fs'
+    const { openTally } = await import(${JSON.stringify(module)})
+    const tally = openTally({ memoryBytesMax: 16, under: ${JSON.stringify(under)} })
+    tally.add('text')
+    console.log(readdirSync(${JSON.stringify(under)}).length)
+    process.exit(0)`
+  const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' })
+  expect(stdout.trim()).toBe('1')
   expect(readdirSync(under)).toEqual([])
 })

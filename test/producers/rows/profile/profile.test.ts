@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import { BUILT_IN } from '../../../../producers/rows/profile/built-in.ts'
-import { isSecurityCode } from '../../../../producers/rows/profile/field.ts'
 import { Profile, parseProfile } from '../../../../producers/rows/profile/profile.ts'
 import { profile } from './profiled.ts'
 
@@ -58,18 +57,32 @@ describe('parseProfile', () => {
     expect(wrong(changes, columns)).toMatch(message)
   })
 
-  it.each(['cvv', 'CVC2', 'card.cvc', 'card_cvv', 'cardCvv', 'Security Code', 'cid', 'CVV#2'])(
+  it.each(['cvv', 'CVC2', 'card.cvc', 'card_cvv', 'cardCvv', 'Security Code', 'cid', 'CVV#2', 'verification_value'])(
     'refuses to read %s, a security code',
     field => {
-      expect(isSecurityCode(field)).toBe(true)
       expect(wrong({}, { cardholder_name: { from: [field] } })).toMatch(/names a security code\. Leave it out/)
       expect(wrong({}, { reference: `{${field}}` })).toMatch(/names a security code/)
       expect(wrong({ where: [{ field, is: ['1'] }] })).toMatch(/names a security code/)
     },
   )
 
-  it.each(['id', 'customer', 'cardholder', 'decided', 'service'])('knows that %s is no security code', field => {
-    expect(isSecurityCode(field)).toBe(false)
+  it('refuses columns of fixed width that overlap: one would read what another one drops', () => {
+    const of = (tail: number) =>
+      wrong({
+        format: {
+          type: 'fixed',
+          length: 30,
+          columns: [
+            { name: 'tail', start: tail, length: 6 },
+            { name: 'number', start: 1, length: 16 },
+            { name: 'code', start: 21, length: 3 },
+          ],
+        },
+        drop: ['code'],
+      })
+    for (const tail of [14, 16, 18, 21, 23])
+      expect(of(tail)).toMatch(/format\.columns\.\d overlaps format\.columns\.\d/)
+    expect(of(24)).toBe('no error')
   })
 
   it('describes every member in its schema', () => {

@@ -1,0 +1,33 @@
+// Which batch a run is, by the profile that reads its file.
+import { expect, it } from 'vitest'
+import { batchIdOf, layoutOf } from '../../../producers/migrate/batch-identity.ts'
+import type { MigrateOptions } from '../../../producers/migrate/options.ts'
+import type { Profile } from '../../../producers/rows/profile/profile.ts'
+import { profile } from '../rows/profile/profiled.ts'
+
+const by = (one: Profile): MigrateOptions => ({
+  ...{ file: 'cards.csv', profile: one, ignoreUnknown: false, echo: [], dryRun: false, again: false },
+  ...{ onConflict: 'update', onExpired: 'import', chunk: 500, inFlight: 16, recordKind: 'token-create' },
+})
+const identity = (changes: Record<string, unknown>, columns: Record<string, unknown> = {}) => {
+  const options = by(profile(changes, columns))
+  return [batchIdOf(options, undefined), JSON.stringify(layoutOf(options))]
+}
+
+it.each([{ title: 'Another' }, { notes: ['A note.'] }, { add: ['A thing to compare.'] }])(
+  'a batch is the same whatever a profile tells its user: %j',
+  changes => expect(identity(changes)).toEqual(identity({})),
+)
+
+it.each([
+  { trim: true },
+  { null_words: ['NULL'] },
+  { where: [{ field: 'a', is: ['b'] }] },
+  { no_card: 'skip' },
+  { drop: ['x'] },
+  { format: { type: 'delimited', delimiter: ';' } },
+])('a batch is another one where the profile reads otherwise: %j', changes => {
+  const [id, layout] = identity({})
+  expect(identity(changes)[0]).not.toBe(id)
+  expect(identity(changes)[1]).not.toBe(layout)
+})
