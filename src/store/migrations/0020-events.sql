@@ -69,5 +69,6 @@ alter table tokenmill.batch
   add constraint stalled_batch_says_when check ((stalls = 0) = (stalled_at is null));
 
 grant select on tokenmill.delivery to tokenmill_reader;
-grant select (endpoint_id, client_id, url, events, any_address, former_until, slow_until, at_once, disabled_at, created_at, removed_at)
+-- Not the URL: its path and query often hold secrets.
+grant select (endpoint_id, client_id, events, any_address, former_until, slow_until, at_once, disabled_at, created_at, removed_at)
   on tokenmill.endpoint to tokenmill_reader;

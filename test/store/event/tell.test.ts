@@ -162,14 +162,15 @@ describeStore('an event', engine => {
     ])
   })
 
-  it('shows secrets to nobody who only reads', async () => {
-    const text = 'select sealed from tokenmill.endpoint'
-    const read = (role: string) =>
+  it('shows secrets and URLs, whose paths often hold secrets, to nobody who only reads', async () => {
+    const read = (role: string, column: string) =>
       store.transaction(async db => {
         await db.query({ text: `set local role ${role}` })
-        return db.query({ text })
+        return db.query({ text: `select ${column} from tokenmill.endpoint` })
       })
-    for (const role of ['tokenmill_reader', 'tokenmill_gateway']) await expect(read(role)).rejects.toThrow()
-    expect((await store.query({ text })).count).toBeGreaterThan(0)
+    for (const role of ['tokenmill_reader', 'tokenmill_gateway'])
+      for (const column of ['sealed', 'former_sealed', 'url'])
+        await expect(read(role, column)).rejects.toThrow('permission denied')
+    expect((await read('tokenmill_reader', 'endpoint_id')).count).toBeGreaterThan(0)
   })
 })
