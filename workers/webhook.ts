@@ -11,7 +11,7 @@ import type { Deps } from './deps.ts'
 import type { Handler } from './line/work.ts'
 import { type Answered, type EndpointChange, type Judged, judge } from './webhook/schedule.ts'
 
-/** `outgoing` undefined: another attempt was made meanwhile, or the endpoint was removed. */
+/** `outgoing` undefined: another attempt was made meanwhile, the endpoint was removed, or its client revoked. */
 type Prepared = { outgoing: deliveries.Outgoing | undefined; judged?: Judged }
 
 /** Standard Webhooks: larger ones are unusual. */

@@ -1,13 +1,14 @@
 // Who is told of what happened, and for how long. The store alone: what is sent is tested where it is sent.
 import { randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { addEndpoint, removeEndpoint } from '../../../src/acts/events.ts'
+import { addEndpoint, redeliver, removeEndpoint } from '../../../src/acts/events.ts'
 import { EVENTS, type EventType } from '../../../src/job/event.ts'
 import { ResultEvent } from '../../../src/job/result.ts'
 import * as clients from '../../../src/store/access/clients.ts'
 import { BATCH_LIFE } from '../../../src/store/batch/batch-state.ts'
 import * as batches from '../../../src/store/batch/batches.ts'
 import * as deliveries from '../../../src/store/event/deliveries.ts'
+import * as endpoints from '../../../src/store/event/endpoints.ts'
 import { tell, tellUrls } from '../../../src/store/event/tell.ts'
 import * as outbox from '../../../src/store/job/outbox.ts'
 import type { Store } from '../../../src/store/pool.ts'
@@ -115,6 +116,38 @@ describeStore('an event', engine => {
     await happen(clientId, 'b3')
     expect(await deliveriesOf(clientId)).toHaveLength(1)
     expect(await subscribe(clientId, 'url')).toBeUndefined()
+  })
+
+  it('is not posted any more once its client is revoked, nor due, nor redelivered', async () => {
+    const claim = () => deliveries.claim(store, { leaseMs: 0, limit: 100 })
+    // Of other tests.
+    await claim()
+    const before = await deliveries.measure(store)
+    const clientId = await newClient()
+    await subscribe(clientId, 'url')
+    await happen(clientId)
+    const [delivery = expect.fail('it is written')] = await deliveriesOf(clientId)
+    const ids = async () => (await claim()).map(({ deliveryId }) => deliveryId)
+    expect(await ids()).toContain(delivery.deliveryId)
+    expect(await deliveries.findOutgoing(store, delivery.deliveryId, 1)).toBeDefined()
+    await happen(clientId, 'b2')
+    expect((await deliveries.measure(store)).rows).toBe(before.rows + 2)
+
+    await clients.revoke(store, clientId)
+    // The first one's lease is over: its job counts as lost.
+    expect(await ids()).not.toContain(delivery.deliveryId)
+    expect(await deliveries.findOutgoing(store, delivery.deliveryId, 1)).toBeUndefined()
+    expect((await deliveries.measure(store)).rows).toBe(before.rows)
+    expect(await redeliver(store, delivery.deliveryId, BY)).toEqual({ refused: 'client_revoked' })
+  })
+
+  it('is not said to be due where its endpoint is disabled', async () => {
+    const clientId = await newClient()
+    const endpointId = (await subscribe(clientId, 'url')) ?? ''
+    await happen(clientId)
+    const [delivery = expect.fail('it is written')] = await deliveriesOf(clientId)
+    await endpoints.disable(store, endpointId)
+    expect(await redeliver(store, delivery.deliveryId, BY)).toEqual({ refused: 'endpoint_disabled' })
   })
 
   it('counts neither in the hold-back nor in the alarm of the outbox, and ends after 7 days', async () => {
