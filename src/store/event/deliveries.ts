@@ -199,6 +199,7 @@ export async function record(
   const waits = next.state === 'WAITING' ? next : undefined
   const { count } = await db.query({
     text: `update tokenmill.delivery set state = $3, tried_at = now(), status = $4, reason = $5, step = coalesce($6, step),
+  failures = case when $3 = 'DELIVERED' then 0 when $3 = 'FAILED' or $6 > step then failures + 1 else failures end,
   next_at = coalesce(now() + $7 * interval '1 millisecond', next_at), ended_at = case when $3 <> 'WAITING' then now() end
 where delivery_id = $1 and attempt = $2 and state = 'SENDING'`,
     values: [deliveryId, attempt, next.state, status, reason, waits?.step, waits?.inMs],
@@ -206,7 +207,10 @@ where delivery_id = $1 and attempt = $2 and state = 'SENDING'`,
   return count === 1
 }
 
-/** A delivery that ended, or waits, is due now, and its schedule begins anew. False while an attempt is being made. */
+/**
+ * A delivery that ended, or waits, is due now, and its schedule begins anew; its failures stay until a success. False while
+ * an attempt is being made.
+ */
 export async function redeliver(db: Db, deliveryId: string): Promise<boolean> {
   const { count } = await db.query({
     text: `update tokenmill.delivery set state = 'WAITING', step = 0, next_at = now(), ended_at = null

@@ -42,6 +42,8 @@ create table tokenmill.delivery (
   attempt integer not null default 0,
   -- The place in the schedule of attempts, which an operator may begin anew.
   step smallint not null default 0,
+  -- Failures since its last success, whoever began its schedule anew.
+  failures integer not null default 0,
   -- WAITING: when it is due. SENDING: when its job is sent again.
   next_at timestamptz not null default now(),
   -- Of the last attempt.

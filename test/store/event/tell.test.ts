@@ -141,6 +141,44 @@ describeStore('an event', engine => {
     expect(await redeliver(store, delivery.deliveryId, BY)).toEqual({ refused: 'client_revoked' })
   })
 
+  it('that its endpoint keeps failing to take is trouble until it takes it, whenever an operator tries anew', async () => {
+    const clientId = await newClient()
+    const endpointId = (await subscribe(clientId, 'url')) ?? ''
+    await happen(clientId)
+    const [{ deliveryId } = expect.fail('it is written')] = await deliveriesOf(clientId)
+    const isFailing = async () =>
+      (await endpoints.listTroubled(store, { ...endpoints.TROUBLE, failedSince: Date.now() - DAY_MS })).some(
+        one => one.endpointId === endpointId && one.state === 'failing',
+      )
+    const answer = async (status: number, next: deliveries.Tried['next']) => {
+      const claimed = await deliveries.claim(store, { leaseMs: 60_000, limit: 100 })
+      const { attempt } = claimed.find(one => one.deliveryId === deliveryId) ?? expect.fail('it is due')
+      const wasFailing = await isFailing()
+      const reason = status === 204 ? null : 'status'
+      expect(await deliveries.record(store, { deliveryId, attempt }, { next, status, reason })).toBe(true)
+      return wasFailing
+    }
+    const failAt = (step: number) => answer(500, { state: 'WAITING', inMs: 0, step: step + 1 })
+    for (const step of [0, 1]) await failAt(step)
+    expect(await redeliver(store, deliveryId, BY)).toHaveProperty('done')
+    await failAt(0)
+    // An endpoint that ended puts its deliveries off, which is no failure of theirs.
+    await answer(410, { state: 'WAITING', inMs: 0, step: 1 })
+    expect(await isFailing()).toBe(false)
+    await failAt(1)
+    expect(await isFailing()).toBe(true)
+    expect(await redeliver(store, deliveryId, BY)).toHaveProperty('done')
+    expect(await isFailing()).toBe(true)
+    // While it is tried, too.
+    expect(await failAt(0)).toBe(true)
+    expect(await isFailing()).toBe(true)
+    await answer(204, { state: 'DELIVERED' })
+    expect(await isFailing()).toBe(false)
+    expect(await redeliver(store, deliveryId, BY)).toHaveProperty('done')
+    await failAt(0)
+    expect(await isFailing()).toBe(false)
+  })
+
   it('is not said to be due where its endpoint is disabled', async () => {
     const clientId = await newClient()
     const endpointId = (await subscribe(clientId, 'url')) ?? ''
