@@ -57,8 +57,8 @@ export interface Outbound {
 export interface OutboundOptions {
   /** `host` or `host:port`: may be private, and may use http. `any`: all may. */
   privateHosts: readonly string[] | 'any'
-  /** At most, per origin. */
-  connections: number
+  /** At most, per origin; left out: as many as there are requests. */
+  connections?: number
   /** Certificates to trust instead of the system's. */
   ca?: string
   lookup?: LookupFunction
@@ -71,7 +71,7 @@ const HEADER_BYTES_MAX = 16 * 1024
 export function openOutbound(options: OutboundOptions): Outbound {
   const isExempt = readPrivateHosts(options.privateHosts)
   const agent = new Agent({
-    connections: options.connections,
+    connections: options.connections ?? null,
     connect: guardedConnector(isExempt, options),
     pipelining: 1,
     keepAliveTimeout: KEEP_ALIVE_MS,

@@ -117,7 +117,7 @@ async function make(
     span?.set({ 'report.lines': lines ?? 0 })
     if ('made' in ended) return ended.made
     log.error({ reason: ended.mismatch }, 'a report does not tie out')
-    await reports.fail(store, reportUid, ended.mismatch)
+    await reports.fail(store, reportUid, 'report_mismatch', ended.mismatch)
     throw new Fault('report_mismatch')
   } catch (error) {
     await telling
@@ -125,7 +125,7 @@ async function make(
     fault = code
     // Nobody tries again after this.
     if (FAULTS[code].verdict === 'fail' || attempt >= LAST_ATTEMPT)
-      await reports.fail(store, reportUid, message).catch(() => {})
+      await reports.fail(store, reportUid, code, message).catch(() => {})
     throw error
   } finally {
     span?.end(fault)

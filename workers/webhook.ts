@@ -11,7 +11,7 @@ import type { Deps } from './deps.ts'
 import type { Handler } from './line/work.ts'
 import { type Answered, type EndpointChange, type Judged, judge } from './webhook/schedule.ts'
 
-/** `outgoing` undefined: another attempt was made meanwhile, or the endpoint was removed. */
+/** `outgoing` undefined: another attempt was made meanwhile, the endpoint was removed, or its client revoked. */
 type Prepared = { outgoing: deliveries.Outgoing | undefined; judged?: Judged }
 
 /** Standard Webhooks: larger ones are unusual. */
@@ -29,17 +29,21 @@ export const webhook: Handler<Webhook, undefined, Prepared> = {
     if (outgoing.disabledAt !== null) return { outgoing, judged: putOff(outgoing) }
     const answered = await post(outgoing, deps)
     const judged = judge(answered, outgoing.step, deps.webhooks.schedule, { now: deps.clock(), chance: Math.random() })
-    note(outgoing, judged, deps)
     return { outgoing, judged }
   },
 
-  decide: async ({ request }, { outgoing, judged }) => ({
+  decide: async ({ request }, { outgoing, judged }, deps) => ({
     async save(db) {
       const attempt = { deliveryId: request.delivery_id, attempt: request.attempt }
       const isRecorded = outgoing && judged ? await deliveries.record(db, attempt, judged.tried) : false
       if (outgoing && judged && isRecorded) await change(db, outgoing.endpointId, judged.endpoint)
       const outcome = isRecorded && judged ? judged.tried.next.state : SKIPPED
       return { code: 200, outcome, tokenId: null, record: { delivery_state: outcome } }
+    },
+    // Only an attempt that was made, and that counts, is counted, and once.
+    saved(answer) {
+      const isRecorded = 'outcome' in answer && answer.outcome !== SKIPPED
+      if (outgoing?.disabledAt === null && judged && isRecorded) note(outgoing, judged, deps)
     },
   }),
 }

@@ -74,7 +74,7 @@ export function enableEndpoint(
   })
 }
 
-export type DeliveryRefusal = 'no_delivery' | 'no_endpoint' | 'under_way'
+export type DeliveryRefusal = 'no_delivery' | 'no_endpoint' | 'client_revoked' | 'endpoint_disabled' | 'under_way'
 
 /** Its schedule begins anew. */
 export function redeliver(
@@ -90,7 +90,11 @@ export function redeliver(
       const delivery = await deliveries.find(db, deliveryId)
       if (!delivery) return { refused: 'no_delivery' }
       const { endpointId, clientId, type, state } = delivery
-      if (!(await endpoints.lock(db, endpointId))) return { refused: 'no_endpoint' }
+      const endpoint = await endpoints.lock(db, endpointId)
+      if (!endpoint) return { refused: 'no_endpoint' }
+      if ((await clients.find(db, clientId))?.revokedAt !== null) return { refused: 'client_revoked' }
+      // Nothing would be sent to it.
+      if (endpoint.disabledAt !== null) return { refused: 'endpoint_disabled' }
       if (!(await deliveries.redeliver(db, deliveryId))) return { refused: 'under_way' }
       return { done: delivery, detail: { client_id: clientId, endpoint_id: endpointId, event: type, state } }
     },

@@ -92,7 +92,7 @@ describe('of those that ask for one report', () => {
     await makeOne(false)
     const second = await reports.claim(store, asked(), KEEP)
     expect(second.claim).toBe('mine')
-    await reports.fail(store, second.report.reportUid, 'net is not its parts')
+    await reports.fail(store, second.report.reportUid, 'report_mismatch', 'net is not its parts')
     expect(await reports.claim(store, asked(), KEEP)).toMatchObject({ claim: 'mine' })
     expect(await reports.find(store, second.report.reportUid)).toMatchObject({
       status: 'FAILED',
@@ -108,7 +108,7 @@ describe('of those that ask for one report', () => {
       claim: 'mine',
       report: { status: 'INITIATED', lines: null },
     })
-    await reports.fail(store, mine.reportUid, 'x')
+    await reports.fail(store, mine.reportUid, 'defect', 'x')
     expect(await reports.claim(store, mine, KEEP)).toMatchObject({ claim: 'mine', report: { failureReason: null } })
   })
 
@@ -135,14 +135,18 @@ describe('of those that ask for one report', () => {
   it('is told once, each time that it ends; which of two ends holds, its revision tells', async () => {
     const mine = asked()
     await reports.claim(store, mine, KEEP)
-    await reports.fail(store, mine.reportUid, 'x'.repeat(1_000))
-    await reports.fail(store, mine.reportUid, 'late')
+    await reports.fail(store, mine.reportUid, 'report_mismatch', 'net of the lines is 123456')
+    await reports.fail(store, mine.reportUid, 'defect', 'late')
     await reports.claim(store, mine, KEEP)
     await reports.progress(store, mine.reportUid, 0)
     await reports.succeed(store, mine.reportUid, made(true))
     const told = await eventsOf(mine.reportUid)
     expect(told.map(({ type, revision }) => `${type} ${revision}`)).toEqual(['report.failed 1', 'report.succeeded 2'])
-    expect(told[0]?.data).toMatchObject({ report_uid: mine.reportUid, revision: 1, reason: 'x'.repeat(500) })
+    // A word: no sums of the report, and no texts.
+    expect(told[0]?.data).toEqual({
+      ...{ report_uid: mine.reportUid, report_type: 'INVOICE', entity_id: ENTITY, revision: 1 },
+      ...{ status: 'FAILED', reason: 'report_mismatch' },
+    })
     expect(told[1]?.data).toEqual({
       ...{ report_uid: mine.reportUid, report_type: 'INVOICE', entity_id: ENTITY, revision: 2 },
       ...{ status: 'SUCCESSFUL', file_name: 'x.csv' },
@@ -150,7 +154,7 @@ describe('of those that ask for one report', () => {
     const refused = asked()
     await store.transaction(db => reports.refuseParameters(db, refused, 'reportableDay field_required'))
     expect(await eventsOf(refused.reportUid)).toMatchObject([
-      { type: 'report.failed', data: { status: 'INVALID_INPUT_PARAMETERS', reason: 'reportableDay field_required' } },
+      { type: 'report.failed', data: { status: 'INVALID_INPUT_PARAMETERS', reason: 'parameters' } },
     ])
   })
 
@@ -160,7 +164,7 @@ describe('of those that ask for one report', () => {
     await age(mine.reportUid, 1)
     const heir = asked()
     await reports.claim(store, heir, KEEP)
-    expect((await eventsOf(mine.reportUid)).map(({ type }) => type)).toEqual(['report.failed'])
+    expect(await eventsOf(mine.reportUid)).toMatchObject([{ type: 'report.failed', data: { reason: 'abandoned' } }])
     await reports.claim(store, mine, KEEP)
     await reports.progress(store, heir.reportUid, 0)
     await reports.succeed(store, heir.reportUid, made(true))
@@ -174,7 +178,7 @@ describe('of those that ask for one report', () => {
     await reports.progress(store, report.reportUid, 0)
     await reports.succeed(store, report.reportUid, made(true))
     await expect(reports.succeed(store, report.reportUid, made(true))).rejects.toMatchObject({ name: 'LostRace' })
-    await reports.fail(store, report.reportUid, 'late')
+    await reports.fail(store, report.reportUid, 'defect', 'late')
     expect(await reports.find(store, report.reportUid)).toMatchObject({ status: 'SUCCESSFUL', failureReason: null })
   })
 })

@@ -16,6 +16,7 @@ const SECRETS = [
   'client.api_key_hash',
   'endpoint.sealed',
   'endpoint.former_sealed',
+  'endpoint.url',
 ]
 
 describe('a role of the database', () => {

@@ -52,6 +52,7 @@ export async function remember(decided: Decided, deps: Deps): Promise<End> {
       throw error
     })
   if (!written) return { end: 'done', outcome: 'SUCCEEDED' }
+  if ('save' in decision) decision.saved?.(written.answer)
   const answer = 'effect' in decision && decision.after ? await decision.after() : written.answer
   if (!written.receipt) {
     await answerWithoutReceipt(work, contentOf(answer), deps)

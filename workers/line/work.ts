@@ -61,7 +61,10 @@ export interface EffectDecision {
  * card, a reversal needs another job's lock, a report takes over its file.
  */
 export interface SavingDecision {
+  /** Called again where its transaction is. */
   save(db: Db): Promise<JobAnswer>
+  /** Runs after the commit. Never throws. */
+  saved?(answer: JobAnswer): void
 }
 
 /** The job is to come again later: another job works on the same thing, or a provider isn't ready. No attempt is used up. */

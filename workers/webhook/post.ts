@@ -26,14 +26,13 @@ export interface WebhookOptions {
 
 const TIMEOUT_MS = 15_000
 const ANSWER_BYTES_MAX = 4_096
-/** Of one process to one receiver: the scheduler sends no more at once. */
-const CONNECTIONS = 4
 
 export function openWebhooks({ schedule = SCHEDULE, timeoutMs = TIMEOUT_MS }: WebhookOptions = {}): Webhooks {
-  // Apart: a connection that is open to a private address serves no endpoint that may not have one.
+  // Apart: a connection that is open to a private address serves no endpoint that may not have one. Without a bound: endpoints
+  // of one host would share it, and wait for one another until they are late. The store bounds what each endpoint gets at once.
   const open: Record<'public' | 'private', Outbound> = {
-    public: openOutbound({ privateHosts: [], connections: CONNECTIONS }),
-    private: openOutbound({ privateHosts: 'any', connections: CONNECTIONS }),
+    public: openOutbound({ privateHosts: [] }),
+    private: openOutbound({ privateHosts: 'any' }),
   }
   const agent = `tokenmill/${readVersion()}`
   return {

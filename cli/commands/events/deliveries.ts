@@ -18,6 +18,9 @@ interface ListOptions extends JsonOption {
 const REFUSED: Record<DeliveryRefusal, string> = {
   no_delivery: 'There is no such delivery; `tokenmill events deliveries` lists those of the last 7 days.',
   no_endpoint: 'Its subscription was removed.',
+  client_revoked: 'Its client is revoked, and is told nothing any more.',
+  endpoint_disabled:
+    'Its endpoint is disabled; `tokenmill events enable ID` lets it go on, and what waits is sent then.',
   under_way: 'An attempt at it is being made.',
 }
 

@@ -108,6 +108,7 @@ export function claim(store: Store, { leaseMs, limit }: { leaseMs: number; limit
   select d.delivery_id, 0, c.entities[1]
   from tokenmill.endpoint as e join tokenmill.client as c using (client_id)
   join tokenmill.delivery as d on d.endpoint_id = e.endpoint_id and d.state = 'SENDING' and d.next_at <= now()
+  where c.revoked_at is null
   limit $2
 )
 update tokenmill.delivery as d set state = 'SENDING', attempt = d.attempt + due.more,
@@ -122,12 +123,16 @@ returning d.delivery_id, d.attempt, due.entity_id`,
   )
 }
 
-/** How many are not told yet, and when the oldest was due (ms) of those that nothing keeps back. */
+/**
+ * How many are not told yet, and when the oldest was due (ms) of those that nothing keeps back. Those of revoked clients
+ * are never told.
+ */
 export async function measure(db: Db): Promise<{ rows: number; oldest: number | null }> {
   const { rows } = await db.query<{ rows: number; oldest: number | null }>({
     text: `select count(*) as rows, min(d.next_at) filter (where d.state = 'WAITING' and d.next_at <= now() and e.removed_at is null
   and e.disabled_at is null and coalesce(e.slow_until, 'epoch') <= now()) as oldest
-from tokenmill.delivery as d join tokenmill.endpoint as e using (endpoint_id) where d.state in ('WAITING', 'SENDING')`,
+from tokenmill.delivery as d join tokenmill.endpoint as e using (endpoint_id) join tokenmill.client as c using (client_id)
+where d.state in ('WAITING', 'SENDING') and c.revoked_at is null`,
   })
   return rows[0] ?? { rows: 0, oldest: null }
 }
@@ -142,7 +147,7 @@ export interface Outgoing extends Pick<Endpoint, 'endpointId' | 'isPrivate' | 'd
   occurredAt: number
 }
 
-/** Undefined where this attempt isn't the one that is to be made (any more). */
+/** Undefined where this attempt isn't the one that is to be made (any more), or its client was revoked. */
 export async function findOutgoing(db: Db, deliveryId: string, attempt: number): Promise<Outgoing | undefined> {
   const { rows } = await db.query<{
     endpoint_id: string
@@ -156,8 +161,9 @@ export async function findOutgoing(db: Db, deliveryId: string, attempt: number):
   }>({
     name: 'delivery-outgoing',
     text: `select p.endpoint_id, p.any_address, p.disabled_at, d.step, p.url, e.type, e.data, e.created_at
-from ${JOINED} join tokenmill.endpoint as p using (endpoint_id)
-where d.delivery_id = $1 and d.attempt = $2 and d.state = 'SENDING' and p.url is not null and p.removed_at is null`,
+from ${JOINED} join tokenmill.endpoint as p using (endpoint_id) join tokenmill.client as c on c.client_id = p.client_id
+where d.delivery_id = $1 and d.attempt = $2 and d.state = 'SENDING' and p.url is not null and p.removed_at is null
+  and c.revoked_at is null`,
     values: [deliveryId, attempt],
   })
   const row = rows[0]
@@ -193,6 +199,7 @@ export async function record(
   const waits = next.state === 'WAITING' ? next : undefined
   const { count } = await db.query({
     text: `update tokenmill.delivery set state = $3, tried_at = now(), status = $4, reason = $5, step = coalesce($6, step),
+  failures = case when $3 = 'DELIVERED' then 0 when $3 = 'FAILED' or $6 > step then failures + 1 else failures end,
   next_at = coalesce(now() + $7 * interval '1 millisecond', next_at), ended_at = case when $3 <> 'WAITING' then now() end
 where delivery_id = $1 and attempt = $2 and state = 'SENDING'`,
     values: [deliveryId, attempt, next.state, status, reason, waits?.step, waits?.inMs],
@@ -200,7 +207,10 @@ where delivery_id = $1 and attempt = $2 and state = 'SENDING'`,
   return count === 1
 }
 
-/** A delivery that ended, or waits, is due now, and its schedule begins anew. False while an attempt is being made. */
+/**
+ * A delivery that ended, or waits, is due now, and its schedule begins anew; its failures stay until a success. False while
+ * an attempt is being made.
+ */
 export async function redeliver(db: Db, deliveryId: string): Promise<boolean> {
   const { count } = await db.query({
     text: `update tokenmill.delivery set state = 'WAITING', step = 0, next_at = now(), ended_at = null

@@ -90,21 +90,22 @@ export interface TroubledEndpoint {
 }
 
 /**
- * Disabled ones, and those at which a delivery failed for good since `failedSince` (ms), or waits still after `stepsMin`
- * failures.
+ * Disabled ones, and those at which a delivery failed for good since `failedSince` (ms), or isn't taken yet after
+ * `failuresMin` failures: by these and not by its step, which an operator may begin anew.
  */
 export async function listTroubled(
   db: Db,
-  { failedSince, stepsMin }: { failedSince: number; stepsMin: number },
+  { failedSince, failuresMin }: { failedSince: number; failuresMin: number },
 ): Promise<TroubledEndpoint[]> {
   const { rows } = await db.query<{ endpoint_id: string; client_id: string; disabled: boolean }>({
     text: `select e.endpoint_id, e.client_id, e.disabled_at is not null as disabled
 from tokenmill.endpoint as e join tokenmill.client as c using (client_id)
 where e.removed_at is null and c.revoked_at is null and (e.disabled_at is not null
   or exists (select from tokenmill.delivery as d where d.endpoint_id = e.endpoint_id and d.state = 'FAILED' and d.ended_at >= $1)
-  or exists (select from tokenmill.delivery as d where d.endpoint_id = e.endpoint_id and d.state = 'WAITING' and d.step >= $2))
+  or exists (select from tokenmill.delivery as d where d.endpoint_id = e.endpoint_id and d.state = 'WAITING' and d.failures >= $2)
+  or exists (select from tokenmill.delivery as d where d.endpoint_id = e.endpoint_id and d.state = 'SENDING' and d.failures >= $2))
 order by e.created_at, e.endpoint_id`,
-    values: [new Date(failedSince), stepsMin],
+    values: [new Date(failedSince), failuresMin],
   })
   return rows.map(row => ({
     endpointId: row.endpoint_id,
@@ -114,7 +115,7 @@ order by e.created_at, e.endpoint_id`,
 }
 
 /** From half an hour of failures on somebody should know. */
-export const TROUBLE = { stepsMin: 4, failedMs: 24 * 3_600_000 } as const
+export const TROUBLE = { failuresMin: 4, failedMs: 24 * 3_600_000 } as const
 
 /** Who is told of such an event. A revoked client is told nothing. */
 export async function findSubscribed(

@@ -42,6 +42,8 @@ create table tokenmill.delivery (
   attempt integer not null default 0,
   -- The place in the schedule of attempts, which an operator may begin anew.
   step smallint not null default 0,
+  -- Failures since its last success, whoever began its schedule anew.
+  failures integer not null default 0,
   -- WAITING: when it is due. SENDING: when its job is sent again.
   next_at timestamptz not null default now(),
   -- Of the last attempt.
@@ -69,5 +71,6 @@ alter table tokenmill.batch
   add constraint stalled_batch_says_when check ((stalls = 0) = (stalled_at is null));
 
 grant select on tokenmill.delivery to tokenmill_reader;
-grant select (endpoint_id, client_id, url, events, any_address, former_until, slow_until, at_once, disabled_at, created_at, removed_at)
+-- Not the URL: its path and query often hold secrets.
+grant select (endpoint_id, client_id, events, any_address, former_until, slow_until, at_once, disabled_at, created_at, removed_at)
   on tokenmill.endpoint to tokenmill_reader;

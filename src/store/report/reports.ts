@@ -3,7 +3,7 @@
 import type { MimeType, ReportType } from '../../job/report.ts'
 import type { ReportStatus } from '../../report/record.ts'
 import { type Db, LostRace, type Store } from '../pool.ts'
-import { tellEnd } from './report-events.ts'
+import { type FailureWord, tellEnd } from './report-events.ts'
 
 export interface StoredReport {
   reportUid: string
@@ -124,7 +124,7 @@ export function claim(
       }
       const other = await findUnderWay(db, asked.requestKey, asked.reportUid, staleMs)
       if (other && !other.stale) return { claim: 'busy', report: other.report }
-      if (other) await failOne(db, other.report.reportUid, ABANDONED)
+      if (other) await failOne(db, other.report.reportUid, 'abandoned', ABANDONED)
       return { claim: 'mine', report: await (own ? begin(db, asked) : insert(db, asked, 'INITIATED', null)) }
     },
     { lock: lockOf(asked.requestKey) },
@@ -191,7 +191,7 @@ returning ${COLUMNS}`,
 
 /** A report that can't be made: `reason` names the wrong parameters. */
 export async function refuseParameters(db: Db, asked: Asked, reason: string): Promise<StoredReport> {
-  return told(db, await insert(db, asked, 'INVALID_INPUT_PARAMETERS', reason))
+  return told(db, await insert(db, asked, 'INVALID_INPUT_PARAMETERS', reason), 'parameters')
 }
 
 /** It was begun before, and is begun anew. */
@@ -249,13 +249,14 @@ where report_uid = $1 and status = 'PROCESSING_STARTED' returning ${COLUMNS}`,
   return told(db, reportOf(rows[0]))
 }
 
-export function fail(store: Store, reportUid: string, reason: string): Promise<void> {
-  return store.transaction(db => failOne(db, reportUid, reason))
+/** `word` is told to subscribers, `reason` only to who may see the report. */
+export function fail(store: Store, reportUid: string, word: FailureWord, reason: string): Promise<void> {
+  return store.transaction(db => failOne(db, reportUid, word, reason))
 }
 
-async function failOne(db: Db, reportUid: string, reason: string): Promise<void> {
+async function failOne(db: Db, reportUid: string, word: FailureWord, reason: string): Promise<void> {
   const failed = await endFailed(db, reportUid, reason)
-  if (failed) await told(db, failed)
+  if (failed) await told(db, failed, word)
 }
 
 async function endFailed(db: Db, reportUid: string, reason: string): Promise<StoredReport | undefined> {
@@ -277,14 +278,14 @@ export function failAbandoned(store: Store, before: number): Promise<number> {
 where status in ('INITIATED', 'PROCESSING_STARTED') and modified_on < $1 returning ${COLUMNS}`,
       values: [new Date(before), ABANDONED],
     })
-    for (const row of rows) await told(db, reportOf(row))
+    for (const row of rows) await told(db, reportOf(row), 'abandoned')
     return rows.length
   })
 }
 
 /** Writes the event of a report that has just ended; the transaction holds its row. */
-async function told(db: Db, report: StoredReport): Promise<StoredReport> {
-  await tellEnd(db, report)
+async function told(db: Db, report: StoredReport, word?: FailureWord): Promise<StoredReport> {
+  await tellEnd(db, report, word)
   return report
 }
 

@@ -1,13 +1,14 @@
 // Who is told of what happened, and for how long. The store alone: what is sent is tested where it is sent.
 import { randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { addEndpoint, removeEndpoint } from '../../../src/acts/events.ts'
+import { addEndpoint, redeliver, removeEndpoint } from '../../../src/acts/events.ts'
 import { EVENTS, type EventType } from '../../../src/job/event.ts'
 import { ResultEvent } from '../../../src/job/result.ts'
 import * as clients from '../../../src/store/access/clients.ts'
 import { BATCH_LIFE } from '../../../src/store/batch/batch-state.ts'
 import * as batches from '../../../src/store/batch/batches.ts'
 import * as deliveries from '../../../src/store/event/deliveries.ts'
+import * as endpoints from '../../../src/store/event/endpoints.ts'
 import { tell, tellUrls } from '../../../src/store/event/tell.ts'
 import * as outbox from '../../../src/store/job/outbox.ts'
 import type { Store } from '../../../src/store/pool.ts'
@@ -117,6 +118,76 @@ describeStore('an event', engine => {
     expect(await subscribe(clientId, 'url')).toBeUndefined()
   })
 
+  it('is not posted any more once its client is revoked, nor due, nor redelivered', async () => {
+    const claim = () => deliveries.claim(store, { leaseMs: 0, limit: 100 })
+    // Of other tests.
+    await claim()
+    const before = await deliveries.measure(store)
+    const clientId = await newClient()
+    await subscribe(clientId, 'url')
+    await happen(clientId)
+    const [delivery = expect.fail('it is written')] = await deliveriesOf(clientId)
+    const ids = async () => (await claim()).map(({ deliveryId }) => deliveryId)
+    expect(await ids()).toContain(delivery.deliveryId)
+    expect(await deliveries.findOutgoing(store, delivery.deliveryId, 1)).toBeDefined()
+    await happen(clientId, 'b2')
+    expect((await deliveries.measure(store)).rows).toBe(before.rows + 2)
+
+    await clients.revoke(store, clientId)
+    // The first one's lease is over: its job counts as lost.
+    expect(await ids()).not.toContain(delivery.deliveryId)
+    expect(await deliveries.findOutgoing(store, delivery.deliveryId, 1)).toBeUndefined()
+    expect((await deliveries.measure(store)).rows).toBe(before.rows)
+    expect(await redeliver(store, delivery.deliveryId, BY)).toEqual({ refused: 'client_revoked' })
+  })
+
+  it('that its endpoint keeps failing to take is trouble until it takes it, whenever an operator tries anew', async () => {
+    const clientId = await newClient()
+    const endpointId = (await subscribe(clientId, 'url')) ?? ''
+    await happen(clientId)
+    const [{ deliveryId } = expect.fail('it is written')] = await deliveriesOf(clientId)
+    const isFailing = async () =>
+      (await endpoints.listTroubled(store, { ...endpoints.TROUBLE, failedSince: Date.now() - DAY_MS })).some(
+        one => one.endpointId === endpointId && one.state === 'failing',
+      )
+    const answer = async (status: number, next: deliveries.Tried['next']) => {
+      const claimed = await deliveries.claim(store, { leaseMs: 60_000, limit: 100 })
+      const { attempt } = claimed.find(one => one.deliveryId === deliveryId) ?? expect.fail('it is due')
+      const wasFailing = await isFailing()
+      const reason = status === 204 ? null : 'status'
+      expect(await deliveries.record(store, { deliveryId, attempt }, { next, status, reason })).toBe(true)
+      return wasFailing
+    }
+    const failAt = (step: number) => answer(500, { state: 'WAITING', inMs: 0, step: step + 1 })
+    for (const step of [0, 1]) await failAt(step)
+    expect(await redeliver(store, deliveryId, BY)).toHaveProperty('done')
+    await failAt(0)
+    // An endpoint that ended puts its deliveries off, which is no failure of theirs.
+    await answer(410, { state: 'WAITING', inMs: 0, step: 1 })
+    expect(await isFailing()).toBe(false)
+    await failAt(1)
+    expect(await isFailing()).toBe(true)
+    expect(await redeliver(store, deliveryId, BY)).toHaveProperty('done')
+    expect(await isFailing()).toBe(true)
+    // While it is tried, too.
+    expect(await failAt(0)).toBe(true)
+    expect(await isFailing()).toBe(true)
+    await answer(204, { state: 'DELIVERED' })
+    expect(await isFailing()).toBe(false)
+    expect(await redeliver(store, deliveryId, BY)).toHaveProperty('done')
+    await failAt(0)
+    expect(await isFailing()).toBe(false)
+  })
+
+  it('is not said to be due where its endpoint is disabled', async () => {
+    const clientId = await newClient()
+    const endpointId = (await subscribe(clientId, 'url')) ?? ''
+    await happen(clientId)
+    const [delivery = expect.fail('it is written')] = await deliveriesOf(clientId)
+    await endpoints.disable(store, endpointId)
+    expect(await redeliver(store, delivery.deliveryId, BY)).toEqual({ refused: 'endpoint_disabled' })
+  })
+
   it('counts neither in the hold-back nor in the alarm of the outbox, and ends after 7 days', async () => {
     const clientId = await newClient()
     await subscribe(clientId, 'queue')
@@ -162,14 +233,15 @@ describeStore('an event', engine => {
     ])
   })
 
-  it('shows secrets to nobody who only reads', async () => {
-    const text = 'select sealed from tokenmill.endpoint'
-    const read = (role: string) =>
+  it('shows secrets and URLs, whose paths often hold secrets, to nobody who only reads', async () => {
+    const read = (role: string, column: string) =>
       store.transaction(async db => {
         await db.query({ text: `set local role ${role}` })
-        return db.query({ text })
+        return db.query({ text: `select ${column} from tokenmill.endpoint` })
       })
-    for (const role of ['tokenmill_reader', 'tokenmill_gateway']) await expect(read(role)).rejects.toThrow()
-    expect((await store.query({ text })).count).toBeGreaterThan(0)
+    for (const role of ['tokenmill_reader', 'tokenmill_gateway'])
+      for (const column of ['sealed', 'former_sealed', 'url'])
+        await expect(read(role, column)).rejects.toThrow('permission denied')
+    expect((await read('tokenmill_reader', 'endpoint_id')).count).toBeGreaterThan(0)
   })
 })

@@ -1,0 +1,38 @@
+// How webhooks are posted: to many endpoints of one host, none of which waits for another.
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { openWebhooks, type Webhooks } from '../../../workers/webhook/post.ts'
+
+const TIMEOUT_MS = 3_000
+const ANSWER_MS = 2_000
+/** More than one endpoint is sent at once. */
+const POSTS = 12
+
+let server: Server
+let webhooks: Webhooks
+let origin: string
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    request.resume()
+    if (request.url !== '/hangs') setTimeout(() => response.writeHead(204).end(), ANSWER_MS)
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  webhooks = openWebhooks({ timeoutMs: TIMEOUT_MS })
+})
+afterAll(async () => {
+  await webhooks?.close()
+  server?.closeAllConnections()
+  server?.close()
+})
+
+const post = (path: string) =>
+  webhooks.post({ url: `${origin}${path}`, isPrivate: true }, { id: 'x', timestamp: 1, signature: 'v1,x', body: '{}' })
+
+it('endpoints of one host do not wait for one another, not even for one that hangs', async () => {
+  const hanging = Array.from({ length: 4 }, () => post('/hangs'))
+  const answers = await Promise.all(Array.from({ length: POSTS }, (_, n) => post(`/${n % 3}`)))
+  expect(answers).toEqual(answers.map(() => ({ status: 204, retryAfter: undefined })))
+  expect(await Promise.all(hanging)).toEqual(hanging.map(() => ({ reason: 'timeout' })))
+})
