@@ -200,7 +200,7 @@ describeEngines('a file of a provider', engine => {
     const draft = join(installation.dataDir, 'draft.json')
     const drafted = await tokenmill(['inspect', file, '--profile', draft])
     expect(drafted, drafted.stderr).toMatchObject({ code: 0 })
-    expect(drafted.stdout).toMatch(/NUMBER +card_number +100 %/)
+    expect(drafted.stdout).toMatch(/"NUMBER" +card_number +100 %/)
     expect(JSON.parse(await readFile(draft, 'utf8'))).toMatchObject({
       format: { encoding: 'iso-8859-1', delimiter: ';' },
       columns: { reference: '{CARD ID}', expiry: { from: 'VALID', form: 'MMYYYY' } },
