@@ -5,10 +5,12 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** Those that take 15 seconds and more. */
 export const LONGEST: readonly string[] = [
+  'test/trace/traces.test.ts',
+  'test/chaos/poison.test.ts',
   'test/chaos/exactly-once-redis.test.ts',
+  'test/workers/webhook/webhooks.test.ts',
   'test/chaos/away.test.ts',
   'test/security/canary.test.ts',
-  'test/chaos/poison.test.ts',
   'test/chaos/exactly-once-postgres.test.ts',
   'test/cli/unanswered.test.ts',
   'test/chaos/exactly-once-embedded.test.ts',
@@ -23,6 +25,7 @@ export const LONGEST: readonly string[] = [
   'test/producers/gateway/load.test.ts',
   'test/chaos/failover.test.ts',
   'test/workers/reversal.test.ts',
+  'test/producers/migrate/profile.test.ts',
   'test/producers/gateway/server/authenticate.test.ts',
   'test/cli/waits.test.ts',
   'test/chaos/cancel.test.ts',
