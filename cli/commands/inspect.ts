@@ -8,9 +8,9 @@ import { shown } from '../../producers/rows/layout.ts'
 import { openSource, validateSource } from '../../producers/rows/source.ts'
 import { systemClock } from '../../src/clock.ts'
 import { onSignal } from '../../src/lifetime.ts'
-import { Secret } from '../../src/secret.ts'
 import type { JsonOption } from '../command.ts'
 import { EXIT, Stop } from '../exit.ts'
+import { decryption } from '../open/encrypted-file.ts'
 import { facts, print, say, type Terminal, table } from '../terminal.ts'
 import { profileOf } from './profile.ts'
 
@@ -38,13 +38,7 @@ async function inspectFile(
   options: Options,
   read: (bytes: AsyncIterable<Buffer>) => Promise<Inspection>,
 ): Promise<Inspection> {
-  const passphrase = terminal.env['TOKENMILL_PGP_PASSPHRASE']
-  const source = {
-    path: file,
-    decryptKeyFile: options.decryptKey,
-    passphrase: passphrase === undefined ? undefined : new Secret(passphrase),
-    verifyKeyFile: options.verifyKey,
-  }
+  const source = { path: file, ...decryption(terminal, options) }
   if (file === '-') return read((await openSource(source)).bytes)
   return (await validateSource(source, read)).checked
 }

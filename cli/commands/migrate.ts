@@ -10,9 +10,9 @@ import type { Profile } from '../../producers/rows/profile/profile.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { Counts } from '../../src/job/outcome.ts'
 import { lowerPriority } from '../../src/low-priority.ts'
-import { Secret } from '../../src/secret.ts'
 import type { JsonOption } from '../command.ts'
 import { EXIT, Stop } from '../exit.ts'
+import { decryption } from '../open/encrypted-file.ts'
 import { openSession, type Session } from '../open/open.ts'
 import { type GiveUpOption, openProducer, waitingOf } from '../open/producer.ts'
 import { stopper } from '../process/stopper.ts'
@@ -73,15 +73,12 @@ export async function migrateFile(
   const profile = options.from === undefined ? undefined : await readProfile(options.from, options)
   const producing = await openProducer(session, options.client, ['bulk'])
   const { credentials } = producing
-  const passphrase = terminal.env['TOKENMILL_PGP_PASSPHRASE']
   return migrate(
     {
       file,
       format: options.format,
       scope: options.scope ?? (options.recordKind === 'token-create' ? credentials.tokenScope : undefined),
-      decryptKeyFile: options.decryptKey,
-      passphrase: passphrase === undefined ? undefined : new Secret(passphrase),
-      verifyKeyFile: options.verifyKey,
+      ...decryption(terminal, options),
       map,
       profile,
       only: options.only === undefined ? undefined : await readOnly(options.only),

@@ -6,8 +6,8 @@ import { BUILT_IN } from '../../producers/rows/profile/built-in.ts'
 import { type Profile, parseProfile } from '../../producers/rows/profile/profile.ts'
 import { readRows } from '../../producers/rows/rows.ts'
 import { validateSource } from '../../producers/rows/source.ts'
-import { Secret } from '../../src/secret.ts'
 import type { JsonOption } from '../command.ts'
+import { decryption } from '../open/encrypted-file.ts'
 import { print, type Terminal, table } from '../terminal.ts'
 
 /** So many rows show what a file is like. */
@@ -55,13 +55,7 @@ export async function check(
 }
 
 function readFirst(terminal: Terminal, profile: Profile, file: string, options: CheckOptions): Promise<Preview[]> {
-  const passphrase = terminal.env['TOKENMILL_PGP_PASSPHRASE']
-  const source = {
-    path: file,
-    decryptKeyFile: options.decryptKey,
-    passphrase: passphrase === undefined ? undefined : new Secret(passphrase),
-    verifyKeyFile: options.verifyKey,
-  }
+  const source = { path: file, ...decryption(terminal, options) }
   const read = async (bytes: AsyncIterable<Buffer>) => {
     const first: Preview[] = []
     for await (const rows of readRows(bytes, { format: 'csv', recordKind: 'token-create', profile })) {

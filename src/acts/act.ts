@@ -24,7 +24,7 @@ export interface Deed {
 }
 
 /** No is a value: `refused` is a word of the act's own. */
-export type Verdict<Done, Word extends string> = { done: Done } | { refused: Word }
+export type ActResult<Done, Word extends string> = { done: Done } | { refused: Word }
 
 /** What an act decided, and what its audit row tells beside who and why. */
 export type Decided<Done, Word extends string> = { done: Done; detail: Record<string, unknown> } | { refused: Word }
@@ -35,7 +35,7 @@ export function perform<Done, Word extends string>(
   { action, subject }: Deed,
   { actor, reason }: By,
   decide: (db: Db) => Promise<Decided<Done, Word>>,
-): Promise<Verdict<Done, Word>> {
+): Promise<ActResult<Done, Word>> {
   return store.transaction(async db => {
     const decided = await decide(db)
     if ('refused' in decided) return decided

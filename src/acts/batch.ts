@@ -4,7 +4,7 @@ import type { Batch } from '../store/batch/batch-row.ts'
 import { stateOf } from '../store/batch/batch-state.ts'
 import * as batches from '../store/batch/batches.ts'
 import type { Db, Store } from '../store/pool.ts'
-import { type By, type Decided, perform, type Verdict } from './act.ts'
+import { type ActResult, type By, type Decided, perform } from './act.ts'
 
 export type BatchRefusal = 'finished' | 'cancelled' | 'paused' | 'not_paused' | 'at_limit'
 
@@ -19,7 +19,7 @@ export function cancelBatch(
   store: Store,
   { batchNo, batchId }: Batch,
   by: By,
-): Promise<Verdict<Cancelled, BatchRefusal>> {
+): Promise<ActResult<Cancelled, BatchRefusal>> {
   // Its chunks may all be there, though nobody has summed them yet: then it is finished.
   return perform(store, { action: 'batch.cancel', subject: batchId }, by, async db =>
     cancelLocked(db, await batches.settle(db, batchNo)),
@@ -36,7 +36,7 @@ export async function cancelLocked(db: Db, row: Batch): Promise<Decided<Cancelle
 }
 
 /** Chunks of it are put back until it is resumed; those that are being worked end. */
-export function pauseBatch(store: Store, batch: Batch, by: By): Promise<Verdict<Batch, BatchRefusal>> {
+export function pauseBatch(store: Store, batch: Batch, by: By): Promise<ActResult<Batch, BatchRefusal>> {
   return perform(store, { action: 'batch.pause', subject: batch.batchId }, by, async db => {
     const row = await batches.lock(db, batch.batchNo)
     const refused = ended(row) ?? (row.pausedAt === null ? undefined : 'paused')
@@ -46,7 +46,7 @@ export function pauseBatch(store: Store, batch: Batch, by: By): Promise<Verdict<
 }
 
 /** A batch that its sender stopped by `--limit` goes on with the sender's next run, and not by this. */
-export function resumeBatch(store: Store, batch: Batch, by: By, now: number): Promise<Verdict<Batch, BatchRefusal>> {
+export function resumeBatch(store: Store, batch: Batch, by: By, now: number): Promise<ActResult<Batch, BatchRefusal>> {
   return perform(store, { action: 'batch.resume', subject: batch.batchId }, by, async db => {
     const row = await batches.lock(db, batch.batchNo)
     const isAtLimit = row.pausedAt === null && stateOf(row, now) === 'PAUSED'

@@ -4,7 +4,7 @@ import * as clients from '../store/access/clients.ts'
 import * as deliveries from '../store/event/deliveries.ts'
 import * as endpoints from '../store/event/endpoints.ts'
 import type { Db, Store } from '../store/pool.ts'
-import { type By, type Decided, perform, type Verdict } from './act.ts'
+import { type ActResult, type By, type Decided, perform } from './act.ts'
 
 export type EndpointRefusal =
   | 'no_client'
@@ -22,7 +22,7 @@ export function addEndpoint(
   store: Store,
   endpoint: endpoints.NewEndpoint,
   by: By,
-): Promise<Verdict<endpoints.NewEndpoint, EndpointRefusal>> {
+): Promise<ActResult<endpoints.NewEndpoint, EndpointRefusal>> {
   return perform(store, { action: 'events.add', subject: endpoint.endpointId }, by, async db => {
     const { clientId, url, events, isPrivate } = endpoint
     const client = await clients.find(db, clientId)
@@ -38,7 +38,7 @@ export function removeEndpoint(
   store: Store,
   endpointId: string,
   by: By,
-): Promise<Verdict<{ ended: number }, EndpointRefusal>> {
+): Promise<ActResult<{ ended: number }, EndpointRefusal>> {
   return onEndpoint(store, 'events.remove', endpointId, by, async (db, endpoint) => {
     await endpoints.remove(db, endpointId)
     const ended = await deliveries.endAll(db, endpointId, 'endpoint_removed')
@@ -52,7 +52,7 @@ export function rotateSecret(
   { endpointId, secret, atOnce }: { endpointId: string; secret: endpoints.SealedSecret; atOnce: boolean },
   by: By,
   now: number,
-): Promise<Verdict<{ formerUntil: number | null }, EndpointRefusal>> {
+): Promise<ActResult<{ formerUntil: number | null }, EndpointRefusal>> {
   return onEndpoint(store, 'events.rotate-secret', endpointId, by, async (db, { clientId, url, formerUntil }) => {
     if (url === null) return { refused: 'no_secret' }
     // A third secret would end the first one early.
@@ -66,7 +66,7 @@ export function enableEndpoint(
   store: Store,
   endpointId: string,
   by: By,
-): Promise<Verdict<endpoints.Endpoint, EndpointRefusal>> {
+): Promise<ActResult<endpoints.Endpoint, EndpointRefusal>> {
   return onEndpoint(store, 'events.enable', endpointId, by, async (db, endpoint) => {
     if (endpoint.disabledAt === null) return { refused: 'not_disabled' }
     await endpoints.enable(db, endpointId)
@@ -81,7 +81,7 @@ export function redeliver(
   store: Store,
   deliveryId: string,
   by: By,
-): Promise<Verdict<deliveries.Delivery, DeliveryRefusal>> {
+): Promise<ActResult<deliveries.Delivery, DeliveryRefusal>> {
   return perform<deliveries.Delivery, DeliveryRefusal>(
     store,
     { action: 'events.redeliver', subject: deliveryId },
@@ -107,7 +107,7 @@ function onEndpoint<Done>(
   endpointId: string,
   by: By,
   decide: (db: Db, endpoint: endpoints.Endpoint) => Promise<Decided<Done, EndpointRefusal>>,
-): Promise<Verdict<Done, EndpointRefusal>> {
+): Promise<ActResult<Done, EndpointRefusal>> {
   return perform<Done, EndpointRefusal>(store, { action, subject: endpointId }, by, async db => {
     const endpoint = await endpoints.lock(db, endpointId)
     return endpoint ? decide(db, endpoint) : { refused: 'no_endpoint' }

@@ -5,7 +5,7 @@ import type { Queues } from '../queue/engine.ts'
 import { type FailedCopy, type FailedJob, failedDiscard, failedFind, failedRetry, isInWork } from '../queue/failed.ts'
 import * as clients from '../store/access/clients.ts'
 import type { Store } from '../store/pool.ts'
-import { type By, perform, type Verdict } from './act.ts'
+import { type ActResult, type By, perform } from './act.ts'
 
 /** Why a copy can't be sent again, as the copy itself and its client have it. */
 export type WhyNot = 'card_data_removed' | 'expired' | 'client_revoked'
@@ -37,7 +37,7 @@ export async function retryFailed(
   { kind, id }: FailedName,
   by: By,
   { store, queues, now }: FailedActDeps,
-): Promise<Verdict<FailedJob, RetryRefusal>> {
+): Promise<ActResult<FailedJob, RetryRefusal>> {
   const verdict = await perform<FailedJob, RetryRefusal>(
     store,
     { action: 'failed.retry', subject: id },
@@ -64,7 +64,7 @@ export async function discardFailed(
   { kind, id }: FailedName,
   by: By,
   { store, queues }: Pick<FailedActDeps, 'store' | 'queues'>,
-): Promise<Verdict<FailedJob, 'gone'>> {
+): Promise<ActResult<FailedJob, 'gone'>> {
   const verdict = await perform<FailedJob, 'gone'>(store, { action: 'failed.discard', subject: id }, by, async () => {
     const copy = await failedFind(queues, kind, id)
     return copy ? { done: copy, detail: detailOf(kind, copy) } : { refused: 'gone' }

@@ -4,7 +4,7 @@ import * as clients from '../store/access/clients.ts'
 import type { Db, Store } from '../store/pool.ts'
 import * as runs from '../store/report/schedule-runs.ts'
 import * as schedules from '../store/report/schedules.ts'
-import { type By, perform, type Verdict } from './act.ts'
+import { type ActResult, type By, perform } from './act.ts'
 
 /** Why no report is made for a client. */
 export type OwnerRefusal = 'client_revoked' | 'role_missing' | 'entity_forbidden'
@@ -14,7 +14,7 @@ export function addSchedule(
   store: Store,
   schedule: schedules.NewSchedule,
   by: By,
-): Promise<Verdict<schedules.NewSchedule, OwnerRefusal>> {
+): Promise<ActResult<schedules.NewSchedule, OwnerRefusal>> {
   const { scheduleId, clientId, entityId, ...plan } = schedule
   return perform(store, { action: 'schedule.add', subject: scheduleId }, by, async db => {
     const refused = await refusalOfOwner(db, clientId, entityId === null ? [] : [entityId])
@@ -29,7 +29,7 @@ export function removeSchedule(
   store: Store,
   scheduleId: string,
   by: By,
-): Promise<Verdict<{ scheduleId: string }, 'no_schedule'>> {
+): Promise<ActResult<{ scheduleId: string }, 'no_schedule'>> {
   return perform<{ scheduleId: string }, 'no_schedule'>(
     store,
     { action: 'schedule.remove', subject: scheduleId },
@@ -60,7 +60,7 @@ export function runSchedule(
   { scheduleId, businessDate, wanted, due }: RunPlan,
   by: By,
   now: number,
-): Promise<Verdict<{ runs: number }, RunRefusal>> {
+): Promise<ActResult<{ runs: number }, RunRefusal>> {
   return perform<{ runs: number }, RunRefusal>(store, { action: 'schedule.run', subject: scheduleId }, by, async db => {
     const refused = await refusalOf(db, { scheduleId, businessDate, wanted }, now)
     if (refused) return { refused }

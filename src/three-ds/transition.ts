@@ -29,7 +29,7 @@ export type Event = (typeof EVENTS)[number]
 
 /** same: said before. late: it has ended otherwise. early: nothing was asked yet that this could be the end of. */
 export type WhyIgnored = 'same' | 'late' | 'early'
-type Verdict = { next: State } | { next?: undefined; ignored: WhyIgnored }
+type Transition = { next: State } | { next?: undefined; ignored: WhyIgnored }
 
 type Cell = State | WhyIgnored
 
@@ -91,7 +91,7 @@ const TRANSITIONS = {
   R: final('R'),
 } as const satisfies Record<State, Record<Event, Cell>>
 
-export function follow(state: State, event: Event): Verdict {
+export function follow(state: State, event: Event): Transition {
   const cell: Cell = TRANSITIONS[state][event]
   return cell === 'same' || cell === 'late' || cell === 'early' ? { ignored: cell } : { next: cell }
 }

@@ -33,7 +33,7 @@ export interface ScriptedNetwork {
   /** Mishaps of the next calls, in order; then `otherwise`. */
   script: Mishap[]
   otherwise: () => Mishap
-  /** Told before and after each call has its effect. */
+  /** LeasedUpdate before and after each call has its effect. */
   onCall: (name: string, moment: 'before' | 'after') => Promise<void> | void
   calls: string[]
   live(): NetworkToken[]

@@ -1,7 +1,7 @@
 // What a provider's answer to a job's call means: what its row is to say, what becomes of the intent, and whether the job
 // gets a result or comes again. No provider is called here and nothing is written.
 import { Fault, type Refusal } from '../../src/errors.ts'
-import type { StoredScheme, Told } from '../../src/store/provider/scheme-row.ts'
+import type { LeasedUpdate, StoredScheme } from '../../src/store/provider/scheme-row.ts'
 import type { SchemeCall } from '../../src/token/scheme.ts'
 import type { KeyRing } from '../../src/vault/key-ring.ts'
 import type { Deps } from '../deps.ts'
@@ -17,7 +17,7 @@ export const AGAIN_MS = 1_000
 export const ABSENT_MAX = 10
 
 export interface Interpretation {
-  update: Told
+  update: LeasedUpdate
   end: 'done' | Refusal | Error
   intent: Omit<AnsweredIntent, 'intentId'>
 }
@@ -33,7 +33,7 @@ export function interpretAnswer(
   { row, call, answer, refusalOf }: AnsweredCall,
   { ring, clock }: Pick<Deps, 'clock'> & { ring: Pick<KeyRing, 'sealNetworkToken'> },
 ): Interpretation {
-  const denied = (update: Told, denial: Denial): Interpretation => ({
+  const denied = (update: LeasedUpdate, denial: Denial): Interpretation => ({
     ...{ update, end: refusalOf(denial), intent: { state: 'REFUSED', refusal: denial } },
   })
   switch (answer.answer) {

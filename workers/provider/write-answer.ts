@@ -1,7 +1,7 @@
 // Writes a provider's answer into the leased row and gives the lease back. Where another row has the reference that the
 // provider named, nothing of the answer is written and the row is looked at again.
 import type { Db } from '../../src/store/pool.ts'
-import type { StoredScheme, Told } from '../../src/store/provider/scheme-row.ts'
+import type { LeasedUpdate, StoredScheme } from '../../src/store/provider/scheme-row.ts'
 import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
 import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import type { Deps } from '../deps.ts'
@@ -18,18 +18,18 @@ const DUPLICATE_MS = 1_000
 
 /** The row as written; undefined where the lease was lost, and the answer with it. */
 export async function writeAnswer(
-  update: Told,
+  update: LeasedUpdate,
   lease: string,
   deps: Deps,
   { db = deps.store, intent }: { db?: Db; intent?: AnsweredIntent | undefined } = {},
 ): Promise<StoredScheme | undefined> {
   const now = deps.clock()
-  const written = await schemeTokens.tell(db, update, lease, now, intent)
+  const written = await schemeTokens.writeLeased(db, update, lease, now, intent)
   if (written) return written
   const row = await storedSchemes.find(db, update.provisionId)
   if (row?.lease !== lease) return undefined
   // The next look at this row finds out which token is its own.
   deps.log.warn({ provision: update.provisionId }, 'a network named a token that is another provisioning’s')
-  await schemeTokens.tell(db, { ...row, dueAt: now + DUPLICATE_MS }, lease, now)
+  await schemeTokens.writeLeased(db, { ...row, dueAt: now + DUPLICATE_MS }, lease, now)
   return undefined
 }

@@ -28,7 +28,7 @@ export interface StoredScheme extends SchemeRow {
 }
 
 /** What may be written by whoever holds the lease. `dueAt`: when it is to be looked at again. */
-export type Told = Pick<
+export type LeasedUpdate = Pick<
   StoredScheme,
   | 'provisionId'
   | 'state'
@@ -165,23 +165,23 @@ export const NEW_COLUMNS: readonly Column<NewScheme>[] = [
 export const NEW_NAMES = NEW_COLUMNS.map(({ name }) => name).join(', ')
 
 /** As the statement that writes them numbers them: from $4 to $19. */
-export function toldValues(told: Told): unknown[] {
+export function leasedValues(update: LeasedUpdate): unknown[] {
   return [
-    told.state,
-    told.reference,
-    texts(told.suspendedBy),
-    told.sealed,
-    told.sealVersion,
-    told.lastFour,
-    told.expiryMonth,
-    told.expiryYear,
-    told.par,
-    told.card,
-    told.cardVersion,
-    told.refusal,
-    told.asked,
-    told.dueAt === null ? null : new Date(told.dueAt),
-    told.attempts,
-    told.checkedAt === null ? null : new Date(told.checkedAt),
+    update.state,
+    update.reference,
+    texts(update.suspendedBy),
+    update.sealed,
+    update.sealVersion,
+    update.lastFour,
+    update.expiryMonth,
+    update.expiryYear,
+    update.par,
+    update.card,
+    update.cardVersion,
+    update.refusal,
+    update.asked,
+    update.dueAt === null ? null : new Date(update.dueAt),
+    update.attempts,
+    update.checkedAt === null ? null : new Date(update.checkedAt),
   ]
 }

@@ -5,8 +5,8 @@
 import { plains, rowSet, texts } from '../columns.ts'
 import type { Db } from '../pool.ts'
 import { endIntent } from './scheme-intents.ts'
-import type { Leased, NewScheme, Row, StoredScheme, Told } from './scheme-row.ts'
-import { COLUMNS, NEW_COLUMNS, NEW_NAMES, schemeOf, toldValues } from './scheme-row.ts'
+import type { Leased, LeasedUpdate, NewScheme, Row, StoredScheme } from './scheme-row.ts'
+import { COLUMNS, leasedValues, NEW_COLUMNS, NEW_NAMES, schemeOf } from './scheme-row.ts'
 
 /**
  * Makes these, PENDING, the current ones of their tokens; what was current before must have been displaced. A third
@@ -251,15 +251,15 @@ const IS_TO_GO = 't.third_party and t.retired_at is not null'
  * Writes what the network said and gives the lease back; with it an intent is settled. Answers the row as it is then;
  * undefined where the lease was lost, or the reference is another provisioning's.
  */
-export async function tell(
+export async function writeLeased(
   db: Db,
-  told: Told,
+  update: LeasedUpdate,
   lease: string,
   now: number,
   intent?: { intentId: string; state: 'INTENDED' | 'DONE' | 'REFUSED'; refusal: string | null },
 ): Promise<StoredScheme | undefined> {
   const { rows } = await db.query<Row>({
-    name: 'scheme-tell',
+    name: 'scheme-write-leased',
     text: `with told as (
   update tokenmill.scheme_token as t set state = $4, reference = $5, suspended_by = $6::text[], sealed = $7, seal_version = $8,
     last_four = $9, expiry_month = $10, expiry_year = $11, par = $12,
@@ -277,10 +277,10 @@ export async function tell(
 )
 select ${COLUMNS} from told`,
     values: [
-      told.provisionId,
+      update.provisionId,
       lease,
       new Date(now),
-      ...toldValues(told),
+      ...leasedValues(update),
       intent?.intentId ?? null,
       intent?.state ?? 'DONE',
       intent?.refusal ?? null,

@@ -1,15 +1,15 @@
 // What a provider's answer makes of a row, as values to be written. The row follows the provider; whether the answer was
 // to be expected isn't judged here.
 import type { ProviderRefusal, ProviderToken } from '../../../src/scheme/provider.ts'
-import type { StoredScheme, Told } from '../../../src/store/provider/scheme-row.ts'
+import type { LeasedUpdate, StoredScheme } from '../../../src/store/provider/scheme-row.ts'
 import type { KeyRing } from '../../../src/vault/key-ring.ts'
 
 type SealingRing = Pick<KeyRing, 'sealNetworkToken'>
 
 /** The row of `token`, with nothing left to be asked. */
-export function applyToken(row: StoredScheme, token: ProviderToken, ring: SealingRing): Told {
+export function applyToken(row: StoredScheme, token: ProviderToken, ring: SealingRing): LeasedUpdate {
   const { provisionId, attempts: _, ...kept } = row
-  const base: Told = { ...kept, provisionId, ...NOTHING_OPEN, reference: token.reference, refusal: null }
+  const base: LeasedUpdate = { ...kept, provisionId, ...NOTHING_OPEN, reference: token.reference, refusal: null }
   if (token.state === 'DEACTIVATED') return deletedRow(base)
   const { number } = token
   const digits = number?.reveal()
@@ -26,17 +26,21 @@ export function applyToken(row: StoredScheme, token: ProviderToken, ring: Sealin
 }
 
 /** The provider has deleted the token; its number is erased here too. */
-export function deletedRow(row: Told): Told {
+export function deletedRow(row: LeasedUpdate): LeasedUpdate {
   return { ...row, ...NOTHING_OPEN, ...NO_NUMBER, state: 'DELETED', suspendedBy: [] }
 }
 
 /** The provider made no token. `refusal`: why; null where the token wasn't wanted any more. */
-export function voidRow(row: Told, refusal: ProviderRefusal | null): Told {
+export function voidRow(row: LeasedUpdate, refusal: ProviderRefusal | null): LeasedUpdate {
   return { ...row, ...NOTHING_OPEN, ...NO_NUMBER, state: 'VOID', reference: null, refusal }
 }
 
 /** Nothing new is known; `dueAt`: when the row is looked at again. */
-export function unchangedRow(row: Told, dueAt: number | null, asked: Told['asked'] = row.asked): Told {
+export function unchangedRow(
+  row: LeasedUpdate,
+  dueAt: number | null,
+  asked: LeasedUpdate['asked'] = row.asked,
+): LeasedUpdate {
   return { ...row, dueAt, asked }
 }
 

@@ -3,7 +3,7 @@
 // that had it before may be dead.
 import type { Urgency } from '../../../src/scheme/provider.ts'
 import type { Db } from '../../../src/store/pool.ts'
-import type { StoredScheme, Told } from '../../../src/store/provider/scheme-row.ts'
+import type { LeasedUpdate, StoredScheme } from '../../../src/store/provider/scheme-row.ts'
 import type { Deps } from '../../deps.ts'
 import { type CallAnswer, callProvider, findProvisioned } from '../call-provider.ts'
 import { insertEvent, publishEvent } from '../events.ts'
@@ -54,7 +54,7 @@ function isNews(before: StoredScheme, after: StoredScheme): boolean {
   return !isByJob && differs(before, after)
 }
 
-async function updateOf(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<Told> {
+async function updateOf(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<LeasedUpdate> {
   const now = deps.clock()
   if (row.state === 'DELETED' || row.state === 'VOID') return unchangedRow(row, null, null)
   if (row.retiredAt !== null) return row.thirdParty ? removeForgotten(row, urgency, deps) : remove(row, urgency, deps)
@@ -69,7 +69,7 @@ async function updateOf(row: StoredScheme, urgency: Urgency, deps: Deps): Promis
 }
 
 /** Of a row that the loop provisions: it calls at once the first time, and asks for the outcome before any other call. */
-async function provision(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<Told> {
+async function provision(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<LeasedUpdate> {
   if (row.attempts > 1) {
     const found = await findProvisioned(row, urgency, deps)
     if (found.answer === 'token') return applyToken(row, found.token, deps.ring)
@@ -89,7 +89,7 @@ async function provision(row: StoredScheme, urgency: Urgency, deps: Deps): Promi
 }
 
 /** Of a job's row: the job goes on by itself, so that only the outcome of its call is found. */
-async function findOutcome(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<Told> {
+async function findOutcome(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<LeasedUpdate> {
   if (row.asked === null) return unchangedRow(row, null)
   const found = await findProvisioned(row, urgency, deps)
   if (found.answer === 'token') return applyToken(row, found.token, deps.ring)
@@ -98,8 +98,8 @@ async function findOutcome(row: StoredScheme, urgency: Urgency, deps: Deps): Pro
   return unchangedRow({ ...row, attempts: 0 }, null, null)
 }
 
-async function remove(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<Told> {
-  let known: Told = row
+async function remove(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<LeasedUpdate> {
+  let known: LeasedUpdate = row
   if (row.state === 'PENDING') {
     if (row.asked === null) return voidRow(row, null)
     const found = await findProvisioned(row, urgency, deps)
@@ -118,7 +118,7 @@ async function remove(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<
  * Of a third party's token: nothing of it stays here, not even its name. A token that is found only now is deleted without
  * being written down.
  */
-async function removeForgotten(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<Told> {
+async function removeForgotten(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<LeasedUpdate> {
   let { reference } = row
   if (reference === null) {
     if (row.asked === null) return voidRow(row, null)
@@ -142,7 +142,7 @@ function mayStillHappen({ attempts }: StoredScheme): boolean {
 }
 
 /** Exponential backoff with jitter; never earlier than the provider said. */
-function later(row: Told, answer: CallAnswer, { clock, log }: Deps): Told {
+function later(row: LeasedUpdate, answer: CallAnswer, { clock, log }: Deps): LeasedUpdate {
   if (answer.answer === 'refused')
     log.warn({ provision: row.provisionId, reason: answer.reason }, 'a network refuses what is due of a scheme token')
   const most = Math.min(BACKOFF.firstMs * 2 ** Math.min(row.attempts, 20), BACKOFF.mostMs)
