@@ -102,7 +102,7 @@ export const REASONS = {
   card_expired: { code: 400, text: 'The card has expired, and the batch refuses expired cards.' },
   conflict: { code: 400, text: 'The store has other data for this card, and the batch refuses conflicts.' },
   batch_extent: { code: 400, text: 'This batch began with another extent, or this chunk lies outside it.' },
-  batch_finished: { code: 400, text: 'This batch is finished, and this chunk is none of it.' },
+  batch_finished: { code: 400, text: 'This batch is finished, and this chunk is not part of it.' },
   batch_layout: { code: 400, text: 'This batch began with another layout.' },
   scheme_no_answer: { code: 400, text: 'The card network gave no answer for this card; try again later.' },
   batch_too_old: { code: 400, text: 'accepted_at is too long ago to begin or continue this batch.' },

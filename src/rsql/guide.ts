@@ -29,14 +29,14 @@ export const PATTERN_FORMS: readonly (readonly [form: string, means: string])[] 
   ['$', 'the end of the text'],
   ['[a-z0-9]', 'one of these characters; ranges of letters of one case, or of digits'],
   ['[^a-z]', 'any other character'],
-  ['(ab)', `a group; at most ${PATTERN.depthMax} within one another`],
+  ['(ab)', `a group; groups may be nested ${PATTERN.depthMax} deep`],
   ['a|b', 'one or the other'],
-  ['a?', 'not at all or once'],
+  ['a?', 'never or once'],
   ['a*', 'any number of times'],
   ['a+', 'at least once'],
-  ['a{2}', 'so many times'],
-  ['a{2,}', 'at least so many times'],
-  ['a{2,5}', 'so many times, from least to most'],
+  ['a{2}', 'exactly 2 times'],
+  ['a{2,}', 'at least 2 times'],
+  ['a{2,5}', '2 to 5 times'],
 ]
 
 export function patternTable(): string {
@@ -55,11 +55,11 @@ export function searchGuide(fields: Fields): string {
   const signs = escapes().filter(escaped => !/[A-Za-z]/.test(escaped))
   return `${fieldTable(fields)}
 
-A date stands for the whole day, a time for as long as it is exact: \`==2030-01-31T12:00Z\` is that whole minute. Times are in UTC (\`Z\`) or have an offset (\`+01:00\`). A pattern of \`=regex=\` is found anywhere in the text unless \`^\` and \`$\` anchor it; its letters are:
+A date matches the whole day. A time matches its whole smallest unit: \`==2030-01-31T12:00Z\` matches that whole minute. Times are in UTC (\`Z\`) or have an offset (\`+01:00\`). A pattern of \`=regex=\` matches anywhere in the text unless \`^\` and \`$\` anchor it. It may hold:
 
 ${patternTable()}
 
-Other characters stand for themselves, and with a backslash these do, too: ${signs.map(code).join(' ')}. A pattern has at most ${PATTERN.charactersMax} characters, and its repetitions multiply to at most ${PATTERN.repeatsMax}. An expression has at most ${RSQL.charactersMax} characters, ${RSQL.termsMax} comparisons, ${RSQL.depthMax} parentheses within one another, and ${RSQL.listMax} values in a list.`
+Every other character matches itself. After a backslash these characters match themselves, too: ${signs.map(code).join(' ')}. A pattern has at most ${PATTERN.charactersMax} characters, and the counts of its nested repetitions multiply to at most ${PATTERN.repeatsMax}. A search expression has at most ${RSQL.charactersMax} characters, ${RSQL.termsMax} comparisons, ${RSQL.depthMax} nested parentheses, and ${RSQL.listMax} values in a list.`
 }
 
 const code = (text: string) => `\`${text}\``
