@@ -20,6 +20,7 @@ export const PURPOSES = [
   'three-ds',
   'network-token',
   'webhook',
+  'owner',
 ] as const
 type Purpose = (typeof PURPOSES)[number]
 
@@ -50,6 +51,8 @@ export interface KeyRing {
   analyticsToken(pan: Secret, tokenScope: string): string
   /** 32 bytes: what makes two requests the same. */
   requestDigest(canonicalText: string): Buffer
+  /** 32 bytes: what stays of an owner's ids (`ownerKey`) after a release. */
+  ownerHash(ownerKey: string): Buffer
   /** 32 bytes. */
   apiKeyHash(userId: string, apiKey: Secret): Buffer
   sealBeforeImage(json: Buffer, tokenId: string): Sealed
@@ -153,6 +156,7 @@ function keyRingOf(slots: Record<Purpose, PurposeKeys>): KeyRing {
     fingerprint: (pan, tokenScope) => digestOf(panMac('fingerprint', pan.reveal(), tokenScope)),
     scratchFingerprint: (pan, tokenScope) => digestOf(panMac('scratch', pan.reveal(), tokenScope)),
     analyticsToken: (pan, tokenScope) => `a${panMac('analytics', pan.reveal(), tokenScope).digest('base64url')}`,
+    ownerHash: ownerKey => createHmac('sha256', slots.owner.active).update(ownerKey, 'utf8').digest(),
     requestDigest: canonicalText => createHmac('sha256', slots.digest.active).update(canonicalText, 'utf8').digest(),
     apiKeyHash: (userId, apiKey) => hashApiKey(slots['api-key'].active, userId, apiKey),
     sealBeforeImage: (json, tokenId) => {

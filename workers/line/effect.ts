@@ -1,6 +1,7 @@
 // An effect is all that one decision writes, as data: the rows for each table, and nothing that reads or runs. The handlers of
 // the kinds make effects, write-effect.ts writes them. No kind is known here.
 import type { NewScheme } from '../../src/store/provider/scheme-row.ts'
+import type { StoredReference } from '../../src/store/reference/source-references.ts'
 import type { BeforeImage } from '../../src/store/token/before-images.ts'
 import type { Guess } from '../../src/store/token/guesses.ts'
 import type { SequenceMark } from '../../src/store/token/sequences.ts'
@@ -18,6 +19,10 @@ export interface Effect {
   erasedImages?: readonly string[]
   /** Rows as they were before this job, sealed, for a reversal of it. */
   beforeImages?: readonly BeforeImage[]
+  /** Source references of owners who had none under their ids. */
+  newReferences?: readonly StoredReference[]
+  /** Source references changed, each one version above the one that was read. */
+  changedReferences?: readonly StoredReference[]
   /** Cards asked for that weren't known. */
   misses?: readonly Miss[]
   /** Where the client's sequence on a token is now. */
@@ -81,6 +86,8 @@ export function mergeEffects(effects: readonly Effect[]): Required<Effect> {
     touches: effects.flatMap(({ touches = [] }) => touches),
     erasedImages: effects.flatMap(({ erasedImages = [] }) => erasedImages),
     beforeImages: effects.flatMap(({ beforeImages = [] }) => beforeImages),
+    newReferences: effects.flatMap(({ newReferences = [] }) => newReferences),
+    changedReferences: effects.flatMap(({ changedReferences = [] }) => changedReferences),
     misses: effects.flatMap(({ misses = [] }) => misses),
     sequences: effects.flatMap(({ sequences = [] }) => sequences),
     takeUps: effects.flatMap(({ takeUps = [] }) => takeUps),

@@ -7,6 +7,7 @@ import { type Db, LostRace } from '../../src/store/pool.ts'
 import * as intents from '../../src/store/provider/scheme-intents.ts'
 import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
 import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
+import * as references from '../../src/store/reference/source-references.ts'
 import * as beforeImages from '../../src/store/token/before-images.ts'
 import * as guesses from '../../src/store/token/guesses.ts'
 import * as sequences from '../../src/store/token/sequences.ts'
@@ -33,6 +34,8 @@ export async function writeEffects(db: Db, effects: readonly Effect[], { clock }
     tokens.touchAll(db, all.touches),
     beforeImages.eraseOf(db, all.erasedImages),
     beforeImages.insertAll(db, all.beforeImages),
+    references.insertAll(db, all.newReferences),
+    references.updateAll(db, all.changedReferences),
     addMisses(db, all.misses),
     sequences.advanceAll(db, all.sequences),
     // After the tokens: a job that asks a network for a token holds the token's row while it records that.

@@ -1,0 +1,69 @@
+// `on_file`: whose card it is, and what must travel with it. A member of the requests and records that create or update a
+// token. It goes only to workers that know it (`features.ts`).
+import { z } from 'zod'
+import { AGREED_BY, AGREEMENTS, type Claim, type OwnerId } from '../token/on-file.ts'
+import { date, text } from './envelope/text.ts'
+
+/** The members that name an owner within a token scope. */
+export const ownerFields = {
+  provider: z.string().regex(/^[A-Za-z0-9._-]{1,64}$/),
+  provider_account: text(1, 128).optional(),
+  customer_id: text(1, 128).optional(),
+  card_id: text(1, 128),
+}
+
+const BillingAddressRequest = z.strictObject({
+  line1: text(1, 256).optional(),
+  line2: text(1, 256).optional(),
+  city: text(1, 128).optional(),
+  state: text(1, 128).optional(),
+  postal_code: text(1, 32).optional(),
+  country: z
+    .string()
+    .regex(/^[A-Z]{2}$/)
+    .optional(),
+})
+
+export const OnFileRequest = z.strictObject({
+  ...ownerFields,
+  cardholder_name: text(1, 256).optional(),
+  network_transaction_ids: z.array(text(1, 64)).min(1).max(50).optional(),
+  network_transaction_id: text(1, 64).optional(),
+  transaction_link_id: text(1, 64).optional(),
+  first_amount: z.int().min(0).optional(),
+  first_currency: z
+    .string()
+    .regex(/^[A-Z]{3}$/)
+    .optional(),
+  first_date: date().optional(),
+  agreement: z.enum(AGREEMENTS).optional(),
+  agreed_by: z.enum(AGREED_BY).optional(),
+  agreed_on: date().optional(),
+  is_default: z.boolean().optional(),
+})
+export type OnFileRequest = z.infer<typeof OnFileRequest>
+
+/** Of a record: a billing address travels in an encrypted block only. */
+export const OnFileRecord = OnFileRequest.extend({ billing_address: BillingAddressRequest.optional() })
+export type OnFileRecord = z.infer<typeof OnFileRecord>
+
+export type OwnerRequest = Pick<OnFileRequest, 'provider' | 'provider_account' | 'customer_id' | 'card_id'>
+
+export function ownerOf(request: OwnerRequest, tokenScope: string): OwnerId {
+  const { provider, provider_account: providerAccount = '', customer_id: customerId = '', card_id: cardId } = request
+  return { tokenScope, provider, providerAccount, customerId, cardId }
+}
+
+/** `keepBilling`: the scope keeps billing addresses; else they are left out. */
+export function claimOf(request: OnFileRecord, scope: { tokenScope: string; keepBilling: boolean }): Claim {
+  const { provider: _, provider_account: __, customer_id: ___, card_id: ____, billing_address, ...onFile } = request
+  const address = scope.keepBilling && billing_address ? { billing_address } : {}
+  return { owner: ownerOf(request, scope.tokenScope), onFile: { ...onFile, ...address } }
+}
+
+/** All texts of the member that are stored and shown: none may hold the number of a card of its chunk. */
+export function textsOf({ billing_address: address, ...rest }: OnFileRecord): string[] {
+  return [...Object.values(rest), ...Object.values(address ?? {})]
+    .flat()
+    .filter((value): value is string => typeof value === 'string')
+}

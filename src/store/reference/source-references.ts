@@ -1,0 +1,178 @@
+// Source references: for whom a card is on file. Found by owner or by token, saved as sets.
+import { type OwnerId, ownerKey, type SourceReference } from '../../token/on-file.ts'
+import { type Column, listOf, plains, rowSet, texts } from '../columns.ts'
+import { type Db, LostRace } from '../pool.ts'
+
+export interface StoredReference extends SourceReference {
+  /** Undefined for a row that isn't stored yet. */
+  referenceNo: number | undefined
+}
+
+interface Row {
+  reference_no: number
+  token_scope: string
+  provider: string
+  provider_account: string
+  customer_id: string
+  card_id: string
+  token_id: string
+  on_file: SourceReference['onFile']
+  version: number
+  created_at: number
+  updated_at: number
+  last_receipt: string
+  batch_no: number | null
+  batch_line: number | null
+  before: SourceReference['before']
+}
+
+const column = (
+  name: keyof Row,
+  type: string,
+  text: Column<StoredReference>['text'],
+  plain = true,
+): Column<StoredReference> => ({ name, type, text, plain })
+const moment = (ms: number) => new Date(ms).toISOString()
+
+const OWNER: readonly Column<StoredReference>[] = [
+  column('token_scope', 'uuid', r => r.tokenScope),
+  column('provider', 'text', r => r.provider),
+  column('provider_account', 'text', r => r.providerAccount, false),
+  column('customer_id', 'text', r => r.customerId, false),
+  column('card_id', 'text', r => r.cardId, false),
+]
+const STATE: readonly Column<StoredReference>[] = [
+  column('token_id', 'uuid', r => r.tokenId),
+  column('on_file', 'jsonb', r => JSON.stringify(r.onFile), false),
+  column('version', 'integer', r => r.version),
+  column('updated_at', 'timestamptz', r => moment(r.updatedAt), false),
+  column('last_receipt', 'uuid', r => r.lastReceipt),
+  column('batch_no', 'bigint', r => r.mark?.batchNo ?? null),
+  column('batch_line', 'integer', r => r.mark?.line ?? null),
+  column('before', 'jsonb', r => (r.before ? JSON.stringify(r.before) : null), false),
+]
+const INSERTED = [...OWNER, column('created_at', 'timestamptz', r => moment(r.createdAt), false), ...STATE]
+const NUMBER = column('reference_no', 'bigint', r => r.referenceNo ?? null)
+const CHANGED = [NUMBER, ...STATE]
+const SET = STATE.map(({ name }) => `${name} = v.${name}`).join(', ')
+const INSERTED_NAMES = INSERTED.map(({ name }) => name).join(', ')
+const NAMES = `reference_no, ${INSERTED_NAMES}`
+
+function referenceOf(row: Row): StoredReference {
+  return {
+    referenceNo: row.reference_no,
+    tokenScope: row.token_scope,
+    provider: row.provider,
+    providerAccount: row.provider_account,
+    customerId: row.customer_id,
+    cardId: row.card_id,
+    tokenId: row.token_id,
+    onFile: row.on_file,
+    version: row.version,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    lastReceipt: row.last_receipt,
+    mark: row.batch_no === null ? null : { batchNo: row.batch_no, line: row.batch_line ?? 0 },
+    before: row.before,
+  }
+}
+
+/** Those of these owners that are there, by `ownerKey`. */
+export async function findByOwners(db: Db, owners: readonly OwnerId[]): Promise<Map<string, StoredReference>> {
+  if (owners.length === 0) return new Map()
+  const { rows } = await db.query<Row>({
+    name: 'references-by-owner',
+    text: `select found.* from rows from (unnest(${listOf(1, 'uuid')}), unnest(${listOf(2, 'text')}), unnest(${listOf(3, 'text')}),
+  unnest(${listOf(4, 'text')}), unnest(${listOf(5, 'text')})) as wanted(scope, provider, account, customer, card)
+cross join lateral (select ${NAMES} from tokenmill.source_reference where token_scope = wanted.scope
+  and provider = wanted.provider and provider_account = wanted.account and customer_id = wanted.customer
+  and card_id = wanted.card limit 1) as found`,
+    values: [
+      plains(owners.map(({ tokenScope }) => tokenScope)),
+      texts(owners.map(({ provider }) => provider)),
+      texts(owners.map(({ providerAccount }) => providerAccount)),
+      texts(owners.map(({ customerId }) => customerId)),
+      texts(owners.map(({ cardId }) => cardId)),
+    ],
+  })
+  return new Map(rows.map(row => [ownerKey(referenceOf(row)), referenceOf(row)]))
+}
+
+/** Of these tokens, oldest first. */
+export async function findByTokens(db: Db, tokenIds: readonly string[]): Promise<StoredReference[]> {
+  if (tokenIds.length === 0) return []
+  const { rows } = await db.query<Row>({
+    name: 'references-by-token',
+    text: `select found.* from unnest(${listOf(1, 'uuid')}) as wanted(id) cross join lateral (
+  select ${NAMES} from tokenmill.source_reference where token_id = wanted.id order by reference_no) as found`,
+    values: [plains(tokenIds)],
+  })
+  return rows.map(referenceOf)
+}
+
+/** What the single job of this receipt wrote last. */
+export async function findByReceipt(db: Db, receiptId: string): Promise<StoredReference[]> {
+  const { rows } = await db.query<Row>({
+    text: `select ${NAMES} from tokenmill.source_reference where last_receipt = $1 and batch_no is null order by reference_no`,
+    values: [receiptId],
+  })
+  return rows.map(referenceOf)
+}
+
+/** How many owners each of these tokens has; those without any are left out. Whoever asks holds the tokens' rows. */
+export async function countOwners(db: Db, tokenIds: readonly string[]): Promise<Map<string, number>> {
+  if (tokenIds.length === 0) return new Map()
+  const { rows } = await db.query<{ token_id: string; owners: number }>({
+    name: 'reference-owners',
+    text: `select token_id, count(*)::integer as owners from tokenmill.source_reference
+where token_id = any($1::uuid[]) group by token_id`,
+    values: [plains(tokenIds)],
+  })
+  return new Map(rows.map(row => [row.token_id, row.owners]))
+}
+
+/** Inserts all, sorted by owner, or throws LostRace. */
+export async function insertAll(db: Db, references: readonly StoredReference[]): Promise<void> {
+  if (references.length === 0) return
+  const sorted = references.toSorted((a, b) => (ownerKey(a) < ownerKey(b) ? -1 : 1))
+  const { shape, source, values } = rowSet(INSERTED, sorted)
+  const { count } = await db.query({
+    name: `references-insert-${shape}`,
+    text: `insert into tokenmill.source_reference (${INSERTED_NAMES}) select ${INSERTED_NAMES} from ${source}
+on conflict on constraint one_token_per_source_reference do nothing`,
+    values,
+  })
+  if (count !== references.length) throw new LostRace('a source reference was added meanwhile')
+}
+
+/** Writes rows whose version is one above the version that was read; all, or throws LostRace. */
+export async function updateAll(db: Db, references: readonly StoredReference[]): Promise<void> {
+  if (references.length === 0) return
+  const sorted = references.toSorted((a, b) => (a.referenceNo ?? 0) - (b.referenceNo ?? 0))
+  const { shape, source, values } = rowSet(CHANGED, sorted)
+  const { count } = await db.query({
+    name: `references-update-${shape}`,
+    text: `update tokenmill.source_reference as r set ${SET} from ${source}
+where r.reference_no = v.reference_no and r.version = v.version - 1`,
+    values,
+  })
+  if (count !== references.length) throw new LostRace('a source reference was changed meanwhile')
+}
+
+/** Removes rows of these versions; all, or throws LostRace. */
+export async function removeAll(
+  db: Db,
+  references: readonly Pick<StoredReference, 'referenceNo' | 'version'>[],
+): Promise<void> {
+  if (references.length === 0) return
+  const { count } = await db.query({
+    name: 'references-remove',
+    text: `delete from tokenmill.source_reference as r using unnest($1::bigint[], $2::integer[]) as v(no, version)
+where r.reference_no = v.no and r.version = v.version`,
+    values: [
+      plains(references.map(({ referenceNo }) => referenceNo ?? 0)),
+      plains(references.map(({ version }) => version)),
+    ],
+  })
+  if (count !== references.length) throw new LostRace('a source reference was changed meanwhile')
+}
