@@ -3,6 +3,7 @@
 import { askAll, type Check, type Question, type State, worstOf } from './check.ts'
 import { askBatches } from './checks/batches.ts'
 import { askCertificate, askDisk, askKeys, type EndSources } from './checks/files.ts'
+import { askNetworks } from './checks/networks.ts'
 import { askProcesses, askScheduler, askWorkers, listProcesses, type ProcessFacts } from './checks/processes.ts'
 import { askClock, askQueues, askSchema, askStore, askVaultKeys, type ServerSources } from './checks/servers.ts'
 import { askWebhooks } from './checks/webhooks.ts'
@@ -33,6 +34,7 @@ export const CHECKS: readonly Question<StatusSources>[] = [
   { name: 'backlog', ask: askBacklog },
   { name: 'outbox', ask: askOutbox },
   { name: 'batches', ask: askBatches },
+  { name: 'networks', ask: askNetworks },
   { name: 'webhooks', ask: askWebhooks },
   { name: 'failed jobs', ask: askFailed },
   { name: 'schedules', ask: askSchedules },
