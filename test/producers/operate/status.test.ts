@@ -146,6 +146,28 @@ where process_id = $1`,
     expect((await look()).named['schedules']?.says).toContain('failed (role_missing)')
     await store.query({ text: `update tokenmill.schedule_run set ended_at = now() - interval '25 hours'` })
     expect((await look()).named['schedules']).toMatchObject({ state: 'well' })
+    await store.query({ text: `update tokenmill.schedule_run set ended_at = now()` })
+    expect((await look()).named['schedules']).toMatchObject({ state: 'critical' })
+    const later = { ...run, businessDate: '2026-01-03', receiptId: randomUUID() }
+    await scheduleRuns.insert(store, [{ ...later, dueAt: Date.now() }])
+    await scheduleRuns.applyAnswer(store, later.receiptId, { state: 'SUCCEEDED', reportUid: null })
+    expect((await look()).named['schedules']).toMatchObject({ state: 'well' })
+  })
+
+  it('says nothing more of a schedule that was removed after its run had failed', async () => {
+    const { store } = installation.vault
+    const schedule = { scheduleId: randomUUID(), clientId: installation.credentials.signingKey.clientId }
+    await schedules.insert(store, {
+      ...{ ...schedule, reportType: 'TOKEN_ACTIVITY_REPORT', entityId: ENTITY, mimeType: 'text/csv' },
+      ...{ parameters: {}, time: '03:00', zone: 'UTC' },
+    })
+    const run = { scheduleId: schedule.scheduleId, businessDate: '2026-01-02', entityId: ENTITY }
+    await scheduleRuns.insert(store, [{ ...run, receiptId: randomUUID(), dueAt: Date.now() - 3_600_000 }])
+    await scheduleRuns.fail(store, run, 'role_missing')
+    expect((await look()).named['schedules']?.says).toContain(`of ${schedule.scheduleId} failed (role_missing)`)
+    const said = await cli(['schedule', 'remove', schedule.scheduleId], { env: installation.env })
+    expect(said.status).toBe(0)
+    expect((await look()).named['schedules']).toMatchObject({ state: 'well' })
   })
 
   it('is critical where a night is due and no scheduler began it', async () => {
