@@ -198,6 +198,19 @@ values ($1, 'stalls', 'token-create', $2, 10, '{}', now(), 2, 20, now() - interv
       state: 'warning',
       says: '1 STALLED; stalls: nobody sends: none of its chunks is in the queue',
     })
+    const copy = {
+      ...{ jws: 'x', block: 'y', kind: 'token-batch', code: 'store_busy', attempt: 8 },
+      failedAt: Date.now(),
+    }
+    await installation.queues.addBulk(FAILED_QUEUE('token-batch'), [
+      { id: 'f_ours', data: { ...copy, jobId: 'j_1', clientId, jti: 'stalls-1' } },
+      { id: 'f_others', data: { ...copy, jobId: 'j_2', clientId, jti: 'another-1' } },
+    ])
+    const failed = '1 chunk of it is in the failed set (store_busy); `tokenmill failed retry f_ours` sends it again'
+    expect((await look()).named['batches']).toMatchObject({ says: `1 STALLED; stalls: ${failed}` })
+    const shown = await cli(['batch', 'show', 'stalls', '--json'], { env: installation.env })
+    expect(shown.json()).toMatchObject({ why: failed })
+    await installation.queues.obliterate(FAILED_QUEUE('token-batch'))
     await store.query({
       text: 'update tokenmill.client set revoked_at = now() where client_id = $1',
       values: [clientId],
