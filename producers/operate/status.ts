@@ -2,6 +2,7 @@
 // checks are asked at once, and none waits for another.
 import { askAll, type Check, type Question, type State, worstOf } from './check.ts'
 import { askBatches } from './checks/batches.ts'
+import { askEnvelopes } from './checks/envelopes.ts'
 import { askCertificate, askDisk, askKeys, type EndSources } from './checks/files.ts'
 import { askNetworks } from './checks/networks.ts'
 import { askProcesses, askScheduler, askWorkers, listProcesses, type ProcessFacts } from './checks/processes.ts'
@@ -35,6 +36,7 @@ export const CHECKS: readonly Question<StatusSources>[] = [
   { name: 'outbox', ask: askOutbox },
   { name: 'batches', ask: askBatches },
   { name: 'networks', ask: askNetworks },
+  { name: 'envelopes', ask: askEnvelopes },
   { name: 'webhooks', ask: askWebhooks },
   { name: 'failed jobs', ask: askFailed },
   { name: 'schedules', ask: askSchedules },

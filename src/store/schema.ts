@@ -27,6 +27,7 @@ export const MIGRATIONS = [
   '0021-traces',
   '0022-batch-lists',
   '0023-scheme-slowdowns',
+  '0024-dropped-envelopes',
 ] as const
 
 /** Refuses a store whose schema isn't this release's: exit 78 with what to do. */

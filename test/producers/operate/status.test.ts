@@ -21,6 +21,7 @@ import * as schedules from '../../../src/store/report/schedules.ts'
 import { readVersion } from '../../../src/version.ts'
 import type { Supervised } from '../../../workers/process/supervise.ts'
 import { cli } from '../../cli/command-bench.ts'
+import { forge, otherKey, put } from '../../security/forge.ts'
 import { describeEngines } from '../../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../../support/installation.ts'
 import { startCommand } from '../../support/process.ts'
@@ -256,6 +257,24 @@ values ($1, 'stalls', 'token-create', $2, 10, '{}', now(), 2, 20, now() - interv
     })
     await installation.queues.obliterate(resultsQueue(clientId))
     await store.query({ text: `update tokenmill.outbox set state = 'SENT'` })
+  }, 30_000)
+
+  it('names the client that dropped envelopes claim to be from, and that the claim is not proved', async () => {
+    const { queues, credentials } = installation
+    const forged = { key: otherKey() }
+    await put(queues, 'token-lifecycle', { jws: forge(credentials, forged) })
+    const stranger = { ...forged, claims: { iss: `c${'x'.repeat(25)}` } }
+    await put(queues, 'token-lifecycle', { jws: forge(credentials, stranger) })
+    const says = async () => (await look()).named['envelopes']?.says ?? ''
+    await until(async () => (await says()).startsWith('2 envelopes'), { ms: 15_000, what: 'dropped envelopes' })
+    const { named } = await look()
+    expect(named['envelopes']).toMatchObject({
+      state: 'warning',
+      says: expect.stringMatching(
+        /^2 envelopes dropped, the last \d+ m?s ago; by what they claim, which nobody has proved: no known client: 1 \(unknown_client\), first: 1 \(signature\)$/,
+      ),
+      next: expect.stringContaining('somebody else can write to the queue server'),
+    })
   }, 30_000)
 
   it('says how many jobs wait and for how long, by kind', async () => {
