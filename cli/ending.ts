@@ -5,6 +5,7 @@ import { ConfigError } from '../src/config.ts'
 import { FAULTS, Fault } from '../src/errors.ts'
 import { describeError } from '../src/log.ts'
 import { PortInUse } from '../src/port-in-use.ts'
+import { isOutOfMemory } from '../src/queue/bounded-call.ts'
 import { Unfit } from '../src/store/connection/server-state.ts'
 import { toStoreFault } from '../src/store/pool.ts'
 import { EXIT, Stop } from './exit.ts'
@@ -50,10 +51,14 @@ const WHERE_TO_LOOK: Partial<Record<Fault['code'], string>> = {
   store_denied: 'the user in DATABASE_URL of workers must own the schema tokenmill; PostgreSQL’s log names the table',
 }
 
+const FULL =
+  'Redis (REDIS_URL) is full and refuses jobs: raise its maxmemory, or look for a results queue that nobody reads and for a backlog (`tokenmill status`); then try again'
+
 /** PostgreSQL itself never ends a connection with the code of a protocol violation; poolers use it for every reason. */
 const POOLER = 'the connection pooler ended the connection; see its log'
 
 function describeFault(fault: Fault): string {
+  if (isOutOfMemory(fault.cause)) return FULL
   const cause = fault.cause instanceof Unfit ? fault.cause.message : codeOf(fault.cause)
   const where = cause === '08P01' ? POOLER : WHERE_TO_LOOK[fault.code]
   const hints = [cause, where].filter(Boolean).join('; ')

@@ -11,6 +11,7 @@ import type { KeyRing } from '../src/vault/key-ring.ts'
 import type { BatchProgress } from './chunk/progress.ts'
 import type { Directory } from './directory.ts'
 import type { Announcer } from './line/announce.ts'
+import type { DroppedEnvelopes } from './line/dropped-envelopes.ts'
 import type { WorkerMetrics } from './metrics.ts'
 import type { MakeReport } from './report/child.ts'
 import type { Webhooks } from './webhook/post.ts'
@@ -23,6 +24,7 @@ export interface Deps {
   directory: Directory
   announcer: Announcer
   progress: Pick<BatchProgress, 'note'>
+  dropped: Pick<DroppedEnvelopes, 'note'>
   clock: Clock
   metrics: WorkerMetrics
   log: Logger

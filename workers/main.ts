@@ -24,7 +24,7 @@ import { openProgress } from './chunk/progress.ts'
 import type { Deps, Providers } from './deps.ts'
 import { openDirectory } from './directory.ts'
 import { type AnnouncerOptions, openAnnouncer } from './line/announce.ts'
-import { countDropped } from './line/dropped-envelopes.ts'
+import { openDroppedEnvelopes } from './line/dropped-envelopes.ts'
 import { giveUp, runJob, works } from './line/run-job.ts'
 import { bodyOfRow } from './line/stored-answer.ts'
 import type { WorkerMetrics } from './metrics.ts'
@@ -136,6 +136,8 @@ async function openDeps(
   lifetime.onClose('announcer', announcer.close)
   const progress = openProgress({ store, log, tracer })
   lifetime.onClose('batch progress', progress.close)
+  const dropped = openDroppedEnvelopes({ store, metrics, log, clock: systemClock })
+  lifetime.onClose('dropped envelopes', dropped.close)
   const webhooks = openWebhooks(webhookOptions)
   lifetime.onClose('webhooks', webhooks.close)
   const { audience, thirdPartyTypes, localSchemes, guessesMax, dryRunRowsMax } = config
@@ -149,6 +151,7 @@ async function openDeps(
     directory,
     announcer,
     progress,
+    dropped,
     clock: systemClock,
     metrics,
     log,
@@ -171,7 +174,7 @@ function startWorkers({ kinds, concurrency }: WorkerSettings, cellScript: string
       concurrency,
       onError: error =>
         deps.log.warn({ kind, error: describeError(error) }, 'the queue worker had trouble and goes on'),
-      onDamaged: jobs => countDropped('damaged', deps, jobs),
+      onDamaged: jobs => deps.dropped.note('damaged', { count: jobs }),
       onDefect: error => deps.log.error({ kind, error: describeError(error) }, 'a handler threw'),
     }),
   )

@@ -142,7 +142,7 @@ export function statusOf({
 export function report(
   { terminal }: Pick<Session, 'terminal'>,
   summary: Summary,
-  options: JsonOption & Pick<Options, 'expect'>,
+  options: JsonOption & Pick<Options, 'expect' | 'again'>,
 ): void {
   const { batchId, variant, rows, counts, reasons, repairs, results, manifest, complete, stopped, ms, differences } =
     summary
@@ -178,10 +178,18 @@ export function report(
   print(terminal, options, value, text)
   for (const { outcome, expected, found } of differences)
     say(terminal, `tokenmill: ${outcome}: ${expected} expected, ${found} found`)
-  if (stopped === 'limit') say(terminal, 'tokenmill: stopped at --limit; run the same command without it to go on')
+  const { goOn, withoutLimit } = howToContinue(batchId, options)
+  if (stopped === 'limit') say(terminal, `tokenmill: stopped at --limit; ${withoutLimit} to go on`)
   else if (stopped === 'rejected')
-    throw new Stop('stopped: more rows are rejected than --max-rejected allows; run the same command again to continue')
-  else if (!complete) throw new Stop('stopped before the end; run the same command again to continue')
+    throw new Stop(`stopped: more rows are rejected than --max-rejected allows; ${goOn} to continue`)
+  else if (!complete) throw new Stop(`stopped before the end; ${goOn} to continue`)
+}
+
+function howToContinue(batchId: string, { again }: Pick<Options, 'again'>) {
+  if (!again) return { goOn: 'run the same command again', withoutLimit: 'run the same command without it' }
+  // The next `--again` would be another batch.
+  const named = `run it with --batch-id ${batchId} in place of --again`
+  return { goOn: named, withoutLimit: `${named} and without --limit` }
 }
 
 /** `rejected, pan_luhn  12`, the most frequent first. */

@@ -1,6 +1,6 @@
 // Decides which run a command is: a new one, the continuation of one, or the replay of a complete one. It reads the
 // files of earlier runs and removes those of the last dry run or replay. It sends nothing.
-import { readFile, rm } from 'node:fs/promises'
+import { access, rm } from 'node:fs/promises'
 import { FileError } from '../rows/file-error.ts'
 import type { ValidatedFile } from '../rows/validate-file.ts'
 import { layoutOf, type Paths, pathsOf, type Variant } from './batch-identity.ts'
@@ -36,6 +36,7 @@ export async function openRun(
   if (options.dryRun) return { ...fresh, variant: 'dry-run', paths: await cleared(pathsOf(options, 'dry-run')) }
   const paths = pathsOf(options, 'run')
   const checkpoint = await readCheckpoint(paths.results)
+  if (options.again) await refuseTakenNames(options, paths, checkpoint?.batch_id)
   if (checkpoint) {
     checkSameBatch(
       checkpoint,
@@ -74,12 +75,42 @@ export async function openRun(
   }
 }
 
-async function finishedRun(path: string, batchId: string): Promise<Manifest | undefined> {
-  const there = await readFile(path).then(
+/** A new batch over a file that was migrated before keeps the results of that batch, and needs names of its own. */
+async function refuseTakenNames(options: MigrateOptions, paths: Paths, unfinished: string | undefined): Promise<void> {
+  const { file, results } = options
+  const own = await freeNames(file === '-' ? (results ?? 'stdin') : file)
+  const named = `--results ${results === undefined || unfinished ? own.results : results} --manifest ${own.manifest}`
+  if (unfinished !== undefined) {
+    const next = `Finish that batch with --batch-id ${unfinished} in place of --again, or give the new batch files of its own: ${named}`
+    throw new FileError('usage', `${paths.results} belongs to batch ${unfinished}, which is not finished.`, next)
+  }
+  if (await isThere(paths.manifest))
+    throw new FileError(
+      'usage',
+      `${paths.manifest} belongs to an earlier batch over this file, and is not overwritten.`,
+      `Give the new batch files of its own: ${named}`,
+    )
+}
+
+/** As those of a replay lie beside the file, `FILE.again.…`, numbered from the second on. */
+async function freeNames(stem: string): Promise<Paths> {
+  for (let number = 1; ; number++) {
+    const word = number === 1 ? 'again' : `again-${number}`
+    const paths = { results: `${stem}.${word}.results.csv`, manifest: `${stem}.${word}.manifest.json` }
+    const taken = await Promise.all([isThere(paths.results), isThere(paths.manifest)])
+    if (!taken.includes(true)) return paths
+  }
+}
+
+function isThere(path: string): Promise<boolean> {
+  return access(path).then(
     () => true,
     () => false,
   )
-  if (!there) return undefined
+}
+
+async function finishedRun(path: string, batchId: string): Promise<Manifest | undefined> {
+  if (!(await isThere(path))) return undefined
   const { manifest } = await readManifest(path)
   return manifest.batch_id === batchId ? manifest : undefined
 }

@@ -27,22 +27,44 @@ export interface Question<Sources> {
   server?: string
 }
 
-export const DEADLINE_MS = 1_000
-
 export const well = (says: string): Verdict => ({ state: 'well', says })
 export const warning = (says: string, next: string): Verdict => ({ state: 'warning', says, next })
 export const critical = (says: string, next: string): Verdict => ({ state: 'critical', says, next })
 export const unknown = (says: string, next?: string): Verdict => ({ state: 'unknown', says, ...(next && { next }) })
 
-export function askAll<Sources>(
+/** When an answer is late. */
+export interface Patience {
+  /** A server that says nothing until then is away. */
+  firstMs: number
+  /** The others may take so long, where every server answered in time. */
+  lastMs: number
+  /** Called once with what was answered by `firstMs`, where others are still awaited. */
+  onFirst?: (answered: Check[], awaited: string[]) => void
+}
+
+/** In the order of `questions`. */
+export async function askAll<Sources>(
   questions: readonly Question<Sources>[],
   sources: Sources,
-  deadlineMs = DEADLINE_MS,
+  { firstMs, lastMs, onFirst }: Patience,
 ): Promise<Check[]> {
+  const asked = questions.map(({ name, ask, server }) => ({
+    ...{ name, server, answer: ask(sources).catch(error => verdictOf(error, server)) },
+  }))
+  const first = await Promise.all(asked.map(({ answer }) => within(firstMs, answer)))
+  const isLate = (at: number) => first[at] === undefined
+  // What needs a server that is away would be awaited in vain.
+  const isEnd = lastMs <= firstMs || asked.some(({ server }, at) => server !== undefined && isLate(at))
+  const late = isEnd ? [] : asked.filter((_, at) => isLate(at))
+  if (late.length > 0)
+    onFirst?.(
+      asked.flatMap(({ name }, at) => (first[at] ? [{ name, ...first[at] }] : [])),
+      late.map(({ name }) => name),
+    )
   return Promise.all(
-    questions.map(async ({ name, ask, server }) => {
-      const asked = ask(sources).catch(error => verdictOf(error, server))
-      return { name, ...(await within(deadlineMs, asked, server)) }
+    asked.map(async (one, at) => {
+      const answered = first[at] ?? (isEnd ? undefined : await within(lastMs - firstMs, one.answer))
+      return { name: one.name, ...(answered ?? silence(isEnd ? firstMs : lastMs, one.server)) }
     }),
   )
 }
@@ -57,13 +79,17 @@ export function worstOf(checks: readonly Verdict[]): State {
   return STATES[Math.max(0, ...checks.map(({ state }) => STATES.indexOf(state)))] ?? 'unknown'
 }
 
-async function within(ms: number, asked: Promise<Verdict>, server: string | undefined): Promise<Verdict> {
+function within(ms: number, asked: Promise<Verdict>): Promise<Verdict | undefined> {
   let timer: NodeJS.Timeout | undefined
-  const late = new Promise<Verdict>(resolve => {
-    const says = `no answer within ${ms / 1000} s`
-    timer = setTimeout(() => resolve(server ? critical(`${server} is away: ${says}`, MEND) : unknown(says)), ms)
+  const late = new Promise<undefined>(resolve => {
+    timer = setTimeout(resolve, ms, undefined)
   })
   return Promise.race([asked, late]).finally(() => clearTimeout(timer))
+}
+
+function silence(ms: number, server: string | undefined): Verdict {
+  const says = `no answer within ${ms / 1000} s`
+  return server ? critical(`${server} is away: ${says}`, MEND) : unknown(says)
 }
 
 const MEND = 'docs/on-call.md: What happens when something is away or full?'

@@ -17,7 +17,7 @@ export interface DoctorSources extends FileSources, Omit<ServerSources, 'openKey
 }
 
 /** Longer than for status: it may ask several servers, and nobody is paged by it. */
-const DEADLINE_MS = 3_000
+const PATIENCE = { firstMs: 3_000, lastMs: 3_000 }
 const REDIS_MIN = [6, 2] as const
 const WAL_MIN = 8 * 2 ** 30
 /** For commands, and for whoever looks. */
@@ -39,7 +39,7 @@ const QUESTIONS: readonly Question<DoctorSources>[] = [
 ]
 
 export function examine(sources: DoctorSources): Promise<Check[]> {
-  return askAll(QUESTIONS, sources, DEADLINE_MS)
+  return askAll(QUESTIONS, sources, PATIENCE)
 }
 
 function askRedis(judge: (info: RedisInfo) => Verdict) {

@@ -1,8 +1,11 @@
 // Whether everything is well: a list of checks, each with a state and what it says. A value for whoever shows it; the
 // checks are asked at once, and none waits for another.
-import { askAll, type Check, type Question, type State, worstOf } from './check.ts'
+import { setImmediate } from 'node:timers/promises'
+import { askAll, type Check, type Patience, type Question, type State, worstOf } from './check.ts'
 import { askBatches } from './checks/batches.ts'
+import { askEnvelopes } from './checks/envelopes.ts'
 import { askCertificate, askDisk, askKeys, type EndSources } from './checks/files.ts'
+import { askNetworks } from './checks/networks.ts'
 import { askProcesses, askScheduler, askWorkers, listProcesses, type ProcessFacts } from './checks/processes.ts'
 import { askClock, askQueues, askSchema, askStore, askVaultKeys, type ServerSources } from './checks/servers.ts'
 import { askWebhooks } from './checks/webhooks.ts'
@@ -33,6 +36,8 @@ export const CHECKS: readonly Question<StatusSources>[] = [
   { name: 'backlog', ask: askBacklog },
   { name: 'outbox', ask: askOutbox },
   { name: 'batches', ask: askBatches },
+  { name: 'networks', ask: askNetworks },
+  { name: 'envelopes', ask: askEnvelopes },
   { name: 'webhooks', ask: askWebhooks },
   { name: 'failed jobs', ask: askFailed },
   { name: 'schedules', ask: askSchedules },
@@ -41,17 +46,17 @@ export const CHECKS: readonly Question<StatusSources>[] = [
   { name: 'disk', ask: askDisk },
 ]
 
-const PROCESSES_MS = 1_000
+export const PATIENCE = { firstMs: 1_000, lastMs: 4_000 } as const
 
-export async function readStatus(sources: StatusSources): Promise<Status> {
-  const [checks, processes] = await Promise.all([askAll(CHECKS, sources), listWithin(PROCESSES_MS, sources)])
+export async function readStatus(sources: StatusSources, onFirst?: Patience['onFirst']): Promise<Status> {
+  const asked = listProcesses(sources).catch(() => [])
+  const checks = await askAll(CHECKS, sources, { ...PATIENCE, ...(onFirst && { onFirst }) })
+  // Asked for as long as the checks were.
+  const processes = await Promise.race([asked, soon()])
   return { state: worstOf(checks), checked_at: new Date(sources.now).toISOString(), checks, processes }
 }
 
-function listWithin(ms: number, sources: StatusSources): Promise<ProcessFacts[]> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<ProcessFacts[]>(resolve => {
-    timer = setTimeout(resolve, ms, [])
-  })
-  return Promise.race([listProcesses(sources).catch(() => []), late]).finally(() => clearTimeout(timer))
+async function soon(): Promise<[]> {
+  await setImmediate()
+  return []
 }

@@ -98,6 +98,12 @@ export function senderOf({
   }
 }
 
+/** Of a chunk. An emptied copy has only the jti, which our own senders make of batch and chunk. */
+export function batchIdOf({ jws, jti }: Pick<FailedCopy, 'jws' | 'jti'>): string | undefined {
+  const batchId = claimsOf(jws)?.request['batch_id'] ?? jti?.replace(/-\d+$/, '')
+  return typeof batchId === 'string' ? batchId : undefined
+}
+
 /** Undefined where it can be sent again. What can't be read the worker judges. */
 export function whyNot(copy: FailedCopy, { now, isRevoked }: { now: number; isRevoked: boolean }): WhyNot | undefined {
   if (copy.jws === '') return 'card_data_removed'

@@ -6,6 +6,7 @@ import type { Overload } from './aimd.ts'
 import { admit, type Breaker, type BreakerLimits, newBreaker, transition } from './breaker.ts'
 import type { Urgency } from './provider.ts'
 import { openRateLimiter, type RateLimiter } from './rate-limiter.ts'
+import { noteSign, type Signs, type Slowdown, slowdownOf } from './slowdown.ts'
 
 type Called =
   | { called: 'answered'; answer: OutboundAnswer }
@@ -14,7 +15,7 @@ type Called =
   /** The call was held back and never sent. */
   | { called: 'kept'; afterMs: number }
 
-export interface Caller extends Pick<RateLimiter, 'rate' | 'limit' | 'load'> {
+export interface Caller extends Pick<RateLimiter, 'rate' | 'part' | 'limit' | 'load'> {
   /** `overloadOf` judges an answer; a 429 and the 5xx of a gateway count as overload without it. */
   call(
     urgency: Urgency,
@@ -23,6 +24,8 @@ export interface Caller extends Pick<RateLimiter, 'rate' | 'limit' | 'load'> {
   ): Promise<Called>
   /** Calls are held back, because too many failed. */
   isResting(): boolean
+  /** How the provider slows this process; undefined where it doesn't. */
+  slowdown(): Slowdown | undefined
   close(): void
 }
 
@@ -47,6 +50,12 @@ export function openCaller({ ratePerSecond, connections, clock }: CallerOptions)
     waitMsMax: WAIT_MS_MAX,
   })
   let breaker: Breaker = newBreaker(BREAKER_LIMITS)
+  let signs: Signs | undefined
+  const isResting = () => breaker.state !== 'closed'
+  const present = () => ({ isResting: isResting(), isBelowLimit: limiter.part() < 1 })
+  const note = (sign: Signs['last']) => {
+    signs = noteSign(signs, sign, present(), clock())
+  }
   const recordEvent = (event: 'success' | 'failure') => {
     breaker = transition(breaker, event, BREAKER_LIMITS, clock())
   }
@@ -67,10 +76,12 @@ export function openCaller({ ratePerSecond, connections, clock }: CallerOptions)
         const answer = await request()
         const overload = overloadOfStatus(answer.status) ?? overloadOf(answer)
         recordEvent(overload === 'failing' ? 'failure' : 'success')
+        if (overload !== 'none') note(overload)
         ours.end(overload)
         return { called: 'answered', answer }
       } catch (error) {
         recordEvent('failure')
+        if (isResting()) note('failing')
         // One call without an answer is no sign of overload; the breaker counts many in a row.
         ours.end('none')
         if (!(error instanceof OutboundError)) throw error
@@ -78,9 +89,11 @@ export function openCaller({ ratePerSecond, connections, clock }: CallerOptions)
       }
     },
     rate: limiter.rate,
+    part: limiter.part,
     limit: limiter.limit,
     load: limiter.load,
-    isResting: () => breaker.state !== 'closed',
+    isResting,
+    slowdown: () => slowdownOf(signs, present(), clock()),
     close: limiter.close,
   }
 }

@@ -20,7 +20,7 @@ interface SchemesOptions {
 }
 
 /** The granted and the present rate of calls to a provider, per second. Until `limit` is called, this process may use all of it. */
-export interface SchemeRate extends Pick<Caller, 'rate' | 'limit' | 'load' | 'isResting'> {
+export interface SchemeRate extends Pick<Caller, 'rate' | 'part' | 'limit' | 'load' | 'isResting' | 'slowdown'> {
   /** The provider's name. */
   name: string
   /** For all processes of the installation together. */
@@ -105,10 +105,10 @@ function open(
   const outbound = openOutbound({ privateHosts, connections })
   const caller = openCaller({ ratePerSecond, connections, clock })
   const provider = connect(outbound, caller)
-  const { rate, limit, load, isResting } = caller
+  const { rate, part, limit, load, isResting, slowdown } = caller
   return {
     provider: { ...provider, close: () => provider.close().then(outbound.close) },
-    rate: { name: provider.name, granted: ratePerSecond, rate, limit, load, isResting },
+    rate: { name: provider.name, granted: ratePerSecond, rate, part, limit, load, isResting, slowdown },
   }
 }
 

@@ -32,6 +32,8 @@ export interface RateLimiter {
   acquire(urgency: Urgency): Promise<Permit | undefined>
   /** Calls per second at present. */
   rate(): number
+  /** The fraction of the limit that is used at present, above 0 and at most 1. */
+  part(): number
   /** Sets the limit, calls per second; 0: none. */
   limit(ratePerSecond: number): void
   load(): Load
@@ -105,7 +107,9 @@ export function openRateLimiter(options: RateLimiterOptions): RateLimiter {
         queue.push({ since: clock(), resolve })
         pump()
       }),
-    rate: () => rateOf(state, limits),
+    // The rate rises with the time that passes, also while nothing is called.
+    rate: () => rateOf(refill(state, limits, clock()), limits),
+    part: () => refill(state, limits, clock()).part,
     limit: ratePerSecond => {
       if (closed || ratePerSecond === limits.ratePerSecond) return
       // Until now the tokens came at the old rate.

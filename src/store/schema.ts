@@ -26,6 +26,9 @@ export const MIGRATIONS = [
   '0020-events',
   '0021-traces',
   '0022-batch-lists',
+  '0023-scheme-slowdowns',
+  '0024-dropped-envelopes',
+  '0025-source-references',
 ] as const
 
 /** Refuses a store whose schema isn't this release's: exit 78 with what to do. */

@@ -60,6 +60,15 @@ describe('a dashboard', () => {
       expect(Math.max(...panels.map(({ gridPos: { x, w } }) => x + w))).toBeLessThanOrEqual(24)
     }
   })
+
+  it('shows each metric that an alert is about', () => {
+    const rules = readFileSync(new URL('../../ops/prometheus/alert-rules.yml', import.meta.url), 'utf8')
+    const metrics = new Set(rules.match(/\btokenmill_[a-z_]+/g))
+    expect(metrics.size).toBeGreaterThan(20)
+    const recorded = readFileSync(new URL('../../ops/prometheus/recording-rules.yml', import.meta.url), 'utf8')
+    const shown = `${queries.map(({ expr }) => expr).join(' ')} ${recorded}`
+    expect([...metrics].filter(name => !shown.includes(name))).toEqual([])
+  })
 })
 
 describeRedis('an installation that Prometheus scrapes', () => {

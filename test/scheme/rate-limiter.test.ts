@@ -113,6 +113,16 @@ describe('a permit', () => {
     expect(limiter.rate()).toBeCloseTo(20)
   })
 
+  it('comes at the full rate again some time after 429, and says so though nothing was called since', async () => {
+    let now = 0
+    open({ clock: () => now })
+    const permit = await limiter.acquire('interactive')
+    permit?.end('throttled')
+    expect([limiter.part(), limiter.rate()]).toEqual([0.95, 950])
+    now = 60_000
+    expect([limiter.part(), limiter.rate()]).toEqual([1, 1_000])
+  })
+
   it('that waits for the end of others is no demand for a greater limit', async () => {
     open({ ratePerSecond: 1_000, inFlightMax: 2 })
     const held = await limiter.acquire('bulk')

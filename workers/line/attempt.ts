@@ -10,8 +10,7 @@ import { parse } from '../../src/job/refusal.ts'
 import type { ReceivedJob } from '../../src/queue/engine.ts'
 import type { Deps } from '../deps.ts'
 import { handlerOf } from '../handlers.ts'
-import { type Authentic, authenticate } from './authenticate.ts'
-import { countDropped } from './dropped-envelopes.ts'
+import { type Authentic, authenticate, claimedClient } from './authenticate.ts'
 import { traced } from './job-trace.ts'
 import { hasReplyQueue, refuseEnvelope } from './refuse.ts'
 import { walk } from './walk.ts'
@@ -32,7 +31,7 @@ export async function attempt(
 ): Promise<End> {
   const authentic = await authenticate(job, deps.settings.audience, deps.directory)
   if (typeof authentic === 'string') {
-    countDropped(authentic, deps)
+    deps.dropped.note(authentic, { claimedClient: await claimedClient(job, deps.directory) })
     return { end: 'done', outcome: 'DROPPED' }
   }
   const now = deps.clock()

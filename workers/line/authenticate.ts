@@ -1,8 +1,8 @@
 // The first step of the line: is this a job of a client we know, signed by a live key, meant for us? What isn't is
-// dropped: no row, no result, one counter. It grants nothing; roles and time are judged later, with an answer.
+// dropped: no receipt, no result; it is counted. It grants nothing; roles and time are judged later, with an answer.
 import { createHash } from 'node:crypto'
 import { CATALOGUE, isKind, isSystemClient } from '../../src/job/catalogue.ts'
-import { type Drop, ENVELOPE, Identity, JobData, peek, verify } from '../../src/job/envelope/envelope.ts'
+import { clientId, type Drop, ENVELOPE, Identity, JobData, peek, verify } from '../../src/job/envelope/envelope.ts'
 import { BlockDigest } from '../../src/job/token-batch.ts'
 import type { ReceivedJob } from '../../src/queue/engine.ts'
 import type { Client } from '../../src/store/access/clients.ts'
@@ -42,6 +42,16 @@ export async function authenticate(
   if (!client || (client.revokedAt !== null && !servesRevoked)) return 'unknown_client'
   if (!blockBelongs(block, payload)) return 'block'
   return { jws, block, payload, iss, jti, client }
+}
+
+/** The client that a dropped job says it is from, where there is such a client. Nobody has proved it. */
+export async function claimedClient(job: ReceivedJob, directory: Directory): Promise<string | undefined> {
+  const data = JobData.safeParse(job.data)
+  const peeked = data.success ? peek(data.data.jws) : 'malformed'
+  if (typeof peeked === 'string') return undefined
+  const onBehalf = clientId().safeParse(peeked.payload['client_id'])
+  const claimed = isSystemClient(peeked.iss) && onBehalf.success ? onBehalf.data : peeked.iss
+  return (await directory.client(claimed))?.client.clientId
 }
 
 /** The payload and the client that signed it by a live key. */

@@ -42,6 +42,12 @@ const DEMAND_MS = 100
 /** The part of a granted rate that is worth a renewal before its time. */
 const WORTH = 0.02
 
+const paceOf = ({ granted, part, slowdown }: SchemeRate): schemeRates.Pace => ({
+  granted,
+  rate: granted * part(),
+  slowdown: slowdown(),
+})
+
 /** Once it resolves, every provider has its first share; before, none. */
 export async function openShares(
   rates: readonly SchemeRate[],
@@ -99,12 +105,13 @@ export async function openShares(
     const sentAt = clock()
     renewedAt = sentAt
     const ours = rates.map(lineOf)
+    const paces = new Map(rates.map(rate => [rate.name, paceOf(rate)]))
     const renewal = await store.transaction(async db => {
       await schemeRates.hold(db)
       const lines = await schemeRates.findAll(db)
       const next = renew(granted, ours, { lines, seen, now: clock() })
       await schemeRates.removeOf(db, next.silent)
-      await schemeRates.writeAll(db, next.ours)
+      await schemeRates.writeAll(db, next.ours, paces)
       return next
     })
     seen = renewal.seen

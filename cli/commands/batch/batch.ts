@@ -1,15 +1,13 @@
 // `tokenmill batch`: what batches there are, how far they have come, and why one doesn't go on. What an operator does to
 // them is acts.ts.
+import { explainStalls } from '../../../producers/operate/stalled-batches.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { OUTCOMES } from '../../../src/job/outcome.ts'
-import type { Queues } from '../../../src/queue/engine.ts'
 import * as clients from '../../../src/store/access/clients.ts'
 import * as batchList from '../../../src/store/batch/batch-list.ts'
 import type { Batch } from '../../../src/store/batch/batch-row.ts'
 import { type BatchState, stateOf } from '../../../src/store/batch/batch-state.ts'
 import { batchSpeed } from '../../../src/store/batch/batch-sums.ts'
-import { queueOf, readStallFacts, whyStalled } from '../../../src/store/batch/stall.ts'
-import type { Db } from '../../../src/store/pool.ts'
 import type { JsonOption } from '../../command.ts'
 import { openCommandStore, openQueues, type Session, withSession } from '../../open/open.ts'
 import { facts, moment, print, type Terminal, table } from '../../terminal.ts'
@@ -65,29 +63,20 @@ export async function describeBatch(batch: Batch, session: Session, now: number)
   const rate = isGoing ? await batchSpeed(store, batch, now) : 0
   const left = batch.extent?.rows == null ? undefined : Math.max(0, batch.extent.rows - batch.rowsDone)
   const queues = () => openQueues(session, database)
+  const [stall] = shown.state === 'STALLED' ? await explainStalls([batch], { store, queues, now }) : []
   return {
     ...shown,
     client_name: client?.name ?? null,
     rows_left: left ?? null,
     rows_per_second: isGoing ? Math.round(rate) : null,
     eta_seconds: isGoing && left !== undefined && rate > 0 ? Math.ceil(left / rate) : null,
-    why: shown.state === 'STALLED' ? await why(batch, store, queues) : (WHY[shown.state] ?? null),
+    why: stall?.why ?? WHY[shown.state] ?? null,
   }
 }
 
 const WHY: Partial<Record<BatchState, string>> = {
   OPEN: 'no chunk has said how many there will be',
   ABANDONED: 'no chunk came for 8 days; one that still comes is worked',
-}
-
-async function why(batch: Batch, db: Db, open: () => Promise<Queues>): Promise<string> {
-  const queued = await open()
-    .then(queues => queues.depth(queueOf(batch)))
-    .then(
-      depth => Object.values(depth).reduce((sum, n) => sum + n, 0),
-      () => undefined,
-    )
-  return whyStalled({ ...(await readStallFacts(db, batch)), queued })
 }
 
 function textOf(shown: Awaited<ReturnType<typeof describeBatch>>): string {

@@ -1,8 +1,8 @@
 // Whether the open batches go on, and why not.
 import * as batchList from '../../../src/store/batch/batch-list.ts'
 import { BATCH_STATES, stateOf } from '../../../src/store/batch/batch-state.ts'
-import { queueOf, readStallFacts, whyStalled } from '../../../src/store/batch/stall.ts'
 import { type Verdict, warning, well } from '../check.ts'
+import { explainStalls } from '../stalled-batches.ts'
 import { count } from '../units.ts'
 import type { WorkSources } from './work.ts'
 
@@ -18,14 +18,10 @@ export async function askBatches({ store, queues, now }: Omit<WorkSources, 'sche
   const says = counts.flatMap(({ state, n }) => (n === 0 ? [] : [`${n} ${state}`])).join(', ')
   const stalled = open.filter(({ state }) => state === 'STALLED')
   if (stalled.length === 0) return well(`${count(open.length, 'open batch', 'open batches')}: ${says}`)
-  const opened = await queues()
-  const reasons = await Promise.all(
-    stalled.slice(0, SHOWN_MAX).map(async ({ batch }) => {
-      const { waiting, active, delayed } = await opened.depth(queueOf(batch))
-      const facts = { ...(await readStallFacts(db, batch)), queued: waiting + active + delayed }
-      return { isRevoked: facts.isRevoked, words: `${batch.batchId}: ${whyStalled(facts)}` }
-    }),
-  )
+  const shown = stalled.slice(0, SHOWN_MAX).map(({ batch }) => batch)
+  const reasons = (await explainStalls(shown, { store: db, queues, now })).map(({ isRevoked, why }, at) => ({
+    ...{ isRevoked, words: `${shown[at]?.batchId}: ${why}` },
+  }))
   const cancel = reasons.some(({ isRevoked }) => isRevoked)
     ? '; `tokenmill batch cancel ID` for a revoked client’s'
     : ''

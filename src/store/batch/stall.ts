@@ -6,6 +6,16 @@ import { pendingAnswers } from '../job/outbox.ts'
 import type { Db } from '../pool.ts'
 import type { Batch } from './batch-row.ts'
 
+/** A chunk of the batch that failed for good, as it lies in the failed set. */
+export interface FailedChunk {
+  /** Of the copy. */
+  id: string
+  /** The fault's code. */
+  fault: string
+  /** Why it can't be sent again; undefined: it can. */
+  whyNot: string | undefined
+}
+
 export interface StallFacts {
   /** Its client: no worker takes its chunks any more. */
   isRevoked: boolean
@@ -15,6 +25,7 @@ export interface StallFacts {
   unread: number
   /** Chunks in the queue, of whatever batch; undefined where the queue server doesn't answer. */
   queued: number | undefined
+  failed: readonly FailedChunk[]
 }
 
 /** From so many waiting answers on, a client's chunks are put off. */
@@ -24,7 +35,7 @@ export function queueOf({ recordKind }: Pick<Batch, 'recordKind'>): 'token-batch
   return recordKind === 'transaction' ? 'transaction-batch' : 'token-batch'
 }
 
-export async function readStallFacts(db: Db, batch: Batch): Promise<Omit<StallFacts, 'queued'>> {
+export async function readStallFacts(db: Db, batch: Batch): Promise<Omit<StallFacts, 'queued' | 'failed'>> {
   const workers = (await processes.listWorkers(db, BEAT.deadMs)).filter(({ kinds }) => kinds.includes(queueOf(batch)))
   const waiting = (await pendingAnswers(db)).filter(({ clientId }) => clientId === batch.clientId)
   const client = await clients.find(db, batch.clientId)
@@ -36,12 +47,27 @@ export async function readStallFacts(db: Db, batch: Batch): Promise<Omit<StallFa
 }
 
 /** One sentence for a person; the first that holds. */
-export function whyStalled({ isRevoked, workers, unread, queued }: StallFacts): string {
+export function whyStalled({ isRevoked, workers, unread, queued, failed }: StallFacts): string {
   if (isRevoked) return 'its client is revoked: no chunk of it is taken any more; `tokenmill batch cancel` ends it'
   if (queued === undefined) return 'the queue server does not answer'
   if (workers === 0) return 'nobody works: no worker process listens to its queue'
   if (unread >= HELD_BACK) return `held back: ${unread} answers to its client wait, because their queue is not read`
   if (unread > 0) return `results unread: ${unread} answers to its client wait for room in their queue`
+  if (failed.length > 0) return whyFailed(failed)
   if (queued === 0) return 'nobody sends: none of its chunks is in the queue'
   return `its chunks wait or are being worked: ${queued} chunks are in the queue`
+}
+
+const IDS_MAX = 3
+
+function whyFailed(failed: readonly FailedChunk[]): string {
+  const faults = [...new Set(failed.map(({ fault }) => fault))].join(', ')
+  const [one, verb] = failed.length === 1 ? ['1 chunk', 'is'] : [`${failed.length} chunks`, 'are']
+  const says = `${one} of it ${verb} in the failed set (${faults})`
+  const ids = failed.filter(({ whyNot }) => whyNot === undefined).map(({ id }) => id)
+  if (ids.length > IDS_MAX)
+    return `${says}; \`tokenmill failed list\` shows them, \`tokenmill failed retry\` sends them again`
+  if (ids.length > 0)
+    return `${says}; \`tokenmill failed retry ${ids.join(' ')}\` sends ${ids.length === 1 ? 'it' : 'them'} again`
+  return `${says} and can not be retried: ${failed[0]?.whyNot}`
 }

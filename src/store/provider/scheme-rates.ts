@@ -1,5 +1,6 @@
 // What each process wants and was given of the rates that networks grant. How much that is, and whose rows are to go, is
-// decided by whoever holds the lock; no clock of the database is asked.
+// decided by whoever holds the lock, without the clock of the database. How a provider slows a process stands beside it,
+// for whoever asks whether all is well.
 import { plains, texts } from '../columns.ts'
 import type { Db } from '../pool.ts'
 
@@ -13,6 +14,19 @@ export interface RateRow {
   holds: number
   /** Counts its renewals. */
   beat: number
+}
+
+/** By 429, by 5xx, or held back by the circuit breaker. */
+export type SlowedBy = 'throttled' | 'failing' | 'breaker_open'
+
+/** At what pace a process calls a provider. */
+export interface Pace {
+  /** By the scheme file, for the whole installation, calls per second. */
+  granted: number
+  /** What is left of that at present. */
+  rate: number
+  /** Undefined: the provider doesn't slow the process. */
+  slowdown: { by: SlowedBy; forMs: number } | undefined
 }
 
 interface Row {
@@ -55,16 +69,21 @@ export async function findAll(db: Db): Promise<RateRow[]> {
   }))
 }
 
-/** Under the lock. */
-export async function writeAll(db: Db, rows: readonly RateRow[]): Promise<void> {
+/** Under the lock. `paces` by provider. */
+export async function writeAll(db: Db, rows: readonly RateRow[], paces: ReadonlyMap<string, Pace>): Promise<void> {
+  const pace = rows.map(({ provider }) => paces.get(provider))
   await db.query({
     name: 'scheme-rates-write',
-    text: `insert into tokenmill.scheme_rate (provider, process, interactive, wanted_interactive, wanted_bulk, given, beat)
-select v.provider, v.process, v.interactive, v.wanted_interactive, v.wanted_bulk, v.given, v.beat
-from unnest($1::text[], $2::uuid[], $3::boolean[], $4::float8[], $5::float8[], $6::float8[], $7::bigint[])
-  as v(provider, process, interactive, wanted_interactive, wanted_bulk, given, beat)
+    text: `insert into tokenmill.scheme_rate (provider, process, interactive, wanted_interactive, wanted_bulk, given, beat,
+  granted, rate, slowed_by, slowed_at, renewed_at)
+select v.provider, v.process, v.interactive, v.wanted_interactive, v.wanted_bulk, v.given, v.beat,
+  v.granted, v.rate, v.slowed_by, now() - make_interval(secs => v.slowed_seconds), now()
+from unnest($1::text[], $2::uuid[], $3::boolean[], $4::float8[], $5::float8[], $6::float8[], $7::bigint[],
+  $8::float8[], $9::float8[], $10::text[], $11::float8[])
+  as v(provider, process, interactive, wanted_interactive, wanted_bulk, given, beat, granted, rate, slowed_by, slowed_seconds)
 on conflict (provider, process) do update set wanted_interactive = excluded.wanted_interactive,
-  wanted_bulk = excluded.wanted_bulk, given = excluded.given, beat = excluded.beat`,
+  wanted_bulk = excluded.wanted_bulk, given = excluded.given, beat = excluded.beat, granted = excluded.granted,
+  rate = excluded.rate, slowed_by = excluded.slowed_by, slowed_at = excluded.slowed_at, renewed_at = excluded.renewed_at`,
     values: [
       texts(rows.map(row => row.provider)),
       plains(rows.map(row => row.process)),
@@ -73,8 +92,39 @@ on conflict (provider, process) do update set wanted_interactive = excluded.want
       plains(rows.map(row => row.wants.bulk)),
       plains(rows.map(row => row.holds)),
       plains(rows.map(row => row.beat)),
+      plains(pace.map(one => one?.granted ?? null)),
+      plains(pace.map(one => one?.rate ?? null)),
+      plains(pace.map(one => one?.slowdown?.by ?? null)),
+      plains(pace.map(one => (one?.slowdown ? one.slowdown.forMs / 1_000 : null))),
     ],
   })
+}
+
+export interface SlowedRow {
+  provider: string
+  granted: number
+  rate: number
+  by: SlowedBy
+  /** ms since the epoch. */
+  since: number
+}
+
+/** One row per process that renewed its share within `seenMs` and that a provider slows. */
+export async function listSlowed(db: Db, seenMs: number): Promise<SlowedRow[]> {
+  const { rows } = await db.query<{
+    provider: string
+    granted: number
+    rate: number
+    slowed_by: SlowedBy
+    slowed_at: number
+  }>({
+    text: `select provider, granted, rate, slowed_by, slowed_at from tokenmill.scheme_rate
+where slowed_at is not null and renewed_at > now() - make_interval(secs => $1) order by provider, slowed_at`,
+    values: [seenMs / 1_000],
+  })
+  return rows.map(({ provider, granted, rate, slowed_by: by, slowed_at: since }) => ({
+    ...{ provider, granted, rate, by, since },
+  }))
 }
 
 /** What these processes held is others'. */

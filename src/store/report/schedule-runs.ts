@@ -228,15 +228,21 @@ export async function measureOpen(db: Db): Promise<{ oldestDueAt: number | undef
   return { oldestDueAt: rows[0]?.due_at ?? undefined, late: rows[0]?.late ?? 0 }
 }
 
-/** Open runs that were due by `dueBefore`, and those that failed since `failedSince` (ms); the oldest first. */
+/**
+ * Open runs that were due by `dueBefore`, and those that failed since `failedSince` (ms), but for failures after which the
+ * schedule ran well for the same entity; none of a removed schedule. The oldest first.
+ */
 export async function listTroubled(
   db: Db,
   { dueBefore, failedSince, limit }: { dueBefore: number; failedSince: number; limit: number },
 ): Promise<Run[]> {
   const { rows } = await db.query<Row>({
-    text: `select ${COLUMNS} from tokenmill.schedule_run
-where (${OPEN} and due_at <= $1) or (state = 'FAILED' and ended_at >= $2 and reason <> 'schedule_removed')
-order by due_at limit $3`,
+    text: `select ${OF_R} from tokenmill.schedule_run as r
+join tokenmill.schedule as s on s.schedule_id = r.schedule_id and s.removed_at is null
+where (r.${OPEN} and r.due_at <= $1) or (r.state = 'FAILED' and r.ended_at >= $2 and not exists (
+  select from tokenmill.schedule_run as well where well.schedule_id = r.schedule_id and well.entity_id = r.entity_id
+    and well.state = 'SUCCEEDED' and well.ended_at > r.ended_at))
+order by r.due_at limit $3`,
     values: [new Date(dueBefore), new Date(failedSince), limit],
   })
   return rows.map(runOf)

@@ -72,6 +72,31 @@ describeEngines('migrate', engine => {
     expect(await migrate([file])).toMatchObject({ code: 0, json: { rows: 1 } })
   })
 
+  it('says which names a new batch over a migrated file may have, and how it goes on after a stop', async () => {
+    const file = join(installation.dataDir, 'twice.csv')
+    await writeSample(file, { rows: 30, seed: 5, now: Date.now() })
+    const first = await migrate([file])
+    const own = ['--results', `${file}.again.results.csv`, '--manifest', `${file}.again.manifest.json`]
+    expect(await migrate([file, '--again'])).toMatchObject({
+      code: 64,
+      stderr: expect.stringContaining(`Give the new batch files of its own: ${own.join(' ')}`),
+    })
+    const stopped = await migrate([file, '--again', '--chunk', '10', '--limit', '10', ...own])
+    const id = String(stopped.json.batch_id)
+    expect(stopped.stderr).toContain(`run it with --batch-id ${id} in place of --again and without --limit to go on`)
+    const refused = await migrate([file, '--again', '--chunk', '10', ...own])
+    expect(refused).toMatchObject({
+      code: 64,
+      stderr: expect.stringContaining(`Finish that batch with --batch-id ${id} in place of --again, or`),
+    })
+    const finished = await migrate([file, '--batch-id', id, '--chunk', '10', ...own])
+    expect(finished, finished.stderr).toMatchObject({
+      json: { batch_id: id, variant: 'run', rows: 30, complete: true },
+    })
+    expect(first.json.batch_id).not.toBe(id)
+    expect(await migrate([file, '--again'])).toMatchObject({ code: 64, stderr: expect.stringContaining('again-2.man') })
+  })
+
   it('stops at --limit, rounded up to whole chunks, and finishes the batch with the next run', async () => {
     const file = join(installation.dataDir, 'canary.csv')
     await writeSample(file, { rows: 250, seed: 11, now: Date.now() })

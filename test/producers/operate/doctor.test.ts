@@ -11,6 +11,7 @@ import { openStore } from '../../../src/store/pool.ts'
 import { cli } from '../../cli/command-bench.ts'
 import { describeRedis, describeStore } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
+import { startCommand } from '../../support/process.ts'
 import { type RedisServer, startRedis } from '../../support/redis.ts'
 
 const examine = async (env: NodeJS.ProcessEnv) => {
@@ -157,5 +158,24 @@ describeRedis('a full Redis', () => {
         next: expect.stringContaining('a results queue that nobody reads'),
       })
     })
+
+    it.each(['workers', 'gateway'])(
+      'ends %s that start with what to do, and with the status that an absent one gives',
+      async role => {
+        const end = async (url: string) => {
+          const child = startCommand([role], { env: { ...installation.env, REDIS_URL: url, TOKENMILL_HTTP_PORT: '0' } })
+          const { code } = await child.exit
+          return { code, stderr: child.stderr() }
+        }
+        const [full, absent] = await Promise.all([end(redis.url), end('redis://127.0.0.1:1')])
+        expect(full.stderr).toMatch(
+          /^tokenmill: Redis \(REDIS_URL\) is full and refuses jobs: raise its maxmemory, or look for .*; then try again$/m,
+        )
+        expect(full.stderr).not.toContain('cannot be reached')
+        expect(absent.stderr).toContain('The queue server cannot be reached')
+        expect([full.code, absent.code]).toEqual([1, 1])
+      },
+      60_000,
+    )
   })
 })

@@ -6,10 +6,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { askAll, type Check, DEADLINE_MS, type State, worstOf } from '../../../producers/operate/check.ts'
+import { askAll, type Check, type State, worstOf } from '../../../producers/operate/check.ts'
 import { askCertificate, askDisk } from '../../../producers/operate/checks/files.ts'
 import { judgeBacklog } from '../../../producers/operate/checks/work.ts'
-import type { Status } from '../../../producers/operate/status.ts'
+import { PATIENCE, type Status } from '../../../producers/operate/status.ts'
 import { FAILED_QUEUE, resultsQueue } from '../../../src/job/catalogue.ts'
 import { makeCertificate } from '../../../src/simulate/scheme/certificate.ts'
 import { BEAT, startBeat } from '../../../src/store/access/beat.ts'
@@ -21,6 +21,7 @@ import * as schedules from '../../../src/store/report/schedules.ts'
 import { readVersion } from '../../../src/version.ts'
 import type { Supervised } from '../../../workers/process/supervise.ts'
 import { cli } from '../../cli/command-bench.ts'
+import { forge, otherKey, put } from '../../security/forge.ts'
 import { describeEngines } from '../../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../../support/installation.ts'
 import { startCommand } from '../../support/process.ts'
@@ -146,6 +147,28 @@ where process_id = $1`,
     expect((await look()).named['schedules']?.says).toContain('failed (role_missing)')
     await store.query({ text: `update tokenmill.schedule_run set ended_at = now() - interval '25 hours'` })
     expect((await look()).named['schedules']).toMatchObject({ state: 'well' })
+    await store.query({ text: `update tokenmill.schedule_run set ended_at = now()` })
+    expect((await look()).named['schedules']).toMatchObject({ state: 'critical' })
+    const later = { ...run, businessDate: '2026-01-03', receiptId: randomUUID() }
+    await scheduleRuns.insert(store, [{ ...later, dueAt: Date.now() }])
+    await scheduleRuns.applyAnswer(store, later.receiptId, { state: 'SUCCEEDED', reportUid: null })
+    expect((await look()).named['schedules']).toMatchObject({ state: 'well' })
+  })
+
+  it('says nothing more of a schedule that was removed after its run had failed', async () => {
+    const { store } = installation.vault
+    const schedule = { scheduleId: randomUUID(), clientId: installation.credentials.signingKey.clientId }
+    await schedules.insert(store, {
+      ...{ ...schedule, reportType: 'TOKEN_ACTIVITY_REPORT', entityId: ENTITY, mimeType: 'text/csv' },
+      ...{ parameters: {}, time: '03:00', zone: 'UTC' },
+    })
+    const run = { scheduleId: schedule.scheduleId, businessDate: '2026-01-02', entityId: ENTITY }
+    await scheduleRuns.insert(store, [{ ...run, receiptId: randomUUID(), dueAt: Date.now() - 3_600_000 }])
+    await scheduleRuns.fail(store, run, 'role_missing')
+    expect((await look()).named['schedules']?.says).toContain(`of ${schedule.scheduleId} failed (role_missing)`)
+    const said = await cli(['schedule', 'remove', schedule.scheduleId], { env: installation.env })
+    expect(said.status).toBe(0)
+    expect((await look()).named['schedules']).toMatchObject({ state: 'well' })
   })
 
   it('is critical where a night is due and no scheduler began it', async () => {
@@ -176,6 +199,19 @@ values ($1, 'stalls', 'token-create', $2, 10, '{}', now(), 2, 20, now() - interv
       state: 'warning',
       says: '1 STALLED; stalls: nobody sends: none of its chunks is in the queue',
     })
+    const copy = {
+      ...{ jws: 'x', block: 'y', kind: 'token-batch', code: 'store_busy', attempt: 8 },
+      failedAt: Date.now(),
+    }
+    await installation.queues.addBulk(FAILED_QUEUE('token-batch'), [
+      { id: 'f_ours', data: { ...copy, jobId: 'j_1', clientId, jti: 'stalls-1' } },
+      { id: 'f_others', data: { ...copy, jobId: 'j_2', clientId, jti: 'another-1' } },
+    ])
+    const failed = '1 chunk of it is in the failed set (store_busy); `tokenmill failed retry f_ours` sends it again'
+    expect((await look()).named['batches']).toMatchObject({ says: `1 STALLED; stalls: ${failed}` })
+    const shown = await cli(['batch', 'show', 'stalls', '--json'], { env: installation.env })
+    expect(shown.json()).toMatchObject({ why: failed })
+    await installation.queues.obliterate(FAILED_QUEUE('token-batch'))
     await store.query({
       text: 'update tokenmill.client set revoked_at = now() where client_id = $1',
       values: [clientId],
@@ -223,6 +259,24 @@ values ($1, 'stalls', 'token-create', $2, 10, '{}', now(), 2, 20, now() - interv
     await store.query({ text: `update tokenmill.outbox set state = 'SENT'` })
   }, 30_000)
 
+  it('names the client that dropped envelopes claim to be from, and that the claim is not proved', async () => {
+    const { queues, credentials } = installation
+    const forged = { key: otherKey() }
+    await put(queues, 'token-lifecycle', { jws: forge(credentials, forged) })
+    const stranger = { ...forged, claims: { iss: `c${'x'.repeat(25)}` } }
+    await put(queues, 'token-lifecycle', { jws: forge(credentials, stranger) })
+    const says = async () => (await look()).named['envelopes']?.says ?? ''
+    await until(async () => (await says()).startsWith('2 envelopes'), { ms: 15_000, what: 'dropped envelopes' })
+    const { named } = await look()
+    expect(named['envelopes']).toMatchObject({
+      state: 'warning',
+      says: expect.stringMatching(
+        /^2 envelopes dropped, the last \d+ m?s ago; by what they claim, which nobody has proved: no known client: 1 \(unknown_client\), first: 1 \(signature\)$/,
+      ),
+      next: expect.stringContaining('somebody else can write to the queue server'),
+    })
+  }, 30_000)
+
   it('says how many jobs wait and for how long, by kind', async () => {
     await workers.close()
     await installation.queues.add('token-lifecycle', { id: 'w_1', data: {} })
@@ -247,6 +301,19 @@ values ($1, 'stalls', 'token-create', $2, 10, '{}', now(), 2, 20, now() - interv
     }
     silent.close()
   }, 30_000)
+
+  it('prints what was answered first, and then a check that takes longer', async () => {
+    const { store } = installation.vault
+    await store.transaction(async db => {
+      await db.query({ text: 'lock table tokenmill.dropped_envelope in access exclusive mode' })
+      const child = startCommand(['status'], { env: installation.env })
+      await child.line(/^store +well/m, { ms: 25_000 })
+      await child.line(/these take longer: .*\benvelopes\b/, { stream: 'stderr' })
+      expect(child.stdout()).not.toMatch(/^envelopes/m)
+      expect((await child.exit).code).toBe(2)
+      expect(child.stdout()).toMatch(/^envelopes +unknown +no answer within 4 s$/m)
+    })
+  }, 40_000)
 
   it('ends as a process although a server hangs', async () => {
     const silent = await openSilent()
@@ -275,12 +342,41 @@ describe('a check', () => {
         { name: 'answers', ask: async () => ({ state: 'well' as const, says: 'yes' }) },
       ],
       {},
-      50,
+      { firstMs: 50, lastMs: 60_000 },
     )
-    expect(performance.now() - began).toBeLessThan(DEADLINE_MS)
+    expect(performance.now() - began).toBeLessThan(PATIENCE.firstMs)
     expect(checks.map(({ state }) => state)).toEqual(['unknown', 'unknown', 'critical', 'well'])
     expect(JSON.stringify(checks)).not.toContain('secret')
     expect(worstOf(checks)).toBe('critical')
+  })
+
+  it('that is slow has more time where the servers answer, and those that answered are told first', async () => {
+    const first = Promise.withResolvers<{ state: 'well'; says: string }>()
+    const told: unknown[] = []
+    const checks = await askAll(
+      [
+        { name: 'slow', ask: () => first.promise },
+        { name: 'too slow', ask: () => new Promise<never>(() => {}) },
+        { name: 'server', ask: async () => ({ state: 'well' as const, says: 'yes' }), server: 'the store' },
+      ],
+      {},
+      {
+        ...{ firstMs: 50, lastMs: 150 },
+        onFirst: (answered, awaited) => {
+          told.push(
+            answered.map(({ name }) => name),
+            awaited,
+          )
+          first.resolve({ state: 'well', says: 'at last' })
+        },
+      },
+    )
+    expect(told).toEqual([['server'], ['slow', 'too slow']])
+    expect(checks.map(({ name, says }) => [name, says])).toEqual([
+      ['slow', 'at last'],
+      ['too slow', 'no answer within 0.15 s'],
+      ['server', 'yes'],
+    ])
   })
 
   it('of the backlog is critical where an interactive job waits for more than a minute, and patient with bulk', () => {

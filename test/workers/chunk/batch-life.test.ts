@@ -7,7 +7,7 @@ import * as clients from '../../../src/store/access/clients.ts'
 import type { Batch } from '../../../src/store/batch/batch-row.ts'
 import { stateOf } from '../../../src/store/batch/batch-state.ts'
 import * as batches from '../../../src/store/batch/batches.ts'
-import { whyStalled } from '../../../src/store/batch/stall.ts'
+import { type FailedChunk, whyStalled } from '../../../src/store/batch/stall.ts'
 import { transactionOf } from '../../producers/ingest/sample.ts'
 import { ENTITY, type Installation, openInstallation } from '../../support/installation.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
@@ -213,6 +213,8 @@ describe('a batch', () => {
   })
 })
 
+const FAILED: FailedChunk = { id: 'f_1', fault: 'store_busy', whyNot: undefined }
+
 it.each<[Partial<Parameters<typeof whyStalled>[0]>, RegExp]>([
   [{ isRevoked: true, queued: undefined }, /its client is revoked/],
   [{ workers: 2, unread: 0, queued: undefined }, /queue server does not answer/],
@@ -221,6 +223,16 @@ it.each<[Partial<Parameters<typeof whyStalled>[0]>, RegExp]>([
   [{ workers: 2, unread: 5, queued: 5 }, /results unread: 5/],
   [{ workers: 2, unread: 0, queued: 0 }, /nobody sends/],
   [{ workers: 2, unread: 0, queued: 7 }, /7 chunks are in the queue/],
+  [
+    { failed: [FAILED] },
+    /^1 chunk of it is in the failed set \(store_busy\); `tokenmill failed retry f_1` sends it again$/,
+  ],
+  [
+    { queued: 7, failed: [FAILED, { ...FAILED, id: 'f_2', fault: 'defect' }] },
+    /^2 chunks of it are in the failed set \(store_busy, defect\); `tokenmill failed retry f_1 f_2` sends them again$/,
+  ],
+  [{ failed: [1, 2, 3, 4].map(n => ({ ...FAILED, id: `f_${n}` })) }, /; `tokenmill failed list` shows them/],
+  [{ failed: [{ ...FAILED, whyNot: 'its card data are gone' }] }, /can not be retried: its card data are gone$/],
 ])('a batch is said to be stalled for %o', (facts, why) => {
-  expect(whyStalled({ isRevoked: false, workers: 2, unread: 0, queued: 0, ...facts })).toMatch(why)
+  expect(whyStalled({ isRevoked: false, workers: 2, unread: 0, queued: 0, failed: [], ...facts })).toMatch(why)
 })

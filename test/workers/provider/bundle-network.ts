@@ -35,13 +35,21 @@ export interface SimulatedToken {
 
 export async function openNetworked(
   engine: Engine,
-  options: { rate?: number; latencyMs?: number; timeoutMs?: number; settings?: Record<string, string> } = {},
+  options: {
+    rate?: number
+    latencyMs?: number
+    timeoutMs?: number
+    /** Changes to the scheme file's `mdes`. */
+    mdes?: Record<string, unknown>
+    settings?: Record<string, string>
+  } = {},
 ): Promise<Networked> {
   const folder = mkdtempSync(join(tmpdir(), 'scheme-token-'))
   const words = ['--data', folder, '--rate', String(options.rate ?? 2_000), '--latency', String(options.latencyMs ?? 0)]
   let child = await start('0')
   const { url, TOKENMILL_SCHEME_FILE: file = '', TOKENMILL_PRIVATE_HOSTS: address = '' } = child.printed
-  editSchemeFile(file, { timeoutMs: options.timeoutMs ?? 10_000 })
+  const editFile = () => editSchemeFile(file, { timeoutMs: options.timeoutMs ?? 10_000, mdes: options.mdes ?? {} })
+  editFile()
   const installation = await openInstallation(engine, {
     TOKENMILL_SCHEME_FILE: file,
     TOKENMILL_PRIVATE_HOSTS: address,
@@ -76,7 +84,7 @@ export async function openNetworked(
       },
       restart: async () => {
         child = await start(new URL(url ?? '').port)
-        editSchemeFile(file, { timeoutMs: options.timeoutMs ?? 10_000 })
+        editFile()
       },
     },
     close: async () => {

@@ -147,6 +147,7 @@ export async function openWorld(
         log,
         announcer,
         progress: { note: () => {} },
+        dropped: { note: () => {} },
       },
       makeReport: () => Promise.reject(new Error('no job of these tests is a report')),
       webhooks: { schedule: SCHEDULE, post: () => Promise.reject(new Error('no job of these tests is a webhook')) },

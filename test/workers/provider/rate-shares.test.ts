@@ -41,6 +41,7 @@ describeStore('shares of a granted rate', engine => {
     const waiting = { interactive: 0, bulk: 0 }
     const rate: SchemeRate = {
       ...{ name: 'mdes', granted: GRANTED, rate: () => busy.limit, isResting: () => false },
+      ...{ part: () => 1, slowdown: () => undefined },
       limit: ratePerSecond => {
         busy.limit = ratePerSecond
         most = Math.max(most, total())

@@ -1,0 +1,98 @@
+// Why batches don't go on, from both sides: what the store knows of them, what lies in their queue, and which of their chunks
+// are in the failed set. It reads only.
+import { batchIdOf, RETRY_REFUSALS, senderOf, whyNot } from '../../src/acts/failed.ts'
+import { receiptId } from '../../src/job/envelope/ids.ts'
+import type { Queues } from '../../src/queue/engine.ts'
+import { type FailedJob, failedCopies } from '../../src/queue/failed.ts'
+import type { Batch } from '../../src/store/batch/batch-row.ts'
+import { type FailedChunk, queueOf, readStallFacts, whyStalled } from '../../src/store/batch/stall.ts'
+import * as receipts from '../../src/store/job/receipts.ts'
+import type { Db } from '../../src/store/pool.ts'
+
+interface StallSources {
+  store: Db
+  /** Rejects where the queue server doesn't answer. */
+  queues: () => Promise<Queues>
+  /** ms since the epoch. */
+  now: number
+}
+
+interface Stall {
+  isRevoked: boolean
+  /** One sentence. */
+  why: string
+}
+
+/** A copy holds a whole chunk, so only the newest are read. */
+const COPIES_MAX = 100
+
+/** One for each of `batches`, in their order. */
+export async function explainStalls(batches: readonly Batch[], sources: StallSources): Promise<Stall[]> {
+  const queued = await sources
+    .queues()
+    .then(queues => readQueued(batches, { ...sources, queues }))
+    .catch(() => undefined)
+  return Promise.all(
+    batches.map(async batch => {
+      const stored = await readStallFacts(sources.store, batch)
+      const facts = { ...stored, queued: queued?.depths.get(queueOf(batch)), failed: queued?.failed.get(batch) ?? [] }
+      return { isRevoked: facts.isRevoked, why: whyStalled(facts) }
+    }),
+  )
+}
+
+type QueueName = ReturnType<typeof queueOf>
+type Opened = Pick<StallSources, 'store' | 'now'> & { queues: Queues }
+
+async function readQueued(batches: readonly Batch[], opened: Opened) {
+  const depths = new Map<QueueName, number>()
+  const failed = new Map<Batch, FailedChunk[]>()
+  for (const name of new Set(batches.map(queueOf))) {
+    const { waiting, active, delayed } = await opened.queues.depth(name)
+    depths.set(name, waiting + active + delayed)
+    const ofQueue = batches.filter(batch => queueOf(batch) === name)
+    for (const [batch, chunks] of await findFailed(name, ofQueue, opened)) failed.set(batch, chunks)
+  }
+  return { depths, failed }
+}
+
+async function findFailed(
+  name: QueueName,
+  batches: readonly Batch[],
+  { store, queues, now }: Opened,
+): Promise<Map<Batch, FailedChunk[]>> {
+  const found = await findCopies(name, batches, queues)
+  const known = await receipts.findAll(
+    store,
+    found.map(one => one.receiptId),
+  )
+  // Its sender has sent the chunk again since.
+  const done = new Set(known.map(one => one.receiptId))
+  const open = found.filter(one => !done.has(one.receiptId))
+  return new Map(
+    [...Map.groupBy(open, ({ batch }) => batch)].map(([batch, ofBatch]) => [
+      batch,
+      ofBatch.map(({ copy }) => {
+        // That its client is revoked is said of the batch.
+        const refused = whyNot(copy, { now, isRevoked: false })
+        return { id: copy.id, fault: copy.code, whyNot: refused && RETRY_REFUSALS[refused] }
+      }),
+    ]),
+  )
+}
+
+/** Of chunks of these batches: the newest copy of each. */
+async function findCopies(name: QueueName, batches: readonly Batch[], queues: Queues) {
+  const found = new Map<string, { batch: Batch; copy: FailedJob; receiptId: string }>()
+  let read = 0
+  for await (const copy of failedCopies(queues, name)) {
+    const { clientId, jti } = senderOf(copy)
+    const batchId = batchIdOf(copy)
+    const batch = batches.find(one => one.clientId === clientId && one.batchId === batchId)
+    if (batch && jti !== undefined && !found.has(copy.jobId))
+      found.set(copy.jobId, { batch, copy, receiptId: receiptId(batch.clientId, jti) })
+    read += 1
+    if (read === COPIES_MAX) break
+  }
+  return [...found.values()]
+}

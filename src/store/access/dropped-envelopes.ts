@@ -1,0 +1,54 @@
+// How many envelopes were dropped lately, by reason and by the client that they claim to be from. The claim is unproved; the
+// caller makes sure that it names a client that exists.
+import { plains, texts } from '../columns.ts'
+import type { Db } from '../pool.ts'
+
+export interface Dropped {
+  /** Undefined: it names no client that is known. */
+  claimedClient: string | undefined
+  reason: string
+  dropped: number
+}
+
+/** Adds to what was counted, or begins anew after `pauseMs` without any. */
+export async function addAll(db: Db, counted: readonly Dropped[], pauseMs: number): Promise<void> {
+  if (counted.length === 0) return
+  await db.query({
+    text: `insert into tokenmill.dropped_envelope as d (claimed_client, reason, dropped, since, last_at)
+select v.claimed_client, v.reason, v.dropped, now(), now()
+from unnest($1::text[], $2::text[], $3::bigint[]) as v(claimed_client, reason, dropped) order by 1, 2
+on conflict (claimed_client, reason) do update set last_at = now(),
+  dropped = case when d.last_at < now() - make_interval(secs => $4) then excluded.dropped else d.dropped + excluded.dropped end,
+  since = case when d.last_at < now() - make_interval(secs => $4) then now() else d.since end`,
+    values: [
+      texts(counted.map(({ claimedClient }) => claimedClient ?? '')),
+      texts(counted.map(({ reason }) => reason)),
+      plains(counted.map(({ dropped }) => dropped)),
+      pauseMs / 1_000,
+    ],
+  })
+}
+
+export interface DroppedLately extends Dropped {
+  /** ms since the epoch, as `lastAt`. */
+  since: number
+  lastAt: number
+}
+
+/** Those of which one was dropped within `lateMs`; the most frequent first. */
+export async function listLate(db: Db, lateMs: number): Promise<DroppedLately[]> {
+  const { rows } = await db.query<{
+    claimed_client: string
+    reason: string
+    dropped: number
+    since: number
+    last_at: number
+  }>({
+    text: `select claimed_client, reason, dropped, since, last_at from tokenmill.dropped_envelope
+where last_at > now() - make_interval(secs => $1) order by dropped desc, claimed_client, reason`,
+    values: [lateMs / 1_000],
+  })
+  return rows.map(({ claimed_client: claimed, reason, dropped, since, last_at: lastAt }) => ({
+    ...{ claimedClient: claimed === '' ? undefined : claimed, reason, dropped, since, lastAt },
+  }))
+}
