@@ -3,11 +3,12 @@
 import { randomBytes } from 'node:crypto'
 import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
 import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
+import { claimOf } from '../../src/job/on-file.ts'
 import type { CreateRecord } from '../../src/job/token-batch.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
 import { type Db, LostRace } from '../../src/store/pool.ts'
 import type { NewScheme } from '../../src/store/provider/scheme-row.ts'
-import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
+import * as references from '../../src/store/reference/source-references.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { type CardInput, checkCard } from '../../src/token/card.ts'
@@ -22,7 +23,9 @@ import type { Provisioned } from '../provider/third-party-actions.ts'
 import { firstSchemes } from '../provider/token-effects.ts'
 import { fieldsOf, givenOf } from '../token-create.ts'
 import type { ChunkContext, ChunkRecord, Decided } from './chunk.ts'
-import { type Folded, fold, type PreparedCreate, type ProvisionedCards, rejected } from './fold.ts'
+import { ownersOf } from './claims.ts'
+import { type Folded, fold, type KeyedOutcome, type PreparedCreate, type ProvisionedCards, rejected } from './fold.ts'
+import { saveWithClaims } from './save-claims.ts'
 
 /** The event loop has its turn after so many records. */
 const RECORDS_AT_ONCE = 100
@@ -74,7 +77,8 @@ function prepareCreate(
     if (isRefusal(facts)) return rejected(record, facts)
     const given = withContractExpiry(contract, { ...givenOf(card), ...fieldsOf(request) })
     const key = facts.fingerprint.toString('latin1')
-    return { line, reference, field, scope, pan: card.pan, facts, given, key, contract }
+    const claim = request.on_file && claimOf(request.on_file, scope)
+    return { line, reference, field, scope, pan: card.pan, facts, given, key, contract, claim }
   }
   const { card, encrypted_card: encryptedCard, public_key_alias: alias } = request
   if (card !== undefined && encryptedCard !== undefined) return rejected(record, refuse('field_conflict', 'body.card'))
@@ -109,7 +113,11 @@ export async function decideCreates(
   deps: Deps,
 ): Promise<Decided> {
   if (prepared.length === 0) return { save: async () => [] }
-  const stored = byCard(await tokens.findByFingerprints(deps.store, fingerprintsOf(prepared)))
+  const [found, known] = await Promise.all([
+    tokens.findByFingerprints(deps.store, fingerprintsOf(prepared)),
+    references.findByOwners(deps.store, ownersOf(prepared)),
+  ])
+  const stored = byCard(found)
   const first = decideCards(prepared, stored, context, deps, provisioned)
   countMisses(context.work.client.clientId, first.created, deps)
   const { receiptId } = context.work
@@ -118,14 +126,15 @@ export async function decideCreates(
       if (provisioned && prepared.some(({ contract }) => contract))
         await writeEffects(db, [{ takeUps: [takeUpOf(receiptId, takenUp(first.created, provisioned))] }], deps)
       const lost = await tokens.insertMissing(db, first.created)
-      await tokens.updateAll(db, first.updated)
-      await schemeTokens.insertAll(db, firstSchemesOf(first.made, lost, context, deps))
-      return lost.length === 0
-        ? first.outcomes
-        : [
-            ...first.outcomes.filter(({ key }) => !lost.includes(key)),
-            ...(await decideLost(lost, prepared, context, db, deps)),
-          ]
+      const again = lost.length === 0 ? NONE : await decideLost(lost, prepared, context, db, deps)
+      const outcomes = [...first.outcomes.filter(({ key }) => !lost.includes(key)), ...again.outcomes]
+      const effect = {
+        updates: [...first.updated, ...again.updated],
+        provisions: firstSchemesOf(first.made, lost, context, deps),
+      }
+      const bases = [...stored.values(), ...again.stored.values()]
+      await saveWithClaims(db, outcomes, { effect, bases, references: known }, context, deps)
+      return outcomes
     },
   }
 }
@@ -137,6 +146,15 @@ function takenUp(created: readonly StoredToken[], provisioned: ProvisionedCards 
   })
 }
 
+interface DecidedAgain {
+  outcomes: KeyedOutcome[]
+  updated: StoredToken[]
+  /** The tokens of those cards, by card. */
+  stored: ReadonlyMap<string, StoredToken>
+}
+
+const NONE: DecidedAgain = { outcomes: [], updated: [], stored: new Map() }
+
 /** Cards that another chunk has made a token for meanwhile: decided once more, on what that chunk left. */
 async function decideLost(
   lost: readonly string[],
@@ -144,13 +162,12 @@ async function decideLost(
   context: ChunkContext,
   db: Db,
   deps: Deps,
-): Promise<RecordOutcome[]> {
+): Promise<DecidedAgain> {
   const again = prepared.filter(({ key }) => lost.includes(key))
   const stored = byCard(await tokens.findByFingerprints(db, fingerprintsOf(again)))
   const { outcomes, created, updated } = decideCards(again, stored, context, deps)
   if (created.length > 0) throw new LostRace('a token came and went meanwhile')
-  await tokens.updateAll(db, updated)
-  return outcomes
+  return { outcomes, updated, stored }
 }
 
 export const fingerprintsOf = (prepared: readonly PreparedCreate[]) => [

@@ -8,6 +8,7 @@ import type { Scope } from '../../src/store/access/scopes.ts'
 import { LostRace } from '../../src/store/pool.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import { type CardFacts, create, type Given, type Decided as Verdict } from '../../src/token/decide.ts'
+import type { Claim } from '../../src/token/on-file.ts'
 import { timeOf, tokenIdAt } from '../card/seal-row.ts'
 import { type Contract, nameOf } from '../card/third-party.ts'
 import type { ThirdPartyResult } from '../provider/third-party-actions.ts'
@@ -27,6 +28,8 @@ export interface PreparedCreate {
   key: string
   /** Under which a third party makes the token. */
   contract: Contract | undefined
+  /** For whom the card is on file. */
+  claim: Claim | undefined
 }
 
 export interface Folded {
@@ -44,13 +47,16 @@ export function rejected(
   { line, reference }: { line: number; reference: string | undefined },
   refusal: Refusal,
 ): RecordOutcome {
-  const kept = refusal.reason === 'reference_pan' ? undefined : reference
+  const kept = refusal.reason === 'reference_pan' && refusal.field === 'body.reference' ? undefined : reference
   return { line, reference: kept, outcome: 'REJECTED', ...reasonOf(refusal), token: undefined }
 }
 
 export interface KeyedOutcome extends RecordOutcome {
+  token: StoredToken | undefined
   /** The card it stands for; empty for a record that stands for none. */
   key: string
+  /** Undefined where the record took no effect. */
+  claim: Claim | undefined
 }
 
 /**
@@ -82,11 +88,11 @@ export function fold(
       batch: { ...policy, line },
     })
     if (isRefusal(verdict)) {
-      outcomes.push({ ...rejected(record, verdict), key: '' })
+      outcomes.push(keyless(record, verdict))
       continue
     }
     if (isRefusal(end)) {
-      outcomes.push({ ...rejected(record, end), key: '' })
+      outcomes.push(keyless(record, end))
       continue
     }
     if (contract && !current && provisioned && !made)
@@ -126,8 +132,12 @@ function foldedBy(
   return { row, base, pan, scope, needsSeal: verdict.needsSeal || before?.needsSeal === true }
 }
 
-function outcomeOf({ line, reference, key }: PreparedCreate, outcome: Verdict['outcome']): KeyedOutcome {
-  return { line, reference, outcome, reason: undefined, field: undefined, token: undefined, key }
+function outcomeOf({ line, reference, key, claim }: PreparedCreate, outcome: Verdict['outcome']): KeyedOutcome {
+  return { line, reference, outcome, reason: undefined, field: undefined, token: undefined, key, claim }
+}
+
+function keyless(record: PreparedCreate, refusal: Refusal): KeyedOutcome {
+  return { ...rejected(record, refusal), token: undefined, key: '', claim: undefined }
 }
 
 function policyOf({ work, batch, acceptedAt }: ChunkContext) {
