@@ -26,6 +26,7 @@ export const MIGRATIONS = [
   '0020-events',
   '0021-traces',
   '0022-batch-lists',
+  '0024-source-references',
 ] as const
 
 /** Refuses a store whose schema isn't this release's: exit 78 with what to do. */
