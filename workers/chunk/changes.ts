@@ -5,8 +5,6 @@ import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
 import { claimOf, type OnFileRecord } from '../../src/job/on-file.ts'
 import type { UpdateRecord } from '../../src/job/token-batch.ts'
 import type { TokenLifecycle } from '../../src/job/token-lifecycle.ts'
-import type { Scope } from '../../src/store/access/scopes.ts'
-import * as scopes from '../../src/store/access/scopes.ts'
 import * as references from '../../src/store/reference/source-references.ts'
 import * as beforeImages from '../../src/store/token/before-images.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
@@ -14,12 +12,12 @@ import * as tokens from '../../src/store/token/tokens.ts'
 import { type CardInput, checkCard } from '../../src/token/card.ts'
 import { type Given, lifecycle, update } from '../../src/token/decide.ts'
 import type { Claim } from '../../src/token/on-file.ts'
-import { isSupported, type SchemeAction } from '../../src/token/scheme.ts'
+import type { SchemeAction } from '../../src/token/scheme.ts'
 import { factsOf } from '../card/card-facts.ts'
 import { tokensFor } from '../card/find-token.ts'
 import { countMisses, guessOf } from '../card/guess-limit.ts'
 import { openCapture } from '../card/open-capture.ts'
-import { findReplacements, type Relinked } from '../card/scheme-replacement.ts'
+import { findReplacements, relinkedOf } from '../card/scheme-replacement.ts'
 import { sealRow } from '../card/seal-row.ts'
 import type { Deps } from '../deps.ts'
 import type { Effect } from '../line/effect.ts'
@@ -118,7 +116,8 @@ export async function decideChanges(
     const row = tokenId === undefined ? undefined : changes.rows.get(tokenId)
     const scheme = acted.get(change.line)
     const next = isRefusal(scheme) ? scheme : await apply(change, row, changes.rows, { context, deps, guesses })
-    if (isRefusal(next)) changes.outcomes.push({ ...rejected(change, next), token: undefined, claim: undefined })
+    if (isRefusal(next))
+      changes.outcomes.push({ ...rejected(change, next), token: undefined, claim: undefined, tokenId: undefined })
     else record(changes, change, row, scheme === 'changed' ? { ...next, outcome: 'UPDATED' } : next, claims.get(change))
   }
   const { outcomes, rows, linked } = changes
@@ -183,7 +182,8 @@ function record(
   }
   changes.rows.set(row.tokenId, row)
   const { line, reference } = change
-  changes.outcomes.push({ line, reference, outcome, reason: undefined, field: undefined, token: row, claim })
+  const told = { line, reference, outcome, reason: undefined, field: undefined, token: row }
+  changes.outcomes.push({ ...told, claim, tokenId: row.tokenId })
 }
 
 async function effectOf(
@@ -196,30 +196,14 @@ async function effectOf(
     .filter(row => row !== bases.get(row.tokenId))
     .map(row => ({ ...row, version: (bases.get(row.tokenId)?.version ?? 0) + 1 }))
   const deleted = updates.filter(row => row.status === 'DELETED').map(row => row.tokenId)
-  const relinked = await relinkedOf({ rows, schemeActions }, deps)
+  const linked = [...schemeActions].flatMap(([tokenId, action]) => {
+    const token = rows.get(tokenId)
+    return token ? { token, action } : []
+  })
+  const relinked = await relinkedOf(deps.store, linked)
   const job = { receiptId: work.receiptId, clientId: work.client.clientId }
   const replacements = await findReplacements(deps.store, relinked, job, deps)
   return { updates, erasedImages: deleted, retirements: deleted, replacements }
-}
-
-/** Those whose scope knows scheme tokens. */
-async function relinkedOf(
-  { rows, schemeActions }: Pick<Changes, 'rows' | 'schemeActions'>,
-  { store }: Deps,
-): Promise<Relinked[]> {
-  // From the store: another process may have made a scheme token since the directory last read this scope, and then it
-  // would stay though its card is gone.
-  const read = new Map<string, Promise<Scope | undefined>>()
-  const relinked: Relinked[] = []
-  for (const [tokenId, action] of schemeActions) {
-    const token = rows.get(tokenId)
-    if (!token || token.status === 'DELETED') continue
-    const reading = read.get(token.tokenScope) ?? scopes.find(store, token.tokenScope)
-    read.set(token.tokenScope, reading)
-    const scope = await reading
-    if (scope && isSupported(scope)) relinked.push({ token, scope, action })
-  }
-  return relinked
 }
 
 /** What the rules say of an update without a card, before a network is asked for it. */

@@ -24,7 +24,16 @@ import { firstSchemes } from '../provider/token-effects.ts'
 import { fieldsOf, givenOf } from '../token-create.ts'
 import type { ChunkContext, ChunkRecord, Decided } from './chunk.ts'
 import { ownersOf } from './claims.ts'
-import { type Folded, fold, type KeyedOutcome, type PreparedCreate, type ProvisionedCards, rejected } from './fold.ts'
+import {
+  type Folded,
+  fold,
+  type KeyedOutcome,
+  type PreparedCreate,
+  type ProvisionedCards,
+  type Relinks,
+  rejected,
+} from './fold.ts'
+import { openRelinks, replacementsOf, writeRelinked } from './relinks.ts'
 import { saveWithClaims } from './save-claims.ts'
 
 /** The event loop has its turn after so many records. */
@@ -118,14 +127,19 @@ export async function decideCreates(
     references.findByOwners(deps.store, ownersOf(prepared)),
   ])
   const stored = byCard(found)
-  const first = decideCards(prepared, stored, context, deps, provisioned)
-  countMisses(context.work.client.clientId, first.created, deps)
+  const relinks = await openRelinks(stored, known, context, deps)
+  const first = decideCards(prepared, stored, context, deps, { provisioned, relinks })
+  const replacements = await replacementsOf(first.relinked, context, deps)
+  countMisses(context.work.client.clientId, [...first.created, ...first.relinked], deps)
   const { receiptId } = context.work
   return {
     save: async db => {
       if (provisioned && prepared.some(({ contract }) => contract))
         await writeEffects(db, [{ takeUps: [takeUpOf(receiptId, takenUp(first.created, provisioned))] }], deps)
+      if (relinks && first.relinked.length > 0)
+        await writeRelinked(db, { updates: first.relinked, replacements }, relinks, deps)
       const lost = await tokens.insertMissing(db, first.created)
+      if (relinks && lost.length > 0) throw new LostRace('a card got its token meanwhile')
       const again = lost.length === 0 ? NONE : await decideLost(lost, prepared, context, db, deps)
       const outcomes = [...first.outcomes.filter(({ key }) => !lost.includes(key)), ...again.outcomes]
       const effect = {
@@ -133,7 +147,8 @@ export async function decideCreates(
         provisions: firstSchemesOf(first.made, lost, context, deps),
       }
       const bases = [...stored.values(), ...again.stored.values()]
-      await saveWithClaims(db, outcomes, { effect, bases, references: known }, context, deps)
+      const beside = { effect, written: first.relinked, bases, references: known }
+      await saveWithClaims(db, outcomes, beside, context, deps)
       return outcomes
     },
   }
@@ -184,18 +199,19 @@ function decideCards(
   stored: ReadonlyMap<string, StoredToken>,
   context: ChunkContext,
   deps: Deps,
-  provisioned?: ProvisionedCards | undefined,
+  beside: { provisioned?: ProvisionedCards | undefined; relinks?: Relinks | undefined } = {},
 ) {
-  const { outcomes, folded } = fold(prepared, stored, context, provisioned)
+  const { outcomes, folded } = fold(prepared, stored, context, beside)
   sealAll(folded, deps)
-  // Records of one card all answer with the card's row as it ended.
-  for (const outcome of outcomes)
-    outcome.token = outcome.key === '' ? undefined : (folded.get(outcome.key)?.row ?? stored.get(outcome.key))
   const rows = [...folded.values()]
+  // Records of one token all answer with its row as it ended.
+  const byId = new Map([...stored.values(), ...rows.map(({ row }) => row)].map(row => [row.tokenId, row]))
+  for (const outcome of outcomes) outcome.token = byId.get(outcome.tokenId ?? '')
   const made = rows.filter(({ base }) => !base)
   const created = made.map(({ row }) => row)
-  const updated = rows.filter(({ base }) => base).map(({ row }) => row)
-  return { outcomes, made, created, updated }
+  const updated = rows.filter(({ base, relinked }) => base && !relinked).map(({ row }) => row)
+  const relinked = rows.filter(({ base, relinked }) => base && relinked).map(({ row }) => row)
+  return { outcomes, made, created, updated, relinked }
 }
 
 /** Of the tokens that this chunk made: not of cards that another chunk was faster with. */

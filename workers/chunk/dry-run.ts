@@ -13,6 +13,7 @@ import { ownersOf } from './claims.ts'
 import { byCard, fingerprintsOf } from './creates.ts'
 import { type DryRunGuesses, openDryRunGuesses } from './dry-run-guesses.ts'
 import { fold, type PreparedCreate, rejected } from './fold.ts'
+import { openRelinks } from './relinks.ts'
 import { predictClaims } from './save-claims.ts'
 
 export async function decideDryRun(
@@ -31,13 +32,10 @@ export async function decideDryRun(
   }
   const guesses = openDryRunGuesses(deps)
   const { allowed, refused } = await withinLimit(prepared, stored, guesses, work.client.clientId)
-  const { outcomes, folded } = fold(allowed, stored, context)
-  const standing = ({ key }: { key: string }) => folded.get(key)?.row ?? stored.get(key)
-  predictClaims(
-    outcomes.map(outcome => Object.assign(outcome, { token: standing(outcome) })),
-    await references.findByOwners(deps.store, ownersOf(allowed)),
-    context,
-  )
+  const known = await references.findByOwners(deps.store, ownersOf(allowed))
+  const relinks = await openRelinks(stored, known, context, deps)
+  const { outcomes, folded } = fold(allowed, stored, context, { relinks })
+  predictClaims(outcomes, known, context)
   const entries = [...folded.values()].flatMap(({ row: { fingerprint, sealed: _, ...row } }) =>
     fingerprint ? { fingerprint, row, isSeen: seen.has(fingerprint.toString('hex')) } : [],
   )
@@ -45,8 +43,7 @@ export async function decideDryRun(
     save: async db => {
       await dryRuns.saveScratch(db, run, work.request.chunk, entries)
       await writeEffects(db, [guesses.effect()], deps)
-      const told = outcomes.map(outcome => ({ ...outcome, token: undefined }))
-      return [...told, ...refused.map(one => rejected(one, refuse('guesses', one.field)))]
+      return [...outcomes, ...refused.map(one => rejected(one, refuse('guesses', one.field)))]
     },
   }
 }

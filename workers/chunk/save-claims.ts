@@ -17,11 +17,16 @@ export interface ClaimingOutcome extends RecordOutcome {
   token: StoredToken | undefined
   /** Undefined for a record that gives none, or didn't take effect. */
   claim: Claim | undefined
+  tokenId: string | undefined
+  /** The token has got another card for this record. */
+  relinked?: boolean
 }
 
 /** What is to be written beside the claims. */
 interface Beside {
   effect: Effect
+  /** Tokens that were written before. */
+  written?: readonly StoredToken[]
   /** The tokens as they were read, of all records. */
   bases: readonly StoredToken[]
   /** The references of the records' owners as they were read, by `ownerKey`. */
@@ -32,15 +37,15 @@ interface Beside {
 export async function saveWithClaims(
   db: Db,
   outcomes: readonly ClaimingOutcome[],
-  { effect, bases, references }: Beside,
+  { effect, written = [], bases, references }: Beside,
   context: ChunkContext,
   deps: Deps,
 ): Promise<void> {
   const claiming = inFileOrder(outcomes)
   if (claiming.length === 0) return writeEffects(db, [effect], deps)
   const claims = openClaims(references, context)
-  const ends = claiming.map(({ line, claim, token }) => claims.judge({ line, claim }, token.tokenId))
-  const touches = touchesOf(claims, effect, bases, context)
+  const ends = claiming.map(({ line, claim, tokenId, relinked }) => claims.judge({ line, claim }, tokenId, relinked))
+  const touches = touchesOf(claims, [...(effect.updates ?? []), ...written], bases, context)
   const left = orphanAction(context) ? [...claims.left()] : []
   if (left.length > 0) {
     const changed = [...(effect.updates ?? []), ...touches].map(({ tokenId }) => tokenId)
@@ -48,7 +53,7 @@ export async function saveWithClaims(
   }
   await writeEffects(db, [{ ...effect, touches, ...claims.effect() }], deps)
   const ended = await endOrphans(db, left, context, deps)
-  const known = new Map([...bases, ...claiming.map(({ token }) => token)].map(row => [row.tokenId, row]))
+  const known = new Map([...bases, ...claiming.flatMap(({ token }) => token ?? [])].map(row => [row.tokenId, row]))
   const previous = await withMissing(
     db,
     known,
@@ -69,23 +74,30 @@ export function predictClaims(
 ): void {
   const claims = openClaims(references, context)
   for (const outcome of inFileOrder(outcomes)) {
-    const { line, claim, token } = outcome
-    outcome.claimed = { outcome: claims.judge({ line, claim }, token.tokenId).outcome, previous: undefined }
+    const { line, claim, tokenId, relinked } = outcome
+    outcome.claimed = { outcome: claims.judge({ line, claim }, tokenId, relinked).outcome, previous: undefined }
   }
 }
 
 function inFileOrder(outcomes: readonly ClaimingOutcome[]) {
   return outcomes
-    .filter((one): one is ClaimingOutcome & { claim: Claim; token: StoredToken } => !!one.claim && !!one.token)
+    .filter(
+      (one): one is ClaimingOutcome & { claim: Claim; tokenId: string } => !!one.claim && one.tokenId !== undefined,
+    )
     .sort((a, b) => a.line - b.line)
 }
 
 /** A token that gets an owner is held, and names this receipt: no earlier job's reversal deletes it any more. */
-function touchesOf(claims: Claims, { updates = [] }: Effect, bases: readonly StoredToken[], { work }: ChunkContext) {
+function touchesOf(
+  claims: Claims,
+  changed: readonly StoredToken[],
+  bases: readonly StoredToken[],
+  { work }: ChunkContext,
+) {
   const gained = claims.gained()
-  const updated = new Set(updates.map(({ tokenId }) => tokenId))
+  const named = new Set(changed.map(({ tokenId }) => tokenId))
   return bases
-    .filter(({ tokenId }) => gained.has(tokenId) && !updated.has(tokenId))
+    .filter(({ tokenId }) => gained.has(tokenId) && !named.has(tokenId))
     .map(({ tokenId, version }) => ({ tokenId, version, receiptId: work.receiptId }))
 }
 

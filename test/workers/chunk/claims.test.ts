@@ -173,4 +173,35 @@ describeStore('records of a chunk that name owners', engine => {
     expect(await onFile.reference(own)).toEqual(before)
     expect(await onFile.reference(fresh)).toBeUndefined()
   })
+
+  it('with another number keep their token where the batch relinks and nobody else has it', async () => {
+    const [one, two, three, own, other] = [nextPan(), nextPan(), nextPan(), nextOwner(), nextOwner()]
+    const policy = { relink: true }
+    const [made] = await onFile.chunk([record(one, own)])
+    const changed = { ...record(two, own), card: { ...record(two).card, expiryYear: 2034 } }
+    const [kept] = await onFile.chunk([changed], { policy: { ...policy, on_conflict: 'keep' } })
+    expect(kept).toMatchObject({
+      ...{ outcome: 'UPDATED', reference_outcome: 'CHANGED', reuse_token: made?.reuse_token, expiry_year: 2034 },
+    })
+    expect(kept).not.toHaveProperty('previous_token')
+    const lines = await onFile.chunk([record(one, other), record(two), record(three, own)], { policy })
+    // The former number is free for a token of its own, and this token now has a record in between.
+    expect(outcomesOf(lines)).toEqual(['CREATED ADDED', 'UPDATED -', 'UPDATED CHANGED'])
+    expect(lines.map(({ reuse_token: id }) => id === made?.reuse_token)).toEqual([false, true, true])
+    // Another owner has it, or the number has a token.
+    await onFile.chunk([record(three, other)])
+    expect(outcomesOf(await onFile.chunk([record(nextPan(), own)], { policy }))).toEqual(['CREATED MOVED'])
+    expect(outcomesOf(await onFile.chunk([record(one, own)], { policy }))).toEqual(['UNCHANGED MOVED'])
+  })
+
+  it('relink in file order within one chunk', async () => {
+    const [a, b, c, own, other] = [nextPan(), nextPan(), nextPan(), nextOwner(), nextOwner()]
+    const policy = { relink: true }
+    const made = await onFile.chunk([record(a, own), record(b, own), record(a, other), record(c, own)], { policy })
+    // The second line gives the first line's token another number, so that the third makes one for the first number.
+    expect(outcomesOf(made)).toEqual(['CREATED ADDED', 'UPDATED CHANGED', 'CREATED ADDED', 'UPDATED CHANGED'])
+    expect(new Set(made.map(({ reuse_token: id }) => id)).size).toBe(2)
+    const shared = await onFile.chunk([record(c, other), record(nextPan(), own)], { policy })
+    expect(outcomesOf(shared)).toEqual(['UNCHANGED MOVED', 'CREATED MOVED'])
+  })
 })
