@@ -3,6 +3,7 @@
 import { isRefusal } from '../../src/errors.ts'
 import type { Db } from '../../src/store/pool.ts'
 import * as references from '../../src/store/reference/source-references.ts'
+import { BEFORE_IMAGE_HOURS } from '../../src/store/token/before-images.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { lifecycle } from '../../src/token/decide.ts'
@@ -18,6 +19,11 @@ export function orphanAction({ work }: Pick<ChunkContext, 'work'>): 'SUSPEND' | 
   return ACTIONS[work.request.policy?.on_orphan ?? 'keep']
 }
 
+/** An owner who left a token by a single job since then (ms) may come back, when the job is reversed. */
+export function reversibleSince(now: number): number {
+  return now - BEFORE_IMAGE_HOURS * 3_600_000
+}
+
 /** `left`: tokens, by id, whose rows the transaction holds. Returns those that were suspended or deleted, as they are now. */
 export async function endOrphans(
   db: Db,
@@ -27,10 +33,10 @@ export async function endOrphans(
 ): Promise<Map<string, StoredToken>> {
   const action = orphanAction(context)
   if (!action || left.length === 0) return new Map()
-  const owners = await references.countOwners(db, left)
+  const { now, receiptId } = context.work
+  const owners = await references.countClaims(db, left, reversibleSince(now))
   const orphans = left.filter(tokenId => !owners.has(tokenId))
   if (orphans.length === 0) return new Map()
-  const { now, receiptId } = context.work
   const ended = (await tokens.findByIds(db, orphans)).flatMap(row => {
     const verdict = lifecycle(row, action, { now, receiptId }, 'body.id')
     if (isRefusal(verdict) || !verdict.changed) return []

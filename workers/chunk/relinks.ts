@@ -14,10 +14,13 @@ import { writeEffects } from '../line/write-effect.ts'
 import type { ChunkContext } from './chunk.ts'
 import { openClaims } from './claims.ts'
 import type { Relinks } from './fold.ts'
+import { reversibleSince } from './orphans.ts'
 
 export interface CountedRelinks extends Relinks {
   /** How many owners each token had when it was read. */
   owners: ReadonlyMap<string, number>
+  /** ms: who left a token later counts, too. */
+  since: number
 }
 
 /** Undefined where the batch doesn't relink. `cards`: the tokens of the records' cards; `known`: the owners' references. */
@@ -28,14 +31,16 @@ export async function openRelinks(
   { store }: Pick<Deps, 'store'>,
 ): Promise<CountedRelinks | undefined> {
   if (!context.work.request.policy?.relink) return undefined
+  const since = reversibleSince(context.work.now)
   const owned = [...known.values()].map(({ tokenId }) => tokenId)
   const ids = [...new Set([...owned, ...[...cards.values()].map(({ tokenId }) => tokenId)])]
-  const [found, owners] = await Promise.all([tokens.findByIds(store, ids), references.countOwners(store, ids)])
+  const [found, owners] = await Promise.all([tokens.findByIds(store, ids), references.countClaims(store, ids, since)])
   const bases = new Map(found.map(row => [row.tokenId, row]))
   const rows = new Map(bases)
   const claims = openClaims(known, context)
   return {
     owners,
+    since,
     baseOf: tokenId => bases.get(tokenId),
     rowFor({ line, claim, contract, facts, given }, isTaken) {
       const reference = claim && claims.current(claim)
@@ -71,13 +76,13 @@ export async function replacementsOf(
 export async function writeRelinked(
   db: Db,
   { updates, replacements }: { updates: readonly StoredToken[]; replacements: readonly Replacement[] },
-  { owners }: CountedRelinks,
+  { owners, since }: CountedRelinks,
   deps: Deps,
 ): Promise<void> {
   const ids = updates.map(({ tokenId }) => tokenId)
   await tokens.holdAll(db, ids)
   // Whoever adds an owner holds the row as well.
-  const now = await references.countOwners(db, ids)
-  if (ids.some(id => now.get(id) !== owners.get(id))) throw new LostRace('a token got or lost an owner meanwhile')
+  const owned = await references.countClaims(db, ids, since)
+  if (ids.some(id => owned.get(id) !== owners.get(id))) throw new LostRace('a token got or lost an owner meanwhile')
   await writeEffects(db, [{ updates, replacements }], deps)
 }

@@ -63,7 +63,7 @@ interface Draft {
 /** `job`: the number of a single job. */
 export function act(model: Model, deed: Deed, job: number, batches: readonly BatchPlan[]): After {
   const draft: Draft = { tokens: model.tokens.map(token => ({ ...token })), references: new Map(model.references) }
-  if (deed.do === 'reverse') return { model: reverse(model, draft, deed.job), seen: 'COMPLETED' }
+  if (deed.do === 'reverse') return { model: reverse(model, draft, deed.job), seen: 'reversed' }
   if (deed.do === 'chunk') {
     const key = `${deed.batch} ${deed.chunk}`
     const told = model.chunks.get(key)
