@@ -2,7 +2,7 @@
 // somebody needs to know, and knows nothing where it can't tell: then the sender does as older releases did.
 import type { Clock } from '../src/clock.ts'
 import { commonFeatures, type Feature, SPEAKING, type Speaking } from '../src/job/envelope/features.ts'
-import { LIVE_KEYS, openLiveKeys } from '../src/job/live-keys.ts'
+import { LIVE_KEYS, openLiveKeys } from '../src/job/envelope/live-keys.ts'
 import type { Logger } from '../src/log.ts'
 import type { Queues } from '../src/queue/engine.ts'
 import { every } from '../src/recurring.ts'

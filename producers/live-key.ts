@@ -1,9 +1,9 @@
 // Finds out whether the key that a sender signs with is live. Workers never answer a sender whose key isn't live; they
-// only publish a list of live keys (src/job/live-keys.ts). The check would rather conclude late than wrongly, and
+// only publish a list of live keys (src/job/envelope/live-keys.ts). The check would rather conclude late than wrongly, and
 // concludes nothing where there is no list.
 import type { Clock } from '../src/clock.ts'
 import { ConfigError } from '../src/config.ts'
-import { keyHash, LIVE_KEYS, type LiveKeys, openLiveKeys } from '../src/job/live-keys.ts'
+import { keyHash, LIVE_KEYS, type LiveKeys, openLiveKeys } from '../src/job/envelope/live-keys.ts'
 import type { Queues } from '../src/queue/engine.ts'
 import type { Credentials } from './client-file.ts'
 

@@ -8,7 +8,9 @@ import * as scopes from '../src/store/access/scopes.ts'
 import * as receipts from '../src/store/job/receipts.ts'
 import { type Db, hold, LostRace } from '../src/store/pool.ts'
 import * as intents from '../src/store/provider/scheme-intents.ts'
+import * as references from '../src/store/reference/source-references.ts'
 import * as tokens from '../src/store/token/tokens.ts'
+import { takeBack } from '../src/token/on-file.ts'
 import { undo } from '../src/token/undo.ts'
 import { findBefore } from './card/before-image.ts'
 import { findReplacements } from './card/scheme-replacement.ts'
@@ -117,7 +119,7 @@ async function conclude(
   return isNamed && receipt.outcome === 'DELETED' ? 'COMPLETED' : 'NONE'
 }
 
-/** Puts the token's row back. `status`: whether providers are yet to be asked. */
+/** Puts the token's row and the job's source references back. `status`: whether providers are yet to be asked. */
 async function reverse(
   db: Db,
   receipt: receipts.Receipt,
@@ -134,7 +136,32 @@ async function reverse(
     const restored = { ...undone, sealVersion: undone.sealed === null ? null : undone.sealVersion }
     await writeEffects(db, [await restoring(db, row, restored, work, deps)], deps)
   }
+  await takeReferencesBack(db, receipt, work, now)
   await receipts.revise(db, { ...receipt, status: 'CANCELLED', code: 500, reversal: status, completedAt: now })
+}
+
+/** Those that no other job has written since. A token that gets its owner back can't be taken back by an earlier job. */
+async function takeReferencesBack(
+  db: Db,
+  { receiptId }: receipts.Receipt,
+  work: Work<Reversal>,
+  now: number,
+): Promise<void> {
+  const written = await references.findByReceipt(db, receiptId)
+  if (written.length === 0) return
+  const former = written.flatMap(({ before, tokenId }) => (before && before.tokenId !== tokenId ? before.tokenId : []))
+  const held = former.length === 0 ? new Map() : await tokens.holdAll(db, former)
+  const isLive = (tokenId: string) => held.has(tokenId) && held.get(tokenId)?.status !== 'DELETED'
+  const ends = written.map(row => ({ row, end: takeBack(row, { reversalId: work.receiptId, now, isLive }) }))
+  await tokens.nameReceipt(db, former, work.receiptId)
+  await references.updateAll(
+    db,
+    ends.flatMap(({ end }) => (end && end !== 'removed' ? end : [])),
+  )
+  await references.removeAll(
+    db,
+    ends.flatMap(({ row, end }) => (end === 'removed' ? row : [])),
+  )
 }
 
 /** What puts a token's row back. The loop works what follows at providers. */

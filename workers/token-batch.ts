@@ -1,7 +1,16 @@
 // `token-batch`: a chunk of up to a thousand records walks the line as one job. One asymmetric operation opens it, its records
 // are checked in memory, one statement for each table writes them; its receipt is the checkpoint.
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
-import { count, countReasons, pack, type RecordOutcome, toResult, unpack } from '../src/job/chunk-outcomes.ts'
+import {
+  count,
+  countReasons,
+  joinTokens,
+  pack,
+  type RecordOutcome,
+  tokensNamed,
+  toResult,
+  unpack,
+} from '../src/job/chunk-outcomes.ts'
 import { chunkText } from '../src/job/envelope/digest.ts'
 import { batchLayout, type TokenBatch } from '../src/job/token-batch.ts'
 import * as audits from '../src/store/access/audits.ts'
@@ -163,14 +172,9 @@ async function contextOf(
 /** The outcomes of an earlier run of this chunk, by line, with the tokens as they are now. */
 async function decidedBefore(outcomes: string, { store }: Pick<Deps, 'store'>): Promise<Map<number, RecordOutcome>> {
   const unpacked = unpack(outcomes)
-  const rows = await tokens.findByIds(store, [...new Set(unpacked.flatMap(({ tokenId }) => tokenId ?? []))])
+  const rows = await tokens.findByIds(store, tokensNamed(unpacked))
   const byId = new Map(rows.map(row => [row.tokenId, row]))
-  return new Map(
-    unpacked.map(({ tokenId, ...record }) => [
-      record.line,
-      { ...record, token: tokenId === undefined ? undefined : byId.get(tokenId) },
-    ]),
-  )
+  return new Map(unpacked.map(record => [record.line, joinTokens(record, byId)]))
 }
 
 /**

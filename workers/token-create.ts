@@ -9,8 +9,10 @@ import type { StoredToken } from '../src/store/token/tokens.ts'
 import * as tokens from '../src/store/token/tokens.ts'
 import { type CardFacts, create, type Given } from '../src/token/decide.ts'
 import { renderPut } from '../src/token/render.ts'
+import type { ShownScheme } from '../src/token/scheme.ts'
 import { beforeImageOf } from './card/before-image.ts'
 import { factsOf, scopeFor } from './card/card-facts.ts'
+import { decideClaim, onFileRefusal } from './card/claim.ts'
 import { guessOf, guessRefusal } from './card/guess-limit.ts'
 import { openCapture } from './card/open-capture.ts'
 import { sealRow, timeOf, tokenIdAt } from './card/seal-row.ts'
@@ -58,6 +60,8 @@ export const tokenCreate: Handler<TokenCreate, undefined, Prepared> = {
     const options = { scope, cardBrand: request.card_brand, withAnalytics: true, field: CARD, place: contract?.place }
     const facts = factsOf(card, options, deps)
     if (isRefusal(facts)) return facts
+    const telling = onFileRefusal(request.on_file, facts)
+    if (telling) return telling
     const given = { ...givenOf(card), ...fieldsOf(request), tokenType: request.token_type ?? 'REUSE' }
     return { scope, pan: card.pan, facts, given: withContractExpiry(contract, given), contract }
   },
@@ -114,27 +118,23 @@ async function decide(work: Work<TokenCreate>, prepared: Prepared, deps: Deps): 
   const range = await deps.directory.binRange(row.binRange)
   const shown = stored && (await shownScheme(row.tokenId, scope, deps))
   const provisions = stored ? [] : firstSchemes([{ token: row, pan, scope }], { receiptId, clientId }, deps)
+  const claim = await decideClaim(work, row, scope, deps)
+  const render = (scheme: ShownScheme | undefined) => ({ ...renderPut(row, range, scheme), ...claim.shown })
   const answer: Success = {
     ...{ code: 200, outcome: verdict.outcome, tokenId: row.tokenId },
-    record: renderPut(row, range, shown),
+    record: render(shown),
   }
   const takeUps = contract ? [takeUpOf(receiptId, provisioned && !stored ? [provisioned] : [])] : []
   const effect: Effect = stored
     ? effectOnStored(stored, row, verdict.changed, work, deps)
     : { inserts: [row], misses: [{ ...guess, missesMax: deps.settings.guessesMax }], provisions }
-  const decision: EffectDecision = { answer, effect: { ...effect, takeUps } }
+  const decision: EffectDecision = { answer, effect: { ...effect, ...claim.effect, takeUps } }
   if (provisions.length === 0) return decision
   // The token stands, whatever becomes of its scheme token; what is quick is part of the answer.
   const ids = provisions.map(({ provisionId }) => provisionId)
   return {
     ...decision,
-    after: () =>
-      reconcileThenShow(
-        ids,
-        answer,
-        { tokenId: row.tokenId, scope, render: shown => renderPut(row, range, shown) },
-        deps,
-      ),
+    after: () => reconcileThenShow(ids, answer, { tokenId: row.tokenId, scope, render }, deps),
   }
 }
 

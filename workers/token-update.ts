@@ -10,6 +10,7 @@ import { renderPatch } from '../src/token/render.ts'
 import { isSupported, type ShownScheme } from '../src/token/scheme.ts'
 import { beforeImageOf } from './card/before-image.ts'
 import { factsOf } from './card/card-facts.ts'
+import { decideClaim, onFileRefusal } from './card/claim.ts'
 import { tokenFor } from './card/find-token.ts'
 import { guessOf, guessRefusal } from './card/guess-limit.ts'
 import { openCapture } from './card/open-capture.ts'
@@ -85,6 +86,9 @@ function judge(work: Work<TokenUpdate>, stored: StoredToken, scope: Scope, { car
   const at = { now: work.now, receiptId: work.receiptId }
   const verdict = update(stored, { ...given, ...(facts ? { card: facts } : {}) }, at)
   if (isRefusal(verdict)) return verdict
+  const { on_file: onFile } = work.request
+  const telling = onFileRefusal(onFile, stored) ?? onFileRefusal(onFile, verdict.row)
+  if (telling) return telling
   return { facts, verdict, relink: facts !== undefined && !(stored.fingerprint?.equals(facts.fingerprint) ?? false) }
 }
 
@@ -105,7 +109,8 @@ async function decideUpdate(
   if (stopped) return noEffect(stopped)
   const row = sealRow(verdict, stored, prepared.card?.pan, deps.ring)
   const range = await deps.directory.binRange(row.binRange)
-  const render = (shown: ShownScheme | undefined) => renderPatch(row, range, shown)
+  const claim = await decideClaim(work, row, scope, deps)
+  const render = (shown: ShownScheme | undefined) => ({ ...renderPatch(row, range, shown), ...claim.shown })
   const shown = await shownScheme(row.tokenId, scope, deps)
   const answer: Success = { code: 200, outcome: verdict.outcome, tokenId: row.tokenId, record: render(shown) }
   const { effect, provisions } = relink
@@ -115,6 +120,7 @@ async function decideUpdate(
     answer,
     effect: {
       ...effect,
+      ...claim.effect,
       ...(verdict.changed
         ? { updates: [row], beforeImages: [beforeImageOf(stored, receiptId, deps.ring)] }
         : { touches: [{ tokenId: row.tokenId, receiptId, version: stored.version }] }),

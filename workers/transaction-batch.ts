@@ -102,7 +102,7 @@ function* select(
   for (const [index, record] of linesOf(request).entries()) {
     if (probe && (index < probe.from || index >= probe.to)) continue
     const past = decided.get(record.line)
-    if (past) yield { record, given: { ...past, token: undefined } }
+    if (past) yield { record, given: { ...past, claimed: undefined, token: undefined } }
     else if (batch.cancelledAt !== null) yield { record, given: refused(record.line, record, 'CANCELLED', 'cancelled') }
     else if (skipped.has(index)) yield { record, given: refused(record.line, record, 'FAILED', 'internal') }
     else yield { record }

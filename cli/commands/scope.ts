@@ -15,14 +15,16 @@ interface AddOptions extends JsonOption {
   auto?: boolean
   requestor: scopes.Requestor
   binDigits: '6' | '8'
+  keepBilling?: boolean
 }
 
 /** A new scope, and the audit row that tells of it. */
 export async function makeScope(
   store: Store,
-  scope: Omit<scopes.Scope, 'tokenScope' | 'createdAt' | 'autoProvision'> & { autoProvision?: boolean },
+  scope: Omit<scopes.Scope, 'tokenScope' | 'createdAt' | 'autoProvision' | 'keepBilling'> &
+    Partial<Pick<scopes.Scope, 'autoProvision' | 'keepBilling'>>,
 ): Promise<Omit<scopes.Scope, 'createdAt'>> {
-  const made = { tokenScope: randomUUID(), autoProvision: false, ...scope }
+  const made = { tokenScope: randomUUID(), autoProvision: false, keepBilling: false, ...scope }
   await store.transaction(async db => {
     await scopes.insert(db, made)
     await audits.insert(db, { actor: actor(), action: 'scope.add', subject: made.tokenScope, detail: shownScope(made) })
@@ -42,6 +44,7 @@ export function add(terminal: Terminal, options: AddOptions): Promise<void> {
       requestor: options.requestor,
       autoProvision: options.auto ?? false,
       binDigits: options.binDigits === '6' ? 6 : 8,
+      keepBilling: options.keepBilling ?? false,
     })
     print(terminal, options, shownScope(made), facts({ token_scope: made.tokenScope }))
   })
@@ -54,7 +57,12 @@ export function list(terminal: Terminal, options: JsonOption & { entity?: string
     const rows = found.map(scope => [
       scope.tokenScope,
       scope.entityId,
-      [scope.par && 'PAR', scope.networkTokens && 'network tokens', scope.autoProvision && 'auto']
+      [
+        scope.par && 'PAR',
+        scope.networkTokens && 'network tokens',
+        scope.autoProvision && 'auto',
+        scope.keepBilling && 'billing addresses',
+      ]
         .filter(Boolean)
         .join(', ') || '-',
       scope.requestor,
@@ -75,5 +83,6 @@ function shownScope(scope: Omit<scopes.Scope, 'createdAt'>) {
     requestor: scope.requestor,
     auto_provision: scope.autoProvision,
     bin_digits: scope.binDigits,
+    keep_billing: scope.keepBilling,
   }
 }

@@ -1,5 +1,5 @@
 // `tokenmill submit FILE.ndjson`: sends the jobs of a file and prints their results.
-import { exitStatus, submitFile } from '../../producers/submit.ts'
+import { exitStatus, submitFile } from '../../producers/submit/submit.ts'
 import { openSession } from '../open/open.ts'
 import { type GiveUpOption, openProducer, waitingOf } from '../open/producer.ts'
 import { stopper } from '../process/stopper.ts'

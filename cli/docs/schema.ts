@@ -6,7 +6,7 @@ import { CATALOGUE, KINDS, type Kind, RECORD_KINDS } from '../../src/job/catalog
 import { annotate, type JsonSchema } from '../../src/job/describe/annotate.ts'
 import { FIELD_NOTES } from '../../src/job/describe/field-notes.ts'
 import { Claims, JobData } from '../../src/job/envelope/envelope.ts'
-import { LiveKeys } from '../../src/job/live-keys.ts'
+import { LiveKeys } from '../../src/job/envelope/live-keys.ts'
 import { Result, ResultData, ResultEvent } from '../../src/job/result.ts'
 import { RECORD_REQUESTS, RecordHead } from '../../src/job/token-batch.ts'
 

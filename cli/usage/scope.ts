@@ -16,6 +16,7 @@ export function scope(family: Command, terminal: Terminal): void {
     .addOption(
       new Option('--bin-digits <n>', 'number of BIN digits that are stored and shown').choices(['6', '8']).default('8'),
     )
+    .option('--keep-billing', 'keep the billing addresses of cards on file')
     .action(async options => (await import('../commands/scope.ts')).add(terminal, options))
   addCommand(family, 'list', 'lists token scopes')
     .option('--entity <uuid>', 'list only those of this entity', readUuid)

@@ -19,6 +19,8 @@ export type RecordKind = (typeof RECORD_KINDS)[number]
 
 export const ON_CONFLICT = ['update', 'keep', 'reject', 'latest-expiry'] as const
 export const ON_EXPIRED = ['import', 'suspend', 'reject'] as const
+/** What becomes of a token whose last owner's reference goes to another token. */
+export const ON_ORPHAN = ['keep', 'suspend', 'delete'] as const
 
 /** Bounds of a chunk of records. */
 export const CHUNK = { recordsDefault: 500, recordsMax: 1000, bytesMax: 3 * 1024 * 1024, lineBytesMax: 65_536 } as const

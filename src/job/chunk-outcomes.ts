@@ -1,6 +1,7 @@
 // The outcomes of a chunk in its receipt: line, reference, outcome, reason, field and token id, packed as one JSON
 // text. It holds no card details: they are joined when the answer is given again.
 import { meaningOf } from '../errors.ts'
+import { REFERENCE_OUTCOMES, type ReferenceOutcome } from '../token/on-file.ts'
 import { reuseTokenOf, type TokenRow } from '../token/token.ts'
 import { type Counts, noCounts, OUTCOMES, type Outcome, type RecordResult, tookEffect } from './outcome.ts'
 
@@ -29,6 +30,20 @@ export interface RecordOutcome {
   field: string | undefined
   /** The token's row, if the record has a token. */
   token: ShownToken | undefined
+  /** What became of the source reference that it gives; absent where it gives none, or didn't take effect. */
+  claimed?: Claimed | undefined
+}
+
+export interface Claimed {
+  outcome: ReferenceOutcome
+  /** The token to which the reference belonged before. */
+  previous: Pick<TokenRow, 'tokenId' | 'thirdParty'> | undefined
+}
+
+/** An outcome with token ids in place of rows. */
+export interface UnpackedOutcome extends Omit<RecordOutcome, 'token' | 'claimed'> {
+  tokenId: string | undefined
+  claimed: { outcome: ReferenceOutcome; previous: string | undefined } | undefined
 }
 
 type Packed = [
@@ -38,40 +53,66 @@ type Packed = [
   reference?: string | 0,
   reason?: string | 0,
   field?: string,
+  claimed?: number,
+  previous?: string,
 ]
 
 export function pack(records: readonly RecordOutcome[]): string {
   return JSON.stringify(
-    records.map(({ line, outcome, token, reference, reason, field }) => {
+    records.map(({ line, outcome, token, reference, reason, field, claimed }) => {
       const packed: Packed = [line, OUTCOMES.indexOf(outcome), token?.tokenId ?? 0]
-      if (reference !== undefined || reason !== undefined) packed.push(reference ?? 0)
-      if (reason !== undefined) packed.push(reason, field ?? '')
+      if (reference !== undefined || reason !== undefined || claimed) packed.push(reference ?? 0)
+      if (reason !== undefined || claimed) packed.push(reason ?? 0, field ?? '')
+      if (claimed) packed.push(REFERENCE_OUTCOMES.indexOf(claimed.outcome))
+      if (claimed?.previous) packed.push(claimed.previous.tokenId)
       return packed
     }),
   )
 }
 
-/** The outcomes with token ids in place of rows. */
-export function unpack(text: string): (Omit<RecordOutcome, 'token'> & { tokenId: string | undefined })[] {
-  return (JSON.parse(text) as Packed[]).map(([line, outcome, tokenId, reference, reason, field]) => ({
-    line,
-    outcome: OUTCOMES[outcome] ?? 'FAILED',
-    tokenId: tokenId || undefined,
-    reference: reference || undefined,
-    reason: reason || undefined,
-    field: field || undefined,
-  }))
+export function unpack(text: string): UnpackedOutcome[] {
+  return (JSON.parse(text) as Packed[]).map(
+    ([line, outcome, tokenId, reference, reason, field, claimedAs, previous]) => {
+      const claimed = claimedAs === undefined ? undefined : REFERENCE_OUTCOMES[claimedAs]
+      return {
+        line,
+        outcome: OUTCOMES[outcome] ?? 'FAILED',
+        tokenId: tokenId || undefined,
+        reference: reference || undefined,
+        reason: reason || undefined,
+        field: field || undefined,
+        claimed: claimed && { outcome: claimed, previous },
+      }
+    },
+  )
+}
+
+/** The ids of all tokens that these outcomes name. */
+export function tokensNamed(unpacked: readonly UnpackedOutcome[]): string[] {
+  return [...new Set(unpacked.flatMap(({ tokenId, claimed }) => [tokenId ?? [], claimed?.previous ?? []].flat()))]
+}
+
+/** The outcome with its tokens; those that aren't among `tokens` are left out. */
+export function joinTokens<Token extends ShownToken>(
+  { tokenId, claimed, ...record }: UnpackedOutcome,
+  tokens: ReadonlyMap<string, Token>,
+): RecordOutcome & { token: Token | undefined } {
+  const find = (id: string | undefined) => (id === undefined ? undefined : tokens.get(id))
+  const joined = { ...record, token: find(tokenId) }
+  return claimed ? { ...joined, claimed: { outcome: claimed.outcome, previous: find(claimed.previous) } } : joined
 }
 
 /** The outcome as the caller reads it. A deleted token has no details left to show. */
 export function toResult(record: RecordOutcome): RecordResult {
-  const { line, reference, outcome, reason, field, token } = record
+  const { line, reference, outcome, reason, field, token, claimed } = record
   const result: RecordResult = { line, outcome, code: codeOf(outcome, reason) }
   if (reference !== undefined) result.reference = reference
   if (reason !== undefined) result.reason = reason
   if (field !== undefined) result.field = field
   if (reason?.startsWith('scheme_')) result.failed_facet = 'scheme_token'
   if (outcome === 'FAILED') result.reversal_status = 'NONE'
+  if (claimed) result.reference_outcome = claimed.outcome
+  if (claimed?.previous) result.previous_token = reuseTokenOf(claimed.previous)
   if (!token) return result
   if (token.tokenType !== 'ANALYTICS') result.reuse_token = reuseTokenOf(token)
   if (token.analyticsToken !== null) result.analytics_token = token.analyticsToken
@@ -82,6 +123,12 @@ export function toResult(record: RecordOutcome): RecordResult {
   if (token.brand !== null) result.brand = token.brand
   if (token.status !== 'ACTIVE') result.token_status = token.status
   return result
+}
+
+/** The outcome as it is told again: with its tokens as they are now. */
+export function toResultAgain(record: UnpackedOutcome, tokens: ReadonlyMap<string, ShownToken>): RecordResult {
+  const joined = joinTokens(record, tokens)
+  return { ...toResult(joined), ...(joined.token ? { token_status: joined.token.status } : {}) }
 }
 
 function codeOf(outcome: Outcome, reason: string | undefined): number {

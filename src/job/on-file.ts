@@ -61,9 +61,8 @@ export function claimOf(request: OnFileRecord, scope: { tokenScope: string; keep
   return { owner: ownerOf(request, scope.tokenScope), onFile: { ...onFile, ...address } }
 }
 
-/** All texts of the member that are stored and shown: none may hold the number of a card of its chunk. */
-export function textsOf({ billing_address: address, ...rest }: OnFileRecord): string[] {
-  return [...Object.values(rest), ...Object.values(address ?? {})]
-    .flat()
-    .filter((value): value is string => typeof value === 'string')
+/** All texts and numbers of the member, or of a claim: none may look like a card of its chunk. */
+export function textsOf(value: unknown): string[] {
+  if (typeof value === 'string' || typeof value === 'number') return [`${value}`]
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsOf) : []
 }

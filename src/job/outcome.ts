@@ -1,5 +1,6 @@
 // The closed set of outcomes of a batch's record, and their counts.
 import { z } from 'zod'
+import { REFERENCE_OUTCOMES } from '../token/on-file.ts'
 
 export const OUTCOMES = ['CREATED', 'UPDATED', 'UNCHANGED', 'DUPLICATE', 'REJECTED', 'FAILED', 'CANCELLED'] as const
 export type Outcome = (typeof OUTCOMES)[number]
@@ -32,6 +33,10 @@ export const RecordResult = z.object({
   field: z.string().optional(),
   /** The part that failed, where that is the scheme token. */
   failed_facet: z.enum(['token', 'scheme_token']).optional(),
+  /** What became of the record's source reference, where it gave one. */
+  reference_outcome: z.enum(REFERENCE_OUTCOMES).optional(),
+  /** The token that the reference belonged to before it was moved. */
+  previous_token: z.string().optional(),
   reuse_token: z.string().optional(),
   analytics_token: z.string().optional(),
   bin: z.string().optional(),
@@ -57,6 +62,8 @@ export const AnyRecordResult = z.looseObject({
   reason: shape.reason.catch(undefined),
   field: shape.field.catch(undefined),
   failed_facet: shape.failed_facet.catch(undefined),
+  reference_outcome: z.string().optional().catch(undefined),
+  previous_token: shape.previous_token.catch(undefined),
   reuse_token: shape.reuse_token.catch(undefined),
   analytics_token: shape.analytics_token.catch(undefined),
   bin: shape.bin.catch(undefined),

@@ -1,19 +1,23 @@
 // `token-batch`: one chunk of a batch. The records travel in the job's `block`; their shapes are here, too.
 import { z } from 'zod'
 import { REASONS, type Reason } from '../errors.ts'
-import { CHUNK, ON_CONFLICT, ON_EXPIRED } from './choices.ts'
+import { CHUNK, ON_CONFLICT, ON_EXPIRED, ON_ORPHAN } from './choices.ts'
 import { CHUNK_NUMBER_MAX, extentMembers } from './envelope/batch-extent.ts'
 import { alias, encryptedCard, text, tokenId, uuid } from './envelope/text.ts'
+import { OnFileRecord } from './on-file.ts'
 import { SchemeToken } from './scheme-token.ts'
 import { createFields } from './token-create.ts'
 import { TokenLifecycle } from './token-lifecycle.ts'
 import { updateFields } from './token-update.ts'
 
-export { CHUNK, ON_CONFLICT, ON_EXPIRED } from './choices.ts'
+export { CHUNK, ON_CONFLICT, ON_EXPIRED, ON_ORPHAN } from './choices.ts'
 
 export const Policy = z.strictObject({
   on_conflict: z.enum(ON_CONFLICT).optional(),
   on_expired: z.enum(ON_EXPIRED).optional(),
+  on_orphan: z.enum(ON_ORPHAN).optional(),
+  /** A reference with another number keeps its token, which gets the number. */
+  relink: z.boolean().optional(),
 })
 
 /** SHA-256 of a block's text: lower-case hex, or base64url. */
@@ -47,12 +51,16 @@ export function recordsInBlock({ block }: { block?: unknown }): unknown {
 export function batchLayout(
   request: Pick<TokenBatch, 'record_kind' | 'token_scope' | 'chunk_records' | 'policy'>,
 ): Record<string, unknown> {
+  const { on_conflict = 'update', on_expired = 'import', on_orphan, relink } = request.policy ?? {}
   return {
     record_kind: request.record_kind,
     token_scope: request.token_scope ?? null,
     chunk_records: request.chunk_records,
-    on_conflict: request.policy?.on_conflict ?? 'update',
-    on_expired: request.policy?.on_expired ?? 'import',
+    on_conflict,
+    on_expired,
+    // Batches without these have the layout that earlier releases stored.
+    ...(on_orphan === undefined ? {} : { on_orphan }),
+    ...(relink === undefined ? {} : { relink }),
   }
 }
 
@@ -76,8 +84,13 @@ const cardOf = {
 
 /** The `request` of a record, by record kind. */
 export const RECORD_REQUESTS = {
-  'token-create': z.strictObject({ token_scope: uuid().optional(), ...cardOf, ...createFields }),
-  'token-update': z.strictObject({ id: tokenId(), ...cardOf, ...updateFields }),
+  'token-create': z.strictObject({
+    token_scope: uuid().optional(),
+    ...cardOf,
+    ...createFields,
+    on_file: OnFileRecord.optional(),
+  }),
+  'token-update': z.strictObject({ id: tokenId(), ...cardOf, ...updateFields, on_file: OnFileRecord.optional() }),
   'token-lifecycle': TokenLifecycle,
   'scheme-token': SchemeToken,
 } as const

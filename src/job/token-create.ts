@@ -1,6 +1,7 @@
-// `token-create`: the body of PUT /api/v2/card.
+// `token-create`: the body of PUT /api/v2/card, and for whom the card is on file.
 import { z } from 'zod'
 import { alias, brandName, date, encryptedCard, month, uuid, year } from './envelope/text.ts'
+import { OnFileRequest } from './on-file.ts'
 
 const TOKEN_TYPES = ['REUSE', 'ANALYTICS', 'REUSE_AND_ANALYTICS'] as const
 
@@ -24,6 +25,7 @@ export const TokenCreate = z.strictObject({
   encrypted_card: encryptedCard(),
   public_key_alias: alias(),
   ...createFields,
+  on_file: OnFileRequest.optional(),
 })
 export type TokenCreate = z.infer<typeof TokenCreate>
 

@@ -1,6 +1,8 @@
-// `token-update`: the body of PATCH /api/v2/card/{id} and the token's id. A job with a plain `cvv` is refused.
+// `token-update`: the body of PATCH /api/v2/card/{id}, the token's id, and for whom the card is on file. A job with a plain
+// `cvv` is refused.
 import { z } from 'zod'
 import { alias, date, emailAddress, encryptedCard, month, text, tokenId, year } from './envelope/text.ts'
+import { OnFileRequest } from './on-file.ts'
 
 /** The fields of a PATCH beside the card. */
 export const updateFields = {
@@ -17,6 +19,7 @@ export const TokenUpdate = z.strictObject({
   encrypted_card: encryptedCard().optional(),
   public_key_alias: alias().optional(),
   ...updateFields,
+  on_file: OnFileRequest.optional(),
 })
 export type TokenUpdate = z.infer<typeof TokenUpdate>
 

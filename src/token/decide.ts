@@ -2,9 +2,9 @@
 // and the records of a chunk in line order. They look nothing up, and neither save nor encrypt.
 import { dateOf } from '../clock.ts'
 import { assert, type Refusal, refuse } from '../errors.ts'
+import { decideLine } from './batch/decide-line.ts'
 import { isExpired } from './card.ts'
 import { type Given, isAnalytic, writeFields } from './card-fields.ts'
-import { decideLine } from './decide-batch.ts'
 import { follow, type LifecycleEvent, tombstone } from './lifecycle.ts'
 import {
   analyticsTokenOf,

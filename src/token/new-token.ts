@@ -1,7 +1,7 @@
-// Makes the row of a card that has no token yet, and changes the type and the status of a row. batch-order.ts decides
+// Makes the row of a card that has no token yet, and changes the type and the status of a row. batch/order.ts decides
 // which of several requests counts.
 import { assert } from '../errors.ts'
-import { type BatchLine, firstMark } from './batch-order.ts'
+import { type BatchLine, firstMark } from './batch/order.ts'
 import { isExpired } from './card.ts'
 import { addType, type Given, isAnalytic } from './card-fields.ts'
 import { follow, type StatusAndReason } from './lifecycle.ts'

@@ -74,11 +74,16 @@ export interface ClaimContext {
   now: number
   /** Undefined for a single job. */
   mark: { batchNo: number; line: number } | undefined
+  /** The token was the owner's, and has got the claim's card. */
+  relinked?: boolean | undefined
 }
 
 export interface JudgedClaim {
   outcome: ReferenceOutcome
-  /** The row to be written; undefined where nothing changes. */
+  /**
+   * The row to be written; undefined where nothing is. What is confirmed is written, too: no earlier line of the batch, and
+   * no reversal of an earlier job, takes it back.
+   */
   row: SourceReference | undefined
   /** The token that the owner had under this id before, where it was another one. */
   previousToken: string | undefined
@@ -93,7 +98,7 @@ export function judgeClaim(
   { owner, onFile }: Claim,
   at: ClaimContext,
 ): JudgedClaim {
-  const { tokenId, receiptId, now, mark } = at
+  const { tokenId, receiptId, now, mark, relinked = false } = at
   if (!stored) {
     const row = {
       ...owner,
@@ -107,17 +112,42 @@ export function judgeClaim(
   }
   const merged = merge(stored.onFile, onFile)
   const isMoved = stored.tokenId !== tokenId
-  if (!isMoved && isSame(merged, stored.onFile))
-    return { outcome: 'UNCHANGED', row: undefined, previousToken: undefined }
+  const isKept = !isMoved && !relinked && isSame(merged, stored.onFile)
   const { tokenId: formerToken, onFile: formerOnFile, lastReceipt, mark: formerMark } = stored
   const row = {
     ...stored,
-    ...{ tokenId, onFile: merged, version: stored.version + 1, updatedAt: now, lastReceipt: receiptId },
-    mark: mark ?? null,
+    ...{ tokenId, onFile: merged, version: stored.version + 1, lastReceipt: receiptId, mark: mark ?? null },
+    updatedAt: isKept ? stored.updatedAt : now,
     // A batch isn't reversed.
     before: mark ? null : { tokenId: formerToken, onFile: formerOnFile, lastReceipt, mark: formerMark },
   }
-  return { outcome: isMoved ? 'MOVED' : 'CHANGED', row, previousToken: isMoved ? formerToken : undefined }
+  const outcome = isMoved ? 'MOVED' : isKept ? 'UNCHANGED' : 'CHANGED'
+  return { outcome, row, previousToken: isMoved ? formerToken : undefined }
+}
+
+/** What the single job that wrote this row last came to. */
+export function toldAgain({ version, tokenId, onFile, before }: SourceReference): Omit<JudgedClaim, 'row'> | undefined {
+  if (version === 1) return { outcome: 'ADDED', previousToken: undefined }
+  if (!before) return undefined
+  if (before.tokenId !== tokenId) return { outcome: 'MOVED', previousToken: before.tokenId }
+  return { outcome: isSame(before.onFile, onFile) ? 'UNCHANGED' : 'CHANGED', previousToken: undefined }
+}
+
+/**
+ * The row after a reversal of the single job that wrote it last: `removed` where that job added it, or where the token that
+ * it belonged to before isn't live any more. Undefined where the job only confirmed it.
+ */
+export function takeBack<Row extends SourceReference>(
+  row: Row,
+  { reversalId, now, isLive }: { reversalId: string; now: number; isLive: (tokenId: string) => boolean },
+): Row | 'removed' | undefined {
+  if (row.version === 1) return 'removed'
+  const { before } = row
+  if (!before) return undefined
+  if (before.tokenId !== row.tokenId && !isLive(before.tokenId)) return 'removed'
+  const { tokenId, onFile, mark } = before
+  const next = { version: row.version + 1, updatedAt: now, lastReceipt: reversalId, before: null }
+  return { ...row, tokenId, onFile, mark, ...next }
 }
 
 const IDS_MAX = 50

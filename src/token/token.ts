@@ -54,7 +54,7 @@ export interface ThirdPartyName {
   token: string
 }
 
-/** Which line of a batch gave which field of a row (batch-order.ts). */
+/** Which line of a batch gave which field of a row (batch/order.ts). */
 export interface BatchMark {
   batchNo: number
   /** The batch made this row. */

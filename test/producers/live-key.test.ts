@@ -13,7 +13,7 @@ import {
   type LiveKeys,
   makeLiveKeys,
   sealLiveKeys,
-} from '../../src/job/live-keys.ts'
+} from '../../src/job/envelope/live-keys.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import { openRedis } from '../../src/queue/open.ts'
 import { describeRedis, redisUrl } from '../support/engines.ts'

@@ -2,7 +2,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { submitName } from '../../producers/submit.ts'
+import { submitName } from '../../producers/submit/submit.ts'
 import { holdsPossiblePan } from '../../src/token/possible-pan.ts'
 import { testPan } from '../support/test-pan.ts'
 

@@ -3,6 +3,7 @@
 // the decision; the provider is called after the commit.
 import { provisionId } from '../../src/job/envelope/ids.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
+import * as scopes from '../../src/store/access/scopes.ts'
 import type { Db } from '../../src/store/pool.ts'
 import type { NewScheme, StoredScheme } from '../../src/store/provider/scheme-row.ts'
 import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
@@ -23,6 +24,22 @@ export interface Relinked {
 }
 
 type ReplacementDeps = Pick<Deps, 'ring' | 'clock' | 'providers'>
+
+/** Those whose scope knows scheme tokens. Deleted tokens have none. */
+export async function relinkedOf(db: Db, linked: readonly Pick<Relinked, 'token' | 'action'>[]): Promise<Relinked[]> {
+  // From the store: another process may have made a scheme token since the directory last read this scope, and then it
+  // would stay though its card is gone.
+  const read = new Map<string, Promise<Scope | undefined>>()
+  const relinked: Relinked[] = []
+  for (const { token, action } of linked) {
+    if (token.status === 'DELETED') continue
+    const reading = read.get(token.tokenScope) ?? scopes.find(db, token.tokenScope)
+    read.set(token.tokenScope, reading)
+    const scope = await reading
+    if (scope && isSupported(scope)) relinked.push({ token, scope, action })
+  }
+  return relinked
+}
 
 /** One for each, in the order given. Reads without locks: the line finds what has changed when it writes. */
 export async function findReplacements(

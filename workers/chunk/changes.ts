@@ -2,21 +2,22 @@
 // file order, one update of all rows that changed.
 import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
 import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
+import { claimOf, type OnFileRecord } from '../../src/job/on-file.ts'
 import type { UpdateRecord } from '../../src/job/token-batch.ts'
 import type { TokenLifecycle } from '../../src/job/token-lifecycle.ts'
-import type { Scope } from '../../src/store/access/scopes.ts'
-import * as scopes from '../../src/store/access/scopes.ts'
+import * as references from '../../src/store/reference/source-references.ts'
 import * as beforeImages from '../../src/store/token/before-images.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { type CardInput, checkCard } from '../../src/token/card.ts'
 import { type Given, lifecycle, update } from '../../src/token/decide.ts'
-import { isSupported, type SchemeAction } from '../../src/token/scheme.ts'
+import type { Claim } from '../../src/token/on-file.ts'
+import type { SchemeAction } from '../../src/token/scheme.ts'
 import { factsOf } from '../card/card-facts.ts'
 import { tokensFor } from '../card/find-token.ts'
 import { countMisses, guessOf } from '../card/guess-limit.ts'
 import { openCapture } from '../card/open-capture.ts'
-import { findReplacements, type Relinked } from '../card/scheme-replacement.ts'
+import { findReplacements, relinkedOf } from '../card/scheme-replacement.ts'
 import { sealRow } from '../card/seal-row.ts'
 import type { Deps } from '../deps.ts'
 import type { Effect } from '../line/effect.ts'
@@ -24,8 +25,10 @@ import { writeEffects } from '../line/write-effect.ts'
 import { givenOf } from '../token-create.ts'
 import { plainFieldsOf } from '../token-update.ts'
 import type { ActedRecords, ChunkContext, ChunkRecord, Decided } from './chunk.ts'
+import { ownersOf } from './claims.ts'
 import { type DryRunGuesses, openDryRunGuesses } from './dry-run-guesses.ts'
 import { rejected } from './fold.ts'
+import { type ClaimingOutcome, predictClaims, saveWithClaims } from './save-claims.ts'
 
 interface GivenChange {
   given: Given
@@ -33,6 +36,7 @@ interface GivenChange {
   /** The field that a refusal of the card names. */
   field: string
   schemeAction: SchemeAction | undefined
+  onFile: OnFileRecord | undefined
 }
 
 export type PreparedChange = { line: number; reference: string | undefined; id: string } & (
@@ -67,6 +71,7 @@ export async function prepareChanges(
         card,
         field: request.card ? 'body.card' : 'body.encrypted_card',
         schemeAction: request.scheme_token_action,
+        onFile: request.on_file,
       })
     }
   }
@@ -102,6 +107,8 @@ export async function decideChanges(
   const { work } = context
   const visible = await tokensFor(work.client, [...new Set(prepared.map(({ id }) => id))], deps)
   const bases = new Map([...visible.values()].map(row => [row.tokenId, row]))
+  const claims = await claimsOf(prepared, visible, deps)
+  const known = await references.findByOwners(deps.store, ownersOf([...claims.values()].map(claim => ({ claim }))))
   const guesses = work.request.dry_run ? openDryRunGuesses(deps) : undefined
   const changes: Changes = { rows: new Map(bases), outcomes: [], linked: [], schemeActions: new Map() }
   for (const change of prepared) {
@@ -109,8 +116,9 @@ export async function decideChanges(
     const row = tokenId === undefined ? undefined : changes.rows.get(tokenId)
     const scheme = acted.get(change.line)
     const next = isRefusal(scheme) ? scheme : await apply(change, row, changes.rows, { context, deps, guesses })
-    if (isRefusal(next)) changes.outcomes.push(rejected(change, next))
-    else record(changes, change, row, scheme === 'changed' ? { ...next, outcome: 'UPDATED' } : next)
+    if (isRefusal(next))
+      changes.outcomes.push({ ...rejected(change, next), token: undefined, claim: undefined, tokenId: undefined })
+    else record(changes, change, row, scheme === 'changed' ? { ...next, outcome: 'UPDATED' } : next, claims.get(change))
   }
   const { outcomes, rows, linked } = changes
   for (const outcome of outcomes) if (outcome.token) outcome.token = rows.get(outcome.token.tokenId)
@@ -118,17 +126,38 @@ export async function decideChanges(
   if (!guesses) countMisses(work.client.clientId, linked, deps)
   return {
     save: async db => {
+      if (!guesses) {
+        const beside = { effect, bases: [...bases.values()], references: known }
+        await saveWithClaims(db, outcomes, beside, context, deps)
+        return outcomes
+      }
       await writeEffects(db, [effect], deps)
-      return guesses ? outcomes.map(outcome => ({ ...outcome, token: undefined })) : outcomes
+      predictClaims(outcomes, known, context)
+      return outcomes.map(outcome => ({ ...outcome, token: undefined }))
     },
   }
+}
+
+/** What records give of cards on file. */
+async function claimsOf(
+  prepared: readonly PreparedChange[],
+  visible: ReadonlyMap<string, StoredToken>,
+  { directory }: Deps,
+): Promise<Map<PreparedChange, Claim>> {
+  const claims = new Map<PreparedChange, Claim>()
+  for (const change of prepared) {
+    const row = 'given' in change && change.onFile ? visible.get(change.id) : undefined
+    const scope = row && (await directory.scope(row.tokenScope))
+    if (scope && 'given' in change && change.onFile) claims.set(change, claimOf(change.onFile, scope))
+  }
+  return claims
 }
 
 /** What the records of a chunk have changed so far. */
 interface Changes {
   /** The tokens as earlier records left them, by id. */
   rows: Map<string, StoredToken>
-  outcomes: RecordOutcome[]
+  outcomes: ClaimingOutcome[]
   /** Tokens that stand for another card now. */
   linked: StoredToken[]
   /** What records ask of the scheme tokens of those, by token id. */
@@ -140,14 +169,21 @@ interface Applied {
   row: StoredToken
 }
 
-function record(changes: Changes, change: PreparedChange, before: StoredToken | undefined, { outcome, row }: Applied) {
+function record(
+  changes: Changes,
+  change: PreparedChange,
+  before: StoredToken | undefined,
+  { outcome, row }: Applied,
+  claim: Claim | undefined,
+) {
   if (before && !isSameCard(before, row)) {
     changes.linked.push(row)
     if ('given' in change) changes.schemeActions.set(row.tokenId, change.schemeAction)
   }
   changes.rows.set(row.tokenId, row)
   const { line, reference } = change
-  changes.outcomes.push({ line, reference, outcome, reason: undefined, field: undefined, token: row })
+  const told = { line, reference, outcome, reason: undefined, field: undefined, token: row }
+  changes.outcomes.push({ ...told, claim, tokenId: row.tokenId })
 }
 
 async function effectOf(
@@ -160,30 +196,14 @@ async function effectOf(
     .filter(row => row !== bases.get(row.tokenId))
     .map(row => ({ ...row, version: (bases.get(row.tokenId)?.version ?? 0) + 1 }))
   const deleted = updates.filter(row => row.status === 'DELETED').map(row => row.tokenId)
-  const relinked = await relinkedOf({ rows, schemeActions }, deps)
+  const linked = [...schemeActions].flatMap(([tokenId, action]) => {
+    const token = rows.get(tokenId)
+    return token ? { token, action } : []
+  })
+  const relinked = await relinkedOf(deps.store, linked)
   const job = { receiptId: work.receiptId, clientId: work.client.clientId }
   const replacements = await findReplacements(deps.store, relinked, job, deps)
   return { updates, erasedImages: deleted, retirements: deleted, replacements }
-}
-
-/** Those whose scope knows scheme tokens. */
-async function relinkedOf(
-  { rows, schemeActions }: Pick<Changes, 'rows' | 'schemeActions'>,
-  { store }: Deps,
-): Promise<Relinked[]> {
-  // From the store: another process may have made a scheme token since the directory last read this scope, and then it
-  // would stay though its card is gone.
-  const read = new Map<string, Promise<Scope | undefined>>()
-  const relinked: Relinked[] = []
-  for (const [tokenId, action] of schemeActions) {
-    const token = rows.get(tokenId)
-    if (!token || token.status === 'DELETED') continue
-    const reading = read.get(token.tokenScope) ?? scopes.find(store, token.tokenScope)
-    read.set(token.tokenScope, reading)
-    const scope = await reading
-    if (scope && isSupported(scope)) relinked.push({ token, scope, action })
-  }
-  return relinked
 }
 
 /** What the rules say of an update without a card, before a network is asked for it. */

@@ -4,6 +4,7 @@ import { isUtf8 } from 'node:buffer'
 import { isRefusal, type Reason, type Refusal, refuse } from '../../src/errors.ts'
 import type { RecordKind } from '../../src/job/catalogue.ts'
 import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
+import { textsOf } from '../../src/job/on-file.ts'
 import { clearNumbersOf, couldHoldNumber, nameRefusal } from '../../src/job/pan-in-names.ts'
 import { fieldsOf } from '../../src/job/problem.ts'
 import { parse } from '../../src/job/refusal.ts'
@@ -40,7 +41,7 @@ export interface ChunkContext {
   isProbe: boolean
   /** ms since the epoch: what freshness and expiry of every record of the batch are judged by. */
   acceptedAt: number
-  /** What the chunk's cards look like, where a reference could look like one; cards are added when they are opened. */
+  /** What the chunk's cards look like, where a stored text could look like one; cards are added when they are opened. */
   cards: PanLookalikes | undefined
 }
 
@@ -66,7 +67,7 @@ const NEWLINE = 0x0a
 export interface ReadChunk {
   /** One entry per line of the block. */
   records: ChunkRecord[]
-  /** What the cards in clear look like; undefined where no reference could be one. */
+  /** What the cards in clear look like; undefined where no stored text could be one. */
   cards: PanLookalikes | undefined
 }
 
@@ -91,10 +92,16 @@ export function readRecords(plaintext: Buffer, { record_kind, block }: TokenBatc
 }
 
 function pansOf(requests: readonly unknown[], records: readonly ChunkRecord[]): PanLookalikes | undefined {
-  if (!records.some(({ reference }) => couldLookLikeCard(reference))) return undefined
+  if (!records.some(({ reference }) => couldLookLikeCard(reference)) && !requests.some(couldNameCard)) return undefined
   const cards = openPanLookalikes()
   for (const request of requests) for (const number of clearNumbersOf(request)) cards.add(number)
   return cards
+}
+
+/** By what it gives beside its card. */
+function couldNameCard(request: unknown): boolean {
+  const given = (request as { on_file?: unknown } | null | undefined)?.on_file
+  return given !== undefined && textsOf(given).some(couldLookLikeCard)
 }
 
 /** A record, and its request as it was sent. */

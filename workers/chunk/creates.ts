@@ -3,11 +3,12 @@
 import { randomBytes } from 'node:crypto'
 import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
 import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
+import { claimOf } from '../../src/job/on-file.ts'
 import type { CreateRecord } from '../../src/job/token-batch.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
 import { type Db, LostRace } from '../../src/store/pool.ts'
 import type { NewScheme } from '../../src/store/provider/scheme-row.ts'
-import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
+import * as references from '../../src/store/reference/source-references.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { type CardInput, checkCard } from '../../src/token/card.ts'
@@ -22,7 +23,18 @@ import type { Provisioned } from '../provider/third-party-actions.ts'
 import { firstSchemes } from '../provider/token-effects.ts'
 import { fieldsOf, givenOf } from '../token-create.ts'
 import type { ChunkContext, ChunkRecord, Decided } from './chunk.ts'
-import { type Folded, fold, type PreparedCreate, type ProvisionedCards, rejected } from './fold.ts'
+import { ownersOf } from './claims.ts'
+import {
+  type Folded,
+  fold,
+  type KeyedOutcome,
+  type PreparedCreate,
+  type ProvisionedCards,
+  type Relinks,
+  rejected,
+} from './fold.ts'
+import { openRelinks, replacementsOf, writeRelinked } from './relinks.ts'
+import { saveWithClaims } from './save-claims.ts'
 
 /** The event loop has its turn after so many records. */
 const RECORDS_AT_ONCE = 100
@@ -74,7 +86,8 @@ function prepareCreate(
     if (isRefusal(facts)) return rejected(record, facts)
     const given = withContractExpiry(contract, { ...givenOf(card), ...fieldsOf(request) })
     const key = facts.fingerprint.toString('latin1')
-    return { line, reference, field, scope, pan: card.pan, facts, given, key, contract }
+    const claim = request.on_file && claimOf(request.on_file, scope)
+    return { line, reference, field, scope, pan: card.pan, facts, given, key, contract, claim }
   }
   const { card, encrypted_card: encryptedCard, public_key_alias: alias } = request
   if (card !== undefined && encryptedCard !== undefined) return rejected(record, refuse('field_conflict', 'body.card'))
@@ -109,23 +122,34 @@ export async function decideCreates(
   deps: Deps,
 ): Promise<Decided> {
   if (prepared.length === 0) return { save: async () => [] }
-  const stored = byCard(await tokens.findByFingerprints(deps.store, fingerprintsOf(prepared)))
-  const first = decideCards(prepared, stored, context, deps, provisioned)
-  countMisses(context.work.client.clientId, first.created, deps)
+  const [found, known] = await Promise.all([
+    tokens.findByFingerprints(deps.store, fingerprintsOf(prepared)),
+    references.findByOwners(deps.store, ownersOf(prepared)),
+  ])
+  const stored = byCard(found)
+  const relinks = await openRelinks(stored, known, context, deps)
+  const first = decideCards(prepared, stored, context, deps, { provisioned, relinks })
+  const replacements = await replacementsOf(first.relinked, context, deps)
+  countMisses(context.work.client.clientId, [...first.created, ...first.relinked], deps)
   const { receiptId } = context.work
   return {
     save: async db => {
       if (provisioned && prepared.some(({ contract }) => contract))
         await writeEffects(db, [{ takeUps: [takeUpOf(receiptId, takenUp(first.created, provisioned))] }], deps)
+      if (relinks && first.relinked.length > 0)
+        await writeRelinked(db, { updates: first.relinked, replacements }, relinks, deps)
       const lost = await tokens.insertMissing(db, first.created)
-      await tokens.updateAll(db, first.updated)
-      await schemeTokens.insertAll(db, firstSchemesOf(first.made, lost, context, deps))
-      return lost.length === 0
-        ? first.outcomes
-        : [
-            ...first.outcomes.filter(({ key }) => !lost.includes(key)),
-            ...(await decideLost(lost, prepared, context, db, deps)),
-          ]
+      if (relinks && lost.length > 0) throw new LostRace('a card got its token meanwhile')
+      const again = lost.length === 0 ? NONE : await decideLost(lost, prepared, context, db, deps)
+      const outcomes = [...first.outcomes.filter(({ key }) => !lost.includes(key)), ...again.outcomes]
+      const effect = {
+        updates: [...first.updated, ...again.updated],
+        provisions: firstSchemesOf(first.made, lost, context, deps),
+      }
+      const bases = [...stored.values(), ...again.stored.values()]
+      const beside = { effect, written: first.relinked, bases, references: known }
+      await saveWithClaims(db, outcomes, beside, context, deps)
+      return outcomes
     },
   }
 }
@@ -137,6 +161,15 @@ function takenUp(created: readonly StoredToken[], provisioned: ProvisionedCards 
   })
 }
 
+interface DecidedAgain {
+  outcomes: KeyedOutcome[]
+  updated: StoredToken[]
+  /** The tokens of those cards, by card. */
+  stored: ReadonlyMap<string, StoredToken>
+}
+
+const NONE: DecidedAgain = { outcomes: [], updated: [], stored: new Map() }
+
 /** Cards that another chunk has made a token for meanwhile: decided once more, on what that chunk left. */
 async function decideLost(
   lost: readonly string[],
@@ -144,13 +177,12 @@ async function decideLost(
   context: ChunkContext,
   db: Db,
   deps: Deps,
-): Promise<RecordOutcome[]> {
+): Promise<DecidedAgain> {
   const again = prepared.filter(({ key }) => lost.includes(key))
   const stored = byCard(await tokens.findByFingerprints(db, fingerprintsOf(again)))
   const { outcomes, created, updated } = decideCards(again, stored, context, deps)
   if (created.length > 0) throw new LostRace('a token came and went meanwhile')
-  await tokens.updateAll(db, updated)
-  return outcomes
+  return { outcomes, updated, stored }
 }
 
 export const fingerprintsOf = (prepared: readonly PreparedCreate[]) => [
@@ -167,18 +199,19 @@ function decideCards(
   stored: ReadonlyMap<string, StoredToken>,
   context: ChunkContext,
   deps: Deps,
-  provisioned?: ProvisionedCards | undefined,
+  beside: { provisioned?: ProvisionedCards | undefined; relinks?: Relinks | undefined } = {},
 ) {
-  const { outcomes, folded } = fold(prepared, stored, context, provisioned)
+  const { outcomes, folded } = fold(prepared, stored, context, beside)
   sealAll(folded, deps)
-  // Records of one card all answer with the card's row as it ended.
-  for (const outcome of outcomes)
-    outcome.token = outcome.key === '' ? undefined : (folded.get(outcome.key)?.row ?? stored.get(outcome.key))
   const rows = [...folded.values()]
+  // Records of one token all answer with its row as it ended.
+  const byId = new Map([...stored.values(), ...rows.map(({ row }) => row)].map(row => [row.tokenId, row]))
+  for (const outcome of outcomes) outcome.token = byId.get(outcome.tokenId ?? '')
   const made = rows.filter(({ base }) => !base)
   const created = made.map(({ row }) => row)
-  const updated = rows.filter(({ base }) => base).map(({ row }) => row)
-  return { outcomes, made, created, updated }
+  const updated = rows.filter(({ base, relinked }) => base && !relinked).map(({ row }) => row)
+  const relinked = rows.filter(({ base, relinked }) => base && relinked).map(({ row }) => row)
+  return { outcomes, made, created, updated, relinked }
 }
 
 /** Of the tokens that this chunk made: not of cards that another chunk was faster with. */

@@ -2,15 +2,19 @@
 // predict duplicates. No token is named, and misses count as guesses: a dry run tells about cards, too.
 import { refuse } from '../../src/errors.ts'
 import * as dryRuns from '../../src/store/batch/dry-runs.ts'
+import * as references from '../../src/store/reference/source-references.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { guessOf } from '../card/guess-limit.ts'
 import type { Deps } from '../deps.ts'
 import { writeEffects } from '../line/write-effect.ts'
 import type { ChunkContext, Decided } from './chunk.ts'
+import { ownersOf } from './claims.ts'
 import { byCard, fingerprintsOf } from './creates.ts'
 import { type DryRunGuesses, openDryRunGuesses } from './dry-run-guesses.ts'
 import { fold, type PreparedCreate, rejected } from './fold.ts'
+import { openRelinks } from './relinks.ts'
+import { predictClaims } from './save-claims.ts'
 
 export async function decideDryRun(
   prepared: readonly PreparedCreate[],
@@ -28,7 +32,10 @@ export async function decideDryRun(
   }
   const guesses = openDryRunGuesses(deps)
   const { allowed, refused } = await withinLimit(prepared, stored, guesses, work.client.clientId)
-  const { outcomes, folded } = fold(allowed, stored, context)
+  const known = await references.findByOwners(deps.store, ownersOf(allowed))
+  const relinks = await openRelinks(stored, known, context, deps)
+  const { outcomes, folded } = fold(allowed, stored, context, { relinks })
+  predictClaims(outcomes, known, context)
   const entries = [...folded.values()].flatMap(({ row: { fingerprint, sealed: _, ...row } }) =>
     fingerprint ? { fingerprint, row, isSeen: seen.has(fingerprint.toString('hex')) } : [],
   )

@@ -7,7 +7,8 @@ import type { Secret } from '../../src/secret.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
 import { LostRace } from '../../src/store/pool.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
-import { type CardFacts, create, type Given, type Decided as Verdict } from '../../src/token/decide.ts'
+import { type CardFacts, create, type Given, update, type Decided as Verdict } from '../../src/token/decide.ts'
+import type { Claim } from '../../src/token/on-file.ts'
 import { timeOf, tokenIdAt } from '../card/seal-row.ts'
 import { type Contract, nameOf } from '../card/third-party.ts'
 import type { ThirdPartyResult } from '../provider/third-party-actions.ts'
@@ -27,6 +28,8 @@ export interface PreparedCreate {
   key: string
   /** Under which a third party makes the token. */
   contract: Contract | undefined
+  /** For whom the card is on file. */
+  claim: Claim | undefined
 }
 
 export interface Folded {
@@ -35,6 +38,8 @@ export interface Folded {
   pan: Secret
   scope: Scope
   needsSeal: boolean
+  /** The token stood for another card. */
+  relinked?: boolean
 }
 
 /** What third parties made for the chunk's cards, by card. */
@@ -44,13 +49,37 @@ export function rejected(
   { line, reference }: { line: number; reference: string | undefined },
   refusal: Refusal,
 ): RecordOutcome {
-  const kept = refusal.reason === 'reference_pan' ? undefined : reference
+  const kept = refusal.reason === 'reference_pan' && refusal.field === 'body.reference' ? undefined : reference
   return { line, reference: kept, outcome: 'REJECTED', ...reasonOf(refusal), token: undefined }
 }
 
 export interface KeyedOutcome extends RecordOutcome {
+  token: StoredToken | undefined
   /** The card it stands for; empty for a record that stands for none. */
   key: string
+  /** Undefined where the record took no effect. */
+  claim: Claim | undefined
+  tokenId: string | undefined
+  /** The token was the owner's, and has got the record's card. */
+  relinked?: boolean
+}
+
+/** Which records give their card to the token that their owner has. */
+export interface Relinks {
+  /** The token that gets the record's card; undefined: the record is worked as any other. `isTaken`: a token has the number. */
+  rowFor(record: PreparedCreate, isTaken: boolean): StoredToken | undefined
+  /** The token as it is stored; undefined for one that this chunk makes. */
+  baseOf(tokenId: string): StoredToken | undefined
+  /** A record took effect: its token, as it is now. */
+  note(record: PreparedCreate, row: StoredToken | undefined, relinked: boolean): void
+}
+
+const NO_RELINKS: Relinks = { rowFor: () => undefined, baseOf: () => undefined, note: () => {} }
+
+/** What else is known of a chunk's records, where there is anything. */
+interface Beside {
+  provisioned?: ProvisionedCards | undefined
+  relinks?: Relinks | undefined
 }
 
 /**
@@ -61,7 +90,7 @@ export function fold(
   prepared: readonly PreparedCreate[],
   stored: ReadonlyMap<string, StoredToken>,
   context: ChunkContext,
-  provisioned?: ProvisionedCards | undefined,
+  { provisioned, relinks = NO_RELINKS }: Beside = {},
 ): { outcomes: KeyedOutcome[]; folded: Map<string, Folded> } {
   const { work } = context
   const random = randomBytes(prepared.length * ID_BYTES).toString('hex')
@@ -69,10 +98,21 @@ export function fold(
   const policy = policyOf(context)
   const folded = new Map<string, Folded>()
   const outcomes: KeyedOutcome[] = []
+  const freed = new Set<string>()
   for (const [index, record] of prepared.entries()) {
     const { line, key, contract } = record
-    const { before, base, current, end, made } = standingOf(record, stored, folded, provisioned)
-    const verdict = create(current, record.given, record.facts, {
+    const owned = relinks.rowFor(record, folded.has(key) || stored.has(key))
+    if (owned) {
+      outcomes.push(relink(record, owned, relinks, { folded, freed, work }))
+      continue
+    }
+    const { before, base, current, end, made } = standingOf(
+      record,
+      freed.has(key) ? NOWHERE : stored,
+      folded,
+      provisioned,
+    )
+    const judged = create(current, record.given, record.facts, {
       now: work.now,
       tokenId: current?.tokenId ?? made?.tokenId ?? tokenIdAt(time, random, index * 2 * ID_BYTES),
       tokenScope: record.scope.tokenScope,
@@ -81,21 +121,44 @@ export function fold(
       field: record.field,
       batch: { ...policy, line },
     })
+    const verdict = isRefusal(end) && !isRefusal(judged) ? end : judged
     if (isRefusal(verdict)) {
-      outcomes.push({ ...rejected(record, verdict), key: '' })
-      continue
-    }
-    if (isRefusal(end)) {
-      outcomes.push({ ...rejected(record, end), key: '' })
+      outcomes.push(keyless(record, verdict))
       continue
     }
     if (contract && !current && provisioned && !made)
       throw new LostRace('the token of a third party was deleted meanwhile')
     // A mark alone is saved too: without it an earlier line, coming later, would overwrite what this one confirmed.
     if (verdict.changed || verdict.marked) folded.set(key, foldedBy(verdict, record, before, base))
-    outcomes.push(outcomeOf(record, verdict.outcome))
+    const row = folded.get(key)?.row ?? base
+    relinks.note(record, row, false)
+    outcomes.push(outcomeOf(record, verdict.outcome, row?.tokenId))
   }
   return { outcomes, folded }
+}
+
+const NOWHERE: ReadonlyMap<string, StoredToken> = new Map()
+
+/** The record's owner keeps the token, which gets the record's card. */
+function relink(
+  record: PreparedCreate,
+  owned: StoredToken,
+  relinks: Relinks,
+  { folded, freed, work }: { folded: Map<string, Folded>; freed: Set<string>; work: ChunkContext['work'] },
+): KeyedOutcome {
+  const { given, facts, field, key } = record
+  const { now, receiptId } = work
+  const verdict = update(owned, { ...given, card: facts }, { now, receiptId, field })
+  if (isRefusal(verdict)) return keyless(record, verdict)
+  const formerKey = owned.fingerprint?.toString('latin1') ?? ''
+  const before = folded.get(formerKey)
+  const base = before ? before.base : relinks.baseOf(owned.tokenId)
+  folded.delete(formerKey)
+  freed.add(formerKey)
+  const entry = { ...foldedBy(verdict, record, before, base), relinked: true }
+  folded.set(key, entry)
+  relinks.note(record, entry.row, true)
+  return { ...outcomeOf(record, verdict.outcome, owned.tokenId), relinked: true }
 }
 
 /** What stands for a record's card when its turn comes. */
@@ -123,11 +186,20 @@ function foldedBy(
   const sealVersion = verdict.row.sealed === null ? null : ((before?.row ?? base)?.sealVersion ?? null)
   // In place: the rules made this row, and a spread of a wide row costs a chunk more than its rules.
   const row = Object.assign(verdict.row, { sealVersion, version: base ? base.version + 1 : 1 })
-  return { row, base, pan, scope, needsSeal: verdict.needsSeal || before?.needsSeal === true }
+  const needsSeal = verdict.needsSeal || before?.needsSeal === true
+  return { row, base, pan, scope, needsSeal, ...(before?.relinked ? { relinked: true } : {}) }
 }
 
-function outcomeOf({ line, reference, key }: PreparedCreate, outcome: Verdict['outcome']): KeyedOutcome {
-  return { line, reference, outcome, reason: undefined, field: undefined, token: undefined, key }
+function outcomeOf(
+  { line, reference, key, claim }: PreparedCreate,
+  outcome: Verdict['outcome'],
+  tokenId: string | undefined,
+): KeyedOutcome {
+  return { line, reference, outcome, reason: undefined, field: undefined, token: undefined, key, claim, tokenId }
+}
+
+function keyless(record: PreparedCreate, refusal: Refusal): KeyedOutcome {
+  return { ...rejected(record, refusal), token: undefined, key: '', claim: undefined, tokenId: undefined }
 }
 
 function policyOf({ work, batch, acceptedAt }: ChunkContext) {

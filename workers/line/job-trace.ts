@@ -3,7 +3,7 @@
 import { z } from 'zod'
 import { toFault } from '../../src/errors.ts'
 import { isSystemClient } from '../../src/job/catalogue.ts'
-import { chunkSizeOf } from '../../src/job/chunk-size.ts'
+import { chunkSizeOf } from '../../src/job/envelope/chunk-size.ts'
 import type { Claims } from '../../src/job/envelope/envelope.ts'
 import { TokenBatch } from '../../src/job/token-batch.ts'
 import { couldBeCard, isBatchName } from '../../src/trace/attributes.ts'

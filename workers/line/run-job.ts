@@ -3,7 +3,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { FAULTS, Fault, toFault } from '../../src/errors.ts'
 import { CATALOGUE } from '../../src/job/catalogue.ts'
-import { chunkSizeOf } from '../../src/job/chunk-size.ts'
+import { chunkSizeOf } from '../../src/job/envelope/chunk-size.ts'
 import { panNameRefusal } from '../../src/job/envelope/names.ts'
 import { describeError } from '../../src/log.ts'
 import type { Disposition, ReceivedJob } from '../../src/queue/engine.ts'

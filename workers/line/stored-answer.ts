@@ -2,12 +2,13 @@
 // are now, and of tokens deleted since there are none.
 import { Fault } from '../../src/errors.ts'
 import { answerFrom } from '../../src/job/answer/receipt-answer.ts'
-import { toResult, unpack } from '../../src/job/chunk-outcomes.ts'
+import { tokensNamed, toResultAgain, unpack } from '../../src/job/chunk-outcomes.ts'
 import type { OutboxRow } from '../../src/store/job/outbox.ts'
 import type { Receipt } from '../../src/store/job/receipts.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import type { Store } from '../../src/store/pool.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
+import { shownReference } from '../card/claim.ts'
 import type { Directory } from '../directory.ts'
 import { handlerOf } from '../handlers.ts'
 import { shownScheme } from '../provider/shown-scheme.ts'
@@ -29,17 +30,17 @@ export async function storedAnswer(receipt: Receipt, { store, directory }: Reade
   const [token] = refusal !== null || tokenId === null ? [] : await tokens.findByIds(store, [tokenId])
   const range = await directory.binRange(token?.binRange ?? null)
   const scheme = token && (await shownScheme(token.tokenId, await directory.scope(token.tokenScope), { store }))
-  return { ...head, ...answerFrom(receipt, token, range, scheme) }
+  const answer = answerFrom(receipt, token, range, scheme)
+  if (!token || !('success' in answer)) return { ...head, ...answer }
+  const { code, record } = answer.success
+  return { ...head, success: { code, record: { ...record, ...(await shownReference(receiptId, { store })) } } }
 }
 
 async function recordsOf(outcomes: string, store: Store) {
   const unpacked = unpack(outcomes)
-  const ids = [...new Set(unpacked.flatMap(({ tokenId }) => tokenId ?? []))]
-  const found = new Map((await tokens.findByIds(store, ids)).map(token => [token.tokenId, token]))
-  return unpacked.map(record => {
-    const token = record.tokenId === undefined ? undefined : found.get(record.tokenId)
-    return { ...toResult({ ...record, token }), ...(token ? { token_status: token.status } : {}) }
-  })
+  const rows = await tokens.findByIds(store, tokensNamed(unpacked))
+  const found = new Map(rows.map(token => [token.tokenId, token]))
+  return unpacked.map(record => toResultAgain(record, found))
 }
 
 /** The text of an outbox row that points to its receipt; undefined where retention has erased the receipt. */

@@ -3,7 +3,7 @@
 // answered.
 import { type ChildProcess, fork } from 'node:child_process'
 import { Fault } from '../../src/errors.ts'
-import { chunkSizeOf } from '../../src/job/chunk-size.ts'
+import { chunkSizeOf } from '../../src/job/envelope/chunk-size.ts'
 import { peek } from '../../src/job/envelope/envelope.ts'
 import { describeError } from '../../src/log.ts'
 import type { Disposition, ReceivedJob } from '../../src/queue/engine.ts'

@@ -2,7 +2,7 @@
 // change, and every few seconds. Any worker process may publish it. On the PostgreSQL engine there is no list: a sender
 // asks the store.
 import { commonFeatures, SPEAKING } from '../../src/job/envelope/features.ts'
-import { LIVE_KEYS, makeLiveKeys, sealLiveKeys } from '../../src/job/live-keys.ts'
+import { LIVE_KEYS, makeLiveKeys, sealLiveKeys } from '../../src/job/envelope/live-keys.ts'
 import type { InstallationKey } from '../../src/job/result.ts'
 import { every } from '../../src/recurring.ts'
 import * as clients from '../../src/store/access/clients.ts'

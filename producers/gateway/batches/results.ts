@@ -1,7 +1,7 @@
 // The results of a finished batch, in the order of its rows: CSV with the columns of `migrate`, or NDJSON. The store is
 // read page by page as the caller takes the text, and no connection is held in between.
 import { z } from 'zod'
-import { toResult, unpack } from '../../../src/job/chunk-outcomes.ts'
+import { tokensNamed, toResultAgain, unpack } from '../../../src/job/chunk-outcomes.ts'
 import type { AnyRecordResult } from '../../../src/job/outcome.ts'
 import { readResult } from '../../../src/job/result.ts'
 import { type ChunkEnd, page } from '../../../src/store/batch/intake-results.ts'
@@ -29,16 +29,11 @@ async function* resultsOf(store: Store, intakeNo: number): AsyncGenerator<AnyRec
     if (!last) return
     after = last.chunk
     const read = ends.map(end => ({ end, outcomes: end.outcomes === null ? [] : unpack(end.outcomes) }))
-    const ids = new Set(read.flatMap(({ outcomes }) => outcomes.flatMap(({ tokenId }) => tokenId ?? [])))
-    const tokens = new Map((await shownTokens.findByIds(store, [...ids])).map(token => [token.tokenId, token]))
+    const ids = tokensNamed(read.flatMap(({ outcomes }) => outcomes))
+    const tokens = new Map((await shownTokens.findByIds(store, ids)).map(token => [token.tokenId, token]))
     for (const { end, outcomes } of read) {
       if (end.outcomes === null) yield withoutReceipt(end)
-      else {
-        yield outcomes.map(({ tokenId, ...record }) => {
-          const token = tokenId === undefined ? undefined : tokens.get(tokenId)
-          return { ...toResult({ ...record, token }), ...(token ? { token_status: token.status } : {}) }
-        })
-      }
+      else yield outcomes.map(record => toResultAgain(record, tokens))
     }
   }
 }

@@ -22,8 +22,10 @@ import { shownScheme, unmask } from './shown-scheme.ts'
 
 const CARD = '/oidc/api/v2/card'
 const Id = z.strictObject({ id: tokenId().describe('The reuse token.') })
+/** For whom a card is on file is told by a request of its own. */
+const Put = TokenCreate.omit({ on_file: true })
 /** A plain `cvv` is accepted and dropped, because the vault never keeps one. */
-const Patch = TokenUpdate.omit({ id: true })
+const Patch = TokenUpdate.omit({ id: true, on_file: true })
   .extend({ cvv: z.string().max(30).optional() })
   .refine(body => body.encrypted_card === undefined || body.public_key_alias !== undefined, {
     path: ['public_key_alias'],
@@ -41,7 +43,7 @@ export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void {
       summary: 'Creates a token for a card, or updates the one that stands for it',
       tags: TAGS,
       headers: WriteHeaders,
-      body: TokenCreate,
+      body: Put,
       response: { 200: z.union([PutRecord, GoneRecord]), 202: AcceptedRecord, ...ERRORS },
     },
     handler: async ({ body, caller, headers }, reply) => {
@@ -50,7 +52,7 @@ export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void {
       const written = await sendWrite(write, caller, deps)
       if ('declined' in written) return decline(reply, written.declined)
       const record = recordOf(written)
-      return reply.code(200).send((await unmask(record, String(record['reuse_token']), deps)) as Put)
+      return reply.code(200).send((await unmask(record, String(record['reuse_token']), deps)) as Created)
     },
   })
   app.route({
@@ -133,7 +135,7 @@ export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void {
   }
 }
 
-type Put = z.infer<typeof PutRecord>
+type Created = z.infer<typeof PutRecord>
 type Patched = z.infer<typeof PatchRecord>
 
 function recordOf(written: { code: 200; record: Record<string, unknown> } | { code: 204 }): Record<string, unknown> {

@@ -5,6 +5,8 @@ import { KINDS } from '../catalogue.ts'
 export const FEATURES = [
   /** The claim `traceparent`. */
   'traceparent',
+  /** The member `on_file` of requests and records, and its policies. */
+  'on_file',
 ] as const
 export type Feature = (typeof FEATURES)[number]
 

@@ -14,6 +14,8 @@ export interface Scope {
   autoProvision: boolean
   /** Digits of a BIN that are kept and shown. */
   binDigits: 6 | 8
+  /** Billing addresses of cards on file are kept. */
+  keepBilling: boolean
   /** ms since the epoch. */
   createdAt: number
 }
@@ -26,10 +28,12 @@ interface Row {
   requestor: Requestor
   auto_provision: boolean
   bin_digits: 6 | 8
+  keep_billing: boolean
   created_at: number
 }
 
-const COLUMNS = 'token_scope, entity_id, par, network_tokens, requestor, auto_provision, bin_digits, created_at'
+const COLUMNS =
+  'token_scope, entity_id, par, network_tokens, requestor, auto_provision, bin_digits, keep_billing, created_at'
 
 function scopeOf(row: Row): Scope {
   return {
@@ -40,6 +44,7 @@ function scopeOf(row: Row): Scope {
     requestor: row.requestor,
     autoProvision: row.auto_provision,
     binDigits: row.bin_digits,
+    keepBilling: row.keep_billing,
     createdAt: row.created_at,
   }
 }
@@ -67,8 +72,8 @@ export async function list(db: Db, entityId: string | null = null): Promise<Scop
 /** The new scope's moment of creation is the store's. */
 export async function insert(db: Db, scope: Omit<Scope, 'createdAt'>): Promise<void> {
   await db.query({
-    text: `insert into tokenmill.scope (token_scope, entity_id, par, network_tokens, requestor, auto_provision, bin_digits)
-values ($1, $2, $3, $4, $5, $6, $7)`,
+    text: `insert into tokenmill.scope (token_scope, entity_id, par, network_tokens, requestor, auto_provision, bin_digits, keep_billing)
+values ($1, $2, $3, $4, $5, $6, $7, $8)`,
     values: [
       scope.tokenScope,
       scope.entityId,
@@ -77,6 +82,7 @@ values ($1, $2, $3, $4, $5, $6, $7)`,
       scope.requestor,
       scope.autoProvision,
       scope.binDigits,
+      scope.keepBilling,
     ],
   })
 }

@@ -25,6 +25,8 @@ create table tokenmill.source_reference (
 create index source_reference_of_token on tokenmill.source_reference (token_id);
 -- What a reversal takes back. Batches aren't reversed.
 create index source_reference_of_receipt on tokenmill.source_reference (last_receipt) where batch_no is null;
+-- To which token a reversal would give it back.
+create index source_reference_of_former_token on tokenmill.source_reference ((before->>'tokenId')) where before is not null;
 
 -- That there was one: a keyed hash of its ids, when it went and why.
 create table tokenmill.released_reference (

@@ -131,6 +131,25 @@ where token_id = any($1::uuid[]) group by token_id`,
   return new Map(rows.map(row => [row.token_id, row.owners]))
 }
 
+/**
+ * As `countOwners`, with those who have left the token after `since` (ms) and whom a reversal could bring back: they mustn't
+ * find another card there, or none.
+ */
+export async function countClaims(db: Db, tokenIds: readonly string[], since: number): Promise<Map<string, number>> {
+  if (tokenIds.length === 0) return new Map()
+  const { rows } = await db.query<{ token_id: string; owners: number }>({
+    name: 'reference-claims',
+    text: `select token_id, count(*)::integer as owners from (
+  select token_id from tokenmill.source_reference where token_id = any($1::uuid[])
+  union all
+  select (before->>'tokenId')::uuid from tokenmill.source_reference
+  where before is not null and before->>'tokenId' = any($2::text[]) and before->>'tokenId' <> token_id::text
+    and updated_at > $3) as claimed group by token_id`,
+    values: [plains(tokenIds), plains(tokenIds), new Date(since)],
+  })
+  return new Map(rows.map(row => [row.token_id, row.owners]))
+}
+
 /** Inserts all, sorted by owner, or throws LostRace. */
 export async function insertAll(db: Db, references: readonly StoredReference[]): Promise<void> {
   if (references.length === 0) return

@@ -11,6 +11,7 @@ import * as intents from '../../../src/store/provider/scheme-intents.ts'
 import type { NewScheme } from '../../../src/store/provider/scheme-row.ts'
 import * as schemeTokens from '../../../src/store/provider/scheme-tokens.ts'
 import * as storedSchemes from '../../../src/store/provider/stored-schemes.ts'
+import type { StoredReference } from '../../../src/store/reference/source-references.ts'
 import * as guesses from '../../../src/store/token/guesses.ts'
 import * as sequences from '../../../src/store/token/sequences.ts'
 import type { StoredToken } from '../../../src/store/token/tokens.ts'
@@ -52,6 +53,14 @@ function scheme(over: Partial<NewScheme> = {}): NewScheme {
   }
 }
 
+function reference(over: Partial<StoredReference> = {}): StoredReference {
+  return {
+    ...{ referenceNo: undefined, tokenScope: SCOPE, provider: 'p', providerAccount: '', customerId: '' },
+    ...{ cardId: randomUUID(), tokenId: randomUUID(), onFile: {}, version: 1, createdAt: 0, updatedAt: 0 },
+    ...{ lastReceipt: randomUUID(), mark: null, before: null, ...over },
+  }
+}
+
 /** Of every list one row. */
 function full(): Required<Effect> {
   const made = token()
@@ -62,6 +71,8 @@ function full(): Required<Effect> {
     touches: [{ tokenId: randomUUID(), receiptId, version: 1 }],
     erasedImages: [randomUUID()],
     beforeImages: [{ receiptId, tokenId: randomUUID(), sealed: randomBytes(8), keyVersion: 1 }],
+    newReferences: [reference()],
+    changedReferences: [reference({ referenceNo: 1, version: 2 })],
     misses: [{ clientId: 'c', tokenScope: SCOPE, digits: '4111111111', missesMax: 1 }],
     sequences: [{ clientId: 'c', tokenId: made.tokenId, sequence: 1 }],
     takeUps: [{ receiptId, provisionIds: [randomUUID()] }],
@@ -91,6 +102,8 @@ describe('an effect', () => {
       'tokens-touch',
       'before-image-erase',
       'before-images-insert',
+      'references-insert',
+      'references-update',
       'guesses-add',
       'sequences-advance',
       'scheme-hold-current',
@@ -100,7 +113,7 @@ describe('an effect', () => {
     ])
     await written
     // Compensations read first, when everything else is answered.
-    expect(sent.slice(14)).toEqual(['scheme-intents-by-receipt'])
+    expect(sent.slice(16)).toEqual(['scheme-intents-by-receipt'])
   })
 
   it('that is empty sends nothing', async () => {

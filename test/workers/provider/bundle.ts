@@ -67,6 +67,8 @@ export interface Job extends ReceivedJob {
 
 export interface JobOptions {
   jti?: string
+  /** The records of a chunk. */
+  block?: string | undefined
   sequence?: number
   expiresInMs?: number
   /** As the system client `gateway`, on the client's behalf. */
@@ -210,13 +212,13 @@ export async function openWorld(
     wait: ms => {
       ahead += ms
     },
-    job(kind, request, { jti = randomUUID(), sequence, expiresInMs, bySystem = false } = {}) {
+    job(kind, request, { jti = randomUUID(), block, sequence, expiresInMs, bySystem = false } = {}) {
       const { signingKey: own, userId, entityId } = credentials
       const signing = bySystem ? gatewayKey : own
       const iat = Math.floor(clock() / 1000)
       const claims = Claims.parse({
         ...{ iss: signing.clientId, aud: audience, sub: userId, entity_id: entityId, iat, jti, kind, request },
-        roles: ['TOKEN_WRITE', 'TOKEN_LIFECYCLE', 'SCHEME_TOKEN'],
+        roles: ['TOKEN_WRITE', 'TOKEN_READ', 'TOKEN_LIFECYCLE', 'SCHEME_TOKEN'],
         ...(bySystem ? { client_id: own.clientId } : {}),
         ...(sequence === undefined ? {} : { sequence }),
         ...(expiresInMs === undefined ? {} : { exp: iat + expiresInMs / 1000 }),
@@ -224,7 +226,12 @@ export async function openWorld(
       const id = jobId(own.clientId, jti)
       const jws = sign(claims, signing)
       const envelope = envelopeDigest(jws).toString('base64url')
-      return { ...received(id, { jws }), jti, receiptId: receiptId(own.clientId, jti), envelope }
+      return {
+        ...received(id, { jws, ...(block === undefined ? {} : { block }) }),
+        jti,
+        receiptId: receiptId(own.clientId, jti),
+        envelope,
+      }
     },
     attempt: job => runJob(job, never, running.deps),
     async run(job) {

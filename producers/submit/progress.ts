@@ -1,8 +1,8 @@
 // Shows the progress of `submit` on standard error: one line that stays in place on a terminal, else a line every ten
 // seconds, and a hint where no worker seems to take the jobs.
 import type { Writable } from 'node:stream'
-import type { Queues } from '../src/queue/engine.ts'
-import type { ClientKind } from './ask.ts'
+import type { Queues } from '../../src/queue/engine.ts'
+import type { ClientKind } from '../ask.ts'
 
 const EVERY_MS = 10_000
 const TERMINAL_MS = 500

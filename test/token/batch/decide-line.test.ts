@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isRefusal } from '../../src/errors.ts'
-import type { BatchLine, OnConflict, OnExpired } from '../../src/token/batch-order.ts'
-import { addType } from '../../src/token/card-fields.ts'
-import { create, type Given } from '../../src/token/decide.ts'
-import type { TokenRow } from '../../src/token/token.ts'
-import { batchLine, context, decided, facts, NOW, rowOf, stored } from './samples.ts'
+import { isRefusal } from '../../../src/errors.ts'
+import type { BatchLine, OnConflict, OnExpired } from '../../../src/token/batch/order.ts'
+import { addType } from '../../../src/token/card-fields.ts'
+import { create, type Given } from '../../../src/token/decide.ts'
+import type { TokenRow } from '../../../src/token/token.ts'
+import { batchLine, context, decided, facts, NOW, rowOf, stored } from '../samples.ts'
 
 interface Line {
   line: number

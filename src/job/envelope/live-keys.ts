@@ -3,9 +3,9 @@
 // without it senders wait as before.
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { signText } from './envelope/envelope.ts'
-import { type InstallationKeys, openSigned } from './envelope/installation-jws.ts'
-import type { InstallationKey } from './result.ts'
+import type { InstallationKey } from '../result.ts'
+import { signText } from './envelope.ts'
+import { type InstallationKeys, openSigned } from './installation-jws.ts'
 
 export const LIVE_KEYS_TYP = 'tokenmill-live-keys+jwt'
 

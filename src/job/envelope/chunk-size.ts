@@ -1,5 +1,5 @@
 // How many records a chunk holds, for the code that bisects a chunk. Parsing the records is elsewhere.
-import { CATALOGUE, isKind, type KindEntry } from './catalogue.ts'
+import { CATALOGUE, isKind, type KindEntry } from '../catalogue.ts'
 
 /** Undefined for a kind that is no chunk, and for a malformed request. */
 export function chunkSizeOf(kind: unknown, request: unknown): number | undefined {

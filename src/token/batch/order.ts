@@ -8,9 +8,9 @@
 //   keep, reject    the earlier line's, the other one wholly absent  the earliest line
 //
 // Each of these is a maximum, and a maximum doesn't depend on the order in which it is taken.
-import { assert } from '../errors.ts'
-import { CARD_FIELD_NAMES, CARD_FIELDS } from './card-fields.ts'
-import type { BatchMark, LineOfField, TokenRow } from './token.ts'
+import { assert } from '../../errors.ts'
+import { CARD_FIELD_NAMES, CARD_FIELDS } from '../card-fields.ts'
+import type { BatchMark, LineOfField, TokenRow } from '../token.ts'
 
 export type OnConflict = 'update' | 'keep' | 'reject' | 'latest-expiry'
 export type OnExpired = 'import' | 'suspend' | 'reject'

@@ -6,12 +6,12 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { exitStatus, type SubmitFile, submitFile } from '../../producers/submit.ts'
-import type { Totals } from '../../producers/submit-progress.ts'
-import type { Queues } from '../../src/queue/engine.ts'
-import { openRedis } from '../../src/queue/open.ts'
-import { describeRedis, redisUrl } from '../support/engines.ts'
-import { until } from '../support/until.ts'
+import type { Totals } from '../../../producers/submit/progress.ts'
+import { exitStatus, type SubmitFile, submitFile } from '../../../producers/submit/submit.ts'
+import type { Queues } from '../../../src/queue/engine.ts'
+import { openRedis } from '../../../src/queue/open.ts'
+import { describeRedis, redisUrl } from '../../support/engines.ts'
+import { until } from '../../support/until.ts'
 import {
   type FakeWorker,
   fakeWorker,
@@ -21,7 +21,7 @@ import {
   type Script,
   silent,
   TOKEN,
-} from './bundle.ts'
+} from '../bundle.ts'
 
 describeRedis('submit', () => {
   let queues: Queues

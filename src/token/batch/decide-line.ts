@@ -1,8 +1,7 @@
 // Decides one line of a batch over the row of a card that already has a token, whoever made the token. The table in
-// batch-order.ts says which line counts. A line that makes a token isn't decided here.
-import { refuse } from '../errors.ts'
-import { type BatchLine, expiryRank, linesOf, markOf, rankOf } from './batch-order.ts'
-import { addType, CARD_FIELD_NAMES, CARD_FIELDS, type Given, isReusable, writeFields } from './card-fields.ts'
+// order.ts says which line counts. A line that makes a token isn't decided here.
+import { refuse } from '../../errors.ts'
+import { addType, CARD_FIELD_NAMES, CARD_FIELDS, type Given, isReusable, writeFields } from '../card-fields.ts'
 import {
   type CardFacts,
   type CreateContext,
@@ -11,9 +10,10 @@ import {
   renew,
   setStatus,
   writeType,
-} from './new-token.ts'
-import type { BatchMark, TokenRow } from './token.ts'
-import { changed, unchanged, type Verdict } from './verdict.ts'
+} from '../new-token.ts'
+import type { BatchMark, TokenRow } from '../token.ts'
+import { changed, unchanged, type Verdict } from '../verdict.ts'
+import { type BatchLine, expiryRank, linesOf, markOf, rankOf } from './order.ts'
 
 interface Line {
   given: Given

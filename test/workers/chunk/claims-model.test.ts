@@ -1,0 +1,216 @@
+// Owners and their cards against a sequential model: chunks of several batches in any order and again, single creates and
+// updates, and reversals, also side by side. After each, owners, tokens and what was told are what some order of them makes.
+import { randomUUID } from 'node:crypto'
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { makeScope } from '../../../cli/commands/scope.ts'
+import type { Result } from '../../../src/job/result.ts'
+import { formatReuseToken } from '../../../src/token/token.ts'
+import { describeStore } from '../../support/engines.ts'
+import { ENTITY, type Installation, openInstallation } from '../../support/installation.ts'
+import { testPan } from '../../support/test-pan.ts'
+import { type OnFileWorld, openOnFile, owner as ownerOf, record } from '../on-file-bundle.ts'
+import type { Job } from '../provider/bundle.ts'
+import {
+  act,
+  type BatchPlan,
+  type Deed,
+  type Given,
+  LINES,
+  liveToken,
+  type Model,
+  NOTHING,
+  shape,
+} from './claims-model.ts'
+
+const RUNS = Number(process.env['CLAIMS_RUNS'] ?? 40)
+const CARDS = 4
+const OWNERS = 3
+
+const given: fc.Arbitrary<Given> = fc.record({
+  card: fc.nat(CARDS - 1),
+  owner: fc.option(fc.nat(OWNERS - 1), { freq: 6, nil: undefined }),
+  nti: fc.option(fc.constantFrom('n1', 'n2'), { nil: undefined }),
+})
+const batch: fc.Arbitrary<BatchPlan> = fc.record({
+  policy: fc.record(
+    {
+      on_orphan: fc.constantFrom('keep' as const, 'suspend' as const, 'delete' as const),
+      relink: fc.boolean(),
+      on_conflict: fc.constantFrom('update' as const, 'keep' as const),
+    },
+    { requiredKeys: [] },
+  ),
+  chunks: fc.array(fc.array(given, { minLength: 1, maxLength: 3 }), { minLength: 3, maxLength: 3 }),
+})
+
+/** A deed as it is drawn: an update names a card, a reversal a single job that came before. */
+type Drawn = Extract<Deed, { do: 'chunk' | 'create' }> | { do: 'update'; given: Given } | { do: 'reverse'; nth: number }
+const drawn: fc.Arbitrary<Drawn> = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ do: fc.constant('chunk' as const), batch: fc.nat(1), chunk: fc.nat(2) }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('create' as const), given }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('update' as const), given }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('reverse' as const), nth: fc.nat(5) }) },
+)
+const step = fc.oneof({ weight: 3, arbitrary: fc.tuple(drawn) }, { weight: 2, arbitrary: fc.tuple(drawn, drawn) })
+
+/** One run of the test. */
+interface Run {
+  onFile: OnFileWorld
+  id: string
+  batches: readonly BatchPlan[]
+  model: Model
+  jobs: Job[]
+}
+
+describeStore('owners and their cards', engine => {
+  let installation: Installation
+  beforeAll(async () => {
+    installation = await openInstallation(engine)
+  })
+  afterAll(() => installation?.close())
+
+  it('are what some order of the deeds makes of them', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.tuple(batch, batch),
+        fc.array(step, { minLength: 3, maxLength: 10 }),
+        async (batches, steps) => {
+          const scope = await makeScope(installation.vault.store, {
+            ...{ entityId: ENTITY, par: false, networkTokens: false, requestor: 'MERCHANT', binDigits: 8 },
+          })
+          const onFile = await openOnFile(installation, scope.tokenScope)
+          const run: Run = { onFile, id: randomUUID(), batches, model: NOTHING, jobs: [] }
+          for (const one of steps) await play(run, one)
+        },
+      ),
+      {
+        numRuns: RUNS,
+        includeErrorInReport: true,
+        ...(process.env['CLAIMS_SEED'] && { seed: Number(process.env['CLAIMS_SEED']) }),
+      },
+    )
+  }, 600_000)
+
+  async function play(run: Run, step: readonly Drawn[]): Promise<void> {
+    const deeds = step.flatMap((one, index) => settle(run, one, index) ?? [])
+    const jobs = await Promise.all(deeds.map(({ deed }) => jobOf(run, deed)))
+    for (const [index, { number }] of deeds.entries()) {
+      const job = jobs[index]
+      if (number !== undefined && job) run.jobs[number] = job
+    }
+    const seen = await Promise.all(jobs.map(async job => told(await run.onFile.world.run(job))))
+    const found = JSON.stringify(await read(run))
+    const orders =
+      deeds.length === 2
+        ? [
+            [0, 1],
+            [1, 0],
+          ]
+        : [[0]]
+    const ends = orders.map(order => {
+      let model = run.model
+      const tellings: string[] = []
+      for (const index of order) {
+        const one = deeds[index]
+        if (!one) continue
+        const after = act(model, one.deed, one.number ?? -1, run.batches)
+        model = after.model
+        tellings[index] = after.seen
+      }
+      return { model, seen: tellings }
+    })
+    const match = ends.find(
+      end => JSON.stringify(shape(end.model)) === found && JSON.stringify(end.seen) === JSON.stringify(seen),
+    )
+    if (!match) {
+      const possible = ends.map(end => JSON.stringify({ ...shape(end.model), seen: end.seen }))
+      throw new Error(
+        [JSON.stringify(deeds), JSON.stringify({ found: JSON.parse(found), seen }), ...possible].join('\n'),
+      )
+    }
+    run.model = match.model
+    expect(match.seen).toEqual(seen)
+  }
+
+  /** With the number of a single job. */
+  function settle(run: Run, one: Drawn, index: number): { deed: Deed; number?: number } | undefined {
+    const number = run.jobs.length + index
+    if (one.do === 'chunk') return { deed: one }
+    if (one.do === 'create') return { deed: one, number }
+    if (one.do === 'update')
+      return { deed: { do: 'update', token: liveToken(run.model, one.given.card), given: one.given }, number }
+    const known = Object.keys(run.jobs).map(Number)
+    const job = known[one.nth % Math.max(1, known.length)]
+    return job === undefined ? undefined : { deed: { do: 'reverse', job } }
+  }
+
+  async function jobOf({ onFile, id, batches, jobs }: Run, deed: Deed): Promise<Job> {
+    const onFileOf = ({ owner, nti }: Given) =>
+      owner === undefined ? undefined : ownerOf(`${owner}`, nti === undefined ? {} : { network_transaction_ids: [nti] })
+    if (deed.do === 'chunk') {
+      const plan = batches[deed.batch]
+      const records = plan?.chunks[deed.chunk]?.map(one => record(one.card, onFileOf(one))) ?? []
+      const policy = plan?.policy ?? {}
+      const place = { batchId: `m${deed.batch}-${id}`, number: deed.chunk, line: deed.chunk * LINES + 1 }
+      return onFile.chunkJob(records, { ...place, policy })
+    }
+    if (deed.do === 'create') return onFile.createJob(deed.given.card, onFileOf(deed.given))
+    if (deed.do === 'update') {
+      const [row] = (await tokenRows(onFile.scope)).filter(
+        ({ last_four: lastFour, status }) => lastFour === lastFourOf(deed.given.card) && status !== 'DELETED',
+      )
+      const on_file = onFileOf(deed.given)
+      const request = { id: formatReuseToken(row?.token_id ?? randomUUID()), ...(on_file ? { on_file } : {}) }
+      return onFile.world.job('token-update', request)
+    }
+    const job = jobs[deed.job]
+    const request = { receipt_id: job?.receiptId, envelope: job?.envelope }
+    return onFile.world.job('reversal', request, { bySystem: true })
+  }
+
+  const lastFourOf = (card: number) => testPan(card).slice(-4)
+
+  const tokenRows = async (scope: string) =>
+    (
+      await installation.vault.store.query<{ token_id: string; last_four: string | null; status: string }>({
+        text: 'select token_id, last_four, status from tokenmill.token where token_scope = $1',
+        values: [scope],
+      })
+    ).rows
+
+  /** What the store shows, in the words of the model. */
+  async function read({ onFile: { scope } }: Run): Promise<ReturnType<typeof shape>> {
+    const rows = await tokenRows(scope)
+    const { rows: references } = await installation.vault.store.query<{
+      card_id: string
+      token_id: string
+      on_file: { network_transaction_ids?: string[] }
+    }>({
+      text: 'select card_id, token_id, on_file from tokenmill.source_reference where token_scope = $1',
+      values: [scope],
+    })
+    const cards = Array.from({ length: CARDS }, (_, card) => lastFourOf(card))
+    const cardOf = (token: string) => {
+      const lastFour = rows.find(({ token_id: id }) => id === token)?.last_four
+      return lastFour ? cards.indexOf(lastFour) : 'gone'
+    }
+    return {
+      cards: rows
+        .flatMap(({ last_four: lastFour, status }) => (lastFour ? `${cards.indexOf(lastFour)} ${status}` : []))
+        .sort(),
+      deleted: rows.filter(({ status }) => status === 'DELETED').length,
+      owners: references
+        .map(({ card_id: card, token_id: token, on_file: { network_transaction_ids: ids = [] } }) =>
+          [card.replace('card_', ''), cardOf(token), ids.join('+')].join(' '),
+        )
+        .sort(),
+    }
+  }
+})
+
+function told({ records, record: answer, code }: Result): string {
+  if (records) return records.map(({ reference_outcome: outcome }) => outcome ?? '-').join()
+  if (answer?.['reversal_status']) return 'reversed'
+  return code === 200 ? String(answer?.['reference_outcome'] ?? '-') : String(code)
+}

@@ -1,0 +1,207 @@
+// Records of a chunk that name owners: what becomes of their references, of the tokens that lose or get an owner, and of
+// chunks that are sent again or meet others.
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { makeScope } from '../../../cli/commands/scope.ts'
+import { countOwners } from '../../../src/store/reference/source-references.ts'
+import { formatReuseToken } from '../../../src/token/token.ts'
+import { describeStore } from '../../support/engines.ts'
+import { ENTITY, type Installation, openInstallation } from '../../support/installation.ts'
+import { testPan } from '../../support/test-pan.ts'
+import { type OnFileWorld, openOnFile, owner, record } from '../on-file-bundle.ts'
+
+describeStore('records of a chunk that name owners', engine => {
+  let installation: Installation
+  let onFile: OnFileWorld
+  let pans = 0
+  beforeAll(async () => {
+    installation = await openInstallation(engine)
+    onFile = await openOnFile(installation)
+  })
+  afterAll(() => installation?.close())
+
+  const nextPan = () => {
+    pans += 1
+    return pans
+  }
+  const nextOwner = (more: Record<string, unknown> = {}) => owner(randomUUID().slice(0, 8), more)
+  const outcomesOf = (records: readonly { outcome: string; reference_outcome?: string | undefined }[]) =>
+    records.map(one => `${one.outcome} ${one.reference_outcome ?? '-'}`)
+
+  it('add, confirm and change the reference beside the token', async () => {
+    const [pan, own] = [nextPan(), nextOwner()]
+    const nti = { network_transaction_ids: ['A1'], network_transaction_id: 'A1' }
+    const [added] = await onFile.chunk([record(pan, { ...own, ...nti })])
+    expect(added).toMatchObject({ outcome: 'CREATED', reference_outcome: 'ADDED' })
+    expect(added).not.toHaveProperty('previous_token')
+    expect(await onFile.reference(own)).toMatchObject({ version: 1, onFile: nti, before: null })
+    expect(outcomesOf(await onFile.chunk([record(pan, { ...own, ...nti })]))).toEqual(['UNCHANGED UNCHANGED'])
+    const later = await onFile.chunk([record(pan, { ...own, network_transaction_id: 'B2', is_default: true })])
+    expect(outcomesOf(later)).toEqual(['UNCHANGED CHANGED'])
+    expect((await onFile.reference(own))?.onFile).toEqual({
+      ...{ network_transaction_ids: ['A1', 'B2'], network_transaction_id: 'B2', is_default: true },
+    })
+  })
+
+  it('make two owners of one card one token with two references', async () => {
+    const [pan, one, other] = [nextPan(), nextOwner(), nextOwner()]
+    const records = await onFile.chunk([record(pan, one), record(pan, other)])
+    expect(outcomesOf(records)).toEqual(['CREATED ADDED', 'DUPLICATE ADDED'])
+    const [first, second] = [await onFile.reference(one), await onFile.reference(other)]
+    expect(first?.tokenId).toBe(second?.tokenId)
+    expect(await countOwners(installation.vault.store, [first?.tokenId ?? ''])).toEqual(new Map([[first?.tokenId, 2]]))
+  })
+
+  it('move a known reference to the token of its new number, and name the former token', async () => {
+    const [former, next, own] = [nextPan(), nextPan(), nextOwner()]
+    const [made] = await onFile.chunk([record(former, own)])
+    const job = await onFile.chunkJob([record(next, own)])
+    const [moved] = (await onFile.world.run(job)).records ?? []
+    expect(moved).toMatchObject({
+      ...{ outcome: 'CREATED', reference_outcome: 'MOVED', previous_token: made?.reuse_token },
+    })
+    expect(formatReuseToken((await onFile.reference(own))?.tokenId ?? '')).toBe(moved?.reuse_token)
+    // The receipt tells it again.
+    await onFile.world.run(job)
+    expect(onFile.world.told.at(-1)).toMatchObject({ records: [{ ...moved, token_status: 'ACTIVE' }] })
+    expect(await onFile.token(made?.reuse_token)).toMatchObject({ status: 'ACTIVE' })
+  })
+
+  it.each(['keep', 'update', 'latest-expiry'])('claim under the policy %s', async on_conflict => {
+    const [pan, one, other] = [nextPan(), nextOwner(), nextOwner()]
+    await onFile.chunk([record(pan, one)], { policy: { on_conflict } })
+    const next = await onFile.chunk([record(pan, other)], { policy: { on_conflict } })
+    expect(outcomesOf(next)).toEqual(['UNCHANGED ADDED'])
+  })
+
+  it('claim nothing where they are rejected', async () => {
+    const [pan, one, other] = [nextPan(), nextOwner(), nextOwner()]
+    await onFile.chunk([record(pan, one)])
+    const differing = { ...record(pan, other), card: { ...record(pan).card, expiryYear: 2033 } }
+    const rejected = await onFile.chunk([differing], { policy: { on_conflict: 'reject' } })
+    expect(outcomesOf(rejected)).toEqual(['REJECTED -'])
+    expect(await onFile.reference(other)).toBeUndefined()
+  })
+
+  it('let the later of two lines of one owner stand, whichever comes first, and count its version once', async () => {
+    const [one, two, three, own] = [nextPan(), nextPan(), nextPan(), nextOwner()]
+    const batchId = `f-${randomUUID()}`
+    const both = await onFile.chunk([record(one, own), record(two, own)], { batchId, number: 1 })
+    expect(outcomesOf(both)).toEqual(['CREATED ADDED', 'CREATED MOVED'])
+    expect(both[1]?.previous_token).toBe(both[0]?.reuse_token)
+    expect(await onFile.reference(own)).toMatchObject({ version: 1 })
+    const late = await onFile.chunk([record(three, own)], { batchId, number: 0 })
+    expect(outcomesOf(late)).toEqual(['CREATED OLDER'])
+    expect(formatReuseToken((await onFile.reference(own))?.tokenId ?? '')).toBe(both[1]?.reuse_token)
+    // What a line has confirmed, an earlier one doesn't change either.
+    const next = { batchId: `f-${randomUUID()}` }
+    expect(outcomesOf(await onFile.chunk([record(two, own)], { ...next, number: 1 }))).toEqual(['UNCHANGED UNCHANGED'])
+    expect(outcomesOf(await onFile.chunk([record(one, own)], { ...next, number: 0 }))).toEqual(['UNCHANGED OLDER'])
+  })
+
+  it.each([
+    ['keep', 'ACTIVE'],
+    ['suspend', 'SUSPENDED'],
+    ['delete', 'DELETED'],
+  ] as const)('%s a token without owners as the batch says', async (on_orphan, status) => {
+    const [former, shared, next, own, other] = [nextPan(), nextPan(), nextPan(), nextOwner(), nextOwner()]
+    const made = await onFile.chunk([record(former, own), record(shared, other), record(shared, nextOwner())])
+    const policy = { on_orphan }
+    expect(outcomesOf(await onFile.chunk([record(next, own), record(next, other)], { policy }))).toEqual([
+      ...['CREATED MOVED', 'DUPLICATE MOVED'],
+    ])
+    const row = await onFile.token(made[0]?.reuse_token)
+    expect(row).toMatchObject({ status, sealed: status === 'DELETED' ? null : expect.any(Buffer) })
+    // Somebody else has it on file, too.
+    expect(await onFile.token(made[1]?.reuse_token)).toMatchObject({ status: 'ACTIVE' })
+    // A late line of the same batch makes a token that is nobody's.
+    const batchId = `f-${randomUUID()}`
+    const [a, b, third] = [nextPan(), nextPan(), nextOwner()]
+    await onFile.chunk([record(a, third)], { batchId, number: 1, policy })
+    const [late] = await onFile.chunk([record(b, third)], { batchId, number: 0, policy })
+    expect(late).toMatchObject({ outcome: 'CREATED', reference_outcome: 'OLDER' })
+    expect(await onFile.token(late?.reuse_token)).toMatchObject({ status })
+    expect(late?.token_status).toBe(status === 'ACTIVE' ? undefined : status)
+  })
+
+  it('keep a billing address only where the scope does', async () => {
+    const billing_address = { line1: '1 High Street', country: 'GB' }
+    const own = nextOwner()
+    await onFile.chunk([record(nextPan(), { ...own, billing_address })])
+    expect((await onFile.reference(own))?.onFile).toEqual({})
+    const scope = await makeScope(installation.vault.store, {
+      ...{ entityId: ENTITY, par: false, networkTokens: false, requestor: 'MERCHANT', binDigits: 8, keepBilling: true },
+    })
+    const keeping = await openOnFile(installation, scope.tokenScope)
+    await keeping.chunk([record(nextPan(), { ...own, billing_address })])
+    expect((await keeping.reference(own))?.onFile).toEqual({ billing_address })
+  })
+
+  it('are refused where a text looks like a card of the chunk, and else may hold long numbers', async () => {
+    const [one, two, own, other] = [nextPan(), nextPan(), nextOwner(), nextOwner()]
+    const like = `${testPan(two).slice(0, 6)}000000${testPan(two).slice(-4)}`
+    const records = await onFile.chunk([
+      record(one, { ...own, network_transaction_id: like }),
+      record(two, { ...other, network_transaction_id: '123456789012345' }),
+    ])
+    expect(records[0]).toMatchObject({ outcome: 'REJECTED', reason: 'reference_pan', field: 'body.on_file' })
+    expect(outcomesOf(records.slice(1))).toEqual(['CREATED ADDED'])
+    expect(await onFile.reference(own)).toBeUndefined()
+    expect((await onFile.reference(other))?.onFile).toMatchObject({ network_transaction_id: '123456789012345' })
+  })
+
+  it('of updates give tokens an owner, or move one', async () => {
+    const [one, two, own] = [nextPan(), nextPan(), nextOwner()]
+    const [first, second] = await onFile.chunk([record(one), record(two)])
+    const recordKind = 'token-update'
+    const update = (id: unknown, more = {}) => onFile.chunk([{ id, on_file: own, ...more }], { recordKind })
+    expect(outcomesOf(await update(first?.reuse_token))).toEqual(['UNCHANGED ADDED'])
+    const [moved] = await update(second?.reuse_token, { expiry_year: 2035 })
+    expect(moved).toMatchObject({
+      ...{ outcome: 'UPDATED', reference_outcome: 'MOVED', previous_token: first?.reuse_token },
+    })
+    expect(outcomesOf(await update('tNOSUCHTOKEN00000000000000'))).toEqual(['REJECTED -'])
+  })
+
+  it('of a dry run are predicted, and nothing is written', async () => {
+    const [pan, next, own, fresh] = [nextPan(), nextPan(), nextOwner(), nextOwner()]
+    await onFile.chunk([record(pan, own)])
+    const before = await onFile.reference(own)
+    const predicted = await onFile.chunk([record(next, own), record(pan, fresh)], { dryRun: true })
+    expect(outcomesOf(predicted)).toEqual(['CREATED MOVED', 'UNCHANGED ADDED'])
+    expect(predicted[0]).not.toHaveProperty('previous_token')
+    expect(await onFile.reference(own)).toEqual(before)
+    expect(await onFile.reference(fresh)).toBeUndefined()
+  })
+
+  it('with another number keep their token where the batch relinks and nobody else has it', async () => {
+    const [one, two, three, own, other] = [nextPan(), nextPan(), nextPan(), nextOwner(), nextOwner()]
+    const policy = { relink: true }
+    const [made] = await onFile.chunk([record(one, own)])
+    const changed = { ...record(two, own), card: { ...record(two).card, expiryYear: 2034 } }
+    const [kept] = await onFile.chunk([changed], { policy: { ...policy, on_conflict: 'keep' } })
+    expect(kept).toMatchObject({
+      ...{ outcome: 'UPDATED', reference_outcome: 'CHANGED', reuse_token: made?.reuse_token, expiry_year: 2034 },
+    })
+    expect(kept).not.toHaveProperty('previous_token')
+    const lines = await onFile.chunk([record(one, other), record(two), record(three, own)], { policy })
+    // The former number is free for a token of its own, and this token now has a record in between.
+    expect(outcomesOf(lines)).toEqual(['CREATED ADDED', 'UPDATED -', 'UPDATED CHANGED'])
+    expect(lines.map(({ reuse_token: id }) => id === made?.reuse_token)).toEqual([false, true, true])
+    // Another owner has it, or the number has a token.
+    await onFile.chunk([record(three, other)])
+    expect(outcomesOf(await onFile.chunk([record(nextPan(), own)], { policy }))).toEqual(['CREATED MOVED'])
+    expect(outcomesOf(await onFile.chunk([record(one, own)], { policy }))).toEqual(['UNCHANGED MOVED'])
+  })
+
+  it('relink in file order within one chunk', async () => {
+    const [a, b, c, own, other] = [nextPan(), nextPan(), nextPan(), nextOwner(), nextOwner()]
+    const policy = { relink: true }
+    const made = await onFile.chunk([record(a, own), record(b, own), record(a, other), record(c, own)], { policy })
+    // The second line gives the first line's token another number, so that the third makes one for the first number.
+    expect(outcomesOf(made)).toEqual(['CREATED ADDED', 'UPDATED CHANGED', 'CREATED ADDED', 'UPDATED CHANGED'])
+    expect(new Set(made.map(({ reuse_token: id }) => id)).size).toBe(2)
+    const shared = await onFile.chunk([record(c, other), record(nextPan(), own)], { policy })
+    expect(outcomesOf(shared)).toEqual(['UNCHANGED MOVED', 'CREATED MOVED'])
+  })
+})

@@ -1,0 +1,64 @@
+// What a single job gives of a card on file: its claim on a source reference, judged over the reference as it is stored, and
+// what is written for it. Those of a chunk: chunk/claims.ts.
+import { type Refusal, refuse } from '../../src/errors.ts'
+import { claimOf, type OnFileRequest, textsOf } from '../../src/job/on-file.ts'
+import type { Scope } from '../../src/store/access/scopes.ts'
+import * as references from '../../src/store/reference/source-references.ts'
+import type { StoredToken } from '../../src/store/token/tokens.ts'
+import * as tokens from '../../src/store/token/tokens.ts'
+import { judgeClaim, ownerKey, toldAgain } from '../../src/token/on-file.ts'
+import { holdsPanLookalike } from '../../src/token/pan.ts'
+import { reuseTokenOf } from '../../src/token/token.ts'
+import type { Deps } from '../deps.ts'
+import type { Effect } from '../line/effect.ts'
+import type { Work } from '../line/work.ts'
+
+/** What an answer says of the job's source reference. */
+export interface ShownClaim {
+  reference_outcome?: string
+  previous_token?: string
+}
+
+/** Texts of the member are stored and shown: none may look like the job's own card. */
+export function onFileRefusal(
+  onFile: OnFileRequest | undefined,
+  { bin, lastFour }: Pick<StoredToken, 'bin' | 'lastFour'>,
+): Refusal | undefined {
+  if (!onFile || bin === null || lastFour === null) return undefined
+  const isLike = textsOf(onFile).some(text => holdsPanLookalike(text, { bin, lastFour }))
+  return isLike ? refuse('reference_pan', 'body.on_file') : undefined
+}
+
+/** `token`: the one that the job makes or changes. */
+export async function decideClaim(
+  work: Work<{ on_file?: OnFileRequest | undefined }>,
+  token: StoredToken,
+  scope: Scope,
+  deps: Pick<Deps, 'store'>,
+): Promise<{ effect: Effect; shown: ShownClaim }> {
+  const { request, receiptId, now } = work
+  if (!request.on_file) return { effect: {}, shown: {} }
+  const claim = claimOf(request.on_file, scope)
+  const stored = (await references.findByOwners(deps.store, [claim.owner])).get(ownerKey(claim.owner))
+  const judged = judgeClaim(stored, claim, { tokenId: token.tokenId, receiptId, now, mark: undefined })
+  const rows = judged.row ? [{ ...judged.row, referenceNo: stored?.referenceNo }] : []
+  return {
+    effect: stored ? { changedReferences: rows } : { newReferences: rows },
+    shown: await shownClaim(judged, deps),
+  }
+}
+
+/** What the job of that receipt wrote of a source reference, as long as no other job has written it since. */
+export async function shownReference(receiptId: string, deps: Pick<Deps, 'store'>): Promise<ShownClaim> {
+  const [written] = await references.findByReceipt(deps.store, receiptId)
+  const told = written && toldAgain(written)
+  return told ? shownClaim(told, deps) : {}
+}
+
+async function shownClaim(
+  { outcome, previousToken }: { outcome: string; previousToken: string | undefined },
+  { store }: Pick<Deps, 'store'>,
+): Promise<ShownClaim> {
+  const [previous] = previousToken === undefined ? [] : await tokens.findByIds(store, [previousToken])
+  return { reference_outcome: outcome, ...(previous ? { previous_token: reuseTokenOf(previous) } : {}) }
+}

@@ -1,0 +1,79 @@
+// The claims of a chunk's records on source references, judged in file order over the references as earlier records left
+// them. Nothing is looked up or saved here.
+import type { Claimed } from '../../src/job/chunk-outcomes.ts'
+import type { StoredReference } from '../../src/store/reference/source-references.ts'
+import { type Claim, type JudgedClaim, judgeClaim, ownerKey } from '../../src/token/on-file.ts'
+import type { Effect } from '../line/effect.ts'
+import type { ChunkContext } from './chunk.ts'
+
+export interface Claims {
+  /** Of the next record in file order. `tokenId`: the token that stands for its card. */
+  judge(record: { line: number; claim: Claim }, tokenId: string, relinked?: boolean): Omit<JudgedClaim, 'row'>
+  /** The owner's reference as the records so far have left it. */
+  current(claim: Claim): StoredReference | undefined
+  /** How many owners more or fewer the token has by the records so far. */
+  gainOf(tokenId: string): number
+  /** What the records so far have changed. */
+  effect(): Required<Pick<Effect, 'newReferences' | 'changedReferences'>>
+  /** Tokens, by id, that have an owner whom they hadn't before. */
+  gained(): Set<string>
+  /** Tokens, by id, that may have no owner any more. */
+  left(): Set<string>
+}
+
+/** `stored`: by `ownerKey`. */
+export function openClaims(stored: ReadonlyMap<string, StoredReference>, { work, batch }: ChunkContext): Claims {
+  const { receiptId, now } = work
+  const judged = new Map<string, StoredReference>()
+  const gains = new Map<string, number>()
+  const left = new Set<string>()
+  const gain = (tokenId: string, by: 1 | -1) => gains.set(tokenId, (gains.get(tokenId) ?? 0) + by)
+  const current = ({ owner }: Claim) => judged.get(ownerKey(owner)) ?? stored.get(ownerKey(owner))
+  const tokenBefore = (reference: StoredReference) => stored.get(ownerKey(reference))?.tokenId
+  return {
+    current,
+    judge({ line, claim }, tokenId, relinked) {
+      const mark = { batchNo: batch?.batchNo ?? 0, line }
+      const before = current(claim)
+      const { outcome, row, previousToken } = judgeClaim(before, claim, { tokenId, receiptId, now, mark, relinked })
+      if (row) {
+        // The version grows once, however many records of the chunk are the owner's.
+        const base = stored.get(ownerKey(claim.owner))
+        const version = base ? base.version + 1 : 1
+        judged.set(ownerKey(claim.owner), { ...row, version, referenceNo: base?.referenceNo })
+      }
+      if (outcome === 'ADDED' || outcome === 'MOVED') gain(tokenId, 1)
+      if (previousToken !== undefined) {
+        gain(previousToken, -1)
+        left.add(previousToken)
+      }
+      // A later line has taken its owner elsewhere.
+      if (outcome === 'OLDER') left.add(tokenId)
+      return { outcome, previousToken }
+    },
+    gainOf: tokenId => gains.get(tokenId) ?? 0,
+    effect: () => {
+      const rows = [...judged.values()]
+      return {
+        newReferences: rows.filter(({ referenceNo }) => referenceNo === undefined),
+        changedReferences: rows.filter(({ referenceNo }) => referenceNo !== undefined),
+      }
+    },
+    gained: () =>
+      new Set([...judged.values()].filter(row => row.tokenId !== tokenBefore(row)).map(({ tokenId }) => tokenId)),
+    left: () => left,
+  }
+}
+
+/** Of a chunk's records. */
+export function ownersOf(records: readonly { claim: Claim | undefined }[]) {
+  return [...new Map(records.flatMap(({ claim }) => (claim ? [[ownerKey(claim.owner), claim.owner]] : []))).values()]
+}
+
+/** As an outcome tells it; the rows of former tokens are found by `previousOf`. */
+export function claimedOf(
+  { outcome, previousToken }: Omit<JudgedClaim, 'row'>,
+  previousOf: ReadonlyMap<string, NonNullable<Claimed['previous']>>,
+): Claimed {
+  return { outcome, previous: previousToken === undefined ? undefined : previousOf.get(previousToken) }
+}

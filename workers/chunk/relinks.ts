@@ -1,0 +1,88 @@
+// `relink`: a known reference with another number keeps its token, which gets the number, where the token has this one owner
+// and no live token has the number. Such a record is worked as a change of the token's card. A number whose token has got
+// another one in the same chunk counts as taken until the next chunk.
+import { type Db, LostRace } from '../../src/store/pool.ts'
+import type { StoredReference } from '../../src/store/reference/source-references.ts'
+import * as references from '../../src/store/reference/source-references.ts'
+import type { StoredToken } from '../../src/store/token/tokens.ts'
+import * as tokens from '../../src/store/token/tokens.ts'
+import { isExpired } from '../../src/token/card.ts'
+import { findReplacements, relinkedOf } from '../card/scheme-replacement.ts'
+import type { Deps } from '../deps.ts'
+import type { Replacement } from '../line/effect.ts'
+import { writeEffects } from '../line/write-effect.ts'
+import type { ChunkContext } from './chunk.ts'
+import { openClaims } from './claims.ts'
+import type { Relinks } from './fold.ts'
+import { reversibleSince } from './orphans.ts'
+
+export interface CountedRelinks extends Relinks {
+  /** How many owners each token had when it was read. */
+  owners: ReadonlyMap<string, number>
+  /** ms: who left a token later counts, too. */
+  since: number
+}
+
+/** Undefined where the batch doesn't relink. `cards`: the tokens of the records' cards; `known`: the owners' references. */
+export async function openRelinks(
+  cards: ReadonlyMap<string, StoredToken>,
+  known: ReadonlyMap<string, StoredReference>,
+  context: ChunkContext,
+  { store }: Pick<Deps, 'store'>,
+): Promise<CountedRelinks | undefined> {
+  if (!context.work.request.policy?.relink) return undefined
+  const since = reversibleSince(context.work.now)
+  const owned = [...known.values()].map(({ tokenId }) => tokenId)
+  const ids = [...new Set([...owned, ...[...cards.values()].map(({ tokenId }) => tokenId)])]
+  const [found, owners] = await Promise.all([tokens.findByIds(store, ids), references.countClaims(store, ids, since)])
+  const bases = new Map(found.map(row => [row.tokenId, row]))
+  const rows = new Map(bases)
+  const claims = openClaims(known, context)
+  return {
+    owners,
+    since,
+    baseOf: tokenId => bases.get(tokenId),
+    rowFor({ line, claim, contract, facts, given }, isTaken) {
+      const reference = claim && claims.current(claim)
+      const row = reference && rows.get(reference.tokenId)
+      if (!row || isTaken || contract || row.thirdParty || row.status === 'DELETED') return undefined
+      if (row.fingerprint?.equals(facts.fingerprint)) return undefined
+      const { batch, work, acceptedAt } = context
+      const isOlder = batch && reference.mark?.batchNo === batch.batchNo && line < reference.mark.line
+      const isRefused = work.request.policy?.on_expired === 'reject' && isExpired(given, acceptedAt)
+      const isOnly = (owners.get(row.tokenId) ?? 0) + claims.gainOf(row.tokenId) === 1
+      return isOlder || isRefused || !isOnly ? undefined : row
+    },
+    note({ line, claim }, row, relinked) {
+      if (!row) return
+      rows.set(row.tokenId, row)
+      if (claim) claims.judge({ line, claim }, row.tokenId, relinked)
+    },
+  }
+}
+
+/** What becomes of the scheme tokens of tokens that were relinked. */
+export async function replacementsOf(
+  relinked: readonly StoredToken[],
+  { work }: ChunkContext,
+  deps: Deps,
+): Promise<Replacement[]> {
+  const job = { receiptId: work.receiptId, clientId: work.client.clientId }
+  const linked = relinked.map(token => ({ token, action: undefined }))
+  return findReplacements(deps.store, await relinkedOf(deps.store, linked), job, deps)
+}
+
+/** Before new tokens are written: one of them may have a number that a relinked token had. */
+export async function writeRelinked(
+  db: Db,
+  { updates, replacements }: { updates: readonly StoredToken[]; replacements: readonly Replacement[] },
+  { owners, since }: CountedRelinks,
+  deps: Deps,
+): Promise<void> {
+  const ids = updates.map(({ tokenId }) => tokenId)
+  await tokens.holdAll(db, ids)
+  // Whoever adds an owner holds the row as well.
+  const owned = await references.countClaims(db, ids, since)
+  if (ids.some(id => owned.get(id) !== owners.get(id))) throw new LostRace('a token got or lost an owner meanwhile')
+  await writeEffects(db, [{ updates, replacements }], deps)
+}

@@ -1,0 +1,112 @@
+// Writes what the claims of a chunk's records come to, together with the tokens that the records change. The claims are
+// judged here, inside the transaction: only there is it known which token stands for each record's card.
+import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
+import type { Db } from '../../src/store/pool.ts'
+import type { StoredReference } from '../../src/store/reference/source-references.ts'
+import type { StoredToken } from '../../src/store/token/tokens.ts'
+import * as tokens from '../../src/store/token/tokens.ts'
+import type { Claim } from '../../src/token/on-file.ts'
+import type { Deps } from '../deps.ts'
+import type { Effect } from '../line/effect.ts'
+import { writeEffects } from '../line/write-effect.ts'
+import type { ChunkContext } from './chunk.ts'
+import { type Claims, claimedOf, openClaims } from './claims.ts'
+import { endOrphans, orphanAction } from './orphans.ts'
+
+export interface ClaimingOutcome extends RecordOutcome {
+  token: StoredToken | undefined
+  /** Undefined for a record that gives none, or didn't take effect. */
+  claim: Claim | undefined
+  tokenId: string | undefined
+  /** The token has got another card for this record. */
+  relinked?: boolean
+}
+
+/** What is to be written beside the claims. */
+interface Beside {
+  effect: Effect
+  /** Tokens that were written before. */
+  written?: readonly StoredToken[]
+  /** The tokens as they were read, of all records. */
+  bases: readonly StoredToken[]
+  /** The references of the records' owners as they were read, by `ownerKey`. */
+  references: ReadonlyMap<string, StoredReference>
+}
+
+/** Adds to the outcomes what became of their claims, and the tokens that lost their last owner. */
+export async function saveWithClaims(
+  db: Db,
+  outcomes: readonly ClaimingOutcome[],
+  { effect, written = [], bases, references }: Beside,
+  context: ChunkContext,
+  deps: Deps,
+): Promise<void> {
+  const claiming = inFileOrder(outcomes)
+  if (claiming.length === 0) return writeEffects(db, [effect], deps)
+  const claims = openClaims(references, context)
+  const ends = claiming.map(({ line, claim, tokenId, relinked }) => claims.judge({ line, claim }, tokenId, relinked))
+  const touches = touchesOf(claims, [...(effect.updates ?? []), ...written], bases, context)
+  const left = orphanAction(context) ? [...claims.left()] : []
+  if (left.length > 0) {
+    const changed = [...(effect.updates ?? []), ...touches].map(({ tokenId }) => tokenId)
+    await tokens.holdAll(db, [...new Set([...changed, ...left])])
+  }
+  await writeEffects(db, [{ ...effect, touches, ...claims.effect() }], deps)
+  const ended = await endOrphans(db, left, context, deps)
+  const known = new Map([...bases, ...claiming.flatMap(({ token }) => token ?? [])].map(row => [row.tokenId, row]))
+  const previous = await withMissing(
+    db,
+    known,
+    ends.flatMap(({ previousToken }) => previousToken ?? []),
+  )
+  for (const [index, outcome] of claiming.entries()) {
+    const end = ends[index]
+    if (end) outcome.claimed = claimedOf(end, previous)
+  }
+  for (const outcome of outcomes) if (outcome.token) outcome.token = ended.get(outcome.token.tokenId) ?? outcome.token
+}
+
+/** Of a dry run: no token is named. */
+export function predictClaims(
+  outcomes: readonly ClaimingOutcome[],
+  references: ReadonlyMap<string, StoredReference>,
+  context: ChunkContext,
+): void {
+  const claims = openClaims(references, context)
+  for (const outcome of inFileOrder(outcomes)) {
+    const { line, claim, tokenId, relinked } = outcome
+    outcome.claimed = { outcome: claims.judge({ line, claim }, tokenId, relinked).outcome, previous: undefined }
+  }
+}
+
+function inFileOrder(outcomes: readonly ClaimingOutcome[]) {
+  return outcomes
+    .filter(
+      (one): one is ClaimingOutcome & { claim: Claim; tokenId: string } => !!one.claim && one.tokenId !== undefined,
+    )
+    .sort((a, b) => a.line - b.line)
+}
+
+/** A token that gets an owner is held, and names this receipt: no earlier job's reversal deletes it any more. */
+function touchesOf(
+  claims: Claims,
+  changed: readonly StoredToken[],
+  bases: readonly StoredToken[],
+  { work }: ChunkContext,
+) {
+  const gained = claims.gained()
+  const named = new Set(changed.map(({ tokenId }) => tokenId))
+  return bases
+    .filter(({ tokenId }) => gained.has(tokenId) && !named.has(tokenId))
+    .map(({ tokenId, version }) => ({ tokenId, version, receiptId: work.receiptId }))
+}
+
+async function withMissing(
+  db: Db,
+  known: ReadonlyMap<string, StoredToken>,
+  ids: readonly string[],
+): Promise<Map<string, StoredToken>> {
+  const missing = [...new Set(ids)].filter(id => !known.has(id))
+  const found = missing.length === 0 ? [] : await tokens.findByIds(db, missing)
+  return new Map([...known, ...found.map(row => [row.tokenId, row] as const)])
+}
