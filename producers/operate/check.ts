@@ -51,22 +51,23 @@ export async function askAll<Sources>(
   const asked = questions.map(({ name, ask, server }) => ({
     ...{ name, server, answer: ask(sources).catch(error => verdictOf(error, server)) },
   }))
-  const first = await Promise.all(asked.map(({ answer }) => within(firstMs, answer)))
+  const began = performance.now()
+  const left = () => lastMs - (performance.now() - began)
+  const first = await allWithin({ ms: firstMs, mostMs: lastMs }, asked)
   const isLate = (at: number) => first[at] === undefined
   // What needs a server that is away would be awaited in vain.
-  const isEnd = lastMs <= firstMs || asked.some(({ server }, at) => server !== undefined && isLate(at))
+  const isEnd = left() <= 0 || asked.some(({ server }, at) => server !== undefined && isLate(at))
   const late = isEnd ? [] : asked.filter((_, at) => isLate(at))
   if (late.length > 0)
     onFirst?.(
       asked.flatMap(({ name }, at) => (first[at] ? [{ name, ...first[at] }] : [])),
       late.map(({ name }) => name),
     )
-  return Promise.all(
-    asked.map(async (one, at) => {
-      const answered = first[at] ?? (isEnd ? undefined : await within(lastMs - firstMs, one.answer))
-      return { name: one.name, ...(answered ?? silence(isEnd ? firstMs : lastMs, one.server)) }
-    }),
-  )
+  const last = isEnd ? first : await allWithin({ ms: left(), mostMs: left() }, asked)
+  return asked.map(({ name, server }, at) => ({
+    name,
+    ...(first[at] ?? last[at] ?? silence(isEnd ? firstMs : lastMs, server)),
+  }))
 }
 
 /** The worst first. */
@@ -79,12 +80,36 @@ export function worstOf(checks: readonly Verdict[]): State {
   return STATES[Math.max(0, ...checks.map(({ state }) => STATES.indexOf(state)))] ?? 'unknown'
 }
 
-function within(ms: number, asked: Promise<Verdict>): Promise<Verdict | undefined> {
+const STEP_MS = 50
+/** A step that took longer: this process didn't run meanwhile, and heard no answer. */
+const STEP_MS_MAX = 200
+
+/**
+ * What is answered after `ms` in which this process could have heard an answer; `mostMs`: whatever happened. On a machine
+ * that is busy the process itself may be late, and the servers are not.
+ */
+async function allWithin(
+  { ms, mostMs }: { ms: number; mostMs: number },
+  asked: readonly { answer: Promise<Verdict> }[],
+): Promise<(Verdict | undefined)[]> {
+  const began = performance.now()
+  let at = began
+  let heardMs = 0
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<undefined>(resolve => {
-    timer = setTimeout(resolve, ms, undefined)
+    const look = () => {
+      const now = performance.now()
+      heardMs += Math.min(now - at, STEP_MS_MAX)
+      at = now
+      const leftMs = Math.min(ms - heardMs, mostMs - (now - began))
+      if (leftMs <= 0) resolve(undefined)
+      else timer = setTimeout(look, Math.min(STEP_MS, leftMs))
+    }
+    timer = setTimeout(look, Math.min(STEP_MS, ms))
   })
-  return Promise.race([asked, late]).finally(() => clearTimeout(timer))
+  const answers = await Promise.all(asked.map(({ answer }) => Promise.race([answer, late])))
+  clearTimeout(timer)
+  return answers
 }
 
 function silence(ms: number, server: string | undefined): Verdict {
