@@ -87,7 +87,7 @@ export const REASONS = {
   third_party_request_invalid: { code: 400, text: 'The third party did not accept the request.' },
   third_party_token_taken: {
     code: 400,
-    text: 'The third party answered with a token that already exists here for another request: use that token, or a contract of its own.',
+    text: 'The third party answered with a token that this installation already has for another request: use that token, or another contract.',
   },
   scheme_action_unavailable: { code: 400, text: 'No scheme token network of this installation accepts this card.' },
   scheme_not_supported: { code: 400, text: 'This token scope does not support scheme tokens.' },

@@ -27,7 +27,7 @@ export const PATTERN_FORMS: readonly (readonly [form: string, means: string])[] 
   ['.', 'any character'],
   ['^', 'the beginning of the text'],
   ['$', 'the end of the text'],
-  ['[a-z0-9]', 'one of these characters; ranges of letters of one case, or of digits'],
+  ['[a-z0-9]', 'one of these characters; a range is of letters of one case, or of digits'],
   ['[^a-z]', 'any other character'],
   ['(ab)', `a group; groups may be nested ${PATTERN.depthMax} deep`],
   ['a|b', 'one or the other'],
@@ -59,7 +59,7 @@ A date matches the whole day. A time matches its whole smallest unit: \`==2030-0
 
 ${patternTable()}
 
-Every other character matches itself. After a backslash these characters match themselves, too: ${signs.map(code).join(' ')}. A pattern has at most ${PATTERN.charactersMax} characters, and the counts of its nested repetitions multiply to at most ${PATTERN.repeatsMax}. A search expression has at most ${RSQL.charactersMax} characters, ${RSQL.termsMax} comparisons, ${RSQL.depthMax} nested parentheses, and ${RSQL.listMax} values in a list.`
+Every other character matches itself. After a backslash these characters match themselves, too: ${signs.map(code).join(' ')}. A pattern has at most ${PATTERN.charactersMax} characters. Its repeated parts, written out as often as they repeat (\`?\`, \`*\` and \`+\` count as twice), have at most ${PATTERN.repeatsMax} characters in all. A search expression has at most ${RSQL.charactersMax} characters, ${RSQL.termsMax} comparisons, ${RSQL.depthMax} nested parentheses, and ${RSQL.listMax} values in a list.`
 }
 
 const code = (text: string) => `\`${text}\``
