@@ -1,4 +1,4 @@
-// `token-batch`: one chunk of a batch. The records travel in the job's `block`; their shapes are here, too.
+// `token-batch`: one chunk of a batch. The records are in the job's `block`; this file has their schemas, too.
 import { z } from 'zod'
 import { REASONS, type Reason } from '../errors.ts'
 import { CHUNK, ON_CONFLICT, ON_EXPIRED, ON_ORPHAN } from './choices.ts'

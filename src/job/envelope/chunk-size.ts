@@ -1,7 +1,8 @@
-// How many records a chunk holds, for the code that bisects a chunk. Parsing the records is elsewhere.
+// Reads how many records a job's request says that its chunk holds, for the code that bisects a chunk. choices.ts
+// decides how large a chunk may be.
 import { CATALOGUE, isKind, type KindEntry } from '../catalogue.ts'
 
-/** Undefined for a kind that is no chunk, and for a malformed request. */
+/** Returns undefined for a kind that isn't a chunk, and for a malformed request. */
 export function chunkSizeOf(kind: unknown, request: unknown): number | undefined {
   if (!isKind(kind)) return undefined
   const { recordsIn }: KindEntry = CATALOGUE[kind]
