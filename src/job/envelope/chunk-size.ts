@@ -7,5 +7,5 @@ export function chunkSizeOf(kind: unknown, request: unknown): number | undefined
   if (!isKind(kind)) return undefined
   const { recordsIn }: KindEntry = CATALOGUE[kind]
   const size = recordsIn?.((request ?? {}) as Record<string, unknown>)
-  return typeof size === 'number' && Number.isInteger(size) && size >= 1 && size <= 1000 ? size : undefined
+  return typeof size === 'number' && Number.isInteger(size) && size >= 1 && size <= CHUNK.recordsMax ? size : undefined
 }

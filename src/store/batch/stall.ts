@@ -1,4 +1,4 @@
-// Why a batch doesn't go on, as far as the store can tell: who works, and whose answers wait. It reads only.
+// Why a batch doesn't go on, as far as the store can tell: whether workers run, and whose answers wait. It only reads.
 import { BEAT } from '../access/beat.ts'
 import * as clients from '../access/clients.ts'
 import * as processes from '../access/processes.ts'
@@ -17,13 +17,16 @@ export interface FailedChunk {
 }
 
 export interface StallFacts {
-  /** Its client: no worker takes its chunks any more. */
+  /** The batch's client is revoked, so no worker takes its chunks. */
   isRevoked: boolean
-  /** Worker processes that live and listen to the queue of its chunks. */
+  /** How many live worker processes listen to the queue of its chunks. */
   workers: number
-  /** Answers to its client that wait to be published: its results queues are full, or the queue server is away. */
+  /**
+   * How many answers to its client wait to be published, because its results queues are full or the queue server is
+   * away.
+   */
   unread: number
-  /** Chunks in the queue, of whatever batch; undefined where the queue server doesn't answer. */
+  /** How many chunks are in the queue, of any batch; undefined if the queue server doesn't answer. */
   queued: number | undefined
   failed: readonly FailedChunk[]
 }
@@ -46,7 +49,7 @@ export async function readStallFacts(db: Db, batch: Batch): Promise<Omit<StallFa
   }
 }
 
-/** One sentence for a person; the first that holds. */
+/** The first cause that applies, as one sentence for a person. */
 export function whyStalled({ isRevoked, workers, unread, queued, failed }: StallFacts): string {
   if (isRevoked) return 'its client is revoked: no chunk of it is taken any more; `tokenmill batch cancel` ends it'
   if (queued === undefined) return 'the queue server does not answer'

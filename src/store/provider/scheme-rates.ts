@@ -1,6 +1,5 @@
-// What each process wants and was given of the rates that networks grant. How much that is, and whose rows are to go, is
-// decided by whoever holds the lock, without the clock of the database. How a provider slows a process stands beside it,
-// for whoever asks whether all is well.
+// The rate that each process wants of a network's limit, and the rate that it was given. The process that holds the
+// lock computes the rates and decides whose rows are deleted. The database's clock plays no part.
 import { plains, texts } from '../columns.ts'
 import type { Db } from '../pool.ts'
 
@@ -8,11 +7,11 @@ export interface RateRow {
   provider: string
   process: string
   interactive: boolean
-  /** Calls per second. */
+  /** The wanted rate, in calls per second. */
   wants: { interactive: number; bulk: number }
-  /** Calls per second that it may be using. */
+  /** The rate that the process may be using now, in calls per second. */
   holds: number
-  /** Counts its renewals. */
+  /** Counts the renewals by the process. */
   beat: number
 }
 
@@ -40,8 +39,9 @@ interface Row {
 }
 
 /**
- * One process at a time, until the end of its transaction. One that is stopped or cut off in the midst of it would hold
- * up all others: its connection is ended. Throws `LostRace` where the wait is too long.
+ * Takes the lock until the transaction ends: one process at a time. A process that stops in the middle would hold up
+ * all others, so PostgreSQL ends a connection that is idle in the transaction. Throws `LostRace` if the wait is too
+ * long.
  */
 export async function hold(db: Db): Promise<void> {
   await db.query({
