@@ -1,5 +1,5 @@
 // The routes of the card token service: PUT, GET, PATCH, DELETE, suspend and activate. Writes go through the queue.
-// Reads come from the store, which shows this process no card.
+// Reads come from the store, whose role for gateways can't select cards.
 import { z } from 'zod'
 import { tokenId } from '../../../src/job/envelope/text.ts'
 import { TokenCreate } from '../../../src/job/token-create.ts'
@@ -69,7 +69,7 @@ export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void {
       response: { 200: z.union([PatchRecord, GoneRecord]), 202: AcceptedRecord, ...ERRORS },
     },
     handler: async ({ body: { cvv: _, ...fields }, params, caller, headers }, reply) => {
-      // A scheme token action needs another role; its 403 comes before the checks that only a worker can do.
+      // A scheme token action needs another role. Its 403 comes before the checks that only a worker can make.
       if (fields.scheme_token_action !== undefined && !caller.roles.includes('SCHEME_TOKEN'))
         return decline(reply, declineFor('role_missing', 'body.scheme_token_action'))
       const request = { id: params.id, ...fields }
@@ -142,7 +142,7 @@ function recordOf(written: { code: 200; record: Record<string, unknown> } | { co
   return written.code === 200 ? written.record : {}
 }
 
-/** Undefined for a missing token and for one that this caller may not see: both have the same answer. */
+/** The record of a token; undefined for a missing token and for one that this caller may not see. */
 async function read(id: string, { client }: Caller, deps: GatewayDeps): Promise<z.infer<typeof GetRecord> | undefined> {
   const { store, directory } = deps
   const uuid = parseReuseToken(id)
@@ -150,7 +150,7 @@ async function read(id: string, { client }: Caller, deps: GatewayDeps): Promise<
     uuid === undefined ? await shownTokens.findByThirdParty(store, id) : [await shownTokens.find(store, uuid)]
   const seen: { row: TokenRow; scope: Scope }[] = []
   for (const row of rows) {
-    // A third party's token has only the name that the third party gave it.
+    // A third party's token is found only by the third party's value.
     if (!row || row.status === 'DELETED' || (row.thirdParty !== null) !== (uuid === undefined)) continue
     const scope = await directory.scope(row.tokenScope)
     if (scope && client.entities.includes(scope.entityId)) seen.push({ row, scope })
