@@ -1,9 +1,9 @@
-// One question of `status` or `doctor` and its answer. Each is asked beside the others and has a deadline of its own, so
-// that a server which is away, or hangs, costs one answer and not the command.
+// One check of `status` or `doctor` and its result. All checks run at the same time, each with its own time limit, so
+// that a server that is away or hangs costs one result and not the whole command.
 import { ConfigError } from '../../src/config.ts'
 import { Fault, type FaultCode } from '../../src/errors.ts'
 
-/** In the order of severity. `unknown`: it can't be told now. */
+/** In the order of severity. `unknown`: the check could not be made. */
 export const STATES = ['well', 'warning', 'unknown', 'critical'] as const
 export type State = (typeof STATES)[number]
 
@@ -19,11 +19,14 @@ export interface Check extends Verdict {
   name: string
 }
 
-/** `ask` answers or throws: what it throws is the answer, too. */
+/** `ask` returns a verdict or throws; an error becomes a verdict, too. */
 export interface Question<Sources> {
   name: string
   ask: (sources: Sources) => Promise<Verdict>
-  /** The server that is asked whether it answers: its silence is critical here, and leaves the other questions open. */
+  /**
+   * Names the server whose availability this check tests: its silence makes this check critical, and other checks
+   * unknown.
+   */
   server?: string
 }
 
@@ -69,12 +72,12 @@ export async function askAll<Sources>(
   )
 }
 
-/** The worst first. */
+/** Sorts the verdicts, worst first. */
 export function worstFirst(verdicts: readonly Verdict[]): Verdict[] {
   return verdicts.toSorted((a, b) => STATES.indexOf(b.state) - STATES.indexOf(a.state))
 }
 
-/** The worst of them. */
+/** The worst state among them. */
 export function worstOf(checks: readonly Verdict[]): State {
   return STATES[Math.max(0, ...checks.map(({ state }) => STATES.indexOf(state)))] ?? 'unknown'
 }

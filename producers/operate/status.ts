@@ -11,7 +11,7 @@ import { askClock, askQueues, askSchema, askStore, askVaultKeys, type ServerSour
 import { askWebhooks } from './checks/webhooks.ts'
 import { askBacklog, askFailed, askOutbox, askSchedules, type WorkSources } from './checks/work.ts'
 
-/** What is opened is opened once, at the first use. */
+/** What the checks need. Each part is opened at its first use, and only once. */
 export type StatusSources = ServerSources & WorkSources & EndSources
 
 export interface Status {
@@ -19,7 +19,7 @@ export interface Status {
   /** RFC 3339. */
   checked_at: string
   checks: Check[]
-  /** By host and role; none where the store can't be asked. */
+  /** The processes by host and role; empty if the store can't be asked. */
   processes: ProcessFacts[]
 }
 
