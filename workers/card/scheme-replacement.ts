@@ -1,6 +1,6 @@
-// Decides what becomes of a token's scheme token when the token gets another card. The former card's scheme token is
-// retired. The new card gets one if the former was in use, was about to be, or if the request says so. The line writes
-// the decision; the provider is called after the commit.
+// Decides what happens to a token's scheme token when the token is linked to another card. The former card's scheme
+// token is retired. The new card gets one if the former was in use, was about to be, or if the request says so. The
+// line writes the decision; the provider is called after the commit.
 import { provisionId } from '../../src/job/envelope/ids.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
 import * as scopes from '../../src/store/access/scopes.ts'
@@ -14,12 +14,12 @@ import type { FormerScheme, Replacement } from '../line/effect.ts'
 import type { JobIds } from '../provider/action-rules.ts'
 import { pendingRow, storedCard } from '../provider/pending-card.ts'
 
-/** A token whose card is another one now. */
+/** A token that is now linked to another card. */
 export interface Relinked {
-  /** As it will be stored. */
+  /** The token as it will be stored. */
   token: StoredToken
   scope: Scope
-  /** What the request asks of the scheme token. */
+  /** What the request wants of the scheme token. */
   action: SchemeAction | undefined
 }
 
@@ -60,7 +60,7 @@ export async function findReplacements(
   })
 }
 
-/** The provisionings that are to be worked after the commit. */
+/** The provisionings for which the provider must be called after the commit. */
 export function provisionsOf({ former, fresh }: Replacement): string[] {
   return [...(former?.isLive ? [former.provisionId] : []), ...(fresh ? [fresh.provisionId] : [])]
 }
@@ -74,13 +74,16 @@ function isInUse(row: StoredScheme): boolean {
   return row.state === 'ACTIVE' || (row.state === 'PENDING' && (row.background || row.asked !== null))
 }
 
-/** A card that replaces another isn't suspended: SUSPEND says no more than nothing does. */
+/**
+ * Whether the new card gets a scheme token. A scheme token of a new card can't begin suspended, so the action SUSPEND
+ * counts as none.
+ */
 function isWanted({ scope, action }: Relinked, former: FormerScheme | undefined): boolean {
   if (action === 'DELETE' || !isSupported(scope)) return false
   return action === 'ACTIVATE' || former?.isInUse === true
 }
 
-/** Undefined where the new card can't have one. `count`: provisionings of the token so far. */
+/** The new card's provisioning; undefined if it can't have one. `count`: how many provisionings the token has had. */
 function freshOf({ token }: Relinked, count: number, job: JobIds, deps: ReplacementDeps): NewScheme | undefined {
   const card = storedCard(token, deps.ring)
   const network = deps.providers?.schemes.network(token.brand ?? '')

@@ -26,7 +26,7 @@ export interface PreparedCreate {
   facts: CardFacts
   given: Given
   key: string
-  /** Under which a third party makes the token. */
+  /** The contract under which a third party makes the token. */
   contract: Contract | undefined
   /** For whom the card is on file. */
   claim: Claim | undefined
@@ -83,8 +83,8 @@ interface Beside {
 }
 
 /**
- * The rules, record by record in file order, over the rows as earlier records of the chunk left them. Without `provisioned`
- * nothing of it is to be saved.
+ * Applies the rules record by record in file order, over the rows as earlier records of the chunk left them. Without
+ * `provisioned` the result must not be saved.
  */
 export function fold(
   prepared: readonly PreparedCreate[],
@@ -128,7 +128,8 @@ export function fold(
     }
     if (contract && !current && provisioned && !made)
       throw new LostRace('the token of a third party was deleted meanwhile')
-    // A mark alone is saved too: without it an earlier line, coming later, would overwrite what this one confirmed.
+    // A change of the mark alone is saved too: without it an earlier line that is worked later would overwrite what
+    // this line confirmed.
     if (verdict.changed || verdict.marked) folded.set(key, foldedBy(verdict, record, before, base))
     const row = folded.get(key)?.row ?? base
     relinks.note(record, row, false)
@@ -176,7 +177,7 @@ function standingOf(
   return { before, base, current, end, made }
 }
 
-/** A card's row after one more record. Its version grows once, however many records of the chunk changed it. */
+/** A card's row after one more record. The version grows by one, however many records of the chunk changed the row. */
 function foldedBy(
   verdict: Verdict,
   { pan, scope }: PreparedCreate,
@@ -184,7 +185,7 @@ function foldedBy(
   base: StoredToken | undefined,
 ): Folded {
   const sealVersion = verdict.row.sealed === null ? null : ((before?.row ?? base)?.sealVersion ?? null)
-  // In place: the rules made this row, and a spread of a wide row costs a chunk more than its rules.
+  // In place: the rules made this row for us, and copying a wide row takes longer than the rules.
   const row = Object.assign(verdict.row, { sealVersion, version: base ? base.version + 1 : 1 })
   const needsSeal = verdict.needsSeal || before?.needsSeal === true
   return { row, base, pan, scope, needsSeal, ...(before?.relinked ? { relinked: true } : {}) }

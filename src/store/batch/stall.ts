@@ -2,7 +2,7 @@
 import { BEAT } from '../access/beat.ts'
 import * as clients from '../access/clients.ts'
 import * as processes from '../access/processes.ts'
-import { pendingAnswers } from '../job/outbox.ts'
+import { HELD_BACK_MIN, pendingAnswers } from '../job/outbox.ts'
 import type { Db } from '../pool.ts'
 import type { Batch } from './batch-row.ts'
 
@@ -31,9 +31,6 @@ export interface StallFacts {
   failed: readonly FailedChunk[]
 }
 
-/** From so many waiting answers on, a client's chunks are put off. */
-const HELD_BACK = 10_000
-
 export function queueOf({ recordKind }: Pick<Batch, 'recordKind'>): 'token-batch' | 'transaction-batch' {
   return recordKind === 'transaction' ? 'transaction-batch' : 'token-batch'
 }
@@ -54,7 +51,7 @@ export function whyStalled({ isRevoked, workers, unread, queued, failed }: Stall
   if (isRevoked) return 'its client is revoked: no chunk of it is taken any more; `tokenmill batch cancel` ends it'
   if (queued === undefined) return 'the queue server does not answer'
   if (workers === 0) return 'nobody works: no worker process listens to its queue'
-  if (unread >= HELD_BACK) return `held back: ${unread} answers to its client wait, because their queue is not read`
+  if (unread >= HELD_BACK_MIN) return `held back: ${unread} answers to its client wait, because their queue is not read`
   if (unread > 0) return `results unread: ${unread} answers to its client wait for room in their queue`
   if (failed.length > 0) return whyFailed(failed)
   if (queued === 0) return 'nobody sends: none of its chunks is in the queue'

@@ -173,6 +173,9 @@ and created_at < $3 order by outbox_id limit $4 for update skip locked`,
   return rows.map(outboxOf)
 }
 
+/** Backpressure: from this many waiting results of a client on, workers delay its chunks (workers/line/announce.ts). */
+export const HELD_BACK_MIN = 10_000
+
 /**
  * How many results wait to be published on one of this client's queues. Events don't count, because no job asked for
  * them.
