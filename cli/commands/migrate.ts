@@ -61,7 +61,7 @@ export async function run(terminal: Terminal, file: string, options: Options): P
   }
 }
 
-/** The work of the command; the demo calls it, too. */
+/** Runs a migration; also used by the demo. */
 export async function migrateFile(
   session: Session,
   file: string,

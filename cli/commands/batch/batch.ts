@@ -54,7 +54,7 @@ export function show(terminal: Terminal, id: string, options: ClientOption): Pro
   })
 }
 
-/** What a person wants to know of a batch. */
+/** The facts about a batch that a person wants to know. */
 export async function describeBatch(batch: Batch, session: Session, now: number) {
   const { store, database } = await openCommandStore(session)
   const shown = shownBatch(batch, now)
