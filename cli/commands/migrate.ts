@@ -110,7 +110,9 @@ export async function migrateFile(
   )
 }
 
-/** Says all of how a file is read: nothing else may say some of it. */
+/**
+ * Reads a profile. It replaces the options `--map`, `--format` and `--ignore-unknown`, so those are refused beside it.
+ */
 async function readProfile(from: string, options: Options): Promise<Profile> {
   const beside = (['map', 'format', 'ignoreUnknown'] as const).find(name => options[name] !== undefined)
   if (beside !== undefined) {
@@ -129,7 +131,7 @@ export async function readMap(path: string): Promise<ColumnMap> {
   return parseMap(path, text)
 }
 
-/** A run that stopped at its `--limit` did what it was asked. */
+/** The exit status. A run that stopped at its `--limit` has done what it was asked to do. */
 export function statusOf({
   complete,
   stopped,
@@ -192,7 +194,7 @@ function howToContinue(batchId: string, { again }: Pick<Options, 'again'>) {
   return { goOn: named, withoutLimit: `${named} and without --limit` }
 }
 
-/** `rejected, pan_luhn  12`, the most frequent first. */
+/** The reasons of each outcome, such as `rejected, pan_luhn 12`, most frequent first. */
 export function reasonFacts(reasons: FileReasons): Record<string, string> {
   const all = Object.entries(reasons).flatMap(([outcome, counts]) =>
     Object.entries(counts).map(([reason, n]) => ({ name: `  ${outcome.toLowerCase()}, ${reason}`, n })),

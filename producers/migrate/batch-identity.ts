@@ -49,8 +49,8 @@ const BATCH_ID_MAX = 64
 const DIGEST_LENGTH = 16
 
 /**
- * The id of a batch that belongs to another one. Where both don't fit, a digest of the whole id takes the place of its
- * tail, so that no two batches share one.
+ * The id of a batch that belongs to another batch. If id and suffix together are too long, a digest of the whole id
+ * replaces the id's end, so that no two batches get the same id.
  */
 export function derivedBatchId(batchId: string, suffix: string): string {
   if (batchId.length + suffix.length <= BATCH_ID_MAX) return `${batchId}${suffix}`

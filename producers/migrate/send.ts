@@ -170,7 +170,7 @@ function passedOver(chunk: RowChunk, sending: ChunkSending): Promise<void> | und
   return passOver(first.line, part, sending.client)
 }
 
-/** Where the extent isn't known, a long series of skipped rows at the end hides which chunk is the last one that is sent. */
+/** Whether this is the last chunk that is sent. Without the extent that isn't certain: only skipped rows may follow. */
 function isLastSent(number: number, { isLast }: RowChunk, { plan }: ChunkSending): boolean {
   return plan.extent ? number + 1 === plan.extent.chunks : isLast
 }

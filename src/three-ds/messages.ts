@@ -73,7 +73,7 @@ export interface RRes {
   threeDSServerTransID: string
   dsTransID: string
   acsTransID: string
-  /** 01: received for further processing. */
+  /** 01: the result was received and will be processed. */
   resultsStatus: '01'
 }
 

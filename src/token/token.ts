@@ -79,7 +79,7 @@ const NONE = 255
 
 const HEX_VALUE = valuesOf('0123456789abcdef')
 const CROCKFORD_VALUE = valuesOf(CROCKFORD)
-// Ten bits at a time need half the steps of single letters.
+// Encoding ten bits at a time takes half the steps of encoding letter by letter.
 const PAIRS = Array.from({ length: 1024 }, (_, bits) => `${CROCKFORD[bits >> 5]}${CROCKFORD[bits & 31]}`)
 const BYTES = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
 

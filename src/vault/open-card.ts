@@ -50,7 +50,7 @@ function decode(plain: Uint8Array): Secret | Refusal {
 /** How long decryptions may run without a pause before other work gets its turn, in ms. */
 const EVENT_LOOP_BUDGET_MS = 5
 
-// There is one event loop per process, and so one budget.
+// A process has one event loop, so there is one budget.
 let runEnds = 0
 let opening: Promise<void> | undefined
 

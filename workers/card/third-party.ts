@@ -49,7 +49,7 @@ export function contextRefusal(
     : refuse('entity_forbidden', 'body.token_context.entity_id')
 }
 
-/** Undefined for the vault's own token. The request's words have been looked at. */
+/** The contract; undefined for the vault's own token. The caller has called `contextRefusal` before. */
 export function contractFor(
   { reuse_token_type: type = 'INTERNAL', reuse_token_details: details, token_context: context }: TokenRequest,
   scope: Scope,

@@ -5,7 +5,7 @@ import { FAULTS, Fault, type FaultCode } from '../../src/errors.ts'
 import type { Made } from '../../src/store/report/reports.ts'
 import type { ReportTask } from './make.ts'
 
-/** What the process says: how far it is; then how it ended. */
+/** What the process sends: its progress, then how it ended. */
 export type Said = { lines: number } | { made: Made } | { mismatch: string } | { fault: string }
 
 export type Ended = { made: Made } | { mismatch: string }

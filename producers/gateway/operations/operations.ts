@@ -29,7 +29,7 @@ export type OperationDeps = Pick<
  */
 export type Accepted = { receiptId: string; queued: Promise<void> } | { declined: Decline }
 
-/** The error of an operation has the body of the token service. */
+/** Operations use the error body of the token service. */
 const TOKEN = errorBodyOf('/oidc/api/v2')
 /** When the sweeper may first queue the operation; a running gateway has queued it by then. */
 const FIRST_DUE_MS = 5_000

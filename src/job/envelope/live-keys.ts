@@ -54,7 +54,7 @@ export function sealLiveKeys(list: LiveKeys, key: InstallationKey): string {
   return signText(JSON.stringify(list), key, LIVE_KEYS_TYP)
 }
 
-/** The list, if one of `keys` signed it for this installation; else undefined. The caller judges its age. */
+/** The list; undefined unless one of `keys` signed it for this installation. The caller checks its age. */
 export function openLiveKeys(jws: string, audience: string, keys: InstallationKeys): LiveKeys | undefined {
   if (jws.length > LIVE_KEYS.jwsCharsMax) return undefined
   try {

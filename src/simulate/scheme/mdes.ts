@@ -51,7 +51,7 @@ const Change = z.object({
 const Search = z.object({ requestId, tokenRequestorId: z.literal(TOKEN_REQUESTOR_ID), fundingAccountInfo: Funding })
 const TaskStatus = z.object({ requestId, tokenRequestorId: z.literal(TOKEN_REQUESTOR_ID), taskId: z.string().max(64) })
 
-/** - */
+/** How long a request that gets no answer is held open, unless the caller closes it first. */
 const HANG_MS = 120_000
 const SLOW_MS = 2_000
 const LATER_MS = 2_000

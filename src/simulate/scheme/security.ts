@@ -176,7 +176,7 @@ export function openSecurity(keys: SimulatorKeys): Security {
   }
 }
 
-/** `OAuth a="1",b="2"`, values as they stand: the base string is made of them unchanged. */
+/** Parses `OAuth a="1",b="2"`. Values stay as they are, because the base string contains them unchanged. */
 function readAuthorization(header: string | undefined): Map<string, string> | undefined {
   if (header === undefined || !header.startsWith('OAuth ') || header.length > 4_096) return undefined
   const params = new Map<string, string>()

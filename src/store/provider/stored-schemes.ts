@@ -109,7 +109,7 @@ export async function listLatest(db: Db, limit: number): Promise<StoredScheme[]>
 export interface OpenCount {
   what: 'provision' | 'delete' | 'ask'
   rows: number
-  /** - */
+  /** When the oldest of them was retired or last changed, ms since the epoch. */
   oldest: number
 }
 
