@@ -1,6 +1,7 @@
 // Reads how many records a job's request says that its chunk holds, for the code that bisects a chunk. choices.ts
 // decides how large a chunk may be.
 import { CATALOGUE, isKind, type KindEntry } from '../catalogue.ts'
+import { CHUNK } from '../choices.ts'
 
 /** Returns undefined for a kind that isn't a chunk, and for a malformed request. */
 export function chunkSizeOf(kind: unknown, request: unknown): number | undefined {
