@@ -54,7 +54,7 @@ const WHERE_TO_LOOK: Partial<Record<Fault['code'], string>> = {
 const FULL =
   'Redis (REDIS_URL) is full and refuses jobs: raise its maxmemory, or look for a results queue that nobody reads and for a backlog (`tokenmill status`); then try again'
 
-/** PostgreSQL itself never ends a connection with the code of a protocol violation; poolers use it for every reason. */
+/** PostgreSQL itself never ends a connection with this code (protocol violation); poolers use it for every reason. */
 const POOLER = 'the connection pooler ended the connection; see its log'
 
 function describeFault(fault: Fault): string {

@@ -89,7 +89,7 @@ export interface Client {
    * minutes. Rejects with `RefusedError` for a card with a `cvv`.
    */
   encryptCard(card: CardToEncrypt): Promise<EncryptedCard>
-  /** How many deliveries were taken off the results queue, by what they were. */
+  /** How many deliveries were taken off the results queue, by the reason for which they were acknowledged. */
   counts(): Record<Acknowledged, number>
   /** Stops listening and sending. Unanswered jobs stay on the queue. */
   close(): Promise<void>

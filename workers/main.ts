@@ -70,7 +70,7 @@ const REFRESH_MS = 60_000
 const SWEEP_AGE_MS = 3_000
 const CLOSE_MS = 20_000
 
-/** Works until it is told to stop. `lifetime` closes what is opened here first, and then `opened`. */
+/** Works until SIGINT or SIGTERM. Then `lifetime` closes what is opened here, and after that `opened`. */
 export async function runWorkers(opened: Opened, { worker, cellScript, inspect, webhooks }: RunOptions): Promise<void> {
   const { config, log, registry, lifetime, store, queues } = opened
   const { role, kinds, concurrency } = worker

@@ -145,7 +145,10 @@ async function reverse(
   await receipts.revise(db, { ...receipt, status: 'CANCELLED', code: 500, reversal: status, completedAt: now })
 }
 
-/** Those that no other job has written since. A token that gets its owner back can't be taken back by an earlier job. */
+/**
+ * Restores the references that no other job has written since. A token that gets an owner back must not be removed by
+ * an earlier job's reversal.
+ */
 async function takeReferencesBack(
   db: Db,
   { receiptId }: receipts.Receipt,
@@ -169,7 +172,7 @@ async function takeReferencesBack(
   )
 }
 
-/** What puts a token's row back. The loop works what follows at providers. */
+/** The effect that restores a token's row. The loop makes the provider calls that follow. */
 async function restoring(
   db: Db,
   row: tokens.StoredToken,

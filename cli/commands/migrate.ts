@@ -189,7 +189,7 @@ export function report(
 
 function howToContinue(batchId: string, { again }: Pick<Options, 'again'>) {
   if (!again) return { goOn: 'run the same command again', withoutLimit: 'run the same command without it' }
-  // The next `--again` would be another batch.
+  // Running with `--again` once more would make another batch.
   const named = `run it with --batch-id ${batchId} in place of --again`
   return { goOn: named, withoutLimit: `${named} and without --limit` }
 }

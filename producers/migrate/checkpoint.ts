@@ -26,7 +26,7 @@ export const RepairCounts = z.record(z.string(), count)
 export const Checkpoint = z.strictObject({
   v: z.union([z.literal(1), z.literal(2)]),
   batch_id: z.string().min(1).max(64),
-  /** Absent for standard input, whose digest is known only at its end. */
+  /** Undefined for standard input, whose digest is known only at its end. */
   input: DigestOfFile.optional(),
   /** All options that decide what the batch does: chunk size, record kind, policies, map, echo. */
   options: z.record(z.string(), z.json()),
@@ -36,7 +36,7 @@ export const Checkpoint = z.strictObject({
   counts: OutcomeCounts,
   /** Undefined if an older release, which didn't count reasons, began the results file. */
   reasons: OutcomeReasons.optional(),
-  /** Absent in version 1. */
+  /** Undefined in version 1 of the file. */
   repairs: RepairCounts.optional(),
   started_at: z.iso.datetime(),
 })

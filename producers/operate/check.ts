@@ -35,17 +35,17 @@ export const warning = (says: string, next: string): Verdict => ({ state: 'warni
 export const critical = (says: string, next: string): Verdict => ({ state: 'critical', says, next })
 export const unknown = (says: string, next?: string): Verdict => ({ state: 'unknown', says, ...(next && { next }) })
 
-/** When an answer is late. */
+/** How long answers are awaited. */
 export interface Patience {
-  /** A server that says nothing until then is away. */
+  /** A server that hasn't answered within this time is away, in ms. */
   firstMs: number
-  /** The others may take so long, where every server answered in time. */
+  /** If every server answered in time, other checks may take this long, in ms. */
   lastMs: number
-  /** Called once with what was answered by `firstMs`, where others are still awaited. */
+  /** Called once with the answers that came within `firstMs`, if others are still awaited. */
   onFirst?: (answered: Check[], awaited: string[]) => void
 }
 
-/** In the order of `questions`. */
+/** Asks all questions at the same time. Returns the checks in the order of `questions`. */
 export async function askAll<Sources>(
   questions: readonly Question<Sources>[],
   sources: Sources,
@@ -56,7 +56,7 @@ export async function askAll<Sources>(
   }))
   const first = await Promise.all(asked.map(({ answer }) => within(firstMs, answer)))
   const isLate = (at: number) => first[at] === undefined
-  // What needs a server that is away would be awaited in vain.
+  // Checks that need a server that is away aren't awaited: they would never be answered.
   const isEnd = lastMs <= firstMs || asked.some(({ server }, at) => server !== undefined && isLate(at))
   const late = isEnd ? [] : asked.filter((_, at) => isLate(at))
   if (late.length > 0)

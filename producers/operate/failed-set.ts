@@ -38,7 +38,7 @@ export interface FailedFacts {
 }
 
 export interface FoundFailed {
-  /** By kind, oldest first. */
+  /** The copies that match, by kind, and within a kind oldest first. */
   found: FailedFacts[]
   /** If a client was asked for: how many copies match the rest of the filter but don't say who sent them. */
   nameless: number

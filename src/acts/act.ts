@@ -1,6 +1,5 @@
 // Runs one operator's act (pause, cancel, retry, discard, …) in one transaction: the act's function locks what it
-// changes, decides, and the act's audit row is written with the change. This file words nothing: a command or a page
-// puts the verdict into words.
+// changes, decides, and the act's audit row is written with the change. Commands and pages put the result into words.
 import * as audits from '../store/access/audits.ts'
 import type { Db, Store } from '../store/pool.ts'
 

@@ -107,13 +107,15 @@ export function senderOf({
   }
 }
 
-/** Of a chunk. An emptied copy has only the jti, which our own senders make of batch and chunk. */
+/** The batch of a failed chunk. A scrubbed copy has only the jti, which our own senders make from batch and chunk. */
 export function batchIdOf({ jws, jti }: Pick<FailedCopy, 'jws' | 'jti'>): string | undefined {
   const batchId = claimsOf(jws)?.request['batch_id'] ?? jti?.replace(/-\d+$/, '')
   return typeof batchId === 'string' ? batchId : undefined
 }
 
-/** Undefined where it can be sent again. What can't be read the worker judges. */
+/**
+ * Why a copy can't be sent again; undefined if it can. An envelope that can't be read passes: the worker will judge it.
+ */
 export function whyNot(copy: FailedCopy, { now, isRevoked }: { now: number; isRevoked: boolean }): WhyNot | undefined {
   if (copy.jws === '') return 'card_data_removed'
   const claims = claimsOf(copy.jws)

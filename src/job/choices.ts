@@ -19,7 +19,7 @@ export type RecordKind = (typeof RECORD_KINDS)[number]
 
 export const ON_CONFLICT = ['update', 'keep', 'reject', 'latest-expiry'] as const
 export const ON_EXPIRED = ['import', 'suspend', 'reject'] as const
-/** What becomes of a token whose last owner's reference goes to another token. */
+/** What happens to a token when its last owner's reference moves to another token. */
 export const ON_ORPHAN = ['keep', 'suspend', 'delete'] as const
 
 /** Bounds of a chunk of records: how many records, how many bytes. */

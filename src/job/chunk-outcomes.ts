@@ -31,7 +31,7 @@ export interface RecordOutcome {
   field: string | undefined
   /** The token's row, if the record has a token. */
   token: ShownToken | undefined
-  /** What became of the source reference that it gives; absent where it gives none, or didn't take effect. */
+  /** What happened to the record's source reference; undefined if it has none or took no effect. */
   claimed?: Claimed | undefined
 }
 
@@ -41,7 +41,7 @@ export interface Claimed {
   previous: Pick<TokenRow, 'tokenId' | 'thirdParty'> | undefined
 }
 
-/** An outcome with token ids in place of rows. */
+/** An outcome read from its packed form: with token ids in place of rows. */
 export interface UnpackedOutcome extends Omit<RecordOutcome, 'token' | 'claimed'> {
   tokenId: string | undefined
   claimed: { outcome: ReferenceOutcome; previous: string | undefined } | undefined
@@ -93,7 +93,7 @@ export function tokensNamed(unpacked: readonly UnpackedOutcome[]): string[] {
   return [...new Set(unpacked.flatMap(({ tokenId, claimed }) => [tokenId ?? [], claimed?.previous ?? []].flat()))]
 }
 
-/** The outcome with its tokens; those that aren't among `tokens` are left out. */
+/** Adds the tokens to an outcome; a token that isn't among `tokens` is left out. */
 export function joinTokens<Token extends ShownToken>(
   { tokenId, claimed, ...record }: UnpackedOutcome,
   tokens: ReadonlyMap<string, Token>,
@@ -126,7 +126,7 @@ export function toResult(record: RecordOutcome): RecordResult {
   return result
 }
 
-/** The outcome as it is told again: with its tokens as they are now. */
+/** The outcome for a repeated answer, with its tokens as they are now. */
 export function toResultAgain(record: UnpackedOutcome, tokens: ReadonlyMap<string, ShownToken>): RecordResult {
   const joined = joinTokens(record, tokens)
   return { ...toResult(joined), ...(joined.token ? { token_status: joined.token.status } : {}) }

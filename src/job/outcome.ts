@@ -33,9 +33,9 @@ export const RecordResult = z.object({
   field: z.string().optional(),
   /** Which part failed, if only the scheme token failed. */
   failed_facet: z.enum(['token', 'scheme_token']).optional(),
-  /** What became of the record's source reference, where it gave one. */
+  /** What happened to the record's source reference; undefined if it has none. */
   reference_outcome: z.enum(REFERENCE_OUTCOMES).optional(),
-  /** The token that the reference belonged to before it was moved. */
+  /** The token to which the reference belonged before it was moved. */
   previous_token: z.string().optional(),
   reuse_token: z.string().optional(),
   analytics_token: z.string().optional(),

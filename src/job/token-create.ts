@@ -1,4 +1,4 @@
-// `token-create`: the body of PUT /api/v2/card, and for whom the card is on file.
+// `token-create`: the body of PUT /api/v2/card, and `on_file`.
 import { z } from 'zod'
 import { alias, brandName, date, encryptedCard, month, uuid, year } from './envelope/text.ts'
 import { OnFileRequest } from './on-file.ts'

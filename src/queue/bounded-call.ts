@@ -26,7 +26,7 @@ export async function settlesWithin(ms: number, work: Promise<unknown>): Promise
   return Promise.race([settled, late]).finally(() => clearTimeout(timer))
 }
 
-/** Whether Redis refused a command because its memory is used up, be it in a script of BullMQ. */
+/** Whether Redis refused a command because its memory is full; also if the command was in a script of BullMQ. */
 export function isOutOfMemory(error: unknown): boolean {
   return error instanceof Error && /\bOOM command not allowed/.test(error.message)
 }

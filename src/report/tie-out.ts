@@ -72,7 +72,8 @@ export async function* tieOut(
     const told = { lines: whole(row, 'lines'), sums: sumsOf(definition, row) }
     expectSame(nameOf(group), group, told, summed)
     const total = totalOf(counted, keyOf(definition, group.row), summed)
-    // Two checks must agree: the store's group sums add up to the totals, and so do the lines that were read.
+    // The lines were just compared with the store's sums of the group. Those sums are added up here and compared with
+    // the store's totals at the end.
     add(total, told)
     return { kind: 'group', group }
   }

@@ -27,7 +27,7 @@ export interface Caller extends Pick<RateLimiter, 'rate' | 'part' | 'limit' | 'l
   ): Promise<Called>
   /** The breaker is open: calls are held back, because too many failed. */
   isResting(): boolean
-  /** How the provider slows this process; undefined where it doesn't. */
+  /** How the provider slows this process; undefined if it doesn't. */
   slowdown(): Slowdown | undefined
   close(): void
 }
@@ -85,7 +85,7 @@ export function openCaller({ ratePerSecond, connections, clock }: CallerOptions)
       } catch (error) {
         recordEvent('failure')
         if (isResting()) note('failing')
-        // One call without an answer is no sign of overload; the breaker counts many in a row.
+        // One call without an answer isn't a sign of overload; the breaker counts such calls.
         ours.end('none')
         if (!(error instanceof OutboundError)) throw error
         return { called: 'failed', sent: error.sent }

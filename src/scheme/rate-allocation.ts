@@ -53,7 +53,10 @@ export function targetsOf(granted: number, claims: readonly Claim[]): Map<string
   return new Map(claims.map(({ process }, index) => [process, sum(parts.map(part => part[index] ?? 0))]))
 }
 
-/** Each gets what it needs; if `room` is too small, those with large needs get equal parts. */
+/**
+ * Divides `room` by needs: each process gets what it needs. If `room` is too small, the processes with large needs get
+ * equal parts.
+ */
 function fillEqually(needs: readonly number[], room: number): number[] {
   const filled = needs.map(() => 0)
   let left = Math.max(0, room)

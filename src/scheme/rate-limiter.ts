@@ -34,7 +34,7 @@ export interface RateLimiter {
   rate(): number
   /** The fraction of the limit that is used at present, above 0 and at most 1. */
   part(): number
-  /** Sets the limit, calls per second; 0: none. */
+  /** Sets the limit in calls per second; 0: no calls. */
   limit(ratePerSecond: number): void
   load(): Load
   close(): void
@@ -107,7 +107,7 @@ export function openRateLimiter(options: RateLimiterOptions): RateLimiter {
         queue.push({ since: clock(), resolve })
         pump()
       }),
-    // The rate rises with the time that passes, also while nothing is called.
+    // The rate also rises while no calls are made, so it is computed for the present time.
     rate: () => rateOf(refill(state, limits, clock()), limits),
     part: () => refill(state, limits, clock()).part,
     limit: ratePerSecond => {

@@ -57,9 +57,9 @@ export interface KeyRing {
   analyticsToken(pan: Secret, tokenScope: string): string
   /** The keyed hash by which a receipt recognises the same request: 32 bytes. */
   requestDigest(canonicalText: string): Buffer
-  /** 32 bytes: what stays of an owner's ids (`ownerKey`) after a release. */
+  /** The keyed hash of an owner's ids (`ownerKey`), which is kept after the ids are erased: 32 bytes. */
   ownerHash(ownerKey: string): Buffer
-  /** 32 bytes. */
+  /** The keyed hash of an API key: 32 bytes. */
   apiKeyHash(userId: string, apiKey: Secret): Buffer
   sealBeforeImage(json: Buffer, tokenId: string): Sealed
   openBeforeImage(sealed: Buffer, keyVersion: number, tokenId: string): Buffer

@@ -17,7 +17,7 @@ export interface Capture {
   client: Client
   /** ms since the epoch; `captureTime` is compared with it. */
   acceptedAt: number
-  /** None of these may hold the card's number, even if the card is refused. */
+  /** Names that must not hold the card's number, even if the card is refused. */
   names: Names
   /** The cards of the chunk, to which this card is added. */
   cards?: PanLookalikes | undefined

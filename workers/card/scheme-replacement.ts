@@ -25,10 +25,10 @@ export interface Relinked {
 
 type ReplacementDeps = Pick<Deps, 'ring' | 'clock' | 'providers'>
 
-/** Those whose scope knows scheme tokens. Deleted tokens have none. */
+/** Those of the linked tokens whose scope supports scheme tokens, without deleted ones. */
 export async function relinkedOf(db: Db, linked: readonly Pick<Relinked, 'token' | 'action'>[]): Promise<Relinked[]> {
-  // From the store: another process may have made a scheme token since the directory last read this scope, and then it
-  // would stay though its card is gone.
+  // Read from the store: another process may have made a scheme token after the directory last read this scope, and it
+  // would stay although its card is gone.
   const read = new Map<string, Promise<Scope | undefined>>()
   const relinked: Relinked[] = []
   for (const { token, action } of linked) {
@@ -41,7 +41,10 @@ export async function relinkedOf(db: Db, linked: readonly Pick<Relinked, 'token'
   return relinked
 }
 
-/** One for each, in the order given. Reads without locks: the line finds what has changed when it writes. */
+/**
+ * One decision per token, in the same order. Rows are read without locks: write-effect.ts finds out whether they have
+ * changed since.
+ */
 export async function findReplacements(
   db: Db,
   relinked: readonly Relinked[],

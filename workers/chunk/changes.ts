@@ -138,7 +138,7 @@ export async function decideChanges(
   }
 }
 
-/** What records give of cards on file. */
+/** The claims of the records on source references. */
 async function claimsOf(
   prepared: readonly PreparedChange[],
   visible: ReadonlyMap<string, StoredToken>,
@@ -206,7 +206,7 @@ async function effectOf(
   return { updates, erasedImages: deleted, retirements: deleted, replacements }
 }
 
-/** What the rules say of an update without a card, before a network is asked for it. */
+/** The rules' decision on an update without a card, made before a network is called. */
 export function judgeChange(
   change: PreparedChange,
   row: StoredToken,

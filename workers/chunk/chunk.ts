@@ -98,7 +98,7 @@ function pansOf(requests: readonly unknown[], records: readonly ChunkRecord[]): 
   return cards
 }
 
-/** By what it gives beside its card. */
+/** Whether a text beside the record's card could look like a card number. */
 function couldNameCard(request: unknown): boolean {
   const given = (request as { on_file?: unknown } | null | undefined)?.on_file
   return given !== undefined && textsOf(given).some(couldLookLikeCard)

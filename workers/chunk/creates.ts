@@ -164,13 +164,13 @@ function takenUp(created: readonly StoredToken[], provisioned: ProvisionedCards 
 interface DecidedAgain {
   outcomes: KeyedOutcome[]
   updated: StoredToken[]
-  /** The tokens of those cards, by card. */
+  /** The tokens of the records' cards, by card. */
   stored: ReadonlyMap<string, StoredToken>
 }
 
 const NONE: DecidedAgain = { outcomes: [], updated: [], stored: new Map() }
 
-/** Cards that another chunk has made a token for meanwhile: decided once more, on what that chunk left. */
+/** Decides the records of cards for which another chunk has just made a token once more, with that token. */
 async function decideLost(
   lost: readonly string[],
   prepared: readonly PreparedCreate[],
@@ -204,7 +204,7 @@ function decideCards(
   const { outcomes, folded } = fold(prepared, stored, context, beside)
   sealAll(folded, deps)
   const rows = [...folded.values()]
-  // Records of one token all answer with its row as it ended.
+  // All records of one token are answered with the token's final row.
   const byId = new Map([...stored.values(), ...rows.map(({ row }) => row)].map(row => [row.tokenId, row]))
   for (const outcome of outcomes) outcome.token = byId.get(outcome.tokenId ?? '')
   const made = rows.filter(({ base }) => !base)

@@ -38,7 +38,7 @@ export interface Folded {
   pan: Secret
   scope: Scope
   needsSeal: boolean
-  /** The token stood for another card. */
+  /** The token was linked to another card before. */
   relinked?: boolean
 }
 
@@ -55,28 +55,31 @@ export function rejected(
 
 export interface KeyedOutcome extends RecordOutcome {
   token: StoredToken | undefined
-  /** The card it stands for; empty for a record that stands for none. */
+  /** Identifies the card that the record is about; empty for a record without one. */
   key: string
-  /** Undefined where the record took no effect. */
+  /** Undefined if the record took no effect. */
   claim: Claim | undefined
   tokenId: string | undefined
-  /** The token was the owner's, and has got the record's card. */
+  /** The token was the owner's before, and is now linked to the record's card. */
   relinked?: boolean
 }
 
-/** Which records give their card to the token that their owner has. */
+/** Decides which records link their owner's token to their card. */
 export interface Relinks {
-  /** The token that gets the record's card; undefined: the record is worked as any other. `isTaken`: a token has the number. */
+  /**
+   * The token to link to the record's card; undefined if the record is decided like any other. `isTaken`: another token
+   * already has the card.
+   */
   rowFor(record: PreparedCreate, isTaken: boolean): StoredToken | undefined
-  /** The token as it is stored; undefined for one that this chunk makes. */
+  /** The token as it is stored; undefined for a token that this chunk makes. */
   baseOf(tokenId: string): StoredToken | undefined
-  /** A record took effect: its token, as it is now. */
+  /** Records that a record took effect, and its token's row. */
   note(record: PreparedCreate, row: StoredToken | undefined, relinked: boolean): void
 }
 
 const NO_RELINKS: Relinks = { rowFor: () => undefined, baseOf: () => undefined, note: () => {} }
 
-/** What else is known of a chunk's records, where there is anything. */
+/** Optional further data about a chunk's records. */
 interface Beside {
   provisioned?: ProvisionedCards | undefined
   relinks?: Relinks | undefined
@@ -140,7 +143,7 @@ export function fold(
 
 const NOWHERE: ReadonlyMap<string, StoredToken> = new Map()
 
-/** The record's owner keeps the token, which gets the record's card. */
+/** Links the owner's token to the record's card. */
 function relink(
   record: PreparedCreate,
   owned: StoredToken,
@@ -162,7 +165,7 @@ function relink(
   return { ...outcomeOf(record, verdict.outcome, owned.tokenId), relinked: true }
 }
 
-/** What stands for a record's card when its turn comes. */
+/** The row of a record's card when the record is decided. */
 function standingOf(
   { key, contract }: PreparedCreate,
   stored: ReadonlyMap<string, StoredToken>,

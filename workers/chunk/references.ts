@@ -10,7 +10,7 @@ import { rejected } from './fold.ts'
 interface Referring {
   line: number
   reference: string | undefined
-  /** What it says of a card on file: as a claim, or as it was sent. */
+  /** The record's data on a card on file: as a claim, or as it was sent. */
   claim?: object | undefined
   onFile?: object | undefined
 }

@@ -45,7 +45,7 @@ export async function authenticate(
   return { jws, block, payload, iss, jti, client }
 }
 
-/** The client that a dropped job says it is from, where there is such a client. Nobody has proved it. */
+/** The client that a dropped job claims, if it exists. Nobody has proved the claim. */
 export async function claimedClient(job: ReceivedJob, directory: Directory): Promise<string | undefined> {
   const data = JobData.safeParse(job.data)
   const peeked = data.success ? peek(data.data.jws) : 'malformed'
@@ -55,7 +55,7 @@ export async function claimedClient(job: ReceivedJob, directory: Directory): Pro
   return (await directory.client(claimed))?.client.clientId
 }
 
-/** The payload and the client that signed it by a live key. */
+/** The payload, and the client that signed it with a live key. */
 async function verified(
   jws: string,
   directory: Directory,

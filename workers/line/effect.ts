@@ -19,11 +19,11 @@ export interface Effect {
   erasedImages?: readonly string[]
   /** Sealed copies of rows before this job, for a reversal of it. */
   beforeImages?: readonly BeforeImage[]
-  /** Source references of owners who had none under their ids. */
+  /** New source references. */
   newReferences?: readonly StoredReference[]
-  /** Source references changed, each one version above the one that was read. */
+  /** Changed source references; each has a version one above the one that was read. */
   changedReferences?: readonly StoredReference[]
-  /** Cards asked for that weren't known. */
+  /** Cards that were asked for and not known. */
   misses?: readonly Miss[]
   /** The client's new sequence on each token. */
   sequences?: readonly SequenceMark[]

@@ -48,7 +48,7 @@ const paceOf = ({ granted, part, slowdown }: SchemeRate): schemeRates.Pace => ({
   slowdown: slowdown(),
 })
 
-/** Once it resolves, every provider has its first share; before, none. */
+/** Opens the shares. Resolves when every provider has its first share. */
 export async function openShares(
   rates: readonly SchemeRate[],
   store: Store,

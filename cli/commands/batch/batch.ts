@@ -1,5 +1,5 @@
-// `tokenmill batch`: what batches there are, how far they have come, and why one doesn't go on. What an operator does to
-// them is acts.ts.
+// `tokenmill batch`: lists batches, and shows their progress and why one doesn't go on. acts.ts has the commands that
+// change batches.
 import { explainStalls } from '../../../producers/operate/stalled-batches.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { OUTCOMES } from '../../../src/job/outcome.ts'

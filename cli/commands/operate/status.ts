@@ -33,7 +33,7 @@ function sourcesOf({ store, queues, openKeys, session }: Looking) {
   return { store, queues, redis, openKeys, now: Date.now(), scheduleLateMs, tls, reportsUrl }
 }
 
-/** `shown`: checks that were printed before. */
+/** The status as text, without the checks in `shown`, which were printed before. */
 function textOf({ checks, processes }: Status, shown: ReadonlySet<string>): string {
   const rows = processes.map(({ host, role, version, alive, seen_seconds_ago: ago, kinds }) => [
     ...[host, role, version, alive ? 'alive' : `silent for ${ago} s`],

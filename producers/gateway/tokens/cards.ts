@@ -22,9 +22,9 @@ import { shownScheme, unmask } from './shown-scheme.ts'
 
 const CARD = '/oidc/api/v2/card'
 const Id = z.strictObject({ id: tokenId().describe('The reuse token.') })
-/** For whom a card is on file is told by a request of its own. */
+/** `on_file` isn't accepted here; the owners of a card have a request of their own. */
 const Put = TokenCreate.omit({ on_file: true })
-/** A plain `cvv` is accepted and dropped, because the vault never keeps one. */
+/** A `cvv` in clear is accepted and dropped, because the vault never stores one. */
 const Patch = TokenUpdate.omit({ id: true, on_file: true })
   .extend({ cvv: z.string().max(30).optional() })
   .refine(body => body.encrypted_card === undefined || body.public_key_alias !== undefined, {

@@ -15,7 +15,7 @@ export interface ProcessFacts {
   host: string
   role: string
   version: string
-  /** Of workers. */
+  /** Only for workers: the kinds whose queues the process works. */
   kinds?: string[]
   alive: boolean
   /** RFC 3339. */

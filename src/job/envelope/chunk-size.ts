@@ -1,5 +1,5 @@
-// Reads how many records a job's request says that its chunk holds, for the code that bisects a chunk. choices.ts
-// decides how large a chunk may be.
+// Reads from a job's request how many records its chunk holds, for the code that bisects a chunk. ../choices.ts decides
+// how large a chunk may be.
 import { CATALOGUE, isKind, type KindEntry } from '../catalogue.ts'
 import { CHUNK } from '../choices.ts'
 

@@ -15,7 +15,7 @@ export interface Scope {
   autoProvision: boolean
   /** How many digits of the BIN are kept and shown. */
   binDigits: 6 | 8
-  /** Billing addresses of cards on file are kept. */
+  /** Billing addresses of cards on file are stored. */
   keepBilling: boolean
   /** ms since the epoch. */
   createdAt: number

@@ -6,13 +6,13 @@ import { HELD_BACK_MIN, pendingAnswers } from '../job/outbox.ts'
 import type { Db } from '../pool.ts'
 import type { Batch } from './batch-row.ts'
 
-/** A chunk of the batch that failed for good, as it lies in the failed set. */
+/** A chunk of the batch that failed for good, as its copy in the failed set shows it. */
 export interface FailedChunk {
-  /** Of the copy. */
+  /** The id of the copy. */
   id: string
   /** The fault's code. */
   fault: string
-  /** Why it can't be sent again; undefined: it can. */
+  /** Why the copy can't be sent again; undefined if it can. */
   whyNot: string | undefined
 }
 

@@ -15,14 +15,14 @@ export interface RateRow {
   beat: number
 }
 
-/** By 429, by 5xx, or held back by the circuit breaker. */
+/** What slows calls: 429, 5xx, or the circuit breaker. */
 export type SlowedBy = 'throttled' | 'failing' | 'breaker_open'
 
-/** At what pace a process calls a provider. */
+/** The rate at which a process calls a provider. */
 export interface Pace {
-  /** By the scheme file, for the whole installation, calls per second. */
+  /** The rate in the scheme file, for the whole installation, in calls per second. */
   granted: number
-  /** What is left of that at present. */
+  /** The process's current rate, as a part of that, in calls per second. */
   rate: number
   /** Undefined: the provider doesn't slow the process. */
   slowdown: { by: SlowedBy; forMs: number } | undefined
@@ -69,7 +69,7 @@ export async function findAll(db: Db): Promise<RateRow[]> {
   }))
 }
 
-/** Under the lock. `paces` by provider. */
+/** Writes this process's rows. The caller holds the lock. `paces`: by provider. */
 export async function writeAll(db: Db, rows: readonly RateRow[], paces: ReadonlyMap<string, Pace>): Promise<void> {
   const pace = rows.map(({ provider }) => paces.get(provider))
   await db.query({
@@ -109,7 +109,7 @@ export interface SlowedRow {
   since: number
 }
 
-/** One row per process that renewed its share within `seenMs` and that a provider slows. */
+/** The processes that renewed their share within `seenMs` and that a provider slows; one row per process. */
 export async function listSlowed(db: Db, seenMs: number): Promise<SlowedRow[]> {
   const { rows } = await db.query<{
     provider: string
@@ -127,7 +127,7 @@ where slowed_at is not null and renewed_at > now() - make_interval(secs => $1) o
   }))
 }
 
-/** What these processes held is others'. */
+/** Deletes the rows of these processes; what they held is free for others. */
 export async function removeOf(db: Db, processes: readonly string[]): Promise<void> {
   if (processes.length === 0) return
   await db.query({

@@ -1,5 +1,5 @@
-// Decides one line of a batch over the row of a card that already has a token, whoever made the token. The table in
-// order.ts says which line counts. A line that makes a token isn't decided here.
+// Decides one line of a batch for a card that already has a token, whoever made that token. The table in order.ts says
+// which line counts. ../decide.ts decides lines that make a token.
 import { refuse } from '../../errors.ts'
 import { addType, CARD_FIELD_NAMES, CARD_FIELDS, type Given, isReusable, writeFields } from '../card-fields.ts'
 import {
