@@ -122,7 +122,7 @@ async function start(opened: Session, script: string): Promise<Running> {
   return working
 }
 
-/** A command line that makes a token with curl; undefined where the client's file lacks a value for it. */
+/** A command line that makes a token with curl; undefined if the client's file lacks a value for it. */
 function createLine({ user_id, api_key, token_scope, capture_keys }: ClientFile, address: string): string | undefined {
   const alias = capture_keys.jwe?.alias ?? capture_keys.pgp?.alias
   if (api_key === undefined || token_scope === undefined || alias === undefined) return undefined

@@ -1,6 +1,6 @@
 // The manifest of a finished run: what went in, what came out, and the sum that must hold between them, signed by the
-// client. Its verification reads everything again. The caller passes the functions that sign and verify; this file has
-// no key.
+// client. Verifying a manifest reads input and results again. The caller passes the functions that sign and verify;
+// this file has no key.
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'

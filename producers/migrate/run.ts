@@ -50,8 +50,8 @@ export interface Summary {
 }
 
 /**
- * Throws a FileError where file, disk or options make the run impossible, `KeyNotLiveError` where no worker will
- * answer.
+ * Migrates a file. Throws a FileError if file, disk or options make the run impossible, `KeyNotLiveError` if no worker
+ * will answer.
  */
 export async function migrate(options: MigrateOptions, deps: FileRunDeps): Promise<Summary> {
   if (!options.profile) checkColumns(options)

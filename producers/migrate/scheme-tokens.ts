@@ -1,5 +1,5 @@
 // `migrate --scheme-tokens`: when the tokens of a chunk are made, a second job asks for their scheme tokens. The
-// outcome of a row stays that of its token; where only the scheme token failed, `failed_facet` and the reason say so.
+// outcome of a row stays that of its token; if only the scheme token failed, `failed_facet` and the reason say so.
 import { isRefusal, type Reason } from '../../src/errors.ts'
 import { type RecordResult, tookEffect } from '../../src/job/outcome.ts'
 import type { Result } from '../../src/job/result.ts'

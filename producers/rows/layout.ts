@@ -1,6 +1,6 @@
 // Finds out which column each name in a file's header means, by the options `--map`, `--ignore-unknown` and `--echo`. A
-// message names line and column. It quotes a name only where the name can't be card data: a file without a header has a
-// card in its first row.
+// message names line and column. It quotes a name only if the name can't be card data: the first row of a file without
+// a header holds a card.
 import { z } from 'zod'
 import { COLUMN_NAMES, COLUMNS, type ColumnName, isColumnOf, NEEDED, type RecordKind } from './columns.ts'
 import { FileError } from './file-error.ts'

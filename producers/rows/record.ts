@@ -26,9 +26,9 @@ export interface Row {
   number: string
   /** The echoed values in the order of `--echo`; absent without `--echo`, or if they must not be repeated. */
   echo: readonly string[] | undefined
-  /** Of nested JSON: the physical line at which the row's element starts. */
+  /** In nested JSON: the physical line at which the row's element starts. */
   fileLine?: number | undefined
-  /** Of nested JSON: the element's number, and the card's within it: `17.2`. */
+  /** In nested JSON: the number of the element, and of the card within it: `17.2`. */
   item?: string | undefined
   /** The repairs that the profile made in this row, by name. */
   repairs?: readonly string[] | undefined

@@ -22,7 +22,7 @@ type Sent = Record<string, unknown>
 
 export interface KindEntry {
   request: z.ZodType
-  /** Schemas of requests from system clients, by client, where they differ from `request`. */
+  /** Schemas of requests from system clients, by client, if they differ from `request`. */
   requestFrom: Record<string, z.ZodType>
   /** One sentence for the generated documents. */
   description: string

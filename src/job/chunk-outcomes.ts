@@ -103,7 +103,7 @@ export function joinTokens<Token extends ShownToken>(
   return claimed ? { ...joined, claimed: { outcome: claimed.outcome, previous: find(claimed.previous) } } : joined
 }
 
-/** The outcome as the caller reads it. Of a deleted token no details are shown. */
+/** The outcome as the caller reads it. If the token is deleted, no details are shown. */
 export function toResult(record: RecordOutcome): RecordResult {
   const { line, reference, outcome, reason, field, token, claimed } = record
   const result: RecordResult = { line, outcome, code: codeOf(outcome, reason) }

@@ -17,7 +17,7 @@ export const Result = z.object({
   type: z.literal('result'),
   result_id: z.string(),
   receipt_id: z.string(),
-  /** Of several revisions of one receipt the highest is valid. */
+  /** If there are several revisions for one receipt, the highest is valid. */
   revision: z.int(),
   kind: z.enum(KINDS),
   jti: z.string(),

@@ -111,7 +111,10 @@ export interface ListedJob {
   progress?: Record<string, number>
 }
 
-/** Every method throws `Fault('queue_away')` within seconds if the server doesn't answer, `Fault('data')` if it refuses the data. */
+/**
+ * Every method throws `Fault('queue_away')` within seconds if the server doesn't answer, `Fault('data')` if it refuses
+ * the data.
+ */
 export interface Queues {
   engine: 'redis' | 'postgres'
   add(queue: string, job: QueuedJob): Promise<void>

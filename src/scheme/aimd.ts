@@ -100,7 +100,7 @@ export function isFull({ inFlight }: AimdState, { inFlightMax }: RateLimits, urg
   return urgency === 'bulk' && inFlight.bulk >= Math.max(1, Math.floor(inFlightMax * (1 - RESERVED_PLACES)))
 }
 
-/** Frees the place of a call that has ended, and cuts the rate where the call strained the network. */
+/** Frees the place of a call that has ended, and cuts the rate if the call strained the network. */
 export function endCall(
   before: AimdState,
   limits: RateLimits,

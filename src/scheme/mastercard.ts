@@ -1,6 +1,6 @@
 // Mastercard's request signature and field-level encryption, made with the packages that Mastercard publishes. Only RSA
 // is done by Node: the package's RSA is plain JavaScript and blocks the event loop for 2 ms to encrypt and 30 ms to
-// decrypt, where Node takes a fraction of 1 ms. It stores no key.
+// decrypt, while Node takes a fraction of 1 ms. It stores no key.
 import {
   constants,
   createDecipheriv,

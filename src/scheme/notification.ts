@@ -10,7 +10,7 @@ import type { ProviderState, ProviderToken } from './provider.ts'
 import type { MdesSettings } from './scheme-file.ts'
 
 /**
- * A token's state as the network tells it. Of two notifications the one with the later `at` is newer. The answer of
+ * A token's state as the network tells it. The notification with the later `at` is the newer one. The answer of
  * `get` outranks any notification.
  */
 interface NotifiedToken {

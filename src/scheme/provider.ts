@@ -8,7 +8,7 @@ export type ProviderState = (typeof PROVIDER_STATES)[number]
 /** A scheme token as its network knows it. */
 export interface ProviderToken {
   /**
-   * Of a network: its reference for the token, at most 64 characters. Of a third party: the token itself, 14 to 255
+   * For a network: its reference of the token, at most 64 characters. For a third party: the token itself, 14 to 255
    * characters.
    */
   reference: string

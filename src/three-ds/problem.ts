@@ -31,7 +31,7 @@ export const ERRORS = {
   407: { status: 400, text: 'The JWT belongs to another authentication.' },
   408: { status: 400, text: 'The JWT contradicts how the authentication ended.' },
   409: { status: 400, text: 'The authentication awaits no result.' },
-  // Errors outside this service.
+  // Unexpected errors, and errors of the directory server.
   500: { status: 500, text: 'Unexpected error; quote code and timestamp to support.' },
   501: { status: 504, text: 'The directory server could not be reached; nothing was sent.' },
   502: { status: 504, text: 'The directory server did not answer in time; the outcome is unknown.' },

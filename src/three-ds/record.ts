@@ -14,7 +14,10 @@ export interface Caller {
   entities: readonly string[]
 }
 
-/** Fields of `authentication` that are stored in clear and can be searched; `pares_status` is the state. */
+/**
+ * Fields of `authentication` that are stored in clear and can be searched. `pares_status` isn't among them, because it is
+ * the record's state.
+ */
 export const FINDINGS = [
   'threeds_version',
   'enrolled',

@@ -53,8 +53,8 @@ function endsKeyOf(number: string): string {
 }
 
 /**
- * The numbers in a text. Any character but a letter may stand between digits. A UUID isn't a number: with a thousand
- * cards, about one UUID in a million would look like one of them by chance.
+ * The runs of 12 and more digits in a text. Any character but a letter may stand between digits. A UUID isn't a number:
+ * with a thousand cards, about one UUID in a million would look like one of them by chance.
  */
 function digitRunsOf(text: string): string[] {
   const parts = plainOf(text)

@@ -42,7 +42,7 @@ export function holdsPan(text: string, pan: string): boolean {
   return digits.length >= pan.length && digits.includes(pan)
 }
 
-/** The digits of a card number that may be shown: the first and the last four. */
+/** The digits of a card number that may be shown: the first six or eight, and the last four. */
 interface PanEnds {
   /** Six digits or eight. */
   bin: string

@@ -32,7 +32,7 @@ export interface TokenRow {
   /** Id of the BIN range that the issuer data come from. */
   binRange: number | null
   analyticsToken: string | null
-  /** Set where a third party made the reuse token and keeps the card; null for the vault's own tokens. */
+  /** Set if a third party made the reuse token and keeps the card; null for the vault's own tokens. */
   thirdParty: ThirdPartyName | null
   /** YYYY-MM-DD. */
   tokenExpiryDate: string | null

@@ -164,7 +164,7 @@ function begin(
   }
 }
 
-/** Ends the span. Of a fault only the code is recorded: the text of an exception may quote its input. */
+/** Ends the span. Only the code of a fault is recorded: the text of an exception may quote its input. */
 function end(span: SdkSpan, fault: string | undefined): void {
   if (!span.isRecording()) return
   if (fault !== undefined) {

@@ -11,7 +11,7 @@ export interface Claims {
   judge(record: { line: number; claim: Claim }, tokenId: string, relinked?: boolean): Omit<JudgedClaim, 'row'>
   /** The owner's reference as the records so far have left it. */
   current(claim: Claim): StoredReference | undefined
-  /** By how much the records so far have changed the token's number of owners. */
+  /** The change of the token's number of owners by the records so far. */
   gainOf(tokenId: string): number
   /** The references that the records so far have added or changed. */
   effect(): Required<Pick<Effect, 'newReferences' | 'changedReferences'>>

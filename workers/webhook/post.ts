@@ -1,5 +1,5 @@
-// Posts a webhook: https to public addresses, unless the endpoint may be private; no redirects, and one deadline. Of
-// the answer only status and Retry-After are read. The installation's list of private hosts has no effect here.
+// Posts a webhook: https to public addresses, unless the endpoint may be private; no redirects, and one deadline. Only
+// status and Retry-After of the answer are read. The installation's list of private hosts has no effect here.
 import { type Outbound, OutboundError, openOutbound } from '../../src/outbound.ts'
 import { readVersion } from '../../src/version.ts'
 import { type Answered, SCHEDULE, type WebhookSchedule } from './schedule.ts'

@@ -24,7 +24,7 @@ export type Requested = { record: ReportRecord; ended: boolean } | { declined: D
 /** A worker that makes a report gives signs of life more often than this. */
 const SILENT_MS = 120_000
 /**
- * How many names are tried. Each earlier job of the same request may have ended without a report, or with a report that
+ * How many jtis are tried. Each earlier job of the same request may have ended without a report, or with a report that
  * was removed since. The last try uses a random name.
  */
 const ATTEMPTS_MAX = 8

@@ -120,7 +120,7 @@ export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void {
         response: { 202: AcceptedRecord, 204: Nothing, ...ERRORS },
       },
       preValidation: async request => {
-        // Some clients send `{}` where no body is needed.
+        // Some clients send `{}` although no body is needed.
         if (Object.keys((request.body as object | undefined) ?? {}).length > 0)
           throw wrongBody(declineFor('field_unknown', 'body'))
       },

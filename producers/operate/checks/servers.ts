@@ -15,7 +15,7 @@ const SKEW_MS = { warning: 1_000, critical: 5_000 } as const
 export interface ServerSources {
   store(): Promise<Pick<Store, 'query' | 'writableServers'>>
   queues(): Promise<Queues>
-  /** Undefined where the queues are on PostgreSQL. */
+  /** Undefined if the queues are on PostgreSQL. */
   redis: (() => Promise<RedisInfo[]>) | undefined
   /** Unwraps all keys of the vault as a worker does; throws the error with which a worker would end. */
   openKeys(): Promise<{ kekId: string }>

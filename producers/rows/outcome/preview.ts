@@ -1,5 +1,5 @@
 // The first cards of a file as they were read, for a person to check before anything takes effect: a wrong form of
-// expiry can't be noticed elsewhere. Of a card's number only the last four digits are shown.
+// expiry can't be noticed elsewhere. Only the last four digits of a card number are shown.
 import { z } from 'zod'
 import { digitsOf } from '../../../src/token/pan.ts'
 import { couldLookLikeCard } from '../../../src/token/pan-lookalike.ts'

@@ -34,7 +34,7 @@ function wordsOf(issues: readonly Issue[], before: readonly PropertyKey[] = []):
 
 function wordOf(issue: Issue, path: readonly PropertyKey[]): string {
   if (issue.code === 'invalid_union' && issue.errors.length > 0) {
-    // Of several alternatives the one with the fewest errors.
+    // The alternative with the fewest errors.
     const [nearest] = [...issue.errors].sort((a, b) => a.length - b.length)
     return wordsOf(nearest ?? [], path)
   }

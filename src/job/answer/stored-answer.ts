@@ -27,7 +27,7 @@ export type StoredAnswer =
   /** The kind's handler reads the answer from a table of its own (`retell`). */
   | { from: 'handler' }
 
-/** Shows the token's record. Of a deleted token only the id and the status are shown. */
+/** Shows the token's record. If the token is deleted, only its id and status are shown. */
 export function fromToken(
   render: (token: TokenRow, range: BinRange | undefined, scheme: ShownScheme | undefined) => AnswerRecord,
 ): FromToken {

@@ -29,7 +29,7 @@ export const LiveKeys = z.object({
   seq: z.int().min(1),
   /** The features that every live worker understands. */
   features: z.array(z.string()),
-  /** The hash (`keyHash`) of each live key; absent where there are more than 10,000. */
+  /** The hash (`keyHash`) of each live key; undefined if there are more than 10,000. */
   keys: z.array(z.string()).max(LIVE_KEYS.keysMax).optional(),
 })
 export type LiveKeys = z.infer<typeof LiveKeys>

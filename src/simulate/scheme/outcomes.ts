@@ -11,7 +11,7 @@ export interface Outcome {
   /** The number of digits of the network token. */
   digits?: number
   par?: 'malformed' | 'none'
-  /** So many ms after the token was made the issuer suspends it and notifies the requestor. */
+  /** This many ms after the token was made, the issuer suspends it and notifies the requestor. */
   suspendedAfterMs?: number
 }
 

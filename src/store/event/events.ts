@@ -8,7 +8,7 @@ export interface Event {
   clientId: string
   /** What the event is about: for example a batch's id. */
   subject: string
-  /** Of several revisions of one subject the highest is valid. */
+  /** If there are several revisions for one subject, the highest is valid. */
   revision: number
   /** Only names, ids and counts. */
   data: Record<string, unknown>

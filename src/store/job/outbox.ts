@@ -1,6 +1,6 @@
 // The outbox: results and events that are to be published. Rows are kept for some days after that, so that they can be
-// published again. They are selected by state, never by "id greater than": transactions commit in another order than
-// that of their ids.
+// published again. They are selected by state, never by "id greater than": transactions don't commit in the order of
+// their ids.
 import { resultId } from '../../job/envelope/ids.ts'
 import { type Column, plains, rowSet } from '../columns.ts'
 import type { Db } from '../pool.ts'
@@ -208,7 +208,7 @@ export interface Announcement extends OutboxRow {
   state: 'NEW' | 'SENT'
 }
 
-/** Of these receipts those that have a row in the outbox, published or not. */
+/** Those of `receiptIds` that have a row in the outbox, published or not. */
 export async function findTold(db: Db, receiptIds: readonly string[]): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>({
     text: `select wanted.id from unnest($1::uuid[]) as wanted(id)

@@ -28,7 +28,7 @@ export interface Receipt {
   batchNo: number | null
   chunk: number | null
   counts: Counts | null
-  /** Of a chunk: how many of its records ended with which reason; null if an older release wrote the receipt. */
+  /** For a chunk: how many of its records ended with each reason; null if an older release wrote the receipt. */
   reasons: ReasonCounts | null
   /** A chunk's outcomes, packed (src/job/chunk-outcomes.ts reads and writes them). */
   outcomes: string | null

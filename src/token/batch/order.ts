@@ -22,7 +22,7 @@ export interface BatchLine {
   line: number
   onConflict: OnConflict
   onExpired: OnExpired
-  /** By this time "expired" and "past" are decided, whenever the chunk runs; ms since the epoch. */
+  /** The time by which "expired" and "past" are decided, whenever the chunk runs; ms since the epoch. */
   acceptedAt: number
 }
 
