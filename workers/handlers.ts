@@ -1,4 +1,4 @@
-// The table of handlers: every kind stands in it, or it doesn't compile. `null` is a kind that this release refuses.
+// The table of handlers. A kind without an entry doesn't compile. `null`: this release refuses the kind.
 import type { CATALOGUE, Kind } from '../src/job/catalogue.ts'
 import { type Complete, complete, type Handler, type Retells } from './line/work.ts'
 import { report } from './report.ts'
@@ -13,7 +13,7 @@ import { webhook } from './webhook.ts'
 
 type AnyHandler = Handler<unknown, unknown, unknown>
 
-/** Where the catalogue says that the handler tells an answer again, it can. */
+/** A kind whose stored answers the handler makes (`from: 'handler'` in the catalogue) must have `retell`. */
 type HandlerFor<K extends Kind> = (typeof CATALOGUE)[K]['retell'] extends { from: 'handler' }
   ? AnyHandler & Retells
   : AnyHandler

@@ -1,4 +1,4 @@
-// docs/results.md: how work can end, from the tables that decide it. The page has every word that a caller may meet.
+// docs/results.md: how a job can end, from the tables that decide it. The page lists every word that a caller may get.
 import { RESULT_COLUMNS } from '../../producers/rows/outcome/result-row.ts'
 import { REASONS } from '../../src/errors.ts'
 import { OUTCOMES, type Outcome } from '../../src/job/outcome.ts'

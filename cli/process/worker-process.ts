@@ -22,15 +22,15 @@ const STORE_CONNECTIONS = { interactive: 20, bulk: 10 } as const
 const OWN_RESULTS = 1
 
 interface WorkerProcess {
-  /** The script that was started; cells are forked from the same script. */
+  /** The script of this process; cells are forked from it, too. */
   script: string
-  /** For tests that make a record misbehave. */
+  /** Set by tests that make a record fail. */
   inspect?: Deps['inspect']
-  /** For tests, in which days go by in seconds. */
+  /** Set by tests that shorten the schedule's days to seconds. */
   webhooks?: WebhookOptions
 }
 
-/** Runs until its supervisor ends, or a signal, and then ends the process. */
+/** Runs until its supervisor ends or a signal comes, then exits. */
 export async function runWorkerProcess(options: WorkerProcess): Promise<never> {
   endWithParent()
   let session: Session | undefined

@@ -46,7 +46,7 @@ export function client(family: Command, terminal: Terminal): void {
   )
 }
 
-/** It names a directory too. */
+/** Reads a client's name. It is checked because it also becomes the name of a directory. */
 function readName(text: string): string {
   if (/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(text)) return text
   throw new InvalidArgumentError(

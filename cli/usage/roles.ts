@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { readCount } from '../command.ts'
 import type { Terminal } from '../terminal.ts'
 
-/** `script`: the command's own, which `start` forks its HTTP roles from. */
+/** `script`: the command's own script, from which `start` forks its HTTP roles. */
 export function start(command: Command, terminal: Terminal, script: string): void {
   command.action(async () => (await roles()).runStart(terminal, script))
 }

@@ -59,7 +59,7 @@ function readTime(text: string): string {
 }
 
 function readZone(text: string): string {
-  // An offset has no summer: who means a place should name it.
+  // An offset has no daylight saving time, so a zone must be named by a place.
   if (!/^[A-Z]/i.test(text) || !isZone(text))
     throw new InvalidArgumentError('It is not a time zone such as Europe/Berlin.')
   return text

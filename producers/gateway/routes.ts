@@ -1,4 +1,4 @@
-// The route plugins of the gateway, one a line, in the order of the OpenAPI document.
+// The route plugins of the gateway, in the order of the OpenAPI document.
 import { batchRoutes } from './batches/routes.ts'
 import type { RoutePlugin } from './deps.ts'
 import { operationRoutes } from './operations/operation-routes.ts'

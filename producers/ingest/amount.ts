@@ -1,5 +1,5 @@
-// Converts the amounts of a file to minor units, exactly: digits are moved, never computed with. The sign of an amount
-// isn't judged here.
+// Converts the amounts of a file to minor units by moving digits, without arithmetic, so the result is exact. The sign
+// isn't checked here.
 import type { Reason } from '../../src/errors.ts'
 import { minorUnit } from '../../src/token/currency.ts'
 
@@ -8,8 +8,8 @@ const MINOR = /^-?\d{1,18}$/
 const DIGITS_MAX = 18
 
 /**
- * `12.34` of a currency with two decimals is `1234`. More decimals than the currency has are refused, even if they are
- * zeros.
+ * The amount in minor units: `12.34` of a currency with two decimals becomes `1234`. More decimals than the currency
+ * has are refused, even if they are zeros.
  */
 export function minorOf(text: string, currency: string): { minor: string } | { reason: Reason } {
   const exponent = minorUnit(currency)

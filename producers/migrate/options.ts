@@ -20,16 +20,16 @@ export interface MigrateOptions {
   passphrase?: Secret | undefined
   verifyKeyFile?: string | undefined
   map?: ColumnMap | undefined
-  /** How the provider wrote the file; in place of `format`, `map` and `ignoreUnknown`. */
+  /** How the provider wrote the file; replaces `format`, `map` and `ignoreUnknown`. */
   profile?: Profile | undefined
   ignoreUnknown: boolean
   echo: readonly string[]
   results?: string | undefined
   manifest?: string | undefined
   dryRun: boolean
-  /** The rows that are wanted, by reference; the others are skipped. */
+  /** The references of the wanted rows; other rows are skipped. */
   only?: OnlyList | undefined
-  /** The manifest of a dry run, to compare with. */
+  /** The path of a dry run's manifest, with which this run's counts are compared. */
   expect?: string | undefined
   onConflict: (typeof ON_CONFLICT)[number]
   onExpired: (typeof ON_EXPIRED)[number]
@@ -40,7 +40,7 @@ export interface MigrateOptions {
   /** Provision scheme tokens after tokens are made. */
   schemeTokens?: boolean | undefined
   again: boolean
-  /** Stops after so many rows, rounded up to whole chunks; the same command without it goes on. */
+  /** Stops after this many rows, rounded up to whole chunks; the same command without it continues. */
   limit?: number | undefined
   /** Stops once more rows than this are rejected. */
   rejectedMax?: RejectedMax | undefined

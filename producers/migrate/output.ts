@@ -77,7 +77,7 @@ export async function openOutput(
       next_chunk: nextChunk,
       results,
       counts,
-      // They would be of a part of the rows, and the next run has to know, too, who began this file.
+      // Reasons would cover only part of the rows. The next run must also see that an older release began this file.
       ...(isOfOlderRelease ? {} : { reasons }),
       repairs,
       started_at: new Date(plan.startedAt).toISOString(),

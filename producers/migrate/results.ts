@@ -1,5 +1,5 @@
-// The results file of a migration: appended in input order as answers come, and cut back to the checkpoint when a run
-// is continued. It keeps the digest of what it wrote. The caller gives the order; nothing is sorted here.
+// The results file of a migration: rows are appended in input order as answers arrive, and cut back to the checkpoint
+// when a run is continued. It keeps the digest of what it wrote. The caller gives the order; nothing is sorted here.
 import { createHash, type Hash } from 'node:crypto'
 import { type FileHandle, open } from 'node:fs/promises'
 import { dirname } from 'node:path'

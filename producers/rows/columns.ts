@@ -1,5 +1,4 @@
-// The columns that a file may have, by the kind of its records: the one list of their names. The form of a value isn't
-// said here.
+// The columns that a file may have, by record kind. The form of values is defined elsewhere.
 import type { TokenBatch } from '../../src/job/token-batch.ts'
 
 export type RecordKind = TokenBatch['record_kind']
@@ -24,7 +23,7 @@ export const COLUMNS = {
   card_number: { kinds: BOTH, card: true },
   expiry_month: { kinds: BOTH, card: true },
   expiry_year: { kinds: BOTH, card: true },
-  /** Month and year in one: MM/YY, MMYY, MM/YYYY or YYYY-MM. */
+  /** Month and year in one cell: MM/YY, MMYY, MM/YYYY or YYYY-MM. */
   expiry: { kinds: BOTH, card: true },
   cardholder_name: { kinds: BOTH, card: true },
   sequence_number: { kinds: BOTH, card: true },
@@ -41,7 +40,7 @@ export type ColumnName = keyof typeof COLUMNS
 
 export const COLUMN_NAMES = Object.keys(COLUMNS) as ColumnName[]
 
-/** The columns that a file of this kind needs; one of each inner list is enough. */
+/** The columns that a file of each kind needs: of each inner list at least one. */
 export const NEEDED: Record<RecordKind, readonly (readonly ColumnName[])[]> = {
   'token-create': [['card_number', 'encrypted_card']],
   'token-update': [['id']],

@@ -11,7 +11,10 @@ export interface OnlyList {
   sha256: string
 }
 
-/** Throws a FileError for a file that can't be read or names nothing. A first line `reference` is a header. */
+/**
+ * Reads the list. Throws a FileError if the file can't be read or lists nothing. A first line `reference` counts as a
+ * header.
+ */
 export async function readOnly(path: string): Promise<OnlyList> {
   const references = new Set<string>()
   let first = true
@@ -31,12 +34,15 @@ export async function readOnly(path: string): Promise<OnlyList> {
   return { references, sha256: hash.digest('hex') }
 }
 
-/** A row of which no reference can be read is judged as any other: nobody can say that it wasn't wanted. */
+/**
+ * Marks a row as skipped unless its reference is listed. A row whose reference can't be read isn't skipped, because it
+ * may be wanted.
+ */
 export function keepOnly(row: Row, { references }: OnlyList): Row {
   const isUnread = row.rejected !== undefined && row.reference === undefined
   if (row.skipped !== undefined || isUnread) return row
   if (row.reference !== undefined && references.has(row.reference)) return row
-  // The number stays, so that no text that looks like it is shown.
+  // The number is kept, so that no text that looks like it is shown.
   const { line, reference, number, fileLine, item, repairs } = row
   return { ...skipRow(line, 'not_listed', reference), number, fileLine, item, repairs: repairs && [] }
 }

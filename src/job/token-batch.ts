@@ -1,4 +1,4 @@
-// `token-batch`: one chunk of a batch. The records travel in the job's `block`; their shapes are here, too.
+// `token-batch`: one chunk of a batch. The records are in the job's `block`; this file has their schemas, too.
 import { z } from 'zod'
 import { REASONS, type Reason } from '../errors.ts'
 import { CHUNK, ON_CONFLICT, ON_EXPIRED, ON_ORPHAN } from './choices.ts'
@@ -16,7 +16,9 @@ export const Policy = z.strictObject({
   on_conflict: z.enum(ON_CONFLICT).optional(),
   on_expired: z.enum(ON_EXPIRED).optional(),
   on_orphan: z.enum(ON_ORPHAN).optional(),
-  /** A reference with another number keeps its token, which gets the number. */
+  /**
+   * If the card of a known reference has another number, the reference keeps its token, which is linked to that number.
+   */
   relink: z.boolean().optional(),
 })
 
@@ -58,7 +60,7 @@ export function batchLayout(
     chunk_records: request.chunk_records,
     on_conflict,
     on_expired,
-    // Batches without these have the layout that earlier releases stored.
+    // Batches without these members have the layout that earlier releases stored.
     ...(on_orphan === undefined ? {} : { on_orphan }),
     ...(relink === undefined ? {} : { relink }),
   }

@@ -19,7 +19,7 @@ export interface AimdState {
   /** The fraction at which the network last reported too many calls: below it the rate rises fast, near it slowly. */
   knee: number
   tokens: number
-  /** When `tokens` was true, ms since the epoch. */
+  /** When `tokens` was computed, ms since the epoch. */
   at: number
   cutAt: number
   inFlight: Record<Urgency, number>
@@ -76,7 +76,7 @@ export function refill(state: AimdState, limits: RateLimits, now: number): AimdS
 interface Start {
   state: AimdState
   started: boolean
-  /** When to try again, ms; Infinity: when a call has ended, or the limit has changed. */
+  /** How long to wait before the next try, in ms. Infinity: until a call has ended or the limit has changed. */
   waitMs: number
 }
 
@@ -94,13 +94,13 @@ export function start(before: AimdState, limits: RateLimits, urgency: Urgency, n
   return { state: { ...state, tokens: state.tokens - 1, inFlight }, started: true, waitMs: 0 }
 }
 
-/** Whether as many calls are in flight as this urgency may have. */
+/** Whether as many calls are in flight as this urgency allows. */
 export function isFull({ inFlight }: AimdState, { inFlightMax }: RateLimits, urgency: Urgency): boolean {
   if (inFlight.interactive + inFlight.bulk >= inFlightMax) return true
   return urgency === 'bulk' && inFlight.bulk >= Math.max(1, Math.floor(inFlightMax * (1 - RESERVED_PLACES)))
 }
 
-/** Frees the place of a call that has ended, and cuts the rate where the call strained the network. */
+/** Frees the place of a call that has ended, and cuts the rate if the call strained the network. */
 export function endCall(
   before: AimdState,
   limits: RateLimits,

@@ -1,5 +1,5 @@
-// Tokens that have lost their last owner by the records of a chunk: kept, suspended or deleted, as the batch's `on_orphan`
-// says.
+// Tokens that lost their last owner through the records of a chunk. They are kept, suspended or deleted, as the batch's
+// `on_orphan` says.
 import { isRefusal } from '../../src/errors.ts'
 import type { Db } from '../../src/store/pool.ts'
 import * as references from '../../src/store/reference/source-references.ts'
@@ -19,12 +19,15 @@ export function orphanAction({ work }: Pick<ChunkContext, 'work'>): 'SUSPEND' | 
   return ACTIONS[work.request.policy?.on_orphan ?? 'keep']
 }
 
-/** An owner who left a token by a single job since then (ms) may come back, when the job is reversed. */
+/** From this time on (ms) an owner who left a token by a single job still counts, because that job may be reversed. */
 export function reversibleSince(now: number): number {
   return now - BEFORE_IMAGE_HOURS * 3_600_000
 }
 
-/** `left`: tokens, by id, whose rows the transaction holds. Returns those that were suspended or deleted, as they are now. */
+/**
+ * Suspends or deletes them. `left`: ids of tokens whose rows the transaction holds. Returns the tokens that were
+ * changed, with their new rows.
+ */
 export async function endOrphans(
   db: Db,
   left: readonly string[],

@@ -8,9 +8,9 @@ import type { DocumentNotes } from './notes.ts'
 import { ORDER_OPERATIONS, ORDER_PROPERTIES, REPORT_OPERATIONS, REPORT_PROPERTIES } from './report-notes.ts'
 
 export interface GatewayChoices {
-  /** Names of `reuse_token_type` beside INTERNAL. */
+  /** Values of `reuse_token_type` other than INTERNAL. */
   thirdPartyTypes: readonly string[]
-  /** Names of `card_brand` beside the international brands. */
+  /** Values of `card_brand` other than the international brands. */
   localSchemes: readonly string[]
 }
 
@@ -65,7 +65,7 @@ export function gatewayNotes({ thirdPartyTypes, localSchemes }: GatewayChoices):
   }
 }
 
-/** `notes` with further keywords for some. */
+/** `notes` with further keywords for some properties. */
 function withKeywords(notes: DocumentNotes['properties'], more: Record<string, object>): DocumentNotes['properties'] {
   const noted = Object.entries(more).map(([name, keywords]) => {
     const note = notes[name]

@@ -1,5 +1,5 @@
 // The routes of the card token service: PUT, GET, PATCH, DELETE, suspend and activate. Writes go through the queue.
-// Reads come from the store, which shows this process no card.
+// Reads come from the store, whose role for gateways can't select cards.
 import { z } from 'zod'
 import { tokenId } from '../../../src/job/envelope/text.ts'
 import { TokenCreate } from '../../../src/job/token-create.ts'
@@ -22,9 +22,9 @@ import { shownScheme, unmask } from './shown-scheme.ts'
 
 const CARD = '/oidc/api/v2/card'
 const Id = z.strictObject({ id: tokenId().describe('The reuse token.') })
-/** For whom a card is on file is told by a request of its own. */
+/** `on_file` isn't accepted here; the owners of a card have a request of their own. */
 const Put = TokenCreate.omit({ on_file: true })
-/** A plain `cvv` is accepted and dropped, because the vault never keeps one. */
+/** A `cvv` in clear is accepted and dropped, because the vault never stores one. */
 const Patch = TokenUpdate.omit({ id: true, on_file: true })
   .extend({ cvv: z.string().max(30).optional() })
   .refine(body => body.encrypted_card === undefined || body.public_key_alias !== undefined, {
@@ -69,7 +69,7 @@ export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void {
       response: { 200: z.union([PatchRecord, GoneRecord]), 202: AcceptedRecord, ...ERRORS },
     },
     handler: async ({ body: { cvv: _, ...fields }, params, caller, headers }, reply) => {
-      // A scheme token action needs another role; its 403 comes before the checks that only a worker can do.
+      // A scheme token action needs another role. Its 403 comes before the checks that only a worker can make.
       if (fields.scheme_token_action !== undefined && !caller.roles.includes('SCHEME_TOKEN'))
         return decline(reply, declineFor('role_missing', 'body.scheme_token_action'))
       const request = { id: params.id, ...fields }
@@ -120,7 +120,7 @@ export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void {
         response: { 202: AcceptedRecord, 204: Nothing, ...ERRORS },
       },
       preValidation: async request => {
-        // Some clients send `{}` where no body is needed.
+        // Some clients send `{}` although no body is needed.
         if (Object.keys((request.body as object | undefined) ?? {}).length > 0)
           throw wrongBody(declineFor('field_unknown', 'body'))
       },
@@ -142,7 +142,7 @@ function recordOf(written: { code: 200; record: Record<string, unknown> } | { co
   return written.code === 200 ? written.record : {}
 }
 
-/** Undefined for a missing token and for one that this caller may not see: both have the same answer. */
+/** The record of a token; undefined for a missing token and for one that this caller may not see. */
 async function read(id: string, { client }: Caller, deps: GatewayDeps): Promise<z.infer<typeof GetRecord> | undefined> {
   const { store, directory } = deps
   const uuid = parseReuseToken(id)
@@ -150,7 +150,7 @@ async function read(id: string, { client }: Caller, deps: GatewayDeps): Promise<
     uuid === undefined ? await shownTokens.findByThirdParty(store, id) : [await shownTokens.find(store, uuid)]
   const seen: { row: TokenRow; scope: Scope }[] = []
   for (const row of rows) {
-    // A third party's token has only the name that the third party gave it.
+    // A third party's token is found only by the third party's value.
     if (!row || row.status === 'DELETED' || (row.thirdParty !== null) !== (uuid === undefined)) continue
     const scope = await directory.scope(row.tokenScope)
     if (scope && client.entities.includes(scope.entityId)) seen.push({ row, scope })

@@ -1,5 +1,5 @@
-// A profile: how to read the file that a provider sends. It is data, written as JSON with this schema. What has no place
-// in a record yet (network ids, customers, billing addresses) has no member here, and unknown members are refused.
+// A profile: how to read the file of one provider. It is data, written as JSON with this schema. Values for which a
+// record has no place yet (network ids, customers, billing addresses) have no member here; unknown members are refused.
 import { z } from 'zod'
 import { EXPIRY_FORMS } from './expiry-form.ts'
 import { TEMPLATE } from './field.ts'

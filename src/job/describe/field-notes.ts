@@ -1,5 +1,5 @@
 // The meanings of the fields of token requests, for every document that shows them: the OpenAPI document and
-// docs/schema. A default here says how a worker treats an absent field; it is never filled into a request.
+// docs/schema. A default here says how a worker treats an absent field; no code fills it into a request.
 import { BRANDS } from '../../token/brand.ts'
 import { WINDOW } from '../../token/capture-time.ts'
 import type { Notes } from './annotate.ts'

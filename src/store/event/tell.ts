@@ -1,5 +1,5 @@
-// Writes an event, and for each subscription what will tell of it: an outbox row for the client's results queue, a delivery
-// for a URL. All in the transaction of what happened, so that neither is without the other.
+// Writes an event, and for each subscription the row that delivers it: an outbox row for the client's results queue, a
+// delivery for a URL. All are written in the transaction of the change, so neither exists without the other.
 import { subscribedEventId } from '../../job/envelope/ids.ts'
 import type { ResultEvent } from '../../job/result.ts'
 import * as outbox from '../job/outbox.ts'
@@ -8,7 +8,9 @@ import * as deliveries from './deliveries.ts'
 import * as endpoints from './endpoints.ts'
 import * as events from './events.ts'
 
-/** Writes the event whoever is subscribed: what happened is kept for some days. */
+/**
+ * Writes the event and its deliveries. The event is written even if nobody is subscribed, and is kept for some days.
+ */
 export async function tell(db: Db, event: events.Event): Promise<void> {
   const stored = await events.insert(db, event)
   for (const { endpointId, url } of await endpoints.findSubscribed(db, event)) {
@@ -17,7 +19,10 @@ export async function tell(db: Db, event: events.Event): Promise<void> {
   }
 }
 
-/** Of an event whose results queue is told by other means: nothing is written where no URL is subscribed. */
+/**
+ * For an event that reaches the results queue by other means: writes deliveries to URLs only, and nothing at all if no
+ * URL is subscribed.
+ */
 export async function tellUrls(db: Db, event: events.Event): Promise<void> {
   const subscribed = (await endpoints.findSubscribed(db, event)).filter(({ url }) => url !== null)
   if (subscribed.length === 0) return

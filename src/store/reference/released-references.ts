@@ -1,4 +1,4 @@
-// Source references that were given up: a keyed hash of each owner's ids, when and why. The ids themselves are gone.
+// Source references that were released: a keyed hash of each owner's ids, when and why. The ids themselves are erased.
 import { byteas, plains } from '../columns.ts'
 import type { Db } from '../pool.ts'
 
@@ -7,7 +7,7 @@ export type ReleaseCause = 'RELEASED' | 'TOKEN_DELETED'
 export interface ReleasedReference {
   ownerHash: Buffer
   cause: ReleaseCause
-  /** Of the job that released it. */
+  /** The receipt of the job that released the reference. */
   receiptId: string
   /** ms since the epoch. */
   releasedAt: number
@@ -31,7 +31,7 @@ on conflict do nothing`,
   })
 }
 
-/** When and why each was released last, by hash in hex. */
+/** When and why each reference was last released, by hash in hex. */
 export async function find(
   db: Db,
   hashes: readonly Buffer[],

@@ -1,4 +1,4 @@
-// Source references: for whom a card is on file. Found by owner or by token, saved as sets.
+// Source references: for whom a card is on file. They are found by owner or by token, and saved as sets.
 import { type OwnerId, ownerKey, type SourceReference } from '../../token/on-file.ts'
 import { type Column, listOf, plains, rowSet, texts } from '../columns.ts'
 import { type Db, LostRace } from '../pool.ts'
@@ -77,7 +77,7 @@ function referenceOf(row: Row): StoredReference {
   }
 }
 
-/** Those of these owners that are there, by `ownerKey`. */
+/** The references of these owners, by `ownerKey`; missing ones are left out. */
 export async function findByOwners(db: Db, owners: readonly OwnerId[]): Promise<Map<string, StoredReference>> {
   if (owners.length === 0) return new Map()
   const { rows } = await db.query<Row>({
@@ -98,7 +98,7 @@ cross join lateral (select ${NAMES} from tokenmill.source_reference where token_
   return new Map(rows.map(row => [ownerKey(referenceOf(row)), referenceOf(row)]))
 }
 
-/** Of these tokens, oldest first. */
+/** The references of these tokens, oldest first. */
 export async function findByTokens(db: Db, tokenIds: readonly string[]): Promise<StoredReference[]> {
   if (tokenIds.length === 0) return []
   const { rows } = await db.query<Row>({
@@ -110,7 +110,7 @@ export async function findByTokens(db: Db, tokenIds: readonly string[]): Promise
   return rows.map(referenceOf)
 }
 
-/** What the single job of this receipt wrote last. */
+/** The references that the single job with this receipt was the last to write. */
 export async function findByReceipt(db: Db, receiptId: string): Promise<StoredReference[]> {
   const { rows } = await db.query<Row>({
     text: `select ${NAMES} from tokenmill.source_reference where last_receipt = $1 and batch_no is null order by reference_no`,
@@ -119,7 +119,7 @@ export async function findByReceipt(db: Db, receiptId: string): Promise<StoredRe
   return rows.map(referenceOf)
 }
 
-/** How many owners each of these tokens has; those without any are left out. Whoever asks holds the tokens' rows. */
+/** How many owners each of these tokens has; tokens without owners are left out. The caller holds the tokens' rows. */
 export async function countOwners(db: Db, tokenIds: readonly string[]): Promise<Map<string, number>> {
   if (tokenIds.length === 0) return new Map()
   const { rows } = await db.query<{ token_id: string; owners: number }>({
@@ -132,8 +132,8 @@ where token_id = any($1::uuid[]) group by token_id`,
 }
 
 /**
- * As `countOwners`, with those who have left the token after `since` (ms) and whom a reversal could bring back: they mustn't
- * find another card there, or none.
+ * As `countOwners`, but also counts owners who left the token after `since` (ms): a reversal could bring them back, and
+ * they must find their card there.
  */
 export async function countClaims(db: Db, tokenIds: readonly string[], since: number): Promise<Map<string, number>> {
   if (tokenIds.length === 0) return new Map()
@@ -150,7 +150,7 @@ export async function countClaims(db: Db, tokenIds: readonly string[], since: nu
   return new Map(rows.map(row => [row.token_id, row.owners]))
 }
 
-/** Inserts all, sorted by owner, or throws LostRace. */
+/** Inserts all references, sorted by owner, or throws LostRace. */
 export async function insertAll(db: Db, references: readonly StoredReference[]): Promise<void> {
   if (references.length === 0) return
   const sorted = references.toSorted((a, b) => (ownerKey(a) < ownerKey(b) ? -1 : 1))
@@ -164,7 +164,7 @@ on conflict on constraint one_token_per_source_reference do nothing`,
   if (count !== references.length) throw new LostRace('a source reference was added meanwhile')
 }
 
-/** Writes rows whose version is one above the version that was read; all, or throws LostRace. */
+/** Updates rows whose version is one above the one that was read. Updates all, or throws LostRace. */
 export async function updateAll(db: Db, references: readonly StoredReference[]): Promise<void> {
   if (references.length === 0) return
   const sorted = references.toSorted((a, b) => (a.referenceNo ?? 0) - (b.referenceNo ?? 0))
@@ -178,7 +178,7 @@ where r.reference_no = v.reference_no and r.version = v.version - 1`,
   if (count !== references.length) throw new LostRace('a source reference was changed meanwhile')
 }
 
-/** Removes rows of these versions; all, or throws LostRace. */
+/** Removes rows with these versions: all of them, or throws LostRace. */
 export async function removeAll(
   db: Db,
   references: readonly Pick<StoredReference, 'referenceNo' | 'version'>[],
