@@ -16,18 +16,23 @@ export type MakeReport = (task: ReportTask, onLines: (lines: number) => void) =>
 /** A heap that is left alone grows with the number of rows that went through it. */
 const HEAP = ['--max-semi-space-size=16', '--max-old-space-size=160']
 
-/** `script`: it is told one `ReportTask`, says what is `Said` and ends. */
-export function openReportMaker(script: string): MakeReport {
+/** `script`, in `env`: it is told one `ReportTask`, says what is `Said` and ends. */
+export function openReportMaker(script: string, env: NodeJS.ProcessEnv): MakeReport {
   let turn: Promise<unknown> = Promise.resolve()
   return (task, onLines) => {
-    const mine = turn.then(() => run(script, task, onLines))
+    const mine = turn.then(() => run({ script, env }, task, onLines))
     turn = mine.catch(() => {})
     return mine
   }
 }
 
-function run(script: string, task: ReportTask, onLines: (lines: number) => void): Promise<Ended> {
+function run(
+  { script, env }: { script: string; env: NodeJS.ProcessEnv },
+  task: ReportTask,
+  onLines: (lines: number) => void,
+): Promise<Ended> {
   const child = fork(script, {
+    env,
     execArgv: [...process.execArgv, ...HEAP],
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
