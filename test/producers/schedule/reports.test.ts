@@ -27,7 +27,7 @@ describeEngines('a schedule', engine => {
       text: 'update tokenmill.client set entities = $2::uuid[] where client_id = $1',
       values: [clientId, `{${ENTITY},${OTHER}}`],
     })
-    await installation.startWorkers({ roles: ['bulk'] })
+    await installation.openWorkers({ roles: ['bulk'] })
   })
   afterAll(async () => {
     for (const schedule of open) await schedule.close()
