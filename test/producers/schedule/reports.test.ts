@@ -65,7 +65,7 @@ describeEngines('a schedule', engine => {
         const found = await runsOf(installation, scheduleId)
         return found.length === count && found.every(run => run.endedAt !== null) && found
       },
-      { ms: 25_000, what: `${count} runs` },
+      { what: `${count} runs` },
     )
   const reportsOf = async () => {
     const { rows } = await installation.vault.store.query<{ n: number }>({
