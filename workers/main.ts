@@ -4,7 +4,7 @@
 import { systemClock } from '../src/clock.ts'
 import type { Config } from '../src/config.ts'
 import { Fault } from '../src/errors.ts'
-import { openHealth } from '../src/health.ts'
+import { type Health, openHealth } from '../src/health.ts'
 import { resultsQueue } from '../src/job/catalogue.ts'
 import { FEATURES } from '../src/job/envelope/features.ts'
 import type { InstallationKey } from '../src/job/result.ts'
@@ -57,8 +57,8 @@ export interface Opened {
 
 export interface RunOptions {
   worker: WorkerSettings
-  /** The script that is forked as a cell: it opens what this process opened, and runs `runWorkers`. */
-  cellScript: string
+  /** The script that is forked as a cell, and its environment: it opens what this process opened, and runs `runWorkers`. */
+  cell: { script: string; env: NodeJS.ProcessEnv }
   inspect?: Deps['inspect'] | undefined
   webhooks?: WebhookOptions | undefined
 }
@@ -70,15 +70,29 @@ const REFRESH_MS = 60_000
 const SWEEP_AGE_MS = 3_000
 const CLOSE_MS = 20_000
 
-/** Works until SIGINT or SIGTERM. Then `lifetime` closes what is opened here, and after that `opened`. */
-export async function runWorkers(opened: Opened, { worker, cellScript, inspect, webhooks }: RunOptions): Promise<void> {
-  const { config, log, registry, lifetime, store, queues } = opened
-  const { role, kinds, concurrency } = worker
-  if (role === 'bulk') lowerPriority()
-  const deps = await openDeps(opened, { inspect, webhooks })
-  if (worker.cell) return serveAsCell(deps)
+/** Runs a worker process, or a cell: works until SIGINT or SIGTERM, and replies to the process that forked it. */
+export async function runWorkers(opened: Opened, options: RunOptions): Promise<void> {
+  const { config, log, registry } = opened
+  const { worker } = options
+  if (worker.role === 'bulk') lowerPriority()
+  if (worker.cell) return serveAsCell(await openDeps(opened, options))
+  const health = await startWorkers(opened, options)
+  registry.collectProcess()
+  answerSupervisor(health)
+  process.send?.({ ready: true })
+  const worked = worker.kinds.filter(kind => kind !== 'report' || config.reportsUrl !== undefined)
+  const ended = untilSignal()
+  log.info({ kinds: worked, concurrency: worker.concurrency, process: worker.name }, 'working')
+  await ended
+}
+
+/** Resolves once workers take jobs; they do until `lifetime` ends. `lifetime` closes what is opened here before `opened`. */
+export async function startWorkers(opened: Opened, options: RunOptions): Promise<Health> {
+  const { config, registry, lifetime, store, queues } = opened
+  const { role, kinds } = options.worker
+  const deps = await openDeps(opened, options)
   lifetime.onClose('live keys', tellLiveKeys(deps, config.audience, opened.installationKey))
-  const workers = startWorkers(worker, cellScript, deps)
+  const workers = takeJobs(options, deps)
   lifetime.onClose('workers', () => Promise.all(workers.map(worker => worker.close(CLOSE_MS))))
   const onReports = workers.find(worker => worker.queue === 'report')
   if (onReports) lifetime.onClose('report makers', await watchReportMakers(onReports, deps))
@@ -99,22 +113,16 @@ export async function runWorkers(opened: Opened, { worker, cellScript, inspect, 
     })
     lifetime.onClose('own results', () => read.close(CLOSE_MS))
   }
-  registry.collectProcess()
   const health = openHealth(registry, {
     store: storeServer.watched(store),
     queue: queues,
     others: async () => skew.tooFar(),
   })
-  answerSupervisor(health)
   await Promise.all(workers.map(worker => worker.ready))
   // Announced only while this process listens, and withdrawn first: a row without a listener could hide an older
   // worker, which listens but announces nothing.
   lifetime.onClose('beat', await startBeat(deps, { role, kinds, features: FEATURES }))
-  process.send?.({ ready: true })
-  const worked = kinds.filter(kind => kind !== 'report' || deps.settings.makesReports)
-  const ended = untilSignal()
-  log.info({ kinds: worked, concurrency, process: worker.name }, 'working')
-  await ended
+  return health
 }
 
 async function openDeps(
@@ -163,8 +171,11 @@ async function openDeps(
   }
 }
 
-function startWorkers({ kinds, concurrency }: WorkerSettings, cellScript: string, deps: Deps): Worker[] {
-  const cell = openCell(cellScript, process.env)
+function takeJobs(
+  { worker: { kinds, concurrency }, cell: { script, env } }: Pick<RunOptions, 'worker' | 'cell'>,
+  deps: Deps,
+): Worker[] {
+  const cell = openCell(script, env)
   const handle = async (job: ReceivedJob, signal: AbortSignal): Promise<Disposition> => {
     if (job.exhausted) return giveUp(job, undefined, new Fault('crashed'), deps, signal)
     return job.stalled > 0 ? cell.run(job, signal, deps) : runJob(job, signal, deps)

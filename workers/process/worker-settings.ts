@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { readSettings } from '../../src/config.ts'
 import { CATALOGUE, KINDS, type Kind } from '../../src/job/catalogue.ts'
 
-const WORKER_ROLES = ['interactive', 'bulk'] as const
+export const WORKER_ROLES = ['interactive', 'bulk'] as const
 export type WorkerRole = (typeof WORKER_ROLES)[number]
 
 export interface WorkerSettings {

@@ -19,18 +19,23 @@ export type MakeReport = (task: ReportTask, onLines: (lines: number) => void) =>
 /** Limits of the heap, which would otherwise grow with the number of rows. */
 const HEAP = ['--max-semi-space-size=16', '--max-old-space-size=160']
 
-/** `script`: gets one `ReportTask`, sends messages of type `Said`, and ends. */
-export function openReportMaker(script: string): MakeReport {
+/** `script`, run with `env`, gets one `ReportTask`, sends messages of type `Said`, and ends. */
+export function openReportMaker(script: string, env: NodeJS.ProcessEnv): MakeReport {
   let turn: Promise<unknown> = Promise.resolve()
   return (task, onLines) => {
-    const mine = turn.then(() => run(script, task, onLines))
+    const mine = turn.then(() => run({ script, env }, task, onLines))
     turn = mine.catch(() => {})
     return mine
   }
 }
 
-function run(script: string, task: ReportTask, onLines: (lines: number) => void): Promise<Ended> {
+function run(
+  { script, env }: { script: string; env: NodeJS.ProcessEnv },
+  task: ReportTask,
+  onLines: (lines: number) => void,
+): Promise<Ended> {
   const child = fork(script, {
+    env,
     execArgv: [...process.execArgv, ...HEAP],
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })

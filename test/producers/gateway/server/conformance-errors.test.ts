@@ -46,7 +46,7 @@ describeEngines('errors', engine => {
 
   beforeAll(async () => {
     installation = await openInstallation(engine)
-    await installation.startWorkers({ roles: ['interactive'] })
+    await installation.openWorkers({ roles: ['interactive'] })
     caller = await openGatewayFor(installation)
   })
   afterAll(async () => {
