@@ -2,6 +2,7 @@
 // them. Nothing is looked up or saved here.
 import type { Claimed } from '../../src/job/chunk-outcomes.ts'
 import type { StoredReference } from '../../src/store/reference/source-references.ts'
+import { BEFORE_IMAGE_HOURS } from '../../src/store/token/before-images.ts'
 import { type Claim, type JudgedClaim, judgeClaim, ownerKey } from '../../src/token/on-file.ts'
 import type { Effect } from '../line/effect.ts'
 import type { ChunkContext } from './chunk.ts'
@@ -11,7 +12,7 @@ export interface Claims {
   judge(record: { line: number; claim: Claim }, tokenId: string, relinked?: boolean): Omit<JudgedClaim, 'row'>
   /** The owner's reference as the records so far have left it. */
   current(claim: Claim): StoredReference | undefined
-  /** How many owners more or fewer the token has by the records so far. */
+  /** How many owners more or fewer the token has by the records so far; counted as `countClaims` does. */
   gainOf(tokenId: string): number
   /** What the records so far have changed. */
   effect(): Required<Pick<Effect, 'newReferences' | 'changedReferences'>>
@@ -29,6 +30,11 @@ export function openClaims(stored: ReadonlyMap<string, StoredReference>, { work,
   const left = new Set<string>()
   const gain = (tokenId: string, by: 1 | -1) => gains.set(tokenId, (gains.get(tokenId) ?? 0) + by)
   const current = ({ owner }: Claim) => judged.get(ownerKey(owner)) ?? stored.get(ownerKey(owner))
+  const since = reversibleSince(now)
+  /** Nothing brings the owner back to that token any more. */
+  const forgo = ({ before, tokenId, updatedAt }: StoredReference) => {
+    if (before && before.tokenId !== tokenId && updatedAt > since) gain(before.tokenId, -1)
+  }
   const tokenBefore = (reference: StoredReference) => stored.get(ownerKey(reference))?.tokenId
   return {
     current,
@@ -39,6 +45,7 @@ export function openClaims(stored: ReadonlyMap<string, StoredReference>, { work,
       if (row) {
         // The version grows once, however many records of the chunk are the owner's.
         const base = stored.get(ownerKey(claim.owner))
+        if (base && !judged.has(ownerKey(claim.owner))) forgo(base)
         const version = base ? base.version + 1 : 1
         judged.set(ownerKey(claim.owner), { ...row, version, referenceNo: base?.referenceNo })
       }
@@ -63,6 +70,11 @@ export function openClaims(stored: ReadonlyMap<string, StoredReference>, { work,
       new Set([...judged.values()].filter(row => row.tokenId !== tokenBefore(row)).map(({ tokenId }) => tokenId)),
     left: () => left,
   }
+}
+
+/** An owner who left a token by a single job since then (ms) may come back, when the job is reversed. */
+export function reversibleSince(now: number): number {
+  return now - BEFORE_IMAGE_HOURS * 3_600_000
 }
 
 /** Of a chunk's records. */
