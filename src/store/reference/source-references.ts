@@ -95,7 +95,7 @@ cross join lateral (select ${NAMES} from tokenmill.source_reference where token_
       texts(owners.map(({ cardId }) => cardId)),
     ],
   })
-  return new Map(rows.map(row => [ownerKey(referenceOf(row)), referenceOf(row)]))
+  return new Map(rows.map(referenceOf).map(reference => [ownerKey(reference), reference]))
 }
 
 /** Of these tokens, oldest first. */
@@ -153,8 +153,11 @@ export async function countClaims(db: Db, tokenIds: readonly string[], since: nu
 /** Inserts all, sorted by owner, or throws LostRace. */
 export async function insertAll(db: Db, references: readonly StoredReference[]): Promise<void> {
   if (references.length === 0) return
-  const sorted = references.toSorted((a, b) => (ownerKey(a) < ownerKey(b) ? -1 : 1))
-  const { shape, source, values } = rowSet(INSERTED, sorted)
+  const sorted = references.map(row => ({ key: ownerKey(row), row })).sort((a, b) => (a.key < b.key ? -1 : 1))
+  const { shape, source, values } = rowSet(
+    INSERTED,
+    sorted.map(({ row }) => row),
+  )
   const { count } = await db.query({
     name: `references-insert-${shape}`,
     text: `insert into tokenmill.source_reference (${INSERTED_NAMES}) select ${INSERTED_NAMES} from ${source}

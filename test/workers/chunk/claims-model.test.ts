@@ -23,7 +23,7 @@ import {
   shape,
 } from './claims-model.ts'
 
-const RUNS = Number(process.env['CLAIMS_RUNS'] ?? 40)
+const RUNS = Number(process.env['CLAIMS_RUNS'] ?? 25)
 const CARDS = 4
 const OWNERS = 3
 
