@@ -32,7 +32,12 @@ const column = (
   text: Column<StoredReference>['text'],
   plain = true,
 ): Column<StoredReference> => ({ name, type, text, plain })
-const moment = (ms: number) => new Date(ms).toISOString()
+// Rows of a chunk share their time.
+let lastMoment = { ms: 0, text: new Date(0).toISOString() }
+function moment(ms: number): string {
+  if (lastMoment.ms !== ms) lastMoment = { ms, text: new Date(ms).toISOString() }
+  return lastMoment.text
+}
 
 const OWNER: readonly Column<StoredReference>[] = [
   column('token_scope', 'uuid', r => r.tokenScope),
