@@ -61,8 +61,9 @@ export function claimOf(request: OnFileRecord, scope: { tokenScope: string; keep
   return { owner: ownerOf(request, scope.tokenScope), onFile: { ...onFile, ...address } }
 }
 
-/** All texts and numbers in the member or in a claim. The caller checks that none looks like a card of the chunk. */
-export function textsOf(value: unknown): string[] {
-  if (typeof value === 'string' || typeof value === 'number') return [`${value}`]
-  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsOf) : []
+/** Whether `isLike` holds for a text or number in the member or in a claim. */
+export function someText(value: unknown, isLike: (text: string) => boolean): boolean {
+  if (typeof value === 'string') return isLike(value)
+  if (typeof value === 'number') return isLike(`${value}`)
+  return typeof value === 'object' && value !== null && Object.values(value).some(one => someText(one, isLike))
 }

@@ -1,7 +1,7 @@
 // Decides the claim of a single job on a source reference, from the stored reference, and what is written for it.
 // chunk/claims.ts does so for a chunk.
 import { type Refusal, refuse } from '../../src/errors.ts'
-import { claimOf, type OnFileRequest, textsOf } from '../../src/job/on-file.ts'
+import { claimOf, type OnFileRequest, someText } from '../../src/job/on-file.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
 import * as references from '../../src/store/reference/source-references.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
@@ -25,7 +25,7 @@ export function onFileRefusal(
   { bin, lastFour }: Pick<StoredToken, 'bin' | 'lastFour'>,
 ): Refusal | undefined {
   if (!onFile || bin === null || lastFour === null) return undefined
-  const isLike = textsOf(onFile).some(text => holdsPanLookalike(text, { bin, lastFour }))
+  const isLike = someText(onFile, text => holdsPanLookalike(text, { bin, lastFour }))
   return isLike ? refuse('reference_pan', 'body.on_file') : undefined
 }
 

@@ -4,7 +4,7 @@ import { isUtf8 } from 'node:buffer'
 import { isRefusal, type Reason, type Refusal, refuse } from '../../src/errors.ts'
 import type { RecordKind } from '../../src/job/catalogue.ts'
 import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
-import { textsOf } from '../../src/job/on-file.ts'
+import { someText } from '../../src/job/on-file.ts'
 import { clearNumbersOf, couldHoldNumber, nameRefusal } from '../../src/job/pan-in-names.ts'
 import { fieldsOf } from '../../src/job/problem.ts'
 import { parse } from '../../src/job/refusal.ts'
@@ -101,7 +101,7 @@ function pansOf(requests: readonly unknown[], records: readonly ChunkRecord[]): 
 /** Whether a text beside the record's card could look like a card number. */
 function couldNameCard(request: unknown): boolean {
   const given = (request as { on_file?: unknown } | null | undefined)?.on_file
-  return given !== undefined && textsOf(given).some(couldLookLikeCard)
+  return given !== undefined && someText(given, couldLookLikeCard)
 }
 
 /** A record, and its request as it was sent. */

@@ -2,7 +2,8 @@
 // left them. Nothing is looked up or saved here.
 import type { Claimed } from '../../src/job/chunk-outcomes.ts'
 import type { StoredReference } from '../../src/store/reference/source-references.ts'
-import { type Claim, type JudgedClaim, judgeClaim, ownerKey } from '../../src/token/on-file.ts'
+import { BEFORE_IMAGE_HOURS } from '../../src/store/token/before-images.ts'
+import { type Claim, type JudgedClaim, judgeClaim, ownerKey, type SourceReference } from '../../src/token/on-file.ts'
 import type { Effect } from '../line/effect.ts'
 import type { ChunkContext } from './chunk.ts'
 
@@ -11,7 +12,7 @@ export interface Claims {
   judge(record: { line: number; claim: Claim }, tokenId: string, relinked?: boolean): Omit<JudgedClaim, 'row'>
   /** The owner's reference as the records so far have left it. */
   current(claim: Claim): StoredReference | undefined
-  /** The change of the token's number of owners by the records so far. */
+  /** The change of the token's number of owners by the records so far, counted as `countClaims` does. */
   gainOf(tokenId: string): number
   /** The references that the records so far have added or changed. */
   effect(): Required<Pick<Effect, 'newReferences' | 'changedReferences'>>
@@ -28,20 +29,25 @@ export function openClaims(stored: ReadonlyMap<string, StoredReference>, { work,
   const gains = new Map<string, number>()
   const left = new Set<string>()
   const gain = (tokenId: string, by: 1 | -1) => gains.set(tokenId, (gains.get(tokenId) ?? 0) + by)
-  const current = ({ owner }: Claim) => judged.get(ownerKey(owner)) ?? stored.get(ownerKey(owner))
-  const tokenBefore = (reference: StoredReference) => stored.get(ownerKey(reference))?.tokenId
+  const current = (key: string) => judged.get(key) ?? stored.get(key)
+  const since = reversibleSince(now)
+  /** Nothing brings the owner back to that token any more. */
+  const forgo = ({ before, tokenId, updatedAt }: StoredReference) => {
+    if (before && before.tokenId !== tokenId && updatedAt > since) gain(before.tokenId, -1)
+  }
+  const keep = (key: string, row: SourceReference) => {
+    const base = stored.get(key)
+    if (base && !judged.has(key)) forgo(base)
+    // The version grows once, however many records of the chunk are the owner's.
+    judged.set(key, { ...row, version: base ? base.version + 1 : 1, referenceNo: base?.referenceNo })
+  }
   return {
-    current,
+    current: ({ owner }) => current(ownerKey(owner)),
     judge({ line, claim }, tokenId, relinked) {
-      const mark = { batchNo: batch?.batchNo ?? 0, line }
-      const before = current(claim)
-      const { outcome, row, previousToken } = judgeClaim(before, claim, { tokenId, receiptId, now, mark, relinked })
-      if (row) {
-        // The version grows by one, however many records of the chunk have this owner.
-        const base = stored.get(ownerKey(claim.owner))
-        const version = base ? base.version + 1 : 1
-        judged.set(ownerKey(claim.owner), { ...row, version, referenceNo: base?.referenceNo })
-      }
+      const key = ownerKey(claim.owner)
+      const at = { tokenId, receiptId, now, mark: { batchNo: batch?.batchNo ?? 0, line }, relinked }
+      const { outcome, row, previousToken } = judgeClaim(current(key), claim, at)
+      if (row) keep(key, row)
       if (outcome === 'ADDED' || outcome === 'MOVED') gain(tokenId, 1)
       if (previousToken !== undefined) {
         gain(previousToken, -1)
@@ -60,9 +66,14 @@ export function openClaims(stored: ReadonlyMap<string, StoredReference>, { work,
       }
     },
     gained: () =>
-      new Set([...judged.values()].filter(row => row.tokenId !== tokenBefore(row)).map(({ tokenId }) => tokenId)),
+      new Set([...judged].flatMap(([key, { tokenId }]) => (stored.get(key)?.tokenId === tokenId ? [] : tokenId))),
     left: () => left,
   }
+}
+
+/** An owner who left a token by a single job since then (ms) may come back, when the job is reversed. */
+export function reversibleSince(now: number): number {
+  return now - BEFORE_IMAGE_HOURS * 3_600_000
 }
 
 /** The owners in the claims of a chunk's records. */

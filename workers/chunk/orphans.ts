@@ -3,7 +3,6 @@
 import { isRefusal } from '../../src/errors.ts'
 import type { Db } from '../../src/store/pool.ts'
 import * as references from '../../src/store/reference/source-references.ts'
-import { BEFORE_IMAGE_HOURS } from '../../src/store/token/before-images.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { lifecycle } from '../../src/token/decide.ts'
@@ -11,17 +10,13 @@ import type { Deps } from '../deps.ts'
 import type { Effect } from '../line/effect.ts'
 import { writeEffects } from '../line/write-effect.ts'
 import type { ChunkContext } from './chunk.ts'
+import { reversibleSince } from './claims.ts'
 
 const ACTIONS = { keep: undefined, suspend: 'SUSPEND', delete: 'DELETE' } as const
 
 /** What is done to a token without owners; undefined: nothing. */
 export function orphanAction({ work }: Pick<ChunkContext, 'work'>): 'SUSPEND' | 'DELETE' | undefined {
   return ACTIONS[work.request.policy?.on_orphan ?? 'keep']
-}
-
-/** From this time on (ms) an owner who left a token by a single job still counts, because that job may be reversed. */
-export function reversibleSince(now: number): number {
-  return now - BEFORE_IMAGE_HOURS * 3_600_000
 }
 
 /**

@@ -3,7 +3,7 @@
 // decrypted; here all are compared with all cards.
 import { refuse } from '../../src/errors.ts'
 import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
-import { textsOf } from '../../src/job/on-file.ts'
+import { someText } from '../../src/job/on-file.ts'
 import { couldLookLikeCard, type PanLookalikes } from '../../src/token/pan-lookalike.ts'
 import { rejected } from './fold.ts'
 
@@ -22,7 +22,7 @@ export function refuseCardLikeReferences<P extends Referring>(
 ): { known: RecordOutcome[]; prepared: P[] } {
   const isLike = ({ reference }: Referring) => reference !== undefined && cards?.isIn(reference) === true
   const isClaimLike = ({ claim, onFile }: Referring) =>
-    textsOf([claim, onFile]).some(text => couldLookLikeCard(text) && cards?.isIn(text) === true)
+    someText(claim ?? onFile, text => couldLookLikeCard(text) && cards?.isIn(text) === true)
   const refused = (record: Referring) => rejected(record, refuse('reference_pan', 'body.reference'))
   // A cancelled or failed record keeps its outcome, so that it can be worked later; only its reference is removed.
   const judged = (record: RecordOutcome) =>

@@ -13,9 +13,8 @@ import type { Deps } from '../deps.ts'
 import type { Replacement } from '../line/effect.ts'
 import { writeEffects } from '../line/write-effect.ts'
 import type { ChunkContext } from './chunk.ts'
-import { openClaims } from './claims.ts'
+import { openClaims, reversibleSince } from './claims.ts'
 import type { Relinks } from './fold.ts'
-import { reversibleSince } from './orphans.ts'
 
 export interface CountedRelinks extends Relinks {
   /** How many owners each token had when it was read. */

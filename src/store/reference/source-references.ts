@@ -32,7 +32,12 @@ const column = (
   text: Column<StoredReference>['text'],
   plain = true,
 ): Column<StoredReference> => ({ name, type, text, plain })
-const moment = (ms: number) => new Date(ms).toISOString()
+// Rows of a chunk share their time.
+let lastMoment = { ms: 0, text: new Date(0).toISOString() }
+function moment(ms: number): string {
+  if (lastMoment.ms !== ms) lastMoment = { ms, text: new Date(ms).toISOString() }
+  return lastMoment.text
+}
 
 const OWNER: readonly Column<StoredReference>[] = [
   column('token_scope', 'uuid', r => r.tokenScope),
@@ -95,7 +100,7 @@ cross join lateral (select ${NAMES} from tokenmill.source_reference where token_
       texts(owners.map(({ cardId }) => cardId)),
     ],
   })
-  return new Map(rows.map(row => [ownerKey(referenceOf(row)), referenceOf(row)]))
+  return new Map(rows.map(referenceOf).map(reference => [ownerKey(reference), reference]))
 }
 
 /** The references of these tokens, oldest first. */
@@ -153,8 +158,11 @@ export async function countClaims(db: Db, tokenIds: readonly string[], since: nu
 /** Inserts all references, sorted by owner, or throws LostRace. */
 export async function insertAll(db: Db, references: readonly StoredReference[]): Promise<void> {
   if (references.length === 0) return
-  const sorted = references.toSorted((a, b) => (ownerKey(a) < ownerKey(b) ? -1 : 1))
-  const { shape, source, values } = rowSet(INSERTED, sorted)
+  const sorted = references.map(row => ({ key: ownerKey(row), row })).sort((a, b) => (a.key < b.key ? -1 : 1))
+  const { shape, source, values } = rowSet(
+    INSERTED,
+    sorted.map(({ row }) => row),
+  )
   const { count } = await db.query({
     name: `references-insert-${shape}`,
     text: `insert into tokenmill.source_reference (${INSERTED_NAMES}) select ${INSERTED_NAMES} from ${source}
