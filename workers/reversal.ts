@@ -129,6 +129,8 @@ async function reverse(
 ): Promise<void> {
   const row = await tokens.hold(db, receipt.tokenId ?? '')
   const now = deps.clock()
+  // Before the token's row: an owner whom this job added was never one, and isn't told of a release.
+  await takeReferencesBack(db, receipt, work, now)
   const before = await findBefore(db, receipt.receiptId, deps.ring)
   const operation = { outcome: receipt.outcome, receiptId: receipt.receiptId, reversalId: work.receiptId, now }
   const undone = row && undo(row, before, operation)
@@ -136,7 +138,6 @@ async function reverse(
     const restored = { ...undone, sealVersion: undone.sealed === null ? null : undone.sealVersion }
     await writeEffects(db, [await restoring(db, row, restored, work, deps)], deps)
   }
-  await takeReferencesBack(db, receipt, work, now)
   await receipts.revise(db, { ...receipt, status: 'CANCELLED', code: 500, reversal: status, completedAt: now })
 }
 

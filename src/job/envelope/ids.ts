@@ -66,6 +66,11 @@ export function threeDsEventId(authentication: string): string {
   return uuidV5(THREE_DS_NAMESPACE, `event\n${authentication}`)
 }
 
+/** One release of an owner, which is the subject of its event. `ownerHash` in hex. */
+export function releaseId(ownerHash: string, receipt: string): string {
+  return uuidV5(EVENT_NAMESPACE, `release\n${ownerHash}\n${receipt}`)
+}
+
 /** An event as one subscription is told of it: the same at each try. */
 export function subscribedEventId(
   endpointId: string,
