@@ -7,6 +7,7 @@ import * as references from '../../src/store/reference/source-references.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { isExpired } from '../../src/token/card.ts'
+import { reversibleSince } from '../card/before-image.ts'
 import { findReplacements, relinkedOf } from '../card/scheme-replacement.ts'
 import type { Deps } from '../deps.ts'
 import type { Replacement } from '../line/effect.ts'
@@ -14,7 +15,6 @@ import { writeEffects } from '../line/write-effect.ts'
 import type { ChunkContext } from './chunk.ts'
 import { openClaims } from './claims.ts'
 import type { Relinks } from './fold.ts'
-import { reversibleSince } from './orphans.ts'
 
 export interface CountedRelinks extends Relinks {
   /** How many owners each token had when it was read. */
