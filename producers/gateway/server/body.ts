@@ -1,10 +1,12 @@
 // Bodies of requests: JSON objects read strictly, within a size and a time. form.ts judges what a body says.
 import type { IncomingMessage } from 'node:http'
+import type { FastifyRequest } from 'fastify'
 import { readObject } from '../../../src/job/envelope/strict-json.ts'
 import type { GatewayApp } from '../app.ts'
 import { declineFor } from './error-bodies.ts'
 import { wrongBody } from './form.ts'
 
+/** Of a route that names no other `bodyLimit`. */
 export const BODY_BYTES_MAX = 64 * 1024
 /** So much of a body that is too large is still read: a connection that is closed at once loses the answer. */
 const DRAINED_BYTES_MAX = 1024 * 1024
@@ -13,9 +15,10 @@ const BODY_MS_MAX = 10_000
 
 export function takeJson(app: GatewayApp): void {
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser(/^application\/json\b/i, async (_request: unknown, stream: IncomingMessage) => {
+  app.addContentTypeParser(/^application\/json\b/i, async (request: FastifyRequest, stream: IncomingMessage) => {
     // A body that broke off is no object either; its sender is gone.
-    const body = await readBody(stream).catch(() => Buffer.from('{'))
+    const bytesMax = request.routeOptions.bodyLimit ?? BODY_BYTES_MAX
+    const body = await readBody(stream, bytesMax).catch(() => Buffer.from('{'))
     if (!body) throw wrongBody(declineFor('body_too_large', 'body'))
     // Some clients always name a type, and send no body where none is needed.
     if (body.length === 0) return undefined
@@ -26,15 +29,15 @@ export function takeJson(app: GatewayApp): void {
 }
 
 /** Undefined for a body that is too large. */
-async function readBody(stream: IncomingMessage): Promise<Buffer | undefined> {
+async function readBody(stream: IncomingMessage, bytesMax: number): Promise<Buffer | undefined> {
   const chunks: Buffer[] = []
   let bytes = 0
   for await (const chunk of stream as AsyncIterable<Buffer>) {
     bytes += chunk.length
-    if (bytes <= BODY_BYTES_MAX) chunks.push(chunk)
+    if (bytes <= bytesMax) chunks.push(chunk)
     else if (bytes > DRAINED_BYTES_MAX) return undefined
   }
-  return bytes <= BODY_BYTES_MAX ? Buffer.concat(chunks) : undefined
+  return bytes <= bytesMax ? Buffer.concat(chunks) : undefined
 }
 
 const waiting = new WeakMap<IncomingMessage, NodeJS.Timeout>()
