@@ -12,7 +12,7 @@ export interface OnlyList {
 }
 
 /** Throws a FileError for a file that can't be read or names nothing. A first line `reference` is a header. */
-export async function readOnly(path: string): Promise<OnlyList> {
+export async function readOnly(path: string, wanted = 'Give --only a text file.'): Promise<OnlyList> {
   const references = new Set<string>()
   let first = true
   try {
@@ -22,7 +22,7 @@ export async function readOnly(path: string): Promise<OnlyList> {
       first = false
     }
   } catch (error) {
-    throw new FileError('usage', `${path} cannot be read (${codeOf(error)}).`, 'Give --only a text file.', error)
+    throw new FileError('usage', `${path} cannot be read (${codeOf(error)}).`, wanted, error)
   }
   if (references.size === 0)
     throw new FileError('usage', `${path} names no reference.`, 'Write one reference on each line.')
