@@ -165,6 +165,18 @@ describeStore('an owner', engine => {
       expect(rows[0]?.all).toMatch(/RELEASED/)
       expect(rows[0]?.all).not.toMatch(/card-|anna|acme/)
     })
+
+    it('is told of without a card number', async () => {
+      const { id, anna } = await shared()
+      await owners.release(anna)
+      await client.call('token-lifecycle', { id, action: 'DELETE' })
+      expect(await owners.told(id)).toHaveLength(2)
+      const { rows } = await installation.vault.store.query<{ all: string }>({
+        text: `select string_agg(data::text, ' ') as all from tokenmill.event where type = 'reference.released'`,
+      })
+      expect(rows[0]?.all).toContain(anna.card_id)
+      expect(rows[0]?.all).not.toMatch(/411111/)
+    })
   })
 
   describe('in a batch', () => {
