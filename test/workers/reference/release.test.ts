@@ -143,6 +143,14 @@ describeStore('an owner', engine => {
       expect(again.record?.['reuse_token'] === id).toBe(status !== 'DELETED')
     })
 
+    it('as the last one leaves the token to an owner whom a reversal may bring back', async () => {
+      const { id, anna, ben } = await shared()
+      last += 1
+      expect((await owners.add(last, ben)).record).toMatchObject({ reference_outcome: 'MOVED', previous_token: id })
+      expect((await owners.release(anna, { on_orphan: 'delete' })).record).toMatchObject({ token_status: 'ACTIVE' })
+      expect(await owners.ownersOf(id)).toEqual([])
+    })
+
     it('is known in its own scope only, and to its own entity', async () => {
       const { id, anna } = await shared()
       const other = await installation.addClient(`other-${last}`, { entity: 'b3f0c1d2-0000-4000-8000-00000000000b' })
