@@ -113,6 +113,11 @@ const ENTRIES: Entry[] = [
     load: async () => (await import('./usage/results.ts')).results,
   },
   {
+    term: 'references',
+    description: 'whose cards tokens stand for: exported, and compared with what was expected',
+    load: async () => (await import('./usage/references.ts')).references,
+  },
+  {
     term: 'batch',
     description: 'batches: what they have come to, and their pause or end',
     load: async () => (await import('./usage/batch.ts')).batch,

@@ -56,6 +56,7 @@ export const REASONS = {
   dry_run_rows: { code: 403, text: 'This client has reached its daily limit of dry-run rows.' },
   token_suspended: { code: 400, text: 'This token is suspended.' },
   token_not_found: { code: 404, text: 'No such token.' },
+  reference_unknown: { code: 404, text: 'No such owner is, or was, known in this token scope.' },
   alias_unknown: { code: 400, text: 'No capture key of this entity has this alias.' },
   // The card.
   card_undecryptable: { code: 400, text: 'The encrypted card could not be decrypted.' },

@@ -134,7 +134,7 @@ async function reverse(
 ): Promise<void> {
   const row = await tokens.hold(db, receipt.tokenId ?? '')
   const now = deps.clock()
-  // First: the token may go, and its references with it.
+  // Before the token's row: an owner whom this job added was never one, and isn't told of a release.
   await takeReferencesBack(db, receipt, work, now)
   const before = await findBefore(db, receipt.receiptId, deps.ring)
   const operation = { outcome: receipt.outcome, receiptId: receipt.receiptId, reversalId: work.receiptId, now }

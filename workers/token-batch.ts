@@ -24,6 +24,7 @@ import { decideCreates, prepareCreates } from './chunk/creates.ts'
 import { decideDryRun } from './chunk/dry-run.ts'
 import type { PreparedCreate, ProvisionedCards } from './chunk/fold.ts'
 import { refuseCardLikeReferences } from './chunk/references.ts'
+import { decideReleases, type PreparedRelease, prepareReleases } from './chunk/releases.ts'
 import { actForRecords, decideSchemes, type PreparedScheme, prepareSchemes } from './chunk/schemes.ts'
 import { provisionCards } from './chunk/third-parties.ts'
 import type { Deps } from './deps.ts'
@@ -36,6 +37,7 @@ interface Prepared {
   creates: PreparedCreate[]
   changes: PreparedChange[]
   schemes: PreparedScheme[]
+  releases: PreparedRelease[]
   /** What networks answered to records. */
   acted: ActedRecords
   /** What third parties made; undefined for a dry run, which calls none. */
@@ -64,10 +66,23 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
     const before = previous?.outcomes ? await decidedBefore(previous.outcomes, deps) : undefined
     const { known, open } = sortOut(records, context, before, selection)
     for (const record of open) deps.inspect?.(record)
-    const none = { context, creates: [], changes: [], schemes: [], acted: new Map(), provisioned: undefined }
+    const none = {
+      context,
+      creates: [],
+      changes: [],
+      schemes: [],
+      releases: [],
+      acted: new Map(),
+      provisioned: undefined,
+    }
     if (request.record_kind === 'scheme-token') {
       const judged = refuseCardLikeReferences({ known, prepared: prepareSchemes(open) }, cards)
       return { ...none, known: judged.known, schemes: judged.prepared }
+    }
+    if (request.record_kind === 'reference') {
+      const { refused, prepared } = await prepareReleases(open, context, deps)
+      const judged = refuseCardLikeReferences({ known: [...known, ...refused], prepared }, cards)
+      return { ...none, known: judged.known, releases: judged.prepared }
     }
     if (request.record_kind === 'token-create') {
       const { refused, prepared } = await prepareCreates(open, context, deps)
@@ -87,15 +102,18 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
     return { ...prepared, provisioned, acted: await actForRecords(schemes, changes, context, again, deps) }
   },
 
-  async decide(work, { context, known, creates, provisioned, changes, schemes, acted }, deps): Promise<Decision> {
+  async decide(work, prepared, deps): Promise<Decision> {
+    const { context, known, creates, provisioned, changes, schemes, releases, acted } = prepared
     const made = context.batch
       ? await decideCreates(creates, provisioned, context, deps)
       : await decideDryRun(creates, context, deps)
     const changed = await decideChanges(changes, context, deps, acted)
     const asked = await decideSchemes(schemes, acted, context, deps)
+    const released = decideReleases(releases, context, deps)
     return {
       save: async db => {
-        const saved = [...(await made.save(db)), ...(await changed.save(db)), ...(await asked.save(db))]
+        const saved: RecordOutcome[] = []
+        for (const decided of [made, changed, asked, released]) saved.push(...(await decided.save(db)))
         // Third parties' tokens are retired for records that made no token.
         if (deps.providers && work.request.record_kind === 'token-create' && context.batch)
           await schemeTokens.retireUntakenOf(db, work.receiptId, deps.clock())

@@ -5,6 +5,7 @@ import { type Refusal, refuse } from '../../src/errors.ts'
 import { CATALOGUE } from '../../src/job/catalogue.ts'
 import { ledgerText, requestText } from '../../src/job/envelope/digest.ts'
 import { type Ask, type ClientKind, check } from '../ask.ts'
+import { reference } from '../reference.ts'
 import { report } from '../report.ts'
 import { schemeToken } from '../scheme-token.ts'
 import { tokenCreate } from '../token-create.ts'
@@ -29,6 +30,7 @@ const ASKS = {
     check: request => check('transaction-batch', request),
     digestText: ({ request }) => ledgerText(request),
   },
+  reference: { check: reference, digestText: wholeRequest },
   report: { check: report, digestText: wholeRequest },
 } as const satisfies Record<ClientKind, AskEntry>
 

@@ -8,9 +8,11 @@ import { opsRoutes } from './server/ops.ts'
 import { captureKeyRoutes } from './tokens/capture-keys.ts'
 import { cardRoutes } from './tokens/cards.ts'
 import { notificationRoutes } from './tokens/notifications.ts'
+import { referenceRoutes } from './tokens/references.ts'
 
 export const ROUTES: readonly RoutePlugin[] = [
   cardRoutes,
+  referenceRoutes,
   operationRoutes,
   batchRoutes,
   captureKeyRoutes,

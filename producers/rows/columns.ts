@@ -13,8 +13,9 @@ const CREATE = ['token-create'] as const
 const UPDATE = ['token-update'] as const
 const BOTH = ['token-create', 'token-update'] as const
 const BY_ID = ['token-update', 'token-lifecycle', 'scheme-token'] as const
-const ACTIONS = ['token-lifecycle', 'scheme-token'] as const
-const ALL = ['token-create', ...BY_ID] as const
+const RELEASE = ['reference'] as const
+const ACTIONS = ['token-lifecycle', 'scheme-token', ...RELEASE] as const
+const ALL = ['token-create', ...BY_ID, ...RELEASE] as const
 
 export const COLUMNS = {
   reference: { kinds: ALL, card: false },
@@ -34,6 +35,11 @@ export const COLUMNS = {
   token_type: { kinds: CREATE, card: false },
   token_expiry_date: { kinds: BOTH, card: false },
   scheme_token_action: { kinds: UPDATE, card: false },
+  provider: { kinds: RELEASE, card: false },
+  provider_account: { kinds: RELEASE, card: false },
+  customer_id: { kinds: RELEASE, card: false },
+  card_id: { kinds: RELEASE, card: false },
+  on_orphan: { kinds: RELEASE, card: false },
 } as const satisfies Record<string, Column>
 
 export type ColumnName = keyof typeof COLUMNS
@@ -46,6 +52,7 @@ export const NEEDED: Record<RecordKind, readonly (readonly ColumnName[])[]> = {
   'token-update': [['id']],
   'token-lifecycle': [['id'], ['action']],
   'scheme-token': [['id'], ['action']],
+  reference: [['provider'], ['card_id'], ['action']],
 }
 
 export function isColumnOf(kind: RecordKind, name: string): name is ColumnName {

@@ -12,10 +12,10 @@ export interface OnlyList {
 }
 
 /**
- * Reads the list. Throws a FileError if the file can't be read or lists nothing. A first line `reference` counts as a
- * header.
+ * Reads the list. Throws a FileError, which says `wanted`, if the file can't be read or lists nothing. A first line
+ * `reference` counts as a header.
  */
-export async function readOnly(path: string): Promise<OnlyList> {
+export async function readOnly(path: string, wanted = 'Give --only a text file.'): Promise<OnlyList> {
   const references = new Set<string>()
   let first = true
   try {
@@ -25,7 +25,7 @@ export async function readOnly(path: string): Promise<OnlyList> {
       first = false
     }
   } catch (error) {
-    throw new FileError('usage', `${path} cannot be read (${codeOf(error)}).`, 'Give --only a text file.', error)
+    throw new FileError('usage', `${path} cannot be read (${codeOf(error)}).`, wanted, error)
   }
   if (references.size === 0)
     throw new FileError('usage', `${path} names no reference.`, 'Write one reference on each line.')

@@ -135,6 +135,8 @@ const BUILDERS: Record<Layout['recordKind'], Builder> = {
   },
   'token-lifecycle': (cells, layout) => rest(cells, layout, ['id', 'action']),
   'scheme-token': (cells, layout) => rest(cells, layout, ['id', 'action']),
+  reference: (cells, layout) =>
+    rest(cells, layout, ['provider', 'provider_account', 'customer_id', 'card_id', 'action', 'on_orphan']),
 }
 
 function join(one: Request, other: Request): Request {

@@ -5,6 +5,7 @@ import type { z } from 'zod'
 import { renderPatch, renderPut } from '../token/render.ts'
 import { fromToken, type StoredAnswer } from './answer/stored-answer.ts'
 import type { RecordKind, Role } from './choices.ts'
+import { Reference } from './reference.ts'
 import { Report } from './report.ts'
 import { Reversal, retellReversal } from './reversal.ts'
 import { SchemeToken } from './scheme-token.ts'
@@ -128,6 +129,24 @@ export const CATALOGUE = {
     asksProvider: always,
     retell: fromToken(renderPatch),
     statusAt: 'operations',
+  },
+  reference: {
+    request: Reference,
+    requestFrom: {},
+    description: "Releases an owner of a token, who is named by a provider's ids.",
+    role: 'TOKEN_LIFECYCLE',
+    moreRoles: none,
+    bulk: false,
+    urgent: true,
+    // It names no token.
+    sequenced: false,
+    systemOnly: false,
+    servesRevoked: false,
+    hasBlock: false,
+    recordsIn: null,
+    asksProvider: never,
+    retell: { from: 'handler' },
+    statusAt: null,
   },
   'token-batch': {
     request: TokenBatch,

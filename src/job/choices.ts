@@ -14,13 +14,14 @@ export const ROLES = [
 export type Role = (typeof ROLES)[number]
 
 /** The kinds that a batch may hold, as `record_kind`. */
-export const RECORD_KINDS = ['token-create', 'token-update', 'token-lifecycle', 'scheme-token'] as const
+export const RECORD_KINDS = ['token-create', 'token-update', 'token-lifecycle', 'scheme-token', 'reference'] as const
 export type RecordKind = (typeof RECORD_KINDS)[number]
 
 export const ON_CONFLICT = ['update', 'keep', 'reject', 'latest-expiry'] as const
 export const ON_EXPIRED = ['import', 'suspend', 'reject'] as const
 /** What happens to a token when its last owner's reference moves to another token. */
 export const ON_ORPHAN = ['keep', 'suspend', 'delete'] as const
+export type OnOrphan = (typeof ON_ORPHAN)[number]
 
 /** Bounds of a chunk of records: how many records, how many bytes. */
 export const CHUNK = { recordsDefault: 500, recordsMax: 1000, bytesMax: 3 * 1024 * 1024, lineBytesMax: 65_536 } as const

@@ -8,6 +8,7 @@ export const EVENTS = [
   'report.succeeded',
   'report.failed',
   'scheme-token.updated',
+  'reference.released',
 ] as const
 export type EventType = (typeof EVENTS)[number]
 

@@ -29,6 +29,7 @@ export const MIGRATIONS = [
   '0023-scheme-slowdowns',
   '0024-dropped-envelopes',
   '0025-source-references',
+  '0026-released-references',
 ] as const
 
 /** Throws `ConfigError` (exit 78, with what to do) if the store's schema isn't the one of this release. */

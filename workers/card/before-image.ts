@@ -27,3 +27,8 @@ export async function findBefore(db: Db, receiptId: string, ring: KeyRing): Prom
 
 const encode = (bytes: Buffer | null) => bytes?.toString('base64') ?? null
 const decode = (text: string | null) => (text === null ? null : Buffer.from(text, 'base64'))
+
+/** An owner who left a token by a single job since then (ms) may come back, when the job is reversed. */
+export function reversibleSince(now: number): number {
+  return now - beforeImages.BEFORE_IMAGE_HOURS * 3_600_000
+}

@@ -54,7 +54,7 @@ export async function prepareChanges(
   for (const record of records) {
     if (!('request' in record)) throw new Error('broken law: records without a request are refused before')
     const { line, reference } = record
-    if ('action' in record.request) {
+    if ('action' in record.request && 'id' in record.request) {
       prepared.push({ line, reference, id: record.request.id, action: record.request.action })
       continue
     }

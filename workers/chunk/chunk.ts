@@ -7,6 +7,7 @@ import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
 import { someText } from '../../src/job/on-file.ts'
 import { clearNumbersOf, couldHoldNumber, nameRefusal } from '../../src/job/pan-in-names.ts'
 import { fieldsOf } from '../../src/job/problem.ts'
+import type { ReferenceRecord } from '../../src/job/reference.ts'
 import { parse } from '../../src/job/refusal.ts'
 import {
   CHUNK,
@@ -26,7 +27,7 @@ import type { Deps } from '../deps.ts'
 import type { Work } from '../line/work.ts'
 import type { NetworkResult } from '../provider/network-actions.ts'
 
-export type RecordRequest = CreateRecord | UpdateRecord | TokenLifecycle
+export type RecordRequest = CreateRecord | UpdateRecord | TokenLifecycle | ReferenceRecord
 
 export type ChunkRecord = { line: number; reference: string | undefined } & (
   | { request: RecordRequest }

@@ -2,8 +2,8 @@
 // left them. Nothing is looked up or saved here.
 import type { Claimed } from '../../src/job/chunk-outcomes.ts'
 import type { StoredReference } from '../../src/store/reference/source-references.ts'
-import { BEFORE_IMAGE_HOURS } from '../../src/store/token/before-images.ts'
 import { type Claim, type JudgedClaim, judgeClaim, ownerKey, type SourceReference } from '../../src/token/on-file.ts'
+import { reversibleSince } from '../card/before-image.ts'
 import type { Effect } from '../line/effect.ts'
 import type { ChunkContext } from './chunk.ts'
 
@@ -69,11 +69,6 @@ export function openClaims(stored: ReadonlyMap<string, StoredReference>, { work,
       new Set([...judged].flatMap(([key, { tokenId }]) => (stored.get(key)?.tokenId === tokenId ? [] : tokenId))),
     left: () => left,
   }
-}
-
-/** An owner who left a token by a single job since then (ms) may come back, when the job is reversed. */
-export function reversibleSince(now: number): number {
-  return now - BEFORE_IMAGE_HOURS * 3_600_000
 }
 
 /** The owners in the claims of a chunk's records. */

@@ -9,9 +9,10 @@ import type { Claim } from '../../src/token/on-file.ts'
 import type { Deps } from '../deps.ts'
 import type { Effect } from '../line/effect.ts'
 import { writeEffects } from '../line/write-effect.ts'
+import { endOrphans } from '../reference/orphans.ts'
 import type { ChunkContext } from './chunk.ts'
 import { type Claims, claimedOf, openClaims } from './claims.ts'
-import { endOrphans, orphanAction } from './orphans.ts'
+import { orphanPolicy } from './orphans.ts'
 
 export interface ClaimingOutcome extends RecordOutcome {
   token: StoredToken | undefined
@@ -49,13 +50,15 @@ export async function saveWithClaims(
   const claims = openClaims(references, context)
   const ends = claiming.map(({ line, claim, tokenId, relinked }) => claims.judge({ line, claim }, tokenId, relinked))
   const touches = touchesOf(claims, [...(effect.updates ?? []), ...written], bases, context)
-  const left = orphanAction(context) ? [...claims.left()] : []
+  const onOrphan = orphanPolicy(context)
+  const left = onOrphan ? [...claims.left()] : []
   if (left.length > 0) {
     const changed = [...(effect.updates ?? []), ...touches].map(({ tokenId }) => tokenId)
     await tokens.holdAll(db, [...new Set([...changed, ...left])])
   }
   await writeEffects(db, [{ ...effect, touches, ...claims.effect() }], deps)
-  const ended = await endOrphans(db, left, context, deps)
+  const { now, receiptId } = context.work
+  const ended = await endOrphans(db, new Map(left.map(id => [id, onOrphan ?? 'keep'])), { now, receiptId }, deps)
   const known = new Map([...bases, ...claiming.flatMap(({ token }) => token ?? [])].map(row => [row.tokenId, row]))
   const previous = await withMissing(
     db,

@@ -13,8 +13,8 @@ import * as guesses from '../../src/store/token/guesses.ts'
 import * as sequences from '../../src/store/token/sequences.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { formerOf } from '../card/scheme-replacement.ts'
-import type { Deps } from '../deps.ts'
 import { findCompensations, isSameCompensation, recordCompensations } from '../provider/owed-compensation.ts'
+import { type ReleaseDeps, releaseOwnersOf } from '../reference/note-releases.ts'
 import { type Compensation, type Effect, type Miss, mergeEffects, type Replacement, type TakeUp } from './effect.ts'
 
 /**
@@ -23,9 +23,10 @@ import { type Compensation, type Effect, type Miss, mergeEffects, type Replaceme
  * order. Compensations follow after their results, because they read first. Throws `LostRace` if others have changed
  * rows on which a decision was made.
  */
-export async function writeEffects(db: Db, effects: readonly Effect[], { clock }: Pick<Deps, 'clock'>): Promise<void> {
+export async function writeEffects(db: Db, effects: readonly Effect[], deps: ReleaseDeps): Promise<void> {
   const all = mergeEffects(effects)
-  const now = clock()
+  const now = deps.clock()
+  const deleted = all.updates.filter(({ status }) => status === 'DELETED')
   await Promise.all([
     takeUp(db, all.takeUps, now),
     tokens.insertAll(db, all.inserts),
@@ -36,6 +37,7 @@ export async function writeEffects(db: Db, effects: readonly Effect[], { clock }
     beforeImages.insertAll(db, all.beforeImages),
     references.insertAll(db, all.newReferences),
     references.updateAll(db, all.changedReferences),
+    releaseOwnersOf(db, deleted, deps),
     addMisses(db, all.misses),
     sequences.advanceAll(db, all.sequences),
     // After the tokens, because a job that asks a network for a token holds the token's row while it records that.

@@ -68,8 +68,11 @@ const NAMES: Record<string, string> = {
 }
 
 export function nameOf(field: string): string {
-  return NAMES[field] ?? field
+  return NAMES[field] ?? field.replace(ON_FILE, 'body')
 }
+
+/** Over HTTP the member is the whole body. */
+const ON_FILE = /^body\.on_file\b/
 
 export function renamed(refusal: Refusal): Refusal {
   const { reason, field, also = [] } = refusal
@@ -86,5 +89,8 @@ const OURS: ReadonlySet<string> = new Set<Reason>([
 ])
 
 function isOurs(error: Problem | undefined): boolean {
-  return toldFields(error ?? {}).some(({ reason }) => OURS.has(reason))
+  return toldFields(error ?? {}).some(
+    // A worker of an older release.
+    ({ reason, field }) => OURS.has(reason) || (reason === 'field_unknown' && field === 'body.on_file'),
+  )
 }

@@ -1,11 +1,13 @@
 // Reads the bodies of requests: JSON objects, parsed strictly, with limits on size and time. form.ts checks the
 // content.
 import type { IncomingMessage } from 'node:http'
+import type { FastifyRequest } from 'fastify'
 import { readObject } from '../../../src/job/envelope/strict-json.ts'
 import type { GatewayApp } from '../app.ts'
 import { declineFor } from './error-bodies.ts'
 import { wrongBody } from './form.ts'
 
+/** Of a route that names no other `bodyLimit`. */
 export const BODY_BYTES_MAX = 64 * 1024
 /**
  * How much of a body that is too large is still read: if the connection were closed at once, the answer would be lost.
@@ -16,9 +18,10 @@ const BODY_MS_MAX = 10_000
 
 export function takeJson(app: GatewayApp): void {
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser(/^application\/json\b/i, async (_request: unknown, stream: IncomingMessage) => {
+  app.addContentTypeParser(/^application\/json\b/i, async (request: FastifyRequest, stream: IncomingMessage) => {
     // A body that broke off isn't an object either; its sender is gone.
-    const body = await readBody(stream).catch(() => Buffer.from('{'))
+    const bytesMax = request.routeOptions.bodyLimit ?? BODY_BYTES_MAX
+    const body = await readBody(stream, bytesMax).catch(() => Buffer.from('{'))
     if (!body) throw wrongBody(declineFor('body_too_large', 'body'))
     // Some clients always send a content type, even if a request needs no body.
     if (body.length === 0) return undefined
@@ -28,16 +31,16 @@ export function takeJson(app: GatewayApp): void {
   })
 }
 
-/** Reads a body; undefined if it is too large. */
-async function readBody(stream: IncomingMessage): Promise<Buffer | undefined> {
+/** Reads a body; undefined if it is larger than `bytesMax`. */
+async function readBody(stream: IncomingMessage, bytesMax: number): Promise<Buffer | undefined> {
   const chunks: Buffer[] = []
   let bytes = 0
   for await (const chunk of stream as AsyncIterable<Buffer>) {
     bytes += chunk.length
-    if (bytes <= BODY_BYTES_MAX) chunks.push(chunk)
+    if (bytes <= bytesMax) chunks.push(chunk)
     else if (bytes > DRAINED_BYTES_MAX) return undefined
   }
-  return bytes <= BODY_BYTES_MAX ? Buffer.concat(chunks) : undefined
+  return bytes <= bytesMax ? Buffer.concat(chunks) : undefined
 }
 
 const waiting = new WeakMap<IncomingMessage, NodeJS.Timeout>()

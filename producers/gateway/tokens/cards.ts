@@ -4,10 +4,7 @@ import { z } from 'zod'
 import { tokenId } from '../../../src/job/envelope/text.ts'
 import { TokenCreate } from '../../../src/job/token-create.ts'
 import { TokenUpdate } from '../../../src/job/token-update.ts'
-import type { Scope } from '../../../src/store/access/scopes.ts'
-import * as shownTokens from '../../../src/store/token/shown-tokens.ts'
 import { renderGet } from '../../../src/token/render.ts'
-import { parseReuseToken, type TokenRow } from '../../../src/token/token.ts'
 import type { Caller, GatewayApp } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
 import { AcceptedRecord, respondLater } from '../operations/operation-routes.ts'
@@ -19,6 +16,7 @@ import { idempotencyKeyOf, WriteHeaders } from '../server/headers.ts'
 import { decline } from '../server/replies.ts'
 import { ERRORS, GetRecord, GoneRecord, Nothing, PatchRecord, PutRecord } from './records.ts'
 import { shownScheme, unmask } from './shown-scheme.ts'
+import { findVisible } from './visible-token.ts'
 
 const CARD = '/oidc/api/v2/card'
 const Id = z.strictObject({ id: tokenId().describe('The reuse token.') })
@@ -142,22 +140,10 @@ function recordOf(written: { code: 200; record: Record<string, unknown> } | { co
   return written.code === 200 ? written.record : {}
 }
 
-/** The record of a token; undefined for a missing token and for one that this caller may not see. */
-async function read(id: string, { client }: Caller, deps: GatewayDeps): Promise<z.infer<typeof GetRecord> | undefined> {
-  const { store, directory } = deps
-  const uuid = parseReuseToken(id)
-  const rows =
-    uuid === undefined ? await shownTokens.findByThirdParty(store, id) : [await shownTokens.find(store, uuid)]
-  const seen: { row: TokenRow; scope: Scope }[] = []
-  for (const row of rows) {
-    // A third party's token is found only by the third party's value.
-    if (!row || row.status === 'DELETED' || (row.thirdParty !== null) !== (uuid === undefined)) continue
-    const scope = await directory.scope(row.tokenScope)
-    if (scope && client.entities.includes(scope.entityId)) seen.push({ row, scope })
-  }
-  const [found, another] = seen
-  if (!found || another) return undefined
+async function read(id: string, caller: Caller, deps: GatewayDeps): Promise<z.infer<typeof GetRecord> | undefined> {
+  const found = await findVisible(id, caller, deps)
+  if (!found) return undefined
   const { row, scope } = found
   const scheme = await shownScheme(row.tokenId, scope, deps)
-  return renderGet(row, await directory.binRange(row.binRange), scheme) as z.infer<typeof GetRecord>
+  return renderGet(row, await deps.directory.binRange(row.binRange), scheme) as z.infer<typeof GetRecord>
 }

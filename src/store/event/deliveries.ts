@@ -1,6 +1,7 @@
 // Deliveries: one row per event and URL. The row says when the next attempt is due, so a lost queue loses nothing; a
 // job is one attempt. An attempt may change the row only while the row names that attempt as its current one.
 import type { EventType } from '../../job/event.ts'
+import { plains } from '../columns.ts'
 import type { Db, Store } from '../pool.ts'
 import type { Endpoint } from './endpoints.ts'
 
@@ -67,13 +68,20 @@ function deliveryOf(row: Row): Delivery {
   }
 }
 
-export async function insert(
+export async function insertAll(
   db: Db,
-  { deliveryId, eventId, endpointId }: { deliveryId: string; eventId: number; endpointId: string },
+  deliveries: readonly { deliveryId: string; eventId: number; endpointId: string }[],
 ): Promise<void> {
+  if (deliveries.length === 0) return
   await db.query({
-    text: 'insert into tokenmill.delivery (delivery_id, event_id, endpoint_id) values ($1, $2, $3)',
-    values: [deliveryId, eventId, endpointId],
+    name: 'deliveries-insert',
+    text: `insert into tokenmill.delivery (delivery_id, event_id, endpoint_id)
+select v.id, v.event, v.endpoint from unnest($1::uuid[], $2::bigint[], $3::uuid[]) as v(id, event, endpoint)`,
+    values: [
+      plains(deliveries.map(({ deliveryId }) => deliveryId)),
+      plains(deliveries.map(({ eventId }) => eventId)),
+      plains(deliveries.map(({ endpointId }) => endpointId)),
+    ],
   })
 }
 

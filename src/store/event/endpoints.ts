@@ -1,6 +1,7 @@
 // Endpoints: which client is subscribed to which events, at its results queue or at a URL; a URL's sealed secrets, and
 // how many requests it gets at once. deliveries.ts holds what is sent.
 import type { EventType } from '../../job/event.ts'
+import { plains } from '../columns.ts'
 import type { Db } from '../pool.ts'
 
 /** The most requests to one endpoint at the same time; fewer while the endpoint is slow. */
@@ -121,18 +122,40 @@ order by e.created_at, e.endpoint_id`,
  */
 export const TROUBLE = { failuresMin: 4, failedMs: 24 * 3_600_000 } as const
 
+export type Subscribed = Pick<Endpoint, 'endpointId' | 'clientId' | 'url'>
+
 /** The endpoints that are subscribed to such an event. A revoked client has none. */
 export async function findSubscribed(
   db: Db,
   { clientId, type }: { clientId: string; type: EventType },
-): Promise<Pick<Endpoint, 'endpointId' | 'url'>[]> {
-  const { rows } = await db.query<Pick<Row, 'endpoint_id' | 'url'>>({
+): Promise<Subscribed[]> {
+  const { rows } = await db.query<Pick<Row, 'endpoint_id' | 'client_id' | 'url'>>({
     name: 'endpoint-subscribed',
-    text: `select e.endpoint_id, e.url from tokenmill.endpoint as e join tokenmill.client as c using (client_id)
+    text: `select e.endpoint_id, e.client_id, e.url from tokenmill.endpoint as e join tokenmill.client as c using (client_id)
 where e.client_id = $1 and e.removed_at is null and $2 = any(e.events) and c.revoked_at is null`,
     values: [clientId, type],
   })
-  return rows.map(row => ({ endpointId: row.endpoint_id, url: row.url }))
+  return rows.map(subscribedOf)
+}
+
+/** Who is told of such an event in these token scopes: all clients of their entities. */
+export async function findSubscribedIn(
+  db: Db,
+  tokenScopes: readonly string[],
+  type: EventType,
+): Promise<(Subscribed & { tokenScope: string })[]> {
+  const { rows } = await db.query<Pick<Row, 'endpoint_id' | 'client_id' | 'url'> & { token_scope: string }>({
+    name: 'endpoint-subscribed-in',
+    text: `select s.token_scope, e.endpoint_id, e.client_id, e.url from tokenmill.scope as s
+join tokenmill.client as c on s.entity_id = any(c.entities) join tokenmill.endpoint as e using (client_id)
+where s.token_scope = any($1::uuid[]) and e.removed_at is null and $2 = any(e.events) and c.revoked_at is null`,
+    values: [plains(tokenScopes), type],
+  })
+  return rows.map(row => ({ ...subscribedOf(row), tokenScope: row.token_scope }))
+}
+
+function subscribedOf(row: Pick<Row, 'endpoint_id' | 'client_id' | 'url'>): Subscribed {
+  return { endpointId: row.endpoint_id, clientId: row.client_id, url: row.url }
 }
 
 /** The endpoint, locked until the transaction ends; undefined if it was removed or never existed. */

@@ -64,3 +64,22 @@ order by chunk limit $3`,
   })
   return rows.map(row => row.receipt_id)
 }
+
+export interface ChunkOutcomes {
+  chunk: number
+  /** ms since the epoch. */
+  completedAt: number
+  /** Packed (chunk-outcomes.ts). */
+  outcomes: string
+}
+
+/** The next `limit` chunks of a batch from `chunk` on that left a receipt with outcomes, in order. */
+export async function chunksFrom(db: Db, batchNo: number, chunk: number, limit: number): Promise<ChunkOutcomes[]> {
+  const { rows } = await db.query<{ chunk: number; completed_at: number; outcomes: string }>({
+    name: 'receipt-chunks-from',
+    text: `select chunk, completed_at, outcomes from tokenmill.receipt
+where batch_no = $1 and chunk >= $2 and outcomes is not null order by chunk limit $3`,
+    values: [batchNo, chunk, limit],
+  })
+  return rows.map(row => ({ chunk: row.chunk, completedAt: row.completed_at, outcomes: row.outcomes }))
+}

@@ -186,7 +186,18 @@ where r.reference_no = v.reference_no and r.version = v.version - 1`,
   if (count !== references.length) throw new LostRace('a source reference was changed meanwhile')
 }
 
-/** Removes rows with these versions: all of them, or throws LostRace. */
+/** Removes all of these tokens, and returns them. Whoever asks holds the tokens' rows. */
+export async function removeOf(db: Db, tokenIds: readonly string[]): Promise<StoredReference[]> {
+  if (tokenIds.length === 0) return []
+  const { rows } = await db.query<Row>({
+    name: 'references-remove-of',
+    text: `delete from tokenmill.source_reference where token_id = any($1::uuid[]) returning ${NAMES}`,
+    values: [plains(tokenIds)],
+  })
+  return rows.map(referenceOf)
+}
+
+/** Removes rows of these versions; all, or throws LostRace. */
 export async function removeAll(
   db: Db,
   references: readonly Pick<StoredReference, 'referenceNo' | 'version'>[],
