@@ -134,6 +134,7 @@ function rowOf(given: ProfiledRow, layout: Layout, line: number): Row {
       ? rejectRow(line, rejected, reference)
       : buildRow(line, cells, layout)
   row.repairs = repairs
+  row.number = given.number
   if (given.kept) row.kept = given.kept
   if (element === undefined) return row
   row.fileLine = given.line

@@ -22,6 +22,8 @@ export interface ProfiledRow {
   rejected: Reason | undefined
   /** The reference of a rejected or skipped row, where it may be repeated. */
   reference: string | undefined
+  /** The card number as the profile reads it, '' for none: of a rejected or skipped row no cell holds it. */
+  number: string
   skipped: 'no_card' | 'filtered' | undefined
   /** Sorted, each once. */
   repairs: readonly Repair[]
@@ -107,11 +109,12 @@ function makeRow(plan: Plan, record: RawRecord): ProfiledRow {
   const pan = plan.number(texts, repairs)
   const named = plan.reference(texts)
   const sound = isSound(named, pan) ? named : undefined
-  if (!record.childless && !plan.passes(texts)) return without(record, { skipped: 'filtered' }, sound, kept)
+  const own = { reference: sound, number: pan, kept }
+  if (!record.childless && !plan.passes(texts)) return without(record, { skipped: 'filtered' }, own)
   const wrong = faultOf(plan, record, pan, named)
-  if (wrong !== undefined) return without(record, wrong, sound, kept)
+  if (wrong !== undefined) return without(record, wrong, own)
   const date = plan.expiry(texts)
-  if (date === undefined) return without(record, { rejected: 'expiry_format' }, sound, kept)
+  if (date === undefined) return without(record, { rejected: 'expiry_format' }, own)
 
   const cells = plan.blank.slice()
   cells[AT.card_number] = pan
@@ -127,7 +130,7 @@ function makeRow(plan: Plan, record: RawRecord): ProfiledRow {
   const { line, element, item } = record
   const made = repairs.size === 0 ? NO_REPAIRS : REPAIRS.filter(repair => repairs.has(repair))
   const none = { rejected: undefined, reference: undefined, skipped: undefined }
-  return { line, element, item, cells, ...none, repairs: made, kept }
+  return { line, element, item, cells, ...none, number: pan, repairs: made, kept }
 }
 
 /** May results repeat the reference of a row that has no cells? Of a row without a number nobody knows the card. */
@@ -151,8 +154,8 @@ function faultOf(plan: Plan, { values }: RawRecord, pan: string, named: string |
 function without(
   { line, element, item }: RawRecord,
   { rejected, skipped }: Without,
-  reference?: string | undefined,
-  kept?: readonly string[] | undefined,
+  own: Pick<ProfiledRow, 'reference' | 'number' | 'kept'> = NOTHING_OWN,
 ): ProfiledRow {
-  return { line, element, item, cells: NO_CELLS, rejected, reference, skipped, repairs: NO_REPAIRS, kept }
+  return { line, element, item, cells: NO_CELLS, rejected, skipped, repairs: NO_REPAIRS, ...own }
 }
+const NOTHING_OWN = { reference: undefined, number: '', kept: undefined }
