@@ -131,6 +131,15 @@ describeStore('a run', engine => {
     expect(tokens[0]?.[0]).toMatch(/^t/)
   })
 
+  it('tells by its place in the results the number by which the vault knows a row of nested JSON', async () => {
+    const { batch_id: batch } = JSON.parse(await read(at('stripe-json.data.manifest.json')))
+    const rows = (await read(at('stripe-json.data.results.csv'))).trim().split('\n')
+    const place = rows.findIndex(row => row.includes(',card_3,'))
+    expect(place).toBe(4)
+    const { stdout, stderr } = await runCommand(['explain', batch, `${place}`, '--json'], { env: installation.env })
+    expect(JSON.parse(stdout || '{}'), stderr).toMatchObject({ record: { reference: 'card_3', outcome: 'REJECTED' } })
+  })
+
   it('says of each rejected row why, with its own columns and without card data', async () => {
     const rows = [
       good(1),
