@@ -31,6 +31,8 @@ interface Options extends JsonOption, GiveUpOption {
   echo?: string[]
   results?: string
   manifest?: string
+  rejects?: string
+  return?: string
   dryRun?: boolean
   expect?: string
   only?: string
@@ -86,6 +88,8 @@ export async function migrateFile(
       echo: options.echo ?? [],
       results: options.results,
       manifest: options.manifest,
+      rejects: options.rejects,
+      return: options.return,
       dryRun: options.dryRun ?? false,
       expect: options.expect,
       onConflict: options.onConflict,
@@ -146,8 +150,8 @@ export function report(
   summary: Summary,
   options: JsonOption & Pick<Options, 'expect' | 'again'>,
 ): void {
-  const { batchId, variant, rows, counts, reasons, repairs, results, manifest, complete, stopped, ms, differences } =
-    summary
+  const { batchId, variant, rows, counts, reasons, repairs, complete, stopped, ms, differences } = summary
+  const { results, rejects, return: back, manifest } = summary
   const outcomes = Object.fromEntries(FILE_OUTCOMES.map(outcome => [outcome.toLowerCase(), counts[outcome]]))
   const isExpected = complete && options.expect !== undefined
   const isAsExpected = isExpected && differences.length === 0
@@ -162,6 +166,8 @@ export function report(
     stopped,
     ms,
     results,
+    rejects,
+    return: back,
     manifest: complete ? manifest : undefined,
     as_expected: isExpected ? isAsExpected : undefined,
     differences,
@@ -174,6 +180,8 @@ export function report(
     ...reasonFacts(reasons),
     ...Object.fromEntries(Object.entries(repairs).map(([name, n]) => [`  repaired, ${name}`, String(n)])),
     results,
+    rejects,
+    return: back,
     manifest: complete ? manifest : undefined,
     counts: isAsExpected ? `as expected by ${options.expect}` : undefined,
   })

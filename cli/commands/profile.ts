@@ -30,10 +30,14 @@ export async function profileOf(from: string): Promise<Profile> {
 }
 
 export async function list(terminal: Terminal, options: JsonOption): Promise<void> {
-  const rows = Object.values(BUILT_IN).map(({ name, title }) => ({ name, title }))
+  const rows = Object.values(BUILT_IN).map(profile => ({
+    name: profile.name,
+    title: profile.title,
+    return: profile.return !== undefined,
+  }))
   const text = table(
-    ['name', 'what it reads'],
-    rows.map(({ name, title }) => [name, title]),
+    ['name', '--return', 'what it reads'],
+    rows.map(row => [row.name, row.return ? 'yes' : 'no', row.title]),
   )
   print(terminal, options, rows, text)
 }

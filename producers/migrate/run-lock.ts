@@ -18,6 +18,21 @@ const CLEARING_MS = 20
  */
 const CLEARING_MS_MAX = 10_000
 
+/** Locks all of these files; returns a function that releases them. Throws a FileError if another process writes one. */
+export async function lockFiles(paths: readonly string[]): Promise<() => Promise<void>> {
+  const releases: (() => Promise<void>)[] = []
+  const release = async () => {
+    for (const one of releases) await one()
+  }
+  try {
+    for (const path of paths) releases.push(await lockRun(path))
+    return release
+  } catch (error) {
+    await release()
+    throw error
+  }
+}
+
 /** Takes the lock; returns a function that releases it. Throws a FileError if another process holds it. */
 export async function lockRun(results: string): Promise<() => Promise<void>> {
   const path = `${results}.lock`

@@ -42,7 +42,7 @@ export function keepOnly(row: Row, { references }: OnlyList): Row {
   const isUnread = row.rejected !== undefined && row.reference === undefined
   if (row.skipped !== undefined || isUnread) return row
   if (row.reference !== undefined && references.has(row.reference)) return row
-  // The number is kept, so that no text that looks like it is shown.
-  const { line, reference, number, fileLine, item, repairs } = row
-  return { ...skipRow(line, 'not_listed', reference), number, fileLine, item, repairs: repairs && [] }
+  // The number stays, so that no text that looks like it is shown.
+  const { line, reference, number, fileLine, item, repairs, kept } = row
+  return { ...skipRow(line, 'not_listed', reference), number, fileLine, item, repairs: repairs && [], kept }
 }

@@ -3,7 +3,7 @@
 import type { Reason } from '../../src/errors.ts'
 import { digitsOf } from '../../src/token/pan.ts'
 import { couldLookLikeCard, openPanLookalikes, type PanLookalikes } from '../../src/token/pan-lookalike.ts'
-import { type Row, rejectRow } from './record.ts'
+import { holdsOwnNumber, type Row, rejectRow } from './record.ts'
 
 /**
  * Returns the rows with such rows rejected. `stored`: references will be stored before a worker checks them, so all are
@@ -24,8 +24,24 @@ export function refusePanLookalikes(rows: Row[], { stored }: { stored: boolean }
     const reason = leakOf(row)
     if (reason === undefined) return row
     if (row.skipped !== undefined) return { ...row, reference: undefined }
-    return rejectRow(row.line, reason, reason === 'echo_pan' ? row.reference : undefined, undefined, row.number)
+    const { line, number, fileLine, item, repairs, kept } = row
+    const reference = reason === 'echo_pan' ? row.reference : undefined
+    return { ...rejectRow(line, reason, reference, undefined, number), fileLine, item, repairs, kept }
   })
+}
+
+/**
+ * Tells whether a text of a row shows a card: the row's own, or one that looks like any card of these rows. For a row
+ * without a number, every text that could be a card number counts.
+ */
+export function cardDetector(rows: readonly Row[]): (text: string, row: Row) => boolean {
+  let all: PanLookalikes | undefined
+  return (text, { number }) => {
+    if (holdsOwnNumber(text, number)) return true
+    if (!couldLookLikeCard(text)) return false
+    all ??= likenessesOf(rows)
+    return number === '' || all.isIn(text)
+  }
 }
 
 /** Whether the row is sent; a worker compares its reference with the cards of all sent rows. */

@@ -32,6 +32,8 @@ export interface Row {
   item?: string | undefined
   /** The repairs that the profile made in this row, by name. */
   repairs?: readonly string[] | undefined
+  /** The texts of the kept fields as they stand in the file; absent if none are kept, or the row can't be read. */
+  kept?: readonly string[] | undefined
   /** Why the row isn't sent; undefined if it is sent. The `json` of a skipped row is empty. */
   skipped?: SkipReason | undefined
 }
@@ -78,7 +80,7 @@ export function buildRow(line: number, cells: readonly string[], layout: Layout)
   const reference = cell(cells, layout, 'reference')
   const spoilt = checkReference(reference, pan)
   const echo = layout.echo.length === 0 ? undefined : layout.echo.map(index => cells[index] ?? '')
-  const leak = echo?.some(value => holdsPan(value, pan)) ? 'echo_pan' : undefined
+  const leak = echo?.some(value => holdsOwnNumber(value, pan)) ? 'echo_pan' : undefined
   const repeated = spoilt === undefined && reference !== '' ? reference : undefined
   const echoed = leak === undefined ? echo : undefined
   const refused = spoilt ?? leak ?? (echo?.every(isEchoable) === false ? 'field_characters' : undefined)
@@ -103,7 +105,7 @@ function cell(cells: readonly string[], layout: Layout, name: ColumnName): strin
 
 export function checkReference(reference: string, pan: string): Reason | undefined {
   if (reference === '') return undefined
-  if (holdsPan(reference, pan)) return 'reference_pan'
+  if (holdsOwnNumber(reference, pan)) return 'reference_pan'
   if (reference.length > REFERENCE_LENGTH_MAX) return 'field_length'
   return UNPLAIN.test(reference) && !isPrintable(reference) ? 'field_characters' : undefined
 }
@@ -210,11 +212,11 @@ function expiryOf(cells: readonly string[], layout: Layout, monthKey: string, ye
 }
 
 /**
- * Whether a text that will be in the results holds a card number. `pan`: the row's card_number as given, '' if it has
- * none. Digits are compared whatever is between them. If the row's own number isn't a card number (shifted columns),
- * any text that looks like a card number counts.
+ * Whether a text that will be in the results, or in another file, holds a card number. `pan`: the row's card_number as
+ * given, '' if it has none. Digits are compared whatever is between them. If the row's own number isn't a card number
+ * (shifted columns), any text that looks like a card number counts.
  */
-function holdsPan(text: string, pan: string): boolean {
+export function holdsOwnNumber(text: string, pan: string): boolean {
   if (text.length < 12) return false
   const held = digitsOf(text)
   if (held.length < 12 || pan === '') return false

@@ -2,6 +2,19 @@
 // public to a copy. docs/profiles has more examples.
 import type { Profile } from './profile-schema.ts'
 
+/** Stripe's file of old and new ids. */
+function stripeReturn(customer: string): Profile['return'] {
+  return {
+    rows: 'took_effect',
+    columns: [
+      { name: 'customer_id_old', from: customer },
+      { name: 'source_id_old', value: 'reference' },
+      { name: 'customer_id_new', from: customer },
+      { name: 'source_id_new', value: 'reuse_token' },
+    ],
+  }
+}
+
 const STRIPE_CSV: Profile = {
   profile: 1,
   name: 'stripe-csv',
@@ -10,6 +23,7 @@ const STRIPE_CSV: Profile = {
     'The reference is the id of the card, card.id; the id of its customer stands in id.',
     'Names of columns are taken in any case: they stand in capitals in the sample that Stripe publishes.',
     'card.transaction_ids, default_source and the address are not read yet.',
+    'The file that goes back has the old and new ids; customers keep theirs.',
   ],
   format: { type: 'delimited', header: 'any_case' },
   no_card: 'skip',
@@ -19,6 +33,7 @@ const STRIPE_CSV: Profile = {
     expiry: { month: 'card.exp_month', year: 'card.exp_year' },
     cardholder_name: { from: ['card.name'] },
   },
+  return: stripeReturn('id'),
 }
 
 const STRIPE_JSON: Profile = {
@@ -29,6 +44,7 @@ const STRIPE_JSON: Profile = {
     'The reference is the id of the card; the id of its customer is ^.id.',
     'A customer without cards is skipped.',
     'Other providers send this form too.',
+    'The file that goes back has the old and new ids; customers keep theirs.',
   ],
   add: ['Only a part of the form is public: compare the names of the members with the file.'],
   format: { type: 'json', records: 'customers[].cards[]' },
@@ -39,6 +55,7 @@ const STRIPE_JSON: Profile = {
     expiry: { month: 'exp_month', year: 'exp_year' },
     cardholder_name: { from: ['name'] },
   },
+  return: stripeReturn('^.id'),
 }
 
 const BRAINTREE: Profile = {
@@ -68,12 +85,34 @@ const SQUARE: Profile = {
   profile: 1,
   name: 'square',
   title: 'Square, CSV export: one row for each card',
-  notes: ['The reference is card_id. The file has no name of the cardholder.', 'postal_code is not read yet.'],
+  notes: [
+    'The reference is card_id. The file has no name of the cardholder.',
+    'postal_code is not read yet.',
+    'In the file that goes back square_card_id is the reuse token and square_card_fingerprint the analytics token, which a row has if columns.token_type says REUSE_AND_ANALYTICS. square_customer_id is empty.',
+  ],
   format: { type: 'delimited' },
   columns: {
     reference: '{card_id}',
     card_number: { from: 'pan' },
     expiry: { from: 'expiration', form: 'YYYY-MM' },
+  },
+  return: {
+    rows: 'took_effect',
+    columns: [
+      { name: 'external_card_id', value: 'reference' },
+      { name: 'square_card_id', value: 'reuse_token' },
+      {
+        name: 'card_brand',
+        value: 'brand',
+        words: { AMEX: 'AMERICAN_EXPRESS', DINERS: 'DISCOVER_DINERS', UPI: 'CHINA_UNIONPAY' },
+      },
+      { name: 'card_last_4', value: 'last_four' },
+      { name: 'card_exp_month', value: 'expiry_month', form: 'M' },
+      { name: 'card_exp_year', value: 'expiry_year', form: 'YYYY' },
+      { name: 'square_card_fingerprint', value: 'analytics_token' },
+      { name: 'external_customer_id', from: 'customer_id' },
+      { name: 'square_customer_id', constant: '' },
+    ],
   },
 }
 

@@ -5,7 +5,7 @@ import { COLUMN_NAMES, type ColumnName } from '../columns.ts'
 import { checkReference } from '../record.ts'
 import { cleaner, expiryOf, filterOf, nameOf, numberOf, othersOf, REPAIRS, type Repair, referenceOf } from './cells.ts'
 import type { Profile } from './profile-schema.ts'
-import { ECHO, type FieldUse, type RawRecord } from './records.ts'
+import { ECHO, type FieldUse, type KeptField, type RawRecord } from './records.ts'
 
 export interface ProfiledRow {
   /** The physical line of the row's first byte, from 1; in nested JSON the line of its element. */
@@ -25,9 +25,13 @@ export interface ProfiledRow {
   rejected: Reason | undefined
   /** The reference of a rejected or skipped row, if it may be repeated. */
   reference: string | undefined
+  /** The card number as the profile reads it, '' for none: of a rejected or skipped row no cell holds it. */
+  number: string
   skipped: 'no_card' | 'filtered' | undefined
   /** Sorted, without repetitions. */
   repairs: readonly Repair[]
+  /** The texts of the kept fields as they stand in the file; undefined if none are kept, or the record can't be read. */
+  kept: readonly string[] | undefined
 }
 
 export interface RowMaker {
@@ -35,7 +39,13 @@ export interface RowMaker {
   make(record: RawRecord): ProfiledRow
 }
 
-export function rowMaker(profile: Profile, echo: readonly string[]): RowMaker {
+export interface Repeated {
+  echo: readonly string[]
+  /** Undefined: nothing is kept. */
+  keep: readonly KeptField[] | undefined
+}
+
+export function rowMaker(profile: Profile, { echo, keep }: Repeated): RowMaker {
   const uses: FieldUse[] = []
   const use = (field: string, path: string, compared = false) => uses.push({ field, path, compared }) - 1
   const { columns } = profile
@@ -50,10 +60,14 @@ export function rowMaker(profile: Profile, echo: readonly string[]): RowMaker {
   }
   const echoAt = uses.length
   for (const field of echo) use(field, ECHO)
+  const keepAt = uses.length
+  for (const { field, path } of keep ?? []) use(field, path, true)
   const plan = {
     ...made,
     uses,
     echoAt,
+    keepAt,
+    keeps: keep !== undefined,
     skipCardless: profile.no_card === 'skip',
     isConverted: profile.format.encoding === 'windows-1252' || profile.format.encoding === 'iso-8859-1',
     blank: new Array<string>(COLUMN_NAMES.length + echo.length).fill(''),
@@ -72,6 +86,9 @@ interface Plan {
   uses: readonly FieldUse[]
   /** The number of the first echoed field; the fields before it are the profile's. */
   echoAt: number
+  /** The number of the first kept field; those decide nothing. */
+  keepAt: number
+  keeps: boolean
   skipCardless: boolean
   /** The file was converted from a one-byte encoding in which every byte stands for the declared character. */
   isConverted: boolean
@@ -85,7 +102,8 @@ const AT = Object.fromEntries(COLUMN_NAMES.map((name, index) => [name, index])) 
 
 function makeRow(plan: Plan, record: RawRecord): ProfiledRow {
   const { values } = record
-  if (record.rejected !== undefined) return without(record, { rejected: record.rejected }, undefined)
+  if (record.rejected !== undefined) return without(record, { rejected: record.rejected })
+  const kept = plan.keeps ? values.slice(plan.keepAt).map(value => value ?? '') : undefined
   const repairs = new Set<Repair>()
   const texts: string[] = []
   for (let index = 0; index < plan.echoAt; index++) {
@@ -94,11 +112,12 @@ function makeRow(plan: Plan, record: RawRecord): ProfiledRow {
   const pan = plan.number(texts, repairs)
   const named = plan.reference(texts)
   const sound = isSound(named, pan) ? named : undefined
-  if (!record.childless && !plan.passes(texts)) return without(record, { skipped: 'filtered' }, sound)
+  const own = { reference: sound, number: pan, kept }
+  if (!record.childless && !plan.passes(texts)) return without(record, { skipped: 'filtered' }, own)
   const wrong = faultOf(plan, record, pan, named)
-  if (wrong !== undefined) return without(record, wrong, sound)
+  if (wrong !== undefined) return without(record, wrong, own)
   const date = plan.expiry(texts)
-  if (date === undefined) return without(record, { rejected: 'expiry_format' }, sound)
+  if (date === undefined) return without(record, { rejected: 'expiry_format' }, own)
 
   const cells = plan.blank.slice()
   cells[AT.card_number] = pan
@@ -107,13 +126,14 @@ function makeRow(plan: Plan, record: RawRecord): ProfiledRow {
   cells[AT.expiry_year] = date.year
   cells[AT.cardholder_name] = plan.name(texts, repairs)
   for (const { column, text } of plan.others) cells[AT[column]] = text(texts)
-  for (let index = plan.echoAt; index < values.length; index++) {
+  for (let index = plan.echoAt; index < plan.keepAt; index++) {
     cells[COLUMN_NAMES.length + index - plan.echoAt] = values[index] ?? ''
   }
   if (plan.isConverted && cells.some(cell => FOREIGN.test(cell))) repairs.add('encoding')
   const { line, element, item } = record
   const made = repairs.size === 0 ? NO_REPAIRS : REPAIRS.filter(repair => repairs.has(repair))
-  return { line, element, item, cells, rejected: undefined, reference: undefined, skipped: undefined, repairs: made }
+  const none = { rejected: undefined, reference: undefined, skipped: undefined }
+  return { line, element, item, cells, ...none, number: pan, repairs: made, kept }
 }
 
 /** Whether results may repeat the reference of a row without cells. If the row has no number, its card isn't known. */
@@ -128,12 +148,17 @@ interface Without {
 }
 
 function faultOf(plan: Plan, { values }: RawRecord, pan: string, named: string | undefined): Without | undefined {
-  if (values.includes(undefined)) return { rejected: 'field_type' }
+  const wrong = values.indexOf(undefined)
+  if (wrong >= 0 && wrong < plan.keepAt) return { rejected: 'field_type' }
   if (pan === '') return plan.skipCardless ? { skipped: 'no_card' } : { rejected: 'field_required' }
   return named === undefined ? { rejected: 'field_required' } : undefined
 }
 
-function without(record: RawRecord, { rejected, skipped }: Without, reference: string | undefined): ProfiledRow {
-  const { line, element, item } = record
-  return { line, element, item, cells: NO_CELLS, rejected, reference, skipped, repairs: NO_REPAIRS }
+function without(
+  { line, element, item }: RawRecord,
+  { rejected, skipped }: Without,
+  own: Pick<ProfiledRow, 'reference' | 'number' | 'kept'> = NOTHING_OWN,
+): ProfiledRow {
+  return { line, element, item, cells: NO_CELLS, rejected, skipped, repairs: NO_REPAIRS, ...own }
 }
+const NOTHING_OWN = { reference: undefined, number: '', kept: undefined }

@@ -10,7 +10,7 @@ import { readNested, readObjects } from './json/nested.ts'
 import { type ProfiledRow, rowMaker } from './make-row.ts'
 import { fieldsOf, isCardData } from './profile-rules.ts'
 import type { Profile } from './profile-schema.ts'
-import type { FieldUse, RawRecord } from './records.ts'
+import type { FieldUse, KeptField, RawRecord } from './records.ts'
 
 export { REPAIRS, type Repair } from './cells.ts'
 export type { ProfiledRow } from './make-row.ts'
@@ -19,6 +19,8 @@ export interface ProfiledOptions {
   recordKind: 'token-create'
   /** The fields that the results repeat, in that order. */
   echo?: readonly string[] | undefined
+  /** Fields whose texts each row keeps. */
+  keep?: readonly KeptField[] | undefined
 }
 
 const ROWS_MAX = 500
@@ -50,7 +52,7 @@ export async function* readProfiled(
   options: ProfiledOptions,
 ): AsyncGenerator<ProfiledRow[]> {
   profiledLayout(profile, options)
-  const { uses, make } = rowMaker(profile, options.echo ?? [])
+  const { uses, make } = rowMaker(profile, { echo: options.echo ?? [], keep: options.keep })
   let rows = 0
   for await (const records of readRecords(toUtf8(bytes, profile.format.encoding), profile, uses)) {
     rows += records.length
