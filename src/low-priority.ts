@@ -6,5 +6,7 @@ import { constants, setPriority } from 'node:os'
 export function lowerPriority(): void {
   try {
     setPriority(constants.priority.PRIORITY_LOW)
-  } catch {}
+  } catch {
+    // The system doesn't permit it; everything works without it.
+  }
 }

@@ -1,4 +1,4 @@
-// How `tokenmill client` is typed. What it does is loaded when it is used.
+// Defines the arguments and options of `tokenmill client`. The code that runs it is loaded only when it is needed.
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import { ROLES, type Role } from '../../src/job/choices.ts'
 import { NAME_RULES } from '../../src/job/envelope/names.ts'

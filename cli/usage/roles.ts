@@ -1,4 +1,5 @@
-// How the long-running roles are typed. What they do is loaded when it is used.
+// Defines the arguments and options of the long-running roles. The code that runs them is loaded only when it is
+// needed.
 import type { Command } from 'commander'
 import { readCount } from '../command.ts'
 import type { Terminal } from '../terminal.ts'

@@ -1,4 +1,4 @@
-// How `tokenmill schedule` is typed. What it does is loaded when it is used.
+// Defines the arguments and options of `tokenmill schedule`. The code that runs it is loaded only when it is needed.
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { isZone } from '../../producers/schedule/zone-time.ts'
 import { MIME_TYPES, REPORT_TYPES } from '../../src/job/choices.ts'

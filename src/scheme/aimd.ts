@@ -87,7 +87,7 @@ export function start(before: AimdState, limits: RateLimits, urgency: Urgency, n
   if (limits.ratePerSecond === 0 || isFull(state, limits, urgency))
     return { state, started: false, waitMs: Number.POSITIVE_INFINITY }
   const needed = bulk ? 1 + RESERVED_TOKENS : 1
-  // Sums of fractions never reach a whole number exactly.
+  // A sum of fractions may miss a whole number by a rounding error.
   if (state.tokens < needed - 1e-6)
     return { state, started: false, waitMs: Math.max(1, ((needed - state.tokens) / rateOf(state, limits)) * 1_000) }
   const inFlight = { ...state.inFlight, [urgency]: state.inFlight[urgency] + 1 }

@@ -1,4 +1,4 @@
-// The rules applied to the `token-create` records of a chunk, in file order, over the rows as earlier records left them.
+// Applies the rules to the `token-create` records of a chunk, in file order, over the rows as earlier records left them.
 // Nothing is looked up, sealed or saved here.
 import { randomBytes } from 'node:crypto'
 import { isRefusal, type Refusal } from '../../src/errors.ts'

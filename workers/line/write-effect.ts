@@ -56,7 +56,7 @@ function byProvision(a: { provisionId: string }, b: { provisionId: string }): nu
   return a.provisionId < b.provisionId ? -1 : 1
 }
 
-/** Before the rows of the tokens that take them up. */
+/** Marks third parties' tokens as used, before the rows of the tokens that use them are written. */
 async function takeUp(db: Db, takeUps: readonly TakeUp[], now: number): Promise<void> {
   const ids = takeUps.flatMap(({ provisionIds }) => provisionIds).sort()
   const [taken] = await Promise.all([

@@ -25,9 +25,7 @@ on conflict (fingerprint) where fingerprint is not null do nothing`,
   return count
 }
 
-/**
- * Makes provisionings that are retired or ended no longer the current ones of these tokens, so that a new one can be.
- */
+/** Lets retired or ended provisionings of these tokens no longer be current, so that a new one can be. */
 export async function displace(db: Db, tokenIds: readonly string[]): Promise<void> {
   if (tokenIds.length === 0) return
   await db.query({
@@ -43,8 +41,7 @@ const FORGOTTEN = `fingerprint = null, card = case when third_party then null el
   card_version = case when third_party then null else card_version end`
 
 /**
- * Retires all provisionings of these tokens that the provider may still have. A row under a lease keeps the lease, and
- * is due when it ends.
+ * Retires all provisionings of these tokens that the provider may still have. A leased row is due when its lease ends.
  */
 export async function retireOf(db: Db, tokenIds: readonly string[], now: number): Promise<void> {
   if (tokenIds.length === 0) return
@@ -71,10 +68,7 @@ and provision_id in (select provision_id from tokenmill.scheme_intent where rece
   })
 }
 
-/**
- * Retires third parties' tokens that no token row has taken up since `before`: their jobs were given up. Returns how
- * many.
- */
+/** Retires third parties' tokens without a token row since `before`: their jobs were given up. Returns how many. */
 export async function retireUntaken(db: Db, before: number, now: number, limit: number): Promise<number> {
   const { count } = await db.query({
     text: `update tokenmill.scheme_token set ${UNTAKEN_GOES}
@@ -114,10 +108,7 @@ export async function withdraw(db: Db, provisionId: string, now: number, intentI
   return (await withdrawAll(db, [provisionId], now, intentId)) === 1
 }
 
-/**
- * Records that a later job relies on these provisionings, so that the intent that changed them last can't be
- * compensated any more.
- */
+/** Records that a later job relies on these provisionings: their last change can't be compensated any more. */
 export async function buildOn(db: Db, provisionIds: readonly string[]): Promise<void> {
   if (provisionIds.length === 0) return
   await db.query({
@@ -127,10 +118,7 @@ export async function buildOn(db: Db, provisionIds: readonly string[]): Promise<
   })
 }
 
-/**
- * Marks third parties' tokens as taken up by token rows that the same transaction inserts. Returns how many were still
- * free.
- */
+/** Marks third parties' tokens as taken up by token rows of this transaction. Returns how many were still free. */
 export async function takeUp(db: Db, provisionIds: readonly string[], now: number): Promise<number> {
   if (provisionIds.length === 0) return 0
   const { count } = await db.query({
@@ -229,8 +217,8 @@ export async function renew(db: Db, lease: string, until: number): Promise<void>
 }
 
 /**
- * Corrects a row that was given up as VOID, although the provider did make the token: the token is to be deleted there.
- * Does nothing if another row has this reference, or if the row isn't VOID.
+ * Corrects a row that was given up as VOID although the provider made the token, which must now be deleted there. Does
+ * nothing if the row isn't VOID, or if another row has this reference.
  */
 export async function reclaim(
   db: Db,

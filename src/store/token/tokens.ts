@@ -180,9 +180,7 @@ where s.third_party and s.state = 'ACTIVE' and s.reference = any($1::text[])`,
   return rows.map(tokenOf)
 }
 
-/**
- * One token, whose row is locked until the transaction ends: another transaction that writes a receipt into it waits.
- */
+/** One token. Its row stays locked until the transaction ends: another writer of a receipt waits. */
 export async function hold(db: Db, tokenId: string): Promise<StoredToken | undefined> {
   const { rows } = await db.query<Row>({
     text: `select ${NAMES} from tokenmill.token where token_id = $1 for update`,
@@ -192,7 +190,7 @@ export async function hold(db: Db, tokenId: string): Promise<StoredToken | undef
   return row && tokenOf(row)
 }
 
-/** These tokens, whose rows are locked until the transaction ends: another transaction that changes one waits. */
+/** These tokens. Their rows stay locked until the transaction ends: another transaction that changes one waits. */
 export async function holdAll(
   db: Db,
   tokenIds: readonly string[],
