@@ -123,8 +123,9 @@ function rowOf(given: ProfiledRow, layout: Layout, line: number): Row {
     ? skipRow(line, skipped, reference)
     : rejected
       ? rejectRow(line, rejected, reference)
-      : buildRow(line, cells, layout)
+      : buildRow(line, cells, layout, given.onFile?.json)
   row.repairs = repairs
+  if (row.rejected === undefined) row.onFile = given.onFile?.traits
   if (element === undefined) return row
   row.fileLine = given.line
   row.item = item === undefined ? String(element) : `${element}.${item}`

@@ -1,9 +1,10 @@
 // Makes a row of a record, as a profile says: its cells, or why it has none. The cells themselves are made in cells.ts.
-import type { Reason } from '../../../src/errors.ts'
+import { isRefusal, type Reason } from '../../../src/errors.ts'
 import { couldLookLikeCard } from '../../../src/token/pan-lookalike.ts'
 import { COLUMN_NAMES, type ColumnName } from '../columns.ts'
 import { checkReference } from '../record.ts'
 import { cleaner, expiryOf, filterOf, nameOf, numberOf, othersOf, REPAIRS, type Repair, referenceOf } from './cells.ts'
+import { type MakeOnFile, type OnFileText, onFileOf } from './on-file/make.ts'
 import type { Profile } from './profile-schema.ts'
 import { ECHO, type FieldUse, type RawRecord } from './records.ts'
 
@@ -25,6 +26,8 @@ export interface ProfiledRow {
   skipped: 'no_card' | 'filtered' | undefined
   /** Sorted, each once. */
   repairs: readonly Repair[]
+  /** Whose card it is, where the profile says so and the row has an id of its card. */
+  onFile: OnFileText | undefined
 }
 
 export interface RowMaker {
@@ -36,14 +39,16 @@ export function rowMaker(profile: Profile, echo: readonly string[]): RowMaker {
   const uses: FieldUse[] = []
   const use = (field: string, path: string, compared = false) => uses.push({ field, path, compared }) - 1
   const { columns } = profile
+  const clean = cleaner(profile)
   const made = {
-    clean: cleaner(profile),
+    clean,
     number: numberOf(profile, use),
-    reference: referenceOf(columns.reference, use),
+    reference: referenceOf(columns.reference, 'columns.reference', use),
     expiry: expiryOf(columns.expiry, use),
     name: nameOf(columns.cardholder_name, use),
     others: othersOf(columns, use),
     passes: filterOf(profile.where ?? [], use),
+    onFile: profile.on_file && onFileOf(profile.on_file, use, clean),
   }
   const echoAt = uses.length
   for (const field of echo) use(field, ECHO)
@@ -66,6 +71,7 @@ interface Plan {
   name: ReturnType<typeof nameOf>
   others: ReturnType<typeof othersOf>
   passes: ReturnType<typeof filterOf>
+  onFile: MakeOnFile | undefined
   uses: readonly FieldUse[]
   /** The number of the first echoed field; all before it are the profile's. */
   echoAt: number
@@ -96,6 +102,8 @@ function makeRow(plan: Plan, record: RawRecord): ProfiledRow {
   if (wrong !== undefined) return without(record, wrong, sound)
   const date = plan.expiry(texts)
   if (date === undefined) return without(record, { rejected: 'expiry_format' }, sound)
+  const onFile = plan.onFile?.(texts, repairs, pan)
+  if (isRefusal(onFile)) return without(record, { rejected: onFile.reason }, sound)
 
   const cells = plan.blank.slice()
   cells[AT.card_number] = pan
@@ -107,10 +115,11 @@ function makeRow(plan: Plan, record: RawRecord): ProfiledRow {
   for (let index = plan.echoAt; index < values.length; index++) {
     cells[COLUMN_NAMES.length + index - plan.echoAt] = values[index] ?? ''
   }
-  if (plan.isConverted && cells.some(cell => FOREIGN.test(cell))) repairs.add('encoding')
+  if (plan.isConverted && [...cells, onFile?.json ?? ''].some(text => FOREIGN.test(text))) repairs.add('encoding')
   const { line, element, item } = record
   const made = repairs.size === 0 ? NO_REPAIRS : REPAIRS.filter(repair => repairs.has(repair))
-  return { line, element, item, cells, rejected: undefined, reference: undefined, skipped: undefined, repairs: made }
+  const whole = { rejected: undefined, reference: undefined, skipped: undefined }
+  return { line, element, item, cells, ...whole, repairs: made, onFile }
 }
 
 /** May results repeat the reference of a row that has no cells? Of a row without a number nobody knows the card. */
@@ -132,5 +141,5 @@ function faultOf(plan: Plan, { values }: RawRecord, pan: string, named: string |
 
 function without(record: RawRecord, { rejected, skipped }: Without, reference: string | undefined): ProfiledRow {
   const { line, element, item } = record
-  return { line, element, item, cells: NO_CELLS, rejected, reference, skipped, repairs: NO_REPAIRS }
+  return { line, element, item, cells: NO_CELLS, rejected, reference, skipped, repairs: NO_REPAIRS, onFile: undefined }
 }

@@ -1,9 +1,10 @@
-// A profile: how to read the file that a provider sends. It is data, written as JSON with this schema. What has no place
-// in a record yet (network ids, customers, billing addresses) has no member here, and unknown members are refused.
+// A profile: how to read the file that a provider sends. It is data, written as JSON with this schema. Unknown members are
+// refused.
 import { z } from 'zod'
 import { EXPIRY_FORMS } from './expiry-form.ts'
 import { TEMPLATE } from './field.ts'
 import { FileFormat, field } from './format.ts'
+import { OnFileColumns } from './on-file/schema.ts'
 
 const name = z
   .string()
@@ -118,6 +119,7 @@ export const Profile = z.strictObject({
     .optional()
     .describe('What a row without a card number is: rejected (if absent), or skipped, as a customer without a card.'),
   columns: Columns,
+  on_file: OnFileColumns.optional(),
   drop: z
     .array(field('A field.'))
     .max(1_000)
