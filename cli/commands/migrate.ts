@@ -1,12 +1,13 @@
 // `tokenmill migrate FILE`: reads the options, runs the producer and prints the result.
 import { readFile } from 'node:fs/promises'
 import type { MigrateOptions } from '../../producers/migrate/options.ts'
+import type { OwnerCounts } from '../../producers/migrate/owners.ts'
 import { migrate, type Summary } from '../../producers/migrate/run.ts'
 import { FileError } from '../../producers/rows/file-error.ts'
 import { type ColumnMap, parseMap } from '../../producers/rows/layout.ts'
 import { readOnly } from '../../producers/rows/only.ts'
 import { FILE_OUTCOMES, type FileReasons } from '../../producers/rows/outcome/file-outcome.ts'
-import type { Profile } from '../../producers/rows/profile/profile.ts'
+import { type Profile, withAccount } from '../../producers/rows/profile/profile.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { Counts } from '../../src/job/outcome.ts'
 import { lowerPriority } from '../../src/low-priority.ts'
@@ -36,6 +37,9 @@ interface Options extends JsonOption, GiveUpOption {
   only?: string
   onConflict: MigrateOptions['onConflict']
   onExpired: MigrateOptions['onExpired']
+  onOrphan?: MigrateOptions['onOrphan']
+  relink?: boolean
+  providerAccount?: string
   chunk: number
   inFlight: number
   batchId?: string
@@ -70,7 +74,7 @@ export async function migrateFile(
 ): Promise<Summary> {
   const { terminal, log } = session
   const map = options.map === undefined ? undefined : await readMap(options.map)
-  const profile = options.from === undefined ? undefined : await readProfile(options.from, options)
+  const profile = options.from === undefined ? withoutProfile(options) : await readProfile(options.from, options)
   const producing = await openProducer(session, options.client, ['bulk'])
   const { credentials } = producing
   return migrate(
@@ -90,6 +94,8 @@ export async function migrateFile(
       expect: options.expect,
       onConflict: options.onConflict,
       onExpired: options.onExpired,
+      onOrphan: options.onOrphan,
+      relink: options.relink ?? false,
       chunk: options.chunk,
       inFlight: options.inFlight,
       batchId: options.batchId,
@@ -119,7 +125,13 @@ async function readProfile(from: string, options: Options): Promise<Profile> {
   }
   if (options.recordKind !== 'token-create')
     throw new FileError('usage', '--from reads cards.', 'Leave --record-kind out, or --from.')
-  return profileOf(from)
+  const profile = await profileOf(from)
+  return options.providerAccount === undefined ? profile : withAccount(profile, options.providerAccount)
+}
+
+function withoutProfile({ providerAccount }: Options): undefined {
+  if (providerAccount !== undefined)
+    throw new FileError('usage', '--provider-account needs a profile.', 'Name one with --from, or leave it out.')
 }
 
 export async function readMap(path: string): Promise<ColumnMap> {
@@ -144,8 +156,8 @@ export function report(
   summary: Summary,
   options: JsonOption & Pick<Options, 'expect' | 'again'>,
 ): void {
-  const { batchId, variant, rows, counts, reasons, repairs, results, manifest, complete, stopped, ms, differences } =
-    summary
+  const { batchId, variant, rows, counts, reasons, repairs, owners, results, manifest } = summary
+  const { complete, stopped, ms, differences } = summary
   const outcomes = Object.fromEntries(FILE_OUTCOMES.map(outcome => [outcome.toLowerCase(), counts[outcome]]))
   const isExpected = complete && options.expect !== undefined
   const isAsExpected = isExpected && differences.length === 0
@@ -157,6 +169,8 @@ export function report(
     ...outcomes,
     reasons,
     repairs,
+    references: owners?.references,
+    on_file: owners?.on_file,
     stopped,
     ms,
     results,
@@ -171,6 +185,7 @@ export function report(
     ...Object.fromEntries(shown.map(([outcome, n]) => [outcome, String(n)])),
     ...reasonFacts(reasons),
     ...Object.fromEntries(Object.entries(repairs).map(([name, n]) => [`  repaired, ${name}`, String(n)])),
+    ...(owners && ownerFacts(owners)),
     results,
     manifest: complete ? manifest : undefined,
     counts: isAsExpected ? `as expected by ${options.expect}` : undefined,
@@ -190,6 +205,22 @@ function howToContinue(batchId: string, { again }: Pick<Options, 'again'>) {
   // The next `--again` would be another batch.
   const named = `run it with --batch-id ${batchId} in place of --again`
   return { goOn: named, withoutLimit: `${named} and without --limit` }
+}
+
+const TRAITS: Record<string, string> = {
+  nti: 'with network transaction ids',
+  tlid: 'with a transaction link id',
+  tlid_unusual: 'of unusual form',
+}
+
+/** `owners  added 9, moved 1` */
+function ownerFacts({ references, on_file }: OwnerCounts): Record<string, string> {
+  const outcomes = Object.entries(references).map(([outcome, n]) => `${outcome.toLowerCase()} ${n}`)
+  const traits = Object.entries(TRAITS).flatMap(([name, text]) => {
+    const n = on_file[name]
+    return n ? [[`  ${text}`, String(n)]] : []
+  })
+  return { owners: outcomes.length === 0 ? 'none' : outcomes.join(', '), ...Object.fromEntries(traits) }
 }
 
 /** `rejected, pan_luhn  12`, the most frequent first. */

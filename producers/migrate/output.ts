@@ -10,6 +10,7 @@ import { layoutOf, type Paths, type Variant } from './batch-identity.ts'
 import type { readCheckpoint } from './checkpoint.ts'
 import { removeCheckpoint, writeCheckpoint } from './checkpoint.ts'
 import type { MigrateOptions } from './options.ts'
+import { countOwner, type OwnerCounts, ownersSoFar } from './owners.ts'
 import { createResults, resumeResults } from './results.ts'
 
 export interface Output {
@@ -17,6 +18,7 @@ export interface Output {
   reasons: FileReasons
   /** How many rows were repaired in which way. */
   repairs: Record<string, number>
+  owners: OwnerCounts
   /** The position of the first chunk that isn't written. */
   nextChunk: number
   /** An older release wrote the first of the results. */
@@ -52,6 +54,7 @@ export async function openOutput(
   const { checkpoint, paths } = plan
   const columns = {
     profile: options.profile !== undefined,
+    owners: options.profile?.on_file !== undefined,
     tokenStatus: plan.variant === 'replay',
     failedFacet: options.schemeTokens,
     echo: options.echo.length === 0 ? undefined : options.echo,
@@ -62,6 +65,7 @@ export async function openOutput(
   const counts: FileCounts = { ...noFileCounts(), ...checkpoint?.counts }
   const reasons: FileReasons = structuredClone(checkpoint?.reasons ?? {})
   const repairs: Record<string, number> = { ...checkpoint?.repairs }
+  const owners = ownersSoFar(checkpoint)
   let nextChunk = checkpoint?.next_chunk ?? 0
   const isOfOlderRelease = checkpoint !== undefined && checkpoint.reasons === undefined
   let savedAt = 0
@@ -80,6 +84,7 @@ export async function openOutput(
       // They would be of a part of the rows, and the next run has to know, too, who began this file.
       ...(isOfOlderRelease ? {} : { reasons }),
       repairs,
+      ...(options.profile?.on_file ? owners : {}),
       started_at: new Date(plan.startedAt).toISOString(),
     })
     savedAt = clock()
@@ -98,16 +103,19 @@ export async function openOutput(
     counts,
     reasons,
     repairs,
+    owners,
     isOfOlderRelease,
     get nextChunk() {
       return nextChunk
     },
     async write(rows) {
       await file.write(rows)
-      for (const { outcome, reason, repairs: repaired = [] } of rows) {
+      for (const row of rows) {
+        const { outcome, reason, repairs: repaired = [] } = row
         counts[outcome] += 1
         if (reason) addReason(reasons, outcome, reason, 1)
         for (const name of repaired) repairs[name] = (repairs[name] ?? 0) + 1
+        if (row.onFile) countOwner(owners, row)
       }
       nextChunk += 1
       if (clock() - savedAt >= CHECKPOINT_MS) await save()

@@ -23,8 +23,10 @@ import { batchIdOf, layoutOf, pathsOf, replyToOf, type Variant } from './batch-i
 import { removeCheckpoint } from './checkpoint.ts'
 import { limitInChunks, measureExtent } from './extent.ts'
 import { type Manifest, nameFrom, readManifest, writeManifest } from './manifest.ts'
+import { type OnFileGate, openOnFileGate } from './on-file-gate.ts'
 import type { MigrateOptions } from './options.ts'
 import { openOutput } from './output.ts'
+import type { OwnerCounts } from './owners.ts'
 import { openRun, type Run } from './resume.ts'
 import { lockRun } from './run-lock.ts'
 import { type Stopped, sendChunks } from './send.ts'
@@ -38,6 +40,8 @@ export interface Summary {
   reasons: FileReasons
   /** How many rows were repaired in which way. */
   repairs: Record<string, number>
+  /** What became of the owners of cards, where the profile names them. */
+  owners: OwnerCounts | undefined
   results: string
   manifest: string
   /** False: stopped before the end; run the same command to go on. */
@@ -94,6 +98,7 @@ async function runLocked(
   deps: FileRunDeps,
 ): Promise<Summary> {
   const run = await openRun(options, batchId, validated, began)
+  const gate = openOnFileGate(options, deps)
   // Answers to an earlier run aren't answers to this one; receipts answer everything again.
   const { clientId } = deps.credentials.signingKey
   await deps.queues.obliterate(resultsQueue(clientId, replyToOf(batchId))).catch(() => {})
@@ -122,7 +127,8 @@ async function runLocked(
       deps.stream.write(
         `tokenmill: --limit ${options.limit} is rounded up to ${limit} whole chunks of ${chunkRecords} rows\n`,
       )
-    const sent = await sendAll(chunks.all, { options, run: { ...run, extent, limit }, client, deps, validated })
+    await gate.pass()
+    const sent = await sendAll(chunks.all, { options, run: { ...run, extent, limit }, client, deps, gate, validated })
     const summary = {
       batchId,
       variant: run.variant,
@@ -130,6 +136,7 @@ async function runLocked(
       counts: sent.counts,
       reasons: sent.reasons,
       repairs: sent.repairs,
+      owners: options.profile?.on_file ? sent.owners : undefined,
       rows: sent.rows,
       stopped: sent.stopped,
       ms: deps.clock() - began,
@@ -140,6 +147,7 @@ async function runLocked(
     await finish(options, run, { ...sent, input: input.digest() }, deps)
     return { ...summary, complete: true, differences: compare(expected, sent.counts) }
   } finally {
+    await gate.close()
     await client.close()
     if (run.done()) await deps.queues.obliterate(resultsQueue(client.clientId, replyToOf(batchId))).catch(() => {})
   }
@@ -150,10 +158,11 @@ interface SendingAll {
   run: Run & { extent: Extent | undefined; limit: number | undefined }
   client: Client
   deps: FileRunDeps
+  gate: OnFileGate
   validated: ValidatedFile | undefined
 }
 
-async function sendAll(chunks: AsyncIterable<RowChunk>, { options, run, client, deps, validated }: SendingAll) {
+async function sendAll(chunks: AsyncIterable<RowChunk>, { options, run, client, deps, gate, validated }: SendingAll) {
   const output = await openOutput(options, run, validated, deps.clock)
   const done = sumOfFile(output.counts)
   const progress = openProgress({ stream: deps.stream, clock: deps.clock, total: validated?.rows, done })
@@ -164,11 +173,11 @@ async function sendAll(chunks: AsyncIterable<RowChunk>, { options, run, client, 
       progress.update(output.counts)
       earlyWord.see(output.counts, output.reasons)
     }
-    const sending = { options, plan: run, client, deps, output, onProgress }
+    const sending = { options, plan: run, client, deps, output, gate, onProgress }
     const { complete, rows, stopped } = await sendChunks(chunks, sending)
     const digest = await output.close()
-    const { counts, reasons, repairs } = output
-    return { complete, rows, stopped, counts, reasons, repairs, digest }
+    const { counts, reasons, repairs, owners } = output
+    return { complete, rows, stopped, counts, reasons, repairs, owners, digest }
   } finally {
     progress.stop()
     await output.release()
@@ -183,6 +192,7 @@ async function finish(
     counts: FileCounts
     reasons: FileReasons
     repairs: Record<string, number>
+    owners: OwnerCounts
     digest: { sha256: string; bytes: number }
     input: { sha256: string; bytes: number }
   },
@@ -201,6 +211,7 @@ async function finish(
     counts: sent.counts,
     reasons: sent.reasons,
     repairs: sent.repairs,
+    ...(options.profile?.on_file ? sent.owners : {}),
     started_at: new Date(run.startedAt).toISOString(),
     ended_at: new Date(deps.clock()).toISOString(),
   }
@@ -217,8 +228,20 @@ function compare(expected: Manifest | undefined, counts: FileCounts): Summary['d
   })
 }
 
+/** Options about owners need a profile that names them. */
+function refuseOwnerless({ profile, onOrphan, relink }: MigrateOptions): void {
+  if (profile?.on_file || (onOrphan === undefined && !relink)) return
+  const option = relink ? '--relink' : '--on-orphan'
+  throw new FileError(
+    'usage',
+    `${option} needs a profile that says whose cards the rows are.`,
+    'Name one with --from that has on_file, or leave it out.',
+  )
+}
+
 function refuseImpossible(options: MigrateOptions): void {
   const { file, batchId, results, recordKind, scope, dryRun, again, schemeTokens, limit } = options
+  refuseOwnerless(options)
   if (dryRun && limit !== undefined)
     throw new FileError('usage', '--limit goes with a real run.', 'A dry run changes nothing: leave --limit out.')
   if (file === '-' && (batchId === undefined || results === undefined)) {
