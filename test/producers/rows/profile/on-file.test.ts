@@ -128,7 +128,7 @@ describe('what travels with a card', () => {
   ])('is a date in the declared form %s', async (form, text, date) => {
     const dated = (value: string) => one({ agreed_on: { from: 'on', form } }, { on: value })
     expect(await dated(text)).toEqual({ agreed_on: date })
-    for (const wrong of ['2026-02-30', '20260230', '30/30/2026', '30.02.2026', '2026-02-30T00:00:00Z', '1e9'])
+    for (const wrong of ['2026-02-30', '2026-2-3', '30/30/2026', '30.02.2026', '2026-02-30T00:00:00Z', '1e9', '-1'])
       expect(await dated(wrong), wrong).toBe('field_format')
     expect(await dated('')).toEqual({})
   })
