@@ -18,12 +18,6 @@ export interface LiveFeatures {
 
 export type ReadFeatures = () => Promise<readonly string[]>
 
-/** Where a sender reads it, and for how long every reading must have named a feature. */
-export interface FeatureSource {
-  read: ReadFeatures
-  settleMs?: number | undefined
-}
-
 export interface WatchOptions {
   log: Logger
   everyMs?: number | undefined

@@ -2,7 +2,7 @@
 // engine with its own workers. With REDIS_URL these commands never open a store.
 import { join } from 'node:path'
 import { type Credentials, readCredentials } from '../../producers/client-file.ts'
-import { type FeatureSource, STORED_SETTLE_MS, storedFeatures } from '../../producers/live-features.ts'
+import { type ReadFeatures, storedFeatures } from '../../producers/live-features.ts'
 import { type KeyCheck, KeyNotLiveError } from '../../producers/live-key.ts'
 import { ConfigError, storeMode } from '../../src/config.ts'
 import { openRegistry } from '../../src/metrics.ts'
@@ -23,7 +23,7 @@ export interface Producing {
   /** Asks the store, where it is at hand, whether the client's key is live. */
   checkKey?: KeyCheck
   /** Of the store, likewise. */
-  features?: FeatureSource
+  features?: ReadFeatures
 }
 
 /** For commands that send much and wait for answers. */
@@ -87,9 +87,8 @@ export async function openProducer(
   const checkKey: KeyCheck = async () => ({ is: (await isLive()) ? 'live' : 'gone' })
   if (database.embedded && roles.length > 0) shown.workers = await startLocalWorkers(session, roles)
   const queues = await openQueues(session, database, LISTENERS)
-  const read = storedFeatures(queues, ms => processes.listWorkers(store, ms))
-  // Those of the embedded engine are this command's own.
-  return { credentials, queues, checkKey, features: { read, settleMs: database.embedded ? 0 : STORED_SETTLE_MS } }
+  const features = storedFeatures(queues, ms => processes.listWorkers(store, ms))
+  return { credentials, queues, checkKey, features }
 }
 
 /** A producer listens to its results queue only. */

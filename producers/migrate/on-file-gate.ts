@@ -24,8 +24,7 @@ const LOOK_MS = 100
 export function openOnFileGate({ profile }: Pick<MigrateOptions, 'profile'>, deps: FileRunDeps): OnFileGate {
   if (!profile?.on_file) return OPEN
   const { queues, credentials, clock, log, stop } = deps
-  const { read, settleMs } = deps.features ?? { read: listedFeatures(queues, credentials, clock) }
-  const features = watchFeatures(read, { log, settleMs })
+  const features = watchFeatures(deps.features ?? listedFeatures(queues, credentials, clock), { log })
   let waitMs = deps.featureWaitMs ?? BEGIN_MS
   return {
     async pass() {

@@ -12,7 +12,7 @@ function gateOf(named: readonly (readonly string[])[], profile = BUILT_IN.square
   let readings = 0
   const read = async () => named[Math.min(readings++, named.length - 1)] ?? []
   const deps: Pick<FileRunDeps, 'features' | 'featureWaitMs' | 'log' | 'stop'> = {
-    ...{ features: { read }, featureWaitMs: 150, log: silent, stop: stop.signal },
+    ...{ features: read, featureWaitMs: 150, log: silent, stop: stop.signal },
   }
   return { gate: openOnFileGate({ profile }, deps as FileRunDeps), readings: () => readings }
 }
