@@ -208,8 +208,8 @@ function howToContinue(batchId: string, { again }: Pick<Options, 'again'>) {
 }
 
 const TRAITS: Record<string, string> = {
-  nti: 'with network transaction ids',
-  tlid: 'with a transaction link id',
+  nti: 'with network ids',
+  tlid: 'with link ids',
   tlid_unusual: 'of unusual form',
 }
 
