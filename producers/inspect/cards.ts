@@ -3,11 +3,10 @@
 // --dry-run` says.
 import { z } from 'zod'
 import { isRefusal } from '../../src/errors.ts'
-import { OnFileRecord } from '../../src/job/on-file.ts'
 import { detectBrand, isPossibleLength } from '../../src/token/brand.ts'
 import { type CardInput, checkCard, isExpired } from '../../src/token/card.ts'
 import type { Row } from '../rows/record.ts'
-import { type OwnerFindings, openOwnerInspection } from './owners.ts'
+import { OwnedBy, type OwnerFindings, openOwnerInspection } from './owners.ts'
 import { openTally } from './tally.ts'
 
 export interface CardFindings {
@@ -42,7 +41,7 @@ const Sent = z.object({
   request: z.object({
     card: z.record(z.string(), z.unknown()).optional(),
     encrypted_card: z.string().optional(),
-    on_file: OnFileRecord.optional(),
+    on_file: OwnedBy.optional(),
   }),
 })
 
@@ -59,7 +58,7 @@ export function openCardInspection(at: number): CardInspection {
     ...{ brands: {}, expiryYears: {}, rejected: {}, skipped: {}, repairs: {} },
   }
 
-  function seeCard(row: Row, raw: Record<string, unknown>, onFile: OnFileRecord | undefined): void {
+  function seeCard(row: Row, raw: Record<string, unknown>, onFile: OwnedBy | undefined): void {
     const card = checkCard(raw, 'card')
     if (isRefusal(card)) count(findings.rejected, card.reason)
     else if (!isPossibleLength(card.pan.reveal(), detectBrand(card.pan.reveal())))

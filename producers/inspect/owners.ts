@@ -1,8 +1,19 @@
 // Whose cards the rows of a file are: customers, owners that several rows name, cards that several owners have, and what
 // travels with them. An owner is named as the vault will name it, but for the token scope.
-import { type OnFileRecord, ownerOf } from '../../src/job/on-file.ts'
+import { z } from 'zod'
 import { isUsualLinkId, ownerKey } from '../../src/token/on-file.ts'
 import { openTally } from './tally.ts'
+
+/** The members of `on_file` that are counted. */
+export const OwnedBy = z.object({
+  provider: z.string(),
+  provider_account: z.string().default(''),
+  customer_id: z.string().default(''),
+  card_id: z.string(),
+  network_transaction_ids: z.array(z.string()).default([]),
+  transaction_link_id: z.string().optional(),
+})
+export type OwnedBy = z.infer<typeof OwnedBy>
 
 export interface OwnerFindings {
   /** Rows that say whose card they are. */
@@ -20,7 +31,7 @@ export interface OwnerFindings {
 }
 
 export interface OwnerInspection {
-  see(onFile: OnFileRecord, pan: string): void
+  see(onFile: OwnedBy, pan: string): void
   /** Undefined where nothing was seen. */
   end(): OwnerFindings | undefined
   close(): void
@@ -31,14 +42,15 @@ export function openOwnerInspection(): OwnerInspection {
   const seen = { rows: 0, networkIds: 0, linkIds: 0, unusual: 0 }
   return {
     see(onFile, pan) {
-      const owner = ownerOf(onFile, '')
+      const { provider, provider_account: providerAccount, customer_id: customerId, card_id: cardId } = onFile
+      const owner = { tokenScope: '', provider, providerAccount, customerId, cardId }
       const key = ownerKey(owner)
       seen.rows += 1
       tallies.owners.add(key)
       tallies.pairs.add(`${pan} ${key}`)
       tallies.cards.add(pan)
-      if (owner.customerId !== '') tallies.customers.add(ownerKey({ ...owner, cardId: '' }))
-      if (onFile.network_transaction_ids || onFile.network_transaction_id) seen.networkIds += 1
+      if (customerId !== '') tallies.customers.add(ownerKey({ ...owner, cardId: '' }))
+      if (onFile.network_transaction_ids.length > 0) seen.networkIds += 1
       const { transaction_link_id: linkId } = onFile
       if (linkId === undefined) return
       seen.linkIds += 1

@@ -38,8 +38,10 @@ describe('the sample', () => {
   it('has the same rows in the columns of Stripe, and customers who share a card', async () => {
     const counts = await writeSample(path('s.csv'), { rows: 2_000, seed: 7, now: NOW, isStripe: true })
     expect(counts).toEqual(await writeSample(path('a.csv'), { rows: 2_000, seed: 7, now: NOW }))
-    const rowsOf = async (name: string, profile?: Profile) =>
-      collect(readRows((await openSource({ path: path(name) })).bytes, { ...CSV, profile }))
+    const rowsOf = async (name: string, profile?: Profile) => {
+      const { digests } = await validateFile({ path: path(name) }, { ...CSV, profile })
+      return collect(readRows((await openSource({ path: path(name) }, digests)).bytes, { ...CSV, profile }))
+    }
     const own = await rowsOf('a.csv')
     const stripe = await rowsOf('s.csv', BUILT_IN['stripe-csv'])
     const cardsOf = (rows: typeof own) => rows.map(({ rejected, json }) => rejected ?? JSON.parse(json).request.card)
