@@ -25,6 +25,8 @@ const SAYS: Record<(typeof CHECKS)[number], string> = {
   results_digest: 'digest of the results file',
   results_counts: 'counts of the results file',
   input_digest: 'digest of the input file',
+  rejects_digest: 'digest of the file of rejected rows',
+  return_digest: 'digest of the file that goes back',
 }
 
 export function verify(terminal: Terminal, file: string, options: Options): Promise<void> {

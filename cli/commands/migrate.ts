@@ -32,6 +32,8 @@ interface Options extends JsonOption, GiveUpOption {
   echo?: string[]
   results?: string
   manifest?: string
+  rejects?: string
+  return?: string
   dryRun?: boolean
   expect?: string
   only?: string
@@ -90,6 +92,8 @@ export async function migrateFile(
       echo: options.echo ?? [],
       results: options.results,
       manifest: options.manifest,
+      rejects: options.rejects,
+      return: options.return,
       dryRun: options.dryRun ?? false,
       expect: options.expect,
       onConflict: options.onConflict,
@@ -156,8 +160,8 @@ export function report(
   summary: Summary,
   options: JsonOption & Pick<Options, 'expect' | 'again'>,
 ): void {
-  const { batchId, variant, rows, counts, reasons, repairs, owners, results, manifest } = summary
-  const { complete, stopped, ms, differences } = summary
+  const { batchId, variant, rows, counts, reasons, repairs, owners, complete, stopped, ms, differences } = summary
+  const { results, rejects, return: back, manifest } = summary
   const outcomes = Object.fromEntries(FILE_OUTCOMES.map(outcome => [outcome.toLowerCase(), counts[outcome]]))
   const isExpected = complete && options.expect !== undefined
   const isAsExpected = isExpected && differences.length === 0
@@ -174,6 +178,8 @@ export function report(
     stopped,
     ms,
     results,
+    rejects,
+    return: back,
     manifest: complete ? manifest : undefined,
     as_expected: isExpected ? isAsExpected : undefined,
     differences,
@@ -187,6 +193,8 @@ export function report(
     ...Object.fromEntries(Object.entries(repairs).map(([name, n]) => [`  repaired, ${name}`, String(n)])),
     ...(owners && ownerFacts(owners)),
     results,
+    rejects,
+    return: back,
     manifest: complete ? manifest : undefined,
     counts: isAsExpected ? `as expected by ${options.expect}` : undefined,
   })

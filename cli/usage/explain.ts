@@ -5,7 +5,7 @@ import type { Terminal } from '../terminal.ts'
 
 const HELP = `
 what: a token, receipt, jti or reference, an id of the failed set, or a batch
-line: a line of the batch's file, or the reference of one of its records`
+line: a line of the batch's file (of nested JSON: the row's place in the results), or the reference of a record`
 
 export function explain(command: Command, terminal: Terminal): void {
   command

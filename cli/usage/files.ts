@@ -39,6 +39,8 @@ export function migrate(command: Command, terminal: Terminal): void {
     .option('--echo <column>', 'copy a column into the results; may be repeated', collect(String))
     .option('--results <file>', 'CSV file of the results (default: FILE.results.csv)')
     .option('--manifest <file>', 'file of the manifest (default: FILE.manifest.json)')
+    .option('--rejects <file>', 'CSV file of the rejected and failed rows, to correct the export by')
+    .option('--return <file>', 'file that goes back to the provider, in the shape that the profile says')
     .option('--dry-run', 'predict every outcome and change nothing; writes FILE.dry-run.*')
     .option('--only <file>', 'take only the rows whose references this file lists, one a line')
     .option('--expect <manifest>', 'manifest of a dry run: list every count that differs from it')

@@ -33,8 +33,11 @@ function accountOf(profile: Profile | undefined): { provider_account?: string } 
   return account && 'constant' in account ? { provider_account: account.constant } : {}
 }
 
-/** Of what decides how the file is read: a corrected sentence for its user doesn't make another batch. */
-function digestOf({ title: _, notes: __, add: ___, ...deciding }: Profile): string {
+/**
+ * Of what decides how the file is read: neither a corrected sentence for its user nor another shape of the file that goes
+ * back makes another batch.
+ */
+function digestOf({ title: _, notes: __, add: ___, return: ____, ...deciding }: Profile): string {
   return createHash('sha256').update(JSON.stringify(deciding)).digest('hex')
 }
 
@@ -70,16 +73,32 @@ export function derivedBatchId(batchId: string, suffix: string): string {
 /** The files of a dry run or a replay lie beside those of the run. */
 export type Variant = 'run' | 'dry-run' | 'replay'
 
-export interface Paths {
+/** The files of rows that a run writes, each by the option that names it. The results are always written. */
+export const OUTPUTS = { results: '--results', rejects: '--rejects', return: '--return' } as const
+export type OutputName = keyof typeof OUTPUTS
+
+export interface Paths extends Partial<Record<OutputName, string | undefined>> {
   results: string
   manifest: string
 }
 
-export function pathsOf({ file, results, manifest }: MigrateOptions, variant: Variant): Paths {
+export function pathsOf(options: MigrateOptions, variant: Variant): Paths {
+  const { file, results, manifest, rejects } = options
   const stem = file === '-' ? (results ?? 'stdin') : file
   if (variant === 'run')
-    return { results: results ?? `${file}.results.csv`, manifest: manifest ?? `${stem}.manifest.json` }
-  return { results: `${stem}.${variant}.results.csv`, manifest: `${stem}.${variant}.manifest.json` }
+    return {
+      results: results ?? `${file}.results.csv`,
+      rejects,
+      return: options.return,
+      manifest: manifest ?? `${stem}.manifest.json`,
+    }
+  const own = (name: OutputName) => `${stem}.${variant}.${name}.csv`
+  return {
+    results: own('results'),
+    rejects: rejects && own('rejects'),
+    return: options.return && own('return'),
+    manifest: `${stem}.${variant}.manifest.json`,
+  }
 }
 
 /** Names the results queue of a run, which its continuation finds again. */

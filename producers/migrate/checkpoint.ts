@@ -16,6 +16,12 @@ function withSkipped(counts: unknown): unknown {
 }
 
 export const DigestOfFile = z.strictObject({ sha256: hex, bytes: count })
+/** A file of rows beside the results; `name` is relative to the file that names it. */
+const FileBeside = DigestOfFile.extend({
+  name: z.string(),
+  /** Of a shape that may change between two runs. */
+  shape_sha256: hex.optional(),
+})
 /** Version 1 has no SKIPPED. */
 export const OutcomeCounts = z.preprocess(withSkipped, z.record(z.enum(FILE_OUTCOMES), count))
 
@@ -35,6 +41,8 @@ export const Checkpoint = z.strictObject({
   /** The position of the first chunk whose rows aren't in the results yet. */
   next_chunk: count,
   results: DigestOfFile,
+  rejects: FileBeside.optional(),
+  return: FileBeside.optional(),
   counts: OutcomeCounts,
   /** Absent where an older release, which didn't count them, began the file. */
   reasons: OutcomeReasons.optional(),

@@ -21,13 +21,18 @@ import { RESULT_COLUMNS } from '../rows/outcome/result-row.ts'
 import { DigestOfFile, OutcomeCounts, OutcomeReasons, RepairCounts } from './checkpoint.ts'
 import { ownerCounts } from './owners.ts'
 
+const NamedFile = DigestOfFile.extend({ name: z.string() })
+
 export const Manifest = z.strictObject({
   v: z.union([z.literal(1), z.literal(2)]),
   batch_id: z.string(),
   dry_run: z.boolean(),
   /** `name` is relative to the manifest, `-` for standard input. */
-  input: DigestOfFile.extend({ name: z.string() }),
-  results: DigestOfFile.extend({ name: z.string() }),
+  input: NamedFile,
+  results: NamedFile,
+  /** Where they were asked for. */
+  rejects: NamedFile.optional(),
+  return: NamedFile.optional(),
   options: z.record(z.string(), z.json()),
   rows: z.int().min(0),
   counts: OutcomeCounts,
@@ -86,11 +91,14 @@ export async function readManifest(path: string): Promise<{ manifest: Manifest; 
   }
 }
 
-export const CHECKS = ['signature', 'rows', 'results_digest', 'results_counts', 'input_digest'] as const
+export const CHECKS = [
+  ...(['signature', 'rows', 'results_digest', 'results_counts', 'input_digest'] as const),
+  ...(['rejects_digest', 'return_digest'] as const),
+] as const
 
 export interface Verification {
   manifest: Manifest
-  /** Only the input may be `absent`, because it may have been shredded since. */
+  /** `absent`: the run wrote no such file, or it was shredded or sent away since. The results may never be. */
   checks: Record<(typeof CHECKS)[number], 'holds' | 'fails' | 'absent'>
   /** No check fails. */
   holds: boolean
@@ -100,16 +108,21 @@ export async function verifyManifest(path: string, verify: VerifySignature): Pro
   const { manifest, bytes } = await readManifest(path)
   const beside = (name: string) => resolve(dirname(path), name)
   const jws = await readFile(signaturePath(path), 'utf8').catch(() => undefined)
-  const results = await digestFile(beside(manifest.results.name))
-  const input = manifest.input.name === '-' ? undefined : await digestFile(beside(manifest.input.name))
-  const counted = results === undefined ? undefined : await countOutcomes(beside(manifest.results.name))
   const say = (holds: boolean) => (holds ? 'holds' : 'fails')
+  const results = await digestFile(beside(manifest.results.name))
+  const ifThere = async (told: z.infer<typeof NamedFile> | undefined) => {
+    const found = told === undefined || told.name === '-' ? undefined : await digestFile(beside(told.name))
+    return found === undefined || told === undefined ? 'absent' : say(isSame(found, told))
+  }
+  const counted = results === undefined ? undefined : await countOutcomes(beside(manifest.results.name))
   const checks: Verification['checks'] = {
     signature: say(jws !== undefined && (await verify(bytes, jws.trim()))),
     rows: say(manifest.rows === sumOfFile(manifest.counts)),
     results_digest: say(isSame(results, manifest.results)),
     results_counts: say(counted !== undefined && FILE_OUTCOMES.every(name => counted[name] === manifest.counts[name])),
-    input_digest: input === undefined ? 'absent' : say(isSame(input, manifest.input)),
+    input_digest: await ifThere(manifest.input),
+    rejects_digest: await ifThere(manifest.rejects),
+    return_digest: await ifThere(manifest.return),
   }
   return { manifest, checks, holds: CHECKS.every(name => checks[name] !== 'fails') }
 }

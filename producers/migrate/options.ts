@@ -26,6 +26,10 @@ export interface MigrateOptions {
   echo: readonly string[]
   results?: string | undefined
   manifest?: string | undefined
+  /** The file of the rejected and failed rows. */
+  rejects?: string | undefined
+  /** The file that goes back to the provider, in the shape that the profile says. */
+  return?: string | undefined
   dryRun: boolean
   /** The rows that are wanted, by reference; the others are skipped. */
   only?: OnlyList | undefined

@@ -1,17 +1,19 @@
-// Writes the results file and the checkpoint of a run together: a checkpoint never names rows that aren't durable yet.
-
+// Writes the output files and the checkpoint of a run together: a checkpoint never names rows that aren't durable yet, and
+// names each file before the file is there, so that no other file is ever taken for it.
 import { rm } from 'node:fs/promises'
 import type { Clock } from '../../src/clock.ts'
 import { addReason } from '../../src/job/chunk-outcomes.ts'
 import { type FileCounts, type FileReasons, noFileCounts } from '../rows/outcome/file-outcome.ts'
 import type { FileRow } from '../rows/outcome/result-row.ts'
+import type { Row } from '../rows/rows.ts'
 import type { ValidatedFile } from '../rows/validate-file.ts'
-import { layoutOf, type Paths, type Variant } from './batch-identity.ts'
-import type { readCheckpoint } from './checkpoint.ts'
-import { removeCheckpoint, writeCheckpoint } from './checkpoint.ts'
+import { layoutOf, type OutputName, type Paths, type Variant } from './batch-identity.ts'
+import { type Checkpoint, removeCheckpoint, writeCheckpoint } from './checkpoint.ts'
 import type { MigrateOptions } from './options.ts'
+import { digestOf, type FileDigest, type OutputFile, openOutputFile } from './output-file.ts'
+import { outputForms } from './output-files.ts'
 import { countOwner, type OwnerCounts, ownersSoFar } from './owners.ts'
-import { createResults, resumeResults } from './results.ts'
+import { entryOf, type PlannedFile, startingPoint } from './starting-point.ts'
 
 export interface Output {
   counts: FileCounts
@@ -23,16 +25,16 @@ export interface Output {
   nextChunk: number
   /** An older release wrote the first of the results. */
   isOfOlderRelease: boolean
-  /** Writes the rows of the next chunk in order. */
-  write(rows: readonly FileRow[]): Promise<void>
-  /** Makes everything durable; returns the digest of the whole results file. */
-  close(): Promise<{ sha256: string; bytes: number }>
+  /** Writes the rows of the next chunk in order: `rows` are the ends of those `given`. */
+  write(rows: readonly FileRow[], given: readonly Row[]): Promise<void>
+  /** Makes everything durable; returns the digest of each whole file. */
+  close(): Promise<OutputDigests>
   release(): Promise<void>
-  /**
-   * Removes results and checkpoint of a run without any effect, so that the same file can be run with other options.
-   */
+  /** Removes the files and the checkpoint of a run without any effect, so that the same file can be run with other options. */
   discard(): Promise<void>
 }
+
+export type OutputDigests = { results: FileDigest } & { [name in OutputName]?: FileDigest }
 
 interface OutputRun {
   batchId: string
@@ -40,7 +42,13 @@ interface OutputRun {
   paths: Paths
   chunkRecords: number
   startedAt: number
-  checkpoint: Awaited<ReturnType<typeof readCheckpoint>>
+  checkpoint: Checkpoint | undefined
+}
+
+export interface OutputDeps {
+  clock: Clock
+  /** Writes one line for the person who runs the command. */
+  tell: (line: string) => void
 }
 
 const CHECKPOINT_MS = 1_000
@@ -49,37 +57,30 @@ export async function openOutput(
   options: MigrateOptions,
   plan: OutputRun,
   validated: ValidatedFile | undefined,
-  clock: Clock,
+  { clock, tell }: OutputDeps,
 ): Promise<Output> {
-  const { checkpoint, paths } = plan
-  const columns = {
-    profile: options.profile !== undefined,
-    owners: options.profile?.on_file !== undefined,
-    tokenStatus: plan.variant === 'replay',
-    failedFacet: options.schemeTokens,
-    echo: options.echo.length === 0 ? undefined : options.echo,
-  }
-  const file = checkpoint
-    ? await resumeResults(paths.results, columns, checkpoint.results)
-    : await createResults(paths.results, columns)
-  const counts: FileCounts = { ...noFileCounts(), ...checkpoint?.counts }
-  const reasons: FileReasons = structuredClone(checkpoint?.reasons ?? {})
-  const repairs: Record<string, number> = { ...checkpoint?.repairs }
-  const owners = ownersSoFar(checkpoint)
-  let nextChunk = checkpoint?.next_chunk ?? 0
-  const isOfOlderRelease = checkpoint !== undefined && checkpoint.reasons === undefined
+  const { paths } = plan
+  const start = await startingPoint(plan.checkpoint, outputForms(options, plan.variant), paths)
+  const { before, beganAgainFor } = start
+  let { files } = start
+  const counts: FileCounts = { ...noFileCounts(), ...before?.counts }
+  const reasons: FileReasons = structuredClone(before?.reasons ?? {})
+  const repairs: Record<string, number> = { ...before?.repairs }
+  const owners = ownersSoFar(before)
+  let nextChunk = before?.next_chunk ?? 0
+  const isOfOlderRelease = before !== undefined && before.reasons === undefined
   let savedAt = 0
-  let open = true
 
-  async function save(): Promise<{ sha256: string; bytes: number }> {
-    const results = await file.sync()
+  async function saveCheckpoint(): Promise<void> {
     await writeCheckpoint(paths.results, {
       v: 2,
       batch_id: plan.batchId,
       ...(validated ? { input: { sha256: validated.digests.sha256, bytes: validated.digests.bytes } } : {}),
       options: { ...layoutOf(options), chunk_records: plan.chunkRecords },
       next_chunk: nextChunk,
-      results,
+      results: digestsOf(files).results,
+      rejects: entryOf(files, 'rejects', paths.results),
+      return: entryOf(files, 'return', paths.results),
       counts,
       // They would be of a part of the rows, and the next run has to know, too, who began this file.
       ...(isOfOlderRelease ? {} : { reasons }),
@@ -88,15 +89,29 @@ export async function openOutput(
       started_at: new Date(plan.startedAt).toISOString(),
     })
     savedAt = clock()
-    return results
+  }
+
+  // A run that ends here finds its files by the checkpoint, whether they are there yet or not.
+  await saveCheckpoint()
+  if (beganAgainFor.length > 0)
+    tell(
+      `${beganAgainFor.join(' and ')} is new in this run, which therefore begins again at the first row: rows that were done are answered from their receipts`,
+    )
+  const opened = await openAll(files)
+  let open = true
+  async function save(): Promise<OutputDigests> {
+    const marks = await Promise.all(opened.map(file => file.sync()))
+    files = files.map((file, index) => ({ ...file, at: marks[index] ?? file.at }))
+    await saveCheckpoint()
+    return digestsOf(files)
   }
   async function release(): Promise<void> {
-    if (open) await file.close()
+    if (open) await closeAll(opened)
     open = false
   }
   // The checkpoint is saved before the first chunk is sent, so that the same command finds this run whatever happens.
   await save().catch(async error => {
-    await file.close()
+    await closeAll(opened)
     throw error
   })
   return {
@@ -108,8 +123,8 @@ export async function openOutput(
     get nextChunk() {
       return nextChunk
     },
-    async write(rows) {
-      await file.write(rows)
+    async write(rows, given) {
+      for (const [index, { form }] of files.entries()) await opened[index]?.append(form.textOf(rows, given))
       for (const row of rows) {
         const { outcome, reason, repairs: repaired = [] } = row
         counts[outcome] += 1
@@ -124,8 +139,29 @@ export async function openOutput(
     release,
     async discard() {
       await release()
-      await rm(paths.results, { force: true })
+      for (const { path } of files) await rm(path, { force: true })
       await removeCheckpoint(paths.results)
     },
   }
+}
+
+function digestsOf(files: readonly PlannedFile[]): OutputDigests {
+  const digests: OutputDigests = { results: digestOf('') }
+  for (const { form, at } of files) digests[form.name] = { bytes: at.bytes, sha256: at.sha256 }
+  return digests
+}
+
+async function openAll(files: readonly PlannedFile[]): Promise<OutputFile[]> {
+  const opened: OutputFile[] = []
+  try {
+    for (const { form, path, at } of files) opened.push(await openOutputFile(path, form.header, at))
+    return opened
+  } catch (error) {
+    await closeAll(opened)
+    throw error
+  }
+}
+
+async function closeAll(files: readonly OutputFile[]): Promise<void> {
+  for (const file of files) await file.close()
 }

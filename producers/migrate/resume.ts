@@ -33,7 +33,7 @@ export async function openRun(
   }
   const state = { batchId, done: () => done, finish }
   const fresh = { ...state, chunkRecords: options.chunk, startedAt: began, checkpoint: undefined }
-  if (options.dryRun) return { ...fresh, variant: 'dry-run', paths: await cleared(pathsOf(options, 'dry-run')) }
+  if (options.dryRun) return { ...fresh, variant: 'dry-run', paths: await cleared(options, 'dry-run') }
   const paths = pathsOf(options, 'run')
   const checkpoint = await readCheckpoint(paths.results)
   if (options.again) await refuseTakenNames(options, paths, checkpoint?.batch_id)
@@ -71,7 +71,7 @@ export async function openRun(
     chunkRecords: Number(finished.options['chunk_records'] ?? options.chunk),
     startedAt: Date.parse(finished.started_at),
     variant: 'replay',
-    paths: await cleared(pathsOf(options, 'replay')),
+    paths: await cleared(options, 'replay'),
   }
 }
 
@@ -115,9 +115,10 @@ async function finishedRun(path: string, batchId: string): Promise<Manifest | un
   return manifest.batch_id === batchId ? manifest : undefined
 }
 
-/** Removes the files of the last dry run or replay. */
-async function cleared(paths: Paths): Promise<Paths> {
-  for (const path of [paths.results, paths.manifest, `${paths.manifest}.jws`]) await rm(path, { force: true })
-  await removeCheckpoint(paths.results)
-  return paths
+/** Removes the files of the last dry run or replay, whichever it wrote. */
+async function cleared(options: MigrateOptions, variant: 'dry-run' | 'replay'): Promise<Paths> {
+  const { results, rejects, return: back, manifest } = pathsOf({ ...options, rejects: '-', return: '-' }, variant)
+  for (const path of [results, rejects, back, manifest, `${manifest}.jws`]) if (path) await rm(path, { force: true })
+  await removeCheckpoint(results)
+  return pathsOf(options, variant)
 }

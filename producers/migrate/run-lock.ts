@@ -15,6 +15,21 @@ const CLEARING_MS = 20
 /** A process clears a lock within this time. If it takes longer, it died, and another one clears the lock. */
 const CLEARING_MS_MAX = 10_000
 
+/** Throws a FileError where another process writes one of these files. Returns how to release them. */
+export async function lockFiles(paths: readonly string[]): Promise<() => Promise<void>> {
+  const releases: (() => Promise<void>)[] = []
+  const release = async () => {
+    for (const one of releases) await one()
+  }
+  try {
+    for (const path of paths) releases.push(await lockRun(path))
+    return release
+  } catch (error) {
+    await release()
+    throw error
+  }
+}
+
 /** Throws a FileError where another process holds the lock. Returns how to release it. */
 export async function lockRun(results: string): Promise<() => Promise<void>> {
   const path = `${results}.lock`

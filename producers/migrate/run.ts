@@ -1,6 +1,7 @@
 // `tokenmill migrate`: a file of cards becomes chunks on the queue, and their answers become a results file in input
 // order and a signed manifest. It can be stopped anywhere, and the same command continues it. The worker decides what a
 // row does.
+import { resolve } from 'node:path'
 import { assert } from '../../src/errors.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
 import type { Extent } from '../../src/job/envelope/batch-extent.ts'
@@ -19,16 +20,17 @@ import { firstCards } from '../rows/outcome/preview.ts'
 import { readRows } from '../rows/rows.ts'
 import { openSource } from '../rows/source.ts'
 import { type ValidatedFile, validateFile } from '../rows/validate-file.ts'
-import { batchIdOf, layoutOf, pathsOf, replyToOf, type Variant } from './batch-identity.ts'
+import { batchIdOf, layoutOf, OUTPUTS, type OutputName, pathsOf, replyToOf, type Variant } from './batch-identity.ts'
 import { removeCheckpoint } from './checkpoint.ts'
 import { limitInChunks, measureExtent } from './extent.ts'
 import { type Manifest, nameFrom, readManifest, writeManifest } from './manifest.ts'
 import { type OnFileGate, openOnFileGate } from './on-file-gate.ts'
 import type { MigrateOptions } from './options.ts'
-import { openOutput } from './output.ts'
+import { type OutputDigests, openOutput } from './output.ts'
+import { keptOf, outputForms } from './output-files.ts'
 import type { OwnerCounts } from './owners.ts'
 import { openRun, type Run } from './resume.ts'
-import { lockRun } from './run-lock.ts'
+import { lockFiles } from './run-lock.ts'
 import { type Stopped, sendChunks } from './send.ts'
 
 export interface Summary {
@@ -43,6 +45,8 @@ export interface Summary {
   /** What became of the owners of cards, where the profile names them. */
   owners: OwnerCounts | undefined
   results: string
+  rejects?: string | undefined
+  return?: string | undefined
   manifest: string
   /** False: stopped before the end; run the same command to go on. */
   complete: boolean
@@ -64,7 +68,7 @@ export async function migrate(options: MigrateOptions, deps: FileRunDeps): Promi
   // Of a profile's file nobody asks for it.
   const format = options.profile ? 'csv' : formatOf(options.file, options.format)
   const began = deps.clock()
-  const rowOptions = { ...options, format }
+  const rowOptions = { ...options, format, keep: keptOf(options) }
   const source = {
     path: options.file,
     decryptKeyFile: options.decryptKeyFile,
@@ -74,7 +78,7 @@ export async function migrate(options: MigrateOptions, deps: FileRunDeps): Promi
   const expected = options.expect === undefined ? undefined : (await readManifest(options.expect)).manifest
   const validated = options.file === '-' ? undefined : await validateFile(source, rowOptions)
   const batchId = batchIdOf(options, validated?.digests)
-  const release = await lockRun(pathsOf(options, options.dryRun ? 'dry-run' : 'run').results)
+  const release = await lockFiles(filesOf(options).map(([, path]) => path))
   try {
     return await runLocked({ options, source, rowOptions, validated, batchId, expected, began }, deps)
   } finally {
@@ -163,7 +167,7 @@ interface SendingAll {
 }
 
 async function sendAll(chunks: AsyncIterable<RowChunk>, { options, run, client, deps, gate, validated }: SendingAll) {
-  const output = await openOutput(options, run, validated, deps.clock)
+  const output = await openOutput(options, run, validated, { clock: deps.clock, tell: tellTo(deps.stream) })
   const done = sumOfFile(output.counts)
   const progress = openProgress({ stream: deps.stream, clock: deps.clock, total: validated?.rows, done })
   progress.update(output.counts)
@@ -175,9 +179,9 @@ async function sendAll(chunks: AsyncIterable<RowChunk>, { options, run, client, 
     }
     const sending = { options, plan: run, client, deps, output, gate, onProgress }
     const { complete, rows, stopped } = await sendChunks(chunks, sending)
-    const digest = await output.close()
+    const digests = await output.close()
     const { counts, reasons, repairs, owners } = output
-    return { complete, rows, stopped, counts, reasons, repairs, owners, digest }
+    return { complete, rows, stopped, counts, reasons, repairs, owners, digests }
   } finally {
     progress.stop()
     await output.release()
@@ -193,19 +197,25 @@ async function finish(
     reasons: FileReasons
     repairs: Record<string, number>
     owners: OwnerCounts
-    digest: { sha256: string; bytes: number }
+    digests: OutputDigests
     input: { sha256: string; bytes: number }
   },
   deps: FileRunDeps,
 ): Promise<void> {
   const { paths, batchId } = run
   const { signingKey } = deps.credentials
+  const named = (name: OutputName) => {
+    const [path, digest] = [paths[name], sent.digests[name]]
+    return path === undefined || digest === undefined ? undefined : { ...digest, name: nameFrom(paths.manifest, path) }
+  }
   const manifest: Manifest = {
     v: 2,
     batch_id: batchId,
     dry_run: options.dryRun,
     input: { ...sent.input, name: nameFrom(paths.manifest, options.file) },
-    results: { ...sent.digest, name: nameFrom(paths.manifest, paths.results) },
+    results: { ...sent.digests.results, name: nameFrom(paths.manifest, paths.results) },
+    rejects: named('rejects'),
+    return: named('return'),
     options: { ...layoutOf(options), chunk_records: run.chunkRecords, in_flight: options.inFlight },
     rows: sent.rows,
     counts: sent.counts,
@@ -239,9 +249,32 @@ function refuseOwnerless({ profile, onOrphan, relink }: MigrateOptions): void {
   )
 }
 
+/** The files that the run writes, by the options that name them. */
+function filesOf(options: MigrateOptions): [option: string, path: string][] {
+  const paths = pathsOf(options, options.dryRun ? 'dry-run' : 'run')
+  return Object.entries(OUTPUTS).flatMap(([name, option]): [string, string][] => {
+    const path = paths[name as OutputName]
+    return path === undefined ? [] : [[option, path]]
+  })
+}
+
+function refuseSameFile(options: MigrateOptions): void {
+  const { manifest } = pathsOf(options, options.dryRun ? 'dry-run' : 'run')
+  const given = [['FILE', options.file], ['--manifest', manifest], ...filesOf(options)] as const
+  const seen = new Map<string, string>()
+  for (const [option, path] of given) {
+    const before = seen.get(resolve(path))
+    if (before !== undefined)
+      throw new FileError('usage', `${before} and ${option} name the same file.`, 'Give each a name of its own.')
+    seen.set(resolve(path), option)
+  }
+}
+
 function refuseImpossible(options: MigrateOptions): void {
   const { file, batchId, results, recordKind, scope, dryRun, again, schemeTokens, limit } = options
   refuseOwnerless(options)
+  outputForms(options, 'run')
+  refuseSameFile(options)
   if (dryRun && limit !== undefined)
     throw new FileError('usage', '--limit goes with a real run.', 'A dry run changes nothing: leave --limit out.')
   if (file === '-' && (batchId === undefined || results === undefined)) {

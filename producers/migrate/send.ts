@@ -83,7 +83,7 @@ export async function sendChunks(
       await output.discard()
       throw hopeless
     }
-    await output.write(rowsOf(sent.chunk, result, plan))
+    await output.write(rowsOf(sent.chunk, result, plan), sent.chunk.rows)
     onProgress()
     if (isOverMax(options.rejectedMax, output.counts)) stopped = 'rejected'
   }

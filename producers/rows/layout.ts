@@ -4,6 +4,7 @@
 import { z } from 'zod'
 import { COLUMN_NAMES, COLUMNS, type ColumnName, isColumnOf, NEEDED, type RecordKind } from './columns.ts'
 import { FileError } from './file-error.ts'
+import type { KeptField } from './profile/records.ts'
 import { isSecurityCode } from './security-code.ts'
 
 /** `--map`: a name in the file's header → a column of COLUMNS, or null to leave the column out. */
@@ -16,6 +17,8 @@ export interface ColumnOptions {
   ignoreUnknown?: boolean | undefined
   /** Names of the file's columns, in the order in which the results repeat them. */
   echo?: readonly string[] | undefined
+  /** The file's columns whose texts each row keeps. */
+  keep?: readonly KeptField[] | undefined
 }
 
 /** The position of each column among the cells of a row, -1 for a column that isn't there. */
@@ -23,6 +26,8 @@ export interface Layout {
   recordKind: RecordKind
   at: Readonly<Record<ColumnName, number>>
   echo: readonly number[]
+  /** -1 for a column that isn't there; undefined if nothing is kept. */
+  keep?: readonly number[] | undefined
 }
 
 export function parseMap(name: string, text: string): ColumnMap {
@@ -90,7 +95,8 @@ export function layoutOf(header: readonly string[], line: number, options: Colum
     ...wrongOfColumns(name => at[name] >= 0 || near.has(name), recordKind),
   )
   if (wrong.length > 0) throw unusable(line, wrong, recordKind)
-  return { recordKind, at, echo: echo.map(name => seen.get(name) as number) }
+  const keep = options.keep?.map(({ field }) => seen.get(field) ?? -1)
+  return { recordKind, at, echo: echo.map(name => seen.get(name) as number), keep }
 }
 
 /** What is wrong, and what to do about it. */

@@ -20,13 +20,14 @@ const CR = 13
 const PLACES_MAX = 1_000
 const NO_CELLS: readonly string[] = []
 
-/** Each column of COLUMNS has its position; the echoed columns follow. */
+/** Each column of COLUMNS has its position; the echoed columns follow, then the kept ones. */
 export function ndjsonLayout(options: ColumnOptions): Layout {
   checkColumns(options)
   const at = absent()
   for (const [index, name] of COLUMN_NAMES.entries()) at[name] = index
   const echo = (options.echo ?? []).map((_, index) => COLUMN_NAMES.length + index)
-  return { recordKind: options.recordKind, at, echo }
+  const keep = options.keep?.map((_, index) => COLUMN_NAMES.length + echo.length + index)
+  return { recordKind: options.recordKind, at, echo, keep }
 }
 
 export async function* readNdjson(bytes: AsyncIterable<Buffer>, options: ColumnOptions): AsyncGenerator<NdjsonRow[]> {
@@ -57,16 +58,18 @@ function readLine(line: number, bytes: Buffer, read: ReadText): NdjsonRow | unde
   return read(line, bytes.toString('utf8'), isUtf8(bytes))
 }
 
-/** The positions of a key's value among the columns and among the echoed ones, -1 for none. */
+/** The positions of a key's value among the columns, the echoed ones and the kept ones; -1 for none. */
 interface Place {
   own: number
   echo: number
+  keep: number
 }
 
 function cellReader(options: ColumnOptions): ReadText {
   const { at } = ndjsonLayout(options)
-  const echo = options.echo ?? []
-  const blank = new Array<string>(COLUMN_NAMES.length + echo.length).fill('')
+  const { echo = [], keep = [] } = options
+  const keepAt = COLUMN_NAMES.length + echo.length
+  const blank = new Array<string>(keepAt + keep.length).fill('')
   const places = new Map<string, Place>()
   let first = true
 
@@ -76,7 +79,12 @@ function cellReader(options: ColumnOptions): ReadText {
     const ours = resolve(key, options)
     if (ours === undefined) return undefined
     const index = echo.indexOf(key)
-    const place = { own: ours === null ? -1 : at[ours], echo: index < 0 ? -1 : COLUMN_NAMES.length + index }
+    const kept = keep.findIndex(({ field }) => field === key)
+    const place = {
+      own: ours === null ? -1 : at[ours],
+      echo: index < 0 ? -1 : COLUMN_NAMES.length + index,
+      keep: kept < 0 ? -1 : keepAt + kept,
+    }
     // The number of keys that --ignore-unknown drops has no limit.
     if (places.size < PLACES_MAX) places.set(key, place)
     return place
@@ -113,10 +121,11 @@ function cellReader(options: ColumnOptions): ReadText {
   }
 }
 
-function putValue(cells: string[], { own, echo }: Place, value: unknown): Reason | undefined {
+function putValue(cells: string[], { own, echo, keep }: Place, value: unknown): Reason | undefined {
   if (own < 0 && echo < 0) return undefined
   const cell = textOf(value)
   if (cell === undefined) return 'field_type'
+  if (keep >= 0) cells[keep] = cell
   if (echo >= 0) cells[echo] = cell
   if (own < 0 || cell === '') return undefined
   if (cells[own] !== '') return 'field_conflict'

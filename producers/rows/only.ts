@@ -37,6 +37,6 @@ export function keepOnly(row: Row, { references }: OnlyList): Row {
   if (row.skipped !== undefined || isUnread) return row
   if (row.reference !== undefined && references.has(row.reference)) return row
   // The number stays, so that no text that looks like it is shown.
-  const { line, reference, number, fileLine, item, repairs } = row
-  return { ...skipRow(line, 'not_listed', reference), number, fileLine, item, repairs: repairs && [] }
+  const { line, reference, number, fileLine, item, repairs, kept } = row
+  return { ...skipRow(line, 'not_listed', reference), number, fileLine, item, repairs: repairs && [], kept }
 }

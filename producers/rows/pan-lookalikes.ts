@@ -3,7 +3,7 @@
 import type { Reason } from '../../src/errors.ts'
 import { digitsOf } from '../../src/token/pan.ts'
 import { couldLookLikeCard, openPanLookalikes, type PanLookalikes } from '../../src/token/pan-lookalike.ts'
-import { type Row, rejectRow } from './record.ts'
+import { holdsOwnNumber, type Row, rejectRow } from './record.ts'
 
 /**
  * `stored`: references are stored before a worker checks them. Otherwise they are compared here only with cards that no
@@ -23,8 +23,24 @@ export function refusePanLookalikes(rows: Row[], { stored }: { stored: boolean }
     const reason = leakOf(row)
     if (reason === undefined) return row
     if (row.skipped !== undefined) return { ...row, reference: undefined }
-    return rejectRow(row.line, reason, reason === 'echo_pan' ? row.reference : undefined, undefined, row.number)
+    const { line, number, fileLine, item, repairs, kept } = row
+    const reference = reason === 'echo_pan' ? row.reference : undefined
+    return { ...rejectRow(line, reason, reference, undefined, number), fileLine, item, repairs, kept }
   })
+}
+
+/**
+ * Whether a text of a row shows a card: its own, or one that looks like any card of these rows. Of a row without a number
+ * nobody knows the card.
+ */
+export function cardDetector(rows: readonly Row[]): (text: string, row: Row) => boolean {
+  let all: PanLookalikes | undefined
+  return (text, { number }) => {
+    if (holdsOwnNumber(text, number)) return true
+    if (!couldLookLikeCard(text)) return false
+    all ??= likenessesOf(rows)
+    return number === '' || all.isIn(text)
+  }
 }
 
 /** A worker compares its reference with the cards that are sent beside it. */

@@ -34,6 +34,8 @@ export interface Row {
   onFile?: readonly OnFileTrait[] | undefined
   /** What the profile had repaired in this row, by name. */
   repairs?: readonly string[] | undefined
+  /** The texts of the kept fields as they stand in the file; absent if none are kept, or the row can't be read. */
+  kept?: readonly string[] | undefined
   /** The row isn't sent, and why; its `json` is empty. */
   skipped?: SkipReason | undefined
 }
@@ -80,7 +82,7 @@ export function buildRow(line: number, cells: readonly string[], layout: Layout,
   const reference = cell(cells, layout, 'reference')
   const spoilt = checkReference(reference, pan)
   const echo = layout.echo.length === 0 ? undefined : layout.echo.map(index => cells[index] ?? '')
-  const leak = echo?.some(value => holdsPan(value, pan)) ? 'echo_pan' : undefined
+  const leak = echo?.some(value => holdsOwnNumber(value, pan)) ? 'echo_pan' : undefined
   const repeated = spoilt === undefined && reference !== '' ? reference : undefined
   const echoed = leak === undefined ? echo : undefined
   const refused = spoilt ?? leak ?? (echo?.every(isEchoable) === false ? 'field_characters' : undefined)
@@ -106,7 +108,7 @@ function cell(cells: readonly string[], layout: Layout, name: ColumnName): strin
 
 export function checkReference(reference: string, pan: string): Reason | undefined {
   if (reference === '') return undefined
-  if (holdsPan(reference, pan)) return 'reference_pan'
+  if (holdsOwnNumber(reference, pan)) return 'reference_pan'
   if (reference.length > REFERENCE_LENGTH_MAX) return 'field_length'
   return UNPLAIN.test(reference) && !isPrintable(reference) ? 'field_characters' : undefined
 }
@@ -216,11 +218,11 @@ function expiryOf(cells: readonly string[], layout: Layout, monthKey: string, ye
 }
 
 /**
- * Does a text that will stand in the results hold a card number? `pan` is the row's card_number as given, '' if it has
+ * Does a text that will stand in the results, or in another file, hold a card number? `pan` is the row's card_number as given, '' if it has
  * none. Digits are compared whatever stands between them. Where the row's own number is none (columns gone astray), a text
  * that looks like any card number counts.
  */
-function holdsPan(text: string, pan: string): boolean {
+export function holdsOwnNumber(text: string, pan: string): boolean {
   if (text.length < 12) return false
   const held = digitsOf(text)
   if (held.length < 12 || pan === '') return false

@@ -10,6 +10,7 @@ import { ndjsonLayout, readNdjson } from './ndjson.ts'
 import { keepOnly, type OnlyList } from './only.ts'
 import type { Profile } from './profile/profile.ts'
 import { type ProfiledRow, profiledLayout, readProfiled } from './profile/read.ts'
+import type { KeptField } from './profile/records.ts'
 import { buildRow, type Row, rejectRow, rejectUnread, skipRow } from './record.ts'
 
 export type { Row } from './record.ts'
@@ -20,6 +21,8 @@ export interface RowOptions extends ColumnOptions {
   profile?: Profile | undefined
   /** The rows that are wanted. */
   only?: OnlyList | undefined
+  /** Fields of the file whose texts each row keeps. */
+  keep?: readonly KeptField[] | undefined
 }
 
 /** Yields the rows of up to 64 KiB of text at a time. Throws a FileError for what makes the whole file unusable. */
@@ -77,7 +80,7 @@ const FRAME_BYTES_MAX = 1_000
 async function* csvRows(bytes: AsyncIterable<Buffer>, options: RowOptions): AsyncGenerator<Row[]> {
   for await (const { rows, layout } of csvRowsRaw(bytes, options)) {
     yield rows.map(({ line, fields, rejected }) =>
-      rejected === undefined ? buildRow(line, fields, layout) : rejectUnread(line, rejected, fields, layout),
+      rejected === undefined ? rowOfCells(line, fields, layout) : rejectUnread(line, rejected, fields, layout),
     )
   }
 }
@@ -99,9 +102,15 @@ async function* ndjsonRows(bytes: AsyncIterable<Buffer>, options: RowOptions): A
   const layout = ndjsonLayout(options)
   for await (const rows of readNdjson(bytes, options)) {
     yield rows.map(({ line, cells, rejected }) =>
-      rejected === undefined ? buildRow(line, cells, layout) : rejectUnread(line, rejected, cells, layout),
+      rejected === undefined ? rowOfCells(line, cells, layout) : rejectUnread(line, rejected, cells, layout),
     )
   }
+}
+
+function rowOfCells(line: number, cells: readonly string[], layout: Layout): Row {
+  const row = buildRow(line, cells, layout)
+  if (layout.keep) row.kept = layout.keep.map(index => cells[index] ?? '')
+  return row
 }
 
 async function* profiledRows(
@@ -126,14 +135,16 @@ function rowOf(given: ProfiledRow, layout: Layout, line: number): Row {
       : buildRow(line, cells, layout, given.onFile?.json)
   row.repairs = repairs
   if (row.rejected === undefined) row.onFile = given.onFile?.traits
+  row.number = given.number
+  if (given.kept) row.kept = given.kept
   if (element === undefined) return row
   row.fileLine = given.line
   row.item = item === undefined ? String(element) : `${element}.${item}`
   return row
 }
 
-function asked({ echo = [] }: RowOptions) {
-  return { recordKind: 'token-create' as const, echo }
+function asked({ echo = [], keep }: RowOptions) {
+  return { recordKind: 'token-create' as const, echo, keep }
 }
 
 const HEADER_WRONG: Record<string, string> = {

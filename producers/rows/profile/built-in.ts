@@ -2,6 +2,19 @@
 // user adds to a copy. Further ones are examples in docs/profiles.
 import type { Profile } from './profile-schema.ts'
 
+/** Stripe's file of old and new ids. */
+function stripeReturn(customer: string): Profile['return'] {
+  return {
+    rows: 'took_effect',
+    columns: [
+      { name: 'customer_id_old', from: customer },
+      { name: 'source_id_old', value: 'reference' },
+      { name: 'customer_id_new', from: customer },
+      { name: 'source_id_new', value: 'reuse_token' },
+    ],
+  }
+}
+
 const STRIPE_CSV: Profile = {
   profile: 1,
   name: 'stripe-csv',
@@ -11,6 +24,7 @@ const STRIPE_CSV: Profile = {
     'Names of columns are taken in any case: they stand in capitals in the sample that Stripe publishes.',
     'A card is the default one where default_source is equal to card.id.',
     'A country that is not two capital letters is left out (repair country_dropped).',
+    'The file that goes back has the old and new ids; customers keep theirs.',
   ],
   add: [
     'card.transaction_ids is documented only as the state of network transaction ids. If your file holds the ids there, copy the profile and write "network_transaction_ids": {"from": "card.transaction_ids", "separator": ", "} in on_file, with the separator that the file has.',
@@ -39,6 +53,7 @@ const STRIPE_CSV: Profile = {
       country: { from: 'card.address_country', other: 'drop' },
     },
   },
+  return: stripeReturn('id'),
 }
 
 const STRIPE_JSON: Profile = {
@@ -49,6 +64,7 @@ const STRIPE_JSON: Profile = {
     'The reference is the id of the card; the id of its customer is ^.id.',
     'A customer without cards is skipped.',
     'Other providers send this form too.',
+    'The file that goes back has the old and new ids; customers keep theirs.',
   ],
   add: [
     'Only a part of the form is public: compare the names of the members with the file.',
@@ -71,6 +87,7 @@ const STRIPE_JSON: Profile = {
     is_default: { from: '^.default_source', equals: 'id' },
     billing_address: { line1: 'address_line1' },
   },
+  return: stripeReturn('^.id'),
 }
 
 const BRAINTREE: Profile = {
@@ -107,7 +124,10 @@ const SQUARE: Profile = {
   profile: 1,
   name: 'square',
   title: 'Square, CSV export: one row for each card',
-  notes: ['The reference is card_id. The file has no name of the cardholder, and no network transaction ids.'],
+  notes: [
+    'The reference is card_id. The file has no name of the cardholder, and no network transaction ids.',
+    'In the file that goes back square_card_id is the reuse token and square_card_fingerprint the analytics token, which a row has if columns.token_type says REUSE_AND_ANALYTICS. square_customer_id is empty.',
+  ],
   add: ['The account at Square is not in the file: give --provider-account.'],
   format: { type: 'delimited' },
   columns: {
@@ -120,6 +140,24 @@ const SQUARE: Profile = {
     customer_id: '{customer_id}',
     card_id: '{card_id}',
     billing_address: { postal_code: { from: 'postal_code' } },
+  },
+  return: {
+    rows: 'took_effect',
+    columns: [
+      { name: 'external_card_id', value: 'reference' },
+      { name: 'square_card_id', value: 'reuse_token' },
+      {
+        name: 'card_brand',
+        value: 'brand',
+        words: { AMEX: 'AMERICAN_EXPRESS', DINERS: 'DISCOVER_DINERS', UPI: 'CHINA_UNIONPAY' },
+      },
+      { name: 'card_last_4', value: 'last_four' },
+      { name: 'card_exp_month', value: 'expiry_month', form: 'M' },
+      { name: 'card_exp_year', value: 'expiry_year', form: 'YYYY' },
+      { name: 'square_card_fingerprint', value: 'analytics_token' },
+      { name: 'external_customer_id', from: 'customer_id' },
+      { name: 'square_customer_id', constant: '' },
+    ],
   },
 }
 

@@ -4,7 +4,8 @@ import { FileError } from '../file-error.ts'
 import { looksLikeData, shown } from '../layout.ts'
 import { isSecurityCode } from '../security-code.ts'
 import { isCardData } from './profile-rules.ts'
-import { ECHO, type FieldUse } from './records.ts'
+import { ECHO, type FieldUse, KEPT } from './records.ts'
+import { isOfReturn } from './return-shape.ts'
 
 export interface Header {
   /** Where the names stand, undefined for a file without a header. */
@@ -44,8 +45,10 @@ export function positionsOf(header: Header, uses: readonly FieldUse[]): number[]
   for (const [index, name] of header.names.entries()) if (isSecurityCode(name)) dropped.add(index)
   refuseUse('a column that is never read', uses, positions, position => dropped.has(position))
   const card = new Set(positions.filter((_, index) => isCardData(uses[index]?.path ?? '')))
-  refuseUse('a column of card data', uses, positions, (position, { path }) => path === ECHO && card.has(position))
-  return positions
+  const repeats = ({ path }: FieldUse) => path === ECHO || isOfReturn(path)
+  refuseUse('a column of card data', uses, positions, (position, use) => repeats(use) && card.has(position))
+  // A field may name a column of card data by another name, such as its number.
+  return positions.map((position, index) => (uses[index]?.path === KEPT && card.has(position) ? -1 : position))
 }
 
 function refuseUse(

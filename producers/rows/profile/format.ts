@@ -7,6 +7,12 @@ export type Encoding = (typeof ENCODINGS)[number]
 
 export const field = (what: string) => z.string().regex(FIELD).describe(what)
 
+export const delimiter = z
+  .string()
+  .regex(/^[^A-Za-z0-9"\\\r\n\0 ]$/u)
+  .optional()
+  .describe('One character between fields; a comma if absent.')
+
 const encoding = z
   .enum(ENCODINGS)
   .optional()
@@ -62,11 +68,7 @@ const Delimited = z
   .strictObject({
     type: z.literal('delimited').describe('One record per line, fields apart by a delimiter.'),
     encoding,
-    delimiter: z
-      .string()
-      .regex(/^[^A-Za-z0-9"\\\r\n\0 ]$/u)
-      .optional()
-      .describe('One character between fields; a comma if absent.'),
+    delimiter,
     quotes: z
       .enum(['doubled', 'backslash', 'none'])
       .optional()

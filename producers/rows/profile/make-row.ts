@@ -6,7 +6,7 @@ import { checkReference } from '../record.ts'
 import { cleaner, expiryOf, filterOf, nameOf, numberOf, othersOf, REPAIRS, type Repair, referenceOf } from './cells.ts'
 import { type MakeOnFile, type OnFileText, onFileOf } from './on-file/make.ts'
 import type { Profile } from './profile-schema.ts'
-import { ECHO, type FieldUse, type RawRecord } from './records.ts'
+import { ECHO, type FieldUse, type KeptField, type RawRecord } from './records.ts'
 
 export interface ProfiledRow {
   /** The physical line of the row's first byte, from 1; in nested JSON that of its element. */
@@ -23,11 +23,15 @@ export interface ProfiledRow {
   rejected: Reason | undefined
   /** The reference of a rejected or skipped row, where it may be repeated. */
   reference: string | undefined
+  /** The card number as the profile reads it, '' for none: of a rejected or skipped row no cell holds it. */
+  number: string
   skipped: 'no_card' | 'filtered' | undefined
   /** Sorted, each once. */
   repairs: readonly Repair[]
   /** Whose card it is, where the profile says so and the row has an id of its card. */
   onFile: OnFileText | undefined
+  /** The texts of the kept fields as they stand in the file; undefined if none are kept, or the record can't be read. */
+  kept: readonly string[] | undefined
 }
 
 export interface RowMaker {
@@ -35,7 +39,13 @@ export interface RowMaker {
   make(record: RawRecord): ProfiledRow
 }
 
-export function rowMaker(profile: Profile, echo: readonly string[]): RowMaker {
+export interface Repeated {
+  echo: readonly string[]
+  /** Undefined: nothing is kept. */
+  keep: readonly KeptField[] | undefined
+}
+
+export function rowMaker(profile: Profile, { echo, keep }: Repeated): RowMaker {
   const uses: FieldUse[] = []
   const use = (field: string, path: string, compared = false) => uses.push({ field, path, compared }) - 1
   const { columns } = profile
@@ -52,10 +62,14 @@ export function rowMaker(profile: Profile, echo: readonly string[]): RowMaker {
   }
   const echoAt = uses.length
   for (const field of echo) use(field, ECHO)
+  const keepAt = uses.length
+  for (const { field, path } of keep ?? []) use(field, path, true)
   const plan = {
     ...made,
     uses,
     echoAt,
+    keepAt,
+    keeps: keep !== undefined,
     skipCardless: profile.no_card === 'skip',
     isConverted: profile.format.encoding === 'windows-1252' || profile.format.encoding === 'iso-8859-1',
     blank: new Array<string>(COLUMN_NAMES.length + echo.length).fill(''),
@@ -75,6 +89,9 @@ interface Plan {
   uses: readonly FieldUse[]
   /** The number of the first echoed field; all before it are the profile's. */
   echoAt: number
+  /** The number of the first kept field; those decide nothing. */
+  keepAt: number
+  keeps: boolean
   skipCardless: boolean
   /** Each byte became the character that the profile declares. */
   isConverted: boolean
@@ -88,7 +105,8 @@ const AT = Object.fromEntries(COLUMN_NAMES.map((name, index) => [name, index])) 
 
 function makeRow(plan: Plan, record: RawRecord): ProfiledRow {
   const { values } = record
-  if (record.rejected !== undefined) return without(record, { rejected: record.rejected }, undefined)
+  if (record.rejected !== undefined) return without(record, { rejected: record.rejected })
+  const kept = plan.keeps ? values.slice(plan.keepAt).map(value => value ?? '') : undefined
   const repairs = new Set<Repair>()
   const texts: string[] = []
   for (let index = 0; index < plan.echoAt; index++) {
@@ -97,13 +115,14 @@ function makeRow(plan: Plan, record: RawRecord): ProfiledRow {
   const pan = plan.number(texts, repairs)
   const named = plan.reference(texts)
   const sound = isSound(named, pan) ? named : undefined
-  if (!record.childless && !plan.passes(texts)) return without(record, { skipped: 'filtered' }, sound)
+  const own = { reference: sound, number: pan, kept }
+  if (!record.childless && !plan.passes(texts)) return without(record, { skipped: 'filtered' }, own)
   const wrong = faultOf(plan, record, pan, named)
-  if (wrong !== undefined) return without(record, wrong, sound)
+  if (wrong !== undefined) return without(record, wrong, own)
   const date = plan.expiry(texts)
-  if (date === undefined) return without(record, { rejected: 'expiry_format' }, sound)
+  if (date === undefined) return without(record, { rejected: 'expiry_format' }, own)
   const onFile = plan.onFile?.(texts, repairs, pan)
-  if (isRefusal(onFile)) return without(record, { rejected: onFile.reason }, sound)
+  if (isRefusal(onFile)) return without(record, { rejected: onFile.reason }, own)
 
   const cells = plan.blank.slice()
   cells[AT.card_number] = pan
@@ -112,14 +131,14 @@ function makeRow(plan: Plan, record: RawRecord): ProfiledRow {
   cells[AT.expiry_year] = date.year
   cells[AT.cardholder_name] = plan.name(texts, repairs)
   for (const { column, text } of plan.others) cells[AT[column]] = text(texts)
-  for (let index = plan.echoAt; index < values.length; index++) {
+  for (let index = plan.echoAt; index < plan.keepAt; index++) {
     cells[COLUMN_NAMES.length + index - plan.echoAt] = values[index] ?? ''
   }
   if (plan.isConverted && [...cells, onFile?.json ?? ''].some(text => FOREIGN.test(text))) repairs.add('encoding')
   const { line, element, item } = record
   const made = repairs.size === 0 ? NO_REPAIRS : REPAIRS.filter(repair => repairs.has(repair))
-  const whole = { rejected: undefined, reference: undefined, skipped: undefined }
-  return { line, element, item, cells, ...whole, repairs: made, onFile }
+  const none = { rejected: undefined, reference: undefined, skipped: undefined }
+  return { line, element, item, cells, ...none, number: pan, repairs: made, onFile, kept }
 }
 
 /** May results repeat the reference of a row that has no cells? Of a row without a number nobody knows the card. */
@@ -134,12 +153,18 @@ interface Without {
 }
 
 function faultOf(plan: Plan, { values }: RawRecord, pan: string, named: string | undefined): Without | undefined {
-  if (values.includes(undefined)) return { rejected: 'field_type' }
+  const wrong = values.indexOf(undefined)
+  if (wrong >= 0 && wrong < plan.keepAt) return { rejected: 'field_type' }
   if (pan === '') return plan.skipCardless ? { skipped: 'no_card' } : { rejected: 'field_required' }
   return named === undefined ? { rejected: 'field_required' } : undefined
 }
 
-function without(record: RawRecord, { rejected, skipped }: Without, reference: string | undefined): ProfiledRow {
-  const { line, element, item } = record
-  return { line, element, item, cells: NO_CELLS, rejected, reference, skipped, repairs: NO_REPAIRS, onFile: undefined }
+function without(
+  { line, element, item }: RawRecord,
+  { rejected, skipped }: Without,
+  own: Pick<ProfiledRow, 'reference' | 'number' | 'kept'> = NOTHING_OWN,
+): ProfiledRow {
+  const nothing = { cells: NO_CELLS, repairs: NO_REPAIRS, onFile: undefined }
+  return { line, element, item, rejected, skipped, ...nothing, ...own }
 }
+const NOTHING_OWN = { reference: undefined, number: '', kept: undefined }

@@ -6,6 +6,7 @@ import { parseTemplate } from './field.ts'
 import type { FileFormat, Fixed } from './format.ts'
 import { onFileOf } from './on-file/make.ts'
 import type { Profile } from './profile-schema.ts'
+import { checkReturn, isOfReturn, returnFieldsOf } from './return-shape.ts'
 
 export interface ProfileFault {
   wrong: string
@@ -51,11 +52,17 @@ export function isCardData(path: string): boolean {
 
 /** What is wrong first, undefined for nothing. */
 export function checkProfile(profile: Profile): ProfileFault | undefined {
-  return checkFields(profile) ?? checkFilters(profile) ?? checkOnFile(profile) ?? checkFormat(profile.format)
+  return (
+    checkFields(profile) ??
+    checkFilters(profile) ??
+    checkOnFile(profile) ??
+    checkFormat(profile.format) ??
+    checkReturn(profile.return)
+  )
 }
 
 function checkFields(profile: Profile): ProfileFault | undefined {
-  const fields = fieldsOf(profile)
+  const fields = [...fieldsOf(profile), ...returnFieldsOf(profile.return)]
   const code = fields.find(({ field }) => isSecurityCode(field))
   if (code) {
     return { wrong: `${code.path} names a security code`, next: 'Leave it out: such a code is never read or kept.' }
@@ -68,6 +75,12 @@ function checkFields(profile: Profile): ProfileFault | undefined {
       wrong: `${parent.path} begins with ^., but only records of the format json have a parent`,
       next: 'Name a field of the record.',
     }
+  const card = new Set(fields.flatMap(({ path, field }) => (isCardData(path) ? [field] : [])))
+  const back = fields.find(({ path, field }) => isOfReturn(path) && card.has(field))
+  if (back) {
+    const next = 'Leave it out: of a card the file that goes back tells what the results tell.'
+    return { wrong: `${back.path} names card data`, next }
+  }
   const { parts } = parseTemplate(profile.columns.reference ?? '')
   if (parts.some(({ field, last4 }) => !last4 && field === profile.columns.card_number.from)) {
     const next = 'Write :last4 behind it: {number:last4}.'

@@ -5,6 +5,7 @@ import { EXPIRY_FORMS } from './expiry-form.ts'
 import { TEMPLATE } from './field.ts'
 import { FileFormat, field } from './format.ts'
 import { OnFileColumns } from './on-file/schema.ts'
+import { ReturnShape } from './return-shape.ts'
 
 const name = z
   .string()
@@ -127,5 +128,6 @@ export const Profile = z.strictObject({
     .describe(
       'Fields that are never read nor repeated. A field whose name is known as a security code’s always is one; name those that are called otherwise.',
     ),
+  return: ReturnShape.optional(),
 })
 export type Profile = z.infer<typeof Profile>

@@ -11,7 +11,7 @@ import { readNested, readObjects } from './json/nested.ts'
 import { type ProfiledRow, rowMaker } from './make-row.ts'
 import { fieldsOf, isCardData } from './profile-rules.ts'
 import type { Profile } from './profile-schema.ts'
-import type { FieldUse, RawRecord } from './records.ts'
+import type { FieldUse, KeptField, RawRecord } from './records.ts'
 
 export { REPAIRS, type Repair } from './cells.ts'
 export type { ProfiledRow } from './make-row.ts'
@@ -20,6 +20,8 @@ export interface ProfiledOptions {
   recordKind: 'token-create'
   /** Fields of the file, in the order in which the results repeat them. */
   echo?: readonly string[] | undefined
+  /** Fields whose texts each row keeps. */
+  keep?: readonly KeptField[] | undefined
 }
 
 const ROWS_MAX = 500
@@ -48,7 +50,7 @@ export async function* readProfiled(
   options: ProfiledOptions,
 ): AsyncGenerator<ProfiledRow[]> {
   profiledLayout(profile, options)
-  const { uses, make } = rowMaker(profile, options.echo ?? [])
+  const { uses, make } = rowMaker(profile, { echo: options.echo ?? [], keep: options.keep })
   let rows = 0
   for await (const records of readRecords(toUtf8(bytes, profile.format.encoding), profile, uses)) {
     rows += records.length

@@ -4,10 +4,20 @@ import type { Reason } from '../../../src/errors.ts'
 /** The path of a field that the results repeat. */
 export const ECHO = '--echo'
 
-/** A field that the profile reads, or that the results repeat. */
+/** The path of a field that a file of rejected rows repeats. */
+export const KEPT = '--rejects'
+
+/** A field whose texts are kept as they stand in the file. */
+export interface KeptField {
+  field: string
+  /** What names it: KEPT, or the member of the profile. */
+  path: string
+}
+
+/** A field that the profile reads, or that other files repeat. */
 export interface FieldUse {
   field: string
-  /** The member of the profile that names it, for messages; `--echo` for a field of the results. */
+  /** The member of the profile that names it, for messages; `--echo` or `--rejects` for a field that these repeat. */
   path: string
   /** The field is only compared: true and false are texts there. */
   compared: boolean

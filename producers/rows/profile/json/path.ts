@@ -4,6 +4,7 @@ import { FileError } from '../../file-error.ts'
 import { shown } from '../../layout.ts'
 import { textOf } from '../../ndjson.ts'
 import type { FieldUse } from '../records.ts'
+import { isOfReturn } from '../return-shape.ts'
 
 type JsonObject = Readonly<Record<string, unknown>>
 
@@ -24,7 +25,7 @@ export interface Lookups {
 export function lookupsOf(uses: readonly FieldUse[]): Lookups {
   const lookups = uses.map(lookupOf)
   const unmet = new Set<number>()
-  for (const [index, { path }] of uses.entries()) if (NEEDED.has(path)) unmet.add(index)
+  for (const [index, { path }] of uses.entries()) if (NEEDED.has(path) || isOfReturn(path)) unmet.add(index)
   let records = 0
   const find = (lineage: Lineage) => {
     const values = lookups.map(lookup => lookup(lineage))

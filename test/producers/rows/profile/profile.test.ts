@@ -12,6 +12,9 @@ const wrong = (changes: Record<string, unknown>, columns: Record<string, unknown
   return 'no error'
 }
 
+/** A profile whose file that goes back has this one column. */
+const back = (column: Record<string, unknown>) => ({ return: { columns: [{ name: 'c', ...column }] } })
+
 describe('parseProfile', () => {
   it('takes what the built-in profiles say', () => {
     for (const one of Object.values(BUILT_IN)) expect(parseProfile(one.name, JSON.stringify(one))).toEqual(one)
@@ -53,6 +56,20 @@ describe('parseProfile', () => {
     [{ where: [{ field: 'a' }] }, {}, /where\.0 must have either is or is_not/],
     [{ drop: ['name'] }, {}, /columns\.cardholder_name\.from\.0 names a field that drop names/],
     [{}, { reference: '{^.id}' }, /columns\.reference begins with \^\., but only records of the format json/],
+    [back({ from: 'number' }), {}, /return\.columns\.0\.from names card data/],
+    [back({ from: 'cvv' }), {}, /return\.columns\.0\.from names a security code/],
+    [{ ...back({ from: 'x' }), drop: ['x'] }, {}, /return\.columns\.0\.from names a field that drop names/],
+    [back({ value: 'pan' }), {}, /return\.columns\.0\.value must be one of reference, outcome/],
+    [
+      back({ value: 'expiry_month' }),
+      {},
+      /return\.columns\.0\.form must be given for expiry_month\. Give one of M, MM/,
+    ],
+    [back({ value: 'expiry', form: 'MM' }), {}, /return\.columns\.0\.form must be given for expiry\./],
+    [back({ value: 'brand', form: 'MM' }), {}, /return\.columns\.0\.form says nothing of brand/],
+    [back({ value: 'bin', words: { 4: 'x' } }), {}, /return\.columns\.0\.words can not stand for bin/],
+    [back({ value: 'outcome', words: { CREATED: 'x' } }), {}, /words has no text for UPDATED, .*, SKIPPED\. Give each/],
+    [{ return: { columns: [] } }, {}, /return\.columns is wrong/],
   ])('names the wrong member by its path: %j %j', (changes, columns, message) => {
     expect(wrong(changes, columns)).toMatch(message)
   })

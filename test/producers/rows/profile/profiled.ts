@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { BUILT_IN } from '../../../../producers/rows/profile/built-in.ts'
 import { type Profile, parseProfile } from '../../../../producers/rows/profile/profile.ts'
 import { type ProfiledRow, profiledLayout, readProfiled } from '../../../../producers/rows/profile/read.ts'
+import type { KeptField } from '../../../../producers/rows/profile/records.ts'
 import { buildRow } from '../../../../producers/rows/record.ts'
 import { OnFileRecord } from '../../../../src/job/on-file.ts'
 import { collect, inPieces } from '../bytes.ts'
@@ -37,14 +38,15 @@ export function profileNamed(name: string): Profile {
 export interface Reading {
   echo?: readonly string[]
   sizes?: readonly number[]
+  keep?: readonly KeptField[]
 }
 
 export function readRaw(
   by: Profile,
   bytes: Buffer | string,
-  { echo = [], sizes }: Reading = {},
+  { echo = [], sizes, keep }: Reading = {},
 ): Promise<ProfiledRow[]> {
-  return collect(readProfiled(inPieces(bytes, sizes), by, { recordKind: 'token-create', echo }))
+  return collect(readProfiled(inPieces(bytes, sizes), by, { recordKind: 'token-create', echo, keep }))
 }
 
 /** `4111111111111111 5/2030 ADA`, `skipped no_card`, `rejected expiry_format`; with line, place, reference and repairs. */

@@ -52,6 +52,27 @@ describe('for any profile and any rows', () => {
     )
   })
 
+  it('keeping texts changes nothing of what is read, and keeps them as they stand in the file', async () => {
+    const names = ['id', 'type', 'last', 'first'] as const
+    const keep = names.map((field, index) => ({ field, path: `return.columns.${index}.from` }))
+    await fc.assert(
+      fc.asyncProperty(declared, records, async (any, made) => {
+        const how: Declared = { ...any, encoding: 'utf-8', twoNames: false }
+        const given = holdable(made, how)
+        // The last name is no card data as long as the profile doesn't read it.
+        const by = profileOf({ ...how, too_long: 'reject' })
+        const file = fileOf(given, how)
+        const { cardholder_name: _, ...columns } = by.columns
+        const nameless = { ...by, columns }
+        const rows = await readRaw(nameless, file, { keep })
+        const plain = await readRaw(nameless, file)
+        expect(rows.map(row => ({ ...row, kept: undefined }))).toEqual(plain)
+        expect(ofRecords(rows, how).map(({ kept }) => kept)).toEqual(given.map(one => names.map(name => one[name])))
+      }),
+      { numRuns: 200 },
+    )
+  })
+
   it('declared repairs are idempotent: what they made is read again without any', async () => {
     await fc.assert(
       fc.asyncProperty(declared, records, async (any, made) => {

@@ -1,0 +1,66 @@
+// The files that a run writes, row by row: the results, and where they are asked for the rejected rows and the file that
+// goes back to the provider. Each is a name, a header and a text for rows; how they are kept durable isn't said here.
+import { createHash } from 'node:crypto'
+import { FileError } from '../rows/file-error.ts'
+import { keptFieldsOf, rejectsFieldsOf } from '../rows/kept.ts'
+import { headerOfRejects, textOfRejects } from '../rows/outcome/reject-row.ts'
+import { type FileRow, headerOf, textOf } from '../rows/outcome/result-row.ts'
+import { returnWriter } from '../rows/outcome/return-row.ts'
+import type { KeptField } from '../rows/profile/records.ts'
+import type { Row } from '../rows/rows.ts'
+import type { OutputName, Variant } from './batch-identity.ts'
+import type { MigrateOptions } from './options.ts'
+
+export interface OutputForm {
+  name: OutputName
+  header: string
+  /** Of a form that may change between two runs of a batch. */
+  shapeSha256?: string | undefined
+  /** `rows`: the ends of the rows `given`, in the same order. */
+  textOf(rows: readonly FileRow[], given: readonly Row[]): string
+}
+
+/** What each row must keep for these files. */
+export function keptOf(options: MigrateOptions): KeptField[] | undefined {
+  return keptFieldsOf(options, { rejects: options.rejects !== undefined, back: options.return !== undefined })
+}
+
+/** The results are the first. Throws a FileError for a file that goes back without a shape. */
+export function outputForms(options: MigrateOptions, variant: Variant): OutputForm[] {
+  return [
+    resultsForm(options, variant),
+    ...(options.rejects === undefined ? [] : [rejectsForm(options)]),
+    ...(options.return === undefined ? [] : [returnForm(options)]),
+  ]
+}
+
+function resultsForm({ profile, schemeTokens, echo }: MigrateOptions, variant: Variant): OutputForm {
+  const columns = {
+    profile: profile !== undefined,
+    owners: profile?.on_file !== undefined,
+    tokenStatus: variant === 'replay',
+    failedFacet: schemeTokens,
+    echo: echo.length === 0 ? undefined : echo,
+  }
+  return { name: 'results', header: headerOf(columns), textOf: rows => textOf(rows, columns) }
+}
+
+function rejectsForm(options: MigrateOptions): OutputForm {
+  const columns = { profile: options.profile !== undefined, fields: rejectsFieldsOf(options) }
+  return {
+    name: 'rejects',
+    header: headerOfRejects(columns),
+    textOf: (rows, given) => textOfRejects(rows, given, columns),
+  }
+}
+
+function returnForm(options: MigrateOptions): OutputForm {
+  const shape = options.profile?.return
+  if (shape === undefined) {
+    const next = 'Give --from a profile that has return; docs/schema/profile.json describes it.'
+    throw new FileError('usage', '--return needs a profile that says the shape of the file that goes back.', next)
+  }
+  const { header, textOf } = returnWriter(shape, options.rejects === undefined ? 0 : rejectsFieldsOf(options).length)
+  const shapeSha256 = createHash('sha256').update(JSON.stringify(shape)).digest('hex')
+  return { name: 'return', header, textOf, shapeSha256 }
+}

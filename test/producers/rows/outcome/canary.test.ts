@@ -1,0 +1,67 @@
+// No card number and nothing of a security code in what goes beside the results, whatever a file holds in which column.
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { keptFieldsOf, rejectsFieldsOf } from '../../../../producers/rows/kept.ts'
+import { headerOfRejects, textOfRejects } from '../../../../producers/rows/outcome/reject-row.ts'
+import type { FileRow } from '../../../../producers/rows/outcome/result-row.ts'
+import { returnWriter } from '../../../../producers/rows/outcome/return-row.ts'
+import { refusePanLookalikes } from '../../../../producers/rows/pan-lookalikes.ts'
+import { readRows } from '../../../../producers/rows/rows.ts'
+import { testPan } from '../../../support/test-pan.ts'
+import { collect, inPieces } from '../bytes.ts'
+import { profile } from '../profile/profiled.ts'
+
+const BY = profile({
+  where: [{ field: 'kind', is_not: ['x'] }],
+  drop: ['pin'],
+  return: { columns: ['kind', 'note', 'id'].map(name => ({ name, from: name })) },
+})
+const PANS = [testPan(1), testPan(900_000), '5555555555554444', '378282246310005']
+const pan = fc.constantFrom(...PANS)
+const separator = fc.constantFrom('', ' ', '-', '.', '/')
+const written = fc
+  .tuple(pan, separator, fc.constantFrom('', 'old: ', 'é '))
+  .map(([number, between, before]) => before + [...number].join(between))
+const cell = fc.oneof(written, fc.constantFrom('', 'c1', 'card', '016153570198200', 'x', '-1', '12/30'))
+const CODE = '73951'
+
+it('no number is in clear, and nothing of a code, wherever in the file it stands', async () => {
+  const row = fc.record({
+    id: cell,
+    number: fc.oneof(pan, cell),
+    month: fc.constantFrom('5', '13', ''),
+    kind: cell,
+    note: cell,
+  })
+  const keep = keptFieldsOf({ recordKind: 'token-create', profile: BY }, { rejects: true, back: true })
+  const fields = rejectsFieldsOf({ recordKind: 'token-create', profile: BY })
+  const columns = { profile: true, fields }
+  const back = returnWriter(BY.return ?? { columns: [] }, fields.length)
+  await fc.assert(
+    fc.asyncProperty(fc.array(row, { minLength: 1, maxLength: 8 }), async made => {
+      const lines = made.map(one =>
+        [one.id, one.number, one.month, '2030', 'ADA', one.kind, one.note, CODE, CODE].join(';'),
+      )
+      const text = ['id;number;month;year;name;kind;note;cvv;pin', ...lines, ''].join('\n')
+      const by = { ...BY, format: { type: 'delimited' as const, delimiter: ';' } }
+      const options = { format: 'csv', recordKind: 'token-create', profile: by, keep } as const
+      const rows = refusePanLookalikes(await collect(readRows(inPieces(text), options)), { stored: true })
+      const ends = rows.map(
+        ({ line, reference }): FileRow => ({ line, reference, outcome: 'REJECTED', code: 400, reason: 'pan_luhn' }),
+      )
+      const rejects = headerOfRejects(columns) + textOfRejects(ends, rows, columns)
+      expect(rejects.split('\n')).toHaveLength(made.length + 2)
+      for (const output of [rejects, back.header + back.textOf(ends, rows)]) {
+        expect(output).not.toContain(CODE)
+        expect(output).not.toContain('ADA')
+        // The last cells of a row and the first ones of the next don't make a number.
+        for (const shown of output.split(/[,\n]/)) {
+          const digits = shown.replace(/\D/g, '')
+          const leaks = PANS.filter(number => digits.includes(number))
+          expect(leaks.filter(number => made.some(one => one.number.replace(/\D/g, '') === number))).toEqual([])
+        }
+      }
+    }),
+    { numRuns: 300 },
+  )
+})
