@@ -1,8 +1,8 @@
 // What the cardholder agreed to, and the first authorisation under it: words, dates and an amount, each of a declared form.
 // A text that doesn't have it rejects its row.
 import { refuse } from '../../../../src/errors.ts'
+import { checkMinor, minorOf } from '../../../../src/token/amount.ts'
 import { minorUnit } from '../../../../src/token/currency.ts'
-import { checkMinor, minorOf } from '../../amount.ts'
 import type { Use } from '../cells.ts'
 import { dateReader } from './date-form.ts'
 import { at, type Part } from './part.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { momentOf } from '../../../producers/ingest/record.ts'
-import { minorOf } from '../../../producers/rows/amount.ts'
+import { minorOf } from '../../../src/token/amount.ts'
 
 describe('an amount in major units', () => {
   it.each([
