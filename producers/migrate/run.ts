@@ -1,7 +1,6 @@
 // `tokenmill migrate`: a file of cards becomes chunks on the queue, and their answers become a results file in input
 // order and a signed manifest. It can be stopped anywhere, and the same command continues it. The worker decides what a
 // row does.
-import { resolve } from 'node:path'
 import { assert } from '../../src/errors.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
 import type { Extent } from '../../src/job/envelope/batch-extent.ts'
@@ -11,7 +10,6 @@ import { signDetached } from '../detached-signature.ts'
 import { checkBatchId, type FileRunDeps } from '../file-run.ts'
 import { openProgress } from '../progress.ts'
 import { begun, cutRows, type RowChunk } from '../rows/chunks.ts'
-import { FileError } from '../rows/file-error.ts'
 import { formatOf } from '../rows/input-format.ts'
 import { checkColumns } from '../rows/layout.ts'
 import { openEarlyWord } from '../rows/outcome/early-word.ts'
@@ -20,14 +18,15 @@ import { firstCards } from '../rows/outcome/preview.ts'
 import { readRows } from '../rows/rows.ts'
 import { openSource } from '../rows/source.ts'
 import { type ValidatedFile, validateFile } from '../rows/validate-file.ts'
-import { batchIdOf, layoutOf, OUTPUTS, type OutputName, pathsOf, replyToOf, type Variant } from './batch-identity.ts'
+import { batchIdOf, layoutOf, type OutputName, replyToOf, type Variant } from './batch-identity.ts'
+import { filesOf, refuseImpossible } from './check-options.ts'
 import { removeCheckpoint } from './checkpoint.ts'
 import { limitInChunks, measureExtent } from './extent.ts'
 import { type Manifest, nameFrom, readManifest, writeManifest } from './manifest.ts'
 import { type OnFileGate, openOnFileGate } from './on-file-gate.ts'
 import type { MigrateOptions } from './options.ts'
 import { type OutputDigests, openOutput } from './output.ts'
-import { keptOf, outputForms } from './output-files.ts'
+import { keptOf } from './output-files.ts'
 import type { OwnerCounts } from './owners.ts'
 import { openRun, type Run } from './resume.ts'
 import { lockFiles } from './run-lock.ts'
@@ -236,71 +235,4 @@ function compare(expected: Manifest | undefined, counts: FileCounts): Summary['d
     const before = (expected.counts as Record<string, number>)[outcome] ?? 0
     return before === found ? [] : [{ outcome, expected: before, found }]
   })
-}
-
-/** Options about owners need a profile that names them. */
-function refuseOwnerless({ profile, onOrphan, relink }: MigrateOptions): void {
-  if (profile?.on_file || (onOrphan === undefined && !relink)) return
-  const option = relink ? '--relink' : '--on-orphan'
-  throw new FileError(
-    'usage',
-    `${option} needs a profile that says whose cards the rows are.`,
-    'Name one with --from that has on_file, or leave it out.',
-  )
-}
-
-/** The files that the run writes, by the options that name them. */
-function filesOf(options: MigrateOptions): [option: string, path: string][] {
-  const paths = pathsOf(options, options.dryRun ? 'dry-run' : 'run')
-  return Object.entries(OUTPUTS).flatMap(([name, option]): [string, string][] => {
-    const path = paths[name as OutputName]
-    return path === undefined ? [] : [[option, path]]
-  })
-}
-
-function refuseSameFile(options: MigrateOptions): void {
-  const { manifest } = pathsOf(options, options.dryRun ? 'dry-run' : 'run')
-  const given = [['FILE', options.file], ['--manifest', manifest], ...filesOf(options)] as const
-  const seen = new Map<string, string>()
-  for (const [option, path] of given) {
-    const before = seen.get(resolve(path))
-    if (before !== undefined)
-      throw new FileError('usage', `${before} and ${option} name the same file.`, 'Give each a name of its own.')
-    seen.set(resolve(path), option)
-  }
-}
-
-function refuseImpossible(options: MigrateOptions): void {
-  const { file, batchId, results, recordKind, scope, dryRun, again, schemeTokens, limit } = options
-  refuseOwnerless(options)
-  outputForms(options, 'run')
-  refuseSameFile(options)
-  if (dryRun && limit !== undefined)
-    throw new FileError('usage', '--limit goes with a real run.', 'A dry run changes nothing: leave --limit out.')
-  if (file === '-' && (batchId === undefined || results === undefined)) {
-    throw new FileError(
-      'usage',
-      'Standard input needs --batch-id and --results.',
-      'Give both, so that the run can be continued.',
-    )
-  }
-  if (recordKind === 'token-create' && scope === undefined) {
-    throw new FileError(
-      'usage',
-      'A migration of new tokens needs a token scope.',
-      'Give --scope UUID; `tokenmill scope list` names yours.',
-    )
-  }
-  if (schemeTokens && recordKind !== 'token-create')
-    throw new FileError(
-      'usage',
-      '--scheme-tokens needs --record-kind token-create.',
-      'Use --record-kind scheme-token for tokens that exist.',
-    )
-  if (again && (dryRun || batchId !== undefined))
-    throw new FileError(
-      'usage',
-      '--again makes a new batch id and starts a real run.',
-      'Leave --batch-id and --dry-run out.',
-    )
 }

@@ -57,7 +57,7 @@ describe('for any profile and any rows', () => {
     const keep = names.map((field, index) => ({ field, path: `return.columns.${index}.from` }))
     await fc.assert(
       fc.asyncProperty(declared, records, async (any, made) => {
-        const how: Declared = { ...any, encoding: 'utf-8', twoNames: false }
+        const how: Declared = { ...any, encoding: 'utf-8', twoNames: false, onFile: undefined }
         const given = holdable(made, how)
         // The last name is no card data as long as the profile doesn't read it.
         const by = profileOf({ ...how, too_long: 'reject' })
