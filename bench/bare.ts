@@ -1,5 +1,5 @@
-// Case (d), the limit of (a): the product's own fingerprint and seal and the same rows, straight into the same
-// PostgreSQL in chunks. No file, no queue, no receipts, no results.
+// Case (d), the limit of (a): the product's fingerprint and seal and the same rows, written directly into the same
+// PostgreSQL in chunks. There is no file, no queue, no receipt and no results file.
 import { randomBytes } from 'node:crypto'
 import { panOf } from '../producers/migrate/sample.ts'
 import { Secret } from '../src/secret.ts'
@@ -12,7 +12,7 @@ import { timeOf, tokenIdAt } from '../workers/card/seal-row.ts'
 
 const CHUNK = 500
 const NONCE_BYTES = 12
-/** Chunks under way at once: enough that neither this process nor PostgreSQL waits for the other. */
+/** Chunks in progress at once: enough that neither this process nor PostgreSQL waits for the other. */
 const IN_FLIGHT = 4
 
 export async function runBare(

@@ -1,5 +1,5 @@
-// `COPY … FROM STDIN` of a file, as fast as the server takes it: the limit that `ingest` is held against. The driver has
-// the protocol's messages and no function for them.
+// Copies a file into a table by `COPY … FROM STDIN`, as fast as the server can: the limit with which `ingest` is
+// compared. The driver has the protocol's messages but no function for COPY.
 import { createReadStream } from 'node:fs'
 import pg from 'pg'
 
@@ -10,7 +10,7 @@ interface Wire {
   stream: NodeJS.WritableStream & { writableNeedDrain: boolean }
 }
 
-/** Seconds that it took, from the statement to its end. */
+/** Returns how many seconds the statement took. */
 export async function copyFile(url: string, statement: string, file: string): Promise<number> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()

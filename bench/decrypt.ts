@@ -1,4 +1,4 @@
-// Case (e), the limit of (b): RSA-2048 decryption alone, on every core at once, with nothing around it.
+// Case (e), the limit of (b): only RSA-2048 decryption, on all cores at once.
 import {
   constants,
   createPrivateKey,
@@ -14,7 +14,7 @@ import { isMainThread, parentPort, Worker, workerData } from 'node:worker_thread
 const OPERATIONS = 3_000
 const OAEP = { padding: constants.RSA_PKCS1_OAEP_PADDING, oaepHash: 'sha256' } as const
 
-/** Decryptions a second, all cores together. */
+/** Returns decryptions per second of all cores together. */
 export async function runDecrypt(): Promise<{ perSecond: number }> {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const sealed = publicEncrypt({ key: publicKey, ...OAEP }, randomBytes(32))

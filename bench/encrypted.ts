@@ -1,4 +1,4 @@
-// The input of (b): a CSV in which every row holds its card encrypted to the client's RSA-2048 capture key.
+// The input of (b): a CSV file in which every row holds a card that is encrypted to the client's RSA-2048 capture key.
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { panOf } from '../producers/migrate/sample.ts'

@@ -1,6 +1,6 @@
-// `node bench/ingest.ts`: a file of transactions through `tokenmill ingest transactions`, as a user runs it, beside a
-// `COPY` of the same rows into the same table with the same months and indexes, before and after it on the same
-// server. `--rows 1000000` for other sizes, `--engine postgres` for the other engine.
+// `node bench/ingest.ts`: measures `tokenmill ingest transactions` with a file of transactions, and for comparison a
+// `COPY` of the same rows into the same table with the same months and indexes, before and after it on the same server.
+// `--rows 1000000` for other sizes, `--engine postgres` for the other engine.
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -39,7 +39,7 @@ async function writeLines(path: string, lines: Iterable<string>): Promise<void> 
 }
 
 function* sample(): Generator<ReturnType<typeof transactionOf>> {
-  // In order of time, as an export of a day after the other is.
+  // In order of time, as in daily exports one after the other.
   for (let index = 0; index < rows; index += 1) {
     const at = Date.UTC(2026, 0, 1) + Math.floor((index / rows) * DAYS * 86_400) * 1000
     const made = transactionOf(index, { entity: ENTITY, days: DAYS })

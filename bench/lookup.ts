@@ -1,5 +1,5 @@
-// `node bin/launch.mjs bench/lookup.ts [--seconds 20] [--rate 50]`: what a lookup takes beyond the directory server's own
-// time, with a token and with an encrypted card. What is wanted: under 10 ms at p50, at 50 a second.
+// `node bin/launch.mjs bench/lookup.ts [--seconds 20] [--rate 50]`: how long a lookup takes beyond the directory
+// server's own time, with a token and with an encrypted card. The goal is under 10 ms at p50, at 50 lookups a second.
 import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -35,7 +35,7 @@ function areqFor(contract: Contract): unknown {
   return areqOf({ transactionId: randomUUID(), request, contract, card, network: 'VISA', server, now }).reveal()
 }
 
-/** So many a second, whether or not the last one was answered. ms. */
+/** Sends `rate` lookups a second, whether or not earlier ones are answered. Returns ms. */
 async function drive(make: () => Promise<Ask>): Promise<{ p50: number; p99: number }> {
   const rate = Number(values.rate)
   const count = Number(values.seconds) * rate
@@ -50,7 +50,7 @@ async function drive(make: () => Promise<Ask>): Promise<{ p50: number; p99: numb
     const asked = ask().then(() => {
       if (index >= WARM) took.push(performance.now() - at)
     })
-    // Told at the end: what was begun is to be closed first.
+    // The error is thrown at the end: first everything that was begun must be closed.
     asked.catch(() => {})
     running.push(asked)
   }

@@ -1,5 +1,5 @@
-// `npm run bench`: each case beside its limit, measured in the same run on the same machine; only the ratios count.
-// `npm run bench -- --rows 1000000` for other sizes, `--engine redis` for one engine.
+// `npm run bench`: measures each case and its limit in the same run on the same machine; only the ratios count. `npm
+// run bench -- --rows 1000000` sets the size, `--engine redis` selects one engine.
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -70,7 +70,7 @@ async function putCards(where: Place, engine: EngineName): Promise<void> {
   }
 }
 
-/** (h) and (i): how much of a granted rate a batch uses, and what single jobs wait beside it. */
+/** (h) and (i): how much of a granted rate a batch uses, and how long single jobs wait beside it. */
 async function schemeTokens(name: string, where: Place, engine: EngineName, busy: SchemeRunOptions['busy']) {
   const asked = { cards: Math.min(rows, 10_000), rate: 200, latencyMs: 20, busy }
   const { seconds, callsPerSecond, used, turnedAway, interactive, others, cardsWithSeveralTokens } =
@@ -84,7 +84,7 @@ async function schemeTokens(name: string, where: Place, engine: EngineName, busy
   )
 }
 
-/** (a) beside (d), measured before and after it, and beside the naive way. */
+/** (a), compared with (d), which is measured before and after it, and with the naive way. */
 async function wholeFile(where: Place, engine: EngineName): Promise<Line[]> {
   const file = join(where.dir, `cards-${engine}.csv`)
   await writeSample(file, { rows, seed: 1, now: Date.now() })

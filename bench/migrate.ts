@@ -1,5 +1,5 @@
-// Cases (a) and (b): a whole file through `tokenmill migrate`, as a user runs it: the command and the workers are
-// processes of their own. The clock runs from the command's first reading of the file to its last result row.
+// Cases (a) and (b): `tokenmill migrate` with a whole file, as a user runs it: the command and the workers are separate
+// processes. The measured time runs from the command's first reading of the file to its last result row.
 import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import type { Installation } from '../test/support/installation.ts'
@@ -9,7 +9,7 @@ export interface MigrateRun {
   rows: number
   seconds: number
   perSecond: number
-  /** Highest resident set of the command and of each worker process, MiB; empty where there is no /proc. */
+  /** The highest resident memory of the command and of each worker process, in MiB; empty if there is no /proc. */
   residentMiB: { migrate: number; workers: number[] }
 }
 

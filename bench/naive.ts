@@ -1,5 +1,5 @@
-// What (a) is held against besides its limit: one BullMQ job per card, one INSERT each, on the same servers. No
-// signature, no receipt, no result: what a first attempt would look like.
+// A comparison for (a) besides its limit: one BullMQ job per card and one INSERT each, on the same servers. It has no
+// signature, no receipt and no result, as a first attempt at the task might look.
 
 import { randomBytes, randomUUID } from 'node:crypto'
 import { Queue, Worker } from 'bullmq'
@@ -11,7 +11,10 @@ import type { Installation } from '../test/support/installation.ts'
 
 const CHUNK = 1_000
 
-/** Cards a second from the first job's adding to the last row. Redis only. `concurrency`: BullMQ's default is 1. */
+/**
+ * Returns cards per second, from adding the first job to the last row. Redis only. `concurrency`: BullMQ's default is
+ * 1.
+ */
 export async function runNaive(
   installation: Installation,
   rows: number,

@@ -1,7 +1,7 @@
-// `node bin/launch.mjs bench/on-call.ts [--receipts 10000000] [--batches 100000]`: what the store's look-ups of `explain` and
-// `batch list` take in a store of that size. What is wanted: under 50 ms each, without the start of the process. Every
-// question is asked on a connection of its own, as a command does, and again on the same one. On a busy machine the times say
-// little: a new connection first reads what it needs to know of all partitions.
+// `node bin/launch.mjs bench/on-call.ts [--receipts 10000000] [--batches 100000]`: how long the look-ups of `explain`
+// and `batch list` take in a store of that size. The goal is under 50 ms each, without the start of the process. Every
+// look-up runs on a new connection, as in a command, and again on the same connection. On a busy machine the times mean
+// little, because a new connection first reads the catalogue entries of all partitions.
 import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { explain } from '../producers/operate/explain.ts'
@@ -26,12 +26,12 @@ const SAMPLES = Number(values.samples)
 const CLIENTS = 20
 const DAYS = 88
 const DAY_MS = 86_400_000
-/** Of five receipts one is a chunk's. */
+/** One receipt in five is a chunk's. */
 const CHUNKS = Math.round(RECEIPTS / 5 / BATCHES)
 
 const HEAD = `insert into tokenmill.receipt (receipt_id, day, client_id, iss, kind, jti, request_digest, envelope_digest, reference,
   status, code, outcome, token_id, batch_no, chunk, counts, outcomes, revision, attempt, accepted_at, completed_at)`
-/** As the migrations make them. */
+/** The indexes, as the migrations make them. */
 const INDEXES = [
   {
     name: 'receipt_of_batch',
@@ -65,7 +65,7 @@ select ($1::text[])[1 + n % $2::int], 'm-' || md5(n::text), 'token-create', 500,
 from (select n, ${age} as at from generate_series(1, $4::int) as n) as made`,
     [clients, CLIENTS, CHUNKS, BATCHES],
   )
-  // Indexes that are built at the end are built in a fraction of the time.
+  // Building the indexes at the end takes a fraction of the time.
   for (const { name } of INDEXES) await run(`drop index tokenmill.${name}`)
   const singles = RECEIPTS - CHUNKS * BATCHES
   const days = DAYS + 1
@@ -91,7 +91,7 @@ where b.created_at::date = current_date - $3::int`,
     process.stderr.write(`\rchunks of day ${day}            `)
   }
   for (const { definition } of INDEXES) await run(definition)
-  // Those that are asked for have ids that follow from client and jti, and were told lately.
+  // Receipts that are looked up have ids computed from client and jti, and were published recently.
   for (let n = 0; n < SAMPLES; n += 1) {
     const [clientId = ''] = clients.slice(n % clients.length)
     const id = receiptId(clientId, `asked-${n}`)

@@ -1,5 +1,5 @@
-// Where a bench runs: an embedded PostgreSQL and, for the Redis engine, a redis-server of its own, in a temporary
-// folder. One installation per case, so that no case finds another's rows.
+// The servers of a bench: an embedded PostgreSQL and, for the Redis engine, a separate redis-server, in a temporary
+// folder. Each case has its own installation, so that no case finds another's rows.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 // Cases (f) and (g): `PUT /oidc/api/v2/card` with a JWE card, 100 requests a second, through gateway, queue, worker and
-// store: on an idle installation, and while a file is migrated on the same machine. Requests are spread evenly: a load tool
-// that sends each second's share at once measures its own queue.
+// store: on an idle installation, and while a file is migrated on the same machine. Requests are spread evenly over
+// time: a load tool that sends the requests of a second at once would measure its own queue.
 import { readFile } from 'node:fs/promises'
 import { Agent, request } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -10,10 +10,10 @@ import { startCommand } from '../test/support/process.ts'
 
 export interface PutRun {
   requests: number
-  /** ms */
+  /** In ms. */
   p50: number
   p99: number
-  /** Answers other than 200. */
+  /** How many answers had another status than 200. */
   others: number
 }
 

@@ -1,6 +1,6 @@
-// Cases (h) and (i): a batch that provisions scheme tokens through whole workers, at a simulated network that allows so
-// many calls a second and answers 429 beyond, while single `scheme-token` jobs come over other tokens. In (h) all bulk
-// processes work at the batch; in (i) only one does, and another one idles.
+// Cases (h) and (i): real workers provision the scheme tokens of a batch at a simulated network, which allows a number
+// of calls per second and answers further calls with 429. Meanwhile single `scheme-token` jobs come for other tokens.
+// In (h) all bulk processes work on the batch; in (i) only one does, and another idles.
 import { randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -18,33 +18,33 @@ import type { EngineName, Place } from './place.ts'
 
 export interface SchemeRunOptions {
   cards: number
-  /** Calls per second that the network allows, and that are granted. */
+  /** Calls per second that the network allows and that are granted to the installation. */
   rate: number
   latencyMs: number
-  /** Bulk processes that work at the batch; a further one idles where it is one. */
+  /** How many bulk processes work on the batch; if it is 1, another process idles. */
   busy: 1 | 2
 }
 
 export interface SchemeRun {
   seconds: number
   callsPerSecond: number
-  /** Of what is allowed. */
+  /** The share of the allowed calls that were used. */
   used: number
-  /** Of all calls. */
+  /** The share of all calls that were answered with 429. */
   turnedAway: number
-  /** Of single jobs, from sending to answer, ms. */
+  /** Single jobs: from sending to answer, in ms. */
   interactive: { jobs: number; p50: number; p99: number; most: number }
-  /** Records and jobs that weren't provisioned. */
+  /** Records and jobs without a scheme token. */
   others: number
   cardsWithSeveralTokens: number
 }
 
 const INTERACTIVE_MS = 250
-/** Single jobs before the clock runs. */
+/** Single jobs that are sent before measuring begins. */
 const WARM = 20
-/** It is asked to make the token, then for its number. */
+/** One call to make the token, one for its number. */
 const CALLS_A_CARD = 2
-/** More than the longest run has intervals. */
+/** More than the longest run needs. */
 const SINGLES_MAX = 1_000
 
 interface Stats {
@@ -114,7 +114,7 @@ function cardsOf(count: number): Record<string, unknown>[] {
   })
 }
 
-/** A batch in chunks of the default size; its records' results in their order. */
+/** Sends a batch in chunks of the default size. Returns the results of its records in order. */
 async function send(
   client: Client,
   { credentials, scope }: Installation,
@@ -142,7 +142,7 @@ async function send(
   return results.sort((a, b) => a.line - b.line)
 }
 
-/** A job for each of `ids`, at an even pace, whether others are answered or not. */
+/** Sends a job for each of `ids`, at an even pace, whether or not others are answered. */
 function keepAsking(client: Client, ids: readonly string[]) {
   const times: number[] = []
   const answers: Promise<void>[] = []

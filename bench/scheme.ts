@@ -1,6 +1,6 @@
-// `node bin/launch.mjs bench/scheme.ts [--cards 10000] [--rate 200] [--granted 200]`: provisioning against a simulator
-// that allows so many calls a second, with interactive calls beside it. What is wanted: 95 % of the rate used, under 1 %
-// turned away, interactive p99 under 300 ms and the simulator's latency.
+// `node bin/launch.mjs bench/scheme.ts [--cards 10000] [--rate 200] [--granted 200]`: provisions scheme tokens at a
+// simulator that allows a number of calls per second, with interactive calls at the same time. The goals are: 95 % of
+// the rate used, under 1 % of calls answered with 429, interactive p99 under 300 ms plus the simulator's latency.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

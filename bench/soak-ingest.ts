@@ -1,5 +1,5 @@
-// A generated file of transactions through `ingest`, twice: every line is in the ledger once, with its amount, and the
-// second time nothing changes.
+// Ingests a generated file of transactions twice: every line is in the ledger once, with its amount, and the second run
+// changes nothing.
 import { createWriteStream } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
@@ -38,7 +38,7 @@ from tokenmill.transaction`
   }
 }
 
-/** Counts what it made into `made`. */
+/** Yields lines, and counts lines and amounts in `made`. */
 function* linesOf(rows: number, made: { lines: number; amount: bigint }): Generator<string> {
   let text = `${CSV_HEADER}\n`
   for (; made.lines < rows; made.lines += 1) {

@@ -1,5 +1,5 @@
-// A generated file of cards through `migrate`, twice: every row has one outcome, every card one token, and the second
-// time nothing changes.
+// Migrates a generated file of cards twice: every row has one outcome, every card one token, and the second run changes
+// nothing.
 import { createReadStream } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
@@ -9,7 +9,10 @@ import { writeSample } from '../producers/migrate/sample.ts'
 import { ENTITY } from '../test/support/installation.ts'
 import { RESIDENT_MIB_MAX, runCommand, type SoakOptions } from './soak-run.ts'
 
-/** No two rows of one sample share a card up to ten million rows: more of them are several files, each in its scope. */
+/**
+ * Rows per file. Rows of one sample don't share a card up to ten million rows; more rows are written as several files,
+ * each with its own scope.
+ */
 const FILE_ROWS_MAX = 5_000_000
 
 export async function soakMigrate(options: SoakOptions): Promise<void> {
@@ -70,7 +73,7 @@ async function linesOf(path: string): Promise<{ lines: number; misplaced: number
       continue
     }
     found.lines += 1
-    // The header is line 1.
+    // Line 1 is the header.
     if (Number(cells[column]) !== found.lines + 1) found.misplaced += 1
   }
   return found

@@ -1,11 +1,11 @@
-// What the parts of the soak share: checks that are counted, and a command whose progress and memory are watched.
+// Shared by the parts of the soak: checks that are counted, and a command whose progress and memory are watched.
 import { isDeepStrictEqual } from 'node:util'
 import type { Installation } from '../test/support/installation.ts'
 import { startCommand } from '../test/support/process.ts'
 import { peakMiB } from './migrate.ts'
 import type { EngineName, Place } from './place.ts'
 
-/** Prints whether `found` is what was expected, and counts it. */
+/** Prints whether `found` equals `expected`, and counts the check. */
 export type Check = (part: string, what: string, found: unknown, expected: unknown) => void
 
 export interface SoakOptions {
@@ -20,7 +20,7 @@ export interface Soaked {
   peak: number
 }
 
-/** The command may hold so much, however long its input is. */
+/** The most memory that a command may use, however long its input is, in MiB. */
 export const RESIDENT_MIB_MAX = 400
 const PROGRESS_MS = 10_000
 
@@ -35,7 +35,7 @@ export function openChecks(): { check: Check; counts: { passed: number; failed: 
   return { check, counts }
 }
 
-/** Runs a command to its end and prints every ten seconds how many rows `count` finds. */
+/** Runs a command to its end. Every ten seconds prints how many rows `count` finds. */
 export async function runCommand(
   installation: Installation,
   words: string[],

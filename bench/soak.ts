@@ -1,7 +1,7 @@
-// `npm run soak`: generated files of any size through `migrate` and `ingest`, each twice, and the suites that take less
-// volume in `npm test`, at their full one. Nothing may be lost or doubled, and memory may not grow with the size.
-// `--rows 5000000` or `--bytes 2000000000` for other sizes, `--engine postgres` for the other engine, `--parts migrate`
-// for some of migrate, ingest and suites. The last line is `N passed, N failed`.
+// `npm run soak`: migrates and ingests generated files of any size, each twice, and runs at full volume the suites that
+// `npm test` runs with less. Nothing may be lost or doubled, and memory may not grow with the size. `--rows 5000000` or
+// `--bytes 2000000000` sets the size, `--engine postgres` selects the other engine, `--parts migrate` selects some of
+// migrate, ingest and suites. The last line is `N passed, N failed`.
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -45,7 +45,7 @@ process.exitCode = counts.failed === 0 && counts.passed > 0 ? 0 : 1
 function soakSuites(check: Check): void {
   const files = readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' })
     .filter(file => file.endsWith('.ts') && readFileSync(join(root, 'test', file), 'utf8').includes('/volume.ts'))
-    // What a folder shares stands for the tests beside it.
+    // A file that the tests of a folder share stands for all tests beside it.
     .map(file => join('test', file.endsWith('.test.ts') ? file : join(file, '..')))
   const env = { ...process.env, [SOAK]: '1' }
   const { status } = spawnSync(process.execPath, ['test/run.ts', ...files], { cwd: root, env, stdio: 'inherit' })

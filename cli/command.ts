@@ -5,19 +5,19 @@ export interface JsonOption {
   json?: boolean
 }
 
-/** A command that does something, under `parent`. `usage` is its name and arguments. */
+/** Adds a command that does something to `parent`. `usage`: its name and arguments. */
 export function addCommand(parent: Command, usage: string, description: string): Command {
   return parent.command(usage).description(description).addOption(jsonOption())
 }
 
 export const jsonOption = () => new Option('--json', 'print machine-readable JSON on standard output')
 
-/** A word that only holds further commands. */
+/** Adds a word that only holds further commands. */
 export function addFamily(parent: Command, name: string, description: string): Command {
   return parent.command(name).description(description)
 }
 
-/** For a command that acts: who does it, and why. */
+/** Adds the options `--operator` and `--reason` to a command that changes something. */
 export function withActor(command: Command, { needsReason = false } = {}): Command {
   return command
     .option('--operator <file>', 'file of a client with the role ADMIN, which signs the act (default: user@host)')
@@ -30,12 +30,12 @@ export function readUuid(text: string): string {
   return text.toLowerCase()
 }
 
-/** For options that may be repeated. */
+/** A reader for an option that may be repeated: collects the values. */
 export function collect<T>(read: (text: string) => T): (text: string, previous: T[] | undefined) => T[] {
   return (text, previous = []) => [...previous, read(text)]
 }
 
-/** A moment: RFC 3339 with its offset, or a date that begins at midnight UTC. ms since the epoch. */
+/** Reads a time: RFC 3339 with its offset, or a date, which means midnight UTC. Returns ms since the epoch. */
 export function readMoment(text: string): number {
   const form = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/
   const ms = form.test(text) ? Date.parse(text) : Number.NaN

@@ -1,5 +1,5 @@
-// The line that a command prints when it fails. The message of a foreign error can quote its input, so its meaning is
-// printed instead.
+// The line that a command prints when it fails. The message of a foreign error can quote its input, so a text of our
+// own is printed instead.
 import { FileError } from '../producers/rows/file-error.ts'
 import { ConfigError } from '../src/config.ts'
 import { FAULTS, Fault } from '../src/errors.ts'
@@ -12,7 +12,7 @@ import { EXIT, Stop } from './exit.ts'
 
 interface Ending {
   status: number
-  /** Absent where the line was printed already. */
+  /** Undefined if the line was printed already. */
   line?: string
 }
 
@@ -28,7 +28,7 @@ const REFUSALS: Record<string, string> = {
 const NO_TLS =
   'DATABASE_URL: the server offers no TLS that tokenmill accepts; configure TLS 1.3, or 1.2 with ECDHE and AEAD ciphers'
 
-/** The end that anything thrown leads to. */
+/** The line and the exit status for anything that was thrown. */
 export function endingOf(thrown: unknown): Ending {
   const error = toStoreFault(thrown)
   if (error instanceof Stop) return { status: error.status, line: error.message }
@@ -54,7 +54,7 @@ const WHERE_TO_LOOK: Partial<Record<Fault['code'], string>> = {
 const FULL =
   'Redis (REDIS_URL) is full and refuses jobs: raise its maxmemory, or look for a results queue that nobody reads and for a backlog (`tokenmill status`); then try again'
 
-/** PostgreSQL itself never ends a connection with the code of a protocol violation; poolers use it for every reason. */
+/** PostgreSQL itself never ends a connection with this code (protocol violation); poolers use it for every reason. */
 const POOLER = 'the connection pooler ended the connection; see its log'
 
 function describeFault(fault: Fault): string {

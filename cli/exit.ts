@@ -1,5 +1,5 @@
-// The exit statuses, and how a command ends itself with one. It loads nothing, so that a command line that is refused
-// costs nothing; what errors mean is ending.ts.
+// The exit statuses, and how a command ends itself with one. This file imports nothing, so that a refused command line
+// is fast. ending.ts maps errors to statuses.
 export const EXIT = {
   ok: 0,
   failure: 1,
@@ -10,7 +10,7 @@ export const EXIT = {
   interrupted: 130,
 } as const
 
-/** Ends a command with a line for its user. The line holds nothing secret. */
+/** Ends a command with a line for its user. The line must not hold a secret. */
 export class Stop extends Error {
   override name = 'Stop'
   readonly status: number

@@ -1,6 +1,6 @@
-// The `tokenmill` command: lists every command with its name and one line of description. usage/ says how a command is
-// typed, and is loaded when the command line holds that command's name; commands/ says what it does, and is loaded when
-// it runs. So help and refusals come at once.
+// The `tokenmill` command: lists every command with its name and one line of description. usage/ defines the arguments
+// of a command, and is loaded if its name is in the command line. commands/ does the work, and is loaded when the
+// command runs. So help and refusals are fast.
 import { fileURLToPath } from 'node:url'
 import { Command, CommanderError, Help } from 'commander'
 import { endWithParent } from '../src/lifetime.ts'
@@ -10,17 +10,17 @@ import { processTerminal, say, type Terminal } from './terminal.ts'
 
 const SCRIPT = fileURLToPath(import.meta.url)
 
-/** Adds arguments' forms, options and further commands to `command`. `script`: this file, from which roles are forked. */
+/** Adds arguments, options and further commands to `command`. `script`: this file, from which roles are forked. */
 type Usage = (command: Command, terminal: Terminal, script: string) => void
 
 interface Entry {
-  /** As `--help` shows it: name, whether there are options, arguments. */
+  /** The command's line in `--help`: its name, whether it has options, its arguments. */
   term: string
   description: string
   load: () => Promise<Usage>
 }
 
-/** In the order of `--help`. */
+/** The commands in the order of `--help`. */
 const ENTRIES: Entry[] = [
   {
     term: 'start',
@@ -113,6 +113,11 @@ const ENTRIES: Entry[] = [
     load: async () => (await import('./usage/results.ts')).results,
   },
   {
+    term: 'references',
+    description: 'whose cards tokens stand for: exported, and compared with what was expected',
+    load: async () => (await import('./usage/references.ts')).references,
+  },
+  {
     term: 'batch',
     description: 'batches: what they have come to, and their pause or end',
     load: async () => (await import('./usage/batch.ts')).batch,
@@ -169,14 +174,14 @@ const ENTRIES: Entry[] = [
   },
 ]
 
-/** Runs one command line (without program names) to its end; answers its exit status and never throws. */
+/** Runs one command line (without program names) to its end. Returns its exit status and never throws. */
 export async function run(words: readonly string[], terminal: Terminal): Promise<number> {
   try {
     const program = await buildProgram(words, terminal)
     await program.parseAsync(words, { from: 'user' })
     return EXIT.ok
   } catch (error) {
-    // Help and version were asked for; everything else of commander's is a command line it can't use, and it has said so.
+    // The user asked for help or version (0), or commander has refused the command line and printed why.
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
     const { endingOf } = await import('./ending.ts')
     const { status, line } = endingOf(error)
@@ -185,7 +190,7 @@ export async function run(words: readonly string[], terminal: Terminal): Promise
   }
 }
 
-/** All commands by name; those whose names are among the words are whole. */
+/** All commands by name; only those whose names are among the words have their arguments and options. */
 async function buildProgram(words: readonly string[], terminal: Terminal): Promise<Command> {
   const program = new Command('tokenmill')
     .description('A card-token vault worked through queues. Settings are read from the environment; see README.md.')
@@ -203,7 +208,7 @@ async function buildProgram(words: readonly string[], terminal: Terminal): Promi
     terms.set(command, term)
     if (words.includes(command.name())) (await load())(command, terminal, SCRIPT)
   }
-  // After the commands are made, or they would take it over for commands of their own.
+  // After the commands are made, because they would inherit it otherwise.
   const plain = new Help()
   program.configureHelp({ subcommandTerm: command => terms.get(command) ?? plain.subcommandTerm(command) })
   return program
@@ -211,9 +216,9 @@ async function buildProgram(words: readonly string[], terminal: Terminal): Promi
 
 if (import.meta.main) {
   endWithParent()
-  // Listening for the parent's end would else keep a process that is through with its work.
+  // The listener for the parent's end would otherwise keep a finished process alive.
   process.channel?.unref()
   const status = await run(process.argv.slice(2), processTerminal())
-  // A command that ended well may have set another status itself: some records were rejected.
+  // A command that ended well may have set another status itself, for example because some records were rejected.
   if (status !== EXIT.ok) process.exitCode = status
 }

@@ -1,5 +1,5 @@
-// The terminal of a command: results go to standard output, messages to a person to standard error. It is handed in, so
-// that a test can be the terminal.
+// The terminal of a command: results go to standard output, messages to a person to standard error. Callers pass it in,
+// so that a test can replace it.
 import { userInfo } from 'node:os'
 import type { Readable, Writable } from 'node:stream'
 
@@ -15,18 +15,18 @@ export function processTerminal(): Terminal {
   return { env: process.env, stdin: process.stdin, stdout: process.stdout, stderr: process.stderr }
 }
 
-/** One line for the person at the terminal. */
+/** Prints one line for the person at the terminal. */
 export function say(terminal: Terminal, line: string): void {
   terminal.stderr.write(`${line}\n`)
 }
 
-/** The result of a command: `value` as JSON where `--json` asks for it, else `text`. */
+/** Prints the result of a command: `value` as JSON with `--json`, else `text`. */
 export function print(terminal: Terminal, options: { json?: boolean }, value: unknown, text: string): void {
   if (options.json) terminal.stdout.write(`${JSON.stringify(value, null, 2)}\n`)
   else if (text !== '') terminal.stdout.write(`${text}\n`)
 }
 
-/** Columns under their headings; without rows the headings only. */
+/** A table with headings; without rows only the headings. */
 export function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
   const all = [headings, ...rows]
   const widths = headings.map((_, column) => Math.max(...all.map(row => (row[column] ?? '').length)))
@@ -40,19 +40,19 @@ export function table(headings: readonly string[], rows: readonly (readonly stri
     .join('\n')
 }
 
-/** `name  value` lines. */
+/** Lines of name and value. */
 export function facts(pairs: Record<string, string | undefined>): string {
   const given = Object.entries(pairs).flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]))
   const width = Math.max(...given.map(([name]) => name.length))
   return given.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join('\n')
 }
 
-/** A time as text, in UTC; `-` for none. */
+/** A time as text in UTC; `-` for null. */
 export function moment(ms: number | null): string {
   return ms === null ? '-' : new Date(ms).toISOString()
 }
 
-/** All of standard input, as text. */
+/** Reads all of standard input as text. */
 export async function readAll(terminal: Terminal, bytesMax: number): Promise<string> {
   const chunks: Buffer[] = []
   let bytes = 0
@@ -65,12 +65,12 @@ export async function readAll(terminal: Terminal, bytesMax: number): Promise<str
   return Buffer.concat(chunks).toString('utf8')
 }
 
-/** The user at the terminal, for audit rows. */
+/** The account of the user at the terminal, for audit rows. */
 export function actor(): string {
   try {
     return `cli:${userInfo().username}`
   } catch {
-    // An account without a name, as containers have them.
+    // An account may have no name, as in containers.
     return `cli:uid ${process.getuid?.() ?? 'unknown'}`
   }
 }

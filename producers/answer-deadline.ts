@@ -1,13 +1,13 @@
-// Says when a run stops waiting for answers: 20 s after the run was asked to stop, and after the given time without any
-// answer. The next run of the same command sends again what was not answered.
+// Ends the waiting of a run for answers: 20 s after the run was asked to stop, or after a given time without any
+// answer. The next run of the same command sends unanswered jobs again.
 import type { Writable } from 'node:stream'
 
 export interface AnswerDeadlineOptions {
-  /** Aborted: nothing more is sent. */
+  /** When aborted, nothing more is sent. */
   stop: AbortSignal
   /** How long jobs in flight are awaited after `stop`, ms (20,000). */
   finishMs?: number | undefined
-  /** The run ends after so long without any answer while one is awaited, ms. Undefined: never. */
+  /** The run ends after this many ms without any answer while it waits for one. Undefined: never. */
   giveUpAfterMs?: number | undefined
   /** Called at most once. */
   onEnd: () => void
@@ -24,7 +24,10 @@ export interface AnswerDeadline {
 
 export const FINISH_MS = 20_000
 
-/** Returns how to write one line for a person on the stream of the progress, in the place of a bar that stands there. */
+/**
+ * Returns a function that writes one line for a person to the stream of the progress, and overwrites a progress bar
+ * there.
+ */
 export function tellTo(stream: Writable & { isTTY?: boolean }): (line: string) => void {
   return line => stream.write(`${stream.isTTY ? '\r\u001b[K' : ''}tokenmill: ${line}\n`)
 }

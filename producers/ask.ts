@@ -1,5 +1,5 @@
-// A request of a caller, checked against the schema of its kind and not signed yet. It grants nothing: the worker
-// checks everything again, and checks what only a worker can know (tokens, scopes, cards).
+// Checks a caller's request against the schema of its kind; signing comes later. The check grants nothing: the worker
+// checks everything again, and also what only a worker can know (tokens, scopes, cards).
 import { isRefusal, type Refusal } from '../src/errors.ts'
 import { CATALOGUE, type Kind } from '../src/job/catalogue.ts'
 import { parse } from '../src/job/refusal.ts'
@@ -10,11 +10,11 @@ export type ClientKind = { [K in Kind]: (typeof CATALOGUE)[K]['systemOnly'] exte
 export interface Ask {
   kind: ClientKind
   request: Record<string, unknown>
-  /** Compact JWE of a batch's records. */
+  /** The batch's records as a compact JWE. */
   block?: string
 }
 
-/** `request` as its kind's schema has it; a refusal names every field that is wrong (`body.…`). */
+/** Parses `request` with its kind's schema. A refusal names every wrong field (`body.…`). */
 export function check(kind: ClientKind, request: unknown): Ask | Refusal {
   const parsed = parse<unknown>(CATALOGUE[kind].request, request, 'body')
   return isRefusal(parsed) ? parsed : { kind, request: parsed.value as Record<string, unknown> }

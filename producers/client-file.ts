@@ -1,6 +1,6 @@
-// The client's file: the name of a sender, the key it signs with, the public keys it encrypts to, and the public keys
-// of the installation that signs its results. `client add --json` prints this file and `--client FILE` takes it. A
-// producer that has this file and a queue needs nothing else of the installation.
+// The client's file: the sender's name, the key with which it signs, the public keys to which it encrypts, and the
+// installation's public keys, which verify its results. `client add --json` prints this file and `--client FILE` takes
+// it. A producer needs nothing else of the installation but a queue server.
 import { createPrivateKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
@@ -18,24 +18,26 @@ import { PRIVATE_MEMBERS } from '../src/vault/jwe-key.ts'
 const CaptureKeyEntry = z.strictObject({ alias: alias(), public_key_file: z.string().min(1) })
 const Jwks = z.strictObject({ keys: z.array(z.record(z.string(), z.unknown())).max(32) })
 
-/** File names are relative to the file itself. */
+/** The content of the file. Names of other files are relative to its folder. */
 export const ClientFile = z.strictObject({
   client_id: clientId(),
   user_id: uuid(),
-  /** Absent where nobody kept it: it is shown once. Only HTTP needs it. */
+  /** Undefined if nobody stored it: it is shown only once. Only HTTP needs it. */
   api_key: z.string().optional(),
   entity_id: uuid(),
-  /** The file of the private JWK; null where the client made its key itself and must fill the file's name in. */
+  /**
+   * The file of the private JWK. Null if the client made the key itself; then the client must enter the file's name.
+   */
   signing_key_file: z.string().min(1).nullable(),
-  /** Absent where the entity has no scope yet. */
+  /** Undefined if the entity has no scope yet. */
   token_scope: uuid().optional(),
   capture_keys: z.strictObject({ jwe: CaptureKeyEntry.optional(), pgp: CaptureKeyEntry.optional() }),
-  /** Absent stands for `checked`: an older release refuses a member that it doesn't know. */
+  /** Undefined means `checked`: an older release refuses a member that it doesn't know. */
   names: z.enum(NAME_RULES).optional(),
   base_url: z.string(),
   /** The installation's name. */
   audience: z.string().min(1),
-  /** The public keys of the signatures of results. */
+  /** The public keys that verify the signatures of results. */
   installation_keys: Jwks,
 })
 export type ClientFile = z.infer<typeof ClientFile>
@@ -50,11 +52,11 @@ export interface Credentials {
   /** Default: `checked`. */
   names?: NameRule | undefined
   captureKeys: { jwe: PublicCaptureKey | undefined; pgp: PublicCaptureKey | undefined }
-  /** By `kid`. */
+  /** Public keys by `kid`. */
   installationKeys: InstallationKeys
 }
 
-/** Reads the file and every key that it names. Throws a `ConfigError` that names the wrong part. */
+/** Reads the file and every key that it names. Throws a `ConfigError` that says which part is wrong. */
 export async function readCredentials(path: string): Promise<Credentials> {
   const file = await readClientFile(path)
   const { signing_key_file: keyFile } = file
@@ -88,7 +90,7 @@ export async function readCaptureKeys(path: string, file: ClientFile): Promise<C
   return { jwe: await read(file.capture_keys.jwe), pgp: await read(file.capture_keys.pgp) }
 }
 
-/** Reads a private JWK. The `kid` is the JWK's own or else its thumbprint, as at registration. */
+/** Reads a private JWK. The `kid` is the JWK's own, else its thumbprint, as at registration. */
 export async function readSigningKey(path: string, owner: string): Promise<SigningKey> {
   const json = parseJson(path, await readText(path))
   try {
@@ -96,7 +98,7 @@ export async function readSigningKey(path: string, owner: string): Promise<Signi
     const { alg, kid } = importPublicJwk(publicPart(jwk))
     return { clientId: owner, kid, alg, privateKey: createPrivateKey({ key: jwk as JsonWebKey, format: 'jwk' }) }
   } catch (error) {
-    // A message of node:crypto may quote the key.
+    // node:crypto's own message may quote the key, so it isn't used.
     throw new ConfigError(`${path}: ${error instanceof ConfigError ? error.message : 'not a private JWK'}`)
   }
 }
@@ -130,7 +132,7 @@ function parseJson(path: string, text: string): unknown {
     const value: unknown = JSON.parse(text)
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
   } catch {
-    // Its message would quote the file.
+    // The parser's message isn't used: it would quote the file.
   }
   throw new ConfigError(`${path} is not a JSON object`)
 }

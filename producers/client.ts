@@ -27,68 +27,71 @@ export { KeyNotLiveError } from './live-key.ts'
 export type { Delivery } from './results.ts'
 
 export interface ConnectOptions {
-  /** Queues that are open already; they stay open when the client closes. Without them give `redisUrl`. */
+  /** Queues that are already open; the client doesn't close them. Without them, set `redisUrl`. */
   queues?: Queues
-  /** `redis://` or `rediss://`; several, comma-separated, for a cluster. */
+  /** `redis://` or `rediss://`; for a cluster several URLs, separated by commas. */
   redisUrl?: string
-  /** BullMQ's key prefix with `redisUrl`; the installation's (`{tokenmill}`). */
+  /** The prefix of the queues' Redis keys, for `redisUrl`; it must be the installation's (default `{tokenmill}`). */
   prefix?: string
-  /** The client's credentials file. Without it give `credentials`. */
+  /** The path of the client's credentials file. Without it, set `credentials`. */
   clientFile?: string
   credentials?: Credentials
   /**
-   * `[a-z0-9]{1,32}`: names a results queue of this process's own. Each process that calls `result`, `call` or `bulk`
-   * needs one.
+   * `[a-z0-9]{1,32}`: the name of a separate results queue for this process. Each process that calls `result`, `call`
+   * or `bulk` needs its own.
    */
   replyTo?: string | undefined
   log?: Logger
-  /** An unanswered job is sent again after so long, ms (60,000). */
+  /** After this many ms without an answer a job is sent again (60,000). */
   resendMs?: number | undefined
-  /** At most so many unanswered jobs are kept; `submit` waits for room (10,000). */
+  /** How many jobs may be unanswered at once; `submit` waits until there is room (10,000). */
   unansweredMax?: number
-  /** Results taken off the queue at once (50). */
+  /** How many results are taken off the queue at once (50). */
   deliveries?: number
   clock?: Clock
-  /** Tells whether the client's key is live, for a caller that knows more than the list that workers publish. */
+  /** Says whether the client's key is live. For a caller that knows more than the list that workers publish. */
   checkKey?: KeyCheck | undefined
-  /** How often the key is checked while a job is unanswered, ms (5,000). */
+  /** How often the key is checked while a job is unanswered, in ms (5,000). */
   keyCheckMs?: number | undefined
-  /** Takes one line for a person where it can't be known whether the key is live (default: a warning in the log). */
+  /**
+   * Called with one line for a person if it can't be found out whether the key is live. Default: a warning in the log.
+   */
   tell?: (line: string) => void
 }
 
 export interface Client {
   clientId: string
   /**
-   * Resolves when the queue has the job. Rejects with `RefusedError` (not sent) or `Fault('queue_away')` (perhaps sent:
-   * repeat under the same jti).
+   * Sends a job. Resolves when the queue has the job. Rejects with `RefusedError` (not sent) or `Fault('queue_away')`
+   * (perhaps sent: repeat it with the same jti).
    */
   submit(kind: ClientKind, request: unknown, options?: SubmitOptions): Promise<Handle>
   /**
-   * The result of highest revision found. Rejects with `UnansweredError` after `timeoutMs` (120,000), and, as `call` and
-   * `bulk` do, with `KeyNotLiveError` within 15 s where the installation takes nothing under this client's key.
+   * Waits for a job's result; of several revisions it returns the highest one found. Rejects with `UnansweredError`
+   * after `timeoutMs` (120,000). Like `call` and `bulk` it rejects with `KeyNotLiveError` within 15 s if the
+   * installation accepts no job signed with this client's key.
    */
   result(handle: Handle, options?: { timeoutMs?: number }): Promise<Result>
   /** `submit`, then `result`. */
   call(kind: ClientKind, request: unknown, options?: SubmitOptions & { timeoutMs?: number }): Promise<Result>
   /**
-   * Calls back with every result and event of this results queue (but events of a type that this release doesn't know), which is acknowledged when `callback` resolves and
-   * offered again if it rejects.
+   * Calls `callback` with every result and event of this results queue, except events of a type that this release
+   * doesn't know. A delivery is acknowledged when `callback` resolves, and offered again if it rejects.
    */
   results(callback: (delivery: Delivery) => Promise<void> | void, options?: { concurrency?: number }): void
   /**
-   * Yields each item with its result, in the order in which results come. An item that is refused before it is sent has
-   * a result with `attempt` 0.
+   * Sends all items. Yields each item with its result, in the order in which results arrive. An item that is refused
+   * before it is sent has a result with `attempt` 0.
    */
   bulk<T extends BulkItem>(items: AsyncIterable<T> | Iterable<T>, options?: BulkOptions): AsyncIterable<Answered<T>>
   /**
-   * For `encrypted_card` and `public_key_alias` of a request, valid for 15 minutes. Rejects with `RefusedError` for a
-   * card with a `cvv`.
+   * Encrypts a card. The result holds `encrypted_card` and `public_key_alias` for a request, and is valid for 15
+   * minutes. Rejects with `RefusedError` for a card with a `cvv`.
    */
   encryptCard(card: CardToEncrypt): Promise<EncryptedCard>
-  /** Counts what was taken off the results queue. */
+  /** How many deliveries were taken off the results queue, by the reason for which they were acknowledged. */
   counts(): Record<Acknowledged, number>
-  /** Stops listening; unanswered jobs stay queued. */
+  /** Stops listening and sending. Unanswered jobs stay on the queue. */
   close(): Promise<void>
 }
 
@@ -108,7 +111,7 @@ export async function connect(options: ConnectOptions): Promise<Client> {
     isWaiting,
     onGone: () => {
       const error = new KeyNotLiveError(credentials.signingKey)
-      // A client that only listens for results has no promise to reject: the log says it.
+      // A client that only listens for results has no call that could reject, so the error is logged.
       log.warn(error.message)
       sending.rejectAll(error)
     },

@@ -1,18 +1,18 @@
 // The detached signature (RFC 7515, appendix F) beside a manifest: the client's JWS over the bytes of the file, without
-// its payload. This file knows nothing of what a manifest says.
+// the payload. The manifest's content plays no part here.
 import type { KeyObject } from 'node:crypto'
 import { type SigningKey, signText, verify } from '../src/job/envelope/envelope.ts'
 import { ALGORITHMS, type Algorithm } from '../src/job/envelope/signature.ts'
 
 const MANIFEST_TYP = 'tokenmill-manifest+jws'
 
-/** Returns `header..signature` over `bytes`, which are UTF-8. */
+/** Returns `header..signature` for `bytes`, which must be UTF-8. */
 export function signDetached(bytes: Buffer, key: Omit<SigningKey, 'clientId'>): string {
   const jws = signText(bytes.toString('utf8'), key, MANIFEST_TYP)
   return jws.replace(/\.[^.]*\./, '..')
 }
 
-/** Whether one of `keys` signed these bytes as a manifest; keys are told apart by `kid`. */
+/** Whether one of `keys` signed these bytes as a manifest. The `kid` chooses the key. */
 export function verifyDetached(
   bytes: Buffer,
   jws: string,

@@ -1,4 +1,4 @@
-// Signs an ask with its client's key: the job as it lies on the queue. This file sends nothing.
+// Signs an ask with its client's key. The result is the job as it is put on the queue. Sending is done elsewhere.
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import { CATALOGUE, type Kind, ROLES, type Role } from '../src/job/catalogue.ts'
 import { Claims, ENVELOPE, type JobData, lifetimeOf, type SigningKey, sign } from '../src/job/envelope/envelope.ts'
@@ -13,14 +13,14 @@ export interface Identity {
   /** The user, as a UUID. */
   userId: string
   entityId: string
-  /** Default: all. Only those that the client was granted take effect. */
+  /** The roles that the job claims; default: all. Only roles that the client was granted take effect. */
   roles?: readonly Role[] | undefined
   /** The client whose job this is, if a system client signs the job. */
   onBehalfOf?: string | undefined
   /** The installation's name; default `tokenmill`. */
   audience?: string | undefined
   signingKey: SigningKey
-  /** The rule for names that the client gives; default `checked`. */
+  /** The rule for names that the client chooses; default `checked`. */
   names?: NameRule | undefined
 }
 
@@ -28,15 +28,15 @@ export interface EnvelopeOptions {
   jti: string
   reference?: string | undefined
   sequence?: number | undefined
-  /** The latest start of the work, from now on, ms. Default: 24 h, 1 h with an encrypted card. */
+  /** The job must start within this many ms from now. Default: 24 h; 1 h with an encrypted card. */
   expiresInMs?: number | undefined
   replyTo?: string | undefined
-  /** Give it only while every live worker knows it (live-features.ts): an older one would refuse the job. */
+  /** Set it only while every live worker knows the claim (live-features.ts): an older worker would refuse the job. */
   traceparent?: string | undefined
 }
 
 export interface Signed {
-  /** BullMQ's job id. */
+  /** The BullMQ job id. */
   id: string
   data: JobData
   /** ms since the epoch. */
@@ -45,7 +45,7 @@ export interface Signed {
   expiresAt: number
 }
 
-/** Signs `ask` as of `now` (ms). Refuses an ask that every worker would refuse. */
+/** Signs `ask`; `now`: ms since the epoch. Refuses an ask that every worker would refuse. */
 export async function signAsk(
   identity: Identity,
   ask: Omit<Ask, 'kind'> & { kind: Kind },
@@ -55,7 +55,7 @@ export async function signAsk(
   const { onBehalfOf } = identity
   const { jti, reference, sequence, expiresInMs, replyTo, traceparent } = options
   if (sequence !== undefined && !CATALOGUE[ask.kind].sequenced) return refuse('sequence_not_allowed', 'body.sequence')
-  // Clients send whole seconds. System clients, whose time-outs are short, send fractions.
+  // Clients send whole seconds. System clients send fractions, because their time-outs are short.
   const whole = onBehalfOf === undefined
   const iat = whole ? Math.floor(now / 1000) : now / 1000
   const lifetimeS = expiresInMs === undefined ? undefined : expiresInMs / 1000

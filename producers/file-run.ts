@@ -1,5 +1,5 @@
-// The dependencies of each command that sends a file, and the checks of what names a batch: the id that a user gives and
-// the file that it comes from.
+// What every command that sends a file needs, and the checks of a batch's names: the id that a user chooses, and the
+// name of the file.
 import { basename } from 'node:path'
 import type { Clock } from '../src/clock.ts'
 import { REASONS } from '../src/errors.ts'
@@ -18,14 +18,14 @@ export interface FileRunDeps {
   credentials: Credentials
   clock: Clock
   log: Logger
-  /** The stream of the progress. */
+  /** The stream on which progress is shown. */
   stream: NodeJS.WriteStream
-  /** When aborted, the run finishes what is in flight and leaves a state that can be continued. */
+  /** When aborted, the run finishes what is in flight. A later run can continue from there. */
   stop: AbortSignal
   resendMs?: number
-  /** After so long without any answer the run ends incomplete, ms. */
+  /** After this many ms without any answer the run ends incomplete. */
   giveUpAfterMs?: number | undefined
-  /** Tells whether the client's key is live, for a caller that knows more than the list that workers publish. */
+  /** Says whether the client's key is live. For a caller that knows more than the list that workers publish. */
   checkKey?: KeyCheck | undefined
   /** Tells what workers understand, for such a caller. */
   features?: ReadFeatures | undefined
@@ -46,7 +46,10 @@ const NUMERIC = 'Choose another; or have the operator run `tokenmill client name
 
 const SOURCE_NAME_MAX = 255
 
-/** The file that a batch comes from. Its name is shown and stored in clear: one that could be a card number is left out. */
+/**
+ * The name of the file that a batch comes from. It is shown and stored in clear, so a name that could be a card number
+ * is left out.
+ */
 export function nameOfSource(path: string): { name?: string } {
   const name = basename(path)
   const isTold = isPrintable(name) && name.length <= SOURCE_NAME_MAX && !holdsPossiblePan(name)

@@ -1,5 +1,6 @@
-// Which members of envelopes every live worker understands, as far as this sender knows. It asks again and again while
-// somebody needs to know, and knows nothing where it can't tell: then the sender does as older releases did.
+// Which features (members of envelopes and requests) every live worker understands, as far as this sender knows. It is
+// asked repeatedly while a sender needs to know. If it can't find out, it knows of no feature, and the sender works as
+// an older release would.
 import type { Clock } from '../src/clock.ts'
 import { commonFeatures, type Feature, SPEAKING, type Speaking } from '../src/job/envelope/features.ts'
 import { LIVE_KEYS, openLiveKeys } from '../src/job/envelope/live-keys.ts'
@@ -9,9 +10,9 @@ import { every } from '../src/recurring.ts'
 import type { Credentials } from './client-file.ts'
 
 export interface LiveFeatures {
-  /** Whether every live worker understood it a few seconds ago. */
+  /** Whether every live worker understood the feature a few seconds ago. */
   has(feature: Feature): boolean
-  /** The first reading is done, or failed. */
+  /** Resolves when the first reading has succeeded or failed. */
   ready: Promise<void>
   close(): Promise<void>
 }
@@ -21,16 +22,16 @@ export type ReadFeatures = () => Promise<readonly string[]>
 export interface WatchOptions {
   log: Logger
   everyMs?: number | undefined
-  /** A feature is known once every reading has named it for this long. */
+  /** A feature counts only after all readings over this many ms have named it. */
   settleMs?: number | undefined
 }
 
-/** Reads at once and then every 5 s. */
+/** Reads at once, and then every 5 s. */
 export function watchFeatures(
   read: ReadFeatures,
   { log, everyMs = LIVE_KEYS.everyMs, settleMs = 0 }: WatchOptions,
 ): LiveFeatures {
-  /** Since when each was named, by performance.now(). */
+  /** Feature → since when all readings have named it, in ms of performance.now(). */
   let since = new Map<string, number>()
   const readOnce = async () => {
     const named = await read().catch(error => {
@@ -49,7 +50,7 @@ export function watchFeatures(
   }
 }
 
-/** For a sender without a store: by the list that workers sign. */
+/** For a sender without access to the store: reads the list that workers sign. */
 export function listedFeatures(
   queues: Pick<Queues, 'notice'>,
   { audience, installationKeys }: Pick<Credentials, 'audience' | 'installationKeys'>,
@@ -58,16 +59,19 @@ export function listedFeatures(
   return async () => {
     const { text } = await queues.notice('live-keys')
     const list = text === undefined ? undefined : openLiveKeys(text, audience, installationKeys)
-    // A list that was put back says what workers understood once.
+    // An old list, put back by somebody, only says what workers understood in the past.
     const ageMs = list ? clock() - list.iat * 1000 : Number.POSITIVE_INFINITY
     return list && ageMs <= LIVE_KEYS.lifeMs && ageMs >= -LIVE_KEYS.aheadMsMax ? list.features : []
   }
 }
 
-/** After a kill the dead worker's word is fresh for so long, and one beat passes until the next reading. */
+/** How long a dead worker's announcement may still count, and one interval until the next reading. */
 export const STORED_SETTLE_MS = SPEAKING.freshMs + LIVE_KEYS.everyMs
 
-/** For a sender with the store: by what workers say of themselves there. `list` lists those that weren't silent for so many ms. */
+/**
+ * For a sender with access to the store: reads what workers announce there. `list` returns the workers that were silent
+ * for less than `ms`.
+ */
 export function storedFeatures(
   queues: Pick<Queues, 'workersOfAll'>,
   list: (ms: number) => Promise<readonly Speaking[]>,

@@ -1,19 +1,19 @@
-// Finds out whether the key that a sender signs with is live. Workers never answer a sender whose key isn't live; they
-// only publish a list of live keys (src/job/envelope/live-keys.ts). The check would rather conclude late than wrongly, and
-// concludes nothing where there is no list.
+// Finds out whether a sender's signing key is live. Workers never answer a sender whose key isn't live; they only
+// publish a list of live keys (src/job/live-keys.ts). The check is slow rather than wrong, and without a list it says
+// nothing.
 import type { Clock } from '../src/clock.ts'
 import { ConfigError } from '../src/config.ts'
 import { keyHash, LIVE_KEYS, type LiveKeys, openLiveKeys } from '../src/job/envelope/live-keys.ts'
 import type { Queues } from '../src/queue/engine.ts'
 import type { Credentials } from './client-file.ts'
 
-/** `why` tells a person why the state isn't known. */
+/** `why`: a sentence for a person about why the state isn't known. */
 export type KeyState = { is: 'live' | 'gone' } | { is: 'unknown'; why?: string }
 
-/** One check, repeated as long as somebody waits. A rejection tells nothing about the key. */
+/** One check; it is repeated while somebody waits for an answer. A rejection says nothing about the key. */
 export type KeyCheck = () => Promise<KeyState>
 
-/** The installation takes no job under this key: revoked, retired, or of another installation. */
+/** The installation accepts no job with this key: the key is revoked, retired or another installation's. */
 export class KeyNotLiveError extends ConfigError {
   override name = 'KeyNotLiveError'
 
@@ -35,10 +35,10 @@ const UNKNOWN_BECAUSE = {
 const unknown = (why?: keyof typeof UNKNOWN_BECAUSE): KeyState =>
   why ? { is: 'unknown', why: UNKNOWN_BECAUSE[why] } : { is: 'unknown' }
 
-/** The key is gone when so many lists in a row lack it. */
+/** The key counts as gone when this many lists in a row don't have it. */
 const LISTS_MIN = 2
 
-/** Checks the list that workers publish. Each call is one check. */
+/** Makes a function that checks the list that workers publish. Each call is one check. */
 export function openListCheck(
   queues: Pick<Queues, 'notice'>,
   { signingKey, audience, installationKeys }: Pick<Credentials, 'signingKey' | 'audience' | 'installationKeys'>,
@@ -46,18 +46,19 @@ export function openListCheck(
 ): KeyCheck {
   const own = keyHash(signingKey)
   const beganAt = clock()
-  /** The highest `seq` that was seen; undefined until the first check was answered. */
+  /** The highest `seq` so far; undefined until the first check was answered. */
   let seen: number | undefined
   let lacking = 0
 
-  /** Undefined for a list that tells the present state. */
+  /** Why the list can't be used; undefined if it shows the current state. */
   function wrongWith({ iat, seq }: LiveKeys): keyof typeof UNKNOWN_BECAUSE | undefined {
     if (seq < (seen ?? 0)) return 'replayed'
     const ageMs = clock() - iat * 1000
     return ageMs > LIVE_KEYS.lifeMs || ageMs < -LIVE_KEYS.aheadMsMax ? 'old' : undefined
   }
   function judge({ iat, seq, keys }: LiveKeys): KeyState {
-    // The list of the first check was signed before that check, whatever the two clocks say.
+    // Whether the list was signed after checking began. The list of the first check is older than that check, whatever
+    // the two clocks say.
     const isNew = seen !== undefined && seq > seen && iat * 1000 >= beganAt
     seen = Math.max(seen ?? 0, seq)
     if (!keys || keys.includes(own)) {
@@ -81,21 +82,21 @@ export function openListCheck(
 }
 
 export interface KeyWatch {
-  /** Does the first check; there is none before. */
+  /** Makes the first check. */
   start(): void
   stop(): void
 }
 
 export interface KeyWatchOptions {
-  /** Whether somebody waits for an answer; there is no check otherwise. */
+  /** Whether somebody waits for an answer; only then checks are made. */
   isWaiting: () => boolean
   onGone: () => void
-  /** Takes one line, once, where it can't be known whether the key is live. */
+  /** Called once with one line, if it can't be found out whether the key is live. */
   tell: (line: string) => void
   everyMs?: number | undefined
 }
 
-/** Checks at once and then every 5 s while somebody waits. */
+/** Checks at once, and then every 5 s while somebody waits. */
 export function watchKey(open: () => KeyCheck, options: KeyWatchOptions): KeyWatch {
   const { isWaiting, onGone, tell, everyMs = LIVE_KEYS.everyMs } = options
   let checkOnce = open()
@@ -109,11 +110,11 @@ export function watchKey(open: () => KeyCheck, options: KeyWatchOptions): KeyWat
     const state: KeyState = await checkOnce().catch(() => unknown())
     checking = false
     if (state.is === 'gone') {
-      // The next check begins anew: the key may have become live.
+      // The next check starts from the beginning, because the key may have become live.
       checkOnce = open()
       onGone()
     }
-    // Not at the first check: most jobs are answered before anybody needs to know.
+    // Nothing is said at the first check: most jobs are answered before anybody needs to know.
     if (state.is !== 'unknown' || state.why === undefined || told || isFirst || !isWaiting()) return
     told = true
     tell(`${state.why}. The sender can't know whether this client's key is live; it goes on waiting ...`)

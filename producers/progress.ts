@@ -1,5 +1,5 @@
-// Shows the progress of a run on standard error: a bar in the last line of a terminal, else a line every ten seconds. It
-// prints what the caller counted.
+// Shows the progress of a run on standard error: a bar in the last line of a terminal, else a line every ten seconds.
+// The caller counts.
 import type { Clock } from '../src/clock.ts'
 import { type Counts, noCounts, OUTCOMES, sumOf } from '../src/job/outcome.ts'
 
@@ -8,9 +8,9 @@ export interface ProgressOptions {
   clock: Clock
   /** Number of rows of the file; absent for standard input. */
   total?: number | undefined
-  /** Rows that an earlier run has done: they count for the bar, not for the rate. */
+  /** Rows that an earlier run has done; they count in the bar but not in the rate. */
   done?: number | undefined
-  /** Pause between two lines where the stream is no terminal, ms. */
+  /** The pause between two lines if the stream isn't a terminal, in ms. */
   everyMs?: number | undefined
 }
 
@@ -59,7 +59,7 @@ function openLines(stream: NodeJS.WriteStream, clock: Clock, everyMs: number, te
   const update = () => {
     if (clock() - lineAt >= everyMs) print()
   }
-  // A line is due even where no row is answered.
+  // A timer, because a line is due even when no row is answered.
   const ticking = setInterval(update, everyMs)
   ticking.unref()
   return {
@@ -71,26 +71,26 @@ function openLines(stream: NodeJS.WriteStream, clock: Clock, everyMs: number, te
   }
 }
 
-/** Of a terminal that doesn't tell its width. */
+/** The width of a terminal that doesn't report its width. */
 const COLUMNS = 80
 const HIDE_CURSOR = '\u001b[?25l'
 const SHOW_CURSOR = '\u001b[?25h'
 const CLEAR_BELOW = '\u001b[J'
 
-/** Draws at most five times a second. A message may be written meanwhile: the bar is drawn again below it. */
+/** A bar, drawn at most five times a second. If somebody else writes a message, the bar is drawn again below it. */
 function openBar(stream: NodeJS.WriteStream, text: () => string): Printer {
   let drawn = ''
   const draw = () => {
     drawn = text()
     stream.write(`\r${drawn}${CLEAR_BELOW}`)
   }
-  // A terminal that became narrower has wrapped the line that was drawn for the former width.
+  // A terminal that became narrower has wrapped the line that was drawn for the old width.
   const redraw = () => {
     const above = Math.ceil(drawn.length / (stream.columns || COLUMNS)) - 1
     if (above > 0) stream.write(`\u001b[${above}A`)
     draw()
   }
-  // A process that ends with its bar on leaves the terminal as it was.
+  // If the process ends while the bar is shown, the terminal's cursor is restored.
   const restore = () => stream.write(SHOW_CURSOR)
   process.once('exit', restore)
   stream.on('resize', redraw)
@@ -113,7 +113,7 @@ function openBar(stream: NodeJS.WriteStream, text: () => string): Printer {
 interface RunFacts {
   rows: number
   rate: number
-  /** How long it will take. */
+  /** The estimated remaining time. */
   left: string
   outcomes: string
 }
@@ -125,11 +125,11 @@ interface BarFacts extends RunFacts {
 const BAR_MIN = 10
 const BAR_MAX = 40
 
-/** At most `columns - 1` characters: a line that fills a terminal makes some of them begin another one. */
+/** The bar's text: at most `columns - 1` characters, because some terminals begin a new line when a line is full. */
 export function barOf({ rows, total, rate, left, outcomes }: BarFacts, columns: number): string {
   const share = total === 0 ? 1 : Math.min(rows / total, 1)
   const percent = `${Math.floor(share * 100)}%`
-  // Where not all have room, the last ones go first.
+  // If not all pieces fit, the last ones are left out first.
   const pieces = [`${rows}/${total} rows`, `ETA ${left}`, `${rate} rows/s`, outcomes]
   const room = columns - 1
   for (let kept = pieces.length; kept > 0; kept -= 1) {
@@ -161,7 +161,7 @@ function lineOf({ rows, rate, left, outcomes }: RunFacts, total: number | undefi
   return `${rows}${of} rows, ${rate} rows/s, ETA ${left}: ${outcomes}`
 }
 
-/** `created 9200, rejected 250`: outcomes without rows aren't named. */
+/** `created 9200, rejected 250`: outcomes without rows are left out. */
 function describe(counts: Counts): string {
   const named = OUTCOMES.filter(name => counts[name] > 0).map(name => `${name.toLowerCase()} ${counts[name]}`)
   return named.length === 0 ? 'none yet' : named.join(', ')

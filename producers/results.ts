@@ -1,5 +1,6 @@
-// Takes results off a client's results queue: checks that the installation signed each result for this client, hands it
-// to the caller, and acknowledges it when the caller has handled it. Delivery is at least once; `once` skips repeats.
+// Takes results off a client's results queue: checks that the installation signed each result for this client, passes
+// it to the caller, and acknowledges it when the caller has handled it. Delivery is at least once; `once` skips
+// repeats.
 import { resultsQueue } from '../src/job/catalogue.ts'
 import type { InstallationKeys } from '../src/job/envelope/installation-jws.ts'
 import { isQueueEvent } from '../src/job/event.ts'
@@ -20,22 +21,25 @@ export interface InboxOptions {
   concurrency: number
   log: Logger
   /**
-   * How long a result for which nobody here waits is offered to other processes before it is acknowledged, ms
+   * A result that no job here waits for is offered to other processes for this many ms before it is acknowledged
    * (120,000).
    */
   unclaimedMs?: number
-  /** Pause before a result is offered again, ms (1,000); after a failure it doubles each time, up to 5 min. */
+  /** The pause before a result is offered again, in ms (1,000); it doubles with each failure, up to 5 min. */
   retryMs?: number
 }
 
-/** `unknown`: an event of a newer release, which this one passes over. */
+/** `unknown`: an event of a newer release, which this release ignores. */
 export type Acknowledged = 'taken' | 'forged' | 'unclaimed' | 'unknown'
 
-/** `unclaimed`: no job of this process, as far as it knows. A throw means: not handled yet, offer it again. */
+/**
+ * Handles a delivery. Returns `unclaimed` if no job of this process waits for it. If it throws, the delivery is offered
+ * again.
+ */
 export type Receive = (delivery: Delivery) => Promise<'taken' | 'unclaimed'>
 
 export interface Inbox {
-  /** Resolves when the inbox listens. */
+  /** Resolves when the queue is being read. */
   ready: Promise<void>
   /** The number of acknowledged results, by reason. */
   counts: Readonly<Record<Acknowledged, number>>
@@ -51,14 +55,14 @@ export function openInbox(queues: Queues, mailbox: Mailbox, receive: Receive, op
   const { concurrency, log, unclaimedMs = 120_000, retryMs = 1_000 } = options
   const queue = resultsQueue(clientId, replyTo)
   const counts: Record<Acknowledged, number> = { taken: 0, forged: 0, unclaimed: 0, unknown: 0 }
-  // Results that were offered again: since when, how often. The oldest entries are removed, which only gives these
-  // results more time.
+  // Results that were offered again: since when and how often. Removing the oldest entries only gives those results
+  // more time.
   const offered = new Map<string, { since: number; times: number }>()
 
   function acknowledge(as: Acknowledged, resultId?: string): Disposition {
     counts[as] += 1
     if (resultId !== undefined) offered.delete(resultId)
-    // One line at 1, 2, 4, 8 …: many forgeries don't make many lines.
+    // Logs at the counts 1, 2, 4, 8, …, so that many forgeries don't make many lines.
     const isPower = (counts[as] & (counts[as] - 1)) === 0
     if (as !== 'taken' && isPower) log.warn({ queue, dropped: counts[as] }, `${as} results were dropped`)
     return { done: true }
@@ -87,7 +91,7 @@ export function openInbox(queues: Queues, mailbox: Mailbox, receive: Receive, op
   return { ready: worker.ready, counts, close: deadlineMs => worker.close(deadlineMs) }
 }
 
-/** Its type is checked at run time: a newer release may tell of what this one doesn't know. */
+/** Whether this release knows the type of the delivery; a newer release may send other types. */
 function isKnown(delivery: Delivery): boolean {
   return delivery.type === 'result' || (delivery.type === 'event' && isQueueEvent(delivery.event))
 }
@@ -95,8 +99,8 @@ function isKnown(delivery: Delivery): boolean {
 const SEEN_MAX = 50_000
 
 /**
- * Calls `callback` once for each result: a `result_id` that was handled, or a lower revision of its receipt, is skipped.
- * The last 50,000 receipts are remembered; beyond them, and after a restart, the callback sees repeats.
+ * Calls `callback` once per result: skips a `result_id` that was handled, and a revision lower than a handled one. It
+ * remembers the last 50,000 receipts; beyond them, and after a restart, `callback` sees repeats.
  */
 export function once(callback: (delivery: Delivery) => Promise<void> | void): (delivery: Delivery) => Promise<void> {
   const handled = new Map<string, number>()
@@ -117,14 +121,14 @@ export function once(callback: (delivery: Delivery) => Promise<void> | void): (d
   }
 }
 
-/** The id of a result follows from receipt and revision; the id of an event is its own. */
+/** The subject and revision of a delivery: for a result its receipt, for an event the event itself. */
 function nameOf(delivery: Delivery): { subject: string; revision: number } {
   return delivery.type === 'event'
     ? { subject: delivery.result_id, revision: 0 }
     : { subject: delivery.receipt_id, revision: delivery.revision }
 }
 
-/** Keeps the `max` entries that were set last. */
+/** Sets a value and removes the oldest entries beyond `max`. */
 function remember<T>(map: Map<string, T>, key: string, value: T, max: number): void {
   map.delete(key)
   map.set(key, value)

@@ -1,5 +1,4 @@
-// Asks to provision or resume, to suspend or to delete the scheme token of a token. The answer tells what the network
-// did.
+// Asks to provision, resume, suspend or delete the scheme token of a token. The answer says what the network did.
 import type { z } from 'zod'
 import type { Refusal } from '../src/errors.ts'
 import type { SchemeToken } from '../src/job/scheme-token.ts'

@@ -16,28 +16,31 @@ export interface BatchPlan {
   /** `iat` of the batch's first chunk, seconds since the epoch. */
   acceptedAt: number
   policy?: z.input<typeof Policy> | undefined
-  /** Predicts, changes nothing. */
+  /** Predicts outcomes without changing anything. */
   dryRun?: boolean | undefined
   /** Records per chunk (500). */
   chunkRecords?: number | undefined
-  /** What the whole batch is, where it is known beforehand. */
+  /** The extent of the whole batch, if it is known beforehand. */
   extent?: Extent | undefined
-  /** After so many chunks the sender stops for now. */
+  /** After this many chunks the sender stops for now. */
   limit?: number | undefined
   /** A JWE key of the entity. */
   captureKey: PublicCaptureKey
 }
 
 export interface Chunk {
-  /** One record each, as JSON. */
+  /** One record per line, as JSON. */
   lines: string[]
-  /** From 0, in order. */
+  /** The chunk's number, from 0. */
   number: number
-  /** No other follows. */
+  /** This is the last chunk. */
   isLast?: boolean
 }
 
-/** `clientId` names the client that will sign the ask. Each call encrypts anew, and makes the same chunk all the same. */
+/**
+ * Makes the ask of one chunk. `clientId`: the client that will sign it. Each call encrypts anew, but the chunk counts
+ * as the same.
+ */
 export async function tokenBatch(
   clientId: string,
   plan: BatchPlan,

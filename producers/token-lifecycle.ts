@@ -1,4 +1,4 @@
-// Asks to suspend, activate or delete a token. The worker decides whether the token may change so.
+// Asks to suspend, activate or delete a token. The worker decides whether the token's status permits that.
 import type { z } from 'zod'
 import type { Refusal } from '../src/errors.ts'
 import type { TokenLifecycle } from '../src/job/token-lifecycle.ts'

@@ -1,5 +1,5 @@
-// Asks to change a token's data, or to put another card behind it. A plain `cvv` is refused: it must not lie in a queue
-// in the clear, and no part of the vault would keep it.
+// Asks to change a token's data, or to link it to another card. A `cvv` in clear is refused: it must not lie in a
+// queue, and the vault would not store it.
 import type { z } from 'zod'
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import type { TokenUpdate } from '../src/job/token-update.ts'

@@ -1,23 +1,23 @@
 // Cuts ledger lines into chunks and makes the ask of one `transaction-batch` job of each. Nothing in a ledger line is
-// secret, so there is no block: the lines travel in the signed envelope itself. The worker judges what a line may say.
+// secret, so there is no block: the lines are in the signed envelope itself. The worker checks the content of lines.
 import { assert, type Refusal } from '../src/errors.ts'
 import type { Extent } from '../src/job/envelope/batch-extent.ts'
 import { LEDGER_CHUNK, type TransactionLine } from '../src/job/transaction-batch.ts'
 import { type Ask, check } from './ask.ts'
 
 export interface LedgerChunk {
-  /** From 0, in order. */
+  /** The chunk's number, from 0. */
   number: number
   lines: readonly TransactionLine[]
 }
 
 export interface Cutter {
-  /** Takes one line; returns the chunk that was complete before it. */
+  /** Adds one line. Returns the chunk that was complete before it, if there is one. */
   put(line: TransactionLine): LedgerChunk | undefined
   end(): LedgerChunk | undefined
 }
 
-/** The same lines are always cut alike. */
+/** Cuts lines into chunks; the same lines always give the same chunks. */
 export function openCutter(size: number): Cutter {
   assert(size >= 1 && size <= LEDGER_CHUNK.recordsMax, 'a chunk holds 1 to 1,000 lines')
   let number = 0
@@ -43,7 +43,7 @@ export function openCutter(size: number): Cutter {
   }
 }
 
-/** At least what the line takes as JSON; a UTF-16 unit may be three bytes, or six where it is escaped. */
+/** An upper bound of the line's bytes as JSON: a UTF-16 unit takes up to three bytes, or six if it is escaped. */
 function bytesOf({ transaction }: TransactionLine): number {
   let bytes = 40
   for (const key in transaction) {
@@ -58,11 +58,11 @@ const PLAIN = /^[ !#-[\]-~]*$/
 
 export interface LedgerPlan {
   batchId: string
-  /** What the whole batch is, where it is known beforehand. */
+  /** The extent of the whole batch, if it is known beforehand. */
   extent?: Extent | undefined
 }
 
-/** The chunk as a job's request, under the jti that the worker asks for. */
+/** The ask of a chunk, with the jti that the worker requires. */
 export function transactionBatch(
   { batchId, extent }: LedgerPlan,
   { number, lines }: LedgerChunk,

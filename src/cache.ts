@@ -1,10 +1,10 @@
-// A cache of one process, bounded in number and in time: the entry that was used longest ago is removed first. It isn't
-// shared between processes, and nothing is kept only here.
+// A cache in the memory of one process, limited in entries and in time: the least recently used entry is evicted first.
+// It isn't shared between processes, and it never holds the only copy of a value.
 import { LRUCache } from 'lru-cache'
 import type { Clock } from './clock.ts'
 
 interface CacheOptions {
-  /** Entries that are kept. */
+  /** The most entries that are kept. */
   max: number
   /** How long an entry is valid after it was set, ms; default: for ever. */
   lifetime?: { ms: number; clock: Clock }

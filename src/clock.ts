@@ -1,4 +1,4 @@
-// The clock, handed in as a value, so that pure rooms never read the time themselves.
+// The clock is a value that callers pass in, so that pure rooms never read the time themselves.
 
 /** Milliseconds since the epoch. */
 export type Clock = () => number

@@ -1,21 +1,24 @@
-// Every setting of the operator, read once from the environment and checked. Only main files call this; rooms are
-// handed values. The settings that a supervisor hands to its worker processes are in workers/process/worker-settings.ts.
+// Every setting of the operator, read once from the environment and checked. Only main files read settings; rooms get
+// values. The settings that a supervisor passes to its worker processes are in workers/process/worker-settings.ts.
 import { isAbsolute, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
 
 const port = z.coerce.number().int().min(0).max(65535)
 const HOSTS = /^(([a-z0-9.-]{1,253}|\[[0-9a-f:.]{2,45}\])(:\d{1,5})?(,(?=.)|$)){0,64}$/i
-/** `issuer=URL`: an issuer's name holds no `=`, no comma and no blank. */
+/** `issuer=URL`, separated by commas. An issuer's name holds no `=`, no comma and no blank. */
 const ISSUERS = /^([!-+\--<>-~]{1,256}=https?:\/\/[^,\s]{1,1000}(,(?=.)|$)){0,16}$/
-/** Other programs on the host are told by these, too: src/trace/settings.ts judges them, and only where they matter. */
+/**
+ * OpenTelemetry's variables may be meant for other programs on the host. So they are read unchecked;
+ * src/trace/settings.ts checks them if traces are on.
+ */
 const foreign = z.string().optional()
 const days = (least: number) => z.coerce.number().int().min(least).max(3650)
 
 const Environment = z.object({
   DATABASE_URL: z
     .string()
-    // Or keywords, as libpq takes them: `host=a,b dbname=tokenmill`.
+    // libpq's keywords are accepted too: `host=a,b dbname=tokenmill`.
     .regex(/^(postgres(ql)?:\/\/|\s*\w+\s*=)/, 'must start with postgres:// or postgresql://')
     .optional(),
   REDIS_URL: z
@@ -107,7 +110,7 @@ export interface Config {
   databaseUrl: string | undefined
   redisUrls: string[] | undefined
   dataDir: string
-  /** TOKENMILL_EMBEDDED=1: use the embedded store although REDIS_URL stands alone. */
+  /** TOKENMILL_EMBEDDED=1: use the embedded PostgreSQL although REDIS_URL is set and DATABASE_URL isn't. */
   embeddedForced: boolean
   httpPort: number
   httpHost: string
@@ -122,75 +125,84 @@ export interface Config {
   guessesMax: number
   dryRunRowsMax: number
   lockMs: number
-  /** `migrate` and `submit` send an unanswered job again after this time. */
+  /** After this time without an answer `migrate` and `submit` send a job again. */
   resendMs: number
   processes: number | undefined
   /** How long a write over HTTP waits for its answer. */
   gatewayTimeoutMs: number
-  /** Writes over HTTP that may wait at the same time, per gateway. */
+  /** How many writes over HTTP may wait at the same time, per gateway process. */
   gatewayInFlightMax: number
   /** HTTP requests per client and minute; 0: no limit. */
   rateLimit: number
-  /** The most that the body of a batch over HTTP may hold. */
+  /** The largest body of a batch over HTTP, in bytes. */
   batchBytesMax: number
   /** Trusted issuers of JWTs: issuer → URL of its JWKS. */
   jwtIssuers: ReadonlyMap<string, string>
-  /** Files of the gateway's certificate chain and key, PEM; both or neither. */
+  /** Paths of the PEM files with the gateway's certificate chain and key. Both are set or neither. */
   tls: { certFile: string; keyFile: string } | undefined
-  /** Outgoing requests may go to these although their addresses are private, and by http: `host` or `host:port`. */
+  /**
+   * Outgoing requests may go to these hosts although their addresses are private, and may use http. Each is `host` or
+   * `host:port`.
+   */
   privateHosts: string[]
-  /** Which networks and providers make scheme tokens and third-party tokens. */
+  /** The file that says which networks and providers make scheme tokens and third-party tokens. */
   schemeFile: string | undefined
   threeDsPort: number
-  /** The address at which directory servers and browsers reach the 3-D Secure service, without a slash at the end; undefined: host and port. */
+  /**
+   * The base URL at which directory servers and browsers reach the 3-D Secure service, without a trailing slash;
+   * undefined: built from host and port.
+   */
   threeDsUrl: string | undefined
-  /** The reference number under which directory servers know this 3DS Server. */
+  /** The reference number under which directory servers know this 3DS Server (`threeDSServerRefNumber`). */
   threeDsRefNumber: string
   threeDsOperatorId: string
-  /** For each attempt at a directory server. */
+  /** The time limit of each attempt at a directory server. */
   threeDsTimeoutMs: number
-  /** The place of report files; undefined: there is none that all hosts of this installation reach. */
+  /** Where report files are stored; undefined: there is no place that all hosts of this installation reach. */
   reportsUrl: string | undefined
   reportDays: number
-  /** A run of a schedule that hasn't ended after this time is late. */
+  /** A scheduled run that hasn't ended after this time counts as late. */
   scheduleLateMs: number
   otel: OtelSettings
 }
 
-/** As they are set; src/trace/settings.ts says what they come to. */
+/** OpenTelemetry's settings as they are set; src/trace/settings.ts decides what they mean. */
 export interface OtelSettings {
   disabled: boolean
   exporter: string | undefined
   protocol: string | undefined
   endpoint: string | undefined
-  /** Of traces alone. */
+  /** The endpoint for traces only (OTEL_EXPORTER_OTLP_TRACES_ENDPOINT). */
   tracesEndpoint: string | undefined
-  /** `name=value` pairs; secrets. */
+  /** `name=value` pairs. They hold secrets. */
   headers: string[]
   serviceName: string
   resource: string
-  /** The share of traces that are recorded, from 0 to 1, and the most per second and process. */
+  /** Which traces are recorded: `ratio`, a share from 0 to 1, and the most per second and process. */
   ratio: number
   perSecond: number
 }
 
-/** A setting that is wrong: exit 78 (EX_CONFIG), with one line that names it. */
+/** A setting is wrong. The command prints one line that names the setting and exits with 78 (EX_CONFIG). */
 export class ConfigError extends Error {
   override name = 'ConfigError'
 }
 
-/** Reads what `schema` names from `env`, where an empty text is none; throws `ConfigError` naming the first bad setting. */
+/**
+ * Reads the settings of `schema` from `env`; an empty text counts as unset. Throws `ConfigError` that names the first
+ * bad setting.
+ */
 export function readSettings<Shape extends z.ZodRawShape>(schema: z.ZodObject<Shape>, env: NodeJS.ProcessEnv) {
   const known = Object.fromEntries(Object.keys(schema.shape).map(key => [key, env[key] || undefined]))
   const parsed = schema.safeParse(known)
   if (parsed.success) return parsed.data
   const issue = parsed.error.issues[0]
-  // Every setting is a text: a wrong type means that a number was expected.
+  // Every setting arrives as a text, so a wrong type means that a number was expected.
   const wrong = issue?.code === 'invalid_type' ? 'must be a number' : issue?.message
   throw new ConfigError(`${issue?.path.join('.')}: ${wrong}`)
 }
 
-/** Reads `env`; throws `ConfigError` naming the first bad setting. */
+/** Reads all settings from `env`. Throws `ConfigError` that names the first bad setting. */
 export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const e = readSettings(Environment, env)
   const dataDir = isAbsolute(e.TOKENMILL_DATA_DIR) ? e.TOKENMILL_DATA_DIR : resolve(e.TOKENMILL_DATA_DIR)
@@ -234,7 +246,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   }
 }
 
-/** A place for report files on this machine, for an installation on one machine. */
+/** The default place of report files, on the local disk: right for an installation on one machine. */
 export function ownReportsUrl(dataDir: string): string {
   return pathToFileURL(join(dataDir, 'reports')).href
 }
@@ -266,7 +278,10 @@ function tlsOf(certFile: string | undefined, keyFile: string | undefined): Confi
   return { certFile: resolve(certFile), keyFile: resolve(keyFile) }
 }
 
-/** The place of the store: the operator's PostgreSQL, the embedded PostgreSQL, or none (a pure producer). */
+/**
+ * Where the store is: the operator's PostgreSQL (`url`), the embedded PostgreSQL, or nowhere (a process that only
+ * produces).
+ */
 export function storeMode(config: Config): 'url' | 'embedded' | 'none' {
   if (config.databaseUrl) return 'url'
   return config.redisUrls && !config.embeddedForced ? 'none' : 'embedded'

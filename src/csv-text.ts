@@ -1,8 +1,8 @@
-// A text as one cell of a CSV file: quoted as RFC 4180 asks, and guarded so that no spreadsheet takes it for a formula.
-// The guard is one `'` in front of the text; nothing else of the text is changed.
+// Writes a text as one cell of a CSV file: quoted as RFC 4180 asks, and guarded so that no spreadsheet takes it for a
+// formula. The guard is one `'` in front of the text; the rest of the text stays as it is.
 
 // The characters that start a formula, the full-width forms that spreadsheets read as them, and the characters that a
-// spreadsheet cuts off before it looks for one.
+// spreadsheet strips before it looks for a formula.
 const FORMULA = /^[=+\-@\t\r\n\0\uff1d\uff0b\uff0d\uff20]/
 const SPECIAL = /[",\r\n]/
 

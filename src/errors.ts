@@ -1,10 +1,10 @@
-// Every way in which work can fail, in one table each: reasons of refusal (a rule says no: a value, never retried) and
-// codes of fault (something around tokenmill failed: thrown, retried by the verdict beside it). A bug is neither: it is a
-// failed assertion. Texts never quote a value.
+// All reasons and codes with which work can fail, in two tables. A refusal: a rule says no; it is a value and never
+// retried. A fault: something around tokenmill failed; it is thrown, and the verdict beside its code says whether it is
+// retried. A bug is neither: it is a failed assertion. The texts never quote a value.
 
-/** reason → HTTP status and text. A reason is a stable word; `docs/results.md` lists them. */
+/** Reason → HTTP status and text. The words are stable; `docs/results.md` lists them. */
 export const REASONS = {
-  // The form of a field, in any request.
+  // The form of a field, in any kind of request.
   field_required: { code: 400, text: 'This field is required.' },
   field_unknown: { code: 400, text: 'This field does not exist.' },
   field_type: { code: 400, text: 'This field has the wrong type.' },
@@ -15,7 +15,7 @@ export const REASONS = {
   field_characters: { code: 400, text: 'This text holds control characters or is not well-formed Unicode.' },
   field_conflict: { code: 400, text: 'These fields exclude one another.' },
   record_too_large: { code: 400, text: 'This record is longer than 64 KiB.' },
-  // A request over HTTP.
+  // Requests over HTTP.
   body_media_type: { code: 400, text: 'The body does not have an accepted media type.' },
   body_json: { code: 400, text: 'The body is not one JSON object, or names a member twice.' },
   body_too_large: { code: 400, text: 'The body is longer than the limit.' },
@@ -56,6 +56,7 @@ export const REASONS = {
   dry_run_rows: { code: 403, text: 'This client has reached its daily limit of dry-run rows.' },
   token_suspended: { code: 400, text: 'This token is suspended.' },
   token_not_found: { code: 404, text: 'No such token.' },
+  reference_unknown: { code: 404, text: 'No such owner is, or was, known in this token scope.' },
   alias_unknown: { code: 400, text: 'No capture key of this entity has this alias.' },
   // The card.
   card_undecryptable: { code: 400, text: 'The encrypted card could not be decrypted.' },
@@ -87,7 +88,7 @@ export const REASONS = {
   third_party_request_invalid: { code: 400, text: 'The third party did not accept the request.' },
   third_party_token_taken: {
     code: 400,
-    text: 'The third party answered with a token that already exists here for another request: use that token, or a contract of its own.',
+    text: 'The third party answered with a token that this installation already has for another request: use that token, or another contract.',
   },
   scheme_action_unavailable: { code: 400, text: 'No scheme token network of this installation accepts this card.' },
   scheme_not_supported: { code: 400, text: 'This token scope does not support scheme tokens.' },
@@ -137,9 +138,9 @@ export const REASONS = {
 export type Reason = keyof typeof REASONS
 
 /**
- * The flaws of a Bearer token, as `error_description` (RFC 6750 section 3: ASCII without quotes and backslashes). All but
- * the last can be seen in the token itself. The last is the same for an unknown user, an unknown key and a wrong
- * signature, so that nobody learns by trying which users and keys exist.
+ * What is wrong with a Bearer token: the text of `error_description` (RFC 6750 section 3: ASCII without quotes and
+ * backslashes). The last text is the same for an unknown user, an unknown key and a wrong signature, so that nobody can
+ * find out by trial which users and keys exist. All others describe the token itself.
  */
 export const TOKEN_FLAWS = {
   token_length: 'the token is longer than 8192 characters',
@@ -169,17 +170,20 @@ export const TOKEN_FLAWS = {
 export type TokenFlaw = keyof typeof TOKEN_FLAWS
 const NEWER = { code: 400, text: 'A newer release gave this reason; see the documentation of that release.' } as const
 
-/** Code and text of any reason: results and receipts may hold a reason of a newer release than this process. */
+/**
+ * Status and text of a reason. Results and receipts may hold a reason of a newer release, which this release doesn't
+ * know.
+ */
 export function meaningOf(reason: string): { code: 400 | 403 | 404 | 500; text: string } {
   return Object.hasOwn(REASONS, reason) ? REASONS[reason as Reason] : NEWER
 }
 
-/** A rule says no. `field` is the key of `details`, with its prefix: `body.expiry_month`. */
+/** A rule says no. `field` is the path of the wrong field, as `details` names it: `body.expiry_month`. */
 export interface Refusal {
   refused: true
   reason: Reason
   field: string
-  /** Further fields that are wrong. */
+  /** Other fields of the request that are wrong, too. */
   also?: { field: string; reason: Reason }[]
 }
 
@@ -191,12 +195,15 @@ export function isRefusal(value: unknown): value is Refusal {
   return typeof value === 'object' && value !== null && (value as { refused?: unknown }).refused === true
 }
 
-/** fault → verdict: `retry` with backoff, `pause` the worker until the fault is over (no attempt is used), or `fail` at once. */
+/**
+ * Code of a fault → verdict: `retry` the job with backoff, `pause` the worker until the fault is over (which uses no
+ * attempt), or `fail` the job at once.
+ */
 export const FAULTS = {
   store_away: { verdict: 'pause', text: 'The token store cannot be reached.' },
   queue_away: { verdict: 'pause', text: 'The queue server cannot be reached.' },
   store_busy: { verdict: 'retry', text: 'The token store is short of connections, locks or space.' },
-  // Callers are told these texts; what the operator is to do stands in docs/on-call.md.
+  // Callers see these texts; docs/on-call.md says what the operator does.
   store_denied: { verdict: 'retry', text: 'The token store denies a right.' },
   contention: { verdict: 'retry', text: 'Other jobs changed the same rows, at every attempt.' },
   key_unavailable: { verdict: 'retry', text: 'A key of the vault could not be loaded.' },
@@ -220,7 +227,7 @@ export const FAULTS = {
 
 export type FaultCode = keyof typeof FAULTS
 
-/** Something around tokenmill failed. Carries a code and never a value; `cause` stays in this process. */
+/** Something around tokenmill failed. A fault holds a code and never a value; `cause` doesn't leave this process. */
 export class Fault extends Error {
   override name = 'Fault'
   readonly code: FaultCode
@@ -231,17 +238,19 @@ export class Fault extends Error {
   }
 }
 
-/** Anything thrown, as a Fault: an error that isn't one already is a defect, unless PostgreSQL denies a right. */
+/**
+ * Turns anything thrown into a Fault. An error that isn't a Fault becomes a defect, unless PostgreSQL denied a right.
+ */
 export function toFault(error: unknown): Fault {
   if (error instanceof Fault) return error
   const isDenied = error instanceof Error && 'code' in error && error.code === INSUFFICIENT_PRIVILEGE
   return new Fault(isDenied ? 'store_denied' : 'defect', error)
 }
 
-/** SQLSTATE. It stays in the error that the store throws: whoever asks what it may do needs it there. */
+/** A SQLSTATE. The store throws such an error unchanged, because some callers look for this code. */
 const INSUFFICIENT_PRIVILEGE = '42501'
 
-/** Throws where `holds` is false: then tokenmill has a defect. */
+/** Throws if `holds` is false: then tokenmill itself has a bug. */
 export function assert(holds: unknown, law: string): asserts holds {
   if (!holds) throw new Error(`broken law: ${law}`)
 }

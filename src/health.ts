@@ -1,26 +1,26 @@
-// Whether a process can work: what it needs of others answers, and nothing else keeps it from working. Each question is
-// bounded, so that a server that hangs makes the process not ready, and the asker doesn't hang too.
+// Whether a process can work: the servers that it needs answer, and nothing else keeps it from working. Each check has
+// a time limit, so that a server that hangs makes this process "not ready" and doesn't make the check hang.
 import { forget, type Gauge, type MetricsRegistry, type Snapshot } from './metrics.ts'
 
 export interface Health {
-  /** What is not as it should be, one line each; none: ready. Never throws. */
+  /** What is wrong, one line each; empty: the process is ready. Never throws. */
   reasons(): Promise<string[]>
-  /** The process's metrics, brought up to date. */
+  /** The process's metrics, after the gauges were measured again. */
   snapshot(): Promise<Snapshot>
 }
 
-/** What the process needs of others; what it doesn't need is left out. */
+/** The servers that the process needs; a server that it doesn't need is left out. */
 export interface Needs {
   store?: {
     ping(): Promise<unknown>
-    /** Connections of the pool, by state. */
+    /** The pool's number of connections by state. */
     connections(): Record<string, number>
     writableServers(): number
   }
   queue?: { ping(): Promise<unknown> }
-  /** What else keeps it from working. */
+  /** Further reasons why the process can't work. */
   others?: () => Promise<string[]>
-  /** Brings further gauges up to date. Doesn't throw. */
+  /** Measures further gauges. Doesn't throw. */
   collect?: () => Promise<void>
 }
 
@@ -64,8 +64,8 @@ export function openHealth(registry: MetricsRegistry, { store, queue, others, co
 }
 
 /**
- * Runs `measure`, which sets these gauges. Where it fails or is late they have no value: what was measured before isn't
- * so any more, and zero would say that all is well.
+ * Runs `measure`, which sets these gauges. If `measure` fails or takes too long, the gauges get no value: the old value
+ * may be wrong by now, and zero would mean that all is well.
  */
 export async function measureOrForget(gauges: readonly Gauge[], measure: () => Promise<void>): Promise<void> {
   await within(ASKED_MS_MAX, measure()).catch(() => {
@@ -73,7 +73,7 @@ export async function measureOrForget(gauges: readonly Gauge[], measure: () => P
   })
 }
 
-/** Rejects where `asked` takes longer. */
+/** Rejects if `asked` takes longer than `ms`. */
 async function within<T>(ms: number, asked: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {

@@ -1,20 +1,20 @@
-// Closes what a process has opened, in reverse order, each within a deadline of its own; and says what ends a process:
-// signals, and the end of its parent. Only the main files use it; a room that opens something returns it to them. It isn't a container:
-// nothing is looked up here.
+// Closes what a process has opened, in reverse order, each with a time limit of its own; and tells when a process must
+// end: at a signal, or when its parent ends. Only main files use it; a room that opens something returns it to them. It
+// isn't a container: nothing is looked up here.
 import { closeSync, openSync } from 'node:fs'
 import { constants } from 'node:os'
 
 type Closer = () => Promise<unknown> | unknown
 
 export interface Lifetime {
-  /** Registers how to close what was just opened. */
+  /** Registers the function that closes what was just opened. */
   onClose(name: string, close: Closer): void
-  /** Closes everything in reverse order, once. A closer that fails or hangs is reported and passed over. */
+  /** Closes everything in reverse order, once. A closer that fails or hangs is logged and skipped. */
   close(): Promise<void>
 }
 
 interface LifetimeOptions {
-  /** How long one closer may take before it is passed over. */
+  /** How long one closer may take before it is skipped. */
   closeMsMax?: number
   onError?: (name: string, error: unknown) => void
 }
@@ -56,15 +56,15 @@ export function untilSignal(): Promise<NodeJS.Signals> {
   })
 }
 
-/** A person's second Ctrl-C comes later than this. */
+/** A second signal within this time is a repetition of the same Ctrl-C; a person is slower. */
 const SAME_PRESS_MS = 200
 
-/** Calls `listener` at each of these signals. Returns a function that ends this. */
+/** Calls `listener` at each of these signals. Returns a function that removes the listener. */
 export function onSignal(names: readonly NodeJS.Signals[], listener: (signal: NodeJS.Signals) => void): () => void {
   let last: { signal: NodeJS.Signals; at: number } | undefined
   const hear = (signal: NodeJS.Signals) => {
     const at = performance.now()
-    // A terminal sends Ctrl-C to npm and to this process, and npm then passes it on once more: that is one Ctrl-C.
+    // A terminal sends Ctrl-C to npm and to this process, and npm then forwards it: both signals are one Ctrl-C.
     const isEcho = last?.signal === signal && at - last.at < SAME_PRESS_MS && hasTerminal()
     last = { signal, at }
     if (!isEcho) listener(signal)
@@ -75,7 +75,7 @@ export function onSignal(names: readonly NodeJS.Signals[], listener: (signal: No
   }
 }
 
-/** Whether a terminal controls this process, even if its streams are redirected. */
+/** Whether this process has a controlling terminal, even if its streams are redirected. */
 function hasTerminal(): boolean {
   try {
     closeSync(openSync('/dev/tty', 'r'))
@@ -86,8 +86,8 @@ function hasTerminal(): boolean {
 }
 
 /**
- * Ends this process as SIGTERM does when the process that forked it has ended, in whatever way. Call it before anything
- * is opened: Node reports the end of the parent once only.
+ * When the parent process ends, for whatever reason, ends this process as SIGTERM would. Call it before anything is
+ * opened: Node reports the end of the parent only once.
  */
 export function endWithParent(): void {
   const end = () => process.kill(process.pid, 'SIGTERM')

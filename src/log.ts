@@ -1,5 +1,5 @@
-// The log: one JSON line per event on standard error. Redaction is the second line of defence; the first is that nothing
-// secret is handed to a logger (card data travels as `Secret`, errors as codes).
+// The log: one JSON line per event on standard error. First of all no code passes a secret to a logger (card data
+// travels as `Secret`, errors as codes); the redaction here catches what slips through.
 import { type Logger, pino } from 'pino'
 
 export type { Logger }
@@ -21,7 +21,7 @@ const REDACTED = [
   'request',
 ]
 
-/** `level` is pino's; `base` names the process's role on every line. */
+/** `level`: a level of pino; `base`: fields of every line, such as the process's role. */
 export function openLog(level: string, base: Record<string, unknown> = {}): Logger {
   return pino(
     {
@@ -35,7 +35,10 @@ export function openLog(level: string, base: Record<string, unknown> = {}): Logg
   )
 }
 
-/** The parts of an error that may be logged: name and code. Messages of foreign errors can quote their input, so they stay out. */
+/**
+ * What of an error may be logged: its name and code. Messages of foreign errors can quote their input, so they are left
+ * out.
+ */
 export function describeError(error: unknown): Record<string, unknown> {
   const description = describe(error)
   descriptions.add(description)
@@ -50,7 +53,7 @@ function describe(error: unknown): Record<string, unknown> {
   return { name: error.name, code, constraint, syscall, at: firstFrame(error) }
 }
 
-/** An error that a caller has described already is left as it is. */
+/** Leaves an error as it is if a caller has already described it. */
 function once(value: unknown): unknown {
   return typeof value === 'object' && value !== null && descriptions.has(value) ? value : describeError(value)
 }

@@ -1,12 +1,12 @@
-// Lowers the priority of a process with bulk work: the operating system then serves interactive work on the same machine
-// first. On an idle machine bulk work is as fast as before.
+// Lowers the priority of a process with bulk work, so that the operating system prefers interactive work on the same
+// machine. On an idle machine bulk work stays as fast.
 import { constants, setPriority } from 'node:os'
 
-/** For the rest of this process's life; where the system doesn't permit it, nothing changes. */
+/** Lowers the priority for the rest of this process's life. Does nothing if the system doesn't permit it. */
 export function lowerPriority(): void {
   try {
     setPriority(constants.priority.PRIORITY_LOW)
   } catch {
-    // Not every system permits it, and everything works without it.
+    // The system doesn't permit it; everything works without it.
   }
 }

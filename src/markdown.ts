@@ -1,6 +1,7 @@
-// Tables in Markdown, for the documents that are made from the code. Columns are aligned as the formatter aligns them.
+// Writes tables in Markdown, for the documents that are generated from code. Columns are aligned as the formatter
+// aligns them.
 
-/** A `|` within a cell is escaped. */
+/** Returns the table's text. A `|` within a cell is escaped. */
 export function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const cells = [head, ...rows].map(row => row.map(cell => cell.replaceAll('|', '\\|')))
   const widths = head.map((_, column) => Math.max(...cells.map(row => row[column]?.length ?? 0)))

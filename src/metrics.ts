@@ -1,25 +1,27 @@
-// The registry of one process's metrics, in Prometheus' text format. Which metrics a role has is said by its room
-// (`metrics.ts` there), so that a process shows only what its role owns; docs/metrics.md lists them all.
+// The registry of one process's metrics, in Prometheus' text format. Each room lists its metrics in a file
+// `metrics.ts`, so that a process shows only the metrics of its role; docs/metrics.md lists them all.
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { readVersion } from './version.ts'
 
 /**
- * The values of each label. A counter or histogram has a series for each combination from the start, so that its first
- * increase is seen as one; where a label's values aren't known beforehand (none given), series begin with their first
- * observation.
+ * Label → its possible values. A counter or histogram has a series for each combination from the start, so that
+ * Prometheus sees the first increase. If a label has no values here, because they aren't known beforehand, series begin
+ * with their first observation.
  */
 export type Labels = Record<string, readonly string[]>
 type NameOf<L> = Extract<keyof L, string>
 
-/** What a process answers when it is asked for its metrics by the process that forked it. */
+/** What a forked process returns when its parent asks for its metrics. */
 export type Snapshot = readonly object[]
 
 export interface MetricsRegistry {
   counter<L extends Labels>(name: string, help: string, labels?: L): Counter<NameOf<L>>
   gauge<L extends Labels>(name: string, help: string, labels?: L): Gauge<NameOf<L>>
-  /** In seconds. */
+  /** A histogram of seconds. */
   histogram<L extends Labels>(name: string, help: string, labels: L, buckets?: readonly number[]): Histogram<NameOf<L>>
-  /** Adds what Node and the system tell of this process, under the names that all Node programs use. */
+  /**
+   * Adds the metrics of Node and the operating system about this process, under the names that all Node programs use.
+   */
   collectProcess(): void
   snapshot(): Promise<Snapshot>
 }
@@ -27,19 +29,22 @@ export interface MetricsRegistry {
 export interface RegistryOptions {
   /** What the process does: `gateway`, `scheduler`, … */
   role: string
-  /** A label of every series: which of a role's processes on its host, `bulk-0`; the role where it has one process. */
+  /** The label `process` of every series: which of a role's processes on the host (`bulk-0`). Default: the role. */
   process?: string
 }
 
 export type { Gauge }
 
 export const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30] as const
-/** Gauges that are named as counters are; Node's other metrics say the same by type of resource. */
+/**
+ * Gauges of Node whose names end in `_total`, as only counters' names should. Other metrics of Node say the same by
+ * type of resource.
+ */
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total']
 
 export const CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE
 
-/** The metrics of one process. Names get the prefix `tokenmill_`. */
+/** Opens the registry of one process. Every name gets the prefix `tokenmill_`. */
 export function openRegistry({ role, process = role }: RegistryOptions): MetricsRegistry {
   const registry = new Registry()
   registry.setDefaultLabels({ process })
@@ -58,7 +63,7 @@ export function openRegistry({ role, process = role }: RegistryOptions): Metrics
     },
     gauge: <L extends Labels>(name: string, help: string, labels?: L) => {
       const gauge = new Gauge(named(name, help, labels))
-      // Nothing was measured yet: that isn't zero.
+      // Nothing was measured yet, which isn't zero.
       if (labels === undefined) gauge.remove({})
       return gauge
     },
@@ -79,7 +84,7 @@ export function openRegistry({ role, process = role }: RegistryOptions): Metrics
   return opened
 }
 
-/** Every combination of the labels' values; none where a label's values aren't known. */
+/** Every combination of the labels' values; none if the values of a label aren't known. */
 function combine<L extends Labels>(labels: L | undefined): Record<NameOf<L>, string>[] {
   let series: Record<string, string>[] = labels === undefined ? [] : [{}]
   for (const [label, values] of Object.entries(labels ?? {}))
@@ -87,14 +92,14 @@ function combine<L extends Labels>(labels: L | undefined): Record<NameOf<L>, str
   return series as Record<NameOf<L>, string>[]
 }
 
-/** One page of several processes' metrics. Their series differ by the label `process`. */
+/** One metrics page for several processes. The label `process` tells their series apart. */
 export function pageOf(snapshots: readonly Snapshot[]): Promise<string> {
   return AggregatorRegistry.aggregate([...snapshots]).metrics()
 }
 
-/** Leaves a gauge without a value. */
+/** Removes a gauge's value. */
 export function forget(gauge: Gauge): void {
   gauge.reset()
-  // A gauge without labels is reset to zero, which is a value.
+  // Resetting a gauge without labels would set it to zero, which is a value.
   gauge.remove({})
 }

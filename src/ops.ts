@@ -1,4 +1,5 @@
-// /metrics, /healthz and /readyz of one role on one host, on a port of its own. It is not the product's HTTP interface.
+// Serves /metrics, /healthz and /readyz of one role on one host, on a separate port. The product's own HTTP interface
+// is elsewhere.
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { ConfigError } from './config.ts'
@@ -13,12 +14,12 @@ export interface Ops {
 
 export interface OpsOptions {
   host: string
-  /** 0: any that is free. */
+  /** 0: any free port. */
   port: number
   reasons: Health['reasons']
-  /** One for each process of the role. */
+  /** The metrics of each process of the role. */
   snapshots: () => Promise<readonly Snapshot[]>
-  /** Public keys that results are signed with, at /.well-known/jwks.json. */
+  /** The public keys that verify results, served at /.well-known/jwks.json. */
   jwks?: () => Promise<unknown>
 }
 
@@ -28,19 +29,19 @@ export type OpsRole = (typeof ROLES)[number]
 const FIRST = 9464
 const SETTING = 'TOKENMILL_METRICS_PORT'
 
-/** The port of a role that runs by itself. `setting`: what the operator set. */
+/** The port of a role that has a process of its own. `setting`: the operator's setting. */
 export function portOf(role: OpsRole, setting: number | undefined): number {
   return setting ?? FIRST + ROLES.indexOf(role)
 }
 
-/** The port of a role where one process starts all roles: the operator sets the first of four. */
+/** The port of a role if one command starts all roles. `setting` is the first of four consecutive ports. */
 export function portAmongAll(role: OpsRole, setting: number | undefined = FIRST): number {
   if (setting + ROLES.length - 1 > 65_535)
     throw new ConfigError(`${SETTING}: \`start\` uses it and the three ports after it, so it must be at most 65532`)
   return setting === 0 ? 0 : setting + ROLES.indexOf(role)
 }
 
-/** Listens. Throws `PortInUse` where something else does. */
+/** Starts to listen. Throws `PortInUse` if another process uses the port. */
 export async function openOps({ host, port, reasons, snapshots, jwks }: OpsOptions): Promise<Ops> {
   const server = createServer((request, response) => {
     const answer = (status: number, body: string, type = 'text/plain; charset=utf-8') => {
@@ -72,7 +73,7 @@ export async function openOps({ host, port, reasons, snapshots, jwks }: OpsOptio
   }
 }
 
-/** The same for a role of one process. */
+/** Opens the port for a role that has only one process. */
 export function openOwnOps(health: Health, place: Pick<OpsOptions, 'host' | 'port'>): Promise<Ops> {
   return openOps({ ...place, reasons: health.reasons, snapshots: async () => [await health.snapshot()] })
 }

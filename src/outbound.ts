@@ -1,6 +1,7 @@
-// Outgoing HTTP requests: https to public addresses only. The check is on the address of the connection itself, so that a
-// name can't point to a private address after the check. One total deadline, a bound on the answer, no redirects, no
-// proxy of the environment. It never retries: only the caller knows whether a repeat is harmless.
+// Outgoing HTTP requests: only https, only to public addresses. The address of the open connection is checked, so that
+// a host name can't change to a private address after the check. Each request has one deadline and a limit on the
+// answer's size, follows no redirects and uses no proxy of the environment. It never retries: only the caller knows
+// whether a repeat is harmless.
 import type { LookupAddress, LookupOptions } from 'node:dns'
 import { lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
@@ -10,12 +11,12 @@ import { TLS_POLICY } from './tls.ts'
 
 type OutboundKind = 'forbidden' | 'unreachable' | 'timeout' | 'too_large' | 'protocol'
 
-/** `sent`: the server may have seen the request. The error holds neither URL nor headers. */
+/** A request failed. `sent`: the server may have seen the request. The error holds neither URL nor headers. */
 export class OutboundError extends Error {
   override name = 'OutboundError'
   readonly kind: OutboundKind
   readonly sent: boolean
-  /** Of the system or of undici: ECONNREFUSED, UND_ERR_SOCKET, … */
+  /** The error code of the system or of undici: ECONNREFUSED, UND_ERR_SOCKET, … */
   readonly code: string | undefined
 
   constructor(kind: OutboundKind, sent: boolean, code?: string) {
@@ -30,20 +31,22 @@ export interface OutboundRequest {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   headers: Record<string, string>
   body?: string | Buffer | undefined
-  /** For everything together: waiting for a connection, connecting, sending, and the answer to its last byte. */
+  /**
+   * The time limit for everything together: waiting for a connection, connecting, sending, and receiving the whole
+   * answer.
+   */
   timeoutMs: number
-  /** The most that the answer's body may hold. */
+  /** The largest body of an answer, in bytes. */
   bytesMax: number
   /**
-   * Only the status, whatever it is, and the headers count: no more than `bytesMax` of the body is read, however it goes
-   * on.
+   * The caller needs only status and headers: at most `bytesMax` of the body are read, and a longer body is no error.
    */
   statusOnly?: boolean
 }
 
 export interface OutboundAnswer {
   status: number
-  /** Names in lower case; of a repeated header the values joined by `, `. */
+  /** Names are in lower case; values of a repeated header are joined by `, `. */
   headers: Record<string, string>
   body: Buffer
 }
@@ -55,11 +58,11 @@ export interface Outbound {
 }
 
 export interface OutboundOptions {
-  /** `host` or `host:port`: may be private, and may use http. `any`: all may. */
+  /** Hosts that may have a private address and may use http, each `host` or `host:port`. `any`: all hosts may. */
   privateHosts: readonly string[] | 'any'
-  /** At most, per origin; left out: as many as there are requests. */
+  /** The most connections per origin; undefined: no limit. */
   connections?: number
-  /** Certificates to trust instead of the system's. */
+  /** CA certificates that replace the system's. */
   ca?: string
   lookup?: LookupFunction
 }
@@ -76,7 +79,7 @@ export function openOutbound(options: OutboundOptions): Outbound {
     pipelining: 1,
     keepAliveTimeout: KEEP_ALIVE_MS,
     keepAliveMaxTimeout: KEEP_ALIVE_MS,
-    // The total deadline stands in for both.
+    // The total deadline replaces undici's own time limits.
     headersTimeout: 0,
     bodyTimeout: 0,
     maxHeaderSize: HEADER_BYTES_MAX,
@@ -97,7 +100,7 @@ function readPrivateHosts(privateHosts: OutboundOptions['privateHosts']): IsExem
   if (privateHosts === 'any') return () => true
   const exempt = new Set(privateHosts.map(host => host.toLowerCase()))
   return (hostname, port) => {
-    // undici strips the brackets of an IPv6 address, URL and the list keep them.
+    // undici strips the brackets of an IPv6 address; the URL and the list of hosts keep them.
     const host = isIP(hostname) === 6 ? `[${hostname}]` : hostname
     return exempt.has(host) || exempt.has(`${host}:${port}`)
   }
@@ -129,12 +132,12 @@ function guardedConnector(isExempt: IsExempt, options: OutboundOptions): buildCo
   return (target, callback) => {
     const { hostname, protocol, port } = target
     if (isExempt(hostname, portOf(protocol, port))) return open(target, callback)
-    // An address that stands in the URL is never looked up.
+    // The lookup function isn't called for an IP address in the URL, so the address is checked here.
     if (isIP(hostname) !== 0 && isPrivateAddress(hostname)) return refuse(callback)
     guarded(target, (...connected) => {
       const [error, socket] = connected
       if (error !== null) return callback(error, null)
-      // What is really at the other end, whatever led there.
+      // Checks the address of the actual connection, however it was found.
       if (!isPrivateAddress(socket.remoteAddress ?? '')) return callback(null, socket)
       socket.destroy()
       refuse(callback)
@@ -142,7 +145,7 @@ function guardedConnector(isExempt: IsExempt, options: OutboundOptions): buildCo
   }
 }
 
-/** One private address among those of a name forbids the name. */
+/** Looks a host name up, and refuses the name if any of its addresses is private. */
 function guardedLookup(lookup: LookupFunction): LookupFunction {
   return (hostname, options: LookupOptions, callback) => {
     lookup(hostname, { ...options, all: true }, (error, found) => {
@@ -178,7 +181,7 @@ function exchange(agent: Agent, target: URL, request: OutboundRequest): Promise<
         controller?.abort(error)
         reject(error)
       })
-    /** Where the status is enough and is there, the request ends well, and what is left of the answer isn't read. */
+    /** With `statusOnly`, resolves as soon as the status is there: true. The rest of the body isn't read. */
     const suffice = (): boolean => {
       if (!request.statusOnly || answer === undefined) return false
       const { status, headers } = answer

@@ -1,5 +1,5 @@
-// Which addresses are private: loopback, private, link-local, shared, metadata, reserved, and IPv6 forms that carry an
-// IPv4 address. Requests to an address that a client chose never go there. It resolves no names.
+// Tells private addresses: loopback, private, link-local, shared, metadata, reserved, and IPv6 addresses that contain
+// an IPv4 address. Requests to a URL that a client chose never go to them. No host name is resolved here.
 import { BlockList, isIP } from 'node:net'
 
 /** IANA's special-purpose registry for IPv4, multicast, and two metadata services that use public addresses. */
@@ -22,7 +22,10 @@ const FORBIDDEN_IPV4 = [
   '240.0.0.0/4',
 ]
 
-/** Global unicast; the ranges within it that aren't global follow: Teredo and its neighbours, documentation, 6to4. */
+/**
+ * Global unicast. The next list has the ranges within it that aren't global: Teredo and its neighbours, documentation,
+ * 6to4.
+ */
 const GLOBAL_IPV6 = ['2000::/3']
 const FORBIDDEN_IPV6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20']
 
@@ -39,7 +42,7 @@ function blockList(ranges: readonly string[], family: 'ipv4' | 'ipv6'): BlockLis
   return list
 }
 
-/** True for everything that isn't a global unicast address, including a text that is no address or has a zone. */
+/** False only for a global unicast address. A text that is no address, or that has a zone, counts as private. */
 export function isPrivateAddress(address: string): boolean {
   const family = isIP(address)
   if (family === 4) return forbidden4.check(address, 'ipv4')

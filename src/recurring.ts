@@ -1,5 +1,5 @@
-// A recurring task: run, wait, run again. A failure is logged, and the next run comes all the same. A fault may pass by
-// itself and is logged seldom; a defect is logged each time.
+// A recurring task: run, wait, run again. A failed run is logged, and the next run follows all the same. A fault may
+// pass by itself, so only some of its repetitions are warnings; a defect is logged as an error each time.
 import { Fault } from './errors.ts'
 import { describeError, type Logger } from './log.ts'
 
@@ -7,11 +7,11 @@ const QUIET_FAILURES = 100
 
 interface RecurringOptions {
   log: Logger
-  /** The first run doesn't wait. */
+  /** Starts the first run at once instead of after `ms`. */
   atOnce?: boolean
 }
 
-/** Runs `work` again and again, each time `ms` after it has ended. Returns a function that stops it. */
+/** Runs `work` repeatedly, each time `ms` after the run before has ended. Returns a function that stops it. */
 export function every(
   ms: number,
   work: () => Promise<unknown>,
@@ -44,9 +44,12 @@ export function every(
   }
 }
 
-/** A fault is told at the first failure of a row, and seldom after that. `failures`: those before it. */
+/**
+ * A fault is a warning at the first failure and then at every `QUIET_FAILURES`th; else `debug`. `failures`: how many
+ * runs in a row failed before.
+ */
 function levelOf(error: unknown, failures: number): 'error' | 'warn' | 'debug' {
-  // By its name, since a lost race is the store's, a higher room: it passes with the next run, too.
+  // Recognised by its name, because the class LostRace is in a higher room (store). The next run usually succeeds.
   const isLostRace = error instanceof Error && error.name === 'LostRace'
   const mayPass = isLostRace || (error instanceof Fault && error.code !== 'defect')
   if (!mayPass) return 'error'

@@ -1,5 +1,5 @@
-// A value that must never be printed: PANs, CVVs, private keys, API keys. In templates, JSON and util.inspect it prints a
-// mask, so that a careless log line reveals nothing. It isn't encryption.
+// A value that must never be printed: PANs, CVVs, private keys, API keys. Templates, JSON and util.inspect print a mask
+// instead, so that a careless log line reveals nothing. The value isn't encrypted.
 import { inspect } from 'node:util'
 
 const MASK = '[secret]'
@@ -11,7 +11,7 @@ export class Secret<T = string> {
     this.#value = value
   }
 
-  /** The value itself. Every call is a place to review. */
+  /** The value itself. Reviewers should check every call. */
   reveal(): T {
     return this.#value
   }

@@ -1,5 +1,5 @@
-// The TLS policy for every connection, incoming and outgoing: 1.3, or 1.2 with forward secrecy and authenticated
-// encryption. Each client decides how it checks certificates.
+// The TLS policy for every connection, incoming and outgoing: TLS 1.3, or TLS 1.2 with forward secrecy and
+// authenticated encryption. Each client decides how it verifies certificates.
 import tls from 'node:tls'
 
 const SUITES = [
@@ -9,7 +9,7 @@ const SUITES = [
   ...['ECDHE-ECDSA-AES128-GCM-SHA256', 'ECDHE-RSA-AES128-GCM-SHA256'],
 ]
 
-/** For libraries that take TLS options of their own. */
+/** The policy for libraries that take TLS options of their own. */
 export const TLS_POLICY = { minVersion: 'TLSv1.2', ciphers: SUITES.join(':') } as const
 
 /** Makes the policy the default of this process, for libraries that open connections without TLS options. */

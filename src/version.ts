@@ -1,4 +1,4 @@
-// The release of the program that runs, as package.json names it. It says nothing of the store's schema.
+// The version of tokenmill that runs, from package.json. The version of the store's schema is something else.
 import { readFileSync } from 'node:fs'
 
 export function readVersion(): string {

@@ -1,5 +1,4 @@
-// The line and its handlers are handed everything that a worker process has opened, and nothing that they could open
-// themselves.
+// What the line and its handlers get: everything that a worker process has opened. They open nothing themselves.
 import type { Clock } from '../src/clock.ts'
 import type { SigningKey } from '../src/job/envelope/envelope.ts'
 import type { Logger } from '../src/log.ts'
@@ -29,20 +28,23 @@ export interface Deps {
   metrics: WorkerMetrics
   log: Logger
   makeReport: MakeReport
-  /** Undefined where there are no traces. */
+  /** Undefined if traces are off. */
   tracer?: Tracer | undefined
-  /** Of the job that is worked, or of its present step, where traces are on. */
+  /** The span of the job that is being worked, or of its current step; undefined if traces are off. */
   span?: Span | undefined
   webhooks: Pick<Webhooks, 'post' | 'schedule'>
-  /** Undefined where no scheme token network is set up. */
+  /** Undefined if no provider is set up. */
   providers?: Providers | undefined
-  /** Is shown each record before it is decided, of a chunk or a single job. Tests make it misbehave; production has none. */
+  /**
+   * Called with each record, of a chunk or a single job, before it is decided. Tests use it to cause failures;
+   * production sets none.
+   */
   inspect?: (record: { line?: number; reference?: string | undefined }) => void
 }
 
 export interface Providers {
   schemes: Pick<Schemes, 'network' | 'named' | 'thirdParty'>
-  /** The system client `worker` signs the reversals of jobs that did something at providers in vain. */
+  /** The key of the system client `worker`, which signs reversals of jobs with failed provider calls. */
   signingKey: SigningKey
 }
 
@@ -52,6 +54,6 @@ export interface Settings {
   localSchemes: readonly string[]
   guessesMax: number
   dryRunRowsMax: number
-  /** This process has a place for report files. */
+  /** Whether this process has a place for report files. */
   makesReports: boolean
 }

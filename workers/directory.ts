@@ -1,5 +1,5 @@
-// Clients, scopes, capture keys and BIN ranges as a worker process knows them: read from the store and believed for a few
-// seconds, so that a revocation holds everywhere within ten.
+// Clients, scopes, capture keys and BIN ranges, as a worker process knows them: read from the store and cached for a
+// few seconds, so that a revocation takes effect everywhere within ten.
 import type { KeyObject } from 'node:crypto'
 import { cached } from '../src/cache.ts'
 import type { Clock } from '../src/clock.ts'
@@ -23,20 +23,20 @@ export interface KnownKey {
   kid: string
   alg: Algorithm
   publicKey: KeyObject
-  /** At this moment. */
+  /** Whether the key is live now. */
   readonly live: boolean
 }
 
 export interface Directory {
   client(clientId: string): Promise<{ client: Client; keys: KnownKey[] } | undefined>
   scope(tokenScope: string): Promise<Scope | undefined>
-  /** A capture key whose private half is still there. */
+  /** A capture key whose private half isn't destroyed. */
   captureKey(alias: string): Promise<{ entityId: string; key: CaptureKey } | undefined>
   bins(): BinTable
   binRange(id: number | null): Promise<BinRange | undefined>
-  /** Registers a reply queue; false where the client has as many as are allowed. */
+  /** Registers a reply queue. False if the client already has the most that are allowed. */
   openReplyQueue(clientId: string, replyTo: string): Promise<boolean>
-  /** Reads the BIN table anew. */
+  /** Reads the BIN table again. */
   refresh(): Promise<void>
 }
 
@@ -58,7 +58,7 @@ export async function openDirectory(store: Store, queues: Queues, kek: KeyProvid
         kid: key.kid,
         alg: key.alg,
         publicKey: importPublicJwk(key.publicJwk).key,
-        // Its end may come while it is believed.
+        // A getter, because the key may expire while it is cached.
         get live() {
           return isLive(key, clock())
         },
@@ -79,7 +79,7 @@ export async function openDirectory(store: Store, queues: Queues, kek: KeyProvid
   const replyQueueOf = remembered(async key => {
     const [clientId = '', replyTo = ''] = key.split(' ')
     if (await replyQueues.register(store, clientId, replyTo)) return true
-    // Empty queues that nobody reads any more don't count.
+    // Empty queues that nobody reads are removed first, so that they don't count.
     await removeEmpty({ store, queues }, clientId, clock())
     return replyQueues.register(store, clientId, replyTo)
   })

@@ -1,6 +1,7 @@
-// The table of handlers: every kind stands in it, or it doesn't compile. `null` is a kind that this release refuses.
+// The table of handlers. A kind without an entry doesn't compile. `null`: this release refuses the kind.
 import type { CATALOGUE, Kind } from '../src/job/catalogue.ts'
 import { type Complete, complete, type Handler, type Retells } from './line/work.ts'
+import { reference } from './reference.ts'
 import { report } from './report.ts'
 import { reversal } from './reversal.ts'
 import { schemeToken } from './scheme-token.ts'
@@ -13,7 +14,7 @@ import { webhook } from './webhook.ts'
 
 type AnyHandler = Handler<unknown, unknown, unknown>
 
-/** Where the catalogue says that the handler tells an answer again, it can. */
+/** A kind whose stored answers the handler makes (`from: 'handler'` in the catalogue) must have `retell`. */
 type HandlerFor<K extends Kind> = (typeof CATALOGUE)[K]['retell'] extends { from: 'handler' }
   ? AnyHandler & Retells
   : AnyHandler
@@ -25,6 +26,7 @@ const HANDLERS: { [K in Kind]: HandlerFor<K> | null } = {
   'token-batch': tokenBatch,
   'scheme-token': schemeToken,
   'transaction-batch': transactionBatch,
+  reference,
   report,
   reversal,
   webhook,

@@ -1,10 +1,10 @@
-// One worker process: the handlers' kinds on their queues, the sweep, the clock watch. Bulk kinds and
-// interactive kinds never share one. It forks cells for jobs whose worker vanished, and the processes that make reports;
-// nothing else.
+// One worker process: workers for its kinds, the sweep of the outbox, the watch of the clock. Bulk kinds and
+// interactive kinds never share a process. It forks only cells, for jobs whose worker vanished, and processes that make
+// reports.
 import { systemClock } from '../src/clock.ts'
 import type { Config } from '../src/config.ts'
 import { Fault } from '../src/errors.ts'
-import { openHealth } from '../src/health.ts'
+import { type Health, openHealth } from '../src/health.ts'
 import { resultsQueue } from '../src/job/catalogue.ts'
 import { FEATURES } from '../src/job/envelope/features.ts'
 import type { InstallationKey } from '../src/job/result.ts'
@@ -57,32 +57,46 @@ export interface Opened {
 
 export interface RunOptions {
   worker: WorkerSettings
-  /** What is forked as a cell: it opens what this process opened, and runs `runWorkers`. */
-  cellScript: string
+  /** The script that is forked as a cell, and its environment: it opens what this process opened, and runs `runWorkers`. */
+  cell: { script: string; env: NodeJS.ProcessEnv }
   inspect?: Deps['inspect'] | undefined
   webhooks?: WebhookOptions | undefined
 }
 
 const SWEEP_MS = 1_000
-/** An imported BIN table is known to every worker after at most this. */
+/** An imported BIN table reaches every worker within this time. */
 const REFRESH_MS = 60_000
-/** Younger rows are being published by whoever wrote them. */
+/** Younger rows are left out: the process that wrote them is publishing them. */
 const SWEEP_AGE_MS = 3_000
 const CLOSE_MS = 20_000
 
-/** Works until it is told to stop. What was `opened` is closed by `lifetime`, after what is opened here. */
-export async function runWorkers(opened: Opened, { worker, cellScript, inspect, webhooks }: RunOptions): Promise<void> {
-  const { config, log, registry, lifetime, store, queues } = opened
-  const { role, kinds, concurrency } = worker
-  if (role === 'bulk') lowerPriority()
-  const deps = await openDeps(opened, { inspect, webhooks })
-  if (worker.cell) return serveAsCell(deps)
+/** Runs a worker process, or a cell: works until SIGINT or SIGTERM, and replies to the process that forked it. */
+export async function runWorkers(opened: Opened, options: RunOptions): Promise<void> {
+  const { config, log, registry } = opened
+  const { worker } = options
+  if (worker.role === 'bulk') lowerPriority()
+  if (worker.cell) return serveAsCell(await openDeps(opened, options))
+  const health = await startWorkers(opened, options)
+  registry.collectProcess()
+  answerSupervisor(health)
+  process.send?.({ ready: true })
+  const worked = worker.kinds.filter(kind => kind !== 'report' || config.reportsUrl !== undefined)
+  const ended = untilSignal()
+  log.info({ kinds: worked, concurrency: worker.concurrency, process: worker.name }, 'working')
+  await ended
+}
+
+/** Resolves once workers take jobs; they do until `lifetime` ends. `lifetime` closes what is opened here before `opened`. */
+export async function startWorkers(opened: Opened, options: RunOptions): Promise<Health> {
+  const { config, registry, lifetime, store, queues } = opened
+  const { role, kinds } = options.worker
+  const deps = await openDeps(opened, options)
   lifetime.onClose('live keys', tellLiveKeys(deps, config.audience, opened.installationKey))
-  const workers = startWorkers(worker, cellScript, deps)
+  const workers = takeJobs(options, deps)
   lifetime.onClose('workers', () => Promise.all(workers.map(worker => worker.close(CLOSE_MS))))
   const onReports = workers.find(worker => worker.queue === 'report')
   if (onReports) lifetime.onClose('report makers', await watchReportMakers(onReports, deps))
-  // The worker that only refuses reports has its own pauses, and judges nothing by the clock.
+  // The worker that only refuses reports is left out: it pauses by its own rule and makes no decision by the clock.
   const skew = await watchClock(deps, deps.settings.makesReports ? workers : workers.filter(one => one !== onReports))
   lifetime.onClose('clock watch', skew.stop)
   lifetime.onClose('BIN table', every(REFRESH_MS, deps.directory.refresh, deps))
@@ -90,31 +104,25 @@ export async function runWorkers(opened: Opened, { worker, cellScript, inspect, 
     'sweep',
     every(SWEEP_MS, () => deps.announcer.sweep(SWEEP_AGE_MS), deps),
   )
-  // Bulk processes, too: theirs is the greater part of a network's rate.
+  // Bulk processes run the loop, too: they have most of a network's rate.
   if (deps.providers) lifetime.onClose('scheme tokens', startSchemeLoop(deps))
   if (role === 'interactive' && deps.providers) {
-    // Nobody waits for the answers to reversals of our own; read, they don't pile up.
+    // Nobody waits for the answers to our own reversals; they are read so that the queue doesn't fill up.
     const read = queues.work(resultsQueue(deps.providers.signingKey.clientId), async () => ({ done: true }), {
       concurrency: 1,
     })
     lifetime.onClose('own results', () => read.close(CLOSE_MS))
   }
-  registry.collectProcess()
   const health = openHealth(registry, {
     store: storeServer.watched(store),
     queue: queues,
     others: async () => skew.tooFar(),
   })
-  answerSupervisor(health)
   await Promise.all(workers.map(worker => worker.ready))
-  // Said only while this process listens, and taken back first: a row without a listener could hide an older worker,
-  // which listens and says nothing.
+  // Announced only while this process listens, and withdrawn first: a row without a listener could hide an older
+  // worker, which listens but announces nothing.
   lifetime.onClose('beat', await startBeat(deps, { role, kinds, features: FEATURES }))
-  process.send?.({ ready: true })
-  const worked = kinds.filter(kind => kind !== 'report' || deps.settings.makesReports)
-  const ended = untilSignal()
-  log.info({ kinds: worked, concurrency, process: worker.name }, 'working')
-  await ended
+  return health
 }
 
 async function openDeps(
@@ -163,8 +171,11 @@ async function openDeps(
   }
 }
 
-function startWorkers({ kinds, concurrency }: WorkerSettings, cellScript: string, deps: Deps): Worker[] {
-  const cell = openCell(cellScript, process.env)
+function takeJobs(
+  { worker: { kinds, concurrency }, cell: { script, env } }: Pick<RunOptions, 'worker' | 'cell'>,
+  deps: Deps,
+): Worker[] {
+  const cell = openCell(script, env)
   const handle = async (job: ReceivedJob, signal: AbortSignal): Promise<Disposition> => {
     if (job.exhausted) return giveUp(job, undefined, new Fault('crashed'), deps, signal)
     return job.stalled > 0 ? cell.run(job, signal, deps) : runJob(job, signal, deps)
@@ -180,7 +191,7 @@ function startWorkers({ kinds, concurrency }: WorkerSettings, cellScript: string
   )
 }
 
-/** The cell's side: one question at a time, until the asker is gone. */
+/** Replies to requests in a cell, one at a time, until the parent is gone. */
 function serveAsCell(deps: Deps): Promise<void> {
   const never = new AbortController().signal
   process.on('message', async ({ job, poison, probe }: CellRequest) => {

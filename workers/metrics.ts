@@ -1,5 +1,5 @@
-// The metrics of a worker process: the work it does, the providers it calls, its clock. What lies in the store and the
-// queues, whoever put it there, is the scheduler's to show (process/installation-metrics.ts).
+// The metrics of a worker process: its work, its calls to providers, its clock. process/installation-metrics.ts, in the
+// scheduler, shows what waits in the store and the queues.
 import { FAULTS } from '../src/errors.ts'
 import { CATALOGUE, type Kind, RECORD_KINDS } from '../src/job/catalogue.ts'
 import { DROPS } from '../src/job/envelope/envelope.ts'
@@ -9,14 +9,14 @@ import { type MetricsRegistry, SECONDS } from '../src/metrics.ts'
 export type WorkerMetrics = ReturnType<typeof openWorkerMetrics>
 
 const ENDS = ['SUCCEEDED', 'FAILED', 'REPEATED', 'DROPPED', 'LATER', 'FAULT'] as const
-/** A job that can't be read has no kind. */
+/** The label for a job that can't be read, and so has no kind. */
 const UNKNOWN = 'unknown'
-/** What a provider is asked for, and what came of it (provider/ask.ts). */
+/** The calls to providers, by what they ask (provider/call-provider.ts). */
 const CALLS = ['PROVISION', 'SUSPEND', 'RESUME', 'DELETE', 'GET'] as const
 const ANSWERS = ['token', 'refused', 'taken', 'leaving', 'lost', 'nothing'] as const
 const LONG_WAITS = [60, 300, 900, 3600]
 
-/** `kinds`: those that the process works. */
+/** Opens the metrics. `kinds`: the kinds that the process works. */
 export function openWorkerMetrics(registry: MetricsRegistry, kinds: readonly Kind[]) {
   const { counter, gauge, histogram } = registry
   const kind = [...kinds, UNKNOWN]

@@ -1,6 +1,6 @@
-// `report`: makes a report, or answers with the one that was made already. A process of its own makes the file before the
-// line's transaction, under a name that nothing points to; the transaction makes it the report's. A crash in between
-// leaves a file that no row names, and the attempt after it begins anew.
+// `report`: makes a report, or answers with one that exists. Before the line's transaction a separate process makes the
+// file, under a name that nothing refers to; the transaction makes it the report's file. After a crash in between a
+// file without a row is left, and the next attempt starts from the beginning.
 import { assert, FAULTS, Fault, isRefusal, type Refusal, refuse, toFault } from '../src/errors.ts'
 import { fieldsOf } from '../src/job/problem.ts'
 import type { Report } from '../src/job/report.ts'
@@ -17,13 +17,15 @@ type Prepared = { invalid: Refusal; asked: reports.Asked } | { task: ReportTask;
 
 type Reached = { stored: reports.StoredReport } | { made: reports.Made; asked: reports.Asked }
 
-/** One that is being made says so more often than it may be silent. */
+/** How often a job that makes a report gives a sign of life: more often than required. */
 const ALIVE_MS = 10_000
 const STALE_MS = 120_000
 const ASK_AGAIN_MS = 1_000
-/** For a host that makes reports to take the job. */
+/** How long the job waits for a host that makes reports to take it. */
 const ELSEWHERE_MS = 2_000
-/** That of run-job.ts, which knows the handlers and so can't be known by one; a test holds them equal. */
+/**
+ * Equals the limit in run-job.ts, which imports the handlers and so can't be imported by one; a test compares the two.
+ */
 export const LAST_ATTEMPT = 8
 
 export const report: Handler<Report, undefined, Prepared> & Retells = {
@@ -58,14 +60,14 @@ export const report: Handler<Report, undefined, Prepared> & Retells = {
     const { task, asked } = prepared
     const refresh = work.request.refresh === true
     const { claim, report: found } = await reports.claim(deps.store, asked, { refresh, staleMs: STALE_MS })
-    // Another job makes the same report: its end is this one's answer.
+    // Another job is making the same report, which will answer this job, too.
     if (claim === 'busy') throw new Postponed(ASK_AGAIN_MS)
     return claim === 'stored' ? { stored: found } : { made: await make(work, task, deps), asked }
   },
 
   decide: async (_work, prepared) => decisionOf(prepared),
 
-  // Its receipt names the report by uid, as its outcome; reports are kept longer than receipts.
+  // The receipt's outcome is the report's uid; reports are kept longer than receipts.
   async retell({ outcome }, { store }) {
     const found = await reports.find(store, outcome ?? '')
     return found ? recordOf(found) : { reportUid: outcome }
@@ -86,7 +88,7 @@ function decisionOf(prepared: Prepared): Decision {
       assert(!('task' in prepared), 'a report is made before it is remembered')
       const ended =
         'stored' in prepared ? prepared.stored : await reports.succeed(db, prepared.asked.reportUid, prepared.made)
-      // The receipt remembers which report it answered with: the one it made, or one that was there.
+      // The receipt stores the uid of the report with which the job was answered: a new one or an existing one.
       return { code: 200, outcome: ended.reportUid, tokenId: null, record: recordOf(ended) }
     },
   }
@@ -104,7 +106,7 @@ async function make(
   const tell = () => {
     telling = telling.then(() => reports.progress(store, reportUid, lines)).catch(() => {})
   }
-  // Waiting for the process's turn is a sign of life, too.
+  // Signs of life are also given while the job waits for its turn.
   const alive = setInterval(tell, ALIVE_MS)
   try {
     const ended = await makeReport(task, count => {
@@ -123,7 +125,7 @@ async function make(
     await telling
     const { code, message } = toFault(error)
     fault = code
-    // Nobody tries again after this.
+    // No further attempt will follow.
     if (FAULTS[code].verdict === 'fail' || attempt >= LAST_ATTEMPT)
       await reports.fail(store, reportUid, code, message).catch(() => {})
     throw error

@@ -1,6 +1,7 @@
-// `reversal`: undoes the operation of one receipt, if the envelope that it names is the one that took effect and no job has
-// built on it since. A job that hasn't left a receipt gets one that says CANCELLED, so that it never takes effect. What a
-// job did at a provider is compensated by recorded steps: until they are done the receipt says REQUIRED, then COMPLETED.
+// `reversal`: undoes the operation of one receipt, if the envelope that it names is the one that took effect and no job
+// has built on it since. A job that hasn't left a receipt gets one that says CANCELLED, so that it never takes effect.
+// A job's provider calls are compensated in recorded steps: until they are done the receipt says REQUIRED, then
+// COMPLETED.
 import { type Refusal, refuse } from '../src/errors.ts'
 import type { ReversalStatus } from '../src/job/problem.ts'
 import type { Reversal } from '../src/job/reversal.ts'
@@ -31,11 +32,12 @@ export const reversal: Handler<Reversal> = {
     return request
   },
 
-  // All of it is decided under the lock of the receipt that is to be undone: an attempt at that job waits, or has ended.
+  // Everything is decided under the lock of the receipt that is to be undone: an attempt at that job waits, or has
+  // ended.
   decide: async (work, request, deps) => ({ save: db => reverseJob(db, work, request, deps) }),
 }
 
-/** From here on the receipt says REQUIRED, and no attempt goes on with its job. */
+/** From here on the receipt says REQUIRED, so no attempt continues the job. */
 async function requireCompensation(
   db: Db,
   work: Work<Reversal>,
@@ -52,7 +54,7 @@ async function requireCompensation(
   return undefined
 }
 
-/** Records what is to be compensated at providers; false where nothing is. */
+/** Records which provider calls must be compensated; false if there are none. */
 async function recordOwed(db: Db, { receipt_id }: Reversal, { clock }: Deps): Promise<boolean> {
   const compensations = await findCompensations(db, [receipt_id])
   await recordCompensations(db, compensations, clock())
@@ -63,7 +65,7 @@ async function reverseJob(db: Db, work: Work<Reversal>, request: Reversal, deps:
   await hold(db, request.receipt_id)
   const receipt = await receipts.find(db, request.receipt_id)
   if (receipt && receipt.clientId !== work.client.clientId) return refuse('field_value', 'body.receipt_id')
-  // Its job, or another attempt at it, has called a provider since `reach` looked: begin anew.
+  // The job, or another attempt at it, has called a provider since `reach` looked: the reversal begins again.
   const isOpen = receipt ? receipt.reversal === null && isToBeUndone(receipt, request) : true
   if (isOpen && (await recordOwed(db, request, deps))) throw new LostRace('it was begun meanwhile')
   const reversalStatus = receipt
@@ -73,7 +75,7 @@ async function reverseJob(db: Db, work: Work<Reversal>, request: Reversal, deps:
   return { code: 200, outcome: reversalStatus, tokenId: receipt?.tokenId ?? null, record }
 }
 
-/** The job hasn't left a receipt: from now on it has one that says CANCELLED. */
+/** The job has no receipt yet: inserts one that says CANCELLED. */
 async function cancel(
   db: Db,
   { claims, client, attempt, acceptedAt }: Work<Reversal>,
@@ -91,7 +93,10 @@ async function cancel(
   return 'COMPLETED'
 }
 
-/** Refused, or a repeat of that jti succeeded meanwhile: then this envelope has left nothing behind. A deletion stands. */
+/**
+ * Whether the receipt's effect is to be undone. It isn't if the job was refused, if a repeat of that jti succeeded with
+ * another envelope, or if the effect is a deletion.
+ */
 function isToBeUndone(receipt: receipts.Receipt, { envelope }: Reversal): boolean {
   const isNamed = receipt.envelopeDigest.equals(Buffer.from(envelope, 'base64url'))
   return isNamed && receipt.status === 'SUCCEEDED' && receipt.tokenId !== null && receipt.outcome !== 'DELETED'
@@ -105,7 +110,7 @@ async function conclude(
   deps: Deps,
 ): Promise<ReversalStatus> {
   if (receipt.reversal === 'REQUIRED') {
-    // One that was cancelled before it left a receipt has told nobody anything.
+    // If the job was cancelled before it left a receipt, no answer was sent.
     if (receipt.requestDigest.length === 0) await receipts.recordCancelledCompensation(db, receipt.receiptId)
     else await receipts.revise(db, { ...receipt, reversal: 'COMPLETED', completedAt: deps.clock() })
     return 'COMPLETED'
@@ -119,7 +124,7 @@ async function conclude(
   return isNamed && receipt.outcome === 'DELETED' ? 'COMPLETED' : 'NONE'
 }
 
-/** Puts the token's row and the job's source references back. `status`: whether providers are yet to be asked. */
+/** Restores the token's row. `status`: whether providers must still be called. */
 async function reverse(
   db: Db,
   receipt: receipts.Receipt,
@@ -129,6 +134,8 @@ async function reverse(
 ): Promise<void> {
   const row = await tokens.hold(db, receipt.tokenId ?? '')
   const now = deps.clock()
+  // Before the token's row: an owner whom this job added was never one, and isn't told of a release.
+  await takeReferencesBack(db, receipt, work, now)
   const before = await findBefore(db, receipt.receiptId, deps.ring)
   const operation = { outcome: receipt.outcome, receiptId: receipt.receiptId, reversalId: work.receiptId, now }
   const undone = row && undo(row, before, operation)
@@ -136,11 +143,13 @@ async function reverse(
     const restored = { ...undone, sealVersion: undone.sealed === null ? null : undone.sealVersion }
     await writeEffects(db, [await restoring(db, row, restored, work, deps)], deps)
   }
-  await takeReferencesBack(db, receipt, work, now)
   await receipts.revise(db, { ...receipt, status: 'CANCELLED', code: 500, reversal: status, completedAt: now })
 }
 
-/** Those that no other job has written since. A token that gets its owner back can't be taken back by an earlier job. */
+/**
+ * Restores the references that no other job has written since. A token that gets an owner back must not be removed by
+ * an earlier job's reversal.
+ */
 async function takeReferencesBack(
   db: Db,
   { receiptId }: receipts.Receipt,
@@ -164,7 +173,7 @@ async function takeReferencesBack(
   )
 }
 
-/** What puts a token's row back. The loop works what follows at providers. */
+/** The effect that restores a token's row. The loop makes the provider calls that follow. */
 async function restoring(
   db: Db,
   row: tokens.StoredToken,
@@ -185,7 +194,7 @@ function isSameCard(one: tokens.StoredToken, other: tokens.StoredToken): boolean
   return other.fingerprint !== null && one.fingerprint?.equals(other.fingerprint) === true
 }
 
-/** The card that the token stood for may have a token of its own by now. */
+/** Whether the card that the token was linked to before has a token of its own by now. */
 async function isTakenByAnother(db: Db, { tokenId, fingerprint }: tokens.StoredToken): Promise<boolean> {
   if (fingerprint === null) return false
   const [other] = await tokens.findByFingerprints(db, [fingerprint])

@@ -1,4 +1,4 @@
-// `scheme-token`: provisions or resumes, suspends, deletes the scheme token of one token.
+// `scheme-token`: provisions, resumes, suspends or deletes the scheme token of one token.
 import { isRefusal, refuse } from '../src/errors.ts'
 import type { SchemeToken } from '../src/job/scheme-token.ts'
 import { renderPatch } from '../src/token/render.ts'
@@ -49,7 +49,7 @@ export const schemeToken: Handler<SchemeToken, undefined, Prepared> = {
       return {
         answer,
         effect: { touches, retirements: [tokenId] },
-        // The token shows it no more; the network is asked now, or as soon as it can be.
+        // The token no longer shows the scheme token; the network is called now, or as soon as possible.
         after: () => reconcileThenShow(gone, answer, { tokenId, scope, render }, deps),
       }
     })

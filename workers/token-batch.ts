@@ -1,5 +1,5 @@
-// `token-batch`: a chunk of up to a thousand records walks the line as one job. One asymmetric operation opens it, its records
-// are checked in memory, one statement for each table writes them; its receipt is the checkpoint.
+// `token-batch`: a chunk of up to a thousand records walks the line as one job. One asymmetric operation decrypts the
+// chunk, its records are checked in memory, and one statement per table writes them. The receipt is the checkpoint.
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import {
   count,
@@ -24,6 +24,7 @@ import { decideCreates, prepareCreates } from './chunk/creates.ts'
 import { decideDryRun } from './chunk/dry-run.ts'
 import type { PreparedCreate, ProvisionedCards } from './chunk/fold.ts'
 import { refuseCardLikeReferences } from './chunk/references.ts'
+import { decideReleases, type PreparedRelease, prepareReleases } from './chunk/releases.ts'
 import { actForRecords, decideSchemes, type PreparedScheme, prepareSchemes } from './chunk/schemes.ts'
 import { provisionCards } from './chunk/third-parties.ts'
 import type { Deps } from './deps.ts'
@@ -31,14 +32,15 @@ import type { Decision, Handler, Selection, Work } from './line/work.ts'
 
 interface Prepared {
   context: ChunkContext
-  /** Outcomes known before any row is read. */
+  /** Outcomes that are known before any row is read. */
   known: RecordOutcome[]
   creates: PreparedCreate[]
   changes: PreparedChange[]
   schemes: PreparedScheme[]
+  releases: PreparedRelease[]
   /** What networks answered to records. */
   acted: ActedRecords
-  /** What third parties made; undefined for a dry run, which asks none. */
+  /** What third parties made; undefined for a dry run, which calls none. */
   provisioned: ProvisionedCards | undefined
 }
 
@@ -64,10 +66,23 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
     const before = previous?.outcomes ? await decidedBefore(previous.outcomes, deps) : undefined
     const { known, open } = sortOut(records, context, before, selection)
     for (const record of open) deps.inspect?.(record)
-    const none = { context, creates: [], changes: [], schemes: [], acted: new Map(), provisioned: undefined }
+    const none = {
+      context,
+      creates: [],
+      changes: [],
+      schemes: [],
+      releases: [],
+      acted: new Map(),
+      provisioned: undefined,
+    }
     if (request.record_kind === 'scheme-token') {
       const judged = refuseCardLikeReferences({ known, prepared: prepareSchemes(open) }, cards)
       return { ...none, known: judged.known, schemes: judged.prepared }
+    }
+    if (request.record_kind === 'reference') {
+      const { refused, prepared } = await prepareReleases(open, context, deps)
+      const judged = refuseCardLikeReferences({ known: [...known, ...refused], prepared }, cards)
+      return { ...none, known: judged.known, releases: judged.prepared }
     }
     if (request.record_kind === 'token-create') {
       const { refused, prepared } = await prepareCreates(open, context, deps)
@@ -87,16 +102,19 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
     return { ...prepared, provisioned, acted: await actForRecords(schemes, changes, context, again, deps) }
   },
 
-  async decide(work, { context, known, creates, provisioned, changes, schemes, acted }, deps): Promise<Decision> {
+  async decide(work, prepared, deps): Promise<Decision> {
+    const { context, known, creates, provisioned, changes, schemes, releases, acted } = prepared
     const made = context.batch
       ? await decideCreates(creates, provisioned, context, deps)
       : await decideDryRun(creates, context, deps)
     const changed = await decideChanges(changes, context, deps, acted)
     const asked = await decideSchemes(schemes, acted, context, deps)
+    const released = decideReleases(releases, context, deps)
     return {
       save: async db => {
-        const saved = [...(await made.save(db)), ...(await changed.save(db)), ...(await asked.save(db))]
-        // Third parties keep nothing of records for which no token was made.
+        const saved: RecordOutcome[] = []
+        for (const decided of [made, changed, asked, released]) saved.push(...(await decided.save(db)))
+        // Third parties' tokens are retired for records that made no token.
         if (deps.providers && work.request.record_kind === 'token-create' && context.batch)
           await schemeTokens.retireUntakenOf(db, work.receiptId, deps.clock())
         const records = [...known, ...saved].sort((a, b) => a.line - b.line)
@@ -115,13 +133,13 @@ export const tokenBatch: Handler<TokenBatch, Buffer, Prepared> = {
     }
   },
 
-  // A chunk that ends without a receipt leaves nothing at third parties either.
+  // If a chunk ends without a receipt, third parties' tokens that it asked for are retired, too.
   async abandon(work, { providers, store, clock }) {
     if (providers) await schemeTokens.retireUntakenOf(store, work.receiptId, clock())
   },
 }
 
-/** A chunk's jti says which chunk it is; a dry run has a random name of its own. */
+/** A chunk's jti must name the chunk; a dry run has a random jti. */
 function jtiRefusal({ request, claims }: Work<TokenBatch>): Refusal | undefined {
   const named = request.dry_run
     ? /^dry-[A-Za-z0-9_-]{8,64}-\d+$/.test(claims.jti)
@@ -143,7 +161,7 @@ async function contextOf(
     if (probe) return { work, batch: undefined, isProbe: true, acceptedAt: given }
     const used = await dryRuns.use(deps.store, client.clientId, request.block.records)
     if (used > deps.settings.dryRunRowsMax) return refuse('dry_run_rows', 'body.request.dry_run')
-    // A client that asks whether the vault has a card leaves a trace, although nothing takes effect.
+    // A dry run has no effect, but an audit row shows that a client asked which cards have a token.
     const subject = request.token_scope ?? request.record_kind
     const detail = { jti: claims.jti, rows: request.block.records }
     await audits.insert(deps.store, { actor: client.clientId, action: 'dry-run', subject, detail })
@@ -178,8 +196,8 @@ async function decidedBefore(outcomes: string, { store }: Pick<Deps, 'store'>): 
 }
 
 /**
- * Separates the records whose outcome is known without the store: refused by their reader or form, cancelled, skipped, or
- * decided by an earlier run of this chunk.
+ * Separates the records whose outcome is known without the store: refused by the file's reader or for their form,
+ * cancelled, skipped, or decided by an earlier run of this chunk.
  */
 function sortOut(
   records: ChunkRecord[],

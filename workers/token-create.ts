@@ -1,4 +1,4 @@
-// `token-create`: a card and a scope become a token, or bring the token that already stands for them up to date.
+// `token-create`: makes the token of a card in a scope, or updates the token that the card already has.
 import { randomBytes } from 'node:crypto'
 import { isRefusal, type Refusal } from '../src/errors.ts'
 import type { TokenCreate } from '../src/job/token-create.ts'
@@ -38,11 +38,11 @@ interface Prepared {
   pan: Secret
   facts: CardFacts
   given: Given
-  /** Under which a third party makes the token. */
+  /** The contract under which a third party makes the token. */
   contract: Contract | undefined
-  /** What it made. */
+  /** What the third party made. */
   provisioned?: Provisioned | undefined
-  /** Why it made nothing. */
+  /** Why the third party made nothing. */
   denied?: Refusal
 }
 
@@ -69,7 +69,7 @@ export const tokenCreate: Handler<TokenCreate, undefined, Prepared> = {
   async reach(work, prepared, deps) {
     const { contract, facts, pan } = prepared
     if (!contract) return prepared
-    // A third party isn't asked for a job that the rules refuse.
+    // A third party isn't called for a job that the rules refuse.
     const judged = await judge(work, prepared, deps)
     if (isRefusal(judged)) return judged
     if (judged.stored) return prepared
@@ -85,7 +85,7 @@ export const tokenCreate: Handler<TokenCreate, undefined, Prepared> = {
 
 const CARD = 'body.encrypted_card'
 
-/** The card's token as it is stored, and what the rules say of the request. */
+/** The stored token of the card, and the rules' decision on the request. */
 async function judge(work: Work<TokenCreate>, prepared: Prepared, deps: Deps) {
   const { scope, facts, given, contract, provisioned } = prepared
   const [[stored], refusal] = await Promise.all([
@@ -111,7 +111,7 @@ async function decide(work: Work<TokenCreate>, prepared: Prepared, deps: Deps): 
   if (isRefusal(judged)) return noEffect(judged)
   const { stored, verdict } = judged
   const guess = guessOf(clientId, scope.tokenScope, facts)
-  // A client that is told which numbers are cards is guessing, too.
+  // A client that learns which numbers are cards may be guessing, too.
   if (denied && !stored) return { answer: denied, effect: { misses: [guess] } }
   if (contract && !stored && !provisioned) throw new LostRace('the token of a third party was deleted meanwhile')
   const row = sealRow(verdict, stored, pan, deps.ring)
@@ -130,7 +130,8 @@ async function decide(work: Work<TokenCreate>, prepared: Prepared, deps: Deps): 
     : { inserts: [row], misses: [{ ...guess, missesMax: deps.settings.guessesMax }], provisions }
   const decision: EffectDecision = { answer, effect: { ...effect, ...claim.effect, takeUps } }
   if (provisions.length === 0) return decision
-  // The token stands, whatever becomes of its scheme token; what is quick is part of the answer.
+  // The token is made, whatever happens to its scheme token. If the network is quick, the answer shows the scheme
+  // token.
   const ids = provisions.map(({ provisionId }) => provisionId)
   return {
     ...decision,
@@ -138,7 +139,7 @@ async function decide(work: Work<TokenCreate>, prepared: Prepared, deps: Deps): 
   }
 }
 
-/** What is written where the card had a token already. */
+/** The effect if the card had a token already. */
 function effectOnStored(
   stored: StoredToken,
   row: StoredToken,
@@ -151,7 +152,7 @@ function effectOnStored(
     : { touches: [{ tokenId: row.tokenId, receiptId, version: stored.version }] }
 }
 
-/** What a create gives beside the card. */
+/** The fields that a create gives beside the card. */
 export function fieldsOf(request: Pick<TokenCreate, 'card_brand' | 'token_type' | 'token_expiry_date'>): Given {
   const given: Given = {}
   if (request.card_brand !== undefined) given.cardBrand = request.card_brand
@@ -160,7 +161,7 @@ export function fieldsOf(request: Pick<TokenCreate, 'card_brand' | 'token_type' 
   return given
 }
 
-/** What the card itself gives. */
+/** The fields that the card itself gives. */
 export function givenOf(card: Omit<Parameters<typeof factsOf>[0], 'pan'>): Given {
   const { expiryMonth, expiryYear, cardHolderName, cardSequence, startMonth, startYear } = card
   const given: Given = {}

@@ -1,4 +1,5 @@
-// `token-lifecycle`: suspend, activate or delete one token; for the scheduler, suspend one whose expiry date has passed.
+// `token-lifecycle`: suspends, activates or deletes one token; for the scheduler, suspends a token whose expiry date
+// has passed.
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import type { TokenExpiry, TokenLifecycle } from '../src/job/token-lifecycle.ts'
 import * as tokens from '../src/store/token/tokens.ts'
@@ -16,7 +17,7 @@ type LifecycleRequest = TokenLifecycle | TokenExpiry
 
 export const tokenLifecycle: Handler<LifecycleRequest> = {
   async decide(work, { id, action }, deps) {
-    // The scheduler looks after the dates of all tokens; all else is asked by a client of the token's entity.
+    // The scheduler expires tokens of all entities; any other request must come from a client of the token's entity.
     const stored = action === 'EXPIRE' ? await anyToken(id, deps) : await tokenFor(work.client, id, deps, 'body.id')
     if (isRefusal(stored)) return noEffect(stored)
     return decideInSequence(work, stored.tokenId, deps, async () => {
@@ -32,7 +33,7 @@ export const tokenLifecycle: Handler<LifecycleRequest> = {
   },
 }
 
-/** What is written beside the token's row. */
+/** What is written besides the token's row. */
 function besides(
   before: tokens.StoredToken,
   { tokenId, status }: tokens.StoredToken,
@@ -40,9 +41,9 @@ function besides(
   receiptId: string,
   { ring }: Pick<Deps, 'ring'>,
 ): Effect {
-  // A deleted card goes from everywhere, and is never put back.
+  // A deleted card is erased everywhere and never restored.
   if (status === 'DELETED') return { erasedImages: [tokenId], retirements: [tokenId] }
-  // Nobody reverses a date.
+  // An expiry is never reversed, so no copy of the row is kept.
   return action === 'EXPIRE' ? {} : { beforeImages: [beforeImageOf(before, receiptId, ring)] }
 }
 

@@ -1,4 +1,4 @@
-// `token-update`: a partial update of one card on file, or, with `encrypted_card`, its link to a new PAN.
+// `token-update`: a partial update of one token, or, with `encrypted_card`, its link to another PAN.
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import type { TokenUpdate } from '../src/job/token-update.ts'
 import type { Scope } from '../src/store/access/scopes.ts'
@@ -29,7 +29,7 @@ import { givenOf } from './token-create.ts'
 interface Prepared {
   card: CardInput | undefined
   given: Given
-  /** What became of `scheme_token_action`. */
+  /** The result of `scheme_token_action`. */
   acted?: NetworkResult
 }
 
@@ -40,12 +40,12 @@ export const tokenUpdate: Handler<TokenUpdate, undefined, Prepared> = {
     const { encrypted_card: encryptedCard, public_key_alias: alias } = request
     if (encryptedCard === undefined) return { card: undefined, given: plainFieldsOf(request) }
     if (alias === undefined) return refuse('field_required', 'body.public_key_alias')
-    // 404 comes before what is wrong with the card's content.
+    // The answer 404 takes precedence over errors in the card's content.
     const stored = await tokenFor(client, request.id, deps, 'body.id')
     if (isRefusal(stored)) return stored
     const card = await openCapture({ encryptedCard, alias, client, acceptedAt, names: claims }, deps)
     if (isRefusal(card)) return card
-    // A plain field beside the card overrides the one inside.
+    // A field beside the card overrides the same field in the card.
     return { card, given: { ...givenOf(card), ...plainFieldsOf(request) } }
   },
 
@@ -56,13 +56,13 @@ export const tokenUpdate: Handler<TokenUpdate, undefined, Prepared> = {
     if (isRefusal(stored)) return stored
     const scope = await deps.directory.scope(stored.tokenScope)
     if (!scope) return refuse('token_not_found', 'body.id')
-    // A network isn't asked for a job that the rules refuse.
+    // A network isn't called for a job that the rules refuse.
     const refusal = supportRefusal(scope) ?? (await staleRefusal(work, stored.tokenId, deps))
     if (refusal) return refusal
     const judged = judge(work, stored, scope, prepared, deps)
     if (isRefusal(judged)) return judged
     if (judged.relink) {
-      // The old card's goes; of the new card's there is none yet.
+      // The old card's scheme token is retired, and the new card has none yet.
       return action === 'SUSPEND' ? refuse('scheme_token_absent', FIELD) : prepared
     }
     const acted =
@@ -79,7 +79,7 @@ export const tokenUpdate: Handler<TokenUpdate, undefined, Prepared> = {
   },
 }
 
-/** What the rules say, before anything is asked about other cards: an answer about those is always counted. */
+/** The rules' decision before other cards are searched: an answer about another card always counts as a guess. */
 function judge(work: Work<TokenUpdate>, stored: StoredToken, scope: Scope, { card, given }: Prepared, deps: Deps) {
   const facts = card && factsOf(card, { scope, withAnalytics: true, field: CARD }, deps)
   if (isRefusal(facts)) return facts
@@ -137,11 +137,11 @@ async function decideUpdate(
 /** What follows for scheme tokens. */
 interface SchemeEffect {
   effect: Effect
-  /** To be worked after the commit; undefined: nothing follows. */
+  /** The provisionings for which the network is called after the commit; undefined: none. */
   provisions: string[] | undefined
 }
 
-/** Another card's scheme token takes the former card's place. */
+/** Replaces the former card's scheme token by one for the new card. */
 async function replacing(work: Work<TokenUpdate>, token: StoredToken, scope: Scope, deps: Deps): Promise<SchemeEffect> {
   if (!isSupported(scope)) return { effect: {}, provisions: undefined }
   const job = { receiptId: work.receiptId, clientId: work.client.clientId }
@@ -150,7 +150,7 @@ async function replacing(work: Work<TokenUpdate>, token: StoredToken, scope: Sco
   return { effect: { replacements }, provisions: replacements.flatMap(provisionsOf) }
 }
 
-/** The request deletes the scheme token. */
+/** The effect of a request that deletes the scheme token. */
 function retiring(
   { request }: Work<TokenUpdate>,
   { tokenId }: StoredToken,
@@ -161,13 +161,13 @@ function retiring(
   return { effect: { retirements: [tokenId] }, provisions: shown ? [shown.row.provisionId] : [] }
 }
 
-/** A new PAN that stands for another live token already. */
+/** The refusal of a new PAN that already has another live token. */
 async function takenRefusal(facts: CardFacts, deps: Deps): Promise<Refusal | undefined> {
   const [other] = await tokens.findByFingerprints(deps.store, [facts.fingerprint])
   return other ? refuse('pan_taken', CARD) : undefined
 }
 
-/** The fields of a PATCH that stand beside the card. */
+/** The fields that a PATCH has beside the card. */
 export function plainFieldsOf(request: Omit<TokenUpdate, 'id'>): Given {
   const given: Given = {}
   if (request.card_holder_name !== undefined) given.cardHolderName = request.card_holder_name

@@ -1,5 +1,5 @@
-// Lines of a chunk that have their form, against the ledger as it is: what is new is written, what stands is compared.
-// How a refused line is told is here, too; whose line may be refused for what is transaction-batch.ts's.
+// Compares well-formed lines of a chunk with the ledger: inserts new lines, and compares those that exist. It also
+// makes the outcome of a refused line; transaction-batch.ts decides which lines are refused and why.
 import type { RecordOutcome } from '../src/job/chunk-outcomes.ts'
 import type { Outcome } from '../src/job/outcome.ts'
 import { Transaction, type TransactionLine } from '../src/job/transaction-batch.ts'
@@ -7,13 +7,13 @@ import type { StoredTransaction } from '../src/store/ledger/transactions.ts'
 import * as transactions from '../src/store/ledger/transactions.ts'
 import type { Db } from '../src/store/pool.ts'
 
-/** A transaction that has its form, and where it came from. */
+/** A well-formed transaction, and its place in the source. */
 export interface Candidate {
   line: number
   row: StoredTransaction
 }
 
-/** Writes what is new; of several lines with one uid the first of the chunk stands. */
+/** Writes the new lines. Of several lines with the same uid the first in the chunk is used. */
 export async function write(db: Db, candidates: readonly Candidate[]): Promise<RecordOutcome[]> {
   if (candidates.length === 0) return []
   const first = new Map<string, Candidate>()
@@ -21,7 +21,7 @@ export async function write(db: Db, candidates: readonly Candidate[]): Promise<R
     if (!first.has(candidate.row.transactionUid)) first.set(candidate.row.transactionUid, candidate)
   }
   const rows = [...first.values()].map(({ row }) => row)
-  // In this order always: chunks that overlap wait for one another and never in a circle.
+  // Always in this order, so that chunks with the same uids wait for each other without a deadlock.
   const ordered = rows.toSorted((a, b) => (a.transactionUid < b.transactionUid ? -1 : 1))
   const claimed = await transactions.claim(db, ordered)
   const isClaimed = claimed.size === rows.length
@@ -48,7 +48,7 @@ function tookEffect(line: number, outcome: Outcome): RecordOutcome {
 
 const UID = Transaction.shape.transaction_uid
 
-/** A line that isn't in the ledger names its uid, where it has one. */
+/** The outcome of a line that isn't in the ledger. It names the line's uid, if it has one. */
 export function refused(
   line: number,
   { transaction }: Pick<TransactionLine, 'transaction'>,

@@ -1,6 +1,6 @@
-// `transaction-batch`: a chunk of the ledger walks the line as one job. Its transactions are checked in memory, one statement
-// for each table writes the new ones; its receipt is the checkpoint. A line of the ledger is never rewritten: the same data
-// again is UNCHANGED, other data under its uid are refused.
+// `transaction-batch`: a chunk of the ledger walks the line as one job. Its transactions are checked in memory, and one
+// statement per table writes the new ones. The receipt is the checkpoint. A line of the ledger never changes: the same
+// data again are UNCHANGED, other data with the same uid are refused.
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import { count, countReasons, pack, type RecordOutcome, toResult, unpack } from '../src/job/chunk-outcomes.ts'
 import { ledgerText } from '../src/job/envelope/digest.ts'
@@ -25,7 +25,7 @@ import { type Candidate, refused, write } from './transaction-batch-write.ts'
 interface Prepared {
   batch: Batch
   isProbe: boolean
-  /** Outcomes known before any row is read. */
+  /** Outcomes that are known before any row is read. */
   known: RecordOutcome[]
   candidates: Candidate[]
 }
@@ -83,7 +83,7 @@ function batchOf({ request, client, acceptedAt }: Work<TransactionBatch>, store:
     batchId: request.batch_id,
     recordKind: 'transaction' as const,
     tokenScope: null,
-    // Cut by bytes as well as by number: not a part of what the batch is.
+    // Chunks are cut by bytes as well as by number, so the number isn't part of the batch's layout.
     chunkRecords: 0,
     layout: { record_kind: 'transaction' },
     acceptedAt,
@@ -91,7 +91,7 @@ function batchOf({ request, client, acceptedAt }: Work<TransactionBatch>, store:
   return joinBatch(store, batch, request)
 }
 
-/** Each line, and its outcome where that is known already: from an earlier run, or because nothing is to be tried. */
+/** Each line, with its outcome if that is known: from an earlier run, or because the attempt leaves it out. */
 function* select(
   { request }: Work<TransactionBatch>,
   batch: Batch,

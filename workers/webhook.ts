@@ -1,5 +1,5 @@
-// `webhook`: one attempt to deliver an event to a URL. The request is sent before the line's transaction, which keeps what
-// it came to: after a crash in between it is sent again under the same id, so that a receiver is told at least once.
+// `webhook`: one attempt to deliver an event to a URL. The request is sent before the line's transaction, which stores
+// its result. After a crash in between the request is sent again with the same id, so delivery is at least once.
 import { assert } from '../src/errors.ts'
 import { webhookType } from '../src/job/event.ts'
 import type { Webhook } from '../src/job/webhook.ts'
@@ -11,10 +11,10 @@ import type { Deps } from './deps.ts'
 import type { Handler } from './line/work.ts'
 import { type Answered, type EndpointChange, type Judged, judge } from './webhook/schedule.ts'
 
-/** `outgoing` undefined: another attempt was made meanwhile, the endpoint was removed, or its client revoked. */
+/** `outgoing` is undefined if another attempt was made meanwhile, the endpoint was removed, or its client revoked. */
 type Prepared = { outgoing: deliveries.Outgoing | undefined; judged?: Judged }
 
-/** Standard Webhooks: larger ones are unusual. */
+/** Standard Webhooks: larger bodies are unusual. */
 const BODY_BYTES_MAX = 20_000
 /** Nothing was sent. */
 const SKIPPED = 'SKIPPED'
@@ -40,7 +40,7 @@ export const webhook: Handler<Webhook, undefined, Prepared> = {
       const outcome = isRecorded && judged ? judged.tried.next.state : SKIPPED
       return { code: 200, outcome, tokenId: null, record: { delivery_state: outcome } }
     },
-    // Only an attempt that was made, and that counts, is counted, and once.
+    // Only an attempt that was made and recorded is counted, and only once.
     saved(answer) {
       const isRecorded = 'outcome' in answer && answer.outcome !== SKIPPED
       if (outgoing?.disabledAt === null && judged && isRecorded) note(outgoing, judged, deps)
@@ -52,7 +52,7 @@ async function post(outgoing: deliveries.Outgoing, { store, ring, clock, webhook
   const { deliveryId: id, endpointId, type, data, occurredAt } = outgoing
   const sealed = await endpoints.findSecrets(store, endpointId)
   const secrets = sealed.map(one => ring.openWebhookSecret(one.sealed, one.keyVersion, endpointId))
-  // Removed just now.
+  // The endpoint was removed just now.
   if (secrets.length === 0) return { reason: 'endpoint_removed' }
   const body = JSON.stringify({ type: webhookType(type), timestamp: new Date(occurredAt).toISOString(), data })
   assert(Buffer.byteLength(body) < BODY_BYTES_MAX, 'an event holds names, ids and counts only')
@@ -60,7 +60,7 @@ async function post(outgoing: deliveries.Outgoing, { store, ring, clock, webhook
   return webhooks.post(outgoing, { id, timestamp, signature: signWebhook(secrets, { id, timestamp, body }), body })
 }
 
-/** Nothing is sent to a disabled endpoint, and its delivery waits for an operator. */
+/** A disabled endpoint gets nothing; its delivery waits for an operator. */
 function putOff({ step }: deliveries.Outgoing): Judged {
   const next = { state: 'WAITING', inMs: 0, step } as const
   return { tried: { next, status: null, reason: 'endpoint_disabled' }, endpoint: undefined }
@@ -73,7 +73,7 @@ async function change(db: Db, endpointId: string, endpoint: EndpointChange): Pro
   else await endpoints.slow(db, endpointId, endpoint.slowMs)
 }
 
-/** Never the URL, in which receivers like to have secrets. */
+/** The log line of an attempt. It never holds the URL, because receivers often put secrets into it. */
 function note({ deliveryId, endpointId }: deliveries.Outgoing, { tried, endpoint }: Judged, deps: Deps): void {
   const { state } = tried.next
   deps.metrics.webhooks.inc({ outcome: state === 'WAITING' ? 'again' : state.toLowerCase() })

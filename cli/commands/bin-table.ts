@@ -41,7 +41,7 @@ function save(store: Store, ranges: readonly NewRange[]): Promise<number> {
   })
 }
 
-/** Stops at the first wrong row and names its line. */
+/** Reads all rows. Stops at the first wrong one and names its line. */
 async function readRanges(file: string, localSchemes: readonly string[]): Promise<NewRange[]> {
   const ranges = new Map<string, NewRange>()
   let header: readonly string[] | undefined

@@ -1,4 +1,4 @@
-// `tokenmill capture-key`: the key pairs that callers encrypt cards to. Only public halves are ever printed.
+// `tokenmill capture-key`: the key pairs to which callers encrypt cards. Only public halves are ever printed.
 import { ConfigError } from '../../src/config.ts'
 import { Secret } from '../../src/secret.ts'
 import * as audits from '../../src/store/access/audits.ts'

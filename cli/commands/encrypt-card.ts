@@ -1,5 +1,5 @@
-// `tokenmill encrypt-card`: does the work of a card capture library, for trials with curl. It needs only a public key,
-// from a client's file or else from the store.
+// `tokenmill encrypt-card`: encrypts a card as a card capture library would, for trials with curl. It needs only a
+// public key, from a client's file or from the store.
 import { existsSync } from 'node:fs'
 import { readCaptureKeys, readClientFile } from '../../producers/client-file.ts'
 import { storeMode } from '../../src/config.ts'
@@ -38,7 +38,7 @@ function parseCard(text: string): Record<string, unknown> {
     const value: unknown = JSON.parse(text)
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
   } catch {
-    // The message of the error would quote the card.
+    // The parser's message would quote the card, so it isn't used.
   }
   throw new Stop(
     'standard input is not a JSON object such as {"cardNumber":"…","expiryMonth":12,"expiryYear":2030}',
@@ -49,7 +49,8 @@ function parseCard(text: string): Record<string, unknown> {
 async function findKey(session: Session, { alias, client }: Options): Promise<PublicCaptureKey> {
   const { config } = session
   const ready = devClientPath(config)
-  // The file of the ready-made client needs no database; a pure producer has nothing but its client's file.
+  // With the file of the ready-made client no database is needed; a host that only produces has nothing but its
+  // client's file.
   const path = client ?? (existsSync(ready) || storeMode(config) === 'none' ? ready : undefined)
   const near = path === undefined ? undefined : await findInFile(path, alias)
   if (near) return near

@@ -1,4 +1,4 @@
-// `tokenmill inspect FILE`: what is in a file, before anything of it is sent.
+// `tokenmill inspect FILE`: shows what is in a file before anything of it is sent.
 import { writeFile } from 'node:fs/promises'
 import type { CardFindings } from '../../producers/inspect/cards.ts'
 import type { ColumnGuess } from '../../producers/inspect/column-guess.ts'
@@ -25,7 +25,7 @@ interface Options extends JsonOption {
 export async function run(terminal: Terminal, file: string, options: Options): Promise<void> {
   const given = options.from === undefined ? undefined : await profileOf(options.from)
   const read = (bytes: AsyncIterable<Buffer>) => inspect(bytes, { profile: given, at: systemClock() })
-  // What stands on the disk meanwhile is removed when the process exits, which a signal alone wouldn't make it do.
+  // A process that exits removes its temporary files; one that a signal kills doesn't. So a signal makes it exit.
   const leave = onSignal(['SIGINT', 'SIGTERM', 'SIGHUP'], () => process.exit(EXIT.interrupted))
   const found = await inspectFile(terminal, file, options, read).finally(leave)
   print(terminal, options, found, textOf(found))

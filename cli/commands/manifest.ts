@@ -1,5 +1,5 @@
-// `tokenmill manifest verify FILE`: checks a manifest against its signature, its results and, if that file still
-// exists, its input.
+// `tokenmill manifest verify FILE`: checks a manifest's signature, and compares it with the results file and, if that
+// still exists, the input file.
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { dirname, join, resolve } from 'node:path'
 import { readClientFile, readSigningKey } from '../../producers/client-file.ts'

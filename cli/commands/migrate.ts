@@ -67,7 +67,7 @@ export async function run(terminal: Terminal, file: string, options: Options): P
   }
 }
 
-/** The work of the command; the demo calls it, too. */
+/** Runs a migration; also used by the demo. */
 export async function migrateFile(
   session: Session,
   file: string,
@@ -120,7 +120,9 @@ export async function migrateFile(
   )
 }
 
-/** Says all of how a file is read: nothing else may say some of it. */
+/**
+ * Reads a profile. It replaces the options `--map`, `--format` and `--ignore-unknown`, so those are refused beside it.
+ */
 async function readProfile(from: string, options: Options): Promise<Profile> {
   const beside = (['map', 'format', 'ignoreUnknown'] as const).find(name => options[name] !== undefined)
   if (beside !== undefined) {
@@ -145,7 +147,7 @@ export async function readMap(path: string): Promise<ColumnMap> {
   return parseMap(path, text)
 }
 
-/** A run that stopped at its `--limit` did what it was asked. */
+/** The exit status. A run that stopped at its `--limit` has done what it was asked to do. */
 export function statusOf({
   complete,
   stopped,
@@ -210,7 +212,7 @@ export function report(
 
 function howToContinue(batchId: string, { again }: Pick<Options, 'again'>) {
   if (!again) return { goOn: 'run the same command again', withoutLimit: 'run the same command without it' }
-  // The next `--again` would be another batch.
+  // Running with `--again` once more would make another batch.
   const named = `run it with --batch-id ${batchId} in place of --again`
   return { goOn: named, withoutLimit: `${named} and without --limit` }
 }
@@ -231,7 +233,7 @@ function ownerFacts({ references, on_file }: OwnerCounts): Record<string, string
   return { owners: outcomes.length === 0 ? 'none' : outcomes.join(', '), ...Object.fromEntries(traits) }
 }
 
-/** `rejected, pan_luhn  12`, the most frequent first. */
+/** The reasons of each outcome, such as `rejected, pan_luhn 12`, most frequent first. */
 export function reasonFacts(reasons: FileReasons): Record<string, string> {
   const all = Object.entries(reasons).flatMap(([outcome, counts]) =>
     Object.entries(counts).map(([reason, n]) => ({ name: `  ${outcome.toLowerCase()}, ${reason}`, n })),

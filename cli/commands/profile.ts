@@ -1,4 +1,4 @@
-// `tokenmill profile list|show|check`: how providers write their files, and what a profile makes of one.
+// `tokenmill profile list|show|check`: shows how providers write their files, and how a profile reads a file.
 import { readFile } from 'node:fs/promises'
 import { FileError } from '../../producers/rows/file-error.ts'
 import { type Preview, previewOf, sentenceOf } from '../../producers/rows/outcome/preview.ts'
@@ -10,7 +10,7 @@ import type { JsonOption } from '../command.ts'
 import { decryption } from '../open/encrypted-file.ts'
 import { print, type Terminal, table } from '../terminal.ts'
 
-/** So many rows show what a file is like. */
+/** How many rows of a file are shown. */
 const ROWS_SHOWN = 10
 
 interface CheckOptions extends JsonOption {
@@ -18,7 +18,7 @@ interface CheckOptions extends JsonOption {
   verifyKey?: string
 }
 
-/** One that tokenmill has, by its name, or one of a file. */
+/** A built-in profile by its name, or the profile in a file. */
 export async function profileOf(from: string): Promise<Profile> {
   const known = Object.hasOwn(BUILT_IN, from) ? BUILT_IN[from as keyof typeof BUILT_IN] : undefined
   if (known) return known
@@ -30,10 +30,14 @@ export async function profileOf(from: string): Promise<Profile> {
 }
 
 export async function list(terminal: Terminal, options: JsonOption): Promise<void> {
-  const rows = Object.values(BUILT_IN).map(({ name, title }) => ({ name, title }))
+  const rows = Object.values(BUILT_IN).map(profile => ({
+    name: profile.name,
+    title: profile.title,
+    return: profile.return !== undefined,
+  }))
   const text = table(
-    ['name', 'what it reads'],
-    rows.map(({ name, title }) => [name, title]),
+    ['name', '--return', 'what it reads'],
+    rows.map(row => [row.name, row.return ? 'yes' : 'no', row.title]),
   )
   print(terminal, options, rows, text)
 }

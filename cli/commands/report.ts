@@ -1,4 +1,5 @@
-// `tokenmill report request`: asks workers for a report through the queue, and tells at once what is wrong with the request.
+// `tokenmill report request`: requests a report from the workers through the queue, and reports errors in the request
+// at once.
 import { randomUUID } from 'node:crypto'
 import { connect, RefusedError } from '../../producers/client.ts'
 import { signAsk } from '../../producers/envelope.ts'
@@ -20,7 +21,7 @@ import { openProducer, type Producing } from '../open/producer.ts'
 import { NO_REPORTS } from '../open/report-files.ts'
 import { moment, print, say, type Terminal } from '../terminal.ts'
 
-/** Long enough for a report of many millions of lines behind other reports. */
+/** How long an answer is awaited: long enough for a report of millions of lines behind other reports. */
 const WAIT_MS_MAX = 3_600_000
 const ROLE = CATALOGUE.report.role
 const FAILED_NEXT = 'The operator finds the cause: tokenmill failed list --kind report'
@@ -69,13 +70,13 @@ async function assertReportsAreMade(session: Session): Promise<void> {
   if (!(await areReportsMade({ store }))) throw new ConfigError(NO_REPORTS)
 }
 
-/** The worker asks the same; here the person who typed it is told. */
+/** The worker checks the parameters, too; here the user gets the error at once. */
 function assertParameters(type: ReportType, parameters: Record<string, string>): void {
   const plan = definitionOf(type)?.plan(parameters)
   if (plan && isRefusal(plan)) throw new Stop(fieldsText(fieldsOf(plan)), EXIT.usage)
 }
 
-/** Where no store is at hand, or none can be reached now, only a worker knows the client's roles. */
+/** Checks the client's roles, if a store can be reached; otherwise only a worker can. */
 async function assertMayRequest(session: Session, clientId: string): Promise<void> {
   if (storeMode(session.config) === 'none') return
   const client = await openCommandStore(session)
@@ -87,7 +88,7 @@ async function assertMayRequest(session: Session, clientId: string): Promise<voi
     throw new Stop(`${LACKS_ROLE}; name another client with --client.`, EXIT.usage)
 }
 
-/** The answer goes to the client's own results queue, which another program reads. */
+/** Sends the job. The answer goes to the client's own results queue, which another program reads. */
 async function send(
   terminal: Terminal,
   { queues, credentials }: Producing,
@@ -132,7 +133,7 @@ async function requestAndWait(
   }
 }
 
-/** The name of a field on the command line. */
+/** The option of the command line that sets a field of the job. */
 const optionOf = (field: string): string => field.replace(/^body\.parameters\./, '--parameter ')
 
 const fieldsText = (fields: FieldReason[]): string =>

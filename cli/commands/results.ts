@@ -1,4 +1,4 @@
-// `tokenmill results`: prints a client's results as they arrive, or has stored results published again.
+// `tokenmill results`: prints a client's results as they arrive, or publishes stored results again.
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { connect } from '../../producers/client.ts'
@@ -27,7 +27,7 @@ export async function follow(terminal: Terminal, options: Options): Promise<void
     })
     session.lifetime.onClose('client', () => client.close())
     client.results(async delivery => {
-      // A result is acknowledged only when the reader of standard output has taken it.
+      // A result is acknowledged only when the reader of standard output has taken its line.
       if (!terminal.stdout.write(`${JSON.stringify(delivery)}\n`)) await once(terminal.stdout, 'drain')
     })
     const ended = untilSignal()

@@ -16,12 +16,12 @@ import { type Running, startWorkers } from '../process/workers.ts'
 import { say, type Terminal } from '../terminal.ts'
 
 interface WorkersOptions {
-  /** As typed: comma-separated. */
+  /** The option's text: kinds separated by commas. */
   kinds?: string
   concurrency?: number
 }
 
-/** `script`: the command's own, which the HTTP roles are forked from. */
+/** Runs all roles. `script`: the script of this command, from which the HTTP roles are forked. */
 export function runStart(terminal: Terminal, script: string): Promise<void> {
   return runRole(terminal, 'start', session => start(session, script))
 }
@@ -62,7 +62,7 @@ function readKinds(text: string): Kind[] {
   return named as Kind[]
 }
 
-/** Opens, runs until a signal or its own end, closes in reverse. */
+/** Opens a role, runs it until a signal or its own end, and closes everything in reverse order. */
 export async function runRole(
   terminal: Terminal,
   role: string,
@@ -87,7 +87,7 @@ function withOwnReports(session: Session): Session {
   return { ...session, config: { ...config, reportsUrl }, terminal: { ...terminal, env } }
 }
 
-/** The session of one of its roles, whose metrics have a port of their own. */
+/** The session of one role of `start`, whose metrics have a separate port. */
 function withOpsPort(session: Session, role: OpsRole): Session {
   const { config, terminal } = session
   const metricsPort = portAmongAll(role, config.metricsPort)
@@ -122,7 +122,7 @@ async function start(opened: Session, script: string): Promise<Running> {
   return working
 }
 
-/** A command line that makes a token with curl; undefined where the client's file lacks a value for it. */
+/** A command line that makes a token with curl; undefined if the client's file lacks a value for it. */
 function createLine({ user_id, api_key, token_scope, capture_keys }: ClientFile, address: string): string | undefined {
   const alias = capture_keys.jwe?.alias ?? capture_keys.pgp?.alias
   if (api_key === undefined || token_scope === undefined || alias === undefined) return undefined

@@ -1,5 +1,5 @@
 // `tokenmill schedule`: which reports are made every night, and how the last nights ended. The process `tokenmill
-// scheduler` makes the reports; these commands change its plan.
+// scheduler` sends the jobs; these commands change the schedules.
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { readClientFile } from '../../producers/client-file.ts'
@@ -79,8 +79,8 @@ async function ownerOf(db: Db, word: string): Promise<Client> {
 }
 
 /**
- * The parameters of a schedule beside the date. Parameters that the report type doesn't accept are refused now, not at
- * night.
+ * The parameters of a schedule, without the date. A parameter that the report type doesn't accept is refused now
+ * instead of at night.
  */
 function checkedParameters(
   type: ReportType,

@@ -61,7 +61,10 @@ async function ensure(session: Session, purpose: logins.LoginPurpose, options: O
   say(terminal, `Give DATABASE_URL of ${path} to the ${purpose} in place of the owner's.`)
 }
 
-/** Throws `Stop` where only one of login and file exists, or the file holds another login's password. */
+/**
+ * Whether user and file exist and fit. Throws `Stop` if only one of them exists, or if the file has another user's
+ * password.
+ */
 async function isUpToDate(session: Session, login: logins.Login, path: string): Promise<boolean> {
   if (existsSync(path)) {
     if (login.exists && (await userOf(session, path)) === login.name) return true
@@ -75,7 +78,7 @@ async function isUpToDate(session: Session, login: logins.Login, path: string): 
   )
 }
 
-/** The user that the server sees with the file's URL; undefined where the server refuses it. */
+/** The user with which the file's URL connects; undefined if the server refuses it. */
 async function userOf({ log }: Session, path: string): Promise<string | undefined> {
   const url = parseEnv(readFileSync(path, 'utf8'))['DATABASE_URL']
   if (url === undefined) return undefined
@@ -104,7 +107,8 @@ async function openLogin(
           'DATABASE_URL: this user does not own the database, so it cannot revoke the rights of others; use --print-sql and let the owner run the statements',
         )
       await audits.insert(db, { actor: actor(), action: 'schema.login', subject: login.name })
-      // The file is written last: if that fails, the transaction leaves no login whose password nobody has.
+      // The file is written last: if that fails, the transaction rolls back, and no user remains whose password nobody
+      // has.
       await write()
     })
   } catch (error) {

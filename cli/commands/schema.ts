@@ -1,4 +1,4 @@
-// `tokenmill schema upgrade`: the deployment step. The work is in upgrade.ts; `schema login` is in schema-login.ts.
+// `tokenmill schema upgrade`: the deployment step. open/upgrade.ts does the work; `schema login` is in schema-login.ts.
 import type { JsonOption } from '../command.ts'
 import { ensureDevClient } from '../open/dev-client.ts'
 import { openDatabase, withSession } from '../open/open.ts'

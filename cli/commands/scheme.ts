@@ -1,4 +1,4 @@
-// `tokenmill scheme`: shows the operator scheme tokens, above all those with an outstanding call. It makes no call to a
+// `tokenmill scheme`: shows scheme tokens to the operator, first of all those with an outstanding call. It calls no
 // network.
 import * as schemeIntents from '../../src/store/provider/scheme-intents.ts'
 import type { StoredScheme } from '../../src/store/provider/scheme-row.ts'
@@ -39,7 +39,7 @@ export function list(terminal: Terminal, options: ListOptions): Promise<void> {
   })
 }
 
-/** The outstanding call, in a word. */
+/** The outstanding call as one word. */
 function openOf({ retiredAt, state, dueAt }: StoredScheme): string | undefined {
   if (state === 'DELETED' || state === 'VOID') return undefined
   if (retiredAt !== null) return 'delete'

@@ -1,4 +1,4 @@
-// `tokenmill scope`: token scopes; a card has one token in each.
+// `tokenmill scope`: token scopes. A card has one token in each scope.
 import { randomUUID } from 'node:crypto'
 import * as audits from '../../src/store/access/audits.ts'
 import * as scopes from '../../src/store/access/scopes.ts'
@@ -18,7 +18,7 @@ interface AddOptions extends JsonOption {
   keepBilling?: boolean
 }
 
-/** A new scope, and the audit row that tells of it. */
+/** Inserts a scope and its audit row. */
 export async function makeScope(
   store: Store,
   scope: Omit<scopes.Scope, 'tokenScope' | 'createdAt' | 'autoProvision' | 'keepBilling'> &

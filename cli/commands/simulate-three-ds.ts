@@ -1,4 +1,4 @@
-// `tokenmill simulate three-ds`: a directory server with access control servers behind it, in the foreground.
+// `tokenmill simulate three-ds`: runs a directory server with access control servers in the foreground.
 import { untilSignal } from '../../src/lifetime.ts'
 import { CODE } from '../../src/simulate/three-ds/cards.ts'
 import { startThreeDsSimulator, type ThreeDsSimulator } from '../../src/simulate/three-ds/three-ds.ts'

@@ -1,5 +1,4 @@
-// `tokenmill simulate scheme`: a server that stands for a network and a third party, to rehearse against, in the
-// foreground.
+// `tokenmill simulate scheme`: runs a simulated network and third party in the foreground, for rehearsals.
 import { join, resolve } from 'node:path'
 import { readConfig } from '../../src/config.ts'
 import { untilSignal } from '../../src/lifetime.ts'
@@ -34,7 +33,8 @@ export async function scheme(terminal: Terminal, options: SchemeOptions): Promis
   const line = Object.entries(settings)
     .map(([name, value]) => `${name}=${value}`)
     .join(' ')
-  // Listens for signals before it prints that the simulator runs: a reader of that line may send a signal at once.
+  // The command listens for signals before it prints that the simulator runs: a program that reads that line may send a
+  // signal at once.
   const ended = untilSignal()
   print(terminal, options, { url: simulator.url, ...settings }, line)
   say(

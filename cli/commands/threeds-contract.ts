@@ -58,7 +58,7 @@ function termsOf(contractId: string, name: string, options: AddOptions): Contrac
   )
 }
 
-/** Term → its name on the command line. */
+/** Each term and its name on the command line. */
 const WORDS: Readonly<Record<string, string>> = {
   name: 'the name',
   directoryUrl: '--directory-server',

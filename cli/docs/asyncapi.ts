@@ -90,7 +90,7 @@ function jobMessage(kind: Kind): object {
     title: `${kind} job`,
     contentType: 'application/json',
     payload: reference('./schema/job.json'),
-    // The payload of the JWS: no schema can describe it within the encoding.
+    // The payload of the JWS. The schema of a message can't describe it, because it is encoded.
     'x-jws-payload': reference('./schema/envelope.json'),
     'x-request': reference(`./schema/${kind}.json`),
     ...(CATALOGUE[kind].hasBlock && { 'x-block-line': reference('./schema/record.json') }),

@@ -1,5 +1,5 @@
-// `npm run docs`: writes the documents that are made from the code, so that they can't contradict it. Documents written
-// by hand (docs/upstream.md and others) aren't touched.
+// `npm run docs`: writes the documents that are generated from the code, so that they can't contradict it. Documents
+// written by hand (docs/upstream.md and others) stay as they are.
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -8,7 +8,7 @@ import { reportsPage } from './reports.ts'
 import { resultsPage } from './results.ts'
 import { schemas } from './schema.ts'
 
-/** Path under docs/ → text. */
+/** The path of each document under docs/, and its text. */
 export function generated(): Map<string, string> {
   const files = new Map<string, string>()
   for (const [name, schema] of Object.entries(schemas())) files.set(`schema/${name}.json`, json(schema))

@@ -1,4 +1,4 @@
-// docs/results.md: how work can end, from the tables that decide it. The page has every word that a caller may meet.
+// docs/results.md: how a job can end, from the tables that decide it. The page lists every word that a caller may get.
 import { RESULT_COLUMNS } from '../../producers/rows/outcome/result-row.ts'
 import { REASONS } from '../../src/errors.ts'
 import { OUTCOMES, type Outcome } from '../../src/job/outcome.ts'
@@ -11,7 +11,7 @@ const OUTCOME_TEXTS = {
   UNCHANGED: 'Every field of the record equals the stored one, or the policy keeps the stored data.',
   DUPLICATE: 'Another record of this batch has the same card; the row shows the token of that record.',
   REJECTED: 'The record was refused; the row has code and reason.',
-  FAILED: 'A fault or defect stopped the record in every attempt. Run the file again to decide such records anew.',
+  FAILED: 'A fault or defect stopped the record in every attempt. Run the file again to decide such records again.',
   CANCELLED: 'The batch was cancelled before the record was started.',
 } as const satisfies Record<Outcome, string>
 

@@ -1,5 +1,5 @@
 // The contract in zod as JSON Schema (2020-12), one document per shape. Rules that a schema can't express (no control
-// characters, well-formed Unicode, bounds in bytes) are described in words; only the zod schema decides.
+// characters, well-formed Unicode, limits in bytes) are described in words; only the zod schema decides.
 import { z } from 'zod'
 import { Profile } from '../../producers/rows/profile/profile.ts'
 import { CATALOGUE, KINDS, type Kind, RECORD_KINDS } from '../../src/job/catalogue.ts'
@@ -12,7 +12,7 @@ import { RECORD_REQUESTS, RecordHead } from '../../src/job/token-batch.ts'
 
 const TEXTS = 'Texts are well-formed Unicode without control characters. Unknown keys are refused.'
 
-/** Name of the document → schema. */
+/** The schemas by the name of their document. */
 export function schemas(): Record<string, object> {
   const requests = KINDS.map(kind => [
     kind,
@@ -48,7 +48,7 @@ function recordSchema(): z.ZodType {
   return RecordHead.extend({ request: z.union(requests as unknown as [z.ZodType, ...z.ZodType[]]).optional() })
 }
 
-/** Fields of requests about one token mean the same here as over HTTP. */
+/** The fields of these requests mean the same as over HTTP, so their notes are shared. */
 const NOTED: ReadonlySet<Kind> = new Set(RECORD_KINDS)
 
 function annotated(kind: Kind, schema: JsonSchema): JsonSchema {

@@ -1,5 +1,5 @@
-// The ready-made client of the embedded default, for first trials: an entity, a scope and a client with its keys, all
-// in `<data dir>/dev-client.json`. Production has no such client.
+// The ready-made client of an embedded installation, for first trials: an entity, a scope and a client with its keys,
+// all in `<data dir>/dev-client.json`. In production there is no such client.
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
@@ -20,9 +20,9 @@ const ROLES: Role[] = [
 
 interface DevClient {
   path: string
-  /** False: the client existed already. */
+  /** False if the client existed already. */
   made: boolean
-  /** File names are relative to `path`. */
+  /** The file's content; names of files in it are relative to `path`. */
   file: ClientFile
 }
 
@@ -32,7 +32,10 @@ export function devClientPath({ dataDir }: Pick<Config, 'dataDir'>): string {
   return join(dataDir, 'dev-client.json')
 }
 
-/** Makes the client, or updates address, scope and capture keys in its file. Two processes at once make one client. */
+/**
+ * Makes the client, or updates address, scope and capture keys in its file. If two processes do so at once, one client
+ * is made.
+ */
 export async function ensureDevClient(session: Session): Promise<DevClient> {
   const { config } = session
   const vault = await openVault(session)
@@ -58,7 +61,7 @@ async function make(vault: OpenedVault, config: Settings): Promise<ClientFile> {
     roles: ROLES,
     publicJwk: undefined,
     outDir: outDirOf(config),
-    // The file belongs to another database, where this client isn't known, and is of no use any more.
+    // The file is of another database, which had this client, and is useless now.
     replace: true,
     audience: config.audience,
     baseUrl: baseUrlOf(config),
@@ -80,7 +83,7 @@ async function refresh({ store }: OpenedVault, config: Settings, known: ClientFi
   return inOrder(known.api_key === undefined ? file : { ...file, api_key: known.api_key })
 }
 
-/** In the order of the contract, so that equal files are equal texts. */
+/** The members in the order of the contract, so that equal contents give equal texts. */
 function inOrder({ client_id, user_id, api_key, ...rest }: ClientFile): ClientFile {
   return { client_id, user_id, ...(api_key === undefined ? {} : { api_key }), ...rest }
 }

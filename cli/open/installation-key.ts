@@ -1,5 +1,5 @@
-// The key with which the installation signs results: made once, its private half stored wrapped by the key-encryption
-// key.
+// The key with which the installation signs results. It is made once; its private half is stored wrapped by the
+// key-encryption key.
 import { createPrivateKey, type JsonWebKey } from 'node:crypto'
 import { ConfigError } from '../../src/config.ts'
 import type { InstallationKey } from '../../src/job/result.ts'
@@ -10,7 +10,7 @@ import type { KeyProvider } from '../../src/vault/kek.ts'
 
 const purposeOf = (kid: string) => `signing-key/${kid}`
 
-/** A new Ed25519 pair, for the caller to store. */
+/** Makes a new Ed25519 pair, which the caller stores. */
 export async function makeInstallationKey(kek: KeyProvider): Promise<Omit<signingKeys.SigningKeyRecord, 'createdAt'>> {
   const { kid, alg, publicJwk, privateJwk } = makeSigningKey()
   const key = createPrivateKey({ key: privateJwk.reveal() as JsonWebKey, format: 'jwk' })
@@ -19,7 +19,7 @@ export async function makeInstallationKey(kek: KeyProvider): Promise<Omit<signin
   return { kid, alg, publicJwk, wrappedPrivate }
 }
 
-/** The present signing key. Throws `Fault('key_unavailable')` where it can't be unwrapped. */
+/** The current signing key. Throws `Fault('key_unavailable')` if it can't be unwrapped. */
 export async function openInstallationKey(db: Db, kek: KeyProvider): Promise<InstallationKey> {
   const record = await signingKeys.findNewest(db)
   if (!record) throw new ConfigError('DATABASE_URL: the database has no signing key; run `tokenmill schema upgrade`')
@@ -29,7 +29,7 @@ export async function openInstallationKey(db: Db, kek: KeyProvider): Promise<Ins
   return { kid: record.kid, alg: record.alg, privateKey }
 }
 
-/** The public halves as a JWKS, by which callers verify results. */
+/** The public halves as a JWKS, with which callers verify results. */
 export async function findInstallationKeys(db: Db): Promise<{ keys: Record<string, unknown>[] }> {
   return { keys: (await signingKeys.findPublic(db)).map(key => key.publicJwk) }
 }

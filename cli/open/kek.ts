@@ -1,5 +1,5 @@
-// Finds the key-encryption key of an installation, and checks it against the one that the database names. This file
-// decides which file that is, who may make it and when a command must stop; the vault reads it.
+// Finds the key-encryption key (KEK) of an installation, and compares it with the one that the database names. This
+// file decides which file holds the key, who may make it and when a command must stop; the vault reads the file.
 import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
@@ -8,12 +8,12 @@ import { fileKeyProvider, type KeyProvider, makeKekFile } from '../../src/vault/
 
 type Settings = Pick<Config, 'kekFile' | 'dataDir'>
 
-/** The part of the installation's row that matters here. */
+/** The members of the installation's row that are used here. */
 interface Known {
   kekId: string
 }
 
-/** The key of an existing installation. Throws `ConfigError` where it is absent or another installation's. */
+/** The key of an existing installation. Throws `ConfigError` if it is missing or another installation's. */
 export async function findKek(settings: Settings, embedded: boolean, known: Known): Promise<KeyProvider> {
   const path = kekPath(settings, embedded)
   if (path === undefined) throw new ConfigError(NO_KEK)
@@ -23,7 +23,7 @@ export async function findKek(settings: Settings, embedded: boolean, known: Know
 const NO_KEK =
   'TOKENMILL_KEK_FILE: with DATABASE_URL a key-encryption key is needed; set it to its file, or make one with `tokenmill schema upgrade --make-kek FILE`'
 
-/** Stops before anything is done if no setting names a key. */
+/** Stops, before anything else is done, if no setting names a key. */
 export function assertKekNamed(settings: Settings, embedded: boolean, makeFile: string | undefined): void {
   if (makeFile === undefined && kekPath(settings, embedded) === undefined) throw new ConfigError(NO_KEK)
 }
@@ -33,8 +33,8 @@ export function kekPath({ kekFile, dataDir }: Settings, embedded: boolean): stri
 }
 
 /**
- * The key for `schema upgrade`, which alone may make one: in `makeFile` where that is given and doesn't exist yet, and
- * on the embedded engine in the data directory. No key is made for a database that has one.
+ * The key for `schema upgrade`. Only this command may make one: in `makeFile` if that is given and the file doesn't
+ * exist, and on the embedded engine in the data directory. No key is made for a database that has one.
  */
 export async function findOrMakeKek(
   settings: Settings,

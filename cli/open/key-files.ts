@@ -1,11 +1,11 @@
-// Files that hold keys and credentials: mode 0600, written whole or not at all, in directories that only their owner
-// may enter.
+// Files that hold keys and credentials: mode 0600, written completely or not at all, in directories that only their
+// owner may enter.
 import { randomBytes } from 'node:crypto'
 import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { EXIT, Stop } from '../exit.ts'
 
-/** Makes `path`. Without `replace` it stops where the file exists: no key is overwritten unintentionally. */
+/** Writes a file. Without `replace` it stops if the file exists, so that no key is overwritten by mistake. */
 export async function writePrivate(path: string, text: string, options: { replace?: boolean } = {}): Promise<void> {
   const draft = `${path}.${randomBytes(6).toString('hex')}`
   try {
@@ -29,7 +29,7 @@ export async function writePrivate(path: string, text: string, options: { replac
   }
 }
 
-/** The text of a file that an argument names. Throws `Stop` (64) where it can't be read. */
+/** The text of a file that an argument names. Throws `Stop` (64) if it can't be read. */
 export function readArgumentFile(path: string): Promise<string> {
   return readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new Stop(

@@ -1,5 +1,5 @@
 // Opens what a command needs and closes it in reverse order: settings, the database (the operator's or the embedded
-// one), the store, the keys, the queues. It decides nothing about tokens.
+// one), the store, the keys, the queues. What the command does is decided elsewhere.
 import { type Config, ConfigError, readConfig, storeMode } from '../../src/config.ts'
 import { attach } from '../../src/embedded/server.ts'
 import { type Lifetime, onSignal, openLifetime } from '../../src/lifetime.ts'
@@ -19,7 +19,7 @@ import type { Terminal } from '../terminal.ts'
 import { findKek } from './kek.ts'
 import { upgrade } from './upgrade.ts'
 
-/** Workers finish the jobs in flight within this time; their supervisor kills those that are late. */
+/** How long workers may take to finish the jobs in flight; after that their supervisor kills them. */
 const CLOSE_MS_MAX = 35_000
 
 /** The base of every command: settings, a log, and a lifetime for what is opened. */
@@ -28,11 +28,11 @@ export interface Session {
   terminal: Terminal
   log: Logger
   lifetime: Lifetime
-  /** Each is opened once, at the first use. */
+  /** Each is opened at its first use, and only once. */
   opened: { database?: Promise<Database>; store?: Promise<OpenedStore>; vault?: Promise<OpenedVault> }
 }
 
-/** A command logs errors only unless a level is set: it prints to its user through `say`. */
+/** Opens a session. A command logs only errors unless a level is set; messages to its user are printed by `say`. */
 export function openSession(terminal: Terminal, role = 'cli'): Session {
   restrictTls()
   const config = readConfig(terminal.env)
@@ -49,8 +49,8 @@ export function openSession(terminal: Terminal, role = 'cli'): Session {
 }
 
 /**
- * Runs a command that ends by itself. Everything it opened is closed at its end or at the first Ctrl-C; a second Ctrl-C
- * ends the process at once.
+ * Runs a command that ends by itself. Everything that it opened is closed at its end or at the first Ctrl-C; a second
+ * Ctrl-C ends the process at once.
  */
 export async function withSession<T>(terminal: Terminal, work: (session: Session) => Promise<T>): Promise<T> {
   const session = openSession(terminal)
@@ -70,7 +70,7 @@ export async function withSession<T>(terminal: Terminal, work: (session: Session
 }
 
 interface Database {
-  /** A secret. */
+  /** The URL is a secret. */
   url: string
   embedded: boolean
 }
@@ -78,7 +78,7 @@ interface Database {
 const ALONE =
   'DATABASE_URL: only REDIS_URL is set, so this host has no token store (a pure producer); set DATABASE_URL, or TOKENMILL_EMBEDDED=1'
 
-/** Throws `ConfigError` where the settings name no store. */
+/** Opens the database. Throws `ConfigError` if the settings name none. */
 export function openDatabase(session: Session): Promise<Database> {
   session.opened.database ??= reachDatabase(session)
   return session.opened.database
@@ -97,7 +97,10 @@ interface OpenedStore {
   store: Store
 }
 
-/** The store, with a schema of this release. The embedded store is upgraded; any other is refused if its schema differs. */
+/**
+ * Opens the store with the schema of this release. The embedded store is upgraded; any other is refused if its schema
+ * differs.
+ */
 export function openCommandStore(session: Session, connectionsMax = 4): Promise<OpenedStore> {
   session.opened.store ??= connectStore(session, connectionsMax)
   return session.opened.store
@@ -118,7 +121,7 @@ export interface OpenedVault extends OpenedStore {
   ring: KeyRing
 }
 
-/** The store and the vault's keys. Throws `ConfigError` where the key-encryption key isn't the store's. */
+/** Opens the store and unwraps the vault's keys. Throws `ConfigError` if the key-encryption key isn't the store's. */
 export function openVault(session: Session, connectionsMax?: number): Promise<OpenedVault> {
   session.opened.vault ??= unlock(session, connectionsMax)
   return session.opened.vault
@@ -134,12 +137,12 @@ async function unlock(session: Session, connectionsMax: number | undefined): Pro
   return { ...opened, installationId: known.installationId, kek, ring }
 }
 
-/** The connections that the PostgreSQL engine needs: three for each worker, and two for producing. */
+/** How many connections the PostgreSQL engine needs: three per worker, and two for producers. */
 function queueConnections(workers: number): number {
   return 3 * workers + 2
 }
 
-/** The queues, on Redis or else in `database`. `workers`: the number of queues that this process listens to. */
+/** Opens the queues, on Redis or else in `database`. `workers`: how many queues this process listens to. */
 export async function openQueues(session: Session, database: Database | undefined, workers = 0): Promise<Queues> {
   const { config, log, lifetime } = session
   const options = { prefix: config.prefix, lockMs: config.lockMs, log }

@@ -1,5 +1,5 @@
-// Who acts, for a command's audit row: the operator whose client file is given and who signs each act, else whoever sits
-// at this machine, unproved.
+// Who acts, for a command's audit row: the operator whose client file is given and who signs each act; otherwise the
+// account of this machine, which proves nothing.
 import { hostname, userInfo } from 'node:os'
 import { readCredentials } from '../../producers/client-file.ts'
 import type { Actor, By, Deed } from '../../src/acts/act.ts'
@@ -12,7 +12,7 @@ export interface OperatorOptions {
   reason?: string
 }
 
-/** Throws `ConfigError` for an operator who may not. */
+/** The actor and the reason. Throws `ConfigError` for an operator who may not do this. */
 export async function byOf(deed: Deed, { operator, reason }: OperatorOptions, db: Db): Promise<By> {
   return { actor: operator === undefined ? machineActor() : await signed(deed, operator, reason, db), reason }
 }
@@ -31,7 +31,7 @@ function userName(): string {
   try {
     return userInfo().username
   } catch {
-    // An account without a name, as containers have them.
+    // An account may have no name, as in containers.
     return `uid ${process.getuid?.() ?? 'unknown'}`
   }
 }

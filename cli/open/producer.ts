@@ -1,5 +1,5 @@
-// Opens what `migrate`, `submit` and `results` need: the client's file and the queues, and on the embedded engine the
-// engine with its own workers. With REDIS_URL these commands never open a store.
+// Opens what `migrate`, `submit` and `results` need: the client's file and the queues, and on the embedded engine also
+// the engine and local workers. With REDIS_URL these commands never open a store.
 import { join } from 'node:path'
 import { type Credentials, readCredentials } from '../../producers/client-file.ts'
 import { type ReadFeatures, storedFeatures } from '../../producers/live-features.ts'
@@ -20,25 +20,25 @@ import { openQueues, openVault, type Session } from './open.ts'
 export interface Producing {
   queues: Queues
   credentials: Credentials
-  /** Asks the store, where it is at hand, whether the client's key is live. */
+  /** Asks the store whether the client's key is live; undefined if there is no store here. */
   checkKey?: KeyCheck
   /** Of the store, likewise. */
   features?: ReadFeatures
 }
 
-/** For commands that send much and wait for answers. */
+/** The option of commands that send much and wait for answers. */
 export interface GiveUpOption {
   giveUpAfter?: number
 }
 
-/** What those commands hand to their producers. */
+/** The options that these commands pass to their producers. */
 export function waitingOf({ config }: Session, { giveUpAfter }: GiveUpOption) {
   return { resendMs: config.resendMs, giveUpAfterMs: giveUpAfter === undefined ? undefined : giveUpAfter * 1000 }
 }
 
 /**
- * A command shows its metrics, and those of its workers, only where a port is set for it. It works all the same where that
- * port is taken: a role that runs for long has more right to it.
+ * Shows the metrics of a command and its workers, only if a port is set. If the port is in use, the command runs
+ * without metrics: a long-running role needs the port more.
  */
 async function serveMetrics({ config, lifetime, terminal }: Session): Promise<Shown> {
   const shown: Shown = { workers: undefined }
@@ -76,7 +76,7 @@ export async function openProducer(
   const { database, store } = await openVault(session)
   if (database.embedded && clientFile === undefined) await ensureDevClient(session)
   const credentials = await readCredentials(path)
-  // Workers silently drop jobs of unknown clients: without this check the command would wait for days.
+  // Workers silently drop jobs of unknown clients; without this check the command would wait for days.
   const { signingKey } = credentials
   if ((await clients.find(store, signingKey.clientId)) === undefined)
     throw new ConfigError(
@@ -91,5 +91,5 @@ export async function openProducer(
   return { credentials, queues, checkKey, features }
 }
 
-/** A producer listens to its results queue only. */
+/** How many queues a producer listens to: its results queue only. */
 const LISTENERS = 1

@@ -21,22 +21,22 @@ import { jsonText, writePrivate } from './key-files.ts'
 
 interface Registration {
   name: string
-  /** The first is the client's own entity. */
+  /** The entities of the client; the first is its own. */
   entities: [string, ...string[]]
   roles: Role[]
   /** The client's own public key; undefined: a key pair is made. */
   publicJwk: Jwk | undefined
-  /** `checked` */
+  /** Default: `checked`. */
   names?: NameRule | undefined
-  /** The directory of its files. */
+  /** The directory into which its files are written. */
   outDir: string
-  /** Its files may replace older ones. */
+  /** New files may replace older ones. */
   replace?: boolean
   audience: string
   baseUrl: string
 }
 
-/** File names are absolute; `api_key` is shown this one time. */
+/** Names of files are absolute. `api_key` is shown only this once. */
 export type Registered = ClientFile & { api_key: string }
 
 interface Opened {
@@ -45,7 +45,7 @@ interface Opened {
   ring: KeyRing
 }
 
-/** Throws `ConfigError` for a public key that isn't accepted, `Stop` where a file exists already. */
+/** Registers a client. Throws `ConfigError` for a public key that isn't accepted, `Stop` if a file exists already. */
 export async function registerClient(opened: Opened, registration: Registration): Promise<Registered> {
   const { store, ring } = opened
   const { name, entities, roles, publicJwk, names = 'checked', outDir, replace = false } = registration
@@ -62,7 +62,7 @@ export async function registerClient(opened: Opened, registration: Registration)
     await clients.insertKey(db, { clientId, kid, alg, publicJwk: jwk })
     const detail = { name, entities, roles, kid, alg, names }
     await audits.insert(db, { actor: actor(), action: 'client.add', subject: clientId, detail })
-    // The file is written last: if that fails, the transaction leaves no client whose key nobody has.
+    // The file is written last: if that fails, the transaction rolls back, and no client remains whose key nobody has.
     if (pair) await writePrivate(signingKeyPath(outDir), jsonText(pair.privateJwk.reveal()), { replace })
   })
   const signingKeyFile = pair ? signingKeyPath(outDir) : null
@@ -75,7 +75,7 @@ function signingKeyPath(outDir: string): string {
   return join(outDir, 'signing-key.jwk')
 }
 
-/** Makes one JWE and one OpenPGP key, where the entity has no active key of that form. */
+/** Makes one JWE key and one OpenPGP key, for each of these types of which the entity has no active key. */
 async function ensureCaptureKeys({ store, kek }: Pick<Opened, 'store' | 'kek'>, entityId: string): Promise<void> {
   const active = await findActiveKeys(store, entityId)
   const suffix = randomBytes(4).toString('hex')
@@ -90,7 +90,7 @@ async function ensureCaptureKeys({ store, kek }: Pick<Opened, 'store' | 'kek'>, 
   }
 }
 
-// RSA for JWE, because present clients of this interface support it.
+// RSA for JWE, because today's clients of this interface support it.
 const FIRST_KEYS = [
   { form: 'jwe', type: 'jwe-rsa' },
   { form: 'pgp', type: 'pgp' },
@@ -110,7 +110,10 @@ interface Described {
   names?: NameRule | undefined
 }
 
-/** The client's file as of now. Writes the entity's public capture keys to `outDir`. File names are absolute. */
+/**
+ * The content of the client's file as of now. Writes the entity's public capture keys to `outDir`. Names of files are
+ * absolute.
+ */
 export async function describeClient(
   db: Db,
   { outDir, audience, baseUrl }: Pick<Registration, 'outDir' | 'audience' | 'baseUrl'>,
@@ -137,7 +140,7 @@ export async function describeClient(
   }
 }
 
-/** The same with file names relative to `dir`, so that the file can be moved together with its keys. */
+/** The content with names of files relative to `dir`, so that the file can be moved together with its keys. */
 export function relativeTo<F extends ClientFile>(dir: string, file: F): F {
   const near = (path: string) => relative(dir, path)
   const { jwe, pgp } = file.capture_keys
@@ -159,7 +162,7 @@ export function baseUrlOf({ httpHost, httpPort, tls }: Pick<Config, 'httpHost' |
 
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789'
 
-/** `c` and 25 of `a-z0-9`: 129 bits. */
+/** A client id: `c` and 25 characters of `a-z0-9` (129 bits). */
 function makeClientId(): string {
   return `c${Array.from({ length: 25 }, () => LETTERS[randomInt(LETTERS.length)]).join('')}`
 }

@@ -1,5 +1,5 @@
 // The place of this installation's report files, by its settings. With an external PostgreSQL the roles may run on
-// several hosts, so that the data directory of one host is no place that all of them reach.
+// several hosts, so the data directory of one host isn't a place that all hosts reach.
 import { ConfigError } from '../../src/config.ts'
 import type { ReportFiles } from '../../src/report/files/files.ts'
 import { openFiles } from '../../src/report/files/open.ts'
@@ -8,7 +8,7 @@ import type { Session } from './open.ts'
 export const NO_REPORTS =
   'REPORTS_URL: must be set, because report files need a place that every host reaches; set it to file:///folder (of all hosts) or s3://bucket/prefix'
 
-/** Undefined where there is no place for them. */
+/** The place of report files; undefined if there is none. */
 export function findReportFiles({ config, terminal, lifetime }: Session): ReportFiles | undefined {
   if (config.reportsUrl === undefined) return undefined
   const files = openFiles({
@@ -19,7 +19,7 @@ export function findReportFiles({ config, terminal, lifetime }: Session): Report
   return files
 }
 
-/** Throws `ConfigError` where there is no place for them. */
+/** The place of report files. Throws `ConfigError` if there is none. */
 export function openReportFiles(session: Session): ReportFiles {
   const files = findReportFiles(session)
   if (!files) throw new ConfigError(NO_REPORTS)

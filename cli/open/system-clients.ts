@@ -1,6 +1,6 @@
-// The system clients: gateway, scheduler, worker. Each signs with its own key, whose file is in the data directory of
-// the machine that runs the role. A machine without the file gets a new key. The gateway's other secrets are beside
-// these files.
+// The keys of the system clients: gateway, scheduler, worker. Each signs with its own key, whose file is in the data
+// directory of the machine that runs the role. On a machine without the file a new key is made. The gateway's other
+// secrets are beside these files.
 
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -22,24 +22,27 @@ import { actor } from '../terminal.ts'
 import { jsonText, writePrivate } from './key-files.ts'
 
 const NAMES = Object.keys(SYSTEM_CLIENTS) as SystemClient[]
-/** An older key still verifies queued jobs: no envelope lives longer. */
+/** How long an older key still verifies queued jobs: no envelope lives longer. */
 const RETIRE_MS = 7 * 86_400_000
 
 function systemKeyPath(dataDir: string, name: SystemClient): string {
   return join(dataDir, 'system', `${name}.jwk`)
 }
 
-/** The signing key of a role. Throws `ConfigError` where its file is absent. */
+/** The signing key of a role. Throws `ConfigError` if its file is missing. */
 export function readSystemKey(dataDir: string, name: SystemClient): Promise<SigningKey> {
   return readSigningKey(systemKeyPath(dataDir, name), name)
 }
 
-/** The file of the key under which API keys are hashed: the only key of the vault that a gateway needs for them. */
+/** The path of the file with the key for hashing API keys. A gateway needs no other key of the vault for that. */
 export function apiKeyPath(dataDir: string): string {
   return join(dataDir, 'system', 'api-key.jwk')
 }
 
-/** Writes the file of that key where it is absent or differs; returns the files made. Run under the upgrade's lock. */
+/**
+ * Writes that key's file if it is missing or differs. Returns the files that were written. The caller holds the
+ * upgrade's lock.
+ */
 export async function ensureApiKeyFile(store: Store, kek: KeyProvider, dataDir: string): Promise<string[]> {
   const path = apiKeyPath(dataDir)
   const key = await openKey(kek, await dataKeys.findAll(store), 'api-key')
@@ -49,12 +52,12 @@ export async function ensureApiKeyFile(store: Store, kek: KeyProvider, dataDir: 
   return [path]
 }
 
-/** The file of the key that seals the numbers of scheme tokens, which a gateway needs to show them. */
+/** The path of the file with the key that seals the numbers of scheme tokens. A gateway needs it to show them. */
 export function networkTokenPath(dataDir: string): string {
   return join(dataDir, 'system', 'network-token.jwk')
 }
 
-/** As `ensureApiKeyFile`, of that key. */
+/** As `ensureApiKeyFile`, for the key of scheme tokens. */
 export async function ensureNetworkTokenFile(store: Store, kek: KeyProvider, dataDir: string): Promise<string[]> {
   const path = networkTokenPath(dataDir)
   const keys = await dataKeys.findAll(store)
@@ -66,7 +69,7 @@ export async function ensureNetworkTokenFile(store: Store, kek: KeyProvider, dat
   return [path]
 }
 
-/** Makes missing clients, keys and files; returns the files made. Run under the upgrade's lock. */
+/** Makes missing clients, keys and files. Returns the files that were written. The caller holds the upgrade's lock. */
 export async function ensureSystemClients(store: Store, dataDir: string): Promise<string[]> {
   const made: string[] = []
   for (const name of NAMES) {
@@ -79,7 +82,8 @@ export async function ensureSystemClients(store: Store, dataDir: string): Promis
       continue
     }
     const pair = makeSigningKey()
-    // The file first: the next run registers a key without a row, but a row without its file is useless.
+    // The file is written before the row: the next run inserts a missing row, but a row without its file would be
+    // useless.
     await writePrivate(path, jsonText(pair.privateJwk.reveal()), { replace: true })
     made.push(path)
     await store.transaction(db => register(db, name, pair.publicJwk))

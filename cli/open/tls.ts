@@ -5,7 +5,7 @@ import type { Tls } from '../../producers/gateway/server/server.ts'
 import { type Config, ConfigError } from '../../src/config.ts'
 import { TLS_POLICY } from '../../src/tls.ts'
 
-/** Throws `ConfigError` for files that are absent or aren't a certificate chain and its key. */
+/** Reads and checks the files. Throws `ConfigError` if they are missing or aren't a certificate chain and its key. */
 export async function readTls(files: Config['tls']): Promise<Tls | undefined> {
   if (!files) return undefined
   const read = (setting: string, path: string) =>
@@ -17,7 +17,7 @@ export async function readTls(files: Config['tls']): Promise<Tls | undefined> {
   try {
     createSecureContext({ cert, key, ...TLS_POLICY })
   } catch {
-    // OpenSSL's message may quote a key.
+    // OpenSSL's message may quote the key, so it isn't used.
     throw new ConfigError(
       'TOKENMILL_TLS_CERT, TOKENMILL_TLS_KEY: must be a certificate chain and its private key, both PEM',
     )

@@ -1,4 +1,4 @@
-// Opens the traces of a process, where a setting turns them on. The packages behind them are loaded here and only then.
+// Opens the traces of a process, if a setting turns them on. Only then OpenTelemetry's packages are loaded.
 import type { MetricsRegistry } from '../../src/metrics.ts'
 import { openTraceMetrics } from '../../src/trace/metrics.ts'
 import { tracingOf } from '../../src/trace/settings.ts'
@@ -6,7 +6,7 @@ import type { Tracer } from '../../src/trace/tracer.ts'
 import { readVersion } from '../../src/version.ts'
 import type { Session } from './open.ts'
 
-/** Opened before what makes spans, so that it closes after that. */
+/** Opens traces. Call it before opening what makes spans, because the lifetime closes in reverse order. */
 export async function openTracing(
   { config, lifetime, log }: Pick<Session, 'config' | 'lifetime' | 'log'>,
   registry: MetricsRegistry,

@@ -1,6 +1,6 @@
-// Brings an installation up to date and makes what is missing: the schema, BullMQ's schema, the key-encryption key
-// where that is permitted, data keys, the installation's id and signing key, the system clients. A second run changes
-// nothing; two runs at once wait for each other. It makes no client, no scope and no card.
+// Brings an installation up to date and makes what is missing: the schema, BullMQ's schema, the key-encryption key if
+// that is permitted, data keys, the installation's id and signing key, the system clients. A second run changes
+// nothing; two runs at once wait for each other. It makes no client of users, no scope and no card.
 import { randomUUID } from 'node:crypto'
 import type { Config } from '../../src/config.ts'
 import { openLog } from '../../src/log.ts'
@@ -22,26 +22,26 @@ import { ensureApiKeyFile, ensureNetworkTokenFile, ensureSystemClients } from '.
 interface UpgradeOptions {
   config: Pick<Config, 'dataDir' | 'kekFile'>
   database: { url: string; embedded: boolean }
-  /** `--make-kek`: where a key-encryption key is made, if the database has none yet. */
+  /** `--make-kek`: the path where a key-encryption key is made, if the database has none yet. */
   makeKek?: string | undefined
 }
 
 interface Upgraded {
-  /** Names of the migrations that ran. */
+  /** The names of the migrations that ran. */
   migrations: string[]
   installationId: string
   kekId: string
   kekFile: string
-  /** Files that were made. */
+  /** The files that were written. */
   files: string[]
 }
 
-/** Throws `ConfigError` where the key-encryption key is absent or isn't the database's. */
+/** Upgrades. Throws `ConfigError` if the key-encryption key is missing or isn't the database's. */
 export function upgrade(options: UpgradeOptions): Promise<Upgraded> {
   const { config, database, makeKek } = options
   assertKekNamed(config, database.embedded, makeKek)
   return withUpgradeLock(database.url, async () => {
-    // Loaded here: no command that only reads the store pays for it.
+    // Imported here, so that commands that only read the store don't load it.
     const { upgradeSchema } = await import('../../src/store/schema-upgrade.ts')
     const migrations = await upgradeSchema(database.url)
     await withQueueOwner(database.url, client => upgradePostgres(client))
@@ -66,7 +66,7 @@ export function upgrade(options: UpgradeOptions): Promise<Upgraded> {
   })
 }
 
-/** The installation's row, which tells stores and queues of different installations apart. */
+/** Inserts the installation's row, which tells stores and queues of different installations apart. */
 async function begin(store: Store, kek: KeyProvider): Promise<string> {
   const installationId = randomUUID()
   await store.transaction(async db => {
@@ -86,7 +86,7 @@ function tell(store: Store, installationId: string, migrations: string[]): Promi
   })
 }
 
-/** Makes the keys of purposes that are new in this release; existing keys stay. */
+/** Makes the keys for purposes that are new in this release; existing keys stay. */
 async function addMissingKeys(store: Store, kek: KeyProvider): Promise<void> {
   const known = new Set((await dataKeys.findAll(store)).map(key => key.purpose))
   const missing = await makeDataKeys(

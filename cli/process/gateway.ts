@@ -1,5 +1,5 @@
-// The gateway as a role of its own, and as a child of `start`: opens what it needs (no key-encryption key) and serves.
-// The interface itself is in producers/gateway.
+// Runs the gateway, as a role or as a child of `start`: opens what it needs (no key-encryption key) and serves.
+// producers/gateway has the interface itself.
 import type { Notifications } from '../../producers/gateway/deps.ts'
 import { type Gateway, openGateway } from '../../producers/gateway/main.ts'
 import { ConfigError } from '../../src/config.ts'
@@ -22,7 +22,7 @@ import { openTracing } from '../open/tracing.ts'
 import { upgrade } from '../open/upgrade.ts'
 
 const STORE_CONNECTIONS = 16
-/** Its own results queue, and the common one. */
+/** How many queues it listens to: its own results queue, and the one that all gateways share. */
 const LISTENERS = 2
 const ISSUER_CONNECTIONS = 2
 const SEES_CARDS =
@@ -66,7 +66,7 @@ export async function serveGateway(session: Session): Promise<Gateway> {
   return openGateway({ ...opened, networkTokenKey, notifications, tracer })
 }
 
-/** Reads notifications of a network with the keys of the scheme file; makes no calls to the network. */
+/** Reads a network's notifications with the keys of the scheme file. It makes no calls to the network. */
 function notificationsOf(file: string | undefined): Notifications | undefined {
   const mdes = file === undefined ? undefined : readSchemeFile(file).mdes
   return mdes && { provider: 'mdes', read: (authorization, body) => readNotification(mdes, authorization, body) }

@@ -10,13 +10,16 @@ type HttpRole = keyof typeof NAMES
 const RESTART_MS = 1_000
 const CLOSE_MS = 30_000
 
-/** Called by the child: tells the parent its port. */
+/** Called in the child: sends its port to the parent. */
 export function tellParent({ port }: { port: number }): void {
-  // Sent after the child listens for its parent's end: the parent may ask for that at once.
+  // Sent after the child has begun to listen for its parent's end, because the parent may end at once.
   setImmediate(() => process.send?.({ port }))
 }
 
-/** `script`: the entry of the command. Returns the port of the first child; throws `Stop` where it can't start. */
+/**
+ * Forks an HTTP role. `script`: the command's script. Returns the port of the first child. Throws `Stop` if it can't
+ * start.
+ */
 export async function forkHttp({ log, lifetime, terminal }: Session, script: string, role: HttpRole): Promise<number> {
   let child: ChildProcess | undefined
   let closing = false

@@ -5,7 +5,7 @@ import type { Session } from '../open/open.ts'
 
 export const WORKER_SCRIPT = fileURLToPath(new URL('worker-process.ts', import.meta.url))
 
-/** Starts the worker processes and resolves once all of them work; they end with the session. */
+/** Starts the worker processes. Resolves when all of them are working; they end with the session. */
 export async function startLocalWorkers(
   session: Session,
   roles: readonly ('interactive' | 'bulk')[],
@@ -23,7 +23,7 @@ export async function startLocalWorkers(
   return workers
 }
 
-/** A command's workers log errors only unless a level is set. */
+/** The workers of a command log only errors unless a level is set. */
 function quietLevel(env: NodeJS.ProcessEnv): string {
   return env['TOKENMILL_LOG_LEVEL'] || 'error'
 }

@@ -1,5 +1,5 @@
-// Opens what a worker process needs to call card networks and third parties: those of the scheme file, the process's share
-// of their rate limits, and the key that signs reversals. Without a scheme file there are no providers.
+// Opens what a worker process needs to call card networks and third parties: the providers of the scheme file, the
+// process's share of their rate limits, and the key that signs reversals. Without a scheme file there are no providers.
 
 import { openSchemes } from '../../src/scheme/open.ts'
 import type { Store } from '../../src/store/pool.ts'
@@ -10,7 +10,7 @@ import { openShares } from '../../workers/provider/rate-shares.ts'
 import type { Session } from '../open/open.ts'
 import { readSystemKey } from '../open/system-clients.ts'
 
-/** Throws `ConfigError` where the scheme file, or the key of the system client `worker`, is wrong or absent. */
+/** Throws `ConfigError` if the scheme file, or the key of the system client `worker`, is wrong or missing. */
 export async function openProviders(
   { config, log, lifetime }: Session,
   store: Store,
@@ -20,7 +20,7 @@ export async function openProviders(
   if (config.schemeFile === undefined) return undefined
   const signingKey = await readSystemKey(config.dataDir, 'worker')
   const { schemeFile: file, privateHosts } = config
-  // Not the wall clock: an operator may set that, and pauses between calls must not grow with it.
+  // A steady clock: an operator may change the wall clock, and pauses between calls must not change with it.
   const schemes = openSchemes({ file, privateHosts, log, clock: () => performance.now() })
   lifetime.onClose('scheme token networks', () => schemes.close())
   const shares = await openShares(schemes.rates, store, { place, interactive: role === 'interactive', log, metrics })

@@ -1,5 +1,5 @@
-// The entry of the process that makes one report: it receives a task, opens what it needs, makes the report and ends.
-// It also ends with the worker that started it.
+// The entry of the process that makes one report: it receives a task, opens what it needs, makes the report and exits.
+// It also ends when the worker that forked it ends.
 
 import { toFault } from '../../src/errors.ts'
 import { endWithParent } from '../../src/lifetime.ts'
@@ -12,7 +12,7 @@ import { openDatabase, openSession, type Session } from '../open/open.ts'
 import { openReportFiles } from '../open/report-files.ts'
 import { processTerminal } from '../terminal.ts'
 
-/** The time limit of one statement of a report, which may sort all rows. */
+/** The time limit of one statement of a report, which may sort all rows, in ms. */
 const STATEMENT_MS_MAX = 15 * 60_000
 const TELL_MS = 1_000
 

@@ -1,5 +1,5 @@
-// The scheduler: the schedule with its key, its user and the keys by which it knows results; housekeeping; and the metrics
-// of what waits in the installation. What is scheduled is changed by `tokenmill schedule`.
+// Runs the scheduler: the schedule with its signing key and the keys that verify results, housekeeping, and the metrics
+// of what waits in the installation. `tokenmill schedule` changes the schedules.
 import type { ScheduleDeps } from '../../producers/schedule/deps.ts'
 import { openScheduleMetrics } from '../../producers/schedule/metrics.ts'
 import { openSchedule } from '../../producers/schedule/open.ts'
@@ -19,15 +19,17 @@ import { openCommandStore, openQueues, type Session } from '../open/open.ts'
 import { findReportFiles } from '../open/report-files.ts'
 import { readSystemKey } from '../open/system-clients.ts'
 
-/** Ticks, and the answers to `scheduler` and to `worker`. */
+/** How many queues it listens to: ticks, and the results of `scheduler` and of `worker`. */
 export const SCHEDULE_LISTENERS = 3
 
-/** A page gives one worker process some seconds of work, and takes some hundred kilobytes in a queue. */
+/**
+ * One page of an expiry sweep is a few seconds of work for a worker process, and a few hundred kilobytes in the queue.
+ */
 const SWEEP_PAGE = 500
-/** Well above what an attempt may take. */
+/** Much longer than an attempt may take. */
 const WEBHOOK_LEASE_MS = 60_000
 
-/** Runs until the session ends. */
+/** Starts the scheduler. It runs until the session ends. */
 export async function startScheduler(session: Session): Promise<void> {
   const { log, lifetime, config } = session
   const { store, database } = await openCommandStore(session)

@@ -6,14 +6,14 @@ import { EXIT } from '../exit.ts'
 import type { Session } from '../open/open.ts'
 import { say } from '../terminal.ts'
 
-/** The work may take this much longer before the process ends. */
+/** How much longer the work may take before the process ends, in ms. */
 const LATE_MS = 2_000
 const STOPPED = 'tokenmill: stopped before the end; run the same command again to continue'
 
 interface Stopper {
-  /** Aborted by the first signal. */
+  /** Aborted at the first signal. */
   signal: AbortSignal
-  /** The work has ended. */
+  /** Call it when the work has ended. */
   leave(): void
 }
 
@@ -31,7 +31,7 @@ export function stopper({ terminal, lifetime }: Pick<Session, 'terminal' | 'life
       terminal,
       '\ntokenmill: finishing the work in flight, for at most 20 s; run the same command again to continue. A second signal ends it at once.',
     )
-    // Code that reads a file or waits for a server to start doesn't watch the signal.
+    // Code that reads a file, or waits for a server to start, doesn't check the abort signal.
     late = setTimeout(cut, FINISH_MS + LATE_MS)
     controller.abort()
   })

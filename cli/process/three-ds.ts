@@ -1,4 +1,4 @@
-// The 3-D Secure service as a role of its own, and as a child of `start`: the one HTTP process that opens the vault. It
+// Runs the 3-D Secure service, as a role or as a child of `start`. It is the only HTTP process that opens the vault. It
 // needs no queue: it writes events to the store, and workers publish them.
 import { openThreeDs, type ThreeDs } from '../../producers/gateway/three-ds/main.ts'
 import { openRegistry } from '../../src/metrics.ts'
@@ -12,9 +12,9 @@ import { readTls } from '../open/tls.ts'
 import { openTracing } from '../open/tracing.ts'
 
 const STORE_CONNECTIONS = 16
-/** The limit of a search; everything else is found by its key. */
+/** The time limit of a search, in ms; every other statement finds its row by a key. */
 const STATEMENT_MS_MAX = 10_000
-/** To one directory server. */
+/** The most connections to one directory server. */
 const DIRECTORY_CONNECTIONS = 256
 
 /** Serves until the session ends. */

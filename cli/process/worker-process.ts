@@ -4,7 +4,7 @@ import { ConfigError } from '../../src/config.ts'
 import { endWithParent } from '../../src/lifetime.ts'
 import { openRegistry } from '../../src/metrics.ts'
 import type { Deps } from '../../workers/deps.ts'
-import { runWorkers } from '../../workers/main.ts'
+import { type Opened, runWorkers } from '../../workers/main.ts'
 import { openWorkerMetrics } from '../../workers/metrics.ts'
 import { kindsOf, readWorkerSettings, type WorkerSettings } from '../../workers/process/worker-settings.ts'
 import { openReportMaker } from '../../workers/report/child.ts'
@@ -22,15 +22,15 @@ const STORE_CONNECTIONS = { interactive: 20, bulk: 10 } as const
 const OWN_RESULTS = 1
 
 interface WorkerProcess {
-  /** The script that was started; cells are forked from the same script. */
+  /** The script of this process; cells are forked from it, too. */
   script: string
-  /** For tests that make a record misbehave. */
+  /** Set by tests that make a record fail. */
   inspect?: Deps['inspect']
-  /** For tests, in which days go by in seconds. */
+  /** Set by tests that shorten the schedule's days to seconds. */
   webhooks?: WebhookOptions
 }
 
-/** Runs until its supervisor ends, or a signal, and then ends the process. */
+/** Runs until its supervisor ends or a signal comes, then exits. */
 export async function runWorkerProcess(options: WorkerProcess): Promise<never> {
   endWithParent()
   let session: Session | undefined
@@ -38,7 +38,8 @@ export async function runWorkerProcess(options: WorkerProcess): Promise<never> {
   try {
     const worker = readWorkerSettings(process.env)
     session = openSession(processTerminal(), nameOf(worker))
-    await work(session, worker, options)
+    const { script, ...others } = options
+    await runWorkers(await openWorker(session, worker), { worker, cell: { script, env: process.env }, ...others })
   } catch (error) {
     const ending = endingOf(error)
     if (ending.line) process.stderr.write(`tokenmill: ${ending.line}\n`)
@@ -50,7 +51,9 @@ export async function runWorkerProcess(options: WorkerProcess): Promise<never> {
 
 const nameOf = ({ role, cell }: WorkerSettings) => (cell ? 'worker-cell' : `worker-${role}`)
 
-async function work(session: Session, worker: WorkerSettings, { script, ...options }: WorkerProcess): Promise<void> {
+/** Opens what a worker works with; it is closed with the session. */
+export async function openWorker(session: Session, worker: WorkerSettings): Promise<Opened> {
+  const { config, log, lifetime, terminal } = session
   const vault = await openVault(session, STORE_CONNECTIONS[worker.role])
   const queues = await openQueues(session, vault.database, kindsOf(worker.role).length + OWN_RESULTS)
   const claimed = await queues.claimInstallation(vault.installationId)
@@ -59,17 +62,13 @@ async function work(session: Session, worker: WorkerSettings, { script, ...optio
       'REDIS_URL: these queues belong to another installation; give this one its own Redis or TOKENMILL_PREFIX',
     )
   }
-  const { config, log, lifetime } = session
   const installationKey = await openInstallationKey(vault.store, vault.kek)
   const registry = openRegistry({ role: nameOf(worker), process: worker.name })
   const tracer = await openTracing(session, registry, { role: nameOf(worker), name: worker.name })
   const metrics = openWorkerMetrics(registry, worker.kinds)
   const providers = await openProviders(session, vault.store, metrics, worker)
-  const makeReport = openReportMaker(REPORT_SCRIPT)
-  await runWorkers(
-    { config, log, lifetime, registry, metrics, ...vault, queues, installationKey, providers, makeReport, tracer },
-    { worker, cellScript: script, ...options },
-  )
+  const makeReport = openReportMaker(REPORT_SCRIPT, terminal.env)
+  return { config, log, lifetime, registry, metrics, ...vault, queues, installationKey, providers, makeReport, tracer }
 }
 
 if (process.argv[1] === SCRIPT) await runWorkerProcess({ script: SCRIPT })

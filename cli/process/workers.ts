@@ -15,7 +15,7 @@ export interface WorkersOptions {
   concurrency?: number | undefined
 }
 
-/** Something that may end by itself. */
+/** A running role that may end by itself. */
 export interface Running {
   failed: Promise<Stop>
 }
@@ -23,7 +23,7 @@ export interface Running {
 /** Resolves once every process works; they end with the session. */
 export async function startWorkers(session: Session, { kinds, concurrency }: WorkersOptions): Promise<Running> {
   const { log, lifetime, config, terminal } = session
-  // Checked here first, so that one line reports an error instead of one line per child.
+  // Checked here before the fork, so that an error is printed once and not by each child.
   const { store } = await openVault(session)
   if (config.reportsUrl === undefined && kinds?.join() === 'report') throw new ConfigError(NO_REPORTS)
   if (config.reportsUrl === undefined && kinds?.includes('report') !== false)

@@ -1,4 +1,4 @@
-// How `tokenmill batch` is typed. What it does is loaded when it is used.
+// Defines the arguments and options of `tokenmill batch`. The code that runs it is loaded only when it is needed.
 import { type Command, Option } from 'commander'
 import { BATCH_STATES } from '../../src/store/batch/batch-state.ts'
 import { addCommand, readCount, readMoment, withActor } from '../command.ts'

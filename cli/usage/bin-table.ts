@@ -1,4 +1,4 @@
-// How `tokenmill bin-table` is typed. What it does is loaded when it is used.
+// Defines the arguments and options of `tokenmill bin-table`. The code that runs it is loaded only when it is needed.
 import type { Command } from 'commander'
 import { BIN_COLUMNS } from '../../src/token/bin.ts'
 import { addCommand } from '../command.ts'

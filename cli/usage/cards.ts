@@ -1,4 +1,5 @@
-// How `tokenmill capture-key` and `tokenmill encrypt-card` are typed. What they do is loaded when it is used.
+// Defines the arguments and options of `tokenmill capture-key` and `tokenmill encrypt-card`. The code that runs them is
+// loaded only when it is needed.
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { ALIAS } from '../../src/job/choices.ts'
 import { CAPTURE_KEY_TYPES } from '../../src/store/access/capture-keys.ts'

@@ -1,4 +1,4 @@
-// How `tokenmill client` is typed. What it does is loaded when it is used.
+// Defines the arguments and options of `tokenmill client`. The code that runs it is loaded only when it is needed.
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import { ROLES, type Role } from '../../src/job/choices.ts'
 import { NAME_RULES } from '../../src/job/envelope/names.ts'
@@ -46,7 +46,7 @@ export function client(family: Command, terminal: Terminal): void {
   )
 }
 
-/** It names a directory too. */
+/** Reads a client's name. It is checked because it also becomes the name of a directory. */
 function readName(text: string): string {
   if (/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(text)) return text
   throw new InvalidArgumentError(

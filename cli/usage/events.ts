@@ -1,4 +1,4 @@
-// How `tokenmill events` is typed. What it does is loaded when it is used.
+// Defines the arguments and options of `tokenmill events`. The code that runs it is loaded only when it is needed.
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { EVENTS, type EventType } from '../../src/job/event.ts'
 import { DELIVERY_STATES } from '../../src/store/event/deliveries.ts'

@@ -1,4 +1,4 @@
-// How `tokenmill failed` is typed. What it does is loaded when it is used.
+// Defines the arguments and options of `tokenmill failed`. The code that runs it is loaded only when it is needed.
 import { type Command, Option } from 'commander'
 import { FAULTS } from '../../src/errors.ts'
 import { addCommand, readMoment, withActor } from '../command.ts'

@@ -1,5 +1,5 @@
-// How the commands that read files are typed: `migrate`, `submit`, `manifest`, `ingest`. What they do is loaded when it is
-// used.
+// Defines the arguments and options of the commands that read files: `migrate`, `submit`, `manifest`, `ingest`. The
+// code that runs them is loaded only when it is needed.
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { CHUNK, LEDGER_CHUNK, ON_CONFLICT, ON_EXPIRED, ON_ORPHAN, RECORD_KINDS } from '../../src/job/choices.ts'
 import { addCommand, collect, jsonOption, readBetween, readCount, readUuid } from '../command.ts'

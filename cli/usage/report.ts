@@ -1,4 +1,4 @@
-// How `tokenmill report` is typed. What it does is loaded when it is used.
+// Defines the arguments and options of `tokenmill report`. The code that runs it is loaded only when it is needed.
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { MIME_TYPES, REPORT_TYPES } from '../../src/job/choices.ts'
 import { addCommand, collect, readCount, readUuid } from '../command.ts'

@@ -1,9 +1,10 @@
-// How the long-running roles are typed. What they do is loaded when it is used.
+// Defines the arguments and options of the long-running roles. The code that runs them is loaded only when it is
+// needed.
 import type { Command } from 'commander'
 import { readCount } from '../command.ts'
 import type { Terminal } from '../terminal.ts'
 
-/** `script`: the command's own, which `start` forks its HTTP roles from. */
+/** `script`: the command's own script, from which `start` forks its HTTP roles. */
 export function start(command: Command, terminal: Terminal, script: string): void {
   command.action(async () => (await roles()).runStart(terminal, script))
 }

@@ -1,4 +1,4 @@
-// How `tokenmill schedule` is typed. What it does is loaded when it is used.
+// Defines the arguments and options of `tokenmill schedule`. The code that runs it is loaded only when it is needed.
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { isZone } from '../../producers/schedule/zone-time.ts'
 import { MIME_TYPES, REPORT_TYPES } from '../../src/job/choices.ts'
@@ -59,7 +59,7 @@ function readTime(text: string): string {
 }
 
 function readZone(text: string): string {
-  // An offset has no summer: who means a place should name it.
+  // An offset has no daylight saving time, so a zone must be named by a place.
   if (!/^[A-Z]/i.test(text) || !isZone(text))
     throw new InvalidArgumentError('It is not a time zone such as Europe/Berlin.')
   return text

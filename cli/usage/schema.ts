@@ -1,4 +1,4 @@
-// How `tokenmill schema` is typed. What it does is loaded when it is used.
+// Defines the arguments and options of `tokenmill schema`. The code that runs it is loaded only when it is needed.
 import { Argument, type Command } from 'commander'
 import type { LoginPurpose } from '../../src/store/access/logins.ts'
 import { addCommand } from '../command.ts'

@@ -1,4 +1,4 @@
-// How `tokenmill scheme` is typed. What it does is loaded when it is used.
+// Defines the arguments and options of `tokenmill scheme`. The code that runs it is loaded only when it is needed.
 import type { Command } from 'commander'
 import { addCommand, readCount } from '../command.ts'
 import type { Terminal } from '../terminal.ts'

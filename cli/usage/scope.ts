@@ -1,4 +1,4 @@
-// How `tokenmill scope` is typed. What it does is loaded when it is used.
+// Defines the arguments and options of `tokenmill scope`. The code that runs it is loaded only when it is needed.
 import { type Command, Option } from 'commander'
 import { REQUESTORS } from '../../src/store/access/scopes.ts'
 import { addCommand, readUuid } from '../command.ts'

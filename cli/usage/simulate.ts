@@ -1,4 +1,4 @@
-// How `tokenmill simulate` is typed. What it does is loaded when it is used.
+// Defines the arguments and options of `tokenmill simulate`. The code that runs it is loaded only when it is needed.
 import { type Command, InvalidArgumentError } from 'commander'
 import { addCommand, readCount } from '../command.ts'
 import type { Terminal } from '../terminal.ts'

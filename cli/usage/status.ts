@@ -1,4 +1,5 @@
-// How `tokenmill status` and `tokenmill doctor` are typed. What they do is loaded when they are used.
+// Defines the arguments and options of `tokenmill status` and `tokenmill doctor`. The code that runs them is loaded
+// only when it is needed.
 import type { Command } from 'commander'
 import { jsonOption } from '../command.ts'
 import type { Terminal } from '../terminal.ts'

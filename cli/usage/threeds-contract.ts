@@ -1,4 +1,5 @@
-// How `tokenmill threeds-contract` is typed. What it does is loaded when it is used.
+// Defines the arguments and options of `tokenmill threeds-contract`. The code that runs it is loaded only when it is
+// needed.
 import type { Command } from 'commander'
 import { addCommand, readUuid } from '../command.ts'
 import type { Terminal } from '../terminal.ts'

@@ -1,10 +1,11 @@
-// Every kind that a client may ask for, how its request is checked, and what makes two requests the same. A kind that
-// is left out doesn't compile.
+// The kinds that a client may send, how the request of each is checked, and the text by which two requests count as the
+// same. A missing kind doesn't compile.
 import { createHash } from 'node:crypto'
 import { type Refusal, refuse } from '../../src/errors.ts'
 import { CATALOGUE } from '../../src/job/catalogue.ts'
 import { ledgerText, requestText } from '../../src/job/envelope/digest.ts'
 import { type Ask, type ClientKind, check } from '../ask.ts'
+import { reference } from '../reference.ts'
 import { report } from '../report.ts'
 import { schemeToken } from '../scheme-token.ts'
 import { tokenCreate } from '../token-create.ts'
@@ -13,7 +14,7 @@ import { tokenUpdate } from '../token-update.ts'
 
 interface AskEntry {
   check: (request: never) => Ask | Refusal
-  /** The text by which two requests of the kind are the same, as the vault compares them. */
+  /** The text by which two requests of the kind count as the same. The vault compares the same text. */
   digestText: (ask: Ask) => string
 }
 
@@ -29,10 +30,14 @@ const ASKS = {
     check: request => check('transaction-batch', request),
     digestText: ({ request }) => ledgerText(request),
   },
+  reference: { check: reference, digestText: wholeRequest },
   report: { check: report, digestText: wholeRequest },
 } as const satisfies Record<ClientKind, AskEntry>
 
-/** A chunk that is encrypted anew, or accepted at another time, is the same chunk. */
+/**
+ * The text of a chunk without its block: a chunk that was encrypted again, or accepted at another time, is still the
+ * same chunk.
+ */
 function withoutBlock({ kind, request }: Ask): string {
   const { accepted_at: _, block: __, ...rest } = request
   return requestText(kind, rest)
@@ -42,7 +47,7 @@ export function isClientKind(kind: unknown): kind is ClientKind {
   return typeof kind === 'string' && Object.hasOwn(ASKS, kind)
 }
 
-/** Refuses a block where the kind has none, and the lack of one where it has. */
+/** Checks a request. Refuses a block if the kind has none, and a missing block if the kind needs one. */
 export function askOf(kind: string, request: unknown, block?: string): Ask | Refusal {
   if (!isClientKind(kind)) return refuse('field_value', 'body.kind')
   if (CATALOGUE[kind].hasBlock !== (block !== undefined)) {
@@ -52,7 +57,7 @@ export function askOf(kind: string, request: unknown, block?: string): Ask | Ref
   return block === undefined || 'refused' in ask ? ask : { ...ask, block }
 }
 
-/** SHA-256 of what makes two requests under one jti the same. */
+/** SHA-256 of the text by which two requests with one jti count as the same. */
 export function digestOf(ask: Ask): string {
   return createHash('sha256').update(ASKS[ask.kind].digestText(ask)).digest('base64url')
 }

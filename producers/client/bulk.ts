@@ -1,5 +1,5 @@
-// Sends many asks, a bounded number of them in flight, and yields their results in the order in which they come. The
-// function `post` does the sending, and is called again while the queue server is away.
+// Sends many asks, a bounded number of them in flight, and yields their results in the order in which they arrive. The
+// function `post` sends an ask; it is called again while the queue server is away.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Fault } from '../../src/errors.ts'
@@ -28,19 +28,21 @@ export interface Answered<T extends BulkItem> {
 }
 
 export interface BulkOptions {
-  /** At most so many asks are sent whose results the caller hasn't been handed (1,000). */
+  /** How many asks may be sent without the caller having received their results (1,000). */
   inFlight?: number
-  /** BullMQ's priority; 0 is first (10). */
+  /** BullMQ's priority; 0 comes first (default 10). */
   priority?: number
 }
 
 export interface Posted {
   answer: Promise<Result>
-  /** Stops waiting for the answer and sending the job again. */
+  /** Ends the wait for the answer, and no longer sends the job again. */
   forget(): void
 }
 
-/** Rejects with `RefusedError` for an item that isn't sent, with `Fault('queue_away')` for one that couldn't be. */
+/**
+ * Sends an item. Rejects with `RefusedError` if the item is refused, with `Fault('queue_away')` if it couldn't be sent.
+ */
 export type Post = (item: BulkItem & { jti: string; priority: number }) => Promise<Posted>
 
 const SENDERS_MAX = 32
@@ -56,8 +58,8 @@ export interface BulkDeps {
 }
 
 /**
- * Also an item that is refused here has a result: FAILED, with `attempt` 0. If the source throws, its error comes after
- * the results of all sent items.
+ * Sends all items and yields each with its result. An item that is refused here also has a result: FAILED, with
+ * `attempt` 0. If the source throws, the error is thrown after the results of all sent items.
  */
 export async function* bulk<T extends BulkItem>(
   { clientId, names, post, closed }: BulkDeps,
@@ -84,7 +86,7 @@ export async function* bulk<T extends BulkItem>(
     failure ??= { error }
     wakeUp()
   }
-  // One call of `next` at a time: not every iterator takes a second call before it has answered the first.
+  // `next` is called again only after it has answered: not every iterator takes two calls at once.
   async function pull(): Promise<T | undefined> {
     const next = pulling.then(async () => {
       if (exhausted) return undefined
@@ -109,7 +111,7 @@ export async function* bulk<T extends BulkItem>(
           wakeUp()
         },
         error => {
-          // The caller is handed nothing for this item, so that its permit is released here.
+          // The caller gets nothing for this item, so its permit is released here.
           unanswered.delete(posted)
           inFlightLimit.release()
           fail(error)
@@ -159,8 +161,8 @@ export async function* bulk<T extends BulkItem>(
     if (failure) throw failure.error
   } finally {
     stop.abort()
-    // The source may be waiting for its next item: a caller that breaks off waits with the source, as `for await` does;
-    // `close` doesn't wait.
+    // The source may be waiting for its next item. A caller that leaves the loop early waits for the source, as `for
+    // await` does; `close` doesn't wait.
     if (!closed.aborted) await ended
     for (const posted of unanswered) posted.forget()
     const returned = exhausted ? undefined : source.return?.()
@@ -169,8 +171,8 @@ export async function* bulk<T extends BulkItem>(
 }
 
 /**
- * Calls `post` again while the queue is away, with growing pauses. Rejects with `Fault('queue_away')` once `stopped` is
- * aborted.
+ * Calls `post` again while the queue is away, with increasing pauses. Rejects with `Fault('queue_away')` once `stopped`
+ * is aborted.
  */
 export async function untilSent<T>(post: () => Promise<T>, stopped: AbortSignal): Promise<T> {
   for (let times = 0; ; times += 1) {
@@ -186,7 +188,7 @@ export async function untilSent<T>(post: () => Promise<T>, stopped: AbortSignal)
   }
 }
 
-/** A refusal of this client in the form of a result, which nobody signed. */
+/** A refusal by this client in the form of a result. It has no signature. */
 function notSent(
   { clientId, names }: Pick<BulkDeps, 'clientId' | 'names'>,
   item: BulkItem & { jti: string },

@@ -4,7 +4,7 @@ import { encryptCard as seal } from '../../src/vault/encrypt.ts'
 import type { Credentials } from '../client-file.ts'
 import { RefusedError } from './errors.ts'
 
-/** The field names of the interface; months and years are numbers or texts. */
+/** A card with the field names of the interface. Months and years are numbers or texts. */
 export interface CardToEncrypt {
   cardNumber: string
   expiryMonth?: number | string
@@ -20,7 +20,10 @@ export interface EncryptedCard {
   public_key_alias: string
 }
 
-/** Throws `TypeError` if the credentials hold no capture key. `now` (ms) becomes `captureTime`. */
+/**
+ * Encrypts a card. `now` (ms since the epoch) becomes `captureTime`. Throws `TypeError` if the credentials hold no
+ * capture key.
+ */
 export async function encryptCard(card: CardToEncrypt, credentials: Credentials, now: number): Promise<EncryptedCard> {
   if ('cvv' in card) throw new RefusedError(refuse('cvv_not_allowed', 'body.cvv'), now)
   const key = credentials.captureKeys.jwe ?? credentials.captureKeys.pgp

@@ -1,9 +1,9 @@
-// The errors that a client throws beside a `Fault` of the queue. A refusal by the vault is no error: it comes as a
-// result.
+// The errors that a client throws, besides a `Fault` of the queue. A refusal by the vault isn't an error: it arrives as
+// a result.
 import type { Refusal } from '../../src/errors.ts'
 import { fieldsOf, type Problem, problemOf } from '../../src/job/problem.ts'
 
-/** The client refused the request and never sent it; `problem` is the body that the vault would have answered with. */
+/** The client refused the request and didn't send it. `problem`: the error body that the vault would have answered. */
 export class RefusedError extends Error {
   override name = 'RefusedError'
   readonly refusal: Refusal
@@ -18,7 +18,8 @@ export class RefusedError extends Error {
 }
 
 /**
- * No result came in time. The job stays queued and is sent again: ask for its result once more, or submit the same jti.
+ * No result came in time. The job stays on the queue and is sent again: call `result` once more, or submit the same
+ * jti.
  */
 export class UnansweredError extends Error {
   override name = 'UnansweredError'

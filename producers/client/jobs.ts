@@ -1,12 +1,15 @@
-// The jobs that wait for their result: each is kept until its result is found on the results queue, and is due to be
-// sent again until then. This file doesn't know how a result travels.
+// The jobs that wait for their result: each is kept until its result is found on the results queue, and is sent again
+// until then. Queues are handled elsewhere.
 import type { Refusal } from '../../src/errors.ts'
 import type { Result } from '../../src/job/result.ts'
 import type { ClientKind } from '../ask.ts'
 import type { Signed } from '../envelope.ts'
 import { ClosedError, UnansweredError } from './errors.ts'
 
-/** Names a job that was sent. A caller may store both fields, and a later process may ask for the result with them. */
+/**
+ * Names a job that was sent. A caller may store both members, and another process can later ask for the result with
+ * them.
+ */
 export interface Handle {
   jti: string
   receiptId: string
@@ -15,11 +18,11 @@ export interface Handle {
 export interface Job {
   handle: Handle
   kind: ClientKind
-  /** Equal for two requests under one jti that are the same. */
+  /** Equal for two requests that have the same jti and count as the same. */
   digest: string
   signed: Signed
   priority?: number | undefined
-  /** Signs the same request anew; absent where only the caller may decide that. */
+  /** Signs the same request again; undefined if only the caller may decide to do so. */
   sign?: () => Promise<Signed | Refusal>
 }
 
@@ -27,26 +30,26 @@ type Waiter = PromiseWithResolvers<Result>
 
 interface Entry {
   job?: Job
-  /** The time at which the job is sent again, ms since the epoch. */
+  /** When the job is due to be sent again, ms since the epoch. */
   dueAt: number
   waiters: Set<Waiter>
-  /** Nobody asks for the result later. */
+  /** Nobody will ask for the result later. */
   transient: boolean
 }
 
 export interface Jobs {
   /**
-   * Adds `job`, unless a job of the same receipt is unanswered: returns that job. `transient`: nobody asks for the
-   * result later.
+   * Adds `job`. If a job with the same receipt is unanswered, adds nothing and returns that job. `transient`: nobody
+   * will ask for the result later.
    */
   join(job: Job, options: { transient: boolean }): Job | undefined
-  /** Stops sending the job; with an error, rejects every wait for its result. */
+  /** Stops sending the job. With an `error`, also rejects every wait for its result. */
   drop(receiptId: string, error?: Error): void
-  /** Resolves with the result, now or when it comes. */
+  /** Resolves with the job's result, at once or when it arrives. */
   await(handle: Handle, timeoutMs?: number): Promise<Result>
   /**
-   * Takes a result that was found. False if no job here has its receipt. A lower revision than one found before changes
-   * nothing.
+   * Takes a result that was received. False if no job here has its receipt. A revision lower than the highest one so
+   * far changes nothing.
    */
   resolve(result: Result): boolean
   /**
@@ -54,15 +57,15 @@ export interface Jobs {
    * for their results later.
    */
   rejectAll(error: Error): void
-  /** Whether any job or wait is open. */
+  /** Whether any job is unanswered or any caller waits. */
   isWaiting(): boolean
-  /** The jobs to be sent again as of `now`; each is due again `resendMs` later. */
+  /** The jobs that are due at `now`; each becomes due again `resendMs` later. */
   due(now: number): Job[]
   close(): void
 }
 
 const RESULTS_MAX = 1_000
-/** A jti that is submitted again after its answer is sent once more after so long. */
+/** After this many ms a jti that was submitted again after its answer is sent once more. */
 const REPEAT_MS = 250
 const ANSWERED_MAX = 50_000
 
@@ -94,9 +97,9 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
       entry.transient &&= transient
       if (entry.job) return entry.job
       entry.job = job
-      // The answered job may still be leaving the queue, which then ignores this job of the same id.
+      // The answered job may still be on its way out of the queue, which then ignores the new job with the same id.
       entry.dueAt = clock() + (answered.has(job.handle.receiptId) ? Math.min(REPEAT_MS, resendMs) : resendMs)
-      // The job is sent again and will be answered again: an earlier result may not be the answer to this request.
+      // The job is sent and answered again: an earlier result may not be the answer to this request.
       results.delete(job.handle.receiptId)
       return undefined
     },
@@ -165,13 +168,16 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
   }
 }
 
-/** An older envelope of the same job expired on the queue, and kept this one from being queued. */
+/**
+ * Whether the result is about an older envelope of the same job, which expired on the queue and kept this one from
+ * being queued.
+ */
 function isOfOlderEnvelope({ status, error, accepted_at: acceptedAt }: Result, { signed }: Job): boolean {
   const isExpired = Object.values(error?.details ?? {}).some(({ code }) => code === 'envelope_expired')
   return status === 'FAILED' && isExpired && Date.parse(acceptedAt) < signed.issuedAt
 }
 
-/** Removes the oldest entry where there are too many. */
+/** Removes the oldest entries beyond `max`. */
 function trim(kept: Map<string, unknown> | Set<string>, max: number): void {
   const [oldest] = kept.keys()
   if (kept.size > max && oldest !== undefined) kept.delete(oldest)

@@ -1,4 +1,4 @@
-// A semaphore: bounds how many things are in flight at once. The first to ask is the first to be served.
+// A semaphore: limits how many things are in flight at once. Callers get permits in the order in which they ask.
 import { ClosedError } from './errors.ts'
 
 export interface Semaphore {

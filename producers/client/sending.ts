@@ -19,19 +19,21 @@ import { type Handle, type Job, openJobs } from './jobs.ts'
 import { openSemaphore } from './semaphore.ts'
 
 export interface SubmitOptions {
-  /** The idempotency key. Give your own where your own code may repeat the request, which must then be worked once. */
+  /**
+   * The idempotency key (jti). Set it if your own code may repeat the request, so that the request takes effect once.
+   */
   jti?: string | undefined
   reference?: string | undefined
   sequence?: number | undefined
   expiresInMs?: number | undefined
-  /** BullMQ's priority; 0 is first (0). */
+  /** BullMQ's priority; 0 comes first (default 0). */
   priority?: number | undefined
   /** The encrypted records of a `token-batch` (token-batch.ts). */
   block?: string | undefined
   /**
-   * The caller's `traceparent` (W3C Trace Context, version 00): the job is in that trace. It is left out while any worker
-   * is of a release that doesn't know it, and always where workers sign no list that says so: on the PostgreSQL engine,
-   * and where this user may not read it. Whether the trace is recorded is the installation's decision.
+   * The caller's `traceparent` (W3C Trace Context, version 00), whose trace the job joins. It is left out while any
+   * worker is of a release that doesn't know it. It is always left out if the workers' list of features can't be read:
+   * on the PostgreSQL engine, and if this user lacks the right. The installation decides whether the trace is recorded.
    */
   traceparent?: string | undefined
 }
@@ -46,7 +48,7 @@ export interface SendingDeps {
 
 export interface Sending {
   submit(kind: string, request: unknown, given: SubmitOptions): Promise<Handle>
-  /** As `submit`, but the result goes to this caller only and isn't kept. */
+  /** As `submit`, but only this caller gets the result, which isn't kept. */
   ask(
     kind: string,
     request: unknown,
@@ -54,13 +56,13 @@ export interface Sending {
     timeoutMs?: number,
   ): Promise<{ answer: Promise<Result>; forget(): void }>
   result(handle: Handle, timeoutMs: number): Promise<Result>
-  /** Takes a result that was found. False if no job here has its receipt. */
+  /** Takes a result that was received. False if no job here has its receipt. */
   resolve(result: Result): boolean
-  /** Rejects every wait for a result. Only jobs of `submit` are still sent again. */
+  /** Rejects every wait for a result. After that only jobs of `submit` are sent again. */
   rejectAll(error: Error): void
-  /** Whether anything is unanswered. */
+  /** Whether any job is unanswered. */
   isWaiting(): boolean
-  /** Resolves when nothing of it uses the queues any more. */
+  /** Stops. Resolves when no more calls to the queues are in progress. */
   close(): Promise<void>
 }
 
@@ -78,24 +80,24 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
   const jobs = openJobs(resendMs, clock, unansweredLimit.release)
   let closed = false
   let watching: LiveFeatures | undefined
-  /** From the first job on that needs to know what workers understand. */
+  /** Watches the workers' features, from the first job on that needs them. */
   async function watched(): Promise<LiveFeatures> {
     watching ??= watchFeatures(listedFeatures(queues, credentials, clock), { log })
     await watching.ready
     return watching
   }
 
-  /** Checks and signs the job, and waits until one more may be unanswered. */
+  /** Checks and signs the job, and waits until one more job may be unanswered. */
   async function prepare(kind: string, request: unknown, given: SubmitOptions): Promise<Job> {
     if (closed) throw new ClosedError()
     const ask = askOf(kind, request, given.block)
     if (isRefusal(ask)) throw new RefusedError(ask, clock())
     const jti = given.jti ?? randomUUID()
     const { reference, sequence, expiresInMs, priority } = given
-    // A header that somebody sent wrong is no reason to refuse the job.
+    // A malformed header is no reason to refuse the job, so it is dropped.
     const { data: traceparent } = Claims.shape.traceparent.safeParse(given.traceparent)
     const features = traceparent === undefined ? undefined : await watched()
-    // Asked anew for each envelope: workers of an older release may have come.
+    // Decided again for each envelope, because workers of an older release may have started.
     const traceOf = () => (features?.has('traceparent') ? traceparent : undefined)
     const sign = () =>
       signAsk(credentials, ask, { jti, reference, sequence, expiresInMs, replyTo, traceparent: traceOf() }, clock())
@@ -103,17 +105,18 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
     if (isRefusal(signed)) throw new RefusedError(signed, clock())
     const handle = { jti, receiptId: receiptId(clientId, jti) }
     const job: Job = { handle, kind: ask.kind, digest: digestOf(ask), signed, priority }
-    // A lifetime that the caller set isn't prolonged, and the first envelope's time decides whether a card is fresh.
+    // Only a job without a lifetime set by the caller, and without a card, may be signed again. The caller's lifetime
+    // must not grow, and the time of the first envelope decides whether a card is fresh.
     if (expiresInMs === undefined && !holdsCard(ask)) job.sign = sign
     await unansweredLimit.acquire()
     return job
   }
-  /** False if the same job is unanswered already. Throws for another job under the same jti. */
+  /** Adds the job. False if the same job is unanswered already. Throws for a different job with the same jti. */
   function join(job: Job, transient: boolean): boolean {
     const unanswered = jobs.join(job, { transient })
     if (!unanswered) return true
     unansweredLimit.release()
-    // Both answers would have the same receipt, so that no caller could tell which is the answer to its request.
+    // Both answers would have the same receipt, so no caller could tell which answer belongs to its request.
     if (unanswered.digest !== job.digest) throw new RefusedError(refuse('jti_reused', 'body.jti'), clock())
     return false
   }
@@ -122,7 +125,9 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
       throw error instanceof Fault ? error : new Fault('queue_away', error)
     })
 
-  /** Sends due jobs under the same id: the queue ignores a job that it still has, and takes one that was lost. */
+  /**
+   * Sends due jobs again with the same id: the queue ignores a job that it still has, and accepts one that was lost.
+   */
   async function resend(): Promise<void> {
     for (const job of jobs.due(clock())) {
       if (closed) break

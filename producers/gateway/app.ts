@@ -1,5 +1,5 @@
-// The HTTP application as its routes see it: the caller of a request, and the access that a route grants. deps.ts holds
-// what a route works with.
+// The types of the HTTP application: the caller of a request, and the access that a route grants. deps.ts has the
+// dependencies of routes.
 import type {
   FastifyBaseLogger,
   FastifyInstance,
@@ -12,16 +12,16 @@ import type { Role } from '../../src/job/catalogue.ts'
 import type { Client } from '../../src/store/access/clients.ts'
 import type { Span } from '../../src/trace/tracer.ts'
 
-/** The sender of a request, once its credentials were checked. */
+/** The caller of a request, whose credentials were checked. */
 export interface Caller {
   client: Client
   /** UUID in lower case. */
   userId: string
-  /** The client's entity on whose behalf the request is made. */
+  /** The entity of the client for which the request is made. */
   entityId: string
-  /** The roles that the client was granted and the credentials claim. */
+  /** The roles that the client was granted and that the credentials claim. */
   roles: readonly Role[]
-  /** Of the request, where traces are on. */
+  /** The request's span, if traces are on. */
   span?: Span | undefined
 }
 
@@ -35,21 +35,21 @@ export type GatewayApp = FastifyInstance<
 >
 
 /**
- * The access to a route: open to everybody, or to callers with all of these roles (none: every client). Each route
- * names it in its `config`.
+ * Who may call a route: everybody (`public`), or callers that have all of these roles (an empty list: every client).
+ * Each route sets it in its `config`.
  */
 export type Access = 'public' | readonly Role[]
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Absent on public routes. */
+    /** Undefined on public routes. */
     caller: Caller
-    /** Where traces are on; null where this request isn't traced. */
+    /** Null if traces are off or this request isn't traced. */
     span: Span | null
   }
   interface FastifyContextConfig {
     access?: Access
-    /** A body of these types is a stream, to which the limits of ordinary bodies don't apply. */
+    /** Media types of bodies that are read as a stream; the limits of ordinary bodies don't apply to them. */
     streams?: RegExp
   }
 }

@@ -1,5 +1,5 @@
-// The dependencies of each route of the gateway: everything that its process opened. There is no key-encryption key here and
-// no way to a card.
+// The dependencies of the gateway's routes: everything that its process has opened. There is no key-encryption key
+// among them, and nothing that could open a card.
 import type { KeyObject } from 'node:crypto'
 import type { Clock } from '../../src/clock.ts'
 import type { Health } from '../../src/health.ts'
@@ -21,28 +21,28 @@ import type { IsKnownKey } from './server/idempotency-key.ts'
 export interface GatewaySettings extends RequestReplySettings {
   /** Requests per client and minute; 0: no limit. */
   rateLimit: number
-  /** Bytes that the body of a batch may have. */
+  /** The largest body of a batch, in bytes. */
   batchBytesMax: number
-  /** An unanswered operation or chunk is queued again after so long, ms. */
+  /** An operation or chunk without an answer is queued again after this many ms. */
   resendMs: number
-  /** Operations and batches are kept as long as receipts are. */
+  /** How long operations and batches are kept, as long as receipts. */
   receiptDays: number
 }
 
 export interface GatewayDeps {
   settings: GatewaySettings
-  /** Acts as the database role `tokenmill_gateway`. */
+  /** Uses the database role `tokenmill_gateway`. */
   store: Store
   queues: Queues
-  /** Undefined where no place for them is set that every host reaches. */
+  /** Undefined if no place for report files is set that every host reaches. */
   reportFiles: ReportFiles | undefined
   /** The key of the system client `gateway`. */
   signingKey: SigningKey
-  /** A secret, the same in every gateway, from which the keys of hashes are derived. */
+  /** A secret that all gateways share. The keys of hashes are derived from it. */
   hashKey: KeyObject
-  /** Opens the numbers of scheme tokens, and nothing else. */
+  /** A key that opens only the numbers of scheme tokens. */
   networkTokenKey: NetworkTokenKey
-  /** Undefined where no scheme token network is set up. */
+  /** Undefined if no scheme-token network is set up. */
   notifications: Notifications | undefined
   directory: Directory
   authenticate: Authenticate
@@ -50,25 +50,28 @@ export interface GatewayDeps {
   requestReply: RequestReply
   clock: Clock
   metrics: GatewayMetrics
-  /** Whether it can work, for /readyz. */
+  /** Says whether the process can work; answers /readyz. */
   health: Health
   log: Logger
-  /** Undefined where there are no traces. */
+  /** Undefined if traces are off. */
   tracer: Tracer | undefined
 }
 
 export interface Notifications {
-  /** The network's name in the path and in the store. */
+  /** The network's name, in the URL's path and in the store. */
   provider: string
-  /** Reads a request's `authorization` and body: whether the network sent it, and which tokens it names. */
+  /** Reads a request's `authorization` and body: whether the network sent the request, and which tokens it names. */
   read(authorization: string | undefined, body: unknown): Notification
 }
 
-/** The part that the server itself needs, whatever its routes do. */
+/** The dependencies of the server itself, whatever its routes. */
 export interface ServerDeps extends Pick<GatewayDeps, 'authenticate' | 'isKnownKey' | 'health' | 'log' | 'tracer'> {
   metrics: HttpMetrics
   settings: Pick<GatewaySettings, 'rateLimit'>
 }
 
-/** For example `export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void`; routes.ts lists them. */
+/**
+ * A function that adds routes, for example `export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void`.
+ * routes.ts lists them.
+ */
 export type RoutePlugin<D = GatewayDeps> = (app: GatewayApp, deps: D) => void

@@ -23,21 +23,21 @@ export interface UserKey {
   kid: string
   alg: Algorithm
   publicKey: KeyObject
-  /** Neither retired nor revoked. */
+  /** The key is neither retired nor revoked. */
   active: boolean
-  /** Whether the key may verify now; a retired key may until its end. */
+  /** Whether the key may verify signatures now; a retired key may until `validUntil`. */
   readonly live: boolean
 }
 
 export interface Directory {
-  /** Finds the user of an id (UUID, lower case); undefined where no client that may call has it. */
+  /** The user with this id (a lower-case UUID); undefined if no client that may call has this id. */
   user(userId: string): Promise<KnownUser | undefined>
   scope(tokenScope: string): Promise<Scope | undefined>
   binRange(id: number | null): Promise<BinRange | undefined>
 }
 
 const BELIEVED_MS = 4_000
-/** Every process knows an imported BIN table after at most this time. */
+/** An imported BIN table reaches every process within this time. */
 const RANGES_MS = 60_000
 const ENTRIES_MAX = 10_000
 
@@ -71,7 +71,7 @@ function userKeyOf({ kid, alg, publicJwk, state, validUntil }: clients.ClientKey
     alg,
     publicKey: importPublicJwk(publicJwk).key,
     active,
-    // The end of the key may come while it is cached.
+    // A getter, because the key may expire while it is cached.
     get live() {
       return active || (state === 'RETIRED' && validUntil !== null && clock() < validUntil)
     },

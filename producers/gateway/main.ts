@@ -1,5 +1,5 @@
-// Opens one gateway process: request and reply, the directory and the server. Its lifetime closes what the process was
-// handed after it has closed what is opened here. The process holds no key-encryption key.
+// Opens one gateway process: request and reply, the directory and the server. At the end its lifetime closes what is
+// opened here before what the caller opened. The process holds no key-encryption key.
 import type { KeyObject } from 'node:crypto'
 import { systemClock } from '../../src/clock.ts'
 import type { Config } from '../../src/config.ts'
@@ -53,7 +53,7 @@ export interface Opened {
   log: Logger
   registry: MetricsRegistry
   lifetime: Lifetime
-  /** Acts as the database role `tokenmill_gateway`. */
+  /** Uses the database role `tokenmill_gateway`. */
   store: Store
   queues: Queues
   outbound: Outbound
@@ -68,14 +68,14 @@ export interface Opened {
 
 export interface Gateway {
   port: number
-  /** Of its metrics. */
+  /** The port of its metrics. */
   opsPort: number
   deps: GatewayDeps
 }
 
 const KEYS_MS = 60_000
 
-/** Opens the gateway and listens. Throws a `ConfigError` for a port that is taken. */
+/** Opens the gateway and listens. Throws a `ConfigError` if the port is in use. */
 export async function openGateway(opened: Opened): Promise<Gateway> {
   const { config, log, registry, lifetime, store, queues, reportFiles, signingKey, apiKeyKey, tls } = opened
   const clock = systemClock
@@ -134,7 +134,7 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
   return { port, opsPort: ops.port, deps }
 }
 
-/** What every live worker understands. */
+/** Watches which features every live worker understands. */
 function watchWorkers({ queues, store, lifetime, log }: Opened): LiveFeatures {
   const read = storedFeatures(queues, ms => processes.listWorkers(store, ms))
   const features = watchFeatures(read, { log, settleMs: STORED_SETTLE_MS })
@@ -142,7 +142,7 @@ function watchWorkers({ queues, store, lifetime, log }: Opened): LiveFeatures {
   return features
 }
 
-/** The public keys of results by `kid`; a new key is known a minute later. */
+/** The public keys that verify results, by `kid`. A new key is known within a minute. */
 async function watchInstallationKeys({ store, lifetime, log }: Opened) {
   const keys = new Map<string, { alg: signingKeys.PublicSigningKey['alg']; publicKey: KeyObject }>()
   const read = async () => {

@@ -1,5 +1,5 @@
-// The routes that list orders, and (deprecated) the people who made them. A caller sees the orders of its own entity.
-// `tokenmill ingest orders` brings orders into the store.
+// The route that lists orders, and the deprecated route that lists their creators. A caller sees the orders of its own
+// entity. `tokenmill ingest orders` stores the orders.
 import { z } from 'zod'
 import { Fault } from '../../src/errors.ts'
 import { Order } from '../../src/orders/order.ts'
@@ -14,7 +14,7 @@ import { ERRORS } from './tokens/records.ts'
 const ORDERS = '/oidc/orders'
 const TAGS = ['Orders']
 
-/** RFC 9745 and RFC 8594: the date of the deprecation, and the earliest date of the removal. */
+/** RFC 9745 and RFC 8594: the date of the deprecation, and the earliest date of removal. */
 const DEPRECATION = {
   deprecation: `@${Date.UTC(2026, 0, 1) / 1000}`,
   sunset: new Date(Date.UTC(2027, 11, 31, 23, 59, 59)).toUTCString(),
@@ -62,7 +62,7 @@ export function orderRoutes(app: GatewayApp, deps: GatewayDeps): void {
     method: 'GET',
     url: `${ORDERS}/creators`,
     config: { access: ['REPORT_READ'] },
-    // The headers are set even where a parameter or a role is refused.
+    // The headers are set also if a parameter or a role is refused.
     onRequest: async (_request, reply) => {
       reply.headers(DEPRECATION)
     },
@@ -89,9 +89,7 @@ function tooLong(error: unknown): Decline {
 
 const CALLERS_MAX = 10_000
 
-/**
- * Counts every call, and logs each client once: the operator must tell these clients before the operation is removed.
- */
+/** Counts every call, and logs each client once: the operator must inform these clients before the route is removed. */
 function openCallers({ metrics, log }: Pick<GatewayDeps, 'metrics' | 'log'>): (caller: Caller) => void {
   const named = new Set<string>()
   return ({ client: { clientId } }) => {

@@ -1,4 +1,4 @@
-// The route plugins of the gateway, one a line, in the order of the OpenAPI document.
+// The route plugins of the gateway, in the order of the OpenAPI document.
 import { batchRoutes } from './batches/routes.ts'
 import type { RoutePlugin } from './deps.ts'
 import { operationRoutes } from './operations/operation-routes.ts'
@@ -8,9 +8,11 @@ import { opsRoutes } from './server/ops.ts'
 import { captureKeyRoutes } from './tokens/capture-keys.ts'
 import { cardRoutes } from './tokens/cards.ts'
 import { notificationRoutes } from './tokens/notifications.ts'
+import { referenceRoutes } from './tokens/references.ts'
 
 export const ROUTES: readonly RoutePlugin[] = [
   cardRoutes,
+  referenceRoutes,
   operationRoutes,
   batchRoutes,
   captureKeyRoutes,

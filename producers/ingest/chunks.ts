@@ -1,12 +1,12 @@
 // Cuts the rows of a file into chunks of lines. Rows that the reader refused are reported in their place and never
-// sent. The same file is always cut alike.
+// sent. The same file always gives the same chunks.
 import type { TransactionLine } from '../../src/job/transaction-batch.ts'
 import { type LedgerChunk, openCutter } from '../transaction-batch.ts'
 import type { RefusedRow, Row } from './record.ts'
 import { type RowOptions, readRows } from './rows.ts'
 
 export interface RowChunk {
-  /** Absent where only refused rows follow the last chunk. */
+  /** Undefined if only refused rows follow the last chunk. */
   chunk: LedgerChunk | undefined
   refused: readonly RefusedRow[]
 }
@@ -29,14 +29,14 @@ export async function* cutRows(parts: AsyncIterable<Row[]>, size: number): Async
   yield { chunk: cutter.end(), refused }
 }
 
-/** What a file comes to: all its rows, and the chunks and rows that are sent of them. */
+/** How many rows a file has, and how many chunks and rows of it are sent. */
 export interface LedgerExtent {
   total: number
   chunks: number
   rows: number
 }
 
-/** Reads a file to its end, so that what is wrong with all of it is said before anything is sent. */
+/** Reads a file to its end, so that errors of the whole file are reported before anything is sent. */
 export async function measureRows(
   bytes: AsyncIterable<Buffer>,
   options: RowOptions,

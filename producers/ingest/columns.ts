@@ -1,5 +1,5 @@
-// The columns that a file of transactions may have, and the column that each name in its header means. An amount stands
-// either in major units (`amount`) or in minor ones (`amount_minor`), never in both.
+// The columns that a file of transactions may have, and the column that each name in its header means. Amounts are
+// either in major units (`amount`) or in minor units (`amount_minor`), never in both.
 import { TRANSACTION_FIELDS } from '../../src/job/transaction-batch.ts'
 import { FileError } from '../rows/file-error.ts'
 import type { ColumnMap } from '../rows/layout.ts'
@@ -28,8 +28,7 @@ export interface Layout {
 }
 
 /**
- * The column that a name in a file's header means; null where the column is left out, undefined where the name is
- * unknown.
+ * The column that a name in a file's header means; null if the column is left out, undefined if the name is unknown.
  */
 export function resolve(given: string, { map = {}, ignoreUnknown = false }: ColumnOptions) {
   const name = Object.hasOwn(map, given) ? map[given] : given
@@ -67,7 +66,10 @@ export function layoutOf(header: readonly string[], options: ColumnOptions): Lay
   }
 }
 
-/** Shows a name in a message only if it looks like one: a file without a header has a row in its place. */
+/**
+ * A header's name for a message, or a placeholder if it doesn't look like a name: the first row of a file without a
+ * header is data.
+ */
 function shown(name: string): string {
   return /^[A-Za-z][A-Za-z _.-]{0,39}$/.test(name) ? `"${name}"` : 'not a name'
 }

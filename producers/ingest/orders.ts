@@ -1,6 +1,6 @@
 // `tokenmill ingest orders`: lines of NDJSON become orders in the store. No queue is used: orders hold no card data,
-// and whoever runs the command has the store. The same file again changes nothing, because the later modification of an
-// order stands.
+// and the command has access to the store. Ingesting the same file again changes nothing, because the latest
+// modification of an order wins.
 import { createReadStream } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
@@ -18,10 +18,12 @@ export interface OrdersSummary {
   rows: number
   created: number
   updated: number
-  /** Orders that the store has, unchanged or modified later; and earlier states beside a later one in the same file. */
+  /**
+   * Orders that changed nothing: the store has the same or a later modification, or the file itself has a later one.
+   */
   unchanged: number
   rejected: number
-  /** The file of the refused lines. */
+  /** The path of the file of refused lines. */
   results: string
 }
 
@@ -30,7 +32,7 @@ const LF = 10
 
 type Line = { line: number; order: IngestedOrder } | RefusedLine
 
-/** Throws a FileError for a file that can't be read or written. */
+/** Stores the orders of a file. Throws a FileError if a file can't be read or written. */
 export async function ingestOrders(file: string, results: string, db: Db): Promise<OrdersSummary> {
   const summary: OrdersSummary = { rows: 0, created: 0, updated: 0, unchanged: 0, rejected: 0, results }
   const refused = await openResults(results, 'order_id')
@@ -65,7 +67,7 @@ export async function ingestOrders(file: string, results: string, db: Db): Promi
   }
 }
 
-/** The last modified state of each order; of two states modified at the same time the first. */
+/** The latest state of each order; if two states were modified at the same time, the first. */
 function latestOf(chunk: readonly IngestedOrder[]): IngestedOrder[] {
   const latest = new Map<string, IngestedOrder>()
   for (const order of chunk) {
@@ -108,7 +110,7 @@ function refusedLine(line: number, reason: Reason, field?: string, uid = ''): Re
 async function* bytesOf(file: string): AsyncGenerator<Buffer> {
   const raw = createReadStream(file)
   const stream: Readable = file.toLowerCase().endsWith('.gz') ? raw.pipe(createGunzip()) : raw
-  // A pipe passes on data and no errors.
+  // A pipe passes on data but not errors.
   if (stream !== raw) raw.on('error', error => stream.destroy(error))
   try {
     yield* stream as AsyncIterable<Buffer>

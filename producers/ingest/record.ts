@@ -1,5 +1,5 @@
-// Turns one row of a file into a ledger line, or into the reason why it can't be one. Only the file's own form is
-// judged here (units, times with an offset); the worker judges everything else.
+// Turns one row of a file into a ledger line, or into the reason why it can't be one. Only the form of the file is
+// checked here (units, times with an offset); the worker checks everything else.
 import type { Reason } from '../../src/errors.ts'
 import type { TransactionLine } from '../../src/job/transaction-batch.ts'
 import { checkMinor, minorOf } from '../../src/token/amount.ts'
@@ -8,7 +8,7 @@ import type { Layout } from './columns.ts'
 /** A row that isn't sent. */
 export interface RefusedRow {
   line: number
-  /** The id in the file; empty where the row can't be read. */
+  /** The id that the file gives the row; empty if it can't be read. */
   uid: string
   reason: Reason
   field: string | undefined
@@ -50,8 +50,8 @@ const DAY = /^\d{4}-\d\d-\d\d$/
 const ZONED = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(\.\d+)?(?:[Zz]|([+-])(\d\d):(\d\d))$/
 
 /**
- * Converts a time to UTC: an offset is applied, and a day alone stands for its beginning. Another text stays as it is,
- * and the worker refuses it.
+ * A time in UTC: an offset is applied, and a date alone means the beginning of its day. Any other text stays as it is;
+ * the worker refuses it.
  */
 export function momentOf(text: string): string {
   if (text.length >= 20 && text.endsWith('Z') && text[10] === 'T') return text

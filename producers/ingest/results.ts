@@ -12,7 +12,7 @@ export interface RefusedLine {
   line: number
   uid: string
   outcome: Outcome
-  /** HTTP status. */
+  /** The HTTP status of the refusal. */
   code: number
   reason: string
   field: string | undefined
@@ -20,13 +20,13 @@ export interface RefusedLine {
 
 export interface Results {
   write(lines: readonly RefusedLine[]): Promise<void>
-  /** Gives the file its name. */
+  /** Renames the file to its final name. */
   complete(): Promise<void>
-  /** Leaves the file of an earlier run as it was. */
+  /** Removes the new file; the file of an earlier run stays as it was. */
   discard(): Promise<void>
 }
 
-/** `idColumn` is the file's name for the id of a row. */
+/** Opens the file. `idColumn`: the name of the column with the row's id. */
 export async function openResults(path: string, idColumn = 'transaction_uid'): Promise<Results> {
   const beside = `${path}.new`
   const stream = createWriteStream(beside, { mode: 0o600, flush: true })
@@ -36,7 +36,7 @@ export async function openResults(path: string, idColumn = 'transaction_uid'): P
   })
   const put = async (text: string) => {
     if (failure !== undefined) throw cannotWrite(path, failure)
-    // A stream that breaks during the wait rejects the wait.
+    // If the stream fails during the wait, the wait rejects.
     if (!stream.write(text)) {
       await once(stream, 'drain').catch(error => {
         throw cannotWrite(path, error)

@@ -1,5 +1,4 @@
-// Reads the bytes of a file of transactions as rows, CSV or NDJSON, in arrays of what 64 KiB of text hold. It knows
-// neither where the bytes come from nor where the rows go.
+// Reads the bytes of a file of transactions as rows, CSV or NDJSON, in arrays of the rows in 64 KiB of text.
 import { isUtf8 } from 'node:buffer'
 import type { Reason } from '../../src/errors.ts'
 import { readObject } from '../../src/job/envelope/strict-json.ts'
@@ -16,7 +15,7 @@ export interface RowOptions extends ColumnOptions {
   format: Format
 }
 
-/** Throws a FileError if the whole file is unusable. */
+/** Yields the rows. Throws a FileError if the whole file is unusable. */
 export async function* readRows(bytes: AsyncIterable<Buffer>, options: RowOptions): AsyncGenerator<Row[]> {
   let rows = 0
   for await (const part of options.format === 'csv' ? readCsvRows(bytes, options) : readNdjsonRows(bytes, options)) {
@@ -54,7 +53,7 @@ async function* readCsvRows(bytes: AsyncIterable<Buffer>, options: ColumnOptions
   }
 }
 
-/** The id of a row that can't be read as a whole; '' where its cell can't either. */
+/** The id of a row that can't be read as a whole; '' if its cell can't be read either. */
 function soundId(cell = ''): string {
   return isPrintable(cell) && !cell.includes('\ufffd') && !holdsPossiblePan(cell) ? cell : ''
 }
@@ -81,7 +80,7 @@ async function* readNdjsonRows(bytes: AsyncIterable<Buffer>, options: ColumnOpti
 }
 
 function objectReader(options: ColumnOptions): (line: number, text: Buffer) => Row {
-  // Each row may have other keys, so that its layout follows from its own keys.
+  // Each row may have other keys, so each set of keys has a layout of its own.
   const layouts = new Map<string, Layout>()
   return (line, text) => {
     if (!isUtf8(text)) return refusedRow(line, 'row_utf8')
@@ -103,7 +102,7 @@ function objectReader(options: ColumnOptions): (line: number, text: Buffer) => R
 }
 const LAYOUTS_MAX = 1_000
 
-/** The layout of one row's keys. Errors that would make a header unusable refuse only this row. */
+/** The layout of one row's keys. An error that would make a header unusable refuses only this row. */
 function layoutOfKeys(
   keys: readonly string[],
   options: ColumnOptions,
@@ -126,7 +125,9 @@ function layoutOfKeys(
   )
 }
 
-/** The text of a value; undefined for a number that a double can't hold exactly, which would be another amount. */
+/**
+ * The text of a value; undefined for a number that a double can't hold exactly, because it would become another amount.
+ */
 function cellOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value
   if (value === null) return ''

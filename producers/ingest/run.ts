@@ -1,6 +1,6 @@
 // `tokenmill ingest transactions`: a file of transactions becomes chunks on the queue, and its refused rows become a
 // results file. The same command may run again wherever it ended: receipts answer the chunks that were done, and lines
-// in the ledger stay as they are. The worker judges what a line may say.
+// in the ledger stay as they are. The worker checks the content of lines.
 import { createHash } from 'node:crypto'
 import { assert } from '../../src/errors.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
@@ -25,13 +25,13 @@ import { sendChunks } from './send.ts'
 export interface IngestOptions extends ColumnOptions {
   file: string
   format?: Format | undefined
-  /** The file of the refused lines; default FILE.results.csv. */
+  /** The path of the file of refused lines; default FILE.results.csv. */
   results?: string | undefined
   /** Number of lines per job. */
   chunk: number
-  /** At most so many chunks are sent beyond the first unanswered one. */
+  /** How many chunks may be sent beyond the first unanswered one. */
   inFlight: number
-  /** Default: from the file's digest and the options that decide how the file is read. */
+  /** Default: computed from the file's digest and the options that decide how the file is read. */
   batchId?: string | undefined
 }
 
@@ -40,14 +40,14 @@ export interface IngestSummary {
   rows: number
   counts: Counts
   results: string
-  /** False: stopped before the end; run the same command to go on. */
+  /** False: the run stopped before the end. Run the same command to continue. */
   complete: boolean
   ms: number
 }
 
 /**
- * Throws a FileError where file, disk or options make the run impossible, `KeyNotLiveError` where no worker will
- * answer.
+ * Ingests a file. Throws a FileError if file, disk or options make the run impossible, `KeyNotLiveError` if no worker
+ * will answer.
  */
 export async function ingest(options: IngestOptions, deps: FileRunDeps): Promise<IngestSummary> {
   if (options.file === '-') {
@@ -95,12 +95,12 @@ export async function ingest(options: IngestOptions, deps: FileRunDeps): Promise
   }
 }
 
-/** Undefined where no row of the file can be sent. */
+/** The extent of the batch; undefined if no row of the file can be sent. */
 function extentOf(file: string, { sha256 }: SegmentDigests, { chunks, rows }: LedgerExtent): Extent | undefined {
   return chunks === 0 ? undefined : { chunks, rows, sha256, ...nameOfSource(file) }
 }
 
-/** Another chunk size makes another batch: the number of a chunk must name the same lines in every run. */
+/** The batch's id. It depends on the chunk size, because a chunk's number must mean the same lines in every run. */
 function batchIdOf({ batchId, chunk, map, ignoreUnknown, format }: IngestOptions, { sha256 }: SegmentDigests): string {
   if (batchId !== undefined) return batchId
   const deciding = JSON.stringify([sha256, chunk, map ?? {}, ignoreUnknown ?? false, format ?? null])

@@ -1,5 +1,5 @@
-// Sends chunks, a bounded number beyond the first unanswered one, and hands on their ends in the order of the file. The
-// client library sends an unanswered chunk again; here it is only awaited.
+// Sends chunks, a bounded number beyond the first unanswered one, and yields their results in the order of the file.
+// The client library sends an unanswered chunk again; this file only waits.
 import { isRefusal, REASONS } from '../../src/errors.ts'
 import { type Counts, noCounts } from '../../src/job/outcome.ts'
 import type { Result } from '../../src/job/result.ts'
@@ -18,7 +18,7 @@ export interface ChunkEnd {
   refused: RefusedLine[]
 }
 
-/** Longer than any job may wait for its start. */
+/** How long an answer is awaited: longer than any job may wait for its start. */
 const ANSWER_MS_MAX = 8 * 86_400_000
 const NOBODY_MS = 10_000
 const NO_RESULT: Promise<Result | undefined> = Promise.resolve(undefined)
@@ -35,7 +35,7 @@ export async function sendChunks(
   const awaitOldest = async () => {
     const [sent] = window
     if (!sent) return
-    // The chunk stays in the window until it is answered: so long a worker is needed.
+    // The chunk counts as in flight until it is answered.
     const result = await sent.answer
     window.shift()
     await onChunkEnd(endOf(sent.rows, result))

@@ -1,6 +1,5 @@
-// What the rows of a file come to before anything is sent: how many cards, how many of them are the same, of which brands
-// and years, and which rows would be rejected for what they hold. The store isn't asked: what it knows already, `migrate
-// --dry-run` says.
+// Counts what the rows of a file hold, before anything is sent: cards, equal cards, brands, expiry years, and rows that
+// would be rejected because of their content. The store isn't asked; `migrate --dry-run` compares with the store.
 import { z } from 'zod'
 import { isRefusal } from '../../src/errors.ts'
 import { detectBrand, isPossibleLength } from '../../src/token/brand.ts'
@@ -11,14 +10,14 @@ import { openTally } from './tally.ts'
 
 export interface CardFindings {
   rows: number
-  /** Rows that would be sent and accepted for what they hold. */
+  /** Rows that would be sent and whose content would be accepted. */
   cards: number
-  /** Undefined where cards are encrypted: what they hold isn't known here. */
+  /** Undefined if the cards are encrypted, because their content isn't known here. */
   distinctCards: number | undefined
   encrypted: number
-  /** How many rows have a reference, and how many references stand in more than one row. */
+  /** `rows`: how many rows have a reference; `repeated`: how many references occur in more than one row. */
   references: { rows: number; repeated: number }
-  /** How many references there are beyond one for each card; undefined where rows have no reference. */
+  /** How many references there are beyond one per card; undefined if rows have no reference. */
   sharing: number | undefined
   /** Undefined where no row says whose card it is. */
   owners: OwnerFindings | undefined
@@ -45,11 +44,11 @@ const Sent = z.object({
   }),
 })
 
-/** `at`: the moment by which a card counts as expired, ms since the epoch. */
+/** `at`: cards that have expired at this time count as expired, ms since the epoch. */
 export function openCardInspection(at: number): CardInspection {
   const numbers = openTally()
   const references = openTally()
-  // A number with two references is one card with two names.
+  // A number with two references counts as one card with two names.
   const pairs = openTally()
   const owners = openOwnerInspection()
   let unnamed = 0

@@ -1,5 +1,5 @@
-// What a column of a file seems to hold, by its values first and by its name where values can't tell, and how sure that is:
-// the share of its values that fit. Nothing of a value is kept.
+// Guesses what a column of a file holds: from its values, or from its name if values can't decide. The certainty is the
+// share of values that fit. No value is kept.
 import { panFault } from '../../src/token/pan.ts'
 import { readMonth } from '../rows/expiry.ts'
 import { EXPIRY_FORMS, type ExpiryForm, expiryReader, readDeclaredYear } from '../rows/profile/expiry-form.ts'
@@ -13,17 +13,17 @@ export type Meaning = (typeof MEANINGS)[number]
 
 export interface ColumnGuess {
   name: string
-  /** Undefined: the column is none of those that a record takes. */
+  /** Undefined if the column is none of those that a record needs. */
   meaning: Meaning | undefined
-  /** The share of its values that have this form, from 0 to 1. */
+  /** The share of the column's values that have this form, from 0 to 1. */
   sure: number
-  /** How many of the rows that were looked at have a value. */
+  /** How many of the examined rows have a value in the column. */
   filled: number
-  /** Of an expiry: how many values each form reads. */
+  /** For an expiry date: how many values can be read in each form. */
   forms?: Partial<Record<ExpiryForm, number>>
-  /** Of an expiry: how many values both MMYY and YYMM read. */
+  /** For an expiry date: how many values can be read both as MMYY and as YYMM. */
   ambiguous?: number
-  /** Of a number: how many values have separators. */
+  /** For a card number: how many values have separators. */
   separated?: number
 }
 
@@ -32,7 +32,7 @@ const NUMBER = /^\d[\d -]{10,30}\d$/
 const EMAIL = /^[^\s@]+@[^\s@]+$/
 const TLID = /^[A-Za-z0-9_-]{22}$/
 
-/** Names that providers use. Values alone can't tell one id from another. */
+/** Column names that providers use; values alone can't tell one id from another. */
 const NAMES: readonly (readonly [Meaning, RegExp])[] = [
   ['transaction_link_id', /link.?id|tlid/i],
   ['network_transaction_id', /transaction.?ids?$|scheme.?ref|networktx/i],
@@ -88,10 +88,10 @@ function expiryGuess(none: ColumnGuess, given: readonly string[]): ColumnGuess {
   return { ...none, meaning: 'expiry', sure: most / given.length, forms, ambiguous }
 }
 
-/** Beyond this share of values that two forms read, a form is the sender's to say. */
+/** If more than this share of the values can be read in two forms, the sender must say which form it is. */
 export const AMBIGUOUS_MAX = 0.05
 
-/** The form that reads the most values; undefined where two could be meant. */
+/** The form that reads the most values; undefined if two forms are possible. */
 export function settledForm({ forms = {}, ambiguous = 0, filled }: ColumnGuess): ExpiryForm | undefined {
   const [first, second] = Object.entries(forms).sort(([, a], [, b]) => b - a) as [ExpiryForm, number][]
   if (first === undefined) return undefined

@@ -1,4 +1,5 @@
-// A profile made of what a file seems to be, to be read and corrected by a person. What can't be told is left out and said.
+// Drafts a profile from what was found in a file. A person must read and correct it. What can't be found out is left
+// out and listed.
 import { shown } from '../rows/layout.ts'
 import { FIELD } from '../rows/profile/field.ts'
 import { type Profile, parseProfile } from '../rows/profile/profile.ts'
@@ -6,13 +7,13 @@ import { type ColumnGuess, type Meaning, settledForm } from './column-guess.ts'
 import type { FileForm } from './form.ts'
 
 export interface Draft {
-  /** Undefined where something that a profile needs can't be told. */
+  /** Undefined if something that a profile needs can't be found out. */
   profile: Profile | undefined
-  /** What a person must say, in sentences. */
+  /** What a person must decide, in sentences. */
   open: string[]
 }
 
-/** Of a file of delimited text or NDJSON, by its columns. */
+/** Drafts the profile of a file of delimited text or NDJSON from its columns. */
 export function draftProfile(form: FileForm, columns: readonly ColumnGuess[]): Draft {
   const open: string[] = []
   const named = (meaning: Meaning) => columns.find(column => column.meaning === meaning)
@@ -49,7 +50,7 @@ export function draftProfile(form: FileForm, columns: readonly ColumnGuess[]): D
   return { profile: parseProfile('draft', JSON.stringify(draft)), open }
 }
 
-/** A sentence for each column that the draft would read and that a profile can't tell from others by its name. */
+/** One sentence for each column that the draft would read but that has no unique name. */
 function whyUnnameable(reads: readonly (string | undefined)[], columns: readonly ColumnGuess[]): string[] {
   const names = columns.map(({ name }) => name)
   return [...new Set(reads)].flatMap(name => {

@@ -1,26 +1,27 @@
-// What a file looks like by its first bytes: encoding, format, delimiter, header. What its columns hold is asked elsewhere.
+// The form of a file, guessed from its first bytes: encoding, format, delimiter, header. column-guess.ts guesses what
+// its columns hold.
 import { isUtf8 } from 'node:buffer'
 import { readCsv } from '../rows/csv.ts'
 import { toUtf8 } from '../rows/profile/encoding.ts'
 import type { Encoding } from '../rows/profile/format.ts'
 
-/** So much of a file is looked at before it is read through. */
+/** How many bytes of a file are examined before it is read as a whole. */
 export const HEAD_BYTES = 1024 * 1024
 
 export interface FileForm {
   type: 'delimited' | 'ndjson' | 'json'
   encoding: Encoding
-  /** Of delimited text. */
+  /** The delimiter of delimited text. */
   delimiter?: string
-  /** The names of the columns; undefined where the first row holds data, as far as one can tell. */
+  /** The names of the columns; undefined if the first row seems to hold data. */
   header?: readonly string[]
-  /** The first rows, without the header. Of JSON none. */
+  /** The first rows without the header; none for JSON. */
   rows: readonly (readonly string[])[]
 }
 
 const DELIMITERS = [',', ';', '\t', '|'] as const
 
-/** `isWhole`: the file has no more bytes than these. */
+/** The form of a file that begins with `head`. `isWhole`: these are all bytes of the file. */
 export async function formOf(head: Buffer, isWhole: boolean): Promise<FileForm> {
   const encoding = encodingOf(head, isWhole)
   const text = isWhole ? head : wholeLines(head)
@@ -48,7 +49,10 @@ async function textOf(head: Buffer, encoding: Encoding): Promise<string> {
     .replace(/^\uFEFF/, '')
 }
 
-/** A line that is an object of its own is NDJSON; a document goes on in the next line, or is an array. */
+/**
+ * A first line that is a complete object means NDJSON. Otherwise it is a JSON document, which is an array or goes on in
+ * the next line.
+ */
 function jsonTypeOf(text: string): 'ndjson' | 'json' {
   const [line = ''] = text.split('\n', 1)
   try {
@@ -62,15 +66,18 @@ function jsonTypeOf(text: string): 'ndjson' | 'json' {
 
 const LF = 10
 
-/** Without the last line, which may be cut; the only line there is loses no more than a cut character. */
+/**
+ * The head without its last line, which may be cut off. If there is only one line, only a character that is cut off is
+ * removed.
+ */
 function wholeLines(head: Buffer): Buffer {
   const end = head.lastIndexOf(LF)
   if (end < 0) return head.subarray(0, wholeCharacters(head))
-  // In UTF-16 a line feed has a zero beside it, before or after.
+  // In UTF-16 a zero byte stands next to a line feed, before or after it.
   return head.subarray(0, end + (head[end + 1] === 0 ? 2 : 1))
 }
 
-/** How many bytes of UTF-8 the whole characters have. */
+/** How many of the bytes are complete UTF-8 characters. */
 function wholeCharacters(head: Buffer): number {
   for (let at = head.length - 1; at >= Math.max(0, head.length - 3); at--) {
     const byte = head[at] ?? 0
@@ -91,13 +98,13 @@ async function split(head: Buffer, encoding: Encoding, delimiter: string) {
   return { delimiter, rows }
 }
 
-/** Rows of the right width by a delimiter that occurs: many columns in many rows. */
+/** How well a delimiter fits: rows of equal width with many columns score high. */
 function scoreOf(rows: readonly (readonly string[])[]): number {
   const width = rows[0]?.length ?? 0
   return width < 2 ? 0 : rows.length * width
 }
 
-/** Names hold no long runs of digits, and at least one letter each where there is a text at all. */
+/** Whether a row looks like a header: no cell has a long run of digits, and each cell that isn't empty has a letter. */
 function isHeader(row: readonly string[]): boolean {
   return row.every(name => name === '' || (/[A-Za-z]/.test(name) && name.replace(/\D/g, '').length < 8))
 }

@@ -1,4 +1,4 @@
-// `tokenmill inspect`: reads a file once, sends nothing, and says what is in it. What it keeps while it reads are keyed
+// `tokenmill inspect`: reads a file once, sends nothing, and says what is in it. While reading, it keeps only keyed
 // digests, counts and the names of columns.
 import { FileError } from '../rows/file-error.ts'
 import type { Profile } from '../rows/profile/profile.ts'
@@ -10,27 +10,27 @@ import { type FileForm, formOf, HEAD_BYTES } from './form.ts'
 
 export interface Inspection {
   form: Pick<FileForm, 'type' | 'encoding' | 'delimiter'>
-  /** False: the first row holds data, as far as one can tell. */
+  /** False if the first row seems to hold data. */
   hasHeader: boolean | undefined
-  /** How many of the first rows the columns were judged by. */
+  /** From how many of the first rows the columns were guessed. */
   rowsJudged: number
   columns: ColumnGuess[]
-  /** By which the cards were read; undefined where none could be made. */
+  /** The profile with which the cards were read; undefined if none could be made. */
   profile: Profile | undefined
-  /** What a person must say before the file can be migrated. */
+  /** What a person must decide before the file can be migrated. */
   open: string[]
   cards: CardFindings | undefined
   warnings: string[]
 }
 
 export interface InspectOptions {
-  /** How the provider wrote the file; without it that is guessed. */
+  /** How the provider wrote the file; undefined: it is guessed. */
   profile?: Profile | undefined
-  /** The moment by which a card counts as expired, ms since the epoch. */
+  /** Cards that have expired at this time count as expired, ms since the epoch. */
   at: number
 }
 
-/** Reads `bytes` to their end. Throws a FileError for a file that can't be read at all. */
+/** Reads `bytes` to their end. Throws a FileError if the file can't be read at all. */
 export async function inspect(bytes: AsyncIterable<Buffer>, options: InspectOptions): Promise<Inspection> {
   const { head, isWhole, all } = await peek(bytes)
   if (head.length === 0) throw new FileError('input', 'The file is empty.', 'Check the export that made it.')
@@ -87,7 +87,7 @@ async function inspectCards(bytes: AsyncIterable<Buffer>, options: RowOptions, a
   }
 }
 
-/** The first bytes, and all of them once more. */
+/** Returns the first bytes, and a stream of all bytes. */
 async function peek(bytes: AsyncIterable<Buffer>) {
   const source = bytes[Symbol.asyncIterator]()
   const parts: Buffer[] = []

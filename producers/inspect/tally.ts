@@ -1,17 +1,17 @@
-// Counts exactly how many different texts there are, whatever their number: keyed digests in memory, and past a bound in
-// files that are removed at the end, or when the process exits before. The key is made here, is never written and dies with the process, so that the files
-// tell nothing of the texts (PCI DSS 3.5.1.1: no unkeyed hash of a card number).
+// Counts exactly how many different texts were added. It keeps keyed digests in memory, and beyond a limit in files,
+// which are removed at the end or when the process exits. The key is made here and never written, so the files reveal
+// nothing about the texts (PCI DSS 3.5.1.1: no unkeyed hash of a card number).
 import { createHmac, randomBytes } from 'node:crypto'
 import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** Two texts of a billion have the same 16 bytes with a chance of 1 to 10^21. */
+/** With 16 bytes, the chance that two of a billion texts have the same digest is 1 to 10^21. */
 const DIGEST_BYTES = 16
-/** By a digest's first byte: a hundred million texts make files of 6 MB. */
+/** One partition per first byte of a digest: with a hundred million texts each file has 6 MB. */
 const PARTITIONS = 256
 const MEMORY_BYTES_MAX = 32 * 1024 * 1024
-/** Room of a partition at first; it then grows by a quarter at a time. */
+/** The first size of a partition's buffer; it then grows by a quarter at a time. */
 const ROOM_BYTES = 64 * DIGEST_BYTES
 
 export interface TallyEnd {
@@ -20,21 +20,21 @@ export interface TallyEnd {
   distinct: number
   /** How many different texts were added more than once. */
   repeated: number
-  /** How often the most frequent one was added. */
+  /** How often the most frequent text was added. */
   most: number
 }
 
 export interface Tally {
   add(text: string): void
   end(): TallyEnd
-  /** Removes what is on disk; `end` doesn't. */
+  /** Removes the files; `end` doesn't. */
   close(): void
 }
 
 export interface TallyOptions {
-  /** Digests beyond it go to the disk. */
+  /** When the digests in memory exceed this many bytes, they are written to disk. */
   memoryBytesMax?: number
-  /** The folder in which they get one of their own. */
+  /** The folder in which the files get a folder of their own. */
   under?: string
 }
 
@@ -63,7 +63,7 @@ export function openTally({ memoryBytesMax = MEMORY_BYTES_MAX, under = tmpdir() 
     if (dir !== undefined) rmSync(dir, { recursive: true, force: true })
     dir = undefined
   }
-  /** The digests of a partition, those on disk first. */
+  /** The digests of a partition, first those on disk. */
   function* digestsOf(part: number): Generator<Buffer> {
     const stored = dir === undefined ? Buffer.alloc(0) : readIfThere(fileOf(dir, part))
     for (const digests of [stored, parts[part]?.held() ?? Buffer.alloc(0)]) {
@@ -99,7 +99,7 @@ export function openTally({ memoryBytesMax = MEMORY_BYTES_MAX, under = tmpdir() 
   }
 }
 
-/** Digests side by side in one buffer: an object for each would take thirty times their bytes. */
+/** Stores digests next to each other in one buffer: one object per digest would take thirty times the memory. */
 function openPart() {
   let room = Buffer.allocUnsafeSlow(ROOM_BYTES)
   let end = 0

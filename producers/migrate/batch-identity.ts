@@ -34,8 +34,8 @@ function accountOf(profile: Profile | undefined): { provider_account?: string } 
 }
 
 /**
- * Of what decides how the file is read: neither a corrected sentence for its user nor another shape of the file that goes
- * back makes another batch.
+ * The digest of those members of a profile that decide how the file is read. Neither a corrected title or note nor another
+ * form of the file that goes back makes another batch.
  */
 function digestOf({ title: _, notes: __, add: ___, return: ____, ...deciding }: Profile): string {
   return createHash('sha256').update(JSON.stringify(deciding)).digest('hex')
@@ -58,13 +58,13 @@ const BATCH_ID_MAX = 64
 const DIGEST_LENGTH = 16
 
 /**
- * The id of a batch that belongs to another one. Where both don't fit, a digest of the whole id takes the place of its
- * tail, so that no two batches share one.
+ * The id of a batch that belongs to another batch. If id and suffix together are too long, a digest of the whole id
+ * replaces the id's end, so that no two batches get the same id.
  */
 export function derivedBatchId(batchId: string, suffix: string): string {
   if (batchId.length + suffix.length <= BATCH_ID_MAX) return `${batchId}${suffix}`
   const hex = createHash('sha256').update(batchId).digest('hex').slice(0, DIGEST_LENGTH)
-  // Neither digits of the digest nor the head of a longer number are to look like a card number.
+  // Letters replace digits, so that neither the digest nor the beginning of a longer number looks like a card number.
   const letters = hex.replace(/\d/g, digit => String.fromCharCode('g'.charCodeAt(0) + Number(digit)))
   const head = batchId.slice(0, BATCH_ID_MAX - suffix.length - DIGEST_LENGTH - 1).replace(/[\d-]+$/, '')
   return `${head}-${letters}${suffix}`

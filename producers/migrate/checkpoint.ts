@@ -1,6 +1,5 @@
 // The checkpoint beside the results of a run: enough to continue the run after a crash, and nothing of a card. It is
-// written after the results it names are durable, so that it never promises more than there is. The receipts of the
-// batch, not this file, decide outcomes.
+// written after the results that it names are durable. The receipts of the batch, not this file, decide outcomes.
 import { readFile, rm } from 'node:fs/promises'
 import { z } from 'zod'
 import { writeAtomically } from '../rows/atomic-file.ts'
@@ -22,19 +21,19 @@ const FileBeside = DigestOfFile.extend({
   /** Of a shape that may change between two runs. */
   shape_sha256: hex.optional(),
 })
-/** Version 1 has no SKIPPED. */
+/** Version 1 of the file has no SKIPPED. */
 export const OutcomeCounts = z.preprocess(withSkipped, z.record(z.enum(FILE_OUTCOMES), count))
 
-/** {outcome: {reason: rows}} */
+/** Outcome → reason → number of rows. */
 export const OutcomeReasons = z.partialRecord(z.enum(FILE_OUTCOMES), z.record(z.string(), count))
 
-/** {repair: rows} */
+/** Repair → number of rows. */
 export const RepairCounts = z.record(z.string(), count)
 
 export const Checkpoint = z.strictObject({
   v: z.union([z.literal(1), z.literal(2)]),
   batch_id: z.string().min(1).max(64),
-  /** Absent for standard input, whose digest is known only at its end. */
+  /** Undefined for standard input, whose digest is known only at its end. */
   input: DigestOfFile.optional(),
   /** All options that decide what the batch does: chunk size, record kind, policies, map, echo. */
   options: z.record(z.string(), z.json()),
@@ -44,9 +43,9 @@ export const Checkpoint = z.strictObject({
   rejects: FileBeside.optional(),
   return: FileBeside.optional(),
   counts: OutcomeCounts,
-  /** Absent where an older release, which didn't count them, began the file. */
+  /** Undefined if an older release, which didn't count reasons, began the results file. */
   reasons: OutcomeReasons.optional(),
-  /** Absent in version 1. */
+  /** Undefined in version 1 of the file. */
   repairs: RepairCounts.optional(),
   ...ownerCounts,
   started_at: z.iso.datetime(),

@@ -1,5 +1,5 @@
-// What a run tells its workers of the whole batch: how many chunks and rows there are, and which file they come from; and
-// after how many chunks it stops for now. Standard input shows its extent only at its end.
+// What a run tells its workers about the whole batch: the number of chunks and rows, the name of the file, and after
+// how many chunks the run stops for now. The extent of standard input is known only at its end.
 import { CHUNK_NUMBER_MAX, type Extent } from '../../src/job/envelope/batch-extent.ts'
 import { nameOfSource } from '../file-run.ts'
 import { chunksOf, countChunks } from '../rows/chunks.ts'
@@ -7,7 +7,10 @@ import { type RowOptions, readRows } from '../rows/rows.ts'
 import { openSource, type SourceOptions } from '../rows/source.ts'
 import type { ValidatedFile } from '../rows/validate-file.ts'
 
-/** A file with rows so long that a chunk may be cut short is read once more. */
+/**
+ * The extent of a file. If its rows are so long that a chunk may hold fewer rows than usual, the file is read once more
+ * to count chunks.
+ */
 export async function measureExtent(
   source: SourceOptions,
   rowOptions: RowOptions,
@@ -29,7 +32,7 @@ async function countAll(
   return countChunks(readRows(bytes, rowOptions), chunkRecords)
 }
 
-/** Whole chunks that hold `limit` rows; undefined where that is all there is. */
+/** The number of whole chunks that hold `limit` rows; undefined if that is the whole file. */
 export function limitInChunks(
   limit: number | undefined,
   extent: Pick<Extent, 'chunks'> | undefined,

@@ -1,6 +1,6 @@
 // The manifest of a finished run: what went in, what came out, and the sum that must hold between them, signed by the
-// client. Its verification reads everything again. This file holds no key: the functions that sign and verify are
-// handed in.
+// client. Verifying a manifest reads input and results again. The caller passes the functions that sign and verify;
+// this file has no key.
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -36,7 +36,7 @@ export const Manifest = z.strictObject({
   options: z.record(z.string(), z.json()),
   rows: z.int().min(0),
   counts: OutcomeCounts,
-  /** Absent in one of an older release. */
+  /** Undefined in a manifest of an older release. */
   reasons: OutcomeReasons.optional(),
   /** How many rows were repaired in which way; absent in version 1. */
   repairs: RepairCounts.optional(),
@@ -46,7 +46,7 @@ export const Manifest = z.strictObject({
 })
 export type Manifest = z.infer<typeof Manifest>
 
-/** Bytes → detached JWS (RFC 7515, appendix F). */
+/** Signs bytes as a detached JWS (RFC 7515, appendix F). */
 export type Sign = (bytes: Buffer) => string | Promise<string>
 /** Whether the client made this detached JWS over these bytes. */
 export type VerifySignature = (bytes: Buffer, jws: string) => boolean | Promise<boolean>
@@ -55,7 +55,7 @@ export function signaturePath(manifest: string): string {
   return `${manifest}.jws`
 }
 
-/** The name by which a manifest at `manifest` refers to `path`. */
+/** The relative name by which the manifest at `manifest` refers to `path`. */
 export function nameFrom(manifest: string, path: string): string {
   return path === '-' ? path : relative(dirname(resolve(manifest)), resolve(path))
 }
@@ -148,7 +148,7 @@ async function digestFile(path: string): Promise<Digest | undefined> {
   return { sha256: hash.digest('hex'), bytes }
 }
 
-/** Undefined where the file isn't a results file of `migrate`. */
+/** Counts the outcomes of a results file; undefined if the file isn't a results file of `migrate`. */
 async function countOutcomes(path: string): Promise<FileCounts | undefined> {
   const counts = noFileCounts()
   const at = RESULT_COLUMNS.indexOf('outcome')

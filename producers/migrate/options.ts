@@ -20,7 +20,7 @@ export interface MigrateOptions {
   passphrase?: Secret | undefined
   verifyKeyFile?: string | undefined
   map?: ColumnMap | undefined
-  /** How the provider wrote the file; in place of `format`, `map` and `ignoreUnknown`. */
+  /** How the provider wrote the file; replaces `format`, `map` and `ignoreUnknown`. */
   profile?: Profile | undefined
   ignoreUnknown: boolean
   echo: readonly string[]
@@ -31,9 +31,9 @@ export interface MigrateOptions {
   /** The file that goes back to the provider, in the shape that the profile says. */
   return?: string | undefined
   dryRun: boolean
-  /** The rows that are wanted, by reference; the others are skipped. */
+  /** The references of the wanted rows; other rows are skipped. */
   only?: OnlyList | undefined
-  /** The manifest of a dry run, to compare with. */
+  /** The path of a dry run's manifest, with which this run's counts are compared. */
   expect?: string | undefined
   onConflict: (typeof ON_CONFLICT)[number]
   onExpired: (typeof ON_EXPIRED)[number]
@@ -48,7 +48,7 @@ export interface MigrateOptions {
   /** Provision scheme tokens after tokens are made. */
   schemeTokens?: boolean | undefined
   again: boolean
-  /** Stops after so many rows, rounded up to whole chunks; the same command without it goes on. */
+  /** Stops after this many rows, rounded up to whole chunks; the same command without it continues. */
   limit?: number | undefined
   /** Stops once more rows than this are rejected. */
   rejectedMax?: RejectedMax | undefined

@@ -82,7 +82,7 @@ export async function openOutput(
       rejects: entryOf(files, 'rejects', paths.results),
       return: entryOf(files, 'return', paths.results),
       counts,
-      // They would be of a part of the rows, and the next run has to know, too, who began this file.
+      // Reasons would cover only part of the rows. The next run must also see that an older release began this file.
       ...(isOfOlderRelease ? {} : { reasons }),
       repairs,
       ...(options.profile?.on_file ? owners : {}),

@@ -1,5 +1,5 @@
-// What ends a run: a chunk that was refused as a whole, or a first chunk that shows that all rows will be. Each error says
-// what to do next.
+// Makes the errors that end a run: after a chunk that was refused as a whole, or after a first chunk whose refusals all
+// other rows will share. Each error says what to do next.
 import type { Result } from '../../src/job/result.ts'
 import { FileError } from '../rows/file-error.ts'
 
@@ -16,7 +16,7 @@ const NEXT: Record<string, string> = {
   dry_run_rows: 'Try again tomorrow, or ask the operator to raise the limit.',
 }
 
-/** `startedAt`: when the batch was first run, ms since the epoch. */
+/** The error for a chunk that was refused as a whole. `startedAt`: when the batch was first run, ms since the epoch. */
 export function refusedChunk(number: number, result: Result, { startedAt }: { startedAt: number }): FileError {
   const details = Object.entries(result.error?.details ?? {})
   const [field = 'body', detail] = details[0] ?? []
@@ -30,7 +30,10 @@ export function refusedChunk(number: number, result: Result, { startedAt }: { st
   )
 }
 
-/** The error of a first chunk whose rows were all refused for one reason that later chunks will share. */
+/**
+ * The error for a first chunk whose rows were all refused for one reason that later rows will share; undefined for any
+ * other chunk.
+ */
 export function hopelessReason({ records = [] }: Result): FileError | undefined {
   const all = (reason: string) => records.length > 0 && records.every(record => record.reason === reason)
   if (all('capture_time_stale')) {

@@ -75,7 +75,10 @@ export async function openRun(
   }
 }
 
-/** A new batch over a file that was migrated before keeps the results of that batch, and needs names of its own. */
+/**
+ * Refuses a new batch over a file that was migrated before, unless it has names of its own: the results of the first
+ * batch are kept.
+ */
 async function refuseTakenNames(options: MigrateOptions, paths: Paths, unfinished: string | undefined): Promise<void> {
   const { file, results } = options
   const own = await freeNames(file === '-' ? (results ?? 'stdin') : file)
@@ -92,7 +95,7 @@ async function refuseTakenNames(options: MigrateOptions, paths: Paths, unfinishe
     )
 }
 
-/** As those of a replay lie beside the file, `FILE.again.…`, numbered from the second on. */
+/** Free names beside the file, `FILE.again.…`, numbered from the second on, as for a replay. */
 async function freeNames(stem: string): Promise<Paths> {
   for (let number = 1; ; number++) {
     const word = number === 1 ? 'again' : `again-${number}`

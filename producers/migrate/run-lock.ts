@@ -12,10 +12,13 @@ const Owner = z.object({ host: z.string(), pid: z.int(), began: z.string() })
 type Owner = z.infer<typeof Owner>
 
 const CLEARING_MS = 20
-/** A process clears a lock within this time. If it takes longer, it died, and another one clears the lock. */
+/**
+ * The longest time that a process takes to remove a dead owner's lock. If it takes longer, it has died itself, and
+ * another process removes the lock.
+ */
 const CLEARING_MS_MAX = 10_000
 
-/** Throws a FileError where another process writes one of these files. Returns how to release them. */
+/** Locks all of these files; returns a function that releases them. Throws a FileError if another process writes one. */
 export async function lockFiles(paths: readonly string[]): Promise<() => Promise<void>> {
   const releases: (() => Promise<void>)[] = []
   const release = async () => {
@@ -30,7 +33,7 @@ export async function lockFiles(paths: readonly string[]): Promise<() => Promise
   }
 }
 
-/** Throws a FileError where another process holds the lock. Returns how to release it. */
+/** Takes the lock; returns a function that releases it. Throws a FileError if another process holds it. */
 export async function lockRun(results: string): Promise<() => Promise<void>> {
   const path = `${results}.lock`
   const own = { host: hostname(), pid: process.pid, began: await beginOf(process.pid) }
@@ -42,7 +45,7 @@ export async function lockRun(results: string): Promise<() => Promise<void>> {
   return () => rm(path, { force: true })
 }
 
-/** Writes the lock file whole or not at all. False if there is one already. */
+/** Writes the lock file completely, or not at all. False if one exists. */
 async function take(path: string, own: Owner, results: string): Promise<boolean> {
   const draft = `${path}.${randomUUID()}`
   try {
@@ -57,7 +60,7 @@ async function take(path: string, own: Owner, results: string): Promise<boolean>
   }
 }
 
-/** Undefined where the file is gone, or is no lock file. */
+/** The owner that the lock file names; undefined if the file is gone or isn't a lock file. */
 async function ownerOf(path: string): Promise<Owner | undefined> {
   try {
     return Owner.parse(JSON.parse(await readFile(path, 'utf8')))
@@ -96,8 +99,8 @@ async function isAlive({ host, pid, began }: Owner): Promise<boolean> {
 }
 
 /**
- * The start time of a process, in the system's own count: a process id that is used again has another start time. Empty
- * where the system doesn't tell it.
+ * When a process was started, in the system's own count. It tells a reused process id from the old process. Empty if
+ * the system doesn't say.
  */
 async function beginOf(pid: number): Promise<string> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')

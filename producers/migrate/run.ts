@@ -49,22 +49,22 @@ export interface Summary {
   manifest: string
   /** False: stopped before the end; run the same command to go on. */
   complete: boolean
-  /** Where it stopped because the options said so. */
+  /** Why the run stopped, if its options caused that. */
   stopped: Stopped | undefined
   ms: number
-  /** The counts that differ from the expected manifest. None: they are as expected, or nothing is. */
+  /** The counts that differ from the expected manifest; empty if none differ or no manifest is expected. */
   differences: { outcome: string; expected: number; found: number }[]
 }
 
 /**
- * Throws a FileError where file, disk or options make the run impossible, `KeyNotLiveError` where no worker will
- * answer.
+ * Migrates a file. Throws a FileError if file, disk or options make the run impossible, `KeyNotLiveError` if no worker
+ * will answer.
  */
 export async function migrate(options: MigrateOptions, deps: FileRunDeps): Promise<Summary> {
   if (!options.profile) checkColumns(options)
   refuseImpossible(options)
   checkBatchId(options.batchId, deps.credentials)
-  // Of a profile's file nobody asks for it.
+  // With a profile, `format` isn't used.
   const format = options.profile ? 'csv' : formatOf(options.file, options.format)
   const began = deps.clock()
   const rowOptions = { ...options, format, keep: keptOf(options) }
@@ -92,7 +92,7 @@ interface LockedRun {
   validated: ValidatedFile | undefined
   batchId: string
   expected: Manifest | undefined
-  /** ms since the epoch. */
+  /** When the run began, ms since the epoch. */
   began: number
 }
 
@@ -102,7 +102,7 @@ async function runLocked(
 ): Promise<Summary> {
   const run = await openRun(options, batchId, validated, began)
   const gate = openOnFileGate(options, deps)
-  // Answers to an earlier run aren't answers to this one; receipts answer everything again.
+  // Answers to an earlier run are discarded: this run gets every answer again, from the receipts.
   const { clientId } = deps.credentials.signingKey
   await deps.queues.obliterate(resultsQueue(clientId, replyToOf(batchId))).catch(() => {})
   const client = await connect({
@@ -117,12 +117,12 @@ async function runLocked(
   })
   try {
     const input = await openSource(source, validated?.digests)
-    // The header is read before anything is written, so that a wrong one leaves no trace of a run.
+    // The first chunk is read before anything is written, so that a wrong header leaves no trace of a run.
     const chunks = await begun(cutRows(readRows(input.bytes, rowOptions), run.chunkRecords))
     const { chunkRecords } = run
     if (options.profile && run.variant === 'run' && !run.checkpoint)
       deps.stream.write(firstCards(options.profile.name, chunks.first?.rows ?? []))
-    // A dry run keeps nothing that could be finished.
+    // A dry run stores no batch, so nobody needs its extent.
     const extent =
       validated && !options.dryRun ? await measureExtent(source, rowOptions, validated, chunkRecords) : undefined
     const limit = limitInChunks(options.limit, extent, chunkRecords)

@@ -1,5 +1,6 @@
-// A made-up card-on-file export for the demo and the bench: published test BINs, and a few per cent of the rows bad on
-// purpose, repeated or expired. The same seed and month give the same file. No card in it was ever issued.
+// Writes a made-up file of cards for the demo and the bench, with numbers of published test BINs; a few per cent of the
+// rows are wrong on purpose, repeated or expired. The same seed and month give the same file. None of the cards was
+// ever issued.
 import { createWriteStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import { encryptOpenpgp } from '../rows/openpgp/decrypt.ts'
@@ -15,12 +16,12 @@ export interface SampleOptions {
   isStripe?: boolean | undefined
 }
 
-/** The row of rows; each row of a sample has one. */
+/** The kinds of rows; each row of a sample is of one kind. */
 export const SAMPLE_ROWS = ['good', 'duplicate', 'expired', 'luhn', 'length', 'month', 'name', 'broken'] as const
 export type SampleRow = (typeof SAMPLE_ROWS)[number]
 export type SampleCounts = Record<SampleRow, number>
 
-// In thousandths; the rest is good.
+// How many rows of a thousand are of each kind; the others are good.
 const SHARES: readonly (readonly [SampleRow, number])[] = [
   ['duplicate', 15],
   ['expired', 20],
@@ -48,9 +49,9 @@ const LAST = ['MEYER', 'NGUYEN', 'OKAFOR', 'PETROV', 'QUINN', 'ROSSI', 'SATO', '
 const LONG_NAME = 'MARIA ALEXANDRA CONSTANZE VON UND ZU LICHTENFELS'
 
 const PIECE_CHARACTERS = 64 * 1024
-/** How far back a repeated card may lie. */
+/** How many rows back a repeated card may be. */
 const RECENT = 997
-/** Odd and no multiple of five, so that account numbers of up to nine digits come once each. */
+/** Odd and not a multiple of five, so that account numbers of up to nine digits don't repeat. */
 const STRIDE = 7_919_333
 
 export async function writeSample(path: string, options: SampleOptions): Promise<SampleCounts> {
@@ -146,7 +147,10 @@ function networkIdOf(index: number): string {
   return index % 5 === 4 ? '' : `0161${String((index + 1) * 35_317).padStart(11, '0')}`
 }
 
-/** mulberry32: numbers from 0 to below 1, the same for the same seed. Good enough for a sample, for nothing else. */
+/**
+ * A random number generator (mulberry32): the same numbers from 0 to below 1 for the same seed. Only good enough for
+ * samples.
+ */
 function drawer(seed: number): () => number {
   let state = seed >>> 0
   return () => {
@@ -166,7 +170,7 @@ function speciesOf(drawn: number): SampleRow {
   return 'good'
 }
 
-/** The card number of an index; no two indexes below ten million share one. */
+/** The card number of an index; different indexes below ten million give different numbers. */
 export function panOf(index: number, start: number): string {
   const [bin, length] = BINS[index % BINS.length] as (typeof BINS)[number]
   const digits = length - bin.length - 1
@@ -184,14 +188,14 @@ function checkDigit(body: string): number {
   return (10 - (sum % 10)) % 10
 }
 
-// Every hundredth holder stands as `"LAST, FIRST"`, so that a sample has quotes.
+// Every hundredth name is written as `"LAST, FIRST"`, so that a sample has quotes.
 function nameOf(draw: () => number): string {
   const first = FIRST[Math.floor(draw() * FIRST.length)]
   const last = LAST[Math.floor(draw() * LAST.length)]
   return draw() < 0.01 ? `"${last}, ${first}"` : `${first} ${last}`
 }
 
-/** Month and year so many months after (or before) the given one, as two cells. */
+/** Month and year, `months` after (or before) the given month, as two cells. */
 function expiryOf(year: number, month: number, months: number): string {
   const whole = year * 12 + month - 1 + months
   return `${(whole % 12) + 1},${Math.floor(whole / 12)}`

@@ -1,5 +1,5 @@
 // `migrate --scheme-tokens`: when the tokens of a chunk are made, a second job asks for their scheme tokens. The
-// outcome of a row stays that of its token; where only the scheme token failed, `failed_facet` and the reason say so.
+// outcome of a row stays that of its token; if only the scheme token failed, `failed_facet` and the reason say so.
 import { isRefusal, type Reason } from '../../src/errors.ts'
 import { type RecordResult, tookEffect } from '../../src/job/outcome.ts'
 import type { Result } from '../../src/job/result.ts'
@@ -9,10 +9,10 @@ import { type BatchPlan, tokenBatch } from '../token-batch.ts'
 import { derivedBatchId } from './batch-identity.ts'
 
 export interface SchemePart {
-  /** The batch of the tokens. Their scheme tokens are asked for under a batch id of their own. */
+  /** The batch of the tokens. Their scheme tokens are requested in another batch. */
   plan: BatchPlan
   chunk: number
-  /** No other chunk follows. */
+  /** This is the last chunk. */
   isLast: boolean
   timeoutMs: number
   stop: AbortSignal
@@ -20,13 +20,16 @@ export interface SchemePart {
   tell: (line: string) => void
 }
 
-/** A token that was made on a second try changes the list of scheme tokens, which then needs another batch id. */
+/**
+ * How many batch ids are tried. If a token was made only at a second try, the list of scheme tokens differs, so the
+ * chunk needs another batch id.
+ */
 const NAMES_MAX = 5
 
 /** Adds the outcome of the scheme tokens to the records of `result`. */
 export async function withSchemeTokens(result: Result, part: SchemePart, client: Client): Promise<Result> {
   const { records } = result
-  // A chunk that failed as a whole is asked for again, and its scheme tokens with it.
+  // A chunk that failed as a whole is sent again, and then asks for its scheme tokens.
   if (!records) return result
   const wanted = records.filter(isWanted)
   if (wanted.length === 0) {
@@ -50,8 +53,8 @@ function lineOf({ line, reuse_token: id }: RecordResult): string {
 }
 
 /**
- * One row stands for a chunk that asks for nothing: a batch ends when all its chunks are there, and a chunk has a record.
- * Nothing changes where the chunk is there.
+ * Sends a chunk of one rejected row in place of a chunk that asks for no scheme tokens: a batch finishes only when all
+ * its chunks are answered, and a chunk needs a record. Does nothing if the chunk was sent before.
  */
 export async function passOver(line: number, part: SchemePart, client: Client): Promise<void> {
   const placeholder = JSON.stringify({ line, rejected: { reason: 'token_not_found' satisfies Reason } })
@@ -63,7 +66,7 @@ export async function passOver(line: number, part: SchemePart, client: Client): 
   )
 }
 
-/** The chunk was sent before, with other rows. */
+/** Whether the chunk was sent before, with other rows. */
 function isTaken({ error }: Result): boolean {
   return error?.details?.['body.jti']?.code === 'jti_reused'
 }
@@ -88,9 +91,12 @@ async function ask(lines: string[], name: number, part: SchemePart, client: Clie
   return untilSent(() => client.call('token-batch', asked.request, given), stop)
 }
 
-/** The first name is that of the whole file's scheme tokens; under another one stands a single chunk, so that it ends, too. */
+/**
+ * The batch and the number of a chunk of scheme tokens. With name 1 the batch holds all chunks of the file; with
+ * another name it holds this chunk alone, so that it finishes, too.
+ */
 function schemeChunk(name: number, { plan, chunk, isLast }: SchemePart) {
-  // How many rows there will be isn't known: only those that made tokens ask for something.
+  // The extent is left out: only rows that made a token ask for a scheme token, so the number of rows isn't known.
   const { policy: _, tokenScope: __, extent: ___, limit, ...rest } = plan
   const scheme = { ...rest, recordKind: 'scheme-token' as const }
   if (name === 1)

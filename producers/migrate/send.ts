@@ -26,21 +26,21 @@ interface RunIdentity {
   startedAt: number
   /** Undefined for standard input. */
   extent: Extent | undefined
-  /** The run stops after so many chunks. */
+  /** The run stops after this many chunks. */
   limit: number | undefined
 }
 
 interface Sent {
   chunk: RowChunk
-  /** Undefined where the chunk has nothing to send. */
+  /** Undefined if the chunk has nothing to send. */
   answer: Promise<Result | undefined>
 }
 
-/** Longer than a job may wait for its start. */
+/** How long an answer is awaited: longer than any job may wait for its start. */
 const ANSWER_MS_MAX = 8 * 86_400_000
 const NOBODY_MS = 10_000
 const SILENT_MS = 30_000
-/** Chunks sent before the first one is answered: enough that no worker waits for it. */
+/** How many chunks are sent before the first one is answered: enough to keep all workers busy. */
 const FIRST_MAX = 4
 
 export interface Sending {
@@ -53,7 +53,7 @@ export interface Sending {
   onProgress: () => void
 }
 
-/** Why a run stopped before its end, where that was asked for. */
+/** Why a run stopped before the end of its file, as its options asked. */
 export type Stopped = 'limit' | 'rejected'
 
 interface Sum {
@@ -75,7 +75,7 @@ export async function sendChunks(
   const awaitOldest = async () => {
     const [sent] = window
     if (!sent) return
-    // The chunk stays in the window until it is answered: so long a worker is needed.
+    // The chunk counts as in flight until it is answered.
     const result = await sent.answer
     window.shift()
     const hopeless = result && sent.chunk.number === 0 ? hopelessReason(result) : undefined
@@ -87,13 +87,16 @@ export async function sendChunks(
     onProgress()
     if (isOverMax(options.rejectedMax, output.counts)) stopped = 'rejected'
   }
-  /** An older release sent nothing for a chunk without tokens; without it the batch of scheme tokens doesn't end. */
+  /**
+   * An older release sent no chunk of scheme tokens for a chunk without tokens. Such chunks are sent now, because
+   * otherwise the batch of scheme tokens never finishes.
+   */
   const passOverDone = async (chunk: RowChunk) => {
     const passed = output.isOfOlderRelease ? passedOver(chunk, sending) : undefined
     if (passed) await answerDeadline.watch(passed)
   }
   const sendNext = async (chunk: RowChunk) => {
-    // If the first chunk shows that all rows will be refused, only a few chunks have been sent.
+    // Until the first chunk is answered only a few are sent, because its answer may show that all rows will be refused.
     while (window.length >= (output.nextChunk === 0 ? Math.min(FIRST_MAX, inFlight) : inFlight)) await awaitOldest()
     const answer = send(chunk, sending)
     window.push({ chunk, answer: answer ? answerDeadline.watch(answer) : Promise.resolve(undefined) })
@@ -143,7 +146,7 @@ function isOrdered({ recordKind, onOrphan = 'keep', relink = false }: MigrateOpt
   return recordKind !== 'token-create' || onOrphan !== 'keep' || relink
 }
 
-/** Of a run, for each of its chunks. `tell` says each line once. */
+/** What a run needs to send its chunks. `tell` writes each line only once. */
 type ChunkSending = Omit<Sending, 'output' | 'gate' | 'onProgress'> & Pick<SchemePart, 'tell'>
 
 function once(tell: (line: string) => void): (line: string) => void {
@@ -162,7 +165,10 @@ function send(chunk: RowChunk, sending: ChunkSending): Promise<Result> | undefin
   return sendLines({ number, lines, isLast }, sending)
 }
 
-/** Undefined where the chunk wasn't sent, or no scheme tokens are asked for. */
+/**
+ * Sends the placeholder for an empty chunk of scheme tokens; undefined if the chunk itself isn't sent, or no scheme
+ * tokens are requested.
+ */
 function passedOver(chunk: RowChunk, sending: ChunkSending): Promise<void> | undefined {
   const { number, rows } = chunk
   const first = rows.find(({ skipped }) => skipped === undefined)
@@ -171,7 +177,7 @@ function passedOver(chunk: RowChunk, sending: ChunkSending): Promise<void> | und
   return passOver(first.line, part, sending.client)
 }
 
-/** Where the extent isn't known, a long series of skipped rows at the end hides which chunk is the last one that is sent. */
+/** Whether this is the last chunk that is sent. Without the extent that isn't certain: only skipped rows may follow. */
 function isLastSent(number: number, { isLast }: RowChunk, { plan }: ChunkSending): boolean {
   return plan.extent ? number + 1 === plan.extent.chunks : isLast
 }
@@ -219,7 +225,7 @@ function limitBefore({ number }: RowChunk, { limit }: RunIdentity): Stopped | un
   return limit !== undefined && number !== undefined && number >= limit ? 'limit' : undefined
 }
 
-/** A share says little of the first rows. */
+/** From this many rows on a share of rejected rows is judged; the share of fewer rows says little. */
 const SHARE_ROWS_MIN = 1_000
 
 export function isOverMax(most: MigrateOptions['rejectedMax'], counts: Counts): boolean {
@@ -264,7 +270,7 @@ function answersOf(
     return records.map((record, index) => withRow(record, rows[index]))
   }
   if (result.code !== 500) throw refusedChunk(number, result, plan)
-  // The chunk stands as an earlier run left it, with tokens that this answer doesn't tell.
+  // An earlier run did the chunk. This answer doesn't say which tokens that run made.
   if (result.revision === 0)
     throw new FileError(
       'input',

@@ -1,4 +1,4 @@
-// What became of one record of a batch, found by its line or by its reference. Chunks lie in the order of the file, so
+// The outcome of one record of a batch, found by its line or by its reference. Chunks lie in the order of the file, so
 // a line is found by bisection; a reference is looked for in the outcomes of every chunk.
 import { unpack } from '../../src/job/chunk-outcomes.ts'
 import { textOf } from '../../src/job/problem.ts'
@@ -28,10 +28,10 @@ export interface FoundRecord {
   receipt: receipts.Receipt
 }
 
-/** Chunks that one look reads for a reference. */
+/** How many chunks are read at a time in the search for a reference. */
 const CHUNKS_MAX = 20
 
-/** Undefined where no chunk that was answered holds the line. */
+/** Finds the record at a line; undefined if no answered chunk has it. */
 export async function findLine(db: Db, batch: Batch, line: number): Promise<FoundRecord | undefined> {
   let low = 0
   let high = (await search.lastChunk(db, batch.batchNo)) ?? -1
@@ -48,7 +48,7 @@ export async function findLine(db: Db, batch: Batch, line: number): Promise<Foun
   return receipt && recordOf(db, batch, receipt, record => record.line === line)
 }
 
-/** Undefined where no chunk that was answered holds a record of this reference. */
+/** Finds the record with a reference; undefined if no answered chunk has it. */
 export async function findReference(db: Db, batch: Batch, reference: string): Promise<FoundRecord | undefined> {
   for (const receiptId of await search.findChunksWith(db, batch.batchNo, reference, CHUNKS_MAX)) {
     const receipt = await receipts.find(db, receiptId)

@@ -1,9 +1,9 @@
-// One question of `status` or `doctor` and its answer. Each is asked beside the others and has a deadline of its own, so
-// that a server which is away, or hangs, costs one answer and not the command.
+// One check of `status` or `doctor` and its result. All checks run at the same time, each with its own time limit, so
+// that a server that is away or hangs costs one result and not the whole command.
 import { ConfigError } from '../../src/config.ts'
 import { Fault, type FaultCode } from '../../src/errors.ts'
 
-/** In the order of severity. `unknown`: it can't be told now. */
+/** In the order of severity. `unknown`: the check could not be made. */
 export const STATES = ['well', 'warning', 'unknown', 'critical'] as const
 export type State = (typeof STATES)[number]
 
@@ -19,11 +19,14 @@ export interface Check extends Verdict {
   name: string
 }
 
-/** `ask` answers or throws: what it throws is the answer, too. */
+/** `ask` returns a verdict or throws; an error becomes a verdict, too. */
 export interface Question<Sources> {
   name: string
   ask: (sources: Sources) => Promise<Verdict>
-  /** The server that is asked whether it answers: its silence is critical here, and leaves the other questions open. */
+  /**
+   * Names the server whose availability this check tests: its silence makes this check critical, and other checks
+   * unknown.
+   */
   server?: string
 }
 
@@ -32,17 +35,17 @@ export const warning = (says: string, next: string): Verdict => ({ state: 'warni
 export const critical = (says: string, next: string): Verdict => ({ state: 'critical', says, next })
 export const unknown = (says: string, next?: string): Verdict => ({ state: 'unknown', says, ...(next && { next }) })
 
-/** When an answer is late. */
+/** How long answers are awaited. */
 export interface Patience {
-  /** A server that says nothing until then is away. */
+  /** A server that hasn't answered within this time is away, in ms. */
   firstMs: number
-  /** The others may take so long, where every server answered in time. */
+  /** If every server answered in time, other checks may take this long, in ms. */
   lastMs: number
-  /** Called once with what was answered by `firstMs`, where others are still awaited. */
+  /** Called once with the answers that came within `firstMs`, if others are still awaited. */
   onFirst?: (answered: Check[], awaited: string[]) => void
 }
 
-/** In the order of `questions`. */
+/** Asks all questions at the same time. Returns the checks in the order of `questions`. */
 export async function askAll<Sources>(
   questions: readonly Question<Sources>[],
   sources: Sources,
@@ -51,40 +54,65 @@ export async function askAll<Sources>(
   const asked = questions.map(({ name, ask, server }) => ({
     ...{ name, server, answer: ask(sources).catch(error => verdictOf(error, server)) },
   }))
-  const first = await Promise.all(asked.map(({ answer }) => within(firstMs, answer)))
+  const began = performance.now()
+  const left = () => lastMs - (performance.now() - began)
+  const first = await allWithin({ ms: firstMs, mostMs: lastMs }, asked)
   const isLate = (at: number) => first[at] === undefined
-  // What needs a server that is away would be awaited in vain.
-  const isEnd = lastMs <= firstMs || asked.some(({ server }, at) => server !== undefined && isLate(at))
+  // Checks that need a server that is away aren't awaited: they would never be answered.
+  const isEnd = left() <= 0 || asked.some(({ server }, at) => server !== undefined && isLate(at))
   const late = isEnd ? [] : asked.filter((_, at) => isLate(at))
   if (late.length > 0)
     onFirst?.(
       asked.flatMap(({ name }, at) => (first[at] ? [{ name, ...first[at] }] : [])),
       late.map(({ name }) => name),
     )
-  return Promise.all(
-    asked.map(async (one, at) => {
-      const answered = first[at] ?? (isEnd ? undefined : await within(lastMs - firstMs, one.answer))
-      return { name: one.name, ...(answered ?? silence(isEnd ? firstMs : lastMs, one.server)) }
-    }),
-  )
+  const last = isEnd ? first : await allWithin({ ms: left(), mostMs: left() }, asked)
+  return asked.map(({ name, server }, at) => ({
+    name,
+    ...(first[at] ?? last[at] ?? silence(isEnd ? firstMs : lastMs, server)),
+  }))
 }
 
-/** The worst first. */
+/** Sorts the verdicts, worst first. */
 export function worstFirst(verdicts: readonly Verdict[]): Verdict[] {
   return verdicts.toSorted((a, b) => STATES.indexOf(b.state) - STATES.indexOf(a.state))
 }
 
-/** The worst of them. */
+/** The worst state among them. */
 export function worstOf(checks: readonly Verdict[]): State {
   return STATES[Math.max(0, ...checks.map(({ state }) => STATES.indexOf(state)))] ?? 'unknown'
 }
 
-function within(ms: number, asked: Promise<Verdict>): Promise<Verdict | undefined> {
+const STEP_MS = 50
+/** A step that took longer: this process didn't run meanwhile, and heard no answer. */
+const STEP_MS_MAX = 200
+
+/**
+ * What is answered after `ms` in which this process could have heard an answer; `mostMs`: whatever happened. On a machine
+ * that is busy the process itself may be late, and the servers are not.
+ */
+async function allWithin(
+  { ms, mostMs }: { ms: number; mostMs: number },
+  asked: readonly { answer: Promise<Verdict> }[],
+): Promise<(Verdict | undefined)[]> {
+  const began = performance.now()
+  let at = began
+  let heardMs = 0
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<undefined>(resolve => {
-    timer = setTimeout(resolve, ms, undefined)
+    const look = () => {
+      const now = performance.now()
+      heardMs += Math.min(now - at, STEP_MS_MAX)
+      at = now
+      const leftMs = Math.min(ms - heardMs, mostMs - (now - began))
+      if (leftMs <= 0) resolve(undefined)
+      else timer = setTimeout(look, Math.min(STEP_MS, leftMs))
+    }
+    timer = setTimeout(look, Math.min(STEP_MS, ms))
   })
-  return Promise.race([asked, late]).finally(() => clearTimeout(timer))
+  const answers = await Promise.all(asked.map(({ answer }) => Promise.race([answer, late])))
+  clearTimeout(timer)
+  return answers
 }
 
 function silence(ms: number, server: string | undefined): Verdict {

@@ -1,5 +1,5 @@
-// Settings that will hurt: of Redis, of PostgreSQL, of files and logins on this host. It judges what the servers say of
-// themselves; what they don't say is unknown, a server that is away is critical, and nothing is changed.
+// Finds settings that will cause trouble: of Redis, of PostgreSQL, of files and logins on this host. It judges what the
+// servers report. What they don't report is unknown; a server that is away is critical. It changes nothing.
 import type { RedisInfo } from '../../src/queue/redis-info.ts'
 import * as logins from '../../src/store/access/logins.ts'
 import * as processes from '../../src/store/access/processes.ts'
@@ -12,15 +12,15 @@ import { judgeRoom, memoryOf } from './redis-memory.ts'
 import { bytes, count } from './units.ts'
 
 export interface DoctorSources extends FileSources, Omit<ServerSources, 'openKeys'> {
-  /** The embedded server, whose settings and logins tokenmill chooses. */
+  /** PostgreSQL is embedded: tokenmill chooses its settings and logins. */
   embedded: boolean
 }
 
-/** Longer than for status: it may ask several servers, and nobody is paged by it. */
+/** Longer than for `status`, because it may ask several servers and nobody is paged by it. */
 const PATIENCE = { firstMs: 3_000, lastMs: 3_000 }
 const REDIS_MIN = [6, 2] as const
 const WAL_MIN = 8 * 2 ** 30
-/** For commands, and for whoever looks. */
+/** Connections to keep free for commands and for people. */
 const SPARE_CONNECTIONS = 10
 
 /** docs/on-call.md lists them. */
@@ -57,7 +57,7 @@ function askRedis(judge: (info: RedisInfo) => Verdict) {
 }
 
 function judgeVersion({ server, fields }: RedisInfo): Verdict {
-  // Valkey keeps redis_version for clients of Redis.
+  // Valkey also reports redis_version, for clients of Redis.
   const version = fields.get('redis_version')
   if (version === undefined) return unknown(`${server} does not say it`)
   const [major = 0, minor = 0] = version.split('.').map(Number)

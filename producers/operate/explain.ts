@@ -1,5 +1,5 @@
-// What became of a job, found by what a person on call has in hand: a token, a receipt, a jti, a reference, a failed
-// job, a batch, or a line of its file. Nothing is changed, and nothing is found by a scan of all receipts.
+// Explains what happened to a job. A person on call may name it by a token, a receipt, a jti, a reference, a failed
+// job, a batch, or a line of its file. It changes nothing and never scans all receipts.
 import { receiptId } from '../../src/job/envelope/ids.ts'
 import type { Client } from '../../src/store/access/clients.ts'
 import * as clients from '../../src/store/access/clients.ts'
@@ -16,7 +16,7 @@ import { factsOf, type JobFacts, type Sources, timeOf, whichAreQueued, whichAreS
 
 export interface TokenFacts {
   token: string
-  /** The vault's own name of the token, a UUID. */
+  /** The token's own id, a UUID. */
   token_id: string
   token_scope: string
   type: string
@@ -30,37 +30,37 @@ export interface BatchFacts {
   batch: string
   client_id: string
   state: BatchState
-  /** The command that shows the rest. */
+  /** A command that shows more. */
   next: string
 }
 
 export interface Explanation {
-  /** How the words were understood. */
+  /** How the input was understood. */
   as: 'token' | 'receipt' | 'jti' | 'batch' | 'reference' | 'failed' | 'line' | 'nothing'
   token?: TokenFacts
   record?: RecordFacts
-  /** Of this id: each client has ids of its own. */
+  /** The batches with this id; several clients may use the same id. */
   batches?: BatchFacts[]
-  /** Newest first. */
+  /** The jobs that were found, newest first. */
   jobs: JobFacts[]
-  /** How far was looked, where that leaves something open. */
+  /** Limits of the search, if they leave something open. */
   notes: string[]
 }
 
 export interface Question {
   what: string
-  /** The batch whose line or reference `what` is. */
+  /** The batch in which the line or reference `what` is searched. */
   batch?: string | undefined
-  /** Only jobs of this client. */
+  /** Only jobs of this client are searched. */
   client?: Pick<Client, 'clientId' | 'name'> | undefined
 }
 
 const JOBS_MAX = 20
-/** How far back, and for how long, batches are searched for a reference when no batch was named. */
+/** How many days back, and for how long, batches are searched for a reference if no batch was named. */
 const BATCH_DAYS = 7
 const SEARCH_MS = 2_000
 const BATCHES_MAX = 10_000
-/** Without a client's name, queues are searched for a jti of so many clients. */
+/** Without a client's name, a jti is searched for this many clients. */
 const CLIENTS_MAX = 50
 const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/i
 
@@ -98,7 +98,7 @@ async function findToken(what: string, { store }: Sources): Promise<TokenRow | u
 async function explainToken(token: TokenRow, question: Question, sources: Sources): Promise<Explanation> {
   const ids = await search.findByToken(sources.store, token.tokenId, JOBS_MAX)
   const last = token.lastReceipt
-  // A chunk's receipt isn't found by its tokens: the row names the receipt that last answered for it.
+  // A chunk's receipt can't be found by its tokens. The token's row names the last receipt that changed it.
   const all = last === null || ids.includes(last) ? ids : [last, ...ids]
   const { tokenId, tokenScope, tokenType, status, suspendedReason, createdAt, updatedAt } = token
   return {
@@ -118,7 +118,10 @@ async function explainToken(token: TokenRow, question: Question, sources: Source
   }
 }
 
-/** A receipt's id follows from client and jti. The failed set is asked later, by any name. */
+/**
+ * Finds a job by its jti: the receipt's id is computed from client and jti. Copies in the failed set are searched
+ * elsewhere.
+ */
 async function explainJti(question: Question, sources: Sources): Promise<Explanation> {
   const asked = question.client ? [question.client] : await clients.list(sources.store)
   const names = asked.map(client => ({
@@ -160,7 +163,7 @@ function showOf({ batchId, clientId }: Batch, isShared: boolean): string {
   return `tokenmill batch show ${batchId}${isShared ? ` --client ${clientId}` : ''}`
 }
 
-/** Of a job that failed for good no receipt tells; its copy in the failed set does. */
+/** A job that failed for good has no receipt, but a copy in the failed set. */
 async function explainFailed({ what, client }: Question, sources: Sources): Promise<Explanation | undefined> {
   const { found } = await findFailed({ name: what, clientId: client?.clientId }, sources)
   if (found.length === 0) return undefined
@@ -180,7 +183,7 @@ async function explainFailed({ what, client }: Question, sources: Sources): Prom
   }
 }
 
-/** In these states chunks may never be answered. */
+/** States in which chunks may never be answered. */
 const STOPPED: readonly BatchState[] = ['CANCELLED', 'ABANDONED', 'PAUSED', 'STALLED']
 
 async function explainInBatch(question: Question, batchId: string, sources: Sources): Promise<Explanation> {

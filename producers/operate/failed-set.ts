@@ -1,5 +1,5 @@
-// The failed set as the person on call asks for it: which copies there are by kind, fault, client and time, whose they
-// are and whether they can be sent again. No card value and no envelope is in what it answers.
+// Lists the failed set for the person on call: the copies by kind, fault, client and time, who sent them, and whether
+// they can be sent again. The result holds no card data and no envelope.
 import { senderOf, type WhyNot, whyNot } from '../../src/acts/failed.ts'
 import { KINDS, type Kind } from '../../src/job/catalogue.ts'
 import { type FailedJob, failedCopies } from '../../src/queue/failed.ts'
@@ -7,10 +7,10 @@ import * as clients from '../../src/store/access/clients.ts'
 import type { Db } from '../../src/store/pool.ts'
 import type { Sources } from './job-facts.ts'
 
-/** Every part that is given must hold. */
+/** All given members must match. */
 export interface FailedFilter {
   ids?: readonly string[] | undefined
-  /** The copy's id, its job's, or the jti or reference of the work. */
+  /** The id of the copy or of its job, or the jti or reference. */
   name?: string | undefined
   kind?: Kind | undefined
   /** The fault's code. */
@@ -29,18 +29,18 @@ export interface FailedFacts {
   /** ms since the epoch. */
   failedAt: number
   jobId: string
-  /** Absent where the copy doesn't say. `name`: absent for a client that isn't there any more. */
+  /** Undefined if the copy doesn't say who sent it. `name` is undefined if the client no longer exists. */
   client?: { id: string; name?: string }
   jti?: string
   reference?: string
-  /** Undefined: it can be sent again. */
+  /** Undefined: the copy can be sent again. */
   whyNot: WhyNot | undefined
 }
 
 export interface FoundFailed {
-  /** By kind, oldest first. */
+  /** The copies that match, by kind, and within a kind oldest first. */
   found: FailedFacts[]
-  /** Where a client is asked for: copies that all else in the filter fits, and that don't say whose they are. */
+  /** If a client was asked for: how many copies match the rest of the filter but don't say who sent them. */
   nameless: number
 }
 
@@ -62,7 +62,7 @@ export async function findFailed(filter: FailedFilter, sources: Sources): Promis
   return { found, nameless }
 }
 
-/** All but the client. */
+/** Whether a copy matches the filter; the client is checked elsewhere. */
 function matches(copy: FailedJob, { ids, name, fault, since, until }: FailedFilter): boolean {
   return (
     (name === undefined || isNamed(copy, name)) &&
@@ -80,7 +80,7 @@ function isNamed(copy: FailedJob, name: string): boolean {
 
 type ClientOf = (clientId: string) => Promise<clients.Client | undefined>
 
-/** Each client is asked for once. */
+/** Looks each client up only once. */
 function clientsBy(db: Db): ClientOf {
   const known = new Map<string, Promise<clients.Client | undefined>>()
   return clientId => {

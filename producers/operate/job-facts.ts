@@ -1,5 +1,5 @@
-// What is known of one job: what was asked and by whom, what was decided, what was told, where the job is now, and what
-// can be done. A value for whoever shows it; no card value is in it.
+// Everything known of one job: who asked for what, what was decided and published, where the job is now, and what can
+// be done. Commands and pages show it. It holds no card data.
 import { z } from 'zod'
 import { FAILED_QUEUE, isKind, KINDS, type Kind, resultsQueue } from '../../src/job/catalogue.ts'
 import { deliveryId, jobId } from '../../src/job/envelope/ids.ts'
@@ -26,7 +26,7 @@ export interface JobName {
   receiptId: string
   client: Pick<Client, 'clientId' | 'name'>
   jti: string
-  /** Where it was looked up already. */
+  /** The receipt, if it was looked up already. */
   receipt?: receipts.Receipt | undefined
 }
 
@@ -41,11 +41,11 @@ export interface Announced {
   /** When it was decided, RFC 3339. */
   at: string
   queue: string
-  /** The reply queue's name, where the sender asked for one. */
+  /** The name of the reply queue, if the sender chose one. */
   reply_to?: string
   /** `waiting`: not published yet. `unread`: it lies in the results queue. `read`: it left that queue. */
   state: 'waiting' | 'unread' | 'read'
-  /** What it says, where no receipt stands behind it. */
+  /** What the text says, if there is no receipt. */
   says?: { code: number; reasons: ReasonFacts[] }
 }
 
@@ -55,11 +55,11 @@ export interface JobFacts {
   jti: string
   kind?: Kind
   reference?: string
-  /** Who signed it, where that isn't the client. */
+  /** Who signed the job, if it wasn't the client. */
   signed_by?: string
   /** When the sender accepted the work, RFC 3339. */
   accepted_at?: string
-  /** Attempts that a decision took. */
+  /** How many attempts it took to decide. */
   attempts?: number
   decided?: {
     at: string
@@ -70,18 +70,18 @@ export interface JobFacts {
     token?: string
     chunk?: number
     counts?: Counts
-    /** Whether what was done at a provider, in vain, is undone. */
+    /** Whether failed calls to providers must be compensated, or were. */
     reversal?: 'REQUIRED' | 'COMPLETED'
   }
   told: Announced[]
-  /** Where the job itself is now; absent where it is in no queue. */
+  /** Where the job is now; undefined if it is in no queue. */
   queued?: { queue: Kind; state: JobState; workers?: number }
   failed?: { id: string; kind: Kind; code: string; attempts: number; at: string; can_be_retried: boolean }
-  /** What the person on call can do, one sentence each. */
+  /** What the person on call can do; one sentence each. */
   next: string[]
 }
 
-/** Those with a receipt, or with an answer that has none. One look-up for all. */
+/** Those of the names that have a receipt or another stored answer, found by one look-up. */
 export async function whichAreStored(names: readonly JobName[], { store }: Sources): Promise<JobName[]> {
   const ids = names.map(({ receiptId }) => receiptId)
   const [found, told] = await Promise.all([receipts.findAll(store, ids), outbox.findTold(store, ids)])
@@ -92,7 +92,7 @@ export async function whichAreStored(names: readonly JobName[], { store }: Sourc
   })
 }
 
-/** Those that are in a queue. */
+/** Those of the names that are in a queue. */
 export async function whichAreQueued(names: readonly JobName[], { queues }: Sources): Promise<JobName[]> {
   const queued = await Promise.all(
     names.map(({ client, jti }) => findQueued(queues, KINDS, jobId(client.clientId, jti))),
@@ -100,7 +100,7 @@ export async function whichAreQueued(names: readonly JobName[], { queues }: Sour
   return names.filter((_, index) => queued[index] !== undefined)
 }
 
-/** The facts of a job; undefined where nothing of it is stored or queued. */
+/** The facts of a job; undefined if nothing about it is stored or queued. */
 export async function factsOf(name: JobName, sources: Sources): Promise<JobFacts | undefined> {
   const { store, queues } = sources
   const [receipt, rows] = await Promise.all([
@@ -163,7 +163,7 @@ async function announced(row: outbox.Announcement, queues: Queues): Promise<Anno
 
 const Told = z.object({ code: z.int(), error: Problem.pick({ details: true }).optional() })
 
-/** What a text of the outbox says, in so far as it is an error. */
+/** What an error text of the outbox says; undefined if it isn't an error. */
 function saysOf(body: string | null): Announced['says'] {
   if (body === null) return undefined
   const { data } = Told.safeParse(JSON.parse(body))

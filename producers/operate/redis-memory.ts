@@ -1,4 +1,4 @@
-// Whether Redis has room for further jobs: with `noeviction` a full one refuses each new job, and answers all else.
+// Whether Redis has room for more jobs. With `noeviction` a full Redis refuses new jobs but answers other commands.
 import type { RedisInfo } from '../../src/queue/redis-info.ts'
 import { critical, type Verdict, warning } from './check.ts'
 import { bytes } from './units.ts'
@@ -6,7 +6,7 @@ import { bytes } from './units.ts'
 const NEARLY_FULL = 0.9
 const NEXT = 'look for a results queue that nobody reads and for a backlog; or raise maxmemory'
 
-/** Bytes; undefined where the server doesn't say. `most` is 0 where nothing limits it. */
+/** Memory in bytes; undefined if the server doesn't say. `most` is 0 if there is no limit. */
 export function memoryOf({ fields }: RedisInfo): { used: number; most: number } | undefined {
   const [used = Number.NaN, most = Number.NaN] = ['used_memory', 'maxmemory'].map(name =>
     Number(fields.get(name) ?? Number.NaN),
@@ -14,7 +14,7 @@ export function memoryOf({ fields }: RedisInfo): { used: number; most: number } 
   return Number.isNaN(used) || Number.isNaN(most) ? undefined : { used, most }
 }
 
-/** Undefined where it has room, or doesn't say. */
+/** The verdict on a Redis that is nearly full; undefined if it has room or doesn't say. */
 export function judgeRoom(info: RedisInfo): Verdict | undefined {
   const { used, most } = memoryOf(info) ?? { used: 0, most: 0 }
   if (most === 0) return undefined

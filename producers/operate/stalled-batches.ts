@@ -1,5 +1,5 @@
-// Why batches don't go on, from both sides: what the store knows of them, what lies in their queue, and which of their chunks
-// are in the failed set. It reads only.
+// Why batches don't go on: from what the store knows of them, what is in their queue, and which of their chunks are in
+// the failed set. It only reads.
 import { batchIdOf, RETRY_REFUSALS, senderOf, whyNot } from '../../src/acts/failed.ts'
 import { receiptId } from '../../src/job/envelope/ids.ts'
 import type { Queues } from '../../src/queue/engine.ts'
@@ -11,7 +11,7 @@ import type { Db } from '../../src/store/pool.ts'
 
 interface StallSources {
   store: Db
-  /** Rejects where the queue server doesn't answer. */
+  /** Opens the queues. Rejects if the queue server doesn't answer. */
   queues: () => Promise<Queues>
   /** ms since the epoch. */
   now: number
@@ -19,14 +19,14 @@ interface StallSources {
 
 interface Stall {
   isRevoked: boolean
-  /** One sentence. */
+  /** One sentence that says why. */
   why: string
 }
 
-/** A copy holds a whole chunk, so only the newest are read. */
+/** How many copies are read, newest first: each holds a whole chunk. */
 const COPIES_MAX = 100
 
-/** One for each of `batches`, in their order. */
+/** One explanation per batch, in the order of `batches`. */
 export async function explainStalls(batches: readonly Batch[], sources: StallSources): Promise<Stall[]> {
   const queued = await sources
     .queues()
@@ -66,14 +66,14 @@ async function findFailed(
     store,
     found.map(one => one.receiptId),
   )
-  // Its sender has sent the chunk again since.
+  // Chunks with a receipt are left out: their sender has sent them again since.
   const done = new Set(known.map(one => one.receiptId))
   const open = found.filter(one => !done.has(one.receiptId))
   return new Map(
     [...Map.groupBy(open, ({ batch }) => batch)].map(([batch, ofBatch]) => [
       batch,
       ofBatch.map(({ copy }) => {
-        // That its client is revoked is said of the batch.
+        // A revoked client is reported for the whole batch, so it isn't a reason here.
         const refused = whyNot(copy, { now, isRevoked: false })
         return { id: copy.id, fault: copy.code, whyNot: refused && RETRY_REFUSALS[refused] }
       }),
@@ -81,7 +81,7 @@ async function findFailed(
   )
 }
 
-/** Of chunks of these batches: the newest copy of each. */
+/** The newest copy of each chunk of these batches. */
 async function findCopies(name: QueueName, batches: readonly Batch[], queues: Queues) {
   const found = new Map<string, { batch: Batch; copy: FailedJob; receiptId: string }>()
   let read = 0

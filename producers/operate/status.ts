@@ -1,5 +1,5 @@
-// Whether everything is well: a list of checks, each with a state and what it says. A value for whoever shows it; the
-// checks are asked at once, and none waits for another.
+// Whether all is well: a list of checks, each with a state and a sentence. Commands and pages show it. All checks run
+// at the same time; none waits for another.
 import { setImmediate } from 'node:timers/promises'
 import { askAll, type Check, type Patience, type Question, type State, worstOf } from './check.ts'
 import { askBatches } from './checks/batches.ts'
@@ -11,7 +11,7 @@ import { askClock, askQueues, askSchema, askStore, askVaultKeys, type ServerSour
 import { askWebhooks } from './checks/webhooks.ts'
 import { askBacklog, askFailed, askOutbox, askSchedules, type WorkSources } from './checks/work.ts'
 
-/** What is opened is opened once, at the first use. */
+/** What the checks need. Each part is opened at its first use, and only once. */
 export type StatusSources = ServerSources & WorkSources & EndSources
 
 export interface Status {
@@ -19,7 +19,7 @@ export interface Status {
   /** RFC 3339. */
   checked_at: string
   checks: Check[]
-  /** By host and role; none where the store can't be asked. */
+  /** The processes by host and role; empty if the store can't be asked. */
   processes: ProcessFacts[]
 }
 
@@ -51,7 +51,7 @@ export const PATIENCE = { firstMs: 1_000, lastMs: 4_000 } as const
 export async function readStatus(sources: StatusSources, onFirst?: Patience['onFirst']): Promise<Status> {
   const asked = listProcesses(sources).catch(() => [])
   const checks = await askAll(CHECKS, sources, { ...PATIENCE, ...(onFirst && { onFirst }) })
-  // Asked for as long as the checks were.
+  // Awaited only as long as the checks.
   const processes = await Promise.race([asked, soon()])
   return { state: worstOf(checks), checked_at: new Date(sources.now).toISOString(), checks, processes }
 }

@@ -1,5 +1,5 @@
-// Writes small files atomically: after a crash there is either the old file or the new one. A new file is written
-// beside the old one, synced and renamed.
+// Writes small files atomically: after a crash the file has either the old content or the new one. A new file is
+// written beside the old one, synced and renamed.
 import { open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { codeOf, FileError } from './file-error.ts'
@@ -23,7 +23,7 @@ export async function writeAtomically(path: string, text: string): Promise<void>
   }
 }
 
-/** Makes the names in a directory durable. */
+/** Flushes a directory, so that new names in it survive a crash. */
 export async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, 'r')
   try {

@@ -1,27 +1,27 @@
-// Cuts rows into chunks, always alike for the same rows and size: the number of a chunk names the same rows in every
-// run.
+// Cuts rows into chunks. The same rows and size always give the same chunks, so that a chunk's number means the same
+// rows in every run.
 import { CHUNK } from '../../src/job/token-batch.ts'
 import { refusePanLookalikes } from './pan-lookalikes.ts'
 import type { Counted, Row } from './rows.ts'
 
 export interface RowChunk {
-  /** From 0, in order of the file. */
+  /** The chunk's place in the file, from 0. */
   position: number
-  /** The chunk's number in its batch, from 0; undefined where all its rows are skipped, so that it isn't sent. */
+  /** The chunk's number in its batch, from 0; undefined if all its rows are skipped: such a chunk isn't sent. */
   number: number | undefined
-  /** Skipped ones included. */
+  /** All rows, also skipped ones. */
   rows: Row[]
-  /** No other follows. Where one of skipped rows alone follows, no chunk that is sent is the last. */
+  /** This is the last chunk of the file. If only skipped rows follow, no sent chunk is marked as the last. */
   isLast: boolean
 }
 
-/** So many times `size` rows, skipped ones included, make a chunk at most. */
+/** A chunk holds at most this many times `size` rows, counting skipped ones. */
 const SKIPPED_TIMES_MAX = 50
 
-/** A block is base64 of these bytes and a header, and has a bound of its own. */
+/** The most bytes of records in a chunk: the block is their base64 with a header, and has a limit of its own. */
 const BYTES_MAX = CHUNK.bytesMax - 65_536
 
-/** `stored`: the references are stored before a worker checks them. */
+/** Cuts rows into chunks. `stored`: references will be stored before a worker checks them. */
 export async function* cutRows(
   parts: AsyncIterable<Row[]>,
   size: number,
@@ -37,12 +37,15 @@ export async function* cutRows(
   }
 }
 
-/** How many chunks those would be, where it follows from the number of rows: no chunk can be too long for its block. */
+/**
+ * The number of chunks, if the number of rows is enough to know it: when no chunk can exceed its limit of bytes; else
+ * undefined.
+ */
 export function chunksOf({ rows, recordBytesMax }: Counted, size: number): number | undefined {
   return size * (recordBytesMax + 1) <= BYTES_MAX ? Math.ceil(rows / size) : undefined
 }
 
-/** How many chunks those would be, and how many rows they would send. */
+/** Counts the chunks and the rows that will be sent, by reading all rows. */
 export async function countChunks(
   parts: AsyncIterable<Row[]>,
   size: number,
@@ -57,19 +60,19 @@ export async function countChunks(
 
 interface Cut {
   rows: Row[]
-  /** How many of them aren't skipped. */
+  /** How many of the rows aren't skipped. */
   sent: number
   isLast: boolean
 }
 
-/** `size`: the most rows that are sent. Skipped ones stand with the rows before them. */
+/** Cuts rows. `size`: the most rows to send in a chunk. Skipped rows go with the rows before them. */
 async function* cut(parts: AsyncIterable<Row[]>, size: number): AsyncGenerator<Cut> {
   let rows: Row[] = []
   let sent = 0
   let bytes = 0
   for await (const part of parts) {
     for (const row of part) {
-      // A UTF-16 unit is at most three bytes; the exact count is taken only where it could matter.
+      // A UTF-16 unit is at most three bytes; bytes are counted exactly only if that could matter.
       const least = row.json.length + 1
       const size_ = bytes + least * 3 > BYTES_MAX ? Buffer.byteLength(row.json) + 1 : least
       const isFull = (row.skipped === undefined && sent >= size) || rows.length >= size * SKIPPED_TIMES_MAX
@@ -90,11 +93,11 @@ async function* cut(parts: AsyncIterable<Row[]>, size: number): AsyncGenerator<C
 
 export interface Begun {
   first: RowChunk | undefined
-  /** The first one included. */
+  /** All chunks, the first one included. */
   all: AsyncIterable<RowChunk>
 }
 
-/** Reads the first chunk: an error at the beginning of the input is thrown here. */
+/** Reads the first chunk, so that an error at the beginning of the input is thrown here. */
 export async function begun(chunks: AsyncGenerator<RowChunk>): Promise<Begun> {
   const first = await chunks.next()
   async function* all() {

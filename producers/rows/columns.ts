@@ -1,5 +1,4 @@
-// The columns that a file may have, by the kind of its records: the one list of their names. The form of a value isn't
-// said here.
+// The columns that a file may have, by record kind. The form of values is defined elsewhere.
 import type { TokenBatch } from '../../src/job/token-batch.ts'
 
 export type RecordKind = TokenBatch['record_kind']
@@ -14,8 +13,9 @@ const CREATE = ['token-create'] as const
 const UPDATE = ['token-update'] as const
 const BOTH = ['token-create', 'token-update'] as const
 const BY_ID = ['token-update', 'token-lifecycle', 'scheme-token'] as const
-const ACTIONS = ['token-lifecycle', 'scheme-token'] as const
-const ALL = ['token-create', ...BY_ID] as const
+const RELEASE = ['reference'] as const
+const ACTIONS = ['token-lifecycle', 'scheme-token', ...RELEASE] as const
+const ALL = ['token-create', ...BY_ID, ...RELEASE] as const
 
 export const COLUMNS = {
   reference: { kinds: ALL, card: false },
@@ -24,7 +24,7 @@ export const COLUMNS = {
   card_number: { kinds: BOTH, card: true },
   expiry_month: { kinds: BOTH, card: true },
   expiry_year: { kinds: BOTH, card: true },
-  /** Month and year in one: MM/YY, MMYY, MM/YYYY or YYYY-MM. */
+  /** Month and year in one cell: MM/YY, MMYY, MM/YYYY or YYYY-MM. */
   expiry: { kinds: BOTH, card: true },
   cardholder_name: { kinds: BOTH, card: true },
   sequence_number: { kinds: BOTH, card: true },
@@ -35,18 +35,24 @@ export const COLUMNS = {
   token_type: { kinds: CREATE, card: false },
   token_expiry_date: { kinds: BOTH, card: false },
   scheme_token_action: { kinds: UPDATE, card: false },
+  provider: { kinds: RELEASE, card: false },
+  provider_account: { kinds: RELEASE, card: false },
+  customer_id: { kinds: RELEASE, card: false },
+  card_id: { kinds: RELEASE, card: false },
+  on_orphan: { kinds: RELEASE, card: false },
 } as const satisfies Record<string, Column>
 
 export type ColumnName = keyof typeof COLUMNS
 
 export const COLUMN_NAMES = Object.keys(COLUMNS) as ColumnName[]
 
-/** The columns that a file of this kind needs; one of each inner list is enough. */
+/** The columns that a file of each kind needs: of each inner list at least one. */
 export const NEEDED: Record<RecordKind, readonly (readonly ColumnName[])[]> = {
   'token-create': [['card_number', 'encrypted_card']],
   'token-update': [['id']],
   'token-lifecycle': [['id'], ['action']],
   'scheme-token': [['id'], ['action']],
+  reference: [['provider'], ['card_id'], ['action']],
 }
 
 export function isColumnOf(kind: RecordKind, name: string): name is ColumnName {

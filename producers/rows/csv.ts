@@ -1,6 +1,6 @@
-// Reads RFC 4180: rows with the physical line at which each starts. Lines without a quote, nearly all lines of nearly
-// every file, are split here at once; quoted.ts reads blocks with a quote or with bytes that aren't clean text. The
-// meaning of a column isn't known here.
+// Reads RFC 4180: rows with the physical line at which each starts. Lines without a quote, which most files have, are
+// split here at once; quoted.ts reads blocks with a quote or with bytes that aren't clean text. The meaning of a column
+// isn't known here.
 import { isAscii, isUtf8 } from 'node:buffer'
 import type { Reason } from '../../src/errors.ts'
 import { type Block, readLines } from './lines.ts'
@@ -8,7 +8,7 @@ import { type Dialect, type Line, linesOf, RFC_4180, type RowSink, readQuoted } 
 
 export interface CsvRow {
   line: number
-  /** Of a rejected row, its fields where they could be told apart, else none. */
+  /** The fields of a row; of a rejected row those that could be separated, else none. */
   fields: readonly string[]
   rejected: Reason | undefined
 }
@@ -21,14 +21,15 @@ export interface CsvOptions {
   dialect?: Dialect
   /** The number of the physical line at which the bytes begin. */
   firstLine?: number
-  /** The number of fields of every row; if absent, that of the first one. */
+  /** The number of fields that every row must have; default: that of the first row. */
   width?: number | undefined
   /** Rows whose first field is one of these may have any number of fields. */
   marks?: readonly string[]
 }
 
 /**
- * The first row is the header, and every row must have its width. Yields the rows of up to 64 KiB of text at a time.
+ * Reads rows. The first row is the header, and every row must have as many fields. Yields the rows of up to 64 KiB of
+ * text at a time.
  */
 export async function* readCsv(bytes: AsyncIterable<Buffer>, options: CsvOptions = {}): AsyncGenerator<CsvRow[]> {
   const { dialect = RFC_4180, marks = [] } = options
@@ -37,7 +38,7 @@ export async function* readCsv(bytes: AsyncIterable<Buffer>, options: CsvOptions
   let width = options.width ?? 0
   let open: Line[] = []
   let rows: CsvRow[] = []
-  // Fields of another number than the header's may be shifted.
+  // If a row has more or fewer fields than the header, its fields may be shifted.
   const reject = (at: number, rejected: Reason, fields = NO_FIELDS) => {
     rows.push({ line: at, fields: fields.length === width ? fields : NO_FIELDS, rejected })
   }

@@ -1,5 +1,5 @@
 // Reads months and years as exporters write them. Nothing is guessed or repaired: a date that a spreadsheet has changed
-// (`44563`, `May-26`, `526`) is no expiry. Whether a card has expired isn't asked here.
+// (`44563`, `May-26`, `526`) is no expiry. Workers decide whether a card has expired.
 
 /** 1 to 12 from one or two digits, else 0. */
 export function readMonth(text: string): number {
@@ -28,7 +28,7 @@ function joined(month: number, year: number): number {
   return month > 0 && year > 0 ? year * 100 + month : 0
 }
 
-// -1 for an empty text or anything but ASCII digits.
+// The number; -1 for an empty text and for anything but ASCII digits.
 function readDigits(text: string): number {
   let value = text === '' ? -1 : 0
   for (let index = 0; index < text.length; index++) {

@@ -1,9 +1,7 @@
 // The error that stops a run because of a file: one sentence that says what is wrong and one that says what to do next.
 // It never quotes the content of a file, which may be card data. A bad row is a rejected row, not such an error.
 
-/**
- * `usage`: the command must be given differently (status 64). `input`, `output`: the file itself must be corrected (1).
- */
+/** `usage`: the command's options must be changed (exit 64). `input`, `output`: a file must be corrected (exit 1). */
 export type FileErrorKind = 'usage' | 'input' | 'output'
 
 export class FileError extends Error {

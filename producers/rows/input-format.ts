@@ -18,7 +18,7 @@ const FORMATS: ReadonlyMap<string, Format> = new Map([
   ['jsonl', 'ndjson'],
 ])
 
-/** `-` is standard input, which has no wrappers and tells no format. */
+/** The format and wrappers of a file by its name. `-` is standard input, which has no wrappers and no known format. */
 export function inputFormatOf(path: string): { wrappers: readonly Wrapper[]; format: Format | undefined } {
   const endings = path === '-' ? [] : basename(path).toLowerCase().split('.').slice(1)
   const wrappers: Wrapper[] = []
@@ -30,7 +30,7 @@ export function inputFormatOf(path: string): { wrappers: readonly Wrapper[]; for
   return { wrappers, format: undefined }
 }
 
-/** The given format, else the one that the name tells. */
+/** The given format, else the format that the name shows. Throws a FileError if there is neither. */
 export function formatOf(path: string, given: Format | undefined): Format {
   const format = given ?? inputFormatOf(path).format
   if (format !== undefined) return format

@@ -1,6 +1,6 @@
 // Finds out which column each name in a file's header means, by the options `--map`, `--ignore-unknown` and `--echo`. A
-// message names line and column. It quotes a name only where the name can't be card data: a file without a header has a
-// card in its first row.
+// message names line and column. It quotes a name only if the name can't be card data: the first row of a file without
+// a header holds a card.
 import { z } from 'zod'
 import { COLUMN_NAMES, COLUMNS, type ColumnName, isColumnOf, NEEDED, type RecordKind } from './columns.ts'
 import { FileError } from './file-error.ts'
@@ -15,7 +15,7 @@ export interface ColumnOptions {
   recordKind: RecordKind
   map?: ColumnMap | undefined
   ignoreUnknown?: boolean | undefined
-  /** Names of the file's columns, in the order in which the results repeat them. */
+  /** The names of the columns that the results repeat, in that order. */
   echo?: readonly string[] | undefined
   /** The file's columns whose texts each row keeps. */
   keep?: readonly KeptField[] | undefined
@@ -71,8 +71,7 @@ export function checkColumns({ recordKind, map = {}, echo = [] }: ColumnOptions)
 }
 
 /**
- * The column that a name in a file's header means; null where the column is left out, undefined where the name is
- * unknown.
+ * The column that a name in a file's header means; null if the column is left out, undefined if the name is unknown.
  */
 export function resolve(name: string, { recordKind, map = {}, ignoreUnknown = false }: ColumnOptions) {
   if (Object.hasOwn(map, name)) return map[name] as ColumnName | null
@@ -120,7 +119,7 @@ interface ReadNames {
   at: Record<ColumnName, number>
   /** Name in the file → its position. */
   seen: Map<string, number>
-  /** Columns that the file has in other letters. They aren't missed as well. */
+  /** Columns that the header has with other letter case; they aren't also reported as missing. */
   near: Set<ColumnName>
   wrong: Wrong[]
 }
@@ -150,7 +149,7 @@ function readNames(header: readonly string[], options: ColumnOptions): ReadNames
   return { at, seen, near, wrong }
 }
 
-/** Names that `--map` and `--echo` give, and that the file doesn't have. */
+/** Names in `--map` and `--echo` that the file doesn't have. */
 function wrongOfOptions(header: readonly string[], seen: Map<string, number>, options: ColumnOptions): Wrong[] {
   const { map = {}, echo = [] } = options
   const has = `The file has ${header.slice(0, NAMES_MAX).map(shown).join(', ')}${header.length > NAMES_MAX ? ', …' : ''}.`
@@ -199,7 +198,7 @@ const DELIMITERS = [
   { found: '\r', next: 'End the lines with LF or CRLF, not with a bare CR.' },
 ] as const
 
-/** A header that is one column only because it is separated otherwise. */
+/** Throws for a header that seems to be one column only because its separator isn't a comma. */
 function refuseOneColumn(header: readonly string[], line: number): void {
   const [name = '', ...others] = header
   const delimiter = others.length === 0 && DELIMITERS.find(({ found }) => name.includes(found))
@@ -214,7 +213,7 @@ function hint(name: string): string {
   return 'Name it with --map FILE, or drop such columns with --ignore-unknown.'
 }
 
-/** The column whose name this is in other letters. */
+/** The column whose name this is, but for letter case. */
 function nearTo(name: string): ColumnName | undefined {
   return COLUMN_NAMES.find(column => column === name.trim().toLowerCase().replace(/[ -]/g, '_'))
 }
@@ -225,7 +224,8 @@ export function shown(name: string): string {
   if (name.length > 64 || looksLikeData(name)) return '(a name not shown here)'
   return JSON.stringify(name).replace(INVISIBLE, sign => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
-// JSON leaves DEL, controls of eight bits and signs that turn the direction of text as they are: a terminal obeys them.
+// JSON.stringify leaves DEL, 8-bit control characters and marks that change the direction of text as they are, and a
+// terminal would obey them.
 const INVISIBLE = /[\p{Cc}\u2028-\u202e\u2066-\u2069]/gu
 
 export function columnsOf(kind: RecordKind): string {

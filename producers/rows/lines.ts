@@ -18,7 +18,7 @@ const HEAD_BYTES = 64
 
 /** A line whose end hasn't been read yet. */
 interface OpenLine {
-  /** Empty for a line that was reported as too long. */
+  /** Empty if the line was reported as too long. */
   parts: Buffer[]
   length: number
 }
@@ -47,7 +47,7 @@ function extendLine(line: OpenLine, part: Buffer): Block | undefined {
   return !wasTooLong && line.length > LINE_BYTES_MAX ? TOO_LONG : undefined
 }
 
-/** `end`: the line's last part with its LF, or nothing at the end of the file. */
+/** Ends a line. `end`: its last part with the LF, or empty at the end of the file. */
 function endLine(line: OpenLine, end: Buffer): Block | undefined {
   const { parts, length } = line
   line.parts = []
@@ -97,8 +97,8 @@ function checkHead(head: Buffer): Buffer {
   return head[0] === 0xef && head[1] === 0xbb && head[2] === 0xbf ? head.subarray(3) : head
 }
 
-// UTF-16 shows by its byte order mark, or by a NUL in every other place of the first 16 bytes, which no header has in
-// UTF-8.
+// UTF-16 shows by its byte order mark, or by a NUL at every second place of the first 16 bytes, which no UTF-8 header
+// has.
 function isUtf16(head: Buffer): boolean {
   if ((head[0] === 0xff && head[1] === 0xfe) || (head[0] === 0xfe && head[1] === 0xff)) return true
   const start = head.subarray(0, 16)

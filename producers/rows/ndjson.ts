@@ -10,7 +10,7 @@ import { readLines } from './lines.ts'
 
 export interface NdjsonRow {
   line: number
-  /** In the order of `ndjsonLayout`; of a rejected row its reference alone, or none. */
+  /** In the order of `ndjsonLayout`; of a rejected row only its reference, or nothing. */
   cells: readonly string[]
   rejected: Reason | undefined
 }
@@ -48,10 +48,10 @@ export async function* readNdjson(bytes: AsyncIterable<Buffer>, options: ColumnO
 
 const reject = (line: number, rejected: Reason): NdjsonRow => ({ line, cells: NO_CELLS, rejected })
 
-/** `isClean`: false for a text in which U+FFFD stands for what is no UTF-8. */
+/** Reads one line. `isClean` is false if the text has U+FFFD in place of bytes that aren't UTF-8. */
 type ReadText = (line: number, text: string, isClean: boolean) => NdjsonRow
 
-/** Undefined for an empty line. */
+/** Reads one line; undefined for an empty line. */
 function readLine(line: number, bytes: Buffer, read: ReadText): NdjsonRow | undefined {
   if (bytes.length === 0 || (bytes.length === 1 && bytes[0] === CR)) return undefined
   if (bytes.includes(0)) return reject(line, 'row_nul')
@@ -85,14 +85,14 @@ function cellReader(options: ColumnOptions): ReadText {
       echo: index < 0 ? -1 : COLUMN_NAMES.length + index,
       keep: kept < 0 ? -1 : keepAt + kept,
     }
-    // The number of keys that --ignore-unknown drops has no limit.
+    // --ignore-unknown may drop any number of keys, so the cache of places is limited.
     if (places.size < PLACES_MAX) places.set(key, place)
     return place
   }
 
   const isUnknown = (key: string) => placeOf(key) === undefined
 
-  /** Those of a rejected row: none but its reference, where the row has one. */
+  /** The cells of a rejected row: its reference, if the row has one, and nothing else. */
   const cellsOfReference = (text: string, record: Record<string, unknown> = {}): readonly string[] => {
     const keys = Object.keys(record)
     const named = keys.filter(key => placeOf(key)?.own === at.reference)
@@ -148,12 +148,15 @@ function parseObject(text: string): Record<string, unknown> | undefined {
     const flat = typeof value === 'object' && value !== null && !Array.isArray(value)
     return flat ? (value as Record<string, unknown>) : undefined
   } catch {
-    // Its message would quote the row.
+    // The parser's message would quote the row, so it isn't used.
     return undefined
   }
 }
 
-/** A number that a double can't hold exactly would be the number of another card: undefined, as for any other type. */
+/**
+ * The text of a value; undefined for a number that a double can't hold exactly (it would be another card's number), and
+ * for any other type.
+ */
 export function textOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value
   if (value === null) return ''

@@ -11,8 +11,11 @@ export interface OnlyList {
   sha256: string
 }
 
-/** Throws a FileError for a file that can't be read or names nothing. A first line `reference` is a header. */
-export async function readOnly(path: string): Promise<OnlyList> {
+/**
+ * Reads the list. Throws a FileError, which says `wanted`, if the file can't be read or lists nothing. A first line
+ * `reference` counts as a header.
+ */
+export async function readOnly(path: string, wanted = 'Give --only a text file.'): Promise<OnlyList> {
   const references = new Set<string>()
   let first = true
   try {
@@ -22,7 +25,7 @@ export async function readOnly(path: string): Promise<OnlyList> {
       first = false
     }
   } catch (error) {
-    throw new FileError('usage', `${path} cannot be read (${codeOf(error)}).`, 'Give --only a text file.', error)
+    throw new FileError('usage', `${path} cannot be read (${codeOf(error)}).`, wanted, error)
   }
   if (references.size === 0)
     throw new FileError('usage', `${path} names no reference.`, 'Write one reference on each line.')
@@ -31,7 +34,10 @@ export async function readOnly(path: string): Promise<OnlyList> {
   return { references, sha256: hash.digest('hex') }
 }
 
-/** A row of which no reference can be read is judged as any other: nobody can say that it wasn't wanted. */
+/**
+ * Marks a row as skipped unless its reference is listed. A row whose reference can't be read isn't skipped, because it
+ * may be wanted.
+ */
 export function keepOnly(row: Row, { references }: OnlyList): Row {
   const isUnread = row.rejected !== undefined && row.reference === undefined
   if (row.skipped !== undefined || isUnread) return row

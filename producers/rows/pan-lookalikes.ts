@@ -1,14 +1,15 @@
-// Rejects rows with a text for the results or the store that looks like the card of any row of the chunk. record.ts
-// checks a text against the card of its own row; workers check cards that are encrypted.
+// Rejects rows of a chunk if a text that will be in the results or the store looks like the card number of any row of
+// that chunk. record.ts checks a text against the card of its own row; workers check cards that are encrypted.
 import type { Reason } from '../../src/errors.ts'
 import { digitsOf } from '../../src/token/pan.ts'
 import { couldLookLikeCard, openPanLookalikes, type PanLookalikes } from '../../src/token/pan-lookalike.ts'
 import { holdsOwnNumber, type Row, rejectRow } from './record.ts'
 
 /**
- * `stored`: references are stored before a worker checks them. Otherwise they are compared here only with cards that no
- * worker will see, those of refused rows. The worker compares them with the others, so that a chunk that an older release
- * sent stays the same chunk.
+ * Returns the rows with such rows rejected. `stored`: references will be stored before a worker checks them, so all are
+ * compared here. Otherwise references of sent rows are compared here only with cards that no worker sees (those of
+ * rejected and skipped rows); the worker compares them with the other cards. So a chunk that an older release sent
+ * stays the same chunk.
  */
 export function refusePanLookalikes(rows: Row[], { stored }: { stored: boolean }): Row[] {
   if (!rows.some(({ reference, echo = [] }) => [reference, ...echo].some(couldLookLikeCard))) return rows
@@ -30,8 +31,8 @@ export function refusePanLookalikes(rows: Row[], { stored }: { stored: boolean }
 }
 
 /**
- * Whether a text of a row shows a card: its own, or one that looks like any card of these rows. Of a row without a number
- * nobody knows the card.
+ * Tells whether a text of a row shows a card: the row's own, or one that looks like any card of these rows. For a row
+ * without a number, every text that could be a card number counts.
  */
 export function cardDetector(rows: readonly Row[]): (text: string, row: Row) => boolean {
   let all: PanLookalikes | undefined
@@ -43,7 +44,7 @@ export function cardDetector(rows: readonly Row[]): (text: string, row: Row) => 
   }
 }
 
-/** A worker compares its reference with the cards that are sent beside it. */
+/** Whether the row is sent; a worker compares its reference with the cards of all sent rows. */
 function isSent({ rejected, skipped }: Row): boolean {
   return rejected === undefined && skipped === undefined
 }

@@ -1,7 +1,8 @@
-// Reads rows that hold quotes. Simple ones (`"a",b,"c"`) are split here; csv-parse, which is too slow for files that
-// quote every field, reads the others. A row is complete when its number of quotes is even. If such a row is
-// ill-formed, or has no end within 64 KiB, only its first line is rejected and the lines after it are read again as
-// rows: an unclosed quote must not swallow its neighbours.
+// Reads the blocks that csv.ts can't split at once: those with a quote, a NUL, ill-formed UTF-8 or a line that is too
+// long. Simple rows (`"a",b,"c"`) are split here; csv-parse reads the others, because it is too slow for files that
+// quote every field. A row is complete when its number of quotes is even. If such a row is ill-formed, or doesn't end
+// within 64 KiB, only its first line is rejected and the lines after it are read again as rows: an unclosed quote must
+// not swallow its neighbours.
 import { isUtf8 } from 'node:buffer'
 import { type Options, parse } from 'csv-parse/sync'
 import type { Reason } from '../../src/errors.ts'
@@ -12,7 +13,7 @@ export interface Line {
   line: number
   bytes: Buffer
   quotes: number
-  /** The line holds neither NUL nor ill-formed UTF-8. */
+  /** The line has neither a NUL nor ill-formed UTF-8. */
   clean: boolean
   tooLong: boolean
 }
@@ -41,7 +42,7 @@ interface Bound {
 const LF = 10
 const QUOTE = 34
 const BACKSLASH = 92
-/** So many rows go through csv-parse together; if one of them is ill-formed, they go one by one. */
+/** This many rows go to csv-parse at once; if one of them is ill-formed, they are repeated one by one. */
 const TOGETHER = 128
 const NEEDS_MORE = 0
 const UNCLOSED = -1
@@ -90,7 +91,7 @@ function isEscapable(code: number | undefined): boolean {
   return code === QUOTE || code === BACKSLASH
 }
 
-/** Puts the rows of `lines` into the sink; returns the lines of a row that is still open, none once `ended`. */
+/** Puts the rows of `lines` into the sink. Returns the lines of a row that isn't complete yet; none if `ended`. */
 export function readQuoted(lines: Line[], ended: boolean, sink: RowSink, dialect = RFC_4180): Line[] {
   let at = 0
   while (at < lines.length) {
@@ -153,7 +154,7 @@ function readGroup(lines: Line[], group: Bound[], sink: RowSink, dialect: Dialec
 interface Read extends Bound {
   text: string
   clean: boolean
-  /** Undefined until csv-parse has read the row, and if it can't read the row. */
+  /** Undefined until csv-parse has read the row, and if it can't. */
   fields: readonly string[] | undefined
 }
 
@@ -162,7 +163,7 @@ function readBound(lines: Line[], { from, count }: Bound, dialect: Dialect): Rea
   const parts = count === 1 ? [first] : lines.slice(from, from + count)
   const bytes = count === 1 ? first.bytes : Buffer.concat(parts.map(part => part.bytes))
   const clean = parts.every(part => part.clean) || (!bytes.includes(0) && isUtf8(bytes))
-  // A row that isn't clean is read as Latin-1, only to find its quotes, never for its content.
+  // A row that isn't clean is read as Latin-1 to find its quotes; its content isn't used in that form.
   const whole = bytes.toString(clean ? 'utf8' : 'latin1')
   const text = whole.slice(0, whole.length - (whole.endsWith('\r\n') ? 2 : whole.endsWith('\n') ? 1 : 0))
   const quotes = count === 1 ? first.quotes : parts.reduce((sum, part) => sum + part.quotes, 0)
@@ -173,12 +174,12 @@ function readBound(lines: Line[], { from, count }: Bound, dialect: Dialect): Rea
   return { from, count, clean, text, fields: splitSimple(text, quotes, delimiter) }
 }
 
-/** A field of a row that was read as Latin-1; U+FFFD stands for what is no UTF-8. */
+/** A field of a row that was read as Latin-1. U+FFFD replaces bytes that aren't UTF-8. */
 function fromLatin1(field: string): string {
   return Buffer.from(field, 'latin1').toString('utf8')
 }
 
-/** The fields of a row in which quotes only begin and end fields; undefined for any other. */
+/** The fields of a row whose quotes only begin and end fields; undefined for any other row. */
 function splitSimple(text: string, quotes: number, delimiter: string): string[] | undefined {
   if (quotes === 0) return text.split(delimiter)
   const code = delimiter.charCodeAt(0)
@@ -202,7 +203,10 @@ function splitSimple(text: string, quotes: number, delimiter: string): string[] 
   return met === quotes ? fields : undefined
 }
 
-/** The fields of a row in which a backslash within quotes makes an ordinary character of a quote or a backslash. */
+/**
+ * The fields of a row in which a backslash within quotes escapes a quote or a backslash; undefined for an ill-formed
+ * row.
+ */
 function splitEscaped(text: string, delimiter: string): string[] | undefined {
   const fields: string[] = []
   for (let at = 0; at <= text.length; ) {
@@ -218,7 +222,7 @@ function splitEscaped(text: string, delimiter: string): string[] | undefined {
   return fields
 }
 
-/** -1 if there is none. */
+/** The index of the closing quote, -1 if there is none. */
 function closingQuote(text: string, open: number): number {
   for (let at = open + 1; at < text.length; at++) {
     const code = text.charCodeAt(at)
@@ -242,7 +246,7 @@ function tryParse(text: string, delimiter: string): string[][] | undefined {
   try {
     return parse(text, { ...PARSE, delimiter })
   } catch {
-    // Its message would quote the row.
+    // The parser's message would quote the row, so it isn't used.
     return undefined
   }
 }

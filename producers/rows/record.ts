@@ -1,6 +1,6 @@
 // Turns the cells of one row into the record that travels in the block, written straight as its line of JSON (a record
-// is built for every row of a file: to build an object and stringify it would cost twice as much). Only errors of
-// reading a file are found here; the worker checks the card.
+// is built for every row of a file: to build an object and stringify it would cost twice as much). Only errors in
+// reading the file are found here; the worker checks the card.
 import { type Reason, type Refusal, refuse } from '../../src/errors.ts'
 import { isPrintable } from '../../src/job/envelope/text.ts'
 import { CHUNK } from '../../src/job/token-batch.ts'
@@ -17,7 +17,7 @@ export interface Row {
    * from 1. Workers tell the rows of a batch apart by it, and order them by it.
    */
   line: number
-  /** Absent where the row has no reference, or one that must not be repeated. */
+  /** Undefined if the row has no reference, or one that must not be repeated. */
   reference: string | undefined
   /** `{"line":…,"reference":…,"request":{…}}` or `{"line":…,"reference":…,"rejected":{"reason":…}}`, one line. */
   json: string
@@ -26,17 +26,17 @@ export interface Row {
   number: string
   /** The echoed values in the order of `--echo`; absent without `--echo`, or if they must not be repeated. */
   echo: readonly string[] | undefined
-  /** Of nested JSON: the physical line at which the row's element starts. */
+  /** In nested JSON: the physical line at which the row's element starts. */
   fileLine?: number | undefined
-  /** Of nested JSON: the element's number, and the card's within it: `17.2`. */
+  /** In nested JSON: the number of the element, and of the card within it: `17.2`. */
   item?: string | undefined
   /** Of a row that says whose card it is: which ids travel with it. */
   onFile?: readonly OnFileTrait[] | undefined
-  /** What the profile had repaired in this row, by name. */
+  /** The repairs that the profile made in this row, by name. */
   repairs?: readonly string[] | undefined
   /** The texts of the kept fields as they stand in the file; absent if none are kept, or the row can't be read. */
   kept?: readonly string[] | undefined
-  /** The row isn't sent, and why; its `json` is empty. */
+  /** Why the row isn't sent; undefined if it is sent. The `json` of a skipped row is empty. */
   skipped?: SkipReason | undefined
 }
 
@@ -55,9 +55,9 @@ export function rejectRow(
 }
 
 /**
- * A row that can't be read as a whole. Its reference stands in the results alone, where its cell is sound: in the chunk it
- * would make another chunk of one that an older release sent. Nobody knows the row's card, so that no text that could be a
- * card number is repeated.
+ * A row that can't be read as a whole. Its reference, if its cell can be read, appears only in the results: in the
+ * chunk it would make the chunk differ from the one that an older release sent. The row's card isn't known, so no text
+ * that could be a card number is repeated.
  */
 export function rejectUnread(line: number, reason: Reason, cells: readonly string[], layout: Layout): Row {
   const reference = cell(cells, layout, 'reference')
@@ -69,14 +69,14 @@ export function rejectUnread(line: number, reason: Reason, cells: readonly strin
   return { ...rejectRow(line, reason), reference: isSound ? reference : undefined }
 }
 
-/** Stands for bytes that are no UTF-8. */
+/** Replaces bytes that aren't UTF-8. */
 const REPLACEMENT = '\ufffd'
 
 export function skipRow(line: number, skipped: SkipReason, reference?: string | undefined): Row {
   return { line, reference, json: '', rejected: undefined, number: '', echo: undefined, skipped }
 }
 
-/** Cells are texts, '' where a row has none. `onFile`: the JSON object of `on_file`, '' for none. */
+/** Makes a row. Cells are texts; '' for a cell that the row doesn't have. `onFile`: the JSON object of `on_file`, '' for none. */
 export function buildRow(line: number, cells: readonly string[], layout: Layout, onFile = ''): Row {
   const pan = cell(cells, layout, 'card_number')
   const reference = cell(cells, layout, 'reference')
@@ -113,7 +113,7 @@ export function checkReference(reference: string, pan: string): Reason | undefin
   return UNPLAIN.test(reference) && !isPrintable(reference) ? 'field_characters' : undefined
 }
 
-// Line breaks and tabs are quoted by the writer of the results; a free-text column may well have them.
+// Line breaks and tabs are allowed, because the writer of the results quotes them and free texts often have them.
 function isEchoable(value: string): boolean {
   return !UNPLAIN.test(value) || isPrintable(value.replace(/[\t\r\n]/g, ' '))
 }
@@ -131,7 +131,7 @@ export function quoted(text: string): string | undefined {
   return UNPLAIN.test(text) && !isPrintable(text) ? undefined : quote(text)
 }
 
-/** Members of a JSON object without its braces, '' for none; or why there can be no record. */
+/** The members of a JSON object without its braces ('' for none), or why there can be no record. */
 type Request = string | Refusal
 type Builder = (cells: readonly string[], layout: Layout) => Request
 
@@ -145,6 +145,8 @@ const BUILDERS: Record<Layout['recordKind'], Builder> = {
   },
   'token-lifecycle': (cells, layout) => rest(cells, layout, ['id', 'action']),
   'scheme-token': (cells, layout) => rest(cells, layout, ['id', 'action']),
+  reference: (cells, layout) =>
+    rest(cells, layout, ['provider', 'provider_account', 'customer_id', 'card_id', 'action', 'on_orphan']),
 }
 
 function join(one: Request, other: Request): Request {
@@ -168,12 +170,12 @@ function field(cells: readonly string[], layout: Layout, name: ColumnName, key: 
   const value = cell(cells, layout, name)
   if (value === '') return ''
   if (!UNPLAIN.test(value)) return `"${key}":"${value}"`
-  // Armor of an encrypted card holds line breaks; the worker's schema judges it.
+  // The armor of an encrypted card has line breaks; the worker's schema checks it.
   if (name !== 'encrypted_card' && !isPrintable(value)) return refuse('field_characters', name)
   return `"${key}":${JSON.stringify(value)}`
 }
 
-/** A card in the clear as `card`, an encrypted one as it is. */
+/** The member for the card: a card in clear as `card`, an encrypted card as it is. */
 function cardOf(cells: readonly string[], layout: Layout): Request {
   if (cell(cells, layout, 'card_number') === '') return rest(cells, layout, ['encrypted_card', 'public_key_alias'])
   if (cell(cells, layout, 'encrypted_card') !== '') return refuse('field_conflict', 'encrypted_card')
@@ -185,7 +187,7 @@ function cardOf(cells: readonly string[], layout: Layout): Request {
   return typeof card !== 'string' ? card : `"card":{${card}}`
 }
 
-/** A new card if the row has one; else the fields of the card on file. */
+/** The members of an update: a new card if the row has one, else changed fields of the stored card. */
 function updateOf(cells: readonly string[], layout: Layout): Request {
   if (cell(cells, layout, 'card_number') !== '') return cardOf(cells, layout)
   const card = rest(cells, layout, ['encrypted_card', 'public_key_alias'])
@@ -218,9 +220,9 @@ function expiryOf(cells: readonly string[], layout: Layout, monthKey: string, ye
 }
 
 /**
- * Does a text that will stand in the results, or in another file, hold a card number? `pan` is the row's card_number as given, '' if it has
- * none. Digits are compared whatever stands between them. Where the row's own number is none (columns gone astray), a text
- * that looks like any card number counts.
+ * Whether a text that will be in the results, or in another file, holds a card number. `pan`: the row's card_number as
+ * given, '' if it has none. Digits are compared whatever is between them. If the row's own number isn't a card number
+ * (shifted columns), any text that looks like a card number counts.
  */
 export function holdsOwnNumber(text: string, pan: string): boolean {
   if (text.length < 12) return false

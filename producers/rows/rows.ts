@@ -1,5 +1,5 @@
 // Reads an input as records that are ready to be sent, in arrays. Each record has the number of its physical line in
-// the file. It knows neither where the bytes come from nor where the records go.
+// the file.
 
 import { readCsv } from './csv.ts'
 import { FileError } from './file-error.ts'
@@ -17,15 +17,15 @@ export type { Row } from './record.ts'
 
 export interface RowOptions extends ColumnOptions {
   format: Format
-  /** How the provider wrote the file; `format` and names of columns don't count then. */
+  /** How the provider wrote the file; then `format` and column names aren't used. */
   profile?: Profile | undefined
-  /** The rows that are wanted. */
+  /** The references of the wanted rows. */
   only?: OnlyList | undefined
   /** Fields of the file whose texts each row keeps. */
   keep?: readonly KeptField[] | undefined
 }
 
-/** Yields the rows of up to 64 KiB of text at a time. Throws a FileError for what makes the whole file unusable. */
+/** Yields the rows of up to 64 KiB of text at a time. Throws a FileError if the whole file is unusable. */
 export async function* readRows(bytes: AsyncIterable<Buffer>, options: RowOptions): AsyncGenerator<Row[]> {
   let rows = 0
   const { only } = options
@@ -43,7 +43,7 @@ function partsOf(bytes: AsyncIterable<Buffer>, options: RowOptions): AsyncGenera
 
 export interface Counted {
   rows: number
-  /** No record takes more bytes than this; infinite where that isn't known. */
+  /** The most bytes that a record takes; infinite if that isn't known. */
   recordBytesMax: number
 }
 
@@ -68,13 +68,13 @@ export async function countRows(bytes: AsyncIterable<Buffer>, options: RowOption
     for await (const part of readNdjson(bytes, options)) for (const { cells } of part) count(cells)
   }
   if (rows === 0) throw empty()
-  // How many rows are listed is known only when they are built.
+  // With `--only` the number of listed rows is known only when they are built.
   return { rows, recordBytesMax: options.only ? Number.POSITIVE_INFINITY : unitsMax * UNIT_BYTES_MAX + FRAME_BYTES_MAX }
 }
 
-/** What JSON makes of a UTF-16 unit at most: `\u0001`. */
+/** The most bytes that a UTF-16 unit takes in JSON: `\u0001`. */
 const UNIT_BYTES_MAX = 6
-/** A record's line, and the names of all its members. */
+/** The most bytes of a record besides its values: its line number and the names of all members. */
 const FRAME_BYTES_MAX = 1_000
 
 async function* csvRows(bytes: AsyncIterable<Buffer>, options: RowOptions): AsyncGenerator<Row[]> {

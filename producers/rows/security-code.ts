@@ -1,12 +1,12 @@
-// Knows a card's security code by the name of its field: no such field may be kept, so none is ever read.
+// Recognises a card's security code by the name of its field. Such a field must not be stored, so it is never read.
 
-/** A whole word, as brands and providers call the code. */
+/** Names that brands and providers use for the code, as a whole word. */
 const WORD = /^(?:c[vs][cv]|csc|cvn|cvd|cve|cav|cid)2?$|^cv2/
 
-/** Within a word: no other word has these letters. */
+/** Letters that occur within no other word. */
 const WITHIN = /cvv|cvc/
 
-/** All letters in a row, however they are divided. */
+/** Forms of the name when its letters are joined, without separators. */
 const LETTERS = [
   /security(?:code|value|number|digits)/,
   /verification(?:value|code|number|digits)/,
@@ -15,7 +15,7 @@ const LETTERS = [
   /(?:^|card)(?:cvv|cvc|csc|cvn|cvd|cve|cav|cid)2?(?:code|value|number)?$/,
 ]
 
-/** Is the field a card's security code, by its name or its path? */
+/** Whether the field is a card's security code, by its name or path. */
 export function isSecurityCode(name: string): boolean {
   const plain = name.normalize('NFKC').replace(/#\d+$/, '')
   // `card.cvc`, `card_cvv2`, `cardCvv`, `CIDCode`, `CVV Code`

@@ -1,6 +1,6 @@
-// Digests the raw bytes of the input as they pass, and on the second reading holds them back until they are verified to
-// be those of the first. One running SHA-256 serves both purposes: its state after each 16 MiB is the digest of that
-// segment and of all before it, and its last state is the digest that `sha256sum` prints.
+// Digests the raw bytes of an input while it is read. On the second reading it holds bytes back until their digest is
+// that of the first reading. One running SHA-256 serves both purposes: its state after each 16 MiB is the digest of
+// that segment and of all before it, and its last state is the digest that `sha256sum` prints.
 import { createHash } from 'node:crypto'
 import { FileError } from './file-error.ts'
 
@@ -13,17 +13,17 @@ export interface InputDigest {
 }
 
 export interface SegmentDigests extends InputDigest {
-  /** Hex digest of everything up to the end of each segment; the last one is `sha256`. */
+  /** The hex digest of everything up to the end of each segment; the last one equals `sha256`. */
   segments: readonly string[]
 }
 
 export interface Digesting {
   bytes: AsyncIterable<Buffer>
-  /** Complete once `bytes` has ended. */
+  /** The digests; complete once `bytes` has ended. */
   digests(): SegmentDigests
 }
 
-/** Cuts at the ends of segments, so that no piece lies in two. */
+/** Cuts the bytes at the ends of segments, so that no piece belongs to two segments. */
 async function* cut(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let room = SEGMENT_BYTES
   for await (let chunk of bytes) {
@@ -39,7 +39,7 @@ async function* cut(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   }
 }
 
-/** Passes bytes on and computes their digests. */
+/** Passes the bytes on and digests them. */
 export function digestWhileReading(bytes: AsyncIterable<Buffer>): Digesting {
   const hash = createHash('sha256')
   const segments: string[] = []
@@ -60,8 +60,8 @@ export function digestWhileReading(bytes: AsyncIterable<Buffer>): Digesting {
 }
 
 /**
- * Passes bytes on only once their whole segment is proven to be what it was on the first reading; holds one segment
- * in memory. Throws a FileError before a single byte of a changed segment is passed on.
+ * Passes bytes on only once their whole segment has the digest of the first reading; holds one segment in memory.
+ * Throws a FileError before any byte of a changed segment is passed on.
  */
 export async function* releaseVerified(
   name: string,

@@ -1,6 +1,7 @@
 // The bytes of the input without its wrappers, always as a stream. A file is read twice: `validateSource` reads it to
 // its end before anything of it is used, and `openSource` releases only bytes whose digests are those of the first
-// reading. Only so is it safe to stream OpenPGP, whose integrity shows at its end. This file knows nothing of rows.
+// reading. That makes it safe to stream OpenPGP, whose integrity can be verified only at the end. Rows are read
+// elsewhere.
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { pipeline } from 'node:stream'
@@ -11,14 +12,14 @@ import { decryptOpenpgp, type OpenpgpKeys, type OpenpgpOptions, readKeys } from 
 import { digestWhileReading, type InputDigest, releaseVerified, type SegmentDigests } from './segments.ts'
 
 export interface SourceOptions extends OpenpgpOptions {
-  /** A file, or `-` for standard input. */
+  /** The path of a file, or `-` for standard input. */
   path: string
   /** The stream that `-` stands for. */
   stdin?: AsyncIterable<Buffer> | undefined
 }
 
 export interface Source {
-  /** Decrypted and decompressed. */
+  /** The bytes after decryption and decompression. */
   bytes: AsyncIterable<Buffer>
   /** The digest of the raw input; complete once `bytes` has ended. */
   digest(): InputDigest
@@ -28,9 +29,9 @@ const READ_BYTES = 1024 * 1024
 const UNZIP_BYTES = 64 * 1024
 
 /**
- * Reads the whole file, hands its bytes to `check` and nowhere else, and returns its digests once integrity is
- * verified. `check` may stop early by throwing; for an encrypted file its error is thrown only if the file turns out
- * to be genuine, so that a forged one can't choose what is said.
+ * Reads the whole file, passes its bytes only to `check`, and returns its digests once the integrity is verified.
+ * `check` may stop early by throwing. For an encrypted file its error is thrown only if the file is genuine, so that a
+ * forged file can't choose the error.
  */
 export async function validateSource<T>(
   options: SourceOptions,
@@ -54,7 +55,7 @@ async function checkThrough<T>(
   check: (bytes: AsyncIterable<Buffer>) => Promise<T>,
 ): Promise<T> {
   let broken: { error: unknown } | undefined
-  // Without `return`: a loop that ends early must not close bytes that still have to be read to their end.
+  // It has no `return`, because a loop that ends early must not close bytes that must still be read to their end.
   const lent = {
     next: () =>
       bytes.next().catch(error => {
@@ -80,7 +81,7 @@ export async function openSource(options: SourceOptions, digests?: SegmentDigest
   }
   if (digests === undefined) throw new Error('broken law: a file is validated before it is opened')
   const raw = releaseVerified(options.path, readRaw(options.path), digests)
-  // The first reading verified the signature with the ciphertext; only the decryption has to be done again.
+  // The first reading verified the signature, and the ciphertext is the same; so now it is only decrypted.
   const keys = await keysFor({ ...options, verifyKeyFile: undefined })
   return { bytes: unwrap(options.path, raw, keys), digest: () => digestOf(digests) }
 }
@@ -121,20 +122,20 @@ async function* gunzip(name: string, bytes: AsyncIterable<Buffer>): AsyncGenerat
   const unzip = createGunzip({ chunkSize: UNZIP_BYTES })
   const source = bytes[Symbol.asyncIterator]()
   let given = 0
-  // Not the iterable itself: when zlib ends, the source must stay open to be read to its end.
+  // A wrapper without `return`: when zlib ends, the source must stay open to be read to its end.
   async function* counted() {
     for (let next = await source.next(); !next.done; next = await source.next()) {
       given += next.value.length
       yield next.value
     }
   }
-  // The error arrives at the loop below as well.
+  // The error also arrives at the loop below.
   pipeline(counted(), unzip, () => {})
   try {
     yield* unzip as AsyncIterable<Buffer>
     const used = unzip.bytesWritten
     for (let next = await source.next(); !next.done; next = await source.next()) given += next.value.length
-    // zlib silently ignores bytes after the last member; a damaged second member would be lost in this way.
+    // zlib silently ignores bytes after the last member, and so would ignore a damaged second member.
     if (used < given) {
       const next = 'Fetch the file again, or repack it with gzip.'
       throw new FileError('input', `${name} goes on after its gzip data.`, next)
@@ -161,7 +162,8 @@ async function* refuseWrapped(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buff
       if (one === 0x1f && two === 0x8b) {
         throw new FileError('usage', 'Standard input is gzip data.', 'Pipe it through gunzip, or give a file.')
       }
-      // An OpenPGP packet begins with the top bit set; no UTF-8 text does but by a lead byte 0xC2 to 0xF4.
+      // An OpenPGP packet begins with a byte whose top bit is set; in UTF-8 text such a first byte is a lead byte 0xC2
+      // to 0xF4.
       const packet = (one >= 0x80 && one < 0xc2) || one === 0xd2
       if (packet || piece.subarray(0, ARMOR.length).equals(ARMOR)) {
         const wrong =

@@ -6,7 +6,7 @@ import { type Counted, countRows, type RowOptions } from './rows.ts'
 import type { SegmentDigests } from './segments.ts'
 import { type SourceOptions, validateSource } from './source.ts'
 
-/** `rows`: rejected ones included: so many outcomes must follow. */
+/** `rows` also counts rejected rows: the run must end with this many outcomes. */
 export interface ValidatedFile extends Counted {
   digests: SegmentDigests
 }

@@ -1,9 +1,10 @@
-// Finds the business dates of a schedule that are due. A business date is the day (UTC) that is reported. Its run is
-// due when the zone's clock shows the schedule's time on the day after, and never before the day itself has ended.
+// Finds the business dates of a schedule that are due. A business date is the day (UTC) that a report is about. Its run
+// is due when the zone's clock shows the schedule's time on the day after, and never before the business date has ended
+// in UTC.
 import { firstMoment } from './zone-time.ts'
 
 export interface Timing {
-  /** `HH:MM` on the zone's clock. */
+  /** `HH:MM`, local time in the zone. */
   time: string
   /** An IANA time zone. */
   zone: string
@@ -17,7 +18,7 @@ export interface DueDate {
 }
 
 const DAY_MS = 86_400_000
-/** A scheduler that was down makes up for so many dates; older nights are reported by hand. */
+/** A scheduler that was down makes up for this many dates; an operator requests reports of older dates. */
 export const CATCH_UP_DATES = 7
 
 export const dateOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
@@ -30,7 +31,7 @@ export function dueAt(businessDate: string, { time, zone }: Timing): number {
 }
 
 /**
- * The dates that came due after `since` and by `now`, are later than `newest`, and are among the last seven; the oldest
+ * The dates that became due after `since` and by `now`, are later than `newest`, and are among the last seven; oldest
  * first.
  */
 export function dueDates(timing: Timing, since: number, newest: string | null, now: number): DueDate[] {
@@ -45,7 +46,7 @@ export function dueDates(timing: Timing, since: number, newest: string | null, n
     .slice(-CATCH_UP_DATES)
 }
 
-/** The next date to come due after `now`. */
+/** The next date that becomes due after `now`. */
 export function nextDue(timing: Timing, now: number): DueDate {
   let businessDate = dayAfter(dateOf(now), -2)
   for (;;) {

@@ -10,7 +10,7 @@ import type { ScheduleMetrics } from './metrics.ts'
 export interface ScheduleDeps {
   store: Store
   queues: Queues
-  /** The system client `scheduler`: its key, and its user as a UUID. */
+  /** The key of the system client `scheduler`, and its user id (a UUID). */
   signingKey: SigningKey
   userId: string
   installationKeys: InstallationKeys
@@ -23,12 +23,12 @@ export interface ScheduleDeps {
 export interface ScheduleSettings {
   /** The installation's name. */
   audience: string
-  /** An open run is late after so long, ms. */
+  /** An open run counts as late after this many ms. */
   lateMs: number
-  /** Ended runs are kept for so many days. */
+  /** For how many days ended runs are kept. */
   keepDays: number
-  /** At most so many tokens of an expiry sweep are sent and not answered yet. */
+  /** How many tokens of an expiry sweep may be sent and unanswered. */
   sweepPage: number
-  /** The job of a webhook that nobody has tried after so long is sent again, ms. */
+  /** The job of a webhook that no worker has tried after this many ms is sent again. */
   webhookLeaseMs: number
 }

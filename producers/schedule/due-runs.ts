@@ -1,5 +1,5 @@
-// Makes the runs that are due and sends their jobs. Several processes may do this at any time and as often as they
-// like: the rows of runs decide who sends what.
+// Makes the runs that are due and sends their jobs. Several processes may do this at the same time: a claim on the
+// run's row decides which one sends its job.
 import * as clients from '../../src/store/access/clients.ts'
 import * as runs from '../../src/store/report/schedule-runs.ts'
 import * as schedules from '../../src/store/report/schedules.ts'
@@ -11,13 +11,13 @@ import { noteEnd, noteLate } from './run-notes.ts'
 
 const DAY_MS = 86_400_000
 const PAGE = 100
-/** At most so many reports are asked for and not made yet; the others wait in the store. */
+/** How many reports may be requested and not made yet; further runs wait in the store. */
 const IN_FLIGHT_MAX = 1_000
-/** A run is sent again after so long; the pause grows with each time. */
+/** An unanswered run is sent again after this time; the pause grows with each attempt. */
 const RESEND_MS = 60_000
 const RESENDS_SLOWER_MAX = 10
 
-/** `sweep` starts a claimed run of an expiry sweep. */
+/** Makes the due runs and sends their jobs. `sweep` starts a claimed run of an expiry sweep. */
 export async function dispatchDueRuns(deps: ScheduleDeps, sweep: (run: runs.Run) => void): Promise<void> {
   const { store, clock } = deps
   const known = await schedules.list(store)

@@ -1,5 +1,5 @@
-// The nightly sweep: one job for every token whose date has passed, a page at a time. The next page is sent when the
-// one before is answered, so that a million tokens wait in the store and not on the queue. Workers suspend the tokens.
+// The nightly sweep: one job for every token whose date has passed, page by page. The next page is sent when the one
+// before is answered, so that a million tokens wait in the store and not on the queue. Workers suspend the tokens.
 import { setTimeout as pause } from 'node:timers/promises'
 import { assert, isRefusal } from '../../src/errors.ts'
 import { receiptId } from '../../src/job/envelope/ids.ts'
@@ -17,13 +17,13 @@ import { noteEnd } from './run-notes.ts'
 
 const POLL_MS = 100
 const RESEND_MS = 60_000
-/** The run belongs to this process so long after each renewal. */
+/** How long the run belongs to this process after each renewal. */
 const LEASE_MS = 60_000
 
 export interface ExpirySweeper {
-  /** Starts a claimed run, unless one is under way here: the run is then claimed again later. */
+  /** Starts a claimed run. If another run is in progress here, does nothing: the run is claimed again later. */
   start(run: runs.Run): void
-  /** Takes a result of a job that may belong to this sweep. */
+  /** Takes a result, whose job may belong to this sweep. */
   onResult(result: Result): void
   close(): Promise<void>
 }
@@ -31,7 +31,7 @@ export interface ExpirySweeper {
 export function openExpirySweeper(deps: ScheduleDeps): ExpirySweeper {
   const { store, queues, log, clock } = deps
   const stop = new AbortController()
-  /** Receipt → token, for the page under way. */
+  /** Receipt → token, for the current page. */
   const pending = new Map<string, expiry.ExpiredToken>()
   let failed = 0
   let running: Promise<void> | undefined
@@ -66,7 +66,7 @@ export function openExpirySweeper(deps: ScheduleDeps): ExpirySweeper {
         sentAt = clock()
       }
       await pause(POLL_MS, undefined, { signal: stop.signal }).catch(() => {})
-      // Another scheduler may take the results; the store tells both that a token isn't due any more.
+      // Another scheduler may have taken the results; the store shows both schedulers that a token isn't due any more.
       const still = await expiry.stillExpired(
         store,
         run.businessDate,
@@ -89,7 +89,7 @@ export function openExpirySweeper(deps: ScheduleDeps): ExpirySweeper {
         })
     },
     onResult({ receipt_id: receipt, status, code }) {
-      // A token that was deleted meanwhile needs no suspension.
+      // A token that was deleted in the meantime needs no suspension.
       if (pending.delete(receipt) && status === 'FAILED' && code !== 404) failed += 1
     },
     async close() {
@@ -101,7 +101,7 @@ export function openExpirySweeper(deps: ScheduleDeps): ExpirySweeper {
 
 const jtiOf = ({ businessDate }: runs.Run, { tokenId }: expiry.ExpiredToken) => `exp-${businessDate}-${tokenId}`
 
-/** The jobs are on the installation's own behalf: the date of a token holds for every client. */
+/** The jobs are the installation's own: the expiry date of a token applies whichever client made it. */
 async function jobsOf(
   run: runs.Run,
   tokens: readonly expiry.ExpiredToken[],

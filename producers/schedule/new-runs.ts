@@ -1,4 +1,4 @@
-// The runs that a schedule ought to have: one for each date and entity. It writes none; src/store and src/acts do.
+// Computes the runs that a schedule should have: one per date and entity. It writes none; src/store and src/acts do.
 import * as clients from '../../src/store/access/clients.ts'
 import type { Db } from '../../src/store/pool.ts'
 import { type NewRun, NO_ENTITY } from '../../src/store/report/schedule-runs.ts'
@@ -6,7 +6,7 @@ import type { Schedule } from '../../src/store/report/schedules.ts'
 import { type DueDate, dueDates } from './business-dates.ts'
 import { receiptOf } from './report-run.ts'
 
-/** The entities of a schedule of reports, as its client has them now; of the sweep of tokens the one that is none. */
+/** The entities of a schedule: of a report the entities that its client has now; of the token sweep only NO_ENTITY. */
 export async function entitiesOf(schedule: Schedule, { store }: { store: Db }): Promise<readonly string[]> {
   if (schedule.kind === 'token-expiry') return [NO_ENTITY]
   if (schedule.entityId !== null) return [schedule.entityId]
@@ -20,10 +20,10 @@ export function runsOn(schedule: Schedule, { businessDate, dueAt }: DueDate, ent
   })
 }
 
-/** The runs that came due since the schedule's newest. */
+/** The runs that became due after the schedule's newest date. */
 export function dueRuns(schedule: Schedule, entities: readonly string[], now: number): NewRun[] {
   const due = dueDates(schedule, schedule.createdAt, schedule.newest, now)
-  // The sweep of a date finds the tokens that earlier sweeps left.
+  // Only the latest date, because the sweep of a date also finds the tokens that earlier sweeps missed.
   const wanted = schedule.kind === 'token-expiry' ? due.slice(-1) : due
   return wanted.flatMap(date => runsOn(schedule, date, entities))
 }

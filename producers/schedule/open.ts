@@ -1,5 +1,5 @@
 // The schedule of one process: dispatches due runs at each tick from the queue, and by a clock of its own in case no
-// tick comes. A tick holds nothing: a forged one only makes the process look for due runs, which it does anyway.
+// tick comes. A tick holds no data: a forged tick only makes the process look for due runs, which it does anyway.
 import { describeError } from '../../src/log.ts'
 import * as runs from '../../src/store/report/schedule-runs.ts'
 import { dateOf } from './business-dates.ts'
@@ -12,14 +12,14 @@ import { openWebhookDispatcher } from './webhooks.ts'
 export const TICKS = 'schedule-tick'
 const DAY_MS = 86_400_000
 const DISPATCH_MS = 60_000
-/** However many ticks come, dispatches are so far apart. */
+/** The shortest pause between two dispatches, however many ticks come. */
 const DISPATCH_MS_MIN = 1_000
 const CLOSE_MS = 5_000
 
 export interface Schedule {
-  /** Resolves when it listens to ticks and results. */
+  /** Resolves when the process listens to ticks and results. */
   ready: Promise<void>
-  /** Dispatches due runs now, or waits for the dispatch under way. Throws a Fault. */
+  /** Dispatches due runs now, or waits for the dispatch in progress. Throws a Fault. */
   dispatchNow(): Promise<void>
   close(): Promise<void>
 }
@@ -51,14 +51,14 @@ export function openSchedule(deps: ScheduleDeps): Schedule {
   }
   async function round(): Promise<void> {
     await dispatch().catch(error => {
-      // Only the first failure of a row is a warning: the next dispatch is a minute away.
+      // Only the first of several failures in a row is a warning: the next dispatch is a minute away.
       log[failures === 0 ? 'warn' : 'debug']({ error: describeError(error) }, 'what is due could not be looked at')
       failures += 1
     })
     if (!closed) await queues.tick(TICKS).catch(error => log.debug({ err: error }, 'a tick was not laid'))
     roundIn(DISPATCH_MS)
   }
-  /** Sets the time of the next round, unless one comes earlier. */
+  /** Schedules the next round after `ms`, unless an earlier one is scheduled. */
   function roundIn(ms: number): void {
     const at = performance.now() + ms
     if (closed || at >= timerAt) return

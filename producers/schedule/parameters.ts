@@ -1,12 +1,12 @@
-// The parameters of a nightly report, by its type: the business date, and those that the schedule fixes. The maker of
-// the report checks whether the type takes them.
+// The parameters of a nightly report, by its type: the business date, and those that the schedule sets. The worker that
+// makes the report checks whether its type accepts them.
 import type { ReportType } from '../../src/job/report.ts'
 
 export type Parameters = Record<string, string | number | boolean>
 
 const forPeriod = (date: string): Parameters => ({ invoicePeriodFrom: date, invoicePeriodTo: date })
 
-/** `null`: a report of this type isn't about a day, so that it can't be made nightly. */
+/** `null`: a report of this type isn't about a day, so it can't be scheduled. */
 const BY_DATE = {
   MERCHANT_SETTLEMENT_REPORT: date => ({ clearingDate: date }),
   DAILY_TRANSACTION_REPORT: date => ({ reportableDay: date }),

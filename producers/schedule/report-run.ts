@@ -1,5 +1,5 @@
-// Sends the job of a run that is a report, signed anew each time and always under the same jti. The worker that makes
-// the report judges who may have it.
+// Sends the job of a run that is a report. It is signed again each time, and always has the same jti. The worker that
+// makes the report decides whether the client may have it.
 import { isRefusal } from '../../src/errors.ts'
 import { receiptId } from '../../src/job/envelope/ids.ts'
 import type { Client } from '../../src/store/access/clients.ts'
@@ -10,10 +10,10 @@ import { report } from '../report.ts'
 import type { ScheduleDeps } from './deps.ts'
 import { parametersOf } from './parameters.ts'
 
-/** The priority of `submit`: interactive requests are served first. */
+/** The same priority as that of `submit`: interactive requests come first. */
 export const PRIORITY = 10
 
-/** One run has one jti, whichever process sends it and however often. */
+/** The jti of a run: always the same, whichever process sends it and however often. */
 function jtiOf({ scheduleId, businessDate, entityId }: RunKey, schedule: ReportSchedule): string {
   const base = `sched-${scheduleId}-${businessDate}`
   return schedule.entityId === null ? `${base}-${entityId}` : base
@@ -23,7 +23,7 @@ export function receiptOf(run: RunKey, schedule: ReportSchedule): string {
   return receiptId(schedule.clientId, jtiOf(run, schedule))
 }
 
-/** Puts the job on its queue. Returns the reason if the job can never be sent. */
+/** Puts the job on its queue. Returns undefined, or the reason why the job can never be sent. */
 export async function sendReport(
   run: Run,
   schedule: ReportSchedule,

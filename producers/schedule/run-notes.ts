@@ -1,4 +1,4 @@
-// Notes a late or failed run: a count and one log line. Only the operator is told.
+// Counts and logs a late or failed run, for the operator only.
 import type { Run, RunState } from '../../src/store/report/schedule-runs.ts'
 import type { ScheduleDeps } from './deps.ts'
 
@@ -11,14 +11,14 @@ export function noteLate(run: Run, { metrics, log }: NoteDeps): void {
 
 const OUTCOMES: Partial<Record<RunState, string>> = { SUCCEEDED: 'succeeded', FAULTED: 'faulted', FAILED: 'failed' }
 
-/** Notes the end of a run whose row has just changed. */
+/** Records the end of a run whose row has just changed. */
 export function noteEnd(run: Run, { metrics, log }: NoteDeps): void {
   const outcome = OUTCOMES[run.state]
   if (outcome === undefined) return
   metrics.runs.inc({ outcome })
   if (outcome === 'succeeded') return
   const again = run.state === 'FAULTED'
-  // Later failed attempts of the same run are counted, and not logged each time.
+  // Further failed attempts of the same run are counted but not logged.
   if (again && run.faults > 1) return
   log.warn({ ...about(run), reason: run.reason }, `a scheduled run failed${again ? '; it is tried again' : ''}`)
 }

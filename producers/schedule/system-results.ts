@@ -1,5 +1,5 @@
-// Reads the results queues of the system clients, which must not pile up. Results of the scheduler's jobs mark its
-// runs; the other results were told elsewhere and are dropped.
+// Reads the results queues of the system clients, so that they don't fill up. Results of the scheduler's jobs update
+// its runs; other results were already handled elsewhere and are dropped.
 import type { Reason } from '../../src/errors.ts'
 import type { SystemClient } from '../../src/job/catalogue.ts'
 import type { Result } from '../../src/job/result.ts'
@@ -11,13 +11,11 @@ import { noteEnd } from './run-notes.ts'
 import type { WebhookDispatcher } from './webhooks.ts'
 
 const HOUR_MS = 3_600_000
-/** Attempts of one run: a day of hourly ones. */
+/** The most attempts of one run: hourly attempts for a day. */
 const FAULTS_MAX = 24
 const CONCURRENCY = 10
 const MINUTE_MS = 60_000
-/**
- * Refusals of an envelope that no worker tried. The same run is asked for again, up to its own end seven days later.
- */
+/** Refusals of an envelope that no worker tried. The same run is sent again, until it is given up after seven days. */
 const UNTRIED: ReadonlySet<string> = new Set<Reason>(['envelope_expired', 'envelope_future'])
 
 export function openSystemInboxes(
@@ -56,7 +54,7 @@ function endOf({ status, code, record, error }: Result, now: number): runs.Answe
     return { state: 'SUCCEEDED', reportUid: typeof uid === 'string' ? uid : null }
   }
   const [said] = Object.values(error?.details ?? {})
-  // The envelope came too late, or by another clock, and was not tried: the same run is asked for again.
+  // The envelope was late or its clock differed, and no worker tried it: the run is sent again.
   if (said && UNTRIED.has(said.code))
     return { state: 'FAULTED', reason: said.code, nextAt: now + MINUTE_MS, faultsMax: Number.POSITIVE_INFINITY }
   if (code !== 500) return { state: 'FAILED', reason: said?.code ?? String(code) }

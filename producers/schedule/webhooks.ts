@@ -1,5 +1,5 @@
-// Sends the jobs of webhooks that are due: each is one attempt. The store says what is due and what was sent, so that jobs
-// that a queue server lost are sent again under the same jti. What an attempt leads to, the worker decides.
+// Sends the jobs of webhooks that are due; each job is one attempt. The store knows what is due and what was sent, so
+// jobs that a queue server lost are sent again with the same jti. The worker decides what follows from an attempt.
 import { assert, isRefusal } from '../../src/errors.ts'
 import { attemptJti, attemptOf } from '../../src/job/event.ts'
 import type { Result } from '../../src/job/result.ts'
@@ -11,15 +11,15 @@ import type { ScheduleDeps } from './deps.ts'
 import { PRIORITY } from './report-run.ts'
 
 const LOOK_MS = 1_000
-/** Results that come together lead to one look. */
+/** Results that arrive within this time cause only one search for due deliveries. */
 const GATHER_MS = 20
-/** So many jobs are sent at once, and then the next ones. */
+/** How many jobs are sent at a time. */
 const PAGE = 200
-/** After an attempt that no worker could make. */
+/** The pause after an attempt that no worker could make. */
 const AGAIN_MS = 60_000
 
 export interface WebhookDispatcher {
-  /** An attempt ended: its endpoint can take the next one. */
+  /** Call it when an attempt has ended: then its endpoint can get the next one. */
   onResult(result: Result): Promise<void>
   close(): Promise<void>
 }
@@ -33,12 +33,15 @@ export function openWebhookDispatcher(deps: ScheduleDeps): WebhookDispatcher {
   async function sendDue(): Promise<void> {
     for (;;) {
       const due = await deliveries.claim(store, { leaseMs: settings.webhookLeaseMs, limit: PAGE })
-      // Claimed first: what a crash keeps off the queue is sent after the lease.
+      // Deliveries are claimed before their jobs are sent: if a crash comes in between, the lease ends and they are
+      // sent again.
       if (due.length > 0) await queues.addBulk('webhook', await Promise.all(due.map(one => jobOf(one, deps))))
       if (due.length < PAGE || closed) return
     }
   }
-  /** Begins now, or after the look under way: that one may have passed by what is due since. */
+  /**
+   * Looks for due deliveries now, or after the search in progress, which may have missed those that became due since.
+   */
   async function look(): Promise<void> {
     await looking?.catch(() => {})
     looking ??= sendDue().finally(() => {
@@ -55,7 +58,7 @@ export function openWebhookDispatcher(deps: ScheduleDeps): WebhookDispatcher {
       if (closed) return
       timer ??= setTimeout(() => {
         timer = undefined
-        // The next look tells of a failure.
+        // The next search will report a failure.
         look().catch(() => {})
       }, GATHER_MS)
     },
@@ -68,7 +71,10 @@ export function openWebhookDispatcher(deps: ScheduleDeps): WebhookDispatcher {
   }
 }
 
-/** No worker made the attempt: it was refused, came too late or failed for good. It costs no step of the schedule. */
+/**
+ * Postpones a delivery whose attempt no worker made: its job was refused, came too late or failed for good. That uses
+ * up no step of its schedule.
+ */
 async function putOff(
   attempt: { deliveryId: string; attempt: number },
   { store, log }: Pick<ScheduleDeps, 'store' | 'log'>,

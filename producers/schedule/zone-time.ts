@@ -1,9 +1,9 @@
-// Finds the moment at which a zone's clock first shows a time. It knows nothing of schedules. Intl.DateTimeFormat holds
-// the zones (this Node has no Temporal) and is asked only for what the clock shows at one moment.
+// Finds the moment at which a zone's clock first shows a time. Intl.DateTimeFormat knows the zones (this Node has no
+// Temporal); it is only asked what a clock shows at one moment.
 import { openCache } from '../../src/cache.ts'
 
 const HOUR_MS = 3_600_000
-/** Offsets lie within a day of UTC, and no zone changed its clock twice within two days. */
+/** Offsets are less than a day, and no zone has changed its clock twice within two days. */
 const AROUND_MS = 36 * HOUR_MS
 
 export function isZone(zone: string): boolean {
@@ -16,9 +16,9 @@ export function isZone(zone: string): boolean {
 }
 
 /**
- * The first moment (ms since the epoch) at which the zone's clock shows `date` (`YYYY-MM-DD`) and `time` (`HH:MM`) or,
- * where it is put forward over them, something later: a time that doesn't exist is the first moment after the gap, one
- * that exists twice is the first of them. Throws a RangeError for a zone that isn't there.
+ * The first moment (ms since the epoch) at which the zone's clock shows `date` (`YYYY-MM-DD`) and `time` (`HH:MM`). A
+ * time that is skipped when the clock goes forward becomes the first moment after the gap; of a time that occurs twice
+ * the first is taken. Throws a RangeError for an unknown zone.
  */
 export function firstMoment(date: string, time: string, zone: string): number {
   const wall = Date.parse(`${date}T${time}:00Z`)
@@ -31,7 +31,7 @@ export function firstMoment(date: string, time: string, zone: string): number {
   return changeBetween(wall - AROUND_MS, wall + AROUND_MS, offset)
 }
 
-/** The first moment of the new offset; there is one change between `low` and `high`. */
+/** The first moment with the new offset; there must be exactly one change between `low` and `high`. */
 function changeBetween(low: number, high: number, offset: (at: number) => number): number {
   const old = offset(low)
   while (high - low > 1) {

@@ -1,5 +1,5 @@
-// Shows the progress of `submit` on standard error: one line that stays in place on a terminal, else a line every ten
-// seconds, and a hint where no worker seems to take the jobs.
+// Shows the progress of `submit` on standard error: on a terminal one line that is overwritten, else a line every ten
+// seconds; and a hint if no worker seems to take the jobs.
 import type { Writable } from 'node:stream'
 import type { Queues } from '../../src/queue/engine.ts'
 import type { ClientKind } from '../ask.ts'
@@ -9,12 +9,12 @@ const TERMINAL_MS = 500
 const NOBODY_MS = 10_000
 
 export interface Totals {
-  /** Lines that were read, without blank ones. */
+  /** Lines that were read, without empty ones. */
   lines: number
   succeeded: number
-  /** Refused by the vault, or failed there. */
+  /** Jobs that the vault refused, or that failed there. */
   failed: number
-  /** Not valid, so not sent. */
+  /** Invalid lines, which weren't sent. */
   invalid: number
   /** Every line of the file has its result. */
   complete: boolean

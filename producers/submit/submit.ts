@@ -1,5 +1,6 @@
 // The work of `tokenmill submit FILE.ndjson`: one job for each line, many in flight, and one result line for each job
-// in the order in which results come. The same file may be submitted again: the jti of each line follows from the file.
+// in the order in which results arrive. The same file may be submitted again: the jti of each line is computed from the
+// file.
 import { createHash } from 'node:crypto'
 import { once as event } from 'node:events'
 import { createReadStream } from 'node:fs'
@@ -35,17 +36,20 @@ export interface SubmitFile {
   log: Logger
   /** When aborted, nothing more is sent, and jobs in flight are awaited for up to `finishMs`. */
   signal?: AbortSignal
-  /** At most so many jobs are sent and unanswered (1,000). */
+  /** How many jobs may be sent and unanswered (1,000). */
   inFlight?: number
   finishMs?: number
-  /** After so long without any answer the run ends incomplete, ms. */
+  /** After this many ms without any answer the run ends incomplete. */
   giveUpAfterMs?: number | undefined
   resendMs?: number
-  /** Tells whether the client's key is live, for a caller that knows more than the list that workers publish. */
+  /** Says whether the client's key is live. For a caller that knows more than the list that workers publish. */
   checkKey?: KeyCheck | undefined
 }
 
-/** 0: every line succeeded. 3: some lines didn't. 1: the run isn't complete; the same command continues it. */
+/**
+ * The exit status. 0: every line succeeded. 3: some lines didn't. 1: the run isn't complete; the same command continues
+ * it.
+ */
 export function exitStatus({ complete, failed, invalid }: Totals): 0 | 1 | 3 {
   if (!complete) return 1
   return failed + invalid > 0 ? 3 : 0
@@ -70,13 +74,15 @@ interface Item {
 
 const NEVER = new AbortController().signal
 
-/** Throws `FileError` for a file that can't be read, `KeyNotLiveError` where nobody will answer this client. */
+/**
+ * Submits a file. Throws `FileError` if the file can't be read, `KeyNotLiveError` if no worker will answer this client.
+ */
 export async function submitFile(options: SubmitFile): Promise<Totals> {
   const { file, queues, credentials, out, progress, log, signal = NEVER, inFlight = 1_000, checkKey: lookUp } = options
   const { finishMs, giveUpAfterMs } = options
   const digest = await digestOf(file)
   const replyTo = `s${digest.slice(0, 16)}`
-  // Answers to an earlier run aren't answers to this one; receipts answer everything again.
+  // Answers to an earlier run are discarded: this run gets every answer again, from the receipts.
   await queues.obliterate(resultsQueue(credentials.signingKey.clientId, replyTo)).catch(() => {})
   const totals: Totals = { lines: 0, succeeded: 0, failed: 0, invalid: 0, complete: false }
   const { resendMs = 60_000 } = options
@@ -176,7 +182,7 @@ function decode(bytes: Buffer): string | Refusal {
 }
 
 /**
- * The `jti` of a line that has none. Sixteen digits of the file's digest do, unless they would pass for a card number.
+ * The `jti` of a line that has none. It uses sixteen digits of the file's digest, unless they could be a card number.
  */
 export function submitName(digest: string, line: number): string {
   const name = `s-${digest.slice(0, 16)}-${line}`
@@ -192,7 +198,7 @@ function itemOf(text: string, line: number, digest: string): Item | Refusal {
   return { line, kind: kind as ClientKind, request, jti, reference, sequence }
 }
 
-/** The names by which a sender can recognise an invalid line. */
+/** The names by which a sender can recognise an invalid line, as far as they can be read. */
 function named(text: string, rule: NameRule): { kind?: string; jti?: string; reference?: string } {
   const value = objectOf(text) ?? {}
   const { kind, jti, reference } = Line.shape

@@ -1,10 +1,9 @@
-// What an operator does to the installation's work (pause, cancel, retry, discard, …): a function of who does it and why,
-// which decides under the lock of what it acts on and records itself in the same transaction. It knows no terminal and no
-// page: whoever shows the verdict words it.
+// Runs one operator's act (pause, cancel, retry, discard, …) in one transaction: the act's function locks what it
+// changes, decides, and the act's audit row is written with the change. Commands and pages put the result into words.
 import * as audits from '../store/access/audits.ts'
 import type { Db, Store } from '../store/pool.ts'
 
-/** `machine`: whoever has an account there, which nobody proved. */
+/** Who acts. `machine`: an account of the host's operating system, which nobody proved; its `id` names the account. */
 export interface Actor {
   kind: 'person' | 'client' | 'machine'
   id: string
@@ -17,19 +16,19 @@ export interface By {
   reason: string | undefined
 }
 
-/** What is done to what: `batch.cancel`, a batch's id. */
+/** What an act does, and to what. Example: action `batch.cancel`, subject = the batch's id. */
 export interface Deed {
   action: string
   subject: string
 }
 
-/** No is a value: `refused` is a word of the act's own. */
+/** The result of an act: what was done, or the word for the rule that refused it. Each act has its own words. */
 export type ActResult<Done, Word extends string> = { done: Done } | { refused: Word }
 
-/** What an act decided, and what its audit row tells beside who and why. */
+/** What an act decided. `detail` goes into its audit row, beside actor and reason. */
 export type Decided<Done, Word extends string> = { done: Done; detail: Record<string, unknown> } | { refused: Word }
 
-/** Runs an act. What is refused leaves no trace. */
+/** Runs `decide` in a transaction and writes the audit row. A refused act writes no audit row. */
 export function perform<Done, Word extends string>(
   store: Store,
   { action, subject }: Deed,

@@ -1,5 +1,5 @@
-// What an operator does to a batch. Each act decides under the lock of the batch's row, where its end is decided too: of
-// two that exclude each other one wins.
+// What an operator does to a batch. Each act locks the batch's row before it decides. The end of a batch is decided
+// under the same lock, so of two acts that exclude each other only the first succeeds.
 import type { Batch } from '../store/batch/batch-row.ts'
 import { stateOf } from '../store/batch/batch-state.ts'
 import * as batches from '../store/batch/batches.ts'
@@ -10,23 +10,23 @@ export type BatchRefusal = 'finished' | 'cancelled' | 'paused' | 'not_paused' | 
 
 export interface Cancelled {
   batch: Batch
-  /** Rows that won't be done; undefined where nobody said how many there are. */
+  /** Rows of the batch that will not be processed. Undefined if the sender never said how many rows there are. */
   rowsLeft: number | undefined
 }
 
-/** Nothing of it begins once this has returned; what was done stays done. */
+/** Cancels a batch: no further chunk begins after this returns. Records that are done stay done. */
 export function cancelBatch(
   store: Store,
   { batchNo, batchId }: Batch,
   by: By,
 ): Promise<ActResult<Cancelled, BatchRefusal>> {
-  // Its chunks may all be there, though nobody has summed them yet: then it is finished.
+  // All chunks may be answered although nobody has summed them yet. `settle` sums them: then the batch has finished.
   return perform(store, { action: 'batch.cancel', subject: batchId }, by, async db =>
     cancelLocked(db, await batches.settle(db, batchNo)),
   )
 }
 
-/** The same, of a locked row, where more is to be cancelled in its transaction. */
+/** Cancels a batch whose row the caller has locked, so that the caller can cancel more in the same transaction. */
 export async function cancelLocked(db: Db, row: Batch): Promise<Decided<Cancelled, BatchRefusal>> {
   const refused = ended(row)
   if (refused) return { refused }
@@ -35,7 +35,9 @@ export async function cancelLocked(db: Db, row: Batch): Promise<Decided<Cancelle
   return { done: { batch, rowsLeft }, detail: { client_id: batch.clientId, rows_left: rowsLeft ?? null } }
 }
 
-/** Chunks of it are put back until it is resumed; those that are being worked end. */
+/**
+ * Pauses a batch: workers put its chunks back on the queue until it is resumed. Chunks that are being worked finish.
+ */
 export function pauseBatch(store: Store, batch: Batch, by: By): Promise<ActResult<Batch, BatchRefusal>> {
   return perform(store, { action: 'batch.pause', subject: batch.batchId }, by, async db => {
     const row = await batches.lock(db, batch.batchNo)
@@ -45,7 +47,10 @@ export function pauseBatch(store: Store, batch: Batch, by: By): Promise<ActResul
   })
 }
 
-/** A batch that its sender stopped by `--limit` goes on with the sender's next run, and not by this. */
+/**
+ * Resumes a batch that an operator paused. Refuses a batch that stopped at its sender's `--limit` (`at_limit`): that
+ * batch goes on when the sender runs again.
+ */
 export function resumeBatch(store: Store, batch: Batch, by: By, now: number): Promise<ActResult<Batch, BatchRefusal>> {
   return perform(store, { action: 'batch.resume', subject: batch.batchId }, by, async db => {
     const row = await batches.lock(db, batch.batchNo)

@@ -1,5 +1,6 @@
-// What an operator does to subscriptions and deliveries: adds and removes endpoints, turns their secrets, lets one that was
-// disabled go on, has a delivery tried anew. A secret comes here sealed, and no audit row holds it or a URL's path.
+// What an operator does to subscriptions and deliveries: adds and removes endpoints, rotates their secrets, enables a
+// disabled endpoint, repeats a delivery. Secrets arrive here already sealed. No audit row holds a secret or the path of
+// a URL.
 import * as clients from '../store/access/clients.ts'
 import * as deliveries from '../store/event/deliveries.ts'
 import * as endpoints from '../store/event/endpoints.ts'
@@ -15,7 +16,10 @@ export type EndpointRefusal =
   | 'rotating'
   | 'not_disabled'
 
-/** The sender of a former secret has so long to learn the new one. */
+/**
+ * For how long deliveries are also signed with the former secret after a rotation, so that the receiver can change
+ * over.
+ */
 export const OVERLAP_MS = 24 * 3_600_000
 
 export function addEndpoint(
@@ -33,7 +37,7 @@ export function addEndpoint(
   })
 }
 
-/** What it wasn't told yet, it isn't told any more. */
+/** Removes an endpoint. Its open deliveries are ended and never sent. */
 export function removeEndpoint(
   store: Store,
   endpointId: string,
@@ -46,7 +50,7 @@ export function removeEndpoint(
   })
 }
 
-/** Both secrets sign for a day; `atOnce`, the former one ends now, as after a leak. */
+/** Replaces the secret. Both secrets sign for a day; with `atOnce` the former secret ends now, as after a leak. */
 export function rotateSecret(
   store: Store,
   { endpointId, secret, atOnce }: { endpointId: string; secret: endpoints.SealedSecret; atOnce: boolean },
@@ -55,7 +59,7 @@ export function rotateSecret(
 ): Promise<ActResult<{ formerUntil: number | null }, EndpointRefusal>> {
   return onEndpoint(store, 'events.rotate-secret', endpointId, by, async (db, { clientId, url, formerUntil }) => {
     if (url === null) return { refused: 'no_secret' }
-    // A third secret would end the first one early.
+    // Only two secrets can be valid: another rotation would end the former secret before its day is over.
     if (!atOnce && (formerUntil ?? 0) > now) return { refused: 'rotating' }
     await endpoints.rotate(db, endpointId, secret, atOnce ? 0 : OVERLAP_MS)
     return { done: { formerUntil: atOnce ? null : now + OVERLAP_MS }, detail: { client_id: clientId, at_once: atOnce } }
@@ -76,7 +80,7 @@ export function enableEndpoint(
 
 export type DeliveryRefusal = 'no_delivery' | 'no_endpoint' | 'client_revoked' | 'endpoint_disabled' | 'under_way'
 
-/** Its schedule begins anew. */
+/** Tries a delivery again: its schedule of attempts starts from the beginning. */
 export function redeliver(
   store: Store,
   deliveryId: string,
@@ -93,7 +97,7 @@ export function redeliver(
       const endpoint = await endpoints.lock(db, endpointId)
       if (!endpoint) return { refused: 'no_endpoint' }
       if ((await clients.find(db, clientId))?.revokedAt !== null) return { refused: 'client_revoked' }
-      // Nothing would be sent to it.
+      // Nothing is sent to a disabled endpoint.
       if (endpoint.disabledAt !== null) return { refused: 'endpoint_disabled' }
       if (!(await deliveries.redeliver(db, deliveryId))) return { refused: 'under_way' }
       return { done: delivery, detail: { client_id: clientId, endpoint_id: endpointId, event: type, state } }
@@ -114,7 +118,7 @@ function onEndpoint<Done>(
   })
 }
 
-/** Paths and queries of webhook URLs often hold secrets. */
+/** The URL's origin: paths and queries of webhook URLs often hold secrets. */
 function placeOf(url: string | null): string {
   return url === null ? 'queue' : new URL(url).origin
 }

@@ -1,5 +1,6 @@
-// What an operator does to a copy of the failed set. The copy lies in a queue, so that the audit row is written first and
-// the act follows: after a crash in between the copy is still there, and the act may be done again.
+// What an operator does to a copy in the failed set. The copy lies in a queue, outside the store's transaction: so the
+// audit row is committed first, and the act follows. After a crash in between the copy is still there, and the operator
+// can repeat the act.
 import { Claims, lifetimeOf, peek } from '../job/envelope/envelope.ts'
 import type { Queues } from '../queue/engine.ts'
 import { type FailedCopy, type FailedJob, failedDiscard, failedFind, failedRetry, isInWork } from '../queue/failed.ts'
@@ -7,9 +8,12 @@ import * as clients from '../store/access/clients.ts'
 import type { Store } from '../store/pool.ts'
 import { type ActResult, type By, perform } from './act.ts'
 
-/** Why a copy can't be sent again, as the copy itself and its client have it. */
+/** Why a copy can't be sent again; the copy itself and its client's row say so. */
 export type WhyNot = 'card_data_removed' | 'expired' | 'client_revoked'
-/** `gone`: somebody else retried or discarded it. `in_work`: the worker that gave the job up still has it. */
+/**
+ * `gone`: somebody else retried or discarded the copy. `in_work`: the worker that gave the job up hasn't removed it
+ * yet.
+ */
 export type RetryRefusal = WhyNot | 'gone' | 'in_work'
 
 export const RETRY_REFUSALS = {
@@ -27,7 +31,7 @@ export interface FailedActDeps {
   now: number
 }
 
-/** Names a copy: the queue it failed in, and its own id. */
+/** Names a copy: the kind in whose queue the job failed, and the copy's own id. */
 export interface FailedName {
   kind: string
   id: string
@@ -59,7 +63,9 @@ export async function retryFailed(
   return verdict
 }
 
-/** The job itself is in no queue any more: with its copy it is gone for good. Its sender was answered 500. */
+/**
+ * Discards a copy. The job is in no other queue, so it is gone for good. Its sender was answered 500 when it failed.
+ */
 export async function discardFailed(
   { kind, id }: FailedName,
   by: By,
@@ -73,13 +79,16 @@ export async function discardFailed(
   return (await failedDiscard(queues, kind, id)) ? verdict : { refused: 'gone' }
 }
 
-/** A reference is personal data and stays out of audit rows. */
+/** The detail of the audit row. It leaves out the job's reference, which is personal data. */
 function detailOf(kind: string, copy: FailedJob): Record<string, unknown> {
   const { clientId } = senderOf(copy)
   return { kind, job_id: copy.jobId, code: copy.code, ...(clientId !== undefined && { client_id: clientId }) }
 }
 
-/** Whose job a copy is. The copy says so, or its envelope; an emptied copy of an older release doesn't. */
+/**
+ * The client that sent the job: as the copy says, else as the envelope says. Undefined for a scrubbed copy of an older
+ * release.
+ */
 export function senderOf({
   clientId,
   jti,
@@ -98,13 +107,15 @@ export function senderOf({
   }
 }
 
-/** Of a chunk. An emptied copy has only the jti, which our own senders make of batch and chunk. */
+/** The batch of a failed chunk. A scrubbed copy has only the jti, which our own senders make from batch and chunk. */
 export function batchIdOf({ jws, jti }: Pick<FailedCopy, 'jws' | 'jti'>): string | undefined {
   const batchId = claimsOf(jws)?.request['batch_id'] ?? jti?.replace(/-\d+$/, '')
   return typeof batchId === 'string' ? batchId : undefined
 }
 
-/** Undefined where it can be sent again. What can't be read the worker judges. */
+/**
+ * Why a copy can't be sent again; undefined if it can. An envelope that can't be read passes: the worker will judge it.
+ */
 export function whyNot(copy: FailedCopy, { now, isRevoked }: { now: number; isRevoked: boolean }): WhyNot | undefined {
   if (copy.jws === '') return 'card_data_removed'
   const claims = claimsOf(copy.jws)
@@ -115,7 +126,10 @@ export function whyNot(copy: FailedCopy, { now, isRevoked }: { now: number; isRe
   return isRevoked ? 'client_revoked' : undefined
 }
 
-/** Not verified: a worker did so before it made the copy, and the next one does so again. */
+/**
+ * The envelope's claims, not verified: a worker verified them before it made the copy, and the next worker verifies
+ * them again.
+ */
 function claimsOf(jws: string): Claims | undefined {
   const peeked = peek(jws)
   return typeof peeked === 'string' ? undefined : Claims.safeParse(peeked.payload).data

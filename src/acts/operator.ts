@@ -1,5 +1,5 @@
-// An operator who proves it: a client with the role ADMIN that signs the act. The signature is held against the client's
-// keys as the store knows them, and stays with the act's audit row.
+// Proves who an operator is: a client with the role ADMIN signs the act. The signature is verified against the client's
+// keys in the store, and is kept in the act's audit row.
 import { ConfigError } from '../config.ts'
 import { readCompact, type SigningKey, signText, verify } from '../job/envelope/envelope.ts'
 import * as clients from '../store/access/clients.ts'
@@ -9,7 +9,7 @@ import type { Actor, Deed } from './act.ts'
 
 const ACT_TYP = 'tokenmill-act+jws'
 
-/** Signs one act. `at`: ms since the epoch. */
+/** Signs one act. `at`: when it is signed, ms since the epoch. */
 export function signAct(
   { action, subject, reason, audience }: Deed & { reason: string | undefined; audience: string },
   key: SigningKey,
@@ -19,7 +19,10 @@ export function signAct(
   return signText(JSON.stringify(payload), key, ACT_TYP)
 }
 
-/** Who signed the act. Throws `ConfigError` for a client that may not, or a signature that isn't by a live key of it. */
+/**
+ * The client that signed the act. Throws `ConfigError` if the client may not act, or if none of its live keys made the
+ * signature.
+ */
 export async function proveOperator(db: Db, proof: string, deed: Deed, now: number): Promise<Actor> {
   const { header, payload } = readCompact(proof) ?? {}
   const clientId = payload?.['iss']

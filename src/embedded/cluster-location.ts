@@ -1,7 +1,7 @@
-// The place, the owner and the password of the cluster of a data directory. Usually the place is `<data
-// dir>/postgresql`. PostgreSQL refuses to run as root, so for root an unprivileged account owns the cluster; where that
-// account can't reach the data directory (a checkout under a 0700 home) the cluster is elsewhere, and `<data
-// dir>/postgresql.place` names the place. Users are never created.
+// Where the cluster of a data directory lies, which account owns it, and its password. Usually the cluster is in `<data
+// dir>/postgresql`. PostgreSQL refuses to run as root, so for root an unprivileged account owns the cluster. If that
+// account can't reach the data directory (for example below a home folder of mode 0700), the cluster lies elsewhere,
+// and `<data dir>/postgresql.place` holds its path. No user account is ever created.
 import { randomBytes } from 'node:crypto'
 import {
   chownSync,
@@ -23,19 +23,22 @@ import { Secret } from '../secret.ts'
 import { type Account, run } from './command.ts'
 
 export interface ClusterLocation {
-  /** Holds `data` (the cluster), `server.log`, and a copy of the binaries where one is needed. */
+  /** The folder that holds `data` (the cluster), `server.log`, and a copy of the binaries if one is needed. */
   dir: string
   cluster: string
   serverLog: string
-  /** The account that runs the server; undefined: the present user. */
+  /** The account that runs the server; undefined: the current user. */
   account: Account | undefined
   password: Secret
 }
 
-/** The place for a root user that can't keep the cluster in the data directory: it survives a reboot. */
+/** Used for root if the data directory can't hold the cluster. The folder survives a reboot. */
 const STATE_DIR = '/var/lib/tokenmill'
 
-/** Finds or makes the place of `dataDir`. Safe to be called by several processes at once. Throws `ConfigError`. */
+/**
+ * Finds or makes the location for `dataDir`. Several processes may call it at once. Throws `ConfigError` if none is
+ * possible.
+ */
 export async function findClusterLocation(dataDir: string): Promise<ClusterLocation> {
   const root = process.getuid?.() === 0
   try {
@@ -75,7 +78,7 @@ async function makeElsewhere(home: string, account: Account): Promise<string> {
     const { uid } = lstatSync(STATE_DIR)
     if (uid === 0 && (await canEnter(STATE_DIR, account))) dir = mkdtempSync(join(STATE_DIR, 'postgresql-'))
   } catch {
-    // On a read-only system only the temporary directory is left.
+    // On a read-only system only the temporary directory is writable.
   }
   dir ??= mkdtempSync(join(tmpdir(), 'tokenmill-postgresql-'))
   writeFileSync(join(dir, 'data-dir'), `${home}\n`)
@@ -105,7 +108,7 @@ function ownerOf(dir: string): Account | undefined {
   return uid === 0 ? undefined : { uid, gid }
 }
 
-/** `postgres` if the machine has it, else `nobody`. */
+/** The account `postgres` if the machine has it, else `nobody`. */
 function unprivileged(): Account {
   const lines = readFileSync('/etc/passwd', 'utf8').split('\n')
   for (const name of ['postgres', 'nobody']) {
@@ -115,7 +118,10 @@ function unprivileged(): Account {
   return { uid: 65_534, gid: 65_534 }
 }
 
-/** Asks the system instead of reading mode bits, because ACLs and user namespaces count, too. */
+/**
+ * Whether `account` can enter `dir`. It asks the system instead of reading mode bits, because ACLs and user namespaces
+ * count, too.
+ */
 async function canEnter(dir: string, account: Account): Promise<boolean> {
   return (await run('/bin/sh', ['-c', 'cd -- "$0"', dir], account)).code === 0
 }
@@ -129,7 +135,10 @@ function readPassword(home: string, cluster: string): Secret {
   return new Secret(writeOnce(file, `${randomBytes(24).toString('hex')}\n`, 0o600).trim())
 }
 
-/** Writes `file` if it doesn't exist, whole or not at all; returns its content: of several writers one wins. */
+/**
+ * Writes `file` completely, or not at all if it exists. Returns the file's content: of several processes at once the
+ * first decides it.
+ */
 function writeOnce(file: string, text: string, mode: number): string {
   if (!existsSync(file)) {
     const draft = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`

@@ -1,5 +1,6 @@
-// One cluster on disk and its postmaster: makes it, starts it, stops it, says whether it runs. postmaster.pid is the
-// truth. It knows nothing of connections; server.ts decides who may use or stop the server.
+// One PostgreSQL cluster on disk and its postmaster: makes the cluster, starts it, stops it, says whether it runs. The
+// file postmaster.pid decides whether it runs. Connections are no concern here; server.ts decides who may use or stop
+// the server.
 import { randomBytes } from 'node:crypto'
 import {
   chownSync,
@@ -33,24 +34,24 @@ const HOST = '127.0.0.1'
 const LOG_BYTES_MAX = 8 * 1024 * 1024
 const START_SECONDS_MAX = 60
 const STOP_SECONDS_MAX = 60
-/** How long to wait for the last port. */
+/** How long to wait until the port of the last start is free again. */
 const PORT_MS_MAX = 2_000
 const PORT_PAUSE_MS = 50
 
-/** Settings for token work on two cores. ERROR lines stay out of the log: their detail quotes rows. */
+/** Server settings for token work on two cores. ERROR lines are not logged, because their detail quotes rows. */
 const SETTINGS = {
   listen_addresses: HOST,
   unix_socket_directories: '',
   max_connections: '200',
   shared_buffers: '256MB',
-  // After each checkpoint every page that a migration touches is written to the WAL in full once more, so checkpoints
-  // are forced seldom (docs/performance.md).
+  // After each checkpoint PostgreSQL writes every page that a migration touches to the WAL in full, so checkpoints are
+  // forced seldom (docs/performance.md).
   max_wal_size: '8GB',
   min_wal_size: '256MB',
   checkpoint_timeout: '15min',
   fsync: 'on',
   synchronous_commit: 'on',
-  // This build has no lz4 or zstd, and pglz costs more CPU than the WAL it saves.
+  // This build has no lz4 or zstd, and pglz costs more CPU time than the smaller WAL saves.
   wal_compression: 'off',
   random_page_cost: '1.1',
   jit: 'off',
@@ -62,7 +63,7 @@ const SETTINGS = {
   log_checkpoints: 'off',
 }
 
-/** Throws `ConfigError` where another major version made the cluster. False: there is no cluster yet. */
+/** Whether the cluster exists. Throws `ConfigError` if another major version of PostgreSQL made it. */
 export function isInitialised(location: ClusterLocation): boolean {
   const file = join(location.cluster, 'PG_VERSION')
   if (!existsSync(file)) return false
@@ -74,7 +75,10 @@ export function isInitialised(location: ClusterLocation): boolean {
   )
 }
 
-/** Makes the cluster. Of several processes at once one wins, because a directory is renamed whole or not at all. */
+/**
+ * Makes the cluster. Several processes may try at once: each makes a draft and renames it as a whole, and only one
+ * rename succeeds.
+ */
 export async function initialise(location: ClusterLocation, { initdb }: Binaries): Promise<void> {
   const draft = join(location.dir, `init-${process.pid}-${randomBytes(4).toString('hex')}`)
   const passwordFile = join(draft, 'password')
@@ -108,7 +112,7 @@ export async function initialise(location: ClusterLocation, { initdb }: Binaries
   }
 }
 
-/** Removes what processes left behind that were killed during `initialise`. */
+/** Removes the drafts of processes that were killed during `initialise`. */
 function clearDrafts(location: ClusterLocation): void {
   for (const name of readdirSync(location.dir)) {
     const pid = Number(/^init-(\d+)-/.exec(name)?.[1])
@@ -116,7 +120,7 @@ function clearDrafts(location: ClusterLocation): void {
   }
 }
 
-/** The postmaster of this cluster, in any state; undefined where none runs. */
+/** The postmaster of this cluster, in any state; undefined if none runs. */
 export function findPostmaster(location: ClusterLocation): Postmaster | undefined {
   const [pid, , , port] = readPidFile(location)?.split('\n') ?? []
   const found = { pid: Number(pid), port: Number(port) }
@@ -124,8 +128,8 @@ export function findPostmaster(location: ClusterLocation): Postmaster | undefine
 }
 
 /**
- * Starts the server, on its last port where that is free. False where it didn't come up. `settings` replace the
- * cluster's own.
+ * Starts the server, on the port of its last start if that port is free. Returns false if the server didn't come up.
+ * `settings` replace the cluster's own.
  */
 export async function start(
   location: ClusterLocation,
@@ -155,7 +159,7 @@ export async function start(
   return code === 0
 }
 
-/** Disconnects all clients, rolls back open transactions, and waits for the end. */
+/** Stops the server: disconnects all clients, rolls back open transactions, and waits until the server has ended. */
 export async function stop(location: ClusterLocation, { pgCtl }: Binaries): Promise<void> {
   const args = ['-D', location.cluster, '-w', '-t', `${STOP_SECONDS_MAX}`, '-m', 'fast', 'stop']
   const { code, output } = await run(pgCtl, args, location.account)
@@ -171,8 +175,9 @@ function readPidFile(location: ClusterLocation): string | undefined {
 }
 
 /**
- * After a reboot or in a new container the pid in a stale file can belong to another process, and a killed postmaster
- * that nobody reaps stays a zombie: PostgreSQL then takes the cluster for one in use and would never start again.
+ * Removes a stale postmaster.pid. After a reboot or in a new container its pid can belong to another process, and a
+ * killed postmaster that no parent reaps stays a zombie: PostgreSQL would then believe that the cluster is in use and
+ * never start again.
  */
 function removeStalePidFile(location: ClusterLocation): void {
   const before = readPidFile(location)
@@ -199,7 +204,10 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** The last port again, so that connection pools of running processes find the server; postmaster.opts has the port. */
+/**
+ * The port of the last start, so that connection pools of running processes find the server again; postmaster.opts
+ * holds the port.
+ */
 async function choosePort(location: ClusterLocation): Promise<number> {
   const opts = join(location.cluster, 'postmaster.opts')
   const last = existsSync(opts) ? /port='?(\d+)/.exec(readFileSync(opts, 'utf8'))?.[1] : undefined
@@ -210,7 +218,7 @@ async function choosePort(location: ClusterLocation): Promise<number> {
   return listenOnce(0)
 }
 
-/** The port if it could be bound (0: any), else 0. */
+/** Returns the port if it could be bound (0: any free port), else 0. */
 function listenOnce(port: number): Promise<number> {
   return new Promise(resolve => {
     const server = createServer()

@@ -1,5 +1,5 @@
-// Runs one of PostgreSQL's programs to its end, in its own session (so that a Ctrl-C in the terminal doesn't reach it)
-// and, for root, as the unprivileged account that owns the cluster. It doesn't keep processes running.
+// Runs one of PostgreSQL's programs and waits for its end. The program gets its own session, so that a Ctrl-C in the
+// terminal doesn't reach it. For root it runs as the unprivileged account that owns the cluster.
 import { spawn } from 'node:child_process'
 
 /** The account that a program runs as. */
@@ -10,17 +10,18 @@ export interface Account {
 
 interface Ended {
   code: number
-  /** The last 4,000 characters of both streams. */
+  /** The last 4,000 characters of standard output and standard error. */
   output: string
 }
 
-/** `code` is 127 where the program could not be started at all. */
+/** Runs the program and resolves when it has ended. `code` is 127 if the program could not be started. */
 export function run(program: string, args: string[], account: Account | undefined): Promise<Ended> {
   return new Promise(resolve => {
     const child = spawn(program, args, {
       cwd: '/',
       detached: true,
-      // Nothing of this process's environment: PGDATA, PGOPTIONS or LD_LIBRARY_PATH would change the server.
+      // The program gets none of this process's environment: PGDATA, PGOPTIONS or LD_LIBRARY_PATH would change the
+      // server.
       env: { PATH: '/usr/bin:/bin:/usr/sbin:/sbin', LC_ALL: 'C', TZ: 'UTC' },
       stdio: ['ignore', 'pipe', 'pipe'],
       ...(account ? { uid: account.uid, gid: account.gid } : {}),

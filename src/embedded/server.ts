@@ -1,10 +1,11 @@
-// The embedded PostgreSQL of a data directory: attach to it if it runs, else start it; the last to leave stops it.
-// It isn't a pool and isn't the store: it answers a URL.
+// The embedded PostgreSQL of a data directory. A process attaches to the server, or starts it if it isn't running; the
+// last process to leave stops it. The result is a URL; pool and store are made elsewhere.
 //
-// Each process holds a shared advisory lock on a connection that it keeps. To leave is to give that lock up and to try
-// for it exclusively: whoever gets it is the last and stops the server while still holding it. So one that attaches
-// meanwhile is refused the shared lock, waits until postmaster.pid is gone, and starts the server anew. A process that
-// is killed loses its connection and with it its lock; the server stays for the next one.
+// Each process holds a shared advisory lock on a connection that it keeps open. A process that leaves releases that
+// lock and tries to take the lock exclusively. If it gets the exclusive lock, it is the last one, and it stops the
+// server while it holds the lock. A process that attaches at that moment can't get the shared lock: it waits until
+// postmaster.pid is gone and starts the server again. A killed process loses its connection and its lock; the server
+// keeps running for the next process.
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'pg'
 import { ConfigError } from '../config.ts'
@@ -17,9 +18,12 @@ import { type ClusterLocation, findClusterLocation } from './cluster-location.ts
 export { discard } from './cluster-location.ts'
 
 export interface Embedded {
-  /** `postgresql://tokenmill:<password>@127.0.0.1:<port>/tokenmill`: a secret. */
+  /** `postgresql://tokenmill:<password>@127.0.0.1:<port>/tokenmill`. The URL is a secret: it holds the password. */
   url: string
-  /** Leaves; stops the server if nobody else is attached. Everything of ours on the server must be closed before. */
+  /**
+   * Leaves the server, and stops it if no other process is attached. Close every other connection of this process
+   * before.
+   */
   release(): Promise<void>
 }
 
@@ -40,8 +44,9 @@ const PAUSE_MS = 100
 const RETRY_MS = 2_000
 
 /**
- * Attaches to the server of `dataDir`, making and starting what is absent. Throws `ConfigError` where this machine or
- * directory can't have one, `Fault('store_away')` where it doesn't come up (its server.log says why).
+ * Attaches to the server of `dataDir`; makes the cluster and starts the server if need be. Throws `ConfigError` if this
+ * machine or directory can't have one, and `Fault('store_away')` if the server doesn't come up (its server.log says
+ * why).
  */
 export async function attach(dataDir: string, options: AttachOptions = {}): Promise<Embedded> {
   const { log } = options
@@ -58,7 +63,7 @@ export async function attach(dataDir: string, options: AttachOptions = {}): Prom
     })
   }
 
-  // The server died under us. The pools of this process reconnect by themselves once it is back.
+  // Called when the server died: starts it again. The pools of this process reconnect by themselves.
   async function heal(): Promise<void> {
     log?.warn({ port }, 'the embedded PostgreSQL went away; attaching again')
     while (!leaving.signal.aborted) {
@@ -94,14 +99,14 @@ export async function attach(dataDir: string, options: AttachOptions = {}): Prom
   }
 }
 
-/** Gives the shared lock up; true where it was the last and is now held exclusively. */
+/** Releases the shared lock. True if no other process held it: then this process holds the lock exclusively. */
 async function isLast(client: Client): Promise<boolean> {
   try {
     await client.query({ text: 'select pg_advisory_unlock_shared($1)', values: [LOCK] })
     const { rows } = await client.query<{ last: boolean }>('select pg_try_advisory_lock($1) as last', [LOCK])
     return rows[0]?.last === true
   } catch {
-    // The server is gone or going: there is nothing left to stop.
+    // The server has ended or is ending, so there is nothing left to stop.
     return false
   }
 }
@@ -114,7 +119,7 @@ async function takeHold(location: ClusterLocation, log: Logger | undefined, sign
     const client = postmaster && (await join(location, postmaster))
     if (postmaster && client) return { client, port: postmaster.port }
     if (!postmaster) {
-      // One who is leaving still takes part in who is the last, but starts nothing any more.
+      // A process that is leaving may still join to find out whether it is the last, but it starts no server.
       signal.throwIfAborted()
       const binaries = await findBinaries(location)
       if (!isInitialised(location)) await initialise(location, binaries)
@@ -129,9 +134,12 @@ async function takeHold(location: ClusterLocation, log: Logger | undefined, sign
   throw new Fault('store_away', new Error(`the embedded PostgreSQL did not start; see ${location.serverLog}`))
 }
 
-/** A connection that holds the shared lock; undefined where the server is starting, stopping or somebody else's. */
+/**
+ * A connection that holds the shared lock; undefined if the server is starting, is stopping or belongs to somebody
+ * else.
+ */
 async function join(location: ClusterLocation, { port }: Postmaster): Promise<Client | undefined> {
-  // postmaster.pid is written line by line, the port last of what we read.
+  // PostgreSQL writes postmaster.pid line by line; of the lines that we read the port comes last.
   if (!(port > 0)) return undefined
   const client = new Client({
     host: '127.0.0.1',
@@ -143,7 +151,7 @@ async function join(location: ClusterLocation, { port }: Postmaster): Promise<Cl
     keepAlive: true,
     connectionTimeoutMillis: 5_000,
   })
-  // An error of the connection is followed by its end, which is what is listened to.
+  // After an error the connection also emits `end`, which is handled.
   client.on('error', () => undefined)
   try {
     await client.connect()
@@ -160,7 +168,7 @@ async function join(location: ClusterLocation, { port }: Postmaster): Promise<Cl
       throw new ConfigError(
         `TOKENMILL_DATA_DIR: the server of ${location.cluster} does not accept the password in postgresql.password; restore that file from a backup`,
       )
-    // Not ready, or no longer: the caller looks again.
+    // The server isn't ready yet, or is already stopping: the caller tries again.
   }
   await client.end().catch(() => undefined)
   return undefined
@@ -172,7 +180,7 @@ async function createDatabase(client: Client): Promise<void> {
   try {
     await client.query(`create database ${DATABASE}`)
   } catch (error) {
-    // Made by another process since: duplicate_database, or the unique index of pg_database.
+    // Another process made the database meanwhile: duplicate_database, or a violation of pg_database's unique index.
     const { code } = error as { code?: string }
     if (code !== '42P04' && code !== '23505') throw error
   }

@@ -1,9 +1,11 @@
-// Every kind of job: one word that is queue name, job name and file name, and what producers and workers must know of
-// the kind. A kind that lacks a field or a handler doesn't compile. The handlers in workers/ do the work.
+// The table of all kinds of job. A kind is one word: the name of its queue, its jobs and its files. Its row holds what
+// producers and workers must know of the kind. A kind without a field or a handler doesn't compile. The handlers in
+// workers/ do the work.
 import type { z } from 'zod'
 import { renderPatch, renderPut } from '../token/render.ts'
 import { fromToken, type StoredAnswer } from './answer/stored-answer.ts'
 import type { RecordKind, Role } from './choices.ts'
+import { Reference } from './reference.ts'
 import { Report } from './report.ts'
 import { Reversal, retellReversal } from './reversal.ts'
 import { SchemeToken } from './scheme-token.ts'
@@ -21,33 +23,36 @@ type Sent = Record<string, unknown>
 
 export interface KindEntry {
   request: z.ZodType
-  /** The schema of a request from a system client, where it differs. */
+  /** Schemas of requests from system clients, by client, if they differ from `request`. */
   requestFrom: Record<string, z.ZodType>
-  /** One sentence for the documents. */
+  /** One sentence for the generated documents. */
   description: string
   /** The role that the job's effective roles must include; `null`: the request alone decides. */
   role: Role | null
   /** Further roles that this request needs. */
   moreRoles: (request: Sent) => readonly Role[]
-  /** Bulk kinds never share a process with interactive ones. */
+  /** Bulk kinds never share a process with interactive kinds. */
   bulk: boolean
-  /** Somebody waits for it: status and alarms soon tell where it waits in its queue. */
+  /** Somebody waits for the answer: status and alarms warn early when jobs of this kind wait in the queue. */
   urgent: boolean
-  /** `sequence` is allowed: the kind changes a token that exists. */
+  /** The request may hold `sequence`, because the kind changes an existing token. */
   sequenced: boolean
-  /** Only system clients may send it. */
+  /** Only system clients may send this kind. */
   systemOnly: boolean
-  /** The kind is worked for a revoked client, too, so that what the client did before can still be reversed. */
+  /** Workers also take jobs of a revoked client, so that what the client did before can still be reversed. */
   servesRevoked: boolean
   /** The job carries its records as an encrypted block. */
   hasBlock: boolean
-  /** How many records a chunk states in its request; `null`: the kind is no chunk. */
+  /** Reads how many records a chunk's request states; `null`: jobs of this kind aren't chunks. */
   recordsIn: ((request: Sent) => unknown) | null
-  /** This request makes calls to a provider, so that a failed job may need compensation. A chunk compensates by itself. */
+  /**
+   * Whether this request makes calls to a provider, so that a failed job may need compensation. A chunk compensates its
+   * own failed records.
+   */
   asksProvider: (request: Sent) => boolean
-  /** How the answer of a succeeded job is given again to a repeat. */
+  /** How the answer of a succeeded job is built when the job is repeated. */
   retell: StoredAnswer
-  /** The part of the HTTP interface that tells how a job of the kind stands; `null`: none. */
+  /** The part of the HTTP interface that shows the state of such a job; `null`: none does. */
   statusAt: 'operations' | 'reports' | 'batches' | null
 }
 
@@ -92,7 +97,7 @@ export const CATALOGUE = {
   },
   'token-lifecycle': {
     request: TokenLifecycle,
-    // The scheduler expires tokens by their date.
+    // The scheduler asks for the expiry of tokens whose date has passed.
     requestFrom: { scheduler: TokenExpiry },
     description: 'Suspends, activates or deletes a token.',
     role: 'TOKEN_LIFECYCLE',
@@ -125,6 +130,24 @@ export const CATALOGUE = {
     retell: fromToken(renderPatch),
     statusAt: 'operations',
   },
+  reference: {
+    request: Reference,
+    requestFrom: {},
+    description: "Releases an owner of a token, who is named by a provider's ids.",
+    role: 'TOKEN_LIFECYCLE',
+    moreRoles: none,
+    bulk: false,
+    urgent: true,
+    // It names no token.
+    sequenced: false,
+    systemOnly: false,
+    servesRevoked: false,
+    hasBlock: false,
+    recordsIn: null,
+    asksProvider: never,
+    retell: { from: 'handler' },
+    statusAt: null,
+  },
   'token-batch': {
     request: TokenBatch,
     requestFrom: {},
@@ -156,7 +179,7 @@ export const CATALOGUE = {
     hasBlock: false,
     recordsIn: linesIn,
     asksProvider: never,
-    // A line that is in the ledger needs no further answer.
+    // A repeat lists only the lines without effect: a line that is in the ledger needs no further answer.
     retell: { from: 'outcomes', tells: 'without-effect' },
     statusAt: null,
   },
@@ -200,7 +223,8 @@ export const CATALOGUE = {
     description: 'Delivers an event to the URL of a subscription, once. System clients only.',
     role: null,
     moreRoles: none,
-    // It waits for a stranger's server and computes next to nothing: the many at once of the interactive kinds suit it.
+    // The job waits for a receiver's server and needs little CPU, so the high concurrency of interactive kinds suits
+    // it.
     bulk: false,
     urgent: false,
     sequenced: false,
@@ -227,7 +251,7 @@ function rolesOfRecords({ record_kind, dry_run }: Sent): Role[] {
   return dry_run === true ? [role, 'TOKEN_READ'] : [role]
 }
 
-/** What each system client may sign; every other client may sign all kinds but the `systemOnly` ones. */
+/** The kinds that each system client may sign. Every other client may sign all kinds that aren't `systemOnly`. */
 export const SYSTEM_CLIENTS = {
   gateway: ['token-create', 'token-update', 'token-lifecycle', 'scheme-token', 'token-batch', 'report', 'reversal'],
   scheduler: ['report', 'token-lifecycle', 'webhook'],
@@ -239,13 +263,16 @@ export function isSystemClient(clientId: string): clientId is SystemClient {
   return Object.hasOwn(SYSTEM_CLIENTS, clientId)
 }
 
-/** The schema of a request of this kind from this sender. */
+/** The schema of a request of `kind` sent by the client `iss`. */
 export function requestOf(kind: Kind, iss: string): z.ZodType {
   const { request, requestFrom }: KindEntry = CATALOGUE[kind]
   return (isSystemClient(iss) ? requestFrom[iss] : undefined) ?? request
 }
 
-/** The client whose results queue gets the answer: a system client gets the answers to its own requests. */
+/**
+ * The client whose results queue gets the answer. A system client gets the answers to its own requests, also when it
+ * acts for another client.
+ */
 export function addresseeOf({ iss, clientId }: { iss: string; clientId: string }): string {
   return isSystemClient(iss) ? iss : clientId
 }

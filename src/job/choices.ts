@@ -1,5 +1,5 @@
 // The words and bounds of the contract that a person types in a command line (roles, kinds of records, sizes of
-// chunks). They stand apart from the schemas that use them, so that help and refused command lines load no schema.
+// chunks). This file imports no schema, so that help texts and refused command lines load fast.
 export const ROLES = [
   'TOKEN_WRITE',
   'TOKEN_READ',
@@ -14,18 +14,19 @@ export const ROLES = [
 export type Role = (typeof ROLES)[number]
 
 /** The kinds that a batch may hold, as `record_kind`. */
-export const RECORD_KINDS = ['token-create', 'token-update', 'token-lifecycle', 'scheme-token'] as const
+export const RECORD_KINDS = ['token-create', 'token-update', 'token-lifecycle', 'scheme-token', 'reference'] as const
 export type RecordKind = (typeof RECORD_KINDS)[number]
 
 export const ON_CONFLICT = ['update', 'keep', 'reject', 'latest-expiry'] as const
 export const ON_EXPIRED = ['import', 'suspend', 'reject'] as const
-/** What becomes of a token whose last owner's reference goes to another token. */
+/** What happens to a token when its last owner's reference moves to another token. */
 export const ON_ORPHAN = ['keep', 'suspend', 'delete'] as const
+export type OnOrphan = (typeof ON_ORPHAN)[number]
 
-/** Bounds of a chunk of records. */
+/** Bounds of a chunk of records: how many records, how many bytes. */
 export const CHUNK = { recordsDefault: 500, recordsMax: 1000, bytesMax: 3 * 1024 * 1024, lineBytesMax: 65_536 } as const
 
-/** Bounds of a chunk of transactions; base64 of its bytes must fit into the JWS. */
+/** Bounds of a chunk of transactions. The bytes, as base64, must fit into the JWS. */
 export const LEDGER_CHUNK = { recordsDefault: 1000, recordsMax: 1000, bytesMax: 700_000 } as const
 
 export const REPORT_TYPES = [
@@ -42,5 +43,5 @@ export type ReportType = (typeof REPORT_TYPES)[number]
 export const MIME_TYPES = ['application/pdf', 'text/csv', 'text/plain'] as const
 export type MimeType = (typeof MIME_TYPES)[number]
 
-/** The name of a capture key. */
+/** The form of a capture key's alias. */
 export const ALIAS = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/

@@ -1,5 +1,6 @@
-// The outcomes of a chunk in its receipt: line, reference, outcome, reason, field and token id, packed as one JSON
-// text. It holds no card details: they are joined when the answer is given again.
+// Packs and counts the outcomes of one chunk. Its receipt stores them as one JSON text: line, reference, outcome,
+// reason, field and token id. The text holds no card details; they are joined when the answer is built again.
+// src/store/batch/batch-sums.ts adds up the chunks of a batch.
 import { meaningOf } from '../errors.ts'
 import { REFERENCE_OUTCOMES, type ReferenceOutcome } from '../token/on-file.ts'
 import { reuseTokenOf, type TokenRow } from '../token/token.ts'
@@ -20,17 +21,17 @@ type ShownToken = Pick<
   | 'status'
 >
 
-/** One decided record. */
+/** A decided record. */
 export interface RecordOutcome {
   line: number
   reference: string | undefined
   outcome: Outcome
-  /** A word of REASONS, or of a newer release's. */
+  /** A word of REASONS, or a word of a newer release. */
   reason: string | undefined
   field: string | undefined
   /** The token's row, if the record has a token. */
   token: ShownToken | undefined
-  /** What became of the source reference that it gives; absent where it gives none, or didn't take effect. */
+  /** What happened to the record's source reference; undefined if it has none or took no effect. */
   claimed?: Claimed | undefined
 }
 
@@ -40,7 +41,7 @@ export interface Claimed {
   previous: Pick<TokenRow, 'tokenId' | 'thirdParty'> | undefined
 }
 
-/** An outcome with token ids in place of rows. */
+/** An outcome read from its packed form: with token ids in place of rows. */
 export interface UnpackedOutcome extends Omit<RecordOutcome, 'token' | 'claimed'> {
   tokenId: string | undefined
   claimed: { outcome: ReferenceOutcome; previous: string | undefined } | undefined
@@ -92,7 +93,7 @@ export function tokensNamed(unpacked: readonly UnpackedOutcome[]): string[] {
   return [...new Set(unpacked.flatMap(({ tokenId, claimed }) => [tokenId ?? [], claimed?.previous ?? []].flat()))]
 }
 
-/** The outcome with its tokens; those that aren't among `tokens` are left out. */
+/** Adds the tokens to an outcome; a token that isn't among `tokens` is left out. */
 export function joinTokens<Token extends ShownToken>(
   { tokenId, claimed, ...record }: UnpackedOutcome,
   tokens: ReadonlyMap<string, Token>,
@@ -102,7 +103,7 @@ export function joinTokens<Token extends ShownToken>(
   return claimed ? { ...joined, claimed: { outcome: claimed.outcome, previous: find(claimed.previous) } } : joined
 }
 
-/** The outcome as the caller reads it. A deleted token has no details left to show. */
+/** The outcome as the caller reads it. If the token is deleted, no details are shown. */
 export function toResult(record: RecordOutcome): RecordResult {
   const { line, reference, outcome, reason, field, token, claimed } = record
   const result: RecordResult = { line, outcome, code: codeOf(outcome, reason) }
@@ -125,7 +126,7 @@ export function toResult(record: RecordOutcome): RecordResult {
   return result
 }
 
-/** The outcome as it is told again: with its tokens as they are now. */
+/** The outcome for a repeated answer, with its tokens as they are now. */
 export function toResultAgain(record: UnpackedOutcome, tokens: ReadonlyMap<string, ShownToken>): RecordResult {
   const joined = joinTokens(record, tokens)
   return { ...toResult(joined), ...(joined.token ? { token_status: joined.token.status } : {}) }
@@ -136,14 +137,14 @@ function codeOf(outcome: Outcome, reason: string | undefined): number {
   return outcome === 'FAILED' ? 500 : meaningOf(reason ?? 'internal').code
 }
 
-/** An outcome of a newer release counts as none of those that this release knows: it would be a false count of one. */
+/** Counts records by outcome. Outcomes of a newer release, which this release doesn't know, are left out. */
 export function count(records: readonly { outcome: string }[]): Counts {
   const counts = noCounts()
   for (const known of OUTCOMES) counts[known] = records.filter(({ outcome }) => outcome === known).length
   return counts
 }
 
-/** How often records ended for which reason, by outcome. */
+/** How many records ended with each reason, by outcome. */
 export type ReasonCounts = Partial<Record<Outcome, Record<string, number>>>
 
 export function countReasons(records: readonly { outcome: Outcome; reason?: string | undefined }[]): ReasonCounts {

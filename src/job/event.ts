@@ -1,24 +1,25 @@
-// The events to which a client may be subscribed, the names that they have over HTTP, and the jti of an attempt to deliver
-// one there. Who is subscribed, and how an event is delivered, is not decided here.
+// The types of event to which a client can subscribe, their names over HTTP, and the jti of an attempt to deliver an
+// event. Subscriptions and deliveries are handled elsewhere.
 
-/** Each told once per subscription; a further revision of the same subject is a further event. */
+/** Each event is delivered once per subscription. A further revision of the same subject is a further event. */
 export const EVENTS = [
   'batch.finished',
   'batch.stalled',
   'report.succeeded',
   'report.failed',
   'scheme-token.updated',
+  'reference.released',
 ] as const
 export type EventType = (typeof EVENTS)[number]
 
-/** Further events of a results queue, which need no subscription and can have none. */
+/** Also the events that only a results queue gets; nobody can subscribe to them. */
 export const QUEUE_EVENTS = [...EVENTS, 'three-ds-notification'] as const
 
 export function isQueueEvent(word: unknown): word is (typeof QUEUE_EVENTS)[number] {
   return QUEUE_EVENTS.some(known => known === word)
 }
 
-/** Standard Webhooks: identifiers of `[a-zA-Z0-9_]` between full stops. */
+/** The event's type by the rules of Standard Webhooks: identifiers of `[a-zA-Z0-9_]` separated by full stops. */
 export function webhookType(type: EventType): string {
   return type.replaceAll('-', '_')
 }
@@ -26,7 +27,7 @@ export function webhookType(type: EventType): string {
 const LETTERS = 'ghijklmnop'
 const ATTEMPT = /^webhook-([a-p-]{36})-(\d{1,9})$/
 
-/** A jti must not look like a card number, which digits of a UUID do by chance: they become letters. */
+/** The jti of an attempt. Digits of a UUID can look like a card number by chance, so they are replaced by letters. */
 export function attemptJti({ deliveryId, attempt }: { deliveryId: string; attempt: number }): string {
   return `webhook-${deliveryId.replace(/\d/g, digit => LETTERS.charAt(Number(digit)))}-${attempt}`
 }

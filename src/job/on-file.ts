@@ -1,5 +1,5 @@
-// `on_file`: whose card it is, and what must travel with it. A member of the requests and records that create or update a
-// token. It goes only to workers that know it (`features.ts`).
+// `on_file`: whose card it is, and data that must be kept with the card. A member of requests and records that create
+// or update a token. It is sent only to workers that know it (`features.ts`).
 import { z } from 'zod'
 import { AGREED_BY, AGREEMENTS, type Claim, type OwnerId } from '../token/on-file.ts'
 import { date, text } from './envelope/text.ts'
@@ -43,7 +43,7 @@ export const OnFileRequest = z.strictObject({
 })
 export type OnFileRequest = z.infer<typeof OnFileRequest>
 
-/** Of a record: a billing address travels in an encrypted block only. */
+/** The member of a record, which may also have a billing address, because records are in an encrypted block. */
 export const OnFileRecord = OnFileRequest.extend({ billing_address: BillingAddressRequest.optional() })
 export type OnFileRecord = z.infer<typeof OnFileRecord>
 
@@ -54,15 +54,16 @@ export function ownerOf(request: OwnerRequest, tokenScope: string): OwnerId {
   return { tokenScope, provider, providerAccount, customerId, cardId }
 }
 
-/** `keepBilling`: the scope keeps billing addresses; else they are left out. */
+/** The claim that the member makes. `keepBilling`: the scope keeps billing addresses; otherwise they are left out. */
 export function claimOf(request: OnFileRecord, scope: { tokenScope: string; keepBilling: boolean }): Claim {
   const { provider: _, provider_account: __, customer_id: ___, card_id: ____, billing_address, ...onFile } = request
   const address = scope.keepBilling && billing_address ? { billing_address } : {}
   return { owner: ownerOf(request, scope.tokenScope), onFile: { ...onFile, ...address } }
 }
 
-/** All texts and numbers of the member, or of a claim: none may look like a card of its chunk. */
-export function textsOf(value: unknown): string[] {
-  if (typeof value === 'string' || typeof value === 'number') return [`${value}`]
-  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsOf) : []
+/** Whether `isLike` holds for a text or number in the member or in a claim. */
+export function someText(value: unknown, isLike: (text: string) => boolean): boolean {
+  if (typeof value === 'string') return isLike(value)
+  if (typeof value === 'number') return isLike(`${value}`)
+  return typeof value === 'object' && value !== null && Object.values(value).some(one => someText(one, isLike))
 }

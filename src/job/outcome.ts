@@ -11,12 +11,12 @@ export function noCounts(): Counts {
   return { CREATED: 0, UPDATED: 0, UNCHANGED: 0, DUPLICATE: 0, REJECTED: 0, FAILED: 0, CANCELLED: 0 }
 }
 
-/** How many records have ended. */
+/** The sum of all counts. */
 export function sumOf(counts: Counts): number {
   return OUTCOMES.reduce((sum, outcome) => sum + counts[outcome], 0)
 }
 
-/** Outcomes after which the token is as the record, or the policy, wanted it. */
+/** Whether the token is now as the record, or the batch's policy, wanted it. */
 export function tookEffect(outcome: string): boolean {
   return outcome === 'CREATED' || outcome === 'UPDATED' || outcome === 'UNCHANGED' || outcome === 'DUPLICATE'
 }
@@ -26,16 +26,16 @@ export const RecordResult = z.object({
   line: z.int(),
   reference: z.string().optional(),
   outcome: z.enum(OUTCOMES),
-  /** The HTTP status that the same work would have had over HTTP. */
+  /** The HTTP status that the same request would get over HTTP. */
   code: z.int(),
   reason: z.string().optional(),
-  /** Which field of the record the reason speaks of. */
+  /** The field of the record that the reason is about. */
   field: z.string().optional(),
-  /** The part that failed, where that is the scheme token. */
+  /** Which part failed, if only the scheme token failed. */
   failed_facet: z.enum(['token', 'scheme_token']).optional(),
-  /** What became of the record's source reference, where it gave one. */
+  /** What happened to the record's source reference; undefined if it has none. */
   reference_outcome: z.enum(REFERENCE_OUTCOMES).optional(),
-  /** The token that the reference belonged to before it was moved. */
+  /** The token to which the reference belonged before it was moved. */
   previous_token: z.string().optional(),
   reuse_token: z.string().optional(),
   analytics_token: z.string().optional(),
@@ -51,8 +51,8 @@ export type RecordResult = z.infer<typeof RecordResult>
 
 const { shape } = RecordResult
 /**
- * One record's outcome from a worker that may be newer. The outcome may be a word that this release doesn't know, and a
- * member that can't be read counts as left out.
+ * One record's outcome from a worker that may be of a newer release. The outcome may be a word that this release
+ * doesn't know; a member that can't be read counts as absent.
  */
 export const AnyRecordResult = z.looseObject({
   line: shape.line,

@@ -1,6 +1,6 @@
-// A job's own names, jti and reference, are stored, repeated in answers and written into files: none may hold the
-// number of the job's card. For a request in clear the numbers are found here; for an encrypted card the caller hands
-// them in.
+// Refuses a job whose jti or reference holds the number of the job's own card: both are stored, repeated in answers and
+// written into files. For a card in clear this file finds the number; for an encrypted card the caller passes it.
+// src/job/envelope/names.ts refuses names that could be any card number.
 import { type Refusal, refuse } from '../errors.ts'
 import { endsOf, holdsPanLookalike, numbersIn, PAN_LENGTH } from '../token/pan.ts'
 import { holdsPossiblePan } from '../token/possible-pan.ts'
@@ -11,7 +11,7 @@ export interface Names {
   reference?: string | undefined
 }
 
-/** Where a request may hold a card in clear, permitted there or not. */
+/** The fields in which a request may hold a card number in clear, whether or not the kind permits it. */
 const PLACES = ['card', 'cardNumber', 'card_number', 'pan', 'id'] as const
 
 export function clearNumbersOf(request: unknown): string[] {
@@ -29,10 +29,10 @@ function isObject(value: unknown): value is Record<string, unknown> {
 
 const FOREIGN = /[^\0-\x7f]/
 
-/** A quick check that sorts out most names. */
+/** Whether the name could hold a card number: a fast check that rules out most names. */
 export function couldHoldNumber(name: string | undefined): name is string {
   if (name === undefined) return false
-  // One character of another script may stand for several digits.
+  // A character of another script may stand for several digits.
   return FOREIGN.test(name) || (name.match(/\d/g)?.length ?? 0) >= PAN_LENGTH.least
 }
 
@@ -46,8 +46,8 @@ export function nameRefusal({ jti, reference }: Names, numbers: readonly string[
 }
 
 /**
- * The names with card numbers removed: a `jti` without its digits (the receipt's id still names the job), no
- * `reference`.
+ * The names without card numbers: a `jti` loses its digits (the receipt's id still identifies the job), a `reference`
+ * is removed.
  */
 export function withoutOwnPan<N extends Names>(names: N, numbers: readonly string[], rule: NameRule): N {
   const told = { ...names }

@@ -1,5 +1,5 @@
 // The error body of the token service: a fixed message per code, details by field, and never a value. It also reads
-// problems of newer releases: unknown parts are passed on within bounds.
+// error bodies of newer releases: unknown members are passed on, up to a size.
 import { z } from 'zod'
 import { meaningOf, type Reason, type Refusal } from '../errors.ts'
 
@@ -26,9 +26,9 @@ export const Problem = z.object({
 export type Problem = z.infer<typeof Problem>
 
 /**
- * A problem from a worker that may be newer: a status that this release doesn't know is taken for one that it knows, a
- * detail that can't be read is left out, and other members pass. Where it can't be read what is left to undo, something
- * may be: that is `REQUIRED`. A gateway shows its own message and time.
+ * An error body from a worker that may be of a newer release. An unknown status is replaced by a known one, a detail
+ * that can't be read is left out, other members pass. If it can't be read whether something must still be reversed,
+ * `reversal_status` is `REQUIRED`. A gateway replaces message and time by its own.
  */
 export const AnyProblem = z.looseObject({
   ...Problem.shape,
@@ -53,13 +53,13 @@ const AnyDetail = z.looseObject({ message: z.string(), code: z.string() })
 
 export interface FieldReason {
   field: string
-  /** A word of REASONS, or of a newer release's. */
+  /** A word of REASONS, or a word of a newer release. */
   reason: string
-  /** The worker's text; absent: the text of this release. */
+  /** The worker's text; undefined: this release's text for the reason. */
   text?: string
 }
 
-/** Every field a refusal names. */
+/** All fields that a refusal names. */
 export function fieldsOf(refusal: Refusal): { field: string; reason: Reason }[] {
   return [{ field: refusal.field, reason: refusal.reason }, ...(refusal.also ?? [])]
 }
@@ -87,7 +87,7 @@ export function problemOf(
   }
 }
 
-/** A status of any release: an unknown 4xx counts as 400 (RFC 9110 15), any other unknown status as 500. */
+/** The known status for any status: an unknown 4xx becomes 400 (RFC 9110 15), any other unknown status 500. */
 export function problemCodeOf(status: number): ProblemCode {
   if (Object.hasOwn(MESSAGES, status)) return status as ProblemCode
   return status >= 400 && status < 500 ? 400 : 500
@@ -95,13 +95,13 @@ export function problemCodeOf(status: number): ProblemCode {
 
 const FIELDS_MAX = 50
 const FIELD = /^(body|query|params)(\.[A-Za-z0-9_.()-]{1,200})?$/
-/** A word and a sentence: no line breaks, and no run of digits that could be a value. */
+/** A reason's word and a sentence, without line breaks and without a run of digits that could be a value. */
 const Detail = z.object({
   message: z.string().regex(/^(?!.*\d{6})\P{Cc}{1,300}$/u),
   code: z.string().regex(/^[a-z][a-z0-9_]{0,63}$/),
 })
 
-/** The fields that the problem of a result names; entries that aren't a field, a word and a sentence are left out. */
+/** The fields that a result's error body names. Entries that aren't a field, a word and a sentence are left out. */
 export function toldFields({ details = {} }: Pick<Problem, 'details'>): FieldReason[] {
   const told = Object.entries(details).flatMap(([field, detail]) => {
     const { success, data } = Detail.safeParse(detail)

@@ -1,5 +1,5 @@
-// Turns zod's errors into refusals: field names and reasons, never a value. A key that the sender made up is a value
-// too, so only short plain names are repeated.
+// Turns zod's errors into refusals with field names and reasons, never with a value. Senders also choose the keys of an
+// object, so a refusal repeats only short plain names.
 import type { z } from 'zod'
 import { REASONS, type Reason, type Refusal } from '../errors.ts'
 
@@ -7,7 +7,7 @@ type Issue = z.core.$ZodRawIssue
 
 const FIELDS_SHOWN_MAX = 50
 
-/** Parses `input`; a refusal names every field that is wrong, under `prefix` (`body`). */
+/** Parses `input`. On failure returns a refusal that names every wrong field under `prefix` (`body`). */
 export function parse<T>(schema: z.ZodType<T>, input: unknown, prefix: string): { value: T } | Refusal {
   const parsed = schema.safeParse(input, { error: reasonOf })
   if (parsed.success) return { value: parsed.data }
@@ -16,7 +16,7 @@ export function parse<T>(schema: z.ZodType<T>, input: unknown, prefix: string): 
   return { refused: true, reason: first?.reason ?? 'field_value', field: first?.field ?? prefix, also }
 }
 
-// The reason travels as zod's message.
+// Schemas put the reason's word into zod's message.
 function reasonOf(issue: Issue): Reason {
   switch (issue.code) {
     case 'invalid_type':

@@ -1,5 +1,5 @@
-// A delivery on a results queue: the text of a result or an event, and the signature over its digest, which proves its
-// origin. Signing a digest costs a tenth of signing the text.
+// A delivery on a results queue: the text of a result or an event, and a signature over the text's digest. Signing a
+// digest costs a tenth of signing the text.
 import { createHash, type KeyObject } from 'node:crypto'
 import { z } from 'zod'
 import { KINDS } from './catalogue.ts'
@@ -17,7 +17,7 @@ export const Result = z.object({
   type: z.literal('result'),
   result_id: z.string(),
   receipt_id: z.string(),
-  /** The highest revision of a receipt counts. */
+  /** If there are several revisions for one receipt, the highest is valid. */
   revision: z.int(),
   kind: z.enum(KINDS),
   jti: z.string(),
@@ -34,7 +34,7 @@ export const Result = z.object({
   ]),
   record: z.record(z.string(), z.unknown()).optional(),
   error: Problem.optional(),
-  /** For a `transaction-batch`, whose `records` are only the refused ones. */
+  /** Only of a `transaction-batch`, whose `records` list only the refused lines. */
   counts: z.record(z.enum(OUTCOMES), z.int()).optional(),
   records: z.array(RecordResult).optional(),
   attempt: z.int(),
@@ -44,8 +44,8 @@ export const Result = z.object({
 export type Result = z.infer<typeof Result>
 
 /**
- * The text of a result, for a reader that may be older than the worker. Members and words that this release doesn't know
- * pass. What only some readers need is absent where it can't be read; they say what its absence means.
+ * The text of a result, for a reader that may be older than the worker. Unknown members and words pass. A member that
+ * only some readers need becomes absent if it can't be read; each reader says what its absence means.
  */
 export const AnyResult = z.looseObject({
   revision: z.int().optional().catch(undefined),
@@ -72,7 +72,7 @@ export const ResultEvent = z.object({
 })
 export type ResultEvent = z.infer<typeof ResultEvent>
 
-/** A results job's `data`. */
+/** The `data` of a job in a results queue. */
 export const ResultData = z.object({ body: z.string(), jws: z.string() })
 export type ResultData = z.infer<typeof ResultData>
 
@@ -98,7 +98,7 @@ export function sealResult(
   return { body, jws: signText(payload, key, RESULT_TYP) }
 }
 
-/** The result in a delivery, if one of `keys` (by `kid`) signed it for `clientId`; else undefined. */
+/** The result in a delivery; undefined unless one of `keys` (by `kid`) signed it for `clientId`. */
 export function openResult(data: unknown, clientId: string, keys: InstallationKeys): Result | ResultEvent | undefined {
   const parsed = ResultData.safeParse(data)
   if (!parsed.success) return undefined
@@ -106,7 +106,8 @@ export function openResult(data: unknown, clientId: string, keys: InstallationKe
   try {
     const claims = openSigned(jws, RESULT_TYP, keys)
     if (claims?.['aud'] !== clientId || claims['sha256'] !== digestOf(body)) return undefined
-    // Not parsed by the schema: the signature vouches for it, and a newer release may have written further words.
+    // The schema doesn't check it: the signature proves that a worker wrote it, and a newer release may use words that
+    // this schema lacks.
     const result = JSON.parse(body) as Result | ResultEvent
     return result.result_id === claims['result_id'] ? result : undefined
   } catch {

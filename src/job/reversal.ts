@@ -1,10 +1,10 @@
-// `reversal`: reverses the operation of one receipt, if the named envelope is the one that took effect.
+// `reversal`: undoes what the job of one receipt did, provided that the named envelope is the one that took effect.
 import { z } from 'zod'
 import { uuid } from './envelope/text.ts'
 
 export const Reversal = z.strictObject({
   receipt_id: uuid(),
-  /** SHA-256 of the JWS to be undone, base64url. */
+  /** SHA-256 of the JWS of the job to undo, base64url. */
   envelope: z.string().regex(/^[A-Za-z0-9_-]{43}$/),
 })
 export type Reversal = z.infer<typeof Reversal>

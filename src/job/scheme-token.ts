@@ -1,4 +1,4 @@
-// `scheme-token`: provision or resume, suspend, delete the scheme token of one token.
+// `scheme-token`: provisions, resumes, suspends or deletes the scheme token of one token.
 import { z } from 'zod'
 import { tokenId } from './envelope/text.ts'
 

@@ -1,10 +1,11 @@
-// `token-batch`: one chunk of a batch. The records travel in the job's `block`; their shapes are here, too.
+// `token-batch`: one chunk of a batch. The records are in the job's `block`; this file has their schemas, too.
 import { z } from 'zod'
 import { REASONS, type Reason } from '../errors.ts'
-import { CHUNK, ON_CONFLICT, ON_EXPIRED, ON_ORPHAN } from './choices.ts'
+import { CHUNK, ON_CONFLICT, ON_EXPIRED, ON_ORPHAN, RECORD_KINDS } from './choices.ts'
 import { CHUNK_NUMBER_MAX, extentMembers } from './envelope/batch-extent.ts'
 import { alias, encryptedCard, text, tokenId, uuid } from './envelope/text.ts'
 import { OnFileRecord } from './on-file.ts'
+import { ReferenceRecord } from './reference.ts'
 import { SchemeToken } from './scheme-token.ts'
 import { createFields } from './token-create.ts'
 import { TokenLifecycle } from './token-lifecycle.ts'
@@ -16,7 +17,9 @@ export const Policy = z.strictObject({
   on_conflict: z.enum(ON_CONFLICT).optional(),
   on_expired: z.enum(ON_EXPIRED).optional(),
   on_orphan: z.enum(ON_ORPHAN).optional(),
-  /** A reference with another number keeps its token, which gets the number. */
+  /**
+   * If the card of a known reference has another number, the reference keeps its token, which is linked to that number.
+   */
   relink: z.boolean().optional(),
 })
 
@@ -27,7 +30,7 @@ export const TokenBatch = z.strictObject({
   batch_id: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/),
   chunk: z.int().min(0).max(CHUNK_NUMBER_MAX),
   chunk_records: z.int().min(1).max(CHUNK.recordsMax),
-  record_kind: z.enum(['token-create', 'token-update', 'token-lifecycle', 'scheme-token']),
+  record_kind: z.enum(RECORD_KINDS),
   token_scope: uuid().optional(),
   /** `iat` of the batch's first chunk, seconds since the epoch. */
   accepted_at: z.number().min(0).max(253_402_300_799),
@@ -58,7 +61,7 @@ export function batchLayout(
     chunk_records: request.chunk_records,
     on_conflict,
     on_expired,
-    // Batches without these have the layout that earlier releases stored.
+    // Batches without these members have the layout that earlier releases stored.
     ...(on_orphan === undefined ? {} : { on_orphan }),
     ...(relink === undefined ? {} : { relink }),
   }
@@ -93,6 +96,7 @@ export const RECORD_REQUESTS = {
   'token-update': z.strictObject({ id: tokenId(), ...cardOf, ...updateFields, on_file: OnFileRecord.optional() }),
   'token-lifecycle': TokenLifecycle,
   'scheme-token': SchemeToken,
+  reference: ReferenceRecord,
 } as const
 export type CreateRecord = z.infer<(typeof RECORD_REQUESTS)['token-create']>
 export type UpdateRecord = z.infer<(typeof RECORD_REQUESTS)['token-update']>

@@ -1,11 +1,11 @@
-// `token-create`: the body of PUT /api/v2/card, and for whom the card is on file.
+// `token-create`: the body of PUT /api/v2/card, and `on_file`.
 import { z } from 'zod'
 import { alias, brandName, date, encryptedCard, month, uuid, year } from './envelope/text.ts'
 import { OnFileRequest } from './on-file.ts'
 
 const TOKEN_TYPES = ['REUSE', 'ANALYTICS', 'REUSE_AND_ANALYTICS'] as const
 
-/** The fields that a create takes beside the card and its scope. */
+/** The fields of a create beside the card and its scope. */
 export const createFields = {
   card_brand: brandName().optional(),
   token_type: z.enum(TOKEN_TYPES).optional(),
@@ -29,7 +29,7 @@ export const TokenCreate = z.strictObject({
 })
 export type TokenCreate = z.infer<typeof TokenCreate>
 
-/** A third party shall make the reuse token. */
+/** Whether the request asks a third party to make the reuse token. */
 export function asksThirdParty(request: { reuse_token_type?: unknown }): boolean {
   return (request.reuse_token_type ?? 'INTERNAL') !== 'INTERNAL'
 }

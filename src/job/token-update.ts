@@ -1,5 +1,4 @@
-// `token-update`: the body of PATCH /api/v2/card/{id}, the token's id, and for whom the card is on file. A job with a plain
-// `cvv` is refused.
+// `token-update`: the body of PATCH /api/v2/card/{id} and the token's id. A `cvv` in clear is refused.
 import { z } from 'zod'
 import { alias, date, emailAddress, encryptedCard, month, text, tokenId, year } from './envelope/text.ts'
 import { OnFileRequest } from './on-file.ts'

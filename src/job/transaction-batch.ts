@@ -1,5 +1,5 @@
-// `transaction-batch`: a chunk of ledger transactions. Amounts are integers in minor units of their currency. The chunk
-// is checked as a whole, each transaction alone, so that a wrong one rejects only itself.
+// `transaction-batch`: a chunk of ledger transactions. Amounts are integers in minor units of their currency. A wrong
+// chunk is refused as a whole; a wrong transaction rejects only itself.
 import { z } from 'zod'
 import { minorUnit } from '../token/currency.ts'
 import { holdsPanLookalike } from '../token/pan.ts'
@@ -13,7 +13,7 @@ export type TransactionType = (typeof TRANSACTION_TYPES)[number]
 
 /**
  * The permitted signs of `amount`, the gross movement seen from the merchant. `fee` and `commission` are deducted and
- * may have either sign: a negative one is given back. So net = amount - fee - commission, for every type.
+ * may have either sign: a negative fee is money given back. So net = amount - fee - commission, for every type.
  */
 export const AMOUNT_SIGNS = {
   SALE: { least: 0, most: 1 },
@@ -21,13 +21,13 @@ export const AMOUNT_SIGNS = {
   REFUND: { least: -1, most: 0 },
   CHARGEBACK: { least: -1, most: 0 },
   ADJUSTMENT: { least: -1, most: 1 },
-  // A charge that belongs to no transaction is in `fee` or `commission`.
+  // `FEE` is 0 gross: a charge that belongs to no transaction is in `fee` or `commission`.
   FEE: { least: 0, most: 0 },
 } as const satisfies Record<TransactionType, { least: -1 | 0 | 1; most: -1 | 0 | 1 }>
 
 /** The earliest date of a transaction; it bounds the number of months in a ledger. */
 const OLDEST_MS = Date.UTC(2000, 0, 1)
-/** How far ahead of the worker's clock `created_at` may lie, since clocks and time zones differ. */
+/** How far `created_at` may lie in the future by the worker's clock, because clocks and time zones differ. */
 export const AHEAD_MS_MAX = 86_400_000
 const NEWEST_MS = Date.UTC(2100, 0, 1)
 
@@ -35,10 +35,13 @@ export { LEDGER_CHUNK } from './choices.ts'
 
 const custom = (reason: string) => ({ params: { reason } })
 
-/** Minor units as a decimal text, so that no JSON parser rounds them. */
+/** An amount in minor units as a decimal text, so that no JSON parser rounds it. */
 const amount = () => z.string().regex(/^-?\d{1,18}$/)
 
-/** UTC, and not finer than the store's microseconds; else rounding could move a transaction into another month. */
+/**
+ * A time in UTC with at most the store's precision (microseconds): rounding could move a transaction into another
+ * month.
+ */
 const moment = () => z.iso.datetime().refine(isStorable, custom('field_range'))
 
 function isStorable(value: string): boolean {
@@ -48,7 +51,7 @@ function isStorable(value: string): boolean {
 
 const day = () => date().refine(value => value >= '2000' && value < '2100', custom('field_range'))
 
-/** First six and last four digits, or eight of sixteen: never more (PCI DSS 3.4.1). */
+/** First six and last four digits, or first eight and last four of sixteen: never more (PCI DSS 3.4.1). */
 const MASKED_CARD = /^(\d{6}\*{2,9}|\d{8}\*{4})\d{4}$/
 
 const fields = {
@@ -58,7 +61,7 @@ const fields = {
   type: z.enum(TRANSACTION_TYPES),
   brand: brandName().optional(),
   masked_card: z.string().regex(MASKED_CARD).optional(),
-  // Digits alone could be a card number.
+  // A text of digits alone could be a card number.
   token_reference: text(14, 255)
     .refine(value => !/^[\d -]*$/.test(value), custom('field_format'))
     .optional(),
@@ -80,7 +83,10 @@ const fields = {
 
 export const TRANSACTION_FIELDS = Object.keys(fields) as readonly (keyof typeof fields)[]
 
-/** Texts of the sender, stored and reported as they are: none may hold the number behind the line's mask. */
+/**
+ * Texts that the sender chose and that are stored and reported unchanged. None may hold the card number that the line's
+ * mask hides.
+ */
 const OWN_TEXTS = [
   'merchant_reference',
   'clearing_merchant',
@@ -109,7 +115,7 @@ function hasItsSign({ type, amount: text }: { type: TransactionType; amount: str
   return sign >= least && sign <= most
 }
 
-/** A transaction and its line in the source. The transaction isn't checked here. */
+/** A transaction and its line number in the source. The transaction isn't checked yet. */
 export interface TransactionLine {
   line: number
   transaction: Record<string, unknown>
@@ -125,7 +131,7 @@ function isLine(value: unknown): value is TransactionLine {
   return placed && plain && Object.keys(rest).length === 0
 }
 
-// Checked by hand: a schema that copies a thousand records would take as long as the rest of the work.
+// Checked by hand: a zod schema would copy a thousand records, which takes as long as the rest of the work.
 const lines = z
   .array(
     z.unknown().meta({
@@ -147,12 +153,12 @@ export const TransactionBatch = z.strictObject({
 })
 export type TransactionBatch = z.infer<typeof TransactionBatch>
 
-/** How many lines a request holds, even if it is malformed. */
+/** How many lines a request holds; the request may be malformed. */
 export function linesIn({ transactions }: { transactions?: unknown }): number | undefined {
   return Array.isArray(transactions) ? transactions.length : undefined
 }
 
-/** The lines of a request that was parsed. */
+/** The lines of a parsed request. */
 export function linesOf(request: TransactionBatch): readonly TransactionLine[] {
   return request.transactions as TransactionLine[]
 }

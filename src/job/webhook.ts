@@ -5,7 +5,7 @@ import { uuid } from './envelope/text.ts'
 
 export const Webhook = z.strictObject({
   delivery_id: uuid(),
-  /** Of all attempts at this delivery. */
+  /** The attempt's number among all attempts of this delivery, from 1. */
   attempt: z.int().min(1),
 })
 export type Webhook = z.infer<typeof Webhook>

@@ -1,5 +1,5 @@
-// An order of devices, merchants or services, as it is taken in and as it is shown: names as its interface has them. It
-// says nothing of cards or payments.
+// An order of devices, merchants or services, in the form in which it is ingested and shown. Field names are those of
+// the HTTP interface. Orders have nothing to do with cards or payments.
 import { z } from 'zod'
 import { text, uuid } from '../job/envelope/text.ts'
 
@@ -15,7 +15,7 @@ export const ORDER_TYPES = [
   'HardwareOrder',
 ] as const
 
-/** RFC 3339 with its offset, of the years that every store and clock can write. */
+/** An RFC 3339 time with offset, in a year that every store and clock can write. */
 export const moment = () =>
   z.iso
     .datetime({ offset: true })
@@ -37,18 +37,20 @@ export const Order = z.strictObject({
   modifiedUserUid: uuid(),
   modifiedBy: name(),
   modifiedDate: moment(),
-  /** Whose it is: nobody else sees it. */
+  /** The entity that owns the order; no other entity sees it. */
   entityUid: uuid(),
   merchantCompanyEntityUid: uuid().optional(),
   customerEntityUid: uuid().optional(),
 })
 export type Order = z.infer<typeof Order>
 
-/** A line of `tokenmill ingest orders`: the order, and the name that `merchantCompany` searches. */
+/**
+ * A line of `tokenmill ingest orders`: the order, and the company name that the parameter `merchantCompany` searches.
+ */
 export const IngestedOrder = Order.extend({
   merchantCompany: text(1, 100).optional(),
 })
-  // It can't have been changed before it was made.
+  // An order can't have been changed before it was created.
   .refine(({ createdDate, modifiedDate }) => Date.parse(createdDate) <= Date.parse(modifiedDate), {
     path: ['modifiedDate'],
     params: { reason: 'field_range' },

@@ -1,5 +1,5 @@
-// The parameters of `GET /orders` and `GET /orders/creators`, checked: each narrows what is found, and one that isn't
-// known is refused. Which entity asks isn't among them.
+// Checks the parameters of `GET /orders` and `GET /orders/creators`. Each parameter narrows the list; an unknown
+// parameter is refused. The entity that asks isn't a parameter.
 import { z } from 'zod'
 import { isPrintable, text, uuid } from '../job/envelope/text.ts'
 import { moment, ORDER_STATUSES, ORDER_TYPES } from './order.ts'
@@ -8,10 +8,10 @@ const LIST_MAX = 100
 const PAGE_SIZE_MAX = 100
 export const PAGE_SIZE_DEFAULT = 50
 
-/** What documents show: the list that the texts of a query stand for. */
+/** How documents show the parameter: as the list that its texts stand for. */
 const LIST = { type: 'array', items: { type: 'string', format: 'uuid' }, minItems: 1, maxItems: LIST_MAX } as const
 
-/** Repeated, or with commas. */
+/** Several UUIDs: the parameter is repeated, or its value has commas. */
 const uuids = () =>
   z
     .union([z.string(), z.array(z.string())])
@@ -53,7 +53,7 @@ const OUT_OF_ORDER = { path: ['endTime'], params: { reason: 'field_range' } }
 export const OrderFilter = z.strictObject(filters).refine(inOrder, OUT_OF_ORDER)
 export type OrderFilter = z.infer<typeof OrderFilter>
 
-/** A whole number as a query has it; documents show the number that the text stands for. */
+/** A whole number, which a query holds as text. Documents show the parameter as a number. */
 const count = (most: number) =>
   z
     .string()

@@ -1,15 +1,15 @@
-// Watches whether the queue server is available: after a sign of trouble it pings the server, and reports `away` and
-// `back` once each. The clients reconnect by themselves.
+// Watches whether the queue server is available. After `suspect` it pings the server, and reports `away` and `back`
+// once each. It reconnects nothing: the clients do that themselves.
 const PROBE_MS = 500
 
 interface Availability {
-  /** Call after an error: checks whether the server is away. */
+  /** Checks whether the server is away. Call it after an error. */
   suspect(): void
   on(event: 'away' | 'back', listener: () => void): void
   close(): void
 }
 
-/** `ping` fails, within seconds, while the server is away. */
+/** `ping` must reject within seconds while the server is away. */
 export function openAvailability(ping: () => Promise<void>): Availability {
   const listeners = { away: [] as (() => void)[], back: [] as (() => void)[] }
   let closed = false

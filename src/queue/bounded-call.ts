@@ -1,5 +1,5 @@
-// One call to the queue server, bounded in time, with its failure as a Fault. It never repeats a call: ids are
-// deterministic, so the caller may repeat it.
+// Runs one call to the queue server with a time limit, and turns its failure into a Fault. It doesn't repeat calls; job
+// ids are deterministic, so the caller may.
 import { ConfigError } from '../config.ts'
 import { Fault } from '../errors.ts'
 
@@ -9,11 +9,11 @@ export async function withTimeout<T>(ms: number, call: Promise<T>): Promise<T> {
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Fault('queue_away', new Error(`no answer within ${ms} ms`))), ms)
   })
-  call.catch(() => {}) // Its own rejection after the time-out is of no interest.
+  call.catch(() => {}) // A rejection after the time-out is ignored.
   return Promise.race([call, late]).finally(() => clearTimeout(timer))
 }
 
-/** True if `work` has settled, either way, within `ms`. */
+/** True if `work` settles within `ms`, whether it resolves or rejects. */
 export async function settlesWithin(ms: number, work: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<boolean>(resolve => {
@@ -26,14 +26,14 @@ export async function settlesWithin(ms: number, work: Promise<unknown>): Promise
   return Promise.race([settled, late]).finally(() => clearTimeout(timer))
 }
 
-/** Whether Redis refused a command because its memory is used up, be it in a script of BullMQ. */
+/** Whether Redis refused a command because its memory is full; also if the command was in a script of BullMQ. */
 export function isOutOfMemory(error: unknown): boolean {
   return error instanceof Error && /\bOOM command not allowed/.test(error.message)
 }
 
 const DEADLOCKS_MAX = 4
 
-/** Repeats `work` when PostgreSQL rolled it back to resolve a deadlock. */
+/** Runs `work` again when PostgreSQL rolled it back because of a deadlock. */
 export async function retryDeadlocks<T>(work: (time: number) => Promise<T>): Promise<T> {
   for (let time = 1; ; time++) {
     try {
@@ -45,7 +45,7 @@ export async function retryDeadlocks<T>(work: (time: number) => Promise<T>): Pro
   }
 }
 
-/** A Fault for an error of a driver or server; our own errors stay as they are. */
+/** Turns an error of a driver or server into a Fault; our own errors stay as they are. */
 export function toQueueFault(error: unknown): unknown {
   if (error instanceof Fault || error instanceof ConfigError || !(error instanceof Error)) return error
   if (
@@ -60,6 +60,6 @@ export function toQueueFault(error: unknown): unknown {
   if (sqlstate?.startsWith('22') || sqlstate?.startsWith('23')) return new Fault('data', error)
   if (sqlstate?.startsWith('42')) return error
   if (/^The size of job .* exceeds the limit/.test(error.message)) return new Fault('data', error)
-  // Whatever else a server answers counts as away: that of a full Redis, for example ("OOM command not allowed").
+  // Any other answer of a server counts as "away", for example that of a full Redis ("OOM command not allowed").
   return new Fault('queue_away', error)
 }

@@ -1,10 +1,14 @@
-// BullMQ's worker, made safe: whoever may write to the server sets a job's options, and they would win over the
-// worker's own, so that they are replaced before anything reads them. The data are checked elsewhere.
+// BullMQ's worker, made safe. Anybody who may write to the queue server can set a job's options, and BullMQ would
+// prefer those to the worker's own. So they are replaced before anything reads them. A job's data are checked
+// elsewhere.
 import { type IQueueBackend, type Job, type JobJson, type JobsOptions, Worker } from 'bullmq'
 import { retryDeadlocks } from './bounded-call.ts'
 import { isDamage } from './damage.ts'
 
-/** The options of every job, whatever is stored. `attempts` only has to be unreachable: the handler decides. */
+/**
+ * The options that every job gets, whatever is stored. `attempts` only has to be out of reach: the handler decides when
+ * a job has failed.
+ */
 const OPTIONS: JobsOptions = {
   attempts: 1_000_000_000,
   backoff: { type: 'disposition' },
@@ -27,14 +31,14 @@ type Failed = Parameters<Base['handleFailed']>
 
 export class Consumer extends Worker<unknown, { ok: 1 }, string, IQueueBackend> {
   readonly #flags = new WeakMap<Job, JobFlags>()
-  /** Removes a job that can't be finished. */
+  /** Called to remove a job that can't be finished. */
   onUnfinishable: (id: string) => Promise<void> = async () => {}
 
   flagsOf(job: Job): JobFlags {
     return this.#flags.get(job) ?? { tied: true, exhausted: true, readable: false }
   }
 
-  /** Called first for each job, before BullMQ would continue its schedule or apply its stored failure. */
+  /** BullMQ calls this first for each job, before it would continue the job's schedule or apply its stored failure. */
   protected override createJob(json: JobJson, id: string): Job {
     const { parent, parentKey, repeatJobKey, deduplicationId, debounceId, deferredFailure, ...rest } = json
     const opts: JobsOptions & { repeat?: unknown } = json.opts ?? {}
@@ -45,7 +49,7 @@ export class Consumer extends Worker<unknown, { ok: 1 }, string, IQueueBackend> 
     try {
       job = super.createJob(clean, id)
     } catch {
-      // Data that aren't JSON would throw at each fetch, for ever.
+      // BullMQ would parse data that aren't JSON at each fetch, and throw each time.
       flags.readable = false
       job = super.createJob({ ...clean, data: 'null' }, id)
     }
@@ -54,23 +58,24 @@ export class Consumer extends Worker<unknown, { ok: 1 }, string, IQueueBackend> 
   }
 
   /**
-   * Fetches nothing that would delay a pause or an end. A server that refuses (loading, out of memory, read-only) is
-   * asked again after a while, not in a busy loop.
+   * Fetches a job. Returns at once if the worker is pausing or closing. If the server refuses (loading, out of memory,
+   * read-only), waits before the next fetch instead of looping.
    */
   protected override async moveToActive(token: string, name?: string): Promise<Job> {
     if (this.paused || this.closing) return undefined as unknown as Job
     try {
       return await retryDeadlocks(() => super.moveToActive(token, name))
     } catch (error) {
-      // A damaged job is no fault of the server.
+      // A damaged job isn't a fault of the server, so the next fetch needn't wait.
       if (!isDamage(error) && !this.closing) await this.delay(FETCH_RETRY_MS)
       throw error
     }
   }
 
   /**
-   * On PostgreSQL one transaction finishes a job and fetches the next, and two such transactions deadlock over jobs
-   * whose delay has ended. The loser is a finished job that would be run again: it is finished once more, alone.
+   * On PostgreSQL one transaction finishes a job and fetches the next. Two such transactions can deadlock over jobs
+   * whose delay has ended. PostgreSQL rolls one back, and its finished job would run again; so that job is finished
+   * once more, without a fetch.
    */
   protected override handleCompleted(...[result, job, token, fetchNext, span]: Completed): Promise<Job> {
     return this.#finish(job, mayFetch =>
@@ -83,8 +88,8 @@ export class Consumer extends Worker<unknown, { ok: 1 }, string, IQueueBackend> 
   }
 
   /**
-   * The next job may be the damaged one: then this job is finished alone. A job whose own attempts can't be counted
-   * can't be finished at all: it was worked, and would come again or keep its id for ever.
+   * Finishes a job. If the fetched next job is damaged, this job is finished without a fetch. A job whose own counter
+   * of attempts is damaged can't be finished at all, and would come again or keep its id for ever: it is removed.
    */
   async #finish(job: Job, finish: (mayFetch: boolean) => Promise<Job>): Promise<Job> {
     try {
@@ -97,7 +102,7 @@ export class Consumer extends Worker<unknown, { ok: 1 }, string, IQueueBackend> 
     }
   }
 
-  /** Stops renewing the locks of abandoned jobs, and disconnects from the server. */
+  /** Stops renewing the locks of jobs that are still in work, and disconnects from the server. */
   async abandon(): Promise<void> {
     await this.lockManager.close()
     await this.backend.close(true)

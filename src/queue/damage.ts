@@ -1,11 +1,14 @@
-// Jobs with damaged fields, which anybody who may write to the server can make: BullMQ can neither read nor finish
-// them, and would hand them out for ever. This file recognises such a failure and starts the search for those jobs.
-// Each engine knows what damage is (redis-damage.ts, postgres.ts).
+// Jobs with damaged fields. Anybody who may write to the queue server can make them. BullMQ can neither read nor finish
+// them, and would hand them out for ever. This file recognises the error of such a job and starts the search for
+// damaged jobs. redis-damage.ts and postgres.ts know what damage is on their engine.
 
-/** How often a job may stall before it is given up. */
+/** A job that has stalled more often than this is given up. */
 export const STALLED_MAX = 5
 
-/** The errors of BullMQ, Redis and PostgreSQL for a field that isn't JSON, or a counter that can't be increased. */
+/**
+ * Whether an error of BullMQ, Redis or PostgreSQL comes from a field that isn't JSON, or from a counter that can't be
+ * increased.
+ */
 export function isDamage(error: unknown): boolean {
   if (error instanceof SyntaxError || error instanceof TypeError) return true
   const { message = '', code } = (error ?? {}) as { message?: string; code?: unknown }
@@ -13,11 +16,14 @@ export function isDamage(error: unknown): boolean {
 }
 
 interface DamageWatch {
-  /** Call with every error between worker and server. */
+  /** Call it with every error between worker and server. */
   note(error: unknown): void
 }
 
-/** `discard` removes damaged jobs and returns how many; `onDamaged` gets that number. One search at a time. */
+/**
+ * Starts `discard` after an error that shows damage. `discard` removes damaged jobs and returns how many; `onDamaged`
+ * gets that number. Only one search runs at a time.
+ */
 export function watchDamage(discard: () => Promise<number>, onDamaged: (jobs: number) => void): DamageWatch {
   let looking = false
   return {
@@ -26,7 +32,7 @@ export function watchDamage(discard: () => Promise<number>, onDamaged: (jobs: nu
       looking = true
       discard()
         .then(jobs => jobs > 0 && onDamaged(jobs))
-        // The next error starts another search.
+        // A failed search is ignored: the next error starts another one.
         .catch(() => {})
         .finally(() => {
           looking = false

@@ -1,34 +1,40 @@
-// The queues as the rest of the product sees them: one interface over two engines (Redis, PostgreSQL). It promises
-// at-least-once delivery only; receipts make a job take effect once.
+// The interface of the queues for the rest of the product, over two engines (Redis, PostgreSQL). Delivery is at least
+// once; receipts make a job take effect once.
 import type { Logger } from '../log.ts'
 
 export interface QueueOptions {
-  /** Prefix of every Redis key; a hash tag (`{tokenmill}`) for a cluster. PostgreSQL keeps its queues in the schema `bullmq`. */
+  /**
+   * The prefix of every Redis key; for a cluster a hash tag (`{tokenmill}`). PostgreSQL keeps its queues in the schema
+   * `bullmq`.
+   */
   prefix: string
-  /** How long a worker keeps a job without renewal, ms. 60,000 or more in production. */
+  /** How long a worker holds a job without renewing its lock, in ms. 60,000 or more in production. */
   lockMs: number
   log: Logger
 }
 
 export interface QueuedJob {
-  /** Deterministic: `[A-Za-z_][A-Za-z0-9_-]{0,127}`. While a job with this id exists, a second one is ignored. */
+  /**
+   * The job's id, deterministic: `[A-Za-z_][A-Za-z0-9_-]{0,127}`. While a job with this id exists, adding another one
+   * does nothing.
+   */
   id: string
-  /** JSON. */
+  /** Any JSON value. */
   data: unknown
-  /** 0 or none comes first; `submit` uses 10. */
+  /** Undefined or 0 comes first, then 1, 2, …; `submit` uses 10. */
   priority?: number
   /**
-   * For consumers outside of tokenmill, which go by these options: the job is offered until it is taken, and never
-   * given up.
+   * For jobs that consumers outside of tokenmill take, which obey these options: the job is offered until it is taken,
+   * and is never given up.
    */
   redeliver?: boolean
 }
 
 export interface ReceivedJob {
   id: string
-  /** The producer's data, unchecked; undefined if they aren't JSON. */
+  /** The producer's data, unchecked; undefined if it isn't JSON. */
   data: unknown
-  /** 1 on the first attempt; deferrals and stalls don't count. */
+  /** The number of the attempt, from 1. Deferrals and stalls don't count. */
   attempt: number
   /** How often a worker vanished while it had this job. */
   stalled: number
@@ -36,50 +42,58 @@ export interface ReceivedJob {
   exhausted: boolean
   /** The job has a parent or a repeat option: refuse it. */
   tied: boolean
-  /** Milliseconds since the epoch, by the producer's clock; the producer may lie. */
+  /** When the job was added by the producer's clock, in ms since the epoch. The producer may lie. */
   enqueuedAt: number
-  /** Shows the progress at the job, at most once a second; a failure to show it is ignored. Absent in a cell. */
+  /** Shows progress on the job. Writes at most once a second, and ignores a failure to write. Undefined in a cell. */
   progress?: (done: Record<string, number>) => void
 }
 
-/** What becomes of a job: removed as done, repeated later as a further attempt or as the same one, or removed as failed. */
+/**
+ * What happens to the job: removed as done; repeated later, as a further attempt (`retryInMs`) or as the same one
+ * (`deferMs`); or removed as failed.
+ */
 export type Disposition = { done: true } | { retryInMs: number } | { deferMs: number } | { failed: true; code: string }
 
 /**
- * `signal` is aborted when the lock is lost or the worker closes: give the job back soon. A handler doesn't throw on
- * purpose.
+ * Works one job. `signal` is aborted when the lock is lost or the worker closes: the handler should then give the job
+ * back soon. A handler that throws has a bug.
  */
 export type Handler = (job: ReceivedJob, signal: AbortSignal) => Promise<Disposition>
 
 export interface WorkOptions {
   concurrency: number
-  /** Trouble between worker and server (lost connections, lost locks); the worker recovers by itself. */
+  /** Called at trouble between worker and server (lost connections, lost locks). The worker recovers by itself. */
   onError?: (error: unknown) => void
-  /** The handler threw: the job was removed as failed with the code `defect`. */
+  /** Called when the handler threw: the job was removed as failed with the code `defect`. */
   onDefect?: (error: unknown, job: ReceivedJob) => void
-  /** Damaged jobs were removed: no worker could have processed them, and nobody gets an answer. */
+  /** Called when damaged jobs were removed. No worker could have processed them, and their senders get no answer. */
   onDamaged?: (jobs: number) => void
-  /** How often to look for jobs of vanished workers, ms. At most `lockMs`. */
+  /** How often the worker looks for jobs of vanished workers, in ms. At most `lockMs`. */
   stalledMs?: number
 }
 
 export interface Worker {
   queue: string
-  /** Resolves once the worker listens. */
+  /** Resolves once the worker listens to its queue. */
   ready: Promise<void>
-  /** Number of jobs in work now. */
+  /** How many jobs are in work now. */
   active(): number
-  /** Fetches no further jobs until `resume`; a job whose fetch is under way is still handled, as are those begun. */
+  /**
+   * Fetches no further jobs until `resume`. Jobs in work go on, and a job whose fetch is under way is still handled.
+   */
   pause(): Promise<void>
   resume(): Promise<void>
-  /** Takes no further jobs, waits for those in work, aborts their signals after `deadlineMs`, and gives up 2 s later. */
+  /**
+   * Takes no further jobs and waits for those in work. After `deadlineMs` it aborts their signals, and 2 s later it
+   * gives up waiting.
+   */
   close(deadlineMs: number): Promise<void>
 }
 
-/** A text that workers publish beside the queues for senders; each name is one key. */
+/** The name of a text that workers publish on the queue server for senders. Each name is one key. */
 export type NoticeName = 'live-keys'
 
-/** `permitted` is false where this user may not read it. */
+/** A published text. `permitted` is false if this user may not read it. */
 export interface Notice {
   text: string | undefined
   permitted: boolean
@@ -97,40 +111,45 @@ export interface ListedJob {
   progress?: Record<string, number>
 }
 
-/** Every method throws `Fault('queue_away')` within seconds if the server doesn't answer, `Fault('data')` if it refuses the data. */
+/**
+ * Every method throws `Fault('queue_away')` within seconds if the server doesn't answer, `Fault('data')` if it refuses
+ * the data.
+ */
 export interface Queues {
   engine: 'redis' | 'postgres'
   add(queue: string, job: QueuedJob): Promise<void>
-  /** All jobs or a throw; after a throw some may be in the queue, so send the whole chunk again. */
+  /**
+   * Adds all jobs or throws. After a throw some jobs may be in the queue, so the caller sends the whole chunk again.
+   */
   addBulk(queue: string, jobs: QueuedJob[]): Promise<void>
   /**
-   * Adds one empty job for the beginning of the next minute; however many callers ask, there is one. It comes once: its
-   * receiver asks for the next. It is lost with the queue server, and anybody may forge it.
+   * Adds one empty job for the beginning of the next minute, however many callers ask. It is delivered once: its
+   * receiver asks for the next. It is lost with the queue server, and anybody who may write there can forge it.
    */
   tick(queue: string): Promise<void>
-  /** Throws `ConfigError` if the PostgreSQL pool is too small for one more worker. */
+  /** Starts a worker. Throws `ConfigError` if the PostgreSQL pool is too small for one more worker. */
   work(queue: string, handler: Handler, options: WorkOptions): Worker
   depth(queue: string): Promise<Record<JobState, number>>
-  /** Age of the oldest waiting job, ms. */
+  /** How long the oldest waiting job has waited, in ms. */
   oldestMs(queue: string): Promise<number | undefined>
-  /** Whether a job with this id exists, in any state. */
+  /** Whether a job with this id exists in any state. */
   has(queue: string, id: string): Promise<boolean>
-  /** Oldest first; `start` and `end` (inclusive) count within each state. */
+  /** Lists jobs oldest first. `start` and `end` (inclusive) count within each state. */
   list(queue: string, states: JobState[], start: number, end: number): Promise<ListedJob[]>
   get(queue: string, id: string): Promise<ListedJob | undefined>
-  /** Where a job is; undefined if there is no such job, or its state is none of ours. */
+  /** The state of a job; undefined if there is no such job, or its state isn't a `JobState`. */
   stateOf(queue: string, id: string): Promise<JobState | undefined>
-  /** False if there is no such job. */
+  /** Replaces a job's data; false if there is no such job. */
   update(queue: string, id: string, data: unknown): Promise<boolean>
-  /** False if there is no such job or a worker has it. */
+  /** Removes a job; false if there is no such job or a worker has it. */
   remove(queue: string, id: string): Promise<boolean>
-  /** Removes the queue and all its jobs, including those in work. */
+  /** Removes the queue and all its jobs, including jobs in work. */
   obliterate(queue: string): Promise<void>
-  /** Number of live workers that listen, in all processes; undefined where this user may not see them. */
+  /** The number of live workers that listen to the queue, in all processes; undefined if this user may not see them. */
   workersOf(queue: string): Promise<number | undefined>
-  /** The same of many queues at one moment; a queue to which nobody listens stands there with 0. */
+  /** The number of live workers of many queues at one moment; a queue without workers has 0. */
   workersOfAll(queues: readonly string[]): Promise<ReadonlyMap<string, number> | undefined>
-  /** Sets the installation's id if there is none yet; returns the id that is set. */
+  /** Sets the installation's id if the server has none yet; returns the id that the server now has. */
   claimInstallation(id: string): Promise<string>
   /**
    * Publishes `text` for `lifeMs` and replaces the text before. Does nothing on PostgreSQL, where senders ask the

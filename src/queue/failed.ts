@@ -1,5 +1,5 @@
-// The failed set: copies of jobs that failed for good, in a queue `failed-<kind>` that no worker reads. A copy has an id of
-// its own, so that the job's own id is free for the next attempt. The workers decide which jobs have failed.
+// The failed set: copies of jobs that failed for good, in a queue `failed-<kind>` that no worker reads. A copy has its
+// own id, so that the job's id is free when the job is sent again. The workers decide when a job has failed for good.
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { ListedJob, Queues, ReceivedJob } from './engine.ts'
@@ -15,19 +15,19 @@ const FailedCopy = z.object({
   failedAt: z.number(),
   /** The failed job's own id. */
   jobId: z.string(),
-  /** Whose job it was; absent in copies of older releases, and where a name could hold a card number. */
+  /** The client that sent the job; absent in copies of older releases, and if a name could hold a card number. */
   clientId: z.string().exactOptional(),
   jti: z.string().exactOptional(),
   reference: z.string().exactOptional(),
 })
 export type FailedCopy = z.infer<typeof FailedCopy>
-/** The copy as it lies in the queue. */
+/** The copy's data as they lie in the queue. */
 const StoredCopy = FailedCopy.extend({ scrubbed: z.literal(true).optional() })
 
 export interface FailedJob extends FailedCopy {
   /** The copy's id. */
   id: string
-  /** Card data were taken out of it. */
+  /** Card data were removed from it. */
   scrubbed: boolean
 }
 
@@ -36,20 +36,23 @@ const AGE_MS_MAX = 7 * 24 * 3_600_000
 const PAGE = 20
 
 const queueOf = (kind: string) => `failed-${kind}`
-/** One life of a job: the same job that is queued again later has another. */
+/** One life of a job has one copy. The same job, queued again later, has another life and so another copy. */
 const copyId = ({ id, enqueuedAt }: Pick<ReceivedJob, 'id' | 'enqueuedAt'>) =>
   `f_${createHash('sha256').update(`${id}\n${enqueuedAt}`).digest('base64url')}`
-/** Undefined for data that no worker wrote: everybody who may write to the server may add a job to this queue. */
+/** Undefined for data that no worker wrote: anybody who may write to the server can add a job to this queue. */
 const storedCopyOf = (data: unknown) => StoredCopy.safeParse(data).data
 
-/** Keeps a copy of `job` and answers its id. Called before the handler answers `failed`, which takes the job itself off. */
+/**
+ * Makes a copy of `job` and returns the copy's id. The worker calls it before its handler returns `failed`, which
+ * removes the job itself.
+ */
 export async function moveToFailed(
   queues: Queues,
   kind: string,
   job: Pick<ReceivedJob, 'id' | 'enqueuedAt'>,
   copy: FailedCopy,
 ): Promise<string> {
-  // The same life of the same job gives the same copy: a crash between copy and removal doesn't make two.
+  // The same life of the same job gives the same id: after a crash between copy and removal there is still one copy.
   const id = copyId(job)
   await queues.add(queueOf(kind), { id, data: copy })
   return id
@@ -62,15 +65,15 @@ function failedJobOf({ id, data }: Pick<ListedJob, 'id' | 'data'>): FailedJob | 
   return { ...copy, id, scrubbed: scrubbed === true }
 }
 
-/** Oldest first; `start` and `end` inclusive. */
+/** Copies, oldest first; `start` and `end` are inclusive. */
 export async function failedList(queues: Queues, kind: string, start = 0, end = COPIES_MAX - 1): Promise<FailedJob[]> {
   const jobs = await queues.list(queueOf(kind), ['waiting'], start, end)
   return jobs.flatMap(job => failedJobOf(job) ?? [])
 }
 
 /**
- * Each copy once, newest first. Copies hold whole jobs, so that only a page of them is in memory. From the newest
- * backwards none is passed over when older ones are removed meanwhile.
+ * Yields each copy once, newest first. Copies hold whole jobs, so only one page is in memory. Going from the newest
+ * backwards skips no copy when older ones are removed meanwhile.
  */
 export async function* failedCopies(queues: Queues, kind: string): AsyncGenerator<FailedJob> {
   const seen = new Set<string>()
@@ -91,8 +94,8 @@ export async function failedFind(queues: Queues, kind: string, id: string): Prom
 }
 
 /**
- * Whether the worker that made this copy still has the job: it takes the job off after it made the copy. Adding the job
- * would do nothing then, and the job would be gone with its copy.
+ * Whether the worker that made this copy still has the job: it removes the job after it made the copy. Adding the job
+ * in between would do nothing, and then both job and copy would be gone.
  */
 export async function isInWork(queues: Queues, kind: string, { id, jobId }: FailedJob): Promise<boolean> {
   const job = await queues.get(kind, jobId)
@@ -100,8 +103,8 @@ export async function isInWork(queues: Queues, kind: string, { id, jobId }: Fail
 }
 
 /**
- * Sends a failed job again under its own id, and then removes the copy: whoever is killed in between leaves both, and
- * may do it again. Answers why it couldn't.
+ * Sends a failed job again under its own id, then removes the copy. A crash in between leaves both, and the call may be
+ * repeated. Returns undefined, or the word for why the job wasn't sent.
  */
 export async function failedRetry(
   queues: Queues,
@@ -124,8 +127,8 @@ export function failedDiscard(queues: Queues, kind: string, id: string): Promise
 }
 
 /**
- * Takes card data out of copies older than `olderThanMs` by the caller's `scrub`, and removes what no worker wrote: nobody
- * can tell what that holds. Answers how many copies were scrubbed.
+ * Removes card data from copies older than `olderThanMs` by the caller's `scrub`, and removes jobs that no worker
+ * wrote, because nobody knows what they hold. Returns how many copies were scrubbed.
  */
 export async function scrubFailed(
   queues: Queues,
@@ -134,8 +137,9 @@ export async function scrubFailed(
   scrub: (copy: FailedCopy) => FailedCopy,
 ): Promise<number> {
   const before = Date.now() - olderThanMs
-  // Copies lie in order of age and are scrubbed oldest first, so that the scrubbed ones are always a prefix of the
-  // queue: from the newest backwards, the first scrubbed one ends the search, also after a crash in the middle.
+  // Copies lie in order of age and are scrubbed oldest first, so the scrubbed ones are always at the old end of the
+  // queue. The search goes from the newest backwards and ends at the first scrubbed copy; that also holds after a crash
+  // in the middle.
   const due: string[] = []
   const { waiting } = await queues.depth(queueOf(kind))
   search: for (let end = waiting - 1; end >= 0; end -= PAGE) {
@@ -157,7 +161,7 @@ export async function scrubFailed(
   return count
 }
 
-/** Removes copies beyond 10,000, oldest first, and those older than 7 days; answers how many. */
+/** Removes the oldest copies beyond 10,000, and all older than 7 days; returns how many. */
 export async function trimFailed(
   queues: Queues,
   kind: string,

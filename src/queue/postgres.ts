@@ -1,5 +1,5 @@
-// BullMQ's PostgreSQL backend on a pool that the caller owns. It never imports the driver, and uses only BullMQ's own
-// tables.
+// BullMQ's PostgreSQL backend on a pool that the caller owns. It imports no PostgreSQL driver, and reads and writes
+// only BullMQ's own tables.
 import { createPostgresBackend, LATEST_SCHEMA_VERSION, runMigrations } from 'bullmq'
 import { ConfigError } from '../config.ts'
 import type { EngineBackend } from './backend.ts'
@@ -7,7 +7,9 @@ import { toQueueFault, withTimeout } from './bounded-call.ts'
 import type { JobState, QueueOptions } from './engine.ts'
 
 const CALL_MS = 5_000
-/** The most that a worker holds at once: for LISTEN, for fetching, and for finishing and renewing. */
+/**
+ * The most connections that a worker holds at once: one for LISTEN, one for fetching, one for finishing and renewing.
+ */
 const CLIENTS_PER_WORKER = 3
 const CLIENTS_OF_PRODUCERS = 2
 /** PostgreSQL truncates an application_name to this length. */
@@ -38,7 +40,10 @@ export interface PgPoolLike extends PgQueryable {
   options: { max?: number | undefined; keepAlive?: boolean | undefined }
 }
 
-/** Brings the schema `bullmq` up to date. `client` is one connection, not a pool: the steps share a transaction. */
+/**
+ * Migrates the schema `bullmq` to the version that this BullMQ needs. `client` is one connection, not a pool: the steps
+ * share a transaction.
+ */
 export async function upgradePostgres(client: PgQueryable): Promise<void> {
   await runMigrations(client as Parameters<typeof runMigrations>[0], 'bullmq')
 }
@@ -54,7 +59,7 @@ export async function connectPostgres(pool: PgPoolLike, options: QueueOptions): 
     throw toQueueFault(error)
   })
 
-  // BullMQ adds listeners to the pool that it never removes, one per queue: it gets a pool without events.
+  // BullMQ adds a listener per queue to the pool and never removes it, so it gets a pool whose `on` does nothing.
   const quiet = { ...bound(pool), options: pool.options, on: () => quiet, removeAllListeners: () => quiet }
   const access = { connection: quiet, backend: createPostgresBackend as never }
   let workers = 0
@@ -83,7 +88,7 @@ export async function connectPostgres(pool: PgPoolLike, options: QueueOptions): 
       ])
       return rows.length > 0
     },
-    // BullMQ pages through waiting and active jobs from the newest, whatever order is requested.
+    // BullMQ lists waiting and active jobs newest first, whatever order is requested.
     async list(queue, state, start, end) {
       const sql = `select id, data, added_at_ms::float8 as timestamp, failed_reason as reason from bullmq.job
         where queue = $1 and state = $2 order by ${ORDERS[state]} offset $3 limit $4`
@@ -98,10 +103,10 @@ export async function connectPostgres(pool: PgPoolLike, options: QueueOptions): 
       const found = new Map(rows.map(({ name, n }) => [name, n]))
       return new Map(queues.map(queue => [queue, found.get(nameOf(queue)) ?? 0]))
     },
-    // A parent is in the same schema, open to the same user: detaching gains nothing.
+    // A parent would be in the same schema, which the same user can write anyway, so detaching protects nothing.
     sever: async () => {},
-    // Columns have types, so only counters at their maximum can be damaged. One such job blocks the whole queue,
-    // because the statement that takes the next job fails on it: it is removed at once.
+    // The columns are typed, so only a counter at its maximum can be damaged. One such job blocks the whole queue,
+    // because the statement that fetches the next job fails on it: the job is removed at once.
     async discardDamaged(queue) {
       const sql = `delete from bullmq.job where queue = $1 and finished_at_ms is null
         and greatest(attempts_made, attempts_started, stalled_count) >= 2147483647 returning 1 as n`
@@ -111,7 +116,7 @@ export async function connectPostgres(pool: PgPoolLike, options: QueueOptions): 
       const sql = 'delete from bullmq.job where queue = $1 and id = $2 returning 1 as n'
       return (await ask<{ n: number }>(pool, sql, [queue, id])).length > 0
     },
-    // The store beside the queues says which installation this is.
+    // The store is in the same PostgreSQL and holds the installation's id.
     claim: async id => id,
     setNotice: async () => {},
     notice: async () => ({ text: undefined, permitted: true }),

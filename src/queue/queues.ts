@@ -1,5 +1,5 @@
 // The queues on one server, of either engine: the operations for producers, sweepers and commands. Workers are in
-// worker.ts. It knows neither the kinds of jobs nor their content.
+// worker.ts. Kinds of jobs and their content are unknown here.
 import { Queue as BullQueue, type Job, type JobType } from 'bullmq'
 import { assert, Fault } from '../errors.ts'
 import { describeError } from '../log.ts'
@@ -12,9 +12,12 @@ import { openWorker } from './worker.ts'
 const CALL_MS = 5_000
 const BULK_MS = 30_000
 const OBLITERATE_MS = 120_000
-/** Queues kept open at once; each has a few listeners on the shared connection. */
+/** How many queues stay open at once; each has a few listeners on the shared connection. */
 const OPEN_MAX = 1_000
-/** A job's data as JSON: an envelope of 1 MiB and a block of 4, with room for the frame. */
+/**
+ * The largest data of a job, in bytes of JSON: an envelope of 1 MiB and a block of 4 MiB, with room for the JSON around
+ * them.
+ */
 const DATA_BYTES_MAX = 5.5 * 1024 * 1024
 const ERROR_SILENCE_MS = 5_000
 
@@ -39,7 +42,7 @@ export function openQueues(backend: EngineBackend, options: QueueOptions): Queue
   function queueOf(name: string): BullQueue {
     assert(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(name), 'a queue name has no colon and no blank')
     const queue = open.get(name) ?? openQueue(name)
-    open.delete(name) // The map's order is the order of use.
+    open.delete(name) // The map's order is the order of last use.
     open.set(name, queue)
     const [oldest] = open.keys()
     if (oldest !== undefined && open.size > OPEN_MAX) forget(oldest)
@@ -53,7 +56,7 @@ export function openQueues(backend: EngineBackend, options: QueueOptions): Queue
       bullBackend as never,
     )
     opened.on('error', () => availability.suspect())
-    // A queue whose first connection fails stays dead: the next call opens another.
+    // A queue whose first connection fails never recovers: it is forgotten, and the next call opens another.
     opened.waitUntilReady().catch(() => open.get(name) === opened && forget(name))
     return opened
   }
@@ -94,8 +97,8 @@ export function openQueues(backend: EngineBackend, options: QueueOptions): Queue
     tick: queue =>
       call(CALL_MS, async () => {
         const template = { name: queue, data: {}, opts: LEAVING }
-        // BullMQ would continue the schedule by data in the server; a consumer of ours never does, so each tick is
-        // requested anew.
+        // BullMQ's own worker would schedule the next tick by data in the server. Ours doesn't, so the receiver
+        // requests each tick.
         await queueOf(queue).upsertJobScheduler('tick', EVERY_MINUTE, template)
       }),
     work(queue, handler, workOptions) {
@@ -152,7 +155,7 @@ export function openQueues(backend: EngineBackend, options: QueueOptions): Queue
     obliterate: queue =>
       call(OBLITERATE_MS, async () => {
         await queueOf(queue).obliterate({ force: true })
-        forget(queue) // Its settings went with it; the next use writes them anew.
+        forget(queue) // The queue's settings are gone with it; the next use writes them again.
       }),
     workersOf: async queue => (await call(CALL_MS, () => backend.workersOf([queue])))?.get(queue),
     workersOfAll: names => call(CALL_MS, () => backend.workersOf(names)),

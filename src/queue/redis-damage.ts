@@ -1,14 +1,16 @@
-// Damaged jobs on Redis: fields that aren't JSON, counters that aren't numbers. An unreadable job is handed out until
-// it has stalled as often as any job may; one whose stalls can't be counted either is removed at once.
+// Damaged jobs on Redis: fields that aren't JSON, counters that aren't numbers. A job that can't be read is handed out
+// until it has stalled `STALLED_MAX` times; a job whose stalls can't be counted either is removed at once.
 import type { Cluster, Redis } from 'ioredis'
 import { STALLED_MAX } from './damage.ts'
 
 type Client = Redis | Cluster
 
-/** In the order in which they are asked for. */
+/** The fields that are read, in this order. */
 const FIELDS = ['opts', 'progress', 'parent', 'ats', 'atm', 'stc'] as const
 
-/** `keyOf` names the queue's keys: lists by their word, jobs by their id. Returns how many jobs were removed. */
+/**
+ * Removes damaged jobs and returns how many. `keyOf` makes the Redis key of a list (by its word) or a job (by its id).
+ */
 export async function discardDamaged(client: Client, keyOf: (name: string) => string): Promise<number> {
   const active = await client.lrange(keyOf('active'), 0, -1)
   const fields = await Promise.all(active.map(id => client.hmget(keyOf(id), ...FIELDS)))
@@ -17,7 +19,7 @@ export async function discardDamaged(client: Client, keyOf: (name: string) => st
   return damaged.length
 }
 
-/** Removes the job from whatever list it is in: its id is free again. False if there was no such job. */
+/** Removes the job from every list and frees its id. False if there was no such job. */
 export async function discard(client: Client, keyOf: (name: string) => string, id: string): Promise<boolean> {
   const lists = ['active', 'wait', 'paused'].map(list => client.lrem(keyOf(list), 0, id))
   const sets = ['delayed', 'prioritized'].map(set => client.zrem(keyOf(set), id))

@@ -1,5 +1,5 @@
-// What a Redis server says of itself by INFO, for a command that judges its settings. CONFIG isn't asked: managed servers
-// and strict ACLs forbid it. It opens a connection of its own, because the queues refuse an unfit server.
+// What Redis servers say about themselves by INFO, for the command that judges their settings. CONFIG isn't used:
+// managed servers and strict ACLs forbid it. It opens its own connections, because the queues refuse an unfit server.
 import { Redis } from 'ioredis'
 import { Fault } from '../errors.ts'
 import { withTimeout } from './bounded-call.ts'
@@ -14,7 +14,7 @@ export interface RedisInfo {
 
 const CALL_MS = 1_000
 
-/** Of each server that `urls` name. Throws `Fault('queue_away')` where one doesn't answer. */
+/** The answer of each server in `urls`. Throws `Fault('queue_away')` if a server doesn't answer. */
 export function readRedisInfo(urls: readonly string[]): Promise<RedisInfo[]> {
   return Promise.all(urls.map(url => readOne(url)))
 }
@@ -30,7 +30,7 @@ async function readOne(url: string): Promise<RedisInfo> {
     disableClientInfo: true,
     replyMapping: 'legacy',
   })
-  // The call's own rejection tells it.
+  // The rejection of the call reports the error.
   redis.on('error', () => {})
   try {
     await withTimeout(CALL_MS, redis.connect())

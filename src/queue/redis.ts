@@ -1,5 +1,5 @@
 // Redis, one server or a cluster: opens the connections and refuses a server that may lose jobs. While the server is
-// away, producers fail within seconds and workers wait; no connection serves both.
+// away, calls of producers fail within seconds and workers wait; so the two have separate connections.
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis'
 import { ConfigError } from '../config.ts'
 import { Fault } from '../errors.ts'
@@ -15,7 +15,7 @@ const RETRY_MS_MAX = 2_000
 type Client = Redis | Cluster
 type ClusterRedisOptions = NonNullable<ClusterOptions['redisOptions']> & { replyMapping: 'legacy' }
 
-/** Backs off quickly and never gives up. */
+/** The pause before a reconnect, in ms: it doubles up to a maximum, and attempts never end. */
 const retryStrategy = (times: number) => Math.min(50 * 2 ** Math.min(times, 10), RETRY_MS_MAX) + Math.random() * 100
 
 const COMMON: RedisOptions = {
@@ -23,7 +23,7 @@ const COMMON: RedisOptions = {
   keepAlive: 30_000,
   retryStrategy,
   disableClientInfo: true,
-  // The primary has become a replica: reconnect and send the command again.
+  // READONLY: the primary has become a replica. 2 means: reconnect and send the command again.
   reconnectOnError: error => (error.message.startsWith('READONLY') ? 2 : false),
 }
 const PRODUCER: RedisOptions = {
@@ -33,7 +33,7 @@ const PRODUCER: RedisOptions = {
   commandTimeout: CALL_MS,
   socketTimeout: 2 * CALL_MS,
 }
-// A blocking fetch lasts up to 10 s: a socket that is silent three times as long is dead.
+// A blocking fetch lasts up to 10 s, so a socket that is silent for three times as long is dead.
 const CONSUMER: RedisOptions = {
   ...COMMON,
   enableOfflineQueue: true,
@@ -87,7 +87,7 @@ export async function connectRedis(urls: string[], options: QueueOptions): Promi
         throw error
       }
     },
-    // BullMQ's scripts follow these fields into other queues' keys, whoever wrote them.
+    // BullMQ's scripts follow these fields into the keys of other queues, and anybody could have written them.
     async sever(queue, id) {
       await producer.hdel(keyOf(queue, id), 'parent', 'parentKey', 'rjk', 'deid')
     },
@@ -123,17 +123,20 @@ function isForbidden(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('NOPERM')
 }
 
-/** Only the first braces of a key count, and empty braces are no tag: Redis then hashes the whole key. */
+/**
+ * Whether the prefix has a hash tag. Redis reads only the first braces of a key; if they are empty, it hashes the whole
+ * key.
+ */
 function hasHashTag(prefix: string): boolean {
   return /^[^{]*\{[^}]+\}/.test(prefix)
 }
 
-/** Asks the first node that answers whether it belongs to a cluster; one URL may name a cluster, too. */
+/** Asks the first node that answers whether it belongs to a cluster, because a single URL may name a cluster, too. */
 async function survey(urls: string[]): Promise<boolean> {
   let reason: unknown
   for (const url of urls) {
     const probe = connect([url], { ...PRODUCER, retryStrategy: null, lazyConnect: true }, false) as Redis
-    let said: unknown // Why it closed is told by the event, that it closed by the call.
+    let said: unknown // The last `error` event tells the cause; the rejected call only says that the connection closed.
     probe.on('error', error => {
       said = error
     })
@@ -161,7 +164,7 @@ function connect(urls: string[], role: RedisOptions, cluster: boolean): Client {
     redisOptions: { ...redisOptions, replyMapping: 'legacy' } as ClusterRedisOptions,
     enableOfflineQueue,
     clusterRetryStrategy: retryStrategy,
-    // Certificates name hosts, so announced host names are kept.
+    // TLS certificates contain host names, so the host names that the nodes announce aren't resolved here.
     ...(settings.tls && { dnsLookup: (address, callback) => callback(null, address) }),
   })
 }
@@ -173,7 +176,10 @@ function untilReady(client: Client): Promise<void> {
   })
 }
 
-/** INFO and not CONFIG, which managed servers and strict ACLs forbid. */
+/**
+ * Throws `ConfigError` for a server that may lose jobs. Reads INFO, because managed servers and strict ACLs forbid
+ * CONFIG.
+ */
 async function assertFit(node: Redis, log: QueueOptions['log']): Promise<void> {
   const info = `${await node.info('memory')}\n${await node.info('persistence')}`
   const policy = /^maxmemory_policy:(\S+)/m.exec(info)?.[1]

@@ -1,5 +1,5 @@
-// Takes jobs from one queue and does with each what its handler says. It recovers by itself from trouble with the
-// server, and doesn't know what a job means.
+// Takes jobs from one queue, calls the handler for each, and disposes of the job as the handler's return value says. It
+// recovers by itself from trouble with the server. What a job means is unknown here.
 import { DelayedError, type Job, UnrecoverableError } from 'bullmq'
 import { assert, Fault } from '../errors.ts'
 import type { EngineBackend } from './backend.ts'
@@ -10,11 +10,11 @@ import type { Disposition, Handler, ReceivedJob, Worker, WorkOptions } from './e
 
 const RESTART_MS = 500
 const ABORTED_MS_MAX = 2_000
-/** The delay of a job that could not be disposed of as its handler said. */
+/** The delay after which a job is repeated if its disposition failed. */
 const MISHAP_MS = 1_000
 const PROGRESS_MS = 1_000
 
-/** Ends an attempt that is to be repeated. */
+/** Thrown to end an attempt that will be repeated after `delayMs`. */
 class RetryLater extends Error {
   readonly delayMs: number
 
@@ -65,7 +65,7 @@ export function openWorker(backend: EngineBackend, queue: string, handler: Handl
     const { connection, backend: bullBackend } = backend.consumer()
     const opened: Consumer = new Consumer(
       queue,
-      // Three parameters, or BullMQ passes no signal.
+      // The function must have three parameters, or BullMQ passes no signal.
       (job, token, signal) => attempt(receive(job, opened), job, token, signal),
       {
         connection: connection as never,
@@ -99,7 +99,8 @@ export function openWorker(backend: EngineBackend, queue: string, handler: Handl
     return opened
   }
 
-  // A consumer whose first connection fails stays dead: it is replaced. A listening consumer reconnects by itself.
+  // A consumer whose first connection fails never recovers, so it is replaced. A consumer that listens reconnects by
+  // itself.
   async function run(): Promise<void> {
     const closed = new Promise<void>(resolve => stopped.signal.addEventListener('abort', () => resolve()))
     while (!stopped.signal.aborted) {
@@ -123,7 +124,7 @@ export function openWorker(backend: EngineBackend, queue: string, handler: Handl
   async function close(deadlineMs: number): Promise<void> {
     stopped.abort()
     listening.reject(new Fault('queue_away', new Error('closed before it listened')))
-    // Closing it while it connects would leave a connection behind.
+    // Closing a consumer while it connects would leave its connection open.
     if (consumer && !listens) await settlesWithin(Math.max(deadlineMs, ABORTED_MS_MAX), consumer.waitUntilReady())
     const ending = consumer?.close() ?? Promise.resolve()
     if (!(await settlesWithin(deadlineMs, ending))) {
@@ -177,12 +178,12 @@ function progressOf(job: Job): (done: Record<string, number>) => void {
   }
 }
 
-/** The producer wrote this number, so it isn't trusted. */
+/** A counter of the stored job, or 0 if it isn't a positive whole number: the producer could have written anything. */
 function count(stored: number): number {
   return Number.isSafeInteger(stored) && stored > 0 ? stored : 0
 }
 
-/** Returns or throws as BullMQ requires. What is thrown is stored in clear: codes only. */
+/** Returns or throws as BullMQ requires. BullMQ stores the message of an error in clear, so messages are only codes. */
 async function dispose(job: Job, token: string, disposition: Disposition): Promise<{ ok: 1 }> {
   if ('done' in disposition) return { ok: 1 }
   if ('retryInMs' in disposition) throw new RetryLater(disposition.retryInMs)

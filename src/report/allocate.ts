@@ -1,9 +1,9 @@
-// A percentage of a sum, split into parts that add up to it exactly. Each running sum is rounded half away from zero,
-// and a part is the growth of the running sum: each part differs from its exact value by at most one minor unit, no
-// part is kept in memory, and only the order of the lines decides where odd units fall.
+// A percentage of a sum, split into parts that add up to it exactly. The percentage of the running sum is rounded half
+// away from zero, and a part is its growth since the line before. So each part differs from its exact value by at most
+// one minor unit, no part is kept in memory, and the order of the lines alone decides which lines get the odd units.
 
 interface Allocation {
-  /** The part that falls to the next `amount`. */
+  /** The part of the line with the sum `amount`, which must be the next line. */
   next(amount: bigint): bigint
   /** The sum of all parts so far: the rounded percentage of the sum so far. */
   total(): bigint
@@ -30,7 +30,7 @@ function ratioOf(percent: string): { numerator: bigint; denominator: bigint } {
   return { numerator: BigInt(whole + fraction), denominator: 100n * 10n ** BigInt(fraction.length) }
 }
 
-/** `denominator` is above zero. */
+/** The quotient, rounded half away from zero. `denominator` must be above zero. */
 export function roundHalfAway(numerator: bigint, denominator: bigint): bigint {
   const size = numerator < 0n ? -numerator : numerator
   const rounded = (2n * size + denominator) / (2n * denominator)

@@ -1,37 +1,39 @@
-// The definition of a report type: its query, its columns, which of them are summed by what, and the identities that
-// must hold. Each type has a file in definitions/; reading and writing are the same for all.
+// The definition of a report type: its query, its columns, the groups in which columns are summed, and the identities
+// that must hold. Each type has a file in definitions/; reading and writing are the same for all.
 import type { z } from 'zod'
 import { isRefusal, type Refusal } from '../errors.ts'
 import { parse } from '../job/refusal.ts'
 
-/** `money` and `count` columns are summed, each `number` stands for itself. */
+/** `money` and `count` columns are summed. A `number` column isn't. */
 export type ColumnType = 'text' | 'date' | 'time' | 'money' | 'count' | 'number'
 
 export interface Column {
   name: string
   label: string
   type: ColumnType
-  /** Characters it has in plain text. */
+  /** The column's width in plain text, in characters. */
   width: number
-  /** Its share of the width of a PDF's page; 0: left out, for there is no room for everything. */
+  /** The column's share of a PDF page's width; 0: the PDF leaves the column out for lack of room. */
   paper: number
 }
 
-/** `result` is the sum of `plus` less those of `minus`, on every line and in every sum. */
+/** An identity: on every line and in every sum `result` equals the sum of `plus` minus the sum of `minus`. */
 export interface Rule {
   result: string
   plus: readonly string[]
   minus: readonly string[]
 }
 
-/** `result` is `percent` of `of`, allocated over the lines of one currency (allocate.ts). */
+/** An identity: `result` is `percent` of `of`, allocated over the lines of one currency (allocate.ts). */
 interface Share {
   result: string
   of: string
   percent: string
 }
 
-/** The store's queries: each answers lines, group sums and totals (src/store/report/report-rows.ts). */
+/**
+ * The names of the store's queries. Each query returns lines, group sums and totals (src/store/report/report-rows.ts).
+ */
 const QUERIES = [
   'settlement',
   'transactions',
@@ -43,7 +45,7 @@ const QUERIES = [
 ] as const
 export type QueryName = (typeof QUERIES)[number]
 
-/** The parameters of a query beside the entity; days are `YYYY-MM-DD`, both included. */
+/** The parameters of a query, besides the entity. Days are `YYYY-MM-DD`; both ends are included. */
 export interface Filter {
   from: string | null
   to: string | null
@@ -53,26 +55,26 @@ export interface Filter {
 
 /** A requested report with checked parameters. */
 export interface Plan {
-  /** As the record shows them. */
+  /** The parameters as the report's record shows them. */
   parameters: Record<string, string | number | boolean>
   filter: Filter
   shares: readonly Share[]
-  /** The period, also for the file's name; absent where the report is about the moment it is made. */
+  /** The period of the report and of its file name; undefined if the report shows a state at the time it is made. */
   period: { from: string; to: string } | undefined
-  /** A word for the file's name in place of a period. */
+  /** A word in the file's name, for a report without a period. */
   word?: string
-  /** Stands under the title. */
+  /** Texts under the report's title. */
   notes: readonly string[]
 }
 
 export interface Chart {
   label: string
-  /** The bar that a line belongs to. */
+  /** The label of the bar to which a line counts. */
   by: (row: Row) => string
   of: string
 }
 
-/** A line as the store answers it, by column: whole numbers and minor units as texts. */
+/** A line as the store returns it, by column. Whole numbers and minor units are texts. */
 export type Row = Record<string, string | null>
 
 export interface Definition {
@@ -81,11 +83,11 @@ export interface Definition {
   plan(parameters: unknown): Plan | Refusal
   columns: readonly Column[]
   /**
-   * Lines that are equal in these columns follow each other and are summed. Where there is money, the currency is the
-   * first.
+   * Consecutive lines that are equal in these columns form a group, which is summed. If there is a money column, the
+   * first of these columns is the currency.
    */
   group: readonly string[]
-  /** What one group is called. */
+  /** The label of a group. */
   groupLabel: string
   rules: readonly Rule[]
   landscape: boolean
@@ -95,7 +97,7 @@ export interface Definition {
 /** A period in words. */
 export const span = (from: string, to: string): string => (from === to ? `on ${from}` : `from ${from} to ${to}`)
 
-/** The `plan` of a definition: parameters by `schema`, then what they mean. */
+/** Makes the `plan` function of a definition: parses the parameters with `schema`, then calls `mean`. */
 export function planner<P extends Record<string, unknown>>(
   schema: z.ZodType<P>,
   mean: (parameters: P) => Partial<Omit<Plan, 'parameters'>> & Pick<Plan, 'notes'>,
@@ -118,7 +120,7 @@ function definedOf(value: Record<string, unknown>): Plan['parameters'] {
   return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as Plan['parameters']
 }
 
-/** `paper`: as its width in text, unless told. */
+/** Makes a column. `paper` defaults to `width`. */
 export const column = (name: string, label: string, type: ColumnType, width: number, paper = width): Column => ({
   name,
   label,

@@ -1,5 +1,5 @@
-// The table of report types: a type of the contract that is missing here doesn't compile. `null`: this release refuses
-// the type.
+// The table of report types. A type of the contract (src/job/report.ts) that is missing here doesn't compile. `null`:
+// this release refuses the type.
 import type { ReportType } from '../job/report.ts'
 import type { Definition } from './definition.ts'
 import { batch } from './definitions/batch.ts'

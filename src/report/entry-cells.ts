@@ -1,16 +1,16 @@
-// One entry of a report as cells, the same for CSV and plain text: the kind of record, and the cell of each column. The
-// format quotes or pads a cell.
+// Turns one entry of a report into cells, the same for CSV and plain text: the kind of record, and the cell of each
+// column. The format then quotes or pads the cells.
 import { type Column, type Definition, isSummed, type Row } from './definition.ts'
 import { decimal } from './money.ts'
 import { type Entry, Mismatch, type Sums } from './tie-out.ts'
 
 const RECORD = { line: 'LINE', group: 'GROUP', total: 'TOTAL' } as const
 
-/** Cells of `columns`, in order; a group's and a total's further count of lines stands apart. */
+/** The cells of `columns`, in order. The number of lines of a group or total is apart, in `lines`. */
 interface EntryCells {
   record: (typeof RECORD)[keyof typeof RECORD]
   cells: string[]
-  /** Of a group and a total. */
+  /** The number of lines of a group or total; empty for a line. */
   lines: string
 }
 

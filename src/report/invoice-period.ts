@@ -1,11 +1,12 @@
-// The parameters of reports over a period of days: at most one year, and the end not before the beginning.
+// The parameters of reports over a period of days. The period is at most one year, and its end isn't before its
+// beginning.
 import { z } from 'zod'
 import { date } from '../job/envelope/text.ts'
 
 const DAYS_MAX = 366
 const DAY_MS = 86_400_000
 
-/** `0` to `100` with up to four decimals, as a text. */
+/** A percentage as a text: `0` to `100` with up to four decimals. */
 export const percent = () => z.string().regex(/^(100(\.0{1,4})?|\d{1,2}(\.\d{1,4})?)$/)
 
 const daysBetween = (from: string, to: string): number => (Date.parse(to) - Date.parse(from)) / DAY_MS + 1
@@ -22,5 +23,5 @@ export const inOrder = ({
   invoicePeriodTo: string
 }) => isPeriod(invoicePeriodFrom, invoicePeriodTo)
 
-/** The error where `inOrder` is false. */
+/** The error for a period for which `inOrder` is false. */
 export const OUT_OF_ORDER = { path: ['invoicePeriodTo'], params: { reason: 'field_range' } }

@@ -1,4 +1,4 @@
-// The columns of a ledger line, for both reports that list single transactions.
+// The columns of one ledger line, shared by the two reports that list single transactions.
 import { type Column, column, type Rule } from './definition.ts'
 
 export const NET: Rule = { result: 'net', plus: ['gross'], minus: ['fee', 'commission'] }

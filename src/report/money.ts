@@ -1,4 +1,4 @@
-// Money as text: whole minor units, shown with the digits of their currency. Never a floating-point number.
+// Money as text: whole minor units, shown with the decimals of their currency. No floating-point numbers are used.
 import { minorUnit } from '../token/currency.ts'
 
 /** `-1234` in EUR: `-12.34`; in JPY: `-1234`. Undefined for a currency without a minor unit. */
@@ -10,7 +10,7 @@ export function decimal(minor: bigint, currency: string): string | undefined {
   return digits === 0 ? `${sign}${text}` : `${sign}${text.slice(0, -digits)}.${text.slice(-digits)}`
 }
 
-/** With a thin grouping of thousands, for a reader's eye: `-1,234,567.89`. */
+/** The amount with commas between thousands, for people: `-1,234,567.89`. */
 export function grouped(amount: string): string {
   return amount.replace(/^(-?)(\d+)/, (_, sign: string, whole: string) => sign + whole.replace(/\B(?=(\d{3})+$)/g, ','))
 }

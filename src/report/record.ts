@@ -1,10 +1,10 @@
-// A report as callers see it: the public record, and the values by which a reader can check the file.
+// A report as callers see it: the public record, and the values with which a reader can verify the file.
 import type { MimeType, ReportType } from '../job/report.ts'
 
 export const STATUSES = ['INITIATED', 'INVALID_INPUT_PARAMETERS', 'PROCESSING_STARTED', 'FAILED', 'SUCCESSFUL'] as const
 export type ReportStatus = (typeof STATUSES)[number]
 
-/** The parts of a stored report that the record needs; times in ms since the epoch. */
+/** The members of a stored report that the record needs. Times are ms since the epoch. */
 interface Recordable {
   reportUid: string
   reportType: ReportType

@@ -1,16 +1,16 @@
-// The header of a report and the interface of a format: the same facts for every format.
+// The header of a report, which has the same facts in every format, and the interface of a format.
 import type { Definition, Plan } from './definition.ts'
 import type { Entry, Total } from './tie-out.ts'
 
 export interface Head {
   reportUid: string
   entityId: string
-  /** The moment of the snapshot, ms since the epoch. */
+  /** When the snapshot was taken, ms since the epoch. */
   asOf: number
   totals: readonly Total[]
 }
 
-/** A format: entries in, the file's bytes out, piece by piece. */
+/** A format: takes entries and yields the bytes of the file, piece by piece. */
 export type Write = (
   definition: Definition,
   plan: Plan,

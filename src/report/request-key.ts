@@ -1,4 +1,5 @@
-// When two requests ask for the same report: type, entity, parameters (with defaults) and MIME type are equal.
+// Decides whether two requests ask for the same report: type, entity, parameters (with defaults) and MIME type are
+// equal.
 import { createHash } from 'node:crypto'
 import { requestText } from '../job/envelope/digest.ts'
 import type { MimeType, ReportType } from '../job/report.ts'
@@ -10,7 +11,7 @@ interface Requested {
   mimeType: MimeType
 }
 
-/** SHA-256. */
+/** SHA-256 of these members. */
 export function requestKey({ reportType, entityId, parameters, mimeType }: Requested): Buffer {
   return createHash('sha256').update(requestText('report', { reportType, entityId, parameters, mimeType })).digest()
 }

@@ -1,5 +1,6 @@
-// A report as plain text: fixed-width columns under their headings, amounts to the right. A text that is too long is cut
-// and ends in `~`; a number never is. Anything outside ASCII counts as the signs it has, not as the cells it takes.
+// A report as plain text: fixed-width columns under their headings, amounts aligned to the right. A text that is too
+// long is cut and ends in `~`; a number is never cut. Width is counted in characters, so text outside ASCII may shift
+// the columns.
 import type { Column, Definition } from './definition.ts'
 import { cellsOf } from './entry-cells.ts'
 import { instant, periodText, type Write } from './report-header.ts'
@@ -48,7 +49,7 @@ const widthOf = ({ label, width, type }: Column) => Math.max(label.length, type 
 function padded(cell: string, column: Column): string {
   const width = widthOf(column)
   if (column.type === 'money' || column.type === 'count' || column.type === 'number') return cell.padStart(width)
-  // A line break would be another row.
+  // A line break would begin another row.
   const signs = [...cell.replace(/\p{Cc}/gu, ' ')]
   return signs.length > width ? `${signs.slice(0, width - 1).join('')}~` : cell + ' '.repeat(width - signs.length)
 }

@@ -1,28 +1,31 @@
-// Adds up the lines of a report on their way into the file, and compares the sums with the store's. There are two
+// Adds up the lines of a report while they go into the file, and compares the sums with the store's. So there are two
 // independent sums: this one, line by line, and the store's aggregates over the same snapshot. The first difference
-// ends the report. It knows no file format.
+// ends the report. File formats are unknown here.
 import { openAllocation } from './allocate.ts'
 import { type Column, type Definition, hasMoney, isSummed, type Plan, type Row } from './definition.ts'
 import { decimal } from './money.ts'
 
-/** Sums by column, minor units or counts. */
+/** Sums by column, in minor units or counts. */
 export type Sums = Record<string, bigint>
 
 export interface Total {
-  /** Absent where there is no money. */
+  /** Undefined if the report has no money. */
   currency: string | undefined
   lines: bigint
   sums: Sums
 }
 
 interface Group {
-  /** The columns that its lines have in common. */
+  /** The values of the columns by which the lines are grouped. */
   row: Row
   lines: bigint
   sums: Sums
 }
 
-/** A report's rows, read in one snapshot. Group sums and totals carry their number of lines as `lines`. */
+/**
+ * A report's rows, read in one snapshot of the store. Rows of group sums and totals hold their number of lines as
+ * `lines`.
+ */
 export interface Source {
   totals: readonly Row[]
   groups: AsyncIterable<readonly Row[]>
@@ -32,12 +35,12 @@ export interface Source {
 /** The entries of the file, in order: lines, the sums of a group after its last line, the totals at the end. */
 export type Entry = { kind: 'line'; row: Row } | { kind: 'group'; group: Group } | { kind: 'total'; total: Total }
 
-/** The report doesn't add up, or can't be written. The message names the place and no card. */
+/** The report doesn't add up, or can't be written. The message says where; it holds no card data. */
 export class Mismatch extends Error {
   override name = 'Mismatch'
 }
 
-/** The totals as the store states them, by currency. */
+/** The totals of the store's rows, one per currency. */
 export function totalsOf(definition: Definition, rows: readonly Row[]): Total[] {
   const money = hasMoney(definition)
   return rows.map(row => {
@@ -69,7 +72,8 @@ export async function* tieOut(
     const told = { lines: whole(row, 'lines'), sums: sumsOf(definition, row) }
     expectSame(nameOf(group), group, told, summed)
     const total = totalOf(counted, keyOf(definition, group.row), summed)
-    // Groups add up to the totals by the store's numbers, lines by the lines read: both must agree.
+    // The lines were just compared with the store's sums of the group. Those sums are added up here and compared with
+    // the store's totals at the end.
     add(total, told)
     return { kind: 'group', group }
   }
@@ -100,7 +104,7 @@ export async function* tieOut(
   yield last
 }
 
-/** The sums of one line, after a check of its identities. */
+/** Makes a function that checks the identities of one line and returns the line's sums. */
 function lineCheck(definition: Definition, shares: Plan['shares']): (row: Row) => Sums {
   const summed = definition.columns.filter(isSummed)
   const allocations = new Map<string, ReturnType<typeof openAllocation>>()

@@ -1,37 +1,37 @@
-// Compiles an expression to SQL over a table of fields that the caller hands in: only those fields can be searched, and
-// every value is a parameter. The filter grants nothing: the caller adds the condition on whose rows may be seen.
+// Compiles an expression to SQL over the fields that the caller passes: only those can be searched, and every value
+// becomes a parameter. The SQL doesn't limit whose rows are seen: the caller adds that condition.
 
 import type { Expression, Operator, Term } from './parse.ts'
 import { isParseError, type ParseError, parseError } from './parse-error.ts'
 import { checkPattern } from './safe-regex.ts'
 import { isDay, spanOf } from './time-span.ts'
 
-/** `day`: a date as text, `YYYY-MM-DD`. `moment`: a timestamptz. */
+/** `day`: a date stored as text, `YYYY-MM-DD`. `moment`: a timestamptz. */
 type FieldType = 'text' | 'uuid' | 'day' | 'moment'
 
 export interface Field {
   type: FieldType
-  /** The SQL expression of the field, written in the code, never by a caller. */
+  /** The field's SQL expression. It stands in the code; no caller can set it. */
   sql: string
   operators: readonly Operator[]
-  /** All values that the field can have. */
+  /** All values that the field can have, if they are a fixed set. */
   words?: readonly string[]
 }
 
-/** By the names that callers know. */
+/** Fields by the names that callers use. */
 export type Fields = Readonly<Record<string, Field>>
 
 interface Condition {
-  /** SQL for a `where`, in parentheses where needed; parameters are numbered from `firstParameter`. */
+  /** The SQL for a `where`, with parentheses if needed. Its parameters are numbered from `firstParameter`. */
   text: string
   values: (string | string[])[]
-  /** The fields in the expression. */
+  /** The names of the fields that the expression uses. */
   fields: ReadonlySet<string>
 }
 
 /**
- * An absent value equals nothing: only `!=` and `=out=` find its row. RSQL has no negation of a part, so that SQL's
- * unknown counts as false.
+ * Compiles an expression. A row without a value in a field is found only by `!=` and `=out=`. RSQL can't negate a part
+ * of an expression, so SQL's "unknown" may count as false.
  */
 export function compile(expression: Expression, fields: Fields, firstParameter: number): Condition | ParseError {
   const values: Condition['values'] = []

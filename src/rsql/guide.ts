@@ -1,5 +1,5 @@
 // Describes in Markdown how a resource is searched: its fields with their operators and values, and what a pattern may
-// hold. Made from the tables and checks that parse searches, for the documents and for OpenAPI alike.
+// hold. The text is made from the tables that the search itself uses, for the docs and for OpenAPI.
 import { markdownTable } from '../markdown.ts'
 import type { Field, Fields } from './compile.ts'
 import { RSQL } from './parse.ts'
@@ -12,7 +12,7 @@ const VALUES = {
   moment: 'date or time such as `2030-01-31` or `2030-01-31T12:00:00Z`',
 } as const satisfies Record<Field['type'], string>
 
-/** One line per field. */
+/** A table with one row per field. */
 function fieldTable(fields: Fields): string {
   const rows = Object.entries(fields).map(([name, { type, operators, words }]) => [
     code(name),
@@ -22,12 +22,12 @@ function fieldTable(fields: Fields): string {
   return markdownTable(['field', 'operators', 'values'], rows)
 }
 
-/** The forms that `=regex=` takes; a test compares each line with the check. */
+/** The elements that a pattern of `=regex=` may have. A test compares each row with the check. */
 export const PATTERN_FORMS: readonly (readonly [form: string, means: string])[] = [
   ['.', 'any character'],
   ['^', 'the beginning of the text'],
   ['$', 'the end of the text'],
-  ['[a-z0-9]', 'one of these characters; ranges of letters of one case, or of digits'],
+  ['[a-z0-9]', 'one of these characters; a range is of letters of one case, or of digits'],
   ['[^a-z]', 'any other character'],
   ['(ab)', `a group; groups may be nested ${PATTERN.depthMax} deep`],
   ['a|b', 'one or the other'],
@@ -50,7 +50,7 @@ export function patternTable(): string {
   )
 }
 
-/** Fields and patterns of one resource with the bounds of an expression. */
+/** Describes fields, patterns and the limits of an expression for one resource. */
 export function searchGuide(fields: Fields): string {
   const signs = escapes().filter(escaped => !/[A-Za-z]/.test(escaped))
   return `${fieldTable(fields)}
@@ -59,12 +59,12 @@ A date matches the whole day. A time matches its whole smallest unit: \`==2030-0
 
 ${patternTable()}
 
-Every other character matches itself. After a backslash these characters match themselves, too: ${signs.map(code).join(' ')}. A pattern has at most ${PATTERN.charactersMax} characters, and the counts of its nested repetitions multiply to at most ${PATTERN.repeatsMax}. A search expression has at most ${RSQL.charactersMax} characters, ${RSQL.termsMax} comparisons, ${RSQL.depthMax} nested parentheses, and ${RSQL.listMax} values in a list.`
+Every other character matches itself. After a backslash these characters match themselves, too: ${signs.map(code).join(' ')}. A pattern has at most ${PATTERN.charactersMax} characters. Its repeated parts, written out as often as they repeat (\`?\`, \`*\` and \`+\` count as twice), have at most ${PATTERN.repeatsMax} characters in all. A search expression has at most ${RSQL.charactersMax} characters, ${RSQL.termsMax} comparisons, ${RSQL.depthMax} nested parentheses, and ${RSQL.listMax} values in a list.`
 }
 
 const code = (text: string) => `\`${text}\``
 
-/** All that a backslash may stand before. */
+/** All characters that may follow a backslash. */
 function escapes(): string[] {
   const printable = Array.from({ length: 0x7f - 0x21 }, (_, index) => `\\${String.fromCharCode(0x21 + index)}`)
   return printable.filter(escaped => checkPattern(escaped) === undefined)

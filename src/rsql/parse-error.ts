@@ -1,15 +1,15 @@
-// An error in a search expression and its position: a value, never thrown. It doesn't quote the expression, which may
-// hold a caller's data.
+// An error in a search expression, with its position. It is returned, never thrown. It doesn't quote the expression,
+// which may hold a caller's data.
 
 export interface ParseError {
   parseError: true
   /** Position of the error, from 0. */
   at: number
-  /** A sentence that names the position, counted from 1. */
+  /** A sentence that names the position, counted there from 1. */
   message: string
 }
 
-/** `what`: without subject and full stop, such as `a value is missing`. */
+/** `what`: a clause without a full stop, such as `a value is missing`. */
 export function parseError(what: string, at: number): ParseError {
   return { parseError: true, at, message: `search, character ${at + 1}: ${what}.` }
 }

@@ -1,9 +1,9 @@
-// Parses RSQL: `;`, `&` or `and` binds tighter than `,` or `or`, and a comparison is a field, an operator and one value or
-// a list. The parser is our own because the known library reports no positions and accepts unknown operators
+// Parses RSQL. `;`, `&` and `and` bind tighter than `,` and `or`; a comparison is a field, an operator and one value or
+// a list of values. The parser is our own, because the known library reports no positions and accepts unknown operators
 // (docs/decisions/0011-own-rsql-parser.md). compile.ts checks the fields.
 import { isParseError, type ParseError, parseError } from './parse-error.ts'
 
-/** Bounds of an expression; `depth` counts parentheses, `terms` comparisons. */
+/** The limits of an expression. `depthMax` counts nested parentheses, `termsMax` comparisons. */
 export const RSQL = { charactersMax: 2_048, depthMax: 16, termsMax: 64, listMax: 100 } as const
 
 const OPERATORS = ['==', '!=', '<', '<=', '>', '>=', '=in=', '=out=', '=regex='] as const
@@ -13,7 +13,7 @@ export interface Term {
   field: string
   operator: Operator
   values: { text: string; at: number }[]
-  /** The values stand in parentheses. */
+  /** The values were written in parentheses, as a list. */
   listed: boolean
   at: number
   operatorAt: number
@@ -33,7 +33,7 @@ const OPERATOR = /=[A-Za-z]*=|!=|[<>]=?/y
 const SPACES = / */y
 const WORD = /(and|or)(?= |\()/y
 
-/** Never throws. */
+/** Parses `text`. Returns a ParseError for a wrong expression; never throws. */
 export function parse(text: string): Expression | ParseError {
   if (text.length > RSQL.charactersMax) {
     return parseError(`more than ${RSQL.charactersMax} characters`, RSQL.charactersMax)
@@ -49,7 +49,7 @@ export function parse(text: string): Expression | ParseError {
     if (found !== undefined) at += found.length
     return found
   }
-  /** Takes one of the spellings of a connective, if it stands here. */
+  /** If a connective (`and`, `or`) in one of its spellings is here, moves past it and returns true. */
   const takes = (signs: ',' | ';&', word: 'and' | 'or'): boolean => {
     const start = at
     const spaces = take(SPACES) ?? ''
@@ -144,7 +144,7 @@ export function parse(text: string): Expression | ParseError {
         at += 1
         return { text: read, at: start }
       }
-      // A backslash escapes the next character; outside of quotes it is an ordinary character.
+      // Inside quotes a backslash escapes the next character; outside it is an ordinary character.
       if (sign === '\\') at += 1
       read += text[at] ?? ''
     }

@@ -1,7 +1,7 @@
-// The patterns that `=regex=` takes: a subset for which PostgreSQL's matcher never needs exponential time. No
-// back-references, no look-around, no options; the product of nested repetitions is bounded. The subset means the same in
-// PostgreSQL as in JavaScript, except for letters beyond ASCII in `\w`. A match may stand anywhere in the text unless `^`
-// and `$` anchor it.
+// Checks patterns of `=regex=`. Allowed is a subset for which PostgreSQL's matcher never needs exponential time: no
+// back-references, no look-around, no options, and a limit on the product of nested repetitions. An allowed pattern
+// means the same in PostgreSQL as in JavaScript, except for letters beyond ASCII in `\w`. A match may stand anywhere in
+// the text unless `^` and `$` anchor it.
 
 export const PATTERN = { charactersMax: 128, depthMax: 5, repeatsMax: 256 } as const
 
@@ -9,22 +9,22 @@ const ESCAPED = /[\\^$.*+?()[\]{}|\-/]/
 const CLASSES = /[dswDSW]/
 
 interface Group {
-  /** The number of repetitions of its atoms so far. */
+  /** How often the atoms of the group are repeated so far, in total. */
   repeats: number
-  /** The size of the last atom, which may be repeated; 0 for none. */
+  /** The size of the last atom, which a quantifier may follow; 0: none may. */
   atom: number
-  /** The branch is empty so far; an empty branch is refused. */
+  /** The current branch has no element yet. Empty branches are refused. */
   empty: boolean
 }
 
 interface Scan {
   pattern: string
   group: Group
-  /** The groups around it. */
+  /** The groups that enclose this group. */
   outer: Group[]
 }
 
-/** Reads the element at `at`. Returns the position after it, or what is wrong. */
+/** Reads the element at `at`. Returns the position after the element, or a text that says what is wrong. */
 type Reader = (scan: Scan, at: number) => number | string
 
 const READERS: Readonly<Record<string, Reader>> = {
@@ -43,7 +43,7 @@ const READERS: Readonly<Record<string, Reader>> = {
   '}': () => 'a bracket is to be escaped',
 }
 
-/** What is wrong with the pattern and where (from 0), or undefined. */
+/** What is wrong with the pattern and where (from 0); undefined if it is allowed. */
 export function checkPattern(pattern: string): { what: string; at: number } | undefined {
   if (pattern === '' || pattern.length > PATTERN.charactersMax)
     return { what: `a pattern has 1 to ${PATTERN.charactersMax} characters`, at: 0 }
@@ -59,7 +59,7 @@ export function checkPattern(pattern: string): { what: string; at: number } | un
 
 const emptyGroup = (): Group => ({ repeats: 0, atom: 0, empty: true })
 
-/** `size`: the size of the atom that may be repeated next; 0 for an element that may not. */
+/** Adds an element to the group. `size`: its size if a quantifier may follow, else 0. */
 function put(group: Group, size: number): void {
   group.repeats += group.atom
   group.atom = size
@@ -129,7 +129,10 @@ function readSign({ group }: Scan, at: number): number {
 
 const PLAIN = /[A-Za-z0-9 _.,:;@#%&+=*?()/|$<>!~{}-]/
 
-/** Characters and ranges of letters or digits; no classes of PostgreSQL's (`[:alpha:]`), no negated escapes. */
+/**
+ * The position after a bracket expression. It may hold characters and ranges of letters or digits, but no classes of
+ * PostgreSQL's (`[:alpha:]`) and no negated escapes.
+ */
 function endOfSet(pattern: string, start: number): number | undefined {
   const first = pattern[start + 1] === '^' ? start + 2 : start + 1
   let at: number | undefined = first
@@ -149,10 +152,13 @@ function nextInSet(pattern: string, at: number): number | undefined {
 
 const isEscapedInSet = (sign: string): boolean => ESCAPED.test(sign) || /[ds]/.test(sign)
 
-/** A dash is a range between two letters of one case or two digits, or it is escaped. */
+/**
+ * Whether a dash makes a range: it stands between two letters of the same case, or between two digits. Any other dash
+ * must be escaped.
+ */
 function isRange(pattern: string, dash: number): boolean {
   const range = pattern.slice(dash - 1, dash + 2)
   if (!/^([a-z]-[a-z]|[A-Z]-[A-Z]|\d-\d)$/.test(range) || (range[0] ?? '') > (range[2] ?? '')) return false
-  // Neither end belongs to an escape or to another range.
+  // Neither end of the range may belong to an escape or to another range.
   return pattern[dash - 2] !== '\\' && pattern[dash + 2] !== '-'
 }

@@ -1,8 +1,8 @@
-// A time in a search stands for the span that its precision leaves open: a day for the whole day, a second for the whole
-// second. So `==` finds a time that was shown with fewer digits than are stored. No clock is read.
+// A time in a search means the span that its precision leaves open: a date means the whole day, a time to the second
+// the whole second. So `==` finds a time of which callers see fewer digits than are stored. No clock is read.
 
 interface Span {
-  /** RFC 3339 in UTC with microseconds. `to` is the first moment after it. */
+  /** `from` and `to` are RFC 3339 in UTC with microseconds. `to` is the first moment after the span. */
   from: string
   to: string
 }
@@ -26,7 +26,10 @@ export function spanOf(text: string): Span | undefined {
   return span(from, 10n ** BigInt(6 - (fraction ?? '').length))
 }
 
-/** A day of the calendar with a four-digit year; the last year is left out, so that the next day has four digits, too. */
+/**
+ * Whether the text is a day of the calendar with a four-digit year. The year 9999 is refused, so that the next day has
+ * four digits, too.
+ */
 export function isDay(text: string): boolean {
   if (!/^[1-9]\d{3}-\d\d-\d\d$/.test(text) || text.startsWith('9999')) return false
   const ms = Date.parse(`${text}T00:00:00Z`)
@@ -38,7 +41,7 @@ function span(from: bigint, length: bigint): Span {
 }
 
 function textOf(us: bigint): string {
-  // Before 1970 the remainder would be negative.
+  // Before 1970 `%` gives a negative remainder.
   const rest = ((us % 1_000_000n) + 1_000_000n) % 1_000_000n
   const seconds = new Date(Number((us - rest) / 1000n)).toISOString().slice(0, 19)
   return `${seconds}.${rest.toString().padStart(6, '0')}Z`

@@ -19,7 +19,7 @@ export interface AimdState {
   /** The fraction at which the network last reported too many calls: below it the rate rises fast, near it slowly. */
   knee: number
   tokens: number
-  /** When `tokens` was true, ms since the epoch. */
+  /** When `tokens` was computed, ms since the epoch. */
   at: number
   cutAt: number
   inFlight: Record<Urgency, number>
@@ -76,7 +76,7 @@ export function refill(state: AimdState, limits: RateLimits, now: number): AimdS
 interface Start {
   state: AimdState
   started: boolean
-  /** When to try again, ms; Infinity: when a call has ended, or the limit has changed. */
+  /** How long to wait before the next try, in ms. Infinity: until a call has ended or the limit has changed. */
   waitMs: number
 }
 
@@ -87,20 +87,20 @@ export function start(before: AimdState, limits: RateLimits, urgency: Urgency, n
   if (limits.ratePerSecond === 0 || isFull(state, limits, urgency))
     return { state, started: false, waitMs: Number.POSITIVE_INFINITY }
   const needed = bulk ? 1 + RESERVED_TOKENS : 1
-  // Sums of fractions never reach a whole number exactly.
+  // A sum of fractions may miss a whole number by a rounding error.
   if (state.tokens < needed - 1e-6)
     return { state, started: false, waitMs: Math.max(1, ((needed - state.tokens) / rateOf(state, limits)) * 1_000) }
   const inFlight = { ...state.inFlight, [urgency]: state.inFlight[urgency] + 1 }
   return { state: { ...state, tokens: state.tokens - 1, inFlight }, started: true, waitMs: 0 }
 }
 
-/** Whether as many calls are in flight as this urgency may have. */
+/** Whether as many calls are in flight as this urgency allows. */
 export function isFull({ inFlight }: AimdState, { inFlightMax }: RateLimits, urgency: Urgency): boolean {
   if (inFlight.interactive + inFlight.bulk >= inFlightMax) return true
   return urgency === 'bulk' && inFlight.bulk >= Math.max(1, Math.floor(inFlightMax * (1 - RESERVED_PLACES)))
 }
 
-/** Frees the place of a call that has ended, and cuts the rate where the call strained the network. */
+/** Frees the place of a call that has ended, and cuts the rate if the call strained the network. */
 export function endCall(
   before: AimdState,
   limits: RateLimits,

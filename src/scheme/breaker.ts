@@ -1,13 +1,13 @@
 // A circuit breaker, as pure functions over a value: after many failures in a row a network gets no calls for a while,
-// then one probe finds out whether the network is back. The caller decides what counts as a failure.
+// then one probe finds out whether the network is back. The caller decides which calls count as failures.
 
 export type BreakerState = 'closed' | 'open' | 'half_open'
-/** `elapsed`: a call asks for admission and the rest is over. */
+/** `elapsed`: the rest is over and a call asks for admission. */
 export type BreakerEvent = 'success' | 'failure' | 'elapsed'
 
 type Step = 'stay' | 'clear' | 'count' | 'probe' | 'close' | 'reopen'
 
-/** While the breaker is open, late answers to calls that began before change nothing. */
+/** The limits of every breaker. While a breaker is open, late answers to calls that began before change nothing. */
 export const BREAKER = {
   closed: { success: 'clear', failure: 'count', elapsed: 'stay' },
   open: { success: 'stay', failure: 'stay', elapsed: 'probe' },
@@ -16,17 +16,17 @@ export const BREAKER = {
 
 export interface Breaker {
   state: BreakerState
-  /** In a row, while closed. */
+  /** Failures in a row while the breaker is closed. */
   failures: number
   /** How long the next open state lasts, ms. */
   restMs: number
-  /** ms since the epoch; while open. */
+  /** Until when the breaker stays open, in ms since the epoch. */
   restsUntil: number
 }
 
 export interface BreakerLimits {
   failuresMax: number
-  /** The first rest; doubles with every probe that fails. */
+  /** The length of the first open state. It doubles with every probe that fails. */
   restMs: number
   restMsMax: number
 }
@@ -35,7 +35,7 @@ export function newBreaker(limits: BreakerLimits): Breaker {
   return { state: 'closed', failures: 0, restMs: limits.restMs, restsUntil: 0 }
 }
 
-/** The breaker after `event` at `now`. */
+/** The state of the breaker after `event` at the time `now`. */
 export function transition(breaker: Breaker, event: BreakerEvent, limits: BreakerLimits, now: number): Breaker {
   const steps: Record<Step, () => Breaker> = {
     stay: () => breaker,
@@ -59,11 +59,13 @@ function rest(breaker: Breaker, limits: BreakerLimits, now: number): Breaker {
 interface Admission {
   breaker: Breaker
   admitted: boolean
-  /** How long the caller waits before the next attempt, ms; 0 where admitted. */
+  /** How long the caller must wait before the next try, in ms; 0 if the call is admitted. */
   afterMs: number
 }
 
-/** Whether a call may go out. The first call after the rest is the probe; others wait until the probe ends. */
+/**
+ * Whether a call may go out. The first call after the rest is the probe; other calls wait until the probe has ended.
+ */
 export function admit(breaker: Breaker, limits: BreakerLimits, now: number): Admission {
   if (breaker.state === 'closed') return { breaker, admitted: true, afterMs: 0 }
   if (breaker.state === 'half_open') return { breaker, admitted: false, afterMs: limits.restMs }

@@ -1,5 +1,5 @@
-// One call to a provider: the call waits for a permit of the rate limiter, is held back while the circuit breaker is
-// open, and reports its end to both. The connector decides what an answer means; nothing is repeated here.
+// One call to a provider. The call waits for a permit of the rate limiter, is held back while the circuit breaker is
+// open, and reports its end to both. The connector interprets the answer; nothing is repeated here.
 import type { Clock } from '../clock.ts'
 import { type OutboundAnswer, OutboundError } from '../outbound.ts'
 import type { Overload } from './aimd.ts'
@@ -10,21 +10,24 @@ import { noteSign, type Signs, type Slowdown, slowdownOf } from './slowdown.ts'
 
 type Called =
   | { called: 'answered'; answer: OutboundAnswer }
-  /** No readable answer arrived. `sent`: the call may have had its effect. */
+  /** No readable answer arrived. `sent`: the call may have had an effect. */
   | { called: 'failed'; sent: boolean }
   /** The call was held back and never sent. */
   | { called: 'kept'; afterMs: number }
 
 export interface Caller extends Pick<RateLimiter, 'rate' | 'part' | 'limit' | 'load'> {
-  /** `overloadOf` judges an answer; a 429 and the 5xx of a gateway count as overload without it. */
+  /**
+   * Makes one call. `overloadOf` says whether an answer is a sign of overload; without it a 429 and the 5xx of a
+   * gateway are.
+   */
   call(
     urgency: Urgency,
     request: () => Promise<OutboundAnswer>,
     overloadOf?: (answer: OutboundAnswer) => Overload,
   ): Promise<Called>
-  /** Calls are held back, because too many failed. */
+  /** The breaker is open: calls are held back, because too many failed. */
   isResting(): boolean
-  /** How the provider slows this process; undefined where it doesn't. */
+  /** How the provider slows this process; undefined if it doesn't. */
   slowdown(): Slowdown | undefined
   close(): void
 }
@@ -38,7 +41,7 @@ interface CallerOptions {
 const BREAKER_LIMITS: BreakerLimits = { failuresMax: 10, restMs: 2_000, restMsMax: 60_000 }
 const WAITING_MAX = { interactive: 1_000, bulk: 10_000 }
 const WAIT_MS_MAX = { interactive: 10_000, bulk: 120_000 }
-/** The delay of a call that found its queue full. */
+/** After how long to try again a call that found its queue full. */
 const LATER_MS = 1_000
 
 export function openCaller({ ratePerSecond, connections, clock }: CallerOptions): Caller {
@@ -65,7 +68,7 @@ export function openCaller({ ratePerSecond, connections, clock }: CallerOptions)
       if (!early.admitted) return { called: 'kept', afterMs: early.afterMs }
       const ours = await limiter.acquire(urgency)
       if (ours === undefined) return { called: 'kept', afterMs: LATER_MS }
-      // A second check: the provider may have gone down while the call waited.
+      // Asks the breaker again: it may have opened while the call waited.
       const admission = admit(breaker, BREAKER_LIMITS, clock())
       breaker = admission.breaker
       if (!admission.admitted) {
@@ -82,7 +85,7 @@ export function openCaller({ ratePerSecond, connections, clock }: CallerOptions)
       } catch (error) {
         recordEvent('failure')
         if (isResting()) note('failing')
-        // One call without an answer is no sign of overload; the breaker counts many in a row.
+        // One call without an answer isn't a sign of overload; the breaker counts such calls.
         ours.end('none')
         if (!(error instanceof OutboundError)) throw error
         return { called: 'failed', sent: error.sent }
@@ -103,7 +106,7 @@ function overloadOfStatus(status: number): Overload | undefined {
   return status >= 502 && status <= 504 ? 'failing' : undefined
 }
 
-/** The `Retry-After` of an answer in ms, at most one hour. */
+/** The `Retry-After` of an answer, in ms, at most one hour. */
 export function retryAfterMs(answer: OutboundAnswer): number | undefined {
   const seconds = Number(answer.headers['retry-after'])
   return Number.isFinite(seconds) && seconds >= 0 ? Math.min(seconds, 3_600) * 1_000 : undefined

@@ -1,7 +1,11 @@
-// The order in which the cards of a batch go to a network: one card from each account range in turn. Issuers answer at
-// different speeds, and a file is usually sorted by issuer. Nothing is dropped, and each range keeps its own order.
+// The order in which the cards of a batch go to a network: by turns one card from each account range. Issuers answer at
+// different speeds, and files are usually sorted by issuer. Every card is kept, and the cards of one range stay in
+// their order.
 
-/** Two items of one range stand as far apart as possible. `rangeOf`: a card's BIN. */
+/**
+ * Returns the items in an order in which items of one range are as far apart as possible. `rangeOf`: the range of an
+ * item (a card's BIN).
+ */
 export function interleave<T>(items: readonly T[], rangeOf: (item: T) => string): T[] {
   const ranges = new Map<string, T[]>()
   for (const item of items) {
@@ -12,7 +16,7 @@ export function interleave<T>(items: readonly T[], rangeOf: (item: T) => string)
   }
   const rounds = Math.max(0, ...[...ranges.values()].map(queue => queue.length))
   const queues = [...ranges.values()]
-  // A short range is stretched over all rounds; else only the long ranges would be left at the end.
+  // The items of a short range are spread over all rounds; otherwise only the long ranges would be left at the end.
   const order = Array.from({ length: rounds }, () => [] as T[])
   for (const queue of queues)
     for (const [index, item] of queue.entries()) order[Math.floor((index * rounds) / queue.length)]?.push(item)

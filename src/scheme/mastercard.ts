@@ -1,6 +1,6 @@
-// Mastercard's signature and field-level encryption, by the packages that Mastercard publishes for them. RSA is done by
-// Node: the package's RSA is plain JavaScript and blocks the event loop for 2 ms to encrypt and 30 ms to decrypt, where
-// Node takes a fraction of 1 ms. It stores no key.
+// Mastercard's request signature and field-level encryption, made with the packages that Mastercard publishes. Only RSA
+// is done by Node: the package's RSA is plain JavaScript and blocks the event loop for 2 ms to encrypt and 30 ms to
+// decrypt, while Node takes a fraction of 1 ms. It stores no key.
 import {
   constants,
   createDecipheriv,
@@ -18,13 +18,13 @@ import { z } from 'zod'
 export interface MastercardKeys {
   consumerKey: string
   signingKey: KeyObject
-  /** PEM: the network's certificate, to which cards are encrypted. */
+  /** The network's certificate, to which cards are encrypted; PEM. */
   encryptionCertificate: string
-  /** The installation's private key; the network encrypts to its public half. */
+  /** The installation's private key. The network encrypts its answers to the public half. */
   decryptionKey: KeyObject
 }
 
-/** PEM → key. Throws what Node throws. */
+/** Reads a PEM key. Throws what Node throws. */
 export function readRsaKey(pem: string): KeyObject {
   const key = createPrivateKey(pem)
   if (key.asymmetricKeyType !== 'rsa') throw new TypeError('not an RSA key')
@@ -35,16 +35,16 @@ export function readCertificate(pem: string): X509Certificate {
   return new X509Certificate(pem)
 }
 
-/** The `Authorization` of a request: OAuth 1.0a with a hash of the body, RSA-SHA256. */
+/** The `Authorization` header of a request: OAuth 1.0a with a hash of the body, RSA-SHA256. */
 export function signRequest(keys: MastercardKeys, method: 'POST', url: string, body: string): string {
-  // The package passes the key on to node:crypto, which takes a KeyObject; a text would be parsed at every call.
+  // The package passes the key to node:crypto, which also takes a KeyObject; a PEM text would be parsed at every call.
   const key = keys.signingKey as unknown as string
   return OAuth.getAuthorizationHeader(url, method, body, keys.consumerKey, key, OAuth.SignatureMethod.RSA_SHA256)
 }
 
 export type EncryptPayload = (payload: unknown) => EncryptedPayload
 
-/** How MDES wraps what it encrypts: everything in hex. */
+/** The form of an encrypted part of an MDES message; all texts are hex. */
 export const EncryptedPayload = z.object({
   encryptedData: z.string().regex(/^([0-9a-f]{2}){16,8192}$/i),
   encryptedKey: z.string().regex(/^([0-9a-f]{2}){128,512}$/i),
@@ -52,13 +52,14 @@ export const EncryptedPayload = z.object({
     .string()
     .regex(/^[0-9a-f]{32}$/i)
     .optional(),
-  // Without it the padding would be PKCS #1 v1.5, which is open to padding-oracle attacks.
+  // Required: without it the padding would be PKCS #1 v1.5, which is open to padding-oracle attacks.
   oaepHashingAlgorithm: z.enum(['SHA256', 'SHA512']),
   publicKeyFingerprint: z.string().max(128).optional(),
 })
 export type EncryptedPayload = z.infer<typeof EncryptedPayload>
 
-// The package has no types; these are the parts that are used. Texts are binary: one character is one byte.
+// The types of the package's functions that we use; the package has none. Its texts are binary: one character is one
+// byte.
 interface ClientEncryption {
   FieldLevelEncryption: new (
     config: Record<string, unknown>,
@@ -73,7 +74,10 @@ interface ClientEncryption {
 }
 const require = createRequire(import.meta.url)
 
-/** Encrypts to the certificate: AES-128-CBC under a fresh key, that key by RSA-OAEP with SHA-256. */
+/**
+ * Returns a function that encrypts to the certificate: AES-128-CBC with a new key each time, and that key by RSA-OAEP
+ * with SHA-256.
+ */
 export function openEncryption(certificate: string): EncryptPayload {
   const { FieldLevelEncryption } = require('mastercard-client-encryption') as ClientEncryption
   const encryption = new FieldLevelEncryption({
@@ -110,7 +114,10 @@ export function openEncryption(certificate: string): EncryptPayload {
   }
 }
 
-/** The JSON inside, or undefined for whatever reason it can't be opened. CBC has no tag: it proves no origin. */
+/**
+ * Decrypts a payload and parses its JSON; undefined if that fails for any reason. CBC has no authentication tag, so
+ * success doesn't prove who sent it.
+ */
 export function openPayload(key: KeyObject, payload: EncryptedPayload): unknown {
   try {
     const wrapped = Buffer.from(payload.encryptedKey, 'hex')

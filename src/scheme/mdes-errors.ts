@@ -1,5 +1,5 @@
-// What each error of MDES and of its API gateway means, as data: refuse, repeat, repeat once, or ask what became of the
-// call. For a code that isn't listed here the HTTP status decides.
+// What each error of MDES and of its API gateway means, as data: refuse, repeat, repeat once, or ask MDES whether the
+// call had its effect. If a code isn't listed here, the HTTP status decides.
 import type { OutboundAnswer } from '../outbound.ts'
 import { retryAfterMs } from './call.ts'
 import type { ProviderAnswer, ProviderRefusal } from './provider.ts'
@@ -7,7 +7,7 @@ import type { ProviderAnswer, ProviderRefusal } from './provider.ts'
 type ErrorRule =
   | { verdict: 'refuse'; reason: ProviderRefusal }
   | { verdict: 'again'; once: boolean }
-  /** The call may have had its effect: ask MDES. */
+  /** The call may have had its effect: the caller asks MDES. */
   | { verdict: 'ask' }
 
 const refuse = (reason: ProviderRefusal): ErrorRule => ({ verdict: 'refuse', reason })
@@ -16,7 +16,7 @@ const once: ErrorRule = { verdict: 'again', once: true }
 const ask: ErrorRule = { verdict: 'ask' }
 
 export const MDES_ERRORS: Readonly<Record<string, ErrorRule>> = {
-  // The card: a repeat gets the same answer.
+  // Errors about the card: a repeat would get the same answer.
   PAN_INELIGIBLE: refuse('card_ineligible'),
   PAN_INELIGIBLE_FOR_DEVICE: refuse('card_ineligible'),
   TOKENIZATION_INELIGIBLE: refuse('card_ineligible'),
@@ -28,13 +28,13 @@ export const MDES_ERRORS: Readonly<Record<string, ErrorRule>> = {
   PAN_PROVISIONING_COUNT_EXCEEDED: refuse('card_declined'),
   PROVISION_FAILED: refuse('card_declined'),
   INCORRECT_TAV: refuse('card_declined'),
-  // The token.
+  // Errors about the token.
   INVALID_TOKEN_UNIQUE_REFERENCE: refuse('token_unknown'),
   INVALID_PAN_UNIQUE_REFERENCE: refuse('token_unknown'),
   NO_ACTIVE_TOKENS: refuse('token_unknown'),
   INVALID_TOKEN_STATUS: refuse('token_state'),
   TOKEN_NOT_ACTIVATED: refuse('token_state'),
-  // The request: ours is wrong.
+  // Errors about our request, which is wrong.
   INVALID_JSON: refuse('request_invalid'),
   UNRECOGNIZED_FIELD: refuse('request_invalid'),
   MISSING_REQUIRED_FIELD: refuse('request_invalid'),
@@ -46,11 +46,12 @@ export const MDES_ERRORS: Readonly<Record<string, ErrorRule>> = {
   INVALID_TERMS_AND_CONDITIONS: refuse('request_invalid'),
   INVALID_ELIGIBILITY_RECEIPT: refuse('request_invalid'),
   AUTHORIZATION_FAILED: refuse('request_invalid'),
-  // Keys of this installation or of MDES are being rotated: an operator corrects that, and no job is lost until then.
+  // Keys of this installation or of MDES are being rotated. An operator must correct that; jobs are repeated until
+  // then, so none is lost.
   CRYPTOGRAPHY_ERROR: often,
   AUTHENTICATION_FAILED: often,
   INVALID_CLIENT_ID: often,
-  // MDES got the same task before: the task is done or under way.
+  // MDES got the same task before, which is done or in progress.
   DUPLICATE_REQUEST: ask,
   INVALID_TASK_ID: ask,
   REPEAT_REQUEST: ask,
@@ -62,7 +63,7 @@ export const MDES_ERRORS: Readonly<Record<string, ErrorRule>> = {
   RATE_LIMIT_EXCEEDED: often,
 }
 
-/** `repeatable`: a repeat of the call is harmless, so that nobody has to ask what became of the first. */
+/** `repeatable`: a repeat of the call is harmless, so nobody needs to ask whether the first call had its effect. */
 export function answerOfError(
   code: string | undefined,
   answer: OutboundAnswer,
@@ -80,7 +81,7 @@ function verdictOf(code: string | undefined): ErrorRule | undefined {
 
 function verdictOfStatus(status: number): ErrorRule {
   if (status === 401 || status === 403) return often
-  // MDES may still be working on the first call under this id.
+  // MDES may still be working on the first call with this id.
   if (status === 408 || status === 409 || status === 425) return ask
   return status >= 400 && status < 500 ? refuse('request_invalid') : ask
 }

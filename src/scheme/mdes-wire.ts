@@ -1,5 +1,6 @@
-// The JSON of MDES Digital Enablement, as far as it is used: what is sent, and what is read of the answers. Further
-// fields of an answer are ignored, as Mastercard asks of its callers; missing ones make it unreadable.
+// The JSON of MDES Digital Enablement: the members that we send, and those that we read of answers. Other members of an
+// answer are ignored, as Mastercard asks of its callers; if a member that we read is missing, the answer counts as
+// unreadable.
 import { z } from 'zod'
 import type { OutboundAnswer } from '../outbound.ts'
 import { Secret } from '../secret.ts'
@@ -17,7 +18,7 @@ export const TokenStatus = z.object({
 })
 export type TokenStatus = z.infer<typeof TokenStatus>
 
-/** MMYY. */
+/** The token's expiry is MMYY. */
 const TokenInfo = z.object({
   tokenExpiry: z.string().regex(/^(0[1-9]|1[0-2])\d\d$/),
   accountPanSuffix: z.string().max(8).optional(),
@@ -59,7 +60,7 @@ export const SearchAnswer = z.object({
 
 export const TaskAnswer = z.object({ status: z.enum(['PENDING', 'IN_PROGRESS', 'COMPLETED', 'FAILED']) })
 
-/** The content of `tokenDetail`. */
+/** The decrypted content of `tokenDetail`. */
 export const TokenDetail = z.object({
   tokenNumber: z
     .string()
@@ -80,12 +81,12 @@ export type TokenDetail = z.infer<typeof TokenDetail>
 export const NETWORK_TOKEN_DIGITS_MAX = 16
 const PAR = /^[0-9A-Z]{29}$/
 
-/** A PAR as the scheme defines it; anything else is none. */
+/** The PAR, if the text has the form that the card schemes define; else undefined. */
 export function readPar(text: string | undefined): string | undefined {
   return text !== undefined && PAR.test(text) ? text : undefined
 }
 
-/** MMYY → month and year of this century. */
+/** Reads MMYY as month and year of this century. */
 export function readExpiry(mmyy: string | undefined): {
   expiryMonth: number | undefined
   expiryYear: number | undefined
@@ -118,7 +119,10 @@ export function readToken(
   }
 }
 
-/** The content of `fundingAccountInfo` before encryption. The holder's name is cut to the length that the network takes. */
+/**
+ * The content of `fundingAccountInfo` before encryption. The holder's name is cut to the length that the network
+ * accepts.
+ */
 export function fundingAccount(card: ProvisionCard) {
   const { cardHolderName } = card
   return {
@@ -132,7 +136,7 @@ export function fundingAccount(card: ProvisionCard) {
   }
 }
 
-/** The body, or undefined where it is no JSON object. */
+/** The body as an object; undefined if it isn't a JSON object. */
 export function readJson(answer: OutboundAnswer): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(answer.body.toString('utf8'))
@@ -149,7 +153,7 @@ const Failure = z.object({
   reasonCode: z.string().max(100).optional(),
 })
 const GatewayError = z.object({ ReasonCode: z.string().max(100).optional() })
-// One error or several, in either spelling: the API gateway answers `Error: [...]`, MDES the object itself.
+// One error or several, in two spellings: the API gateway answers `Error: [...]`, MDES the error object itself.
 const Failures = z.object({
   Errors: z
     .union([
@@ -162,7 +166,7 @@ const Failures = z.object({
   errorCode: z.string().max(100).optional(),
 })
 
-/** The error code of an answer of the API gateway or of MDES, whatever the HTTP status. */
+/** The error code in an answer of the API gateway or of MDES, whatever its HTTP status. */
 export function errorCodeOf(body: Record<string, unknown> | undefined): string | undefined {
   const parsed = Failures.safeParse(body)
   if (!parsed.success) return undefined

@@ -1,6 +1,6 @@
-// The connector to Mastercard MDES Digital Enablement: turns each provider call into one or two MDES calls, and MDES
-// answers into provider answers. The provisioning id is the taskId of MDES. It repeats nothing and stores nothing:
-// the workers' saga does that.
+// The connector to Mastercard MDES Digital Enablement: turns each provider call into one or two MDES calls, and answers
+// of MDES into provider answers. The provisioning id is used as MDES's taskId. Nothing is repeated or stored here: the
+// workers' saga does that.
 import { randomUUID } from 'node:crypto'
 import type { z } from 'zod'
 import { assert } from '../errors.ts'
@@ -23,20 +23,24 @@ interface MdesOptions {
   outbound: Outbound
   caller: Caller
   log: Logger
-  /** Up to and without `/digitization`. */
+  /** The URL up to, and without, `/digitization`. */
   baseUrl: string
   tokenRequestorId: string
   keys: MastercardKeys
   encrypt: EncryptPayload
   timeoutMs: number
-  /** MDES tells this requestor the numbers of its tokens: each provisioning ends with a call for the number. */
+  /**
+   * MDES tells this requestor the numbers of its tokens. Each provisioning then ends with a second call, for the
+   * number.
+   */
   tokenNumbers: boolean
 }
 
 type Operation = 'tokenize' | 'getToken' | 'suspend' | 'unsuspend' | 'delete' | 'searchTokens' | 'getTaskStatus'
 /**
- * Whether a call whose answer is lost may be repeated at once. For a change that callers rely on, or compensate, MDES is
- * asked first: twice has the same effect as once, but somebody has to know that there is an effect.
+ * Whether a call may be repeated at once if its answer was lost. `false`: MDES is asked first. A repeat would do no
+ * harm, but callers rely on these changes or compensate them, so it must be known whether the first call had its
+ * effect.
  */
 const REPEATABLE: Record<Operation, boolean> = {
   tokenize: false,
@@ -49,7 +53,10 @@ const REPEATABLE: Record<Operation, boolean> = {
 }
 const TASK_ID_MAX = 64
 const BYTES_MAX = 512 * 1024
-/** The token's state after each operation. The token requestor can't lift a suspension by the issuer. */
+/**
+ * Whether a token's state shows that the operation had its effect. The token requestor can't lift a suspension by the
+ * issuer.
+ */
 const HAS_EFFECT = {
   suspend: token => token.state === 'SUSPENDED',
   unsuspend: token =>
@@ -57,13 +64,16 @@ const HAS_EFFECT = {
   delete: token => token.state === 'DEACTIVATED',
 } as const satisfies Partial<Record<Operation, (token: ProviderToken) => boolean>>
 
-/** A readable answer, or the meaning of a failure. */
+/** A readable answer, or what a failure means for the caller. */
 type Reply<T> = { value: T } | { failed: ProviderAnswer<never>; code: string | undefined }
 
 export function openMdes(options: MdesOptions): SchemeProvider {
   const { outbound, caller, log, keys, tokenRequestorId } = options
 
-  /** `body` is made when the call has its permit: encrypting a whole batch at once would block the event loop. */
+  /**
+   * Makes one MDES call. `body` is called once the call has its permit: encrypting a whole batch at once would block
+   * the event loop.
+   */
   async function ask<T>(
     operation: Operation,
     body: () => object,
@@ -78,7 +88,7 @@ export function openMdes(options: MdesOptions): SchemeProvider {
         return outbound.request(url, {
           method: 'POST',
           headers: {
-            // The time stamp in the signature is valid for minutes only.
+            // Signed only now, because the signature's time stamp is valid for minutes.
             authorization: signRequest(keys, 'POST', url, text),
             'content-type': 'application/json',
             accept: 'application/json',
@@ -135,7 +145,7 @@ export function openMdes(options: MdesOptions): SchemeProvider {
     return { answer: 'done', value: wire.readToken(token, token.tokenInfo, openDetail(tokenDetail)) }
   }
 
-  /** The answer belongs to another request: nothing in it is used. */
+  /** The answer belongs to another request, so nothing in it is used. */
   function mismatch<T>(operation: Operation, answer: ProviderAnswer<T>): ProviderAnswer<T> {
     log.error({ provider: 'mdes', operation }, 'the scheme answered another question than was reply')
     return answer
@@ -162,7 +172,7 @@ export function openMdes(options: MdesOptions): SchemeProvider {
     }
     const token = wire.readToken(status, value.tokenInfo, openDetail(value.tokenDetail))
     if (!options.tokenNumbers) return { answer: 'done', value: token }
-    // The token exists now: whether the next call succeeds doesn't change that answer.
+    // The token exists now. If the next call fails, the answer is still that the token was made.
     const known = await get(token.reference, urgency)
     return known.answer === 'done'
       ? { answer: 'done', value: { ...known.value, par: known.value.par ?? token.par } }
@@ -189,7 +199,10 @@ export function openMdes(options: MdesOptions): SchemeProvider {
     return unlessDoneBefore(operation, reference, urgency, ofToken)
   }
 
-  /** «Wrong state» may mean that an earlier call, whose answer was lost, has had its effect. */
+  /**
+   * A "wrong state" error may mean that an earlier call, whose answer was lost, had its effect: asks MDES for the
+   * token's state.
+   */
   async function unlessDoneBefore(
     operation: keyof typeof HAS_EFFECT,
     reference: string,
@@ -211,7 +224,7 @@ export function openMdes(options: MdesOptions): SchemeProvider {
     const { status } = task.value
     if (status === 'FAILED') return { answer: 'done', value: undefined }
     if (status !== 'COMPLETED') return { answer: 'again', once: false, afterMs: 1_000 }
-    // A task doesn't name its token: it is one of the card's tokens that belongs to no other id.
+    // A task doesn't name its token. The token is one of the card's tokens, and no other provisioning id has it.
     if (key.card === undefined) return { answer: 'unknown' }
     const { cardAccountData } = wire.fundingAccount(key.card)
     const body = () => ({
@@ -224,7 +237,7 @@ export function openMdes(options: MdesOptions): SchemeProvider {
       .filter(token => token.status !== 'DEACTIVATED' && !key.taken.includes(token.tokenUniqueReference))
       .filter(({ statusTimestamp: at }) => at === undefined || !(Date.parse(at) < (key.since ?? 0)))
       .sort((a, b) => (a.tokenUniqueReference < b.tokenUniqueReference ? -1 : 1))[0]
-    // The task is completed and the token isn't live: the token was deleted since.
+    // The task is completed but has no live token: the token was deleted after that.
     if (ours === undefined) return { answer: 'done', value: undefined }
     if (!options.tokenNumbers) return { answer: 'done', value: wire.readToken(ours, ours.tokenInfo, undefined) }
     return get(ours.tokenUniqueReference, urgency)
@@ -242,7 +255,10 @@ export function openMdes(options: MdesOptions): SchemeProvider {
   }
 }
 
-/** MDES also answers application errors with 500: only errors of MDES itself, and errors without a code, are overload. */
+/**
+ * MDES also answers application errors with 500. Only errors of MDES itself, and errors without a code, count as
+ * overload.
+ */
 function overloadOf(answer: OutboundAnswer): Overload {
   if (answer.status < 500) return 'none'
   const code = wire.errorCodeOf(wire.readJson(answer))

@@ -1,6 +1,7 @@
-// Lifecycle notifications of MDES (`notifyTokenUpdated`): checks their sender and reads them. The network doesn't sign
-// them; it shows a TLS client certificate. The reverse proxy that terminates TLS checks the certificate and adds the
-// shared secret. The payload is encrypted to this installation, which keeps it private and doesn't prove its sender.
+// Lifecycle notifications of MDES (`notifyTokenUpdated`): checks who sent them and reads them. The network doesn't sign
+// them; it authenticates with a TLS client certificate. The reverse proxy that terminates TLS checks the certificate
+// and adds the shared secret. The payload is encrypted to this installation. That keeps the content private but doesn't
+// prove who sent it.
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
 import { EncryptedPayload, openPayload } from './mastercard.ts'
@@ -8,23 +9,29 @@ import { readExpiry, readPar, readSuspenders, TokenStatus } from './mdes-wire.ts
 import type { ProviderState, ProviderToken } from './provider.ts'
 import type { MdesSettings } from './scheme-file.ts'
 
-/** A token's state by the network. The later `at` counts; the answer of `get` counts more than any notification. */
+/**
+ * A token's state as the network tells it. The notification with the later `at` is the newer one. The answer of
+ * `get` outranks any notification.
+ */
 interface NotifiedToken {
   reference: string
   state: ProviderState
   suspendedBy: ProviderToken['suspendedBy']
-  /** When the token came into that state, ms since the epoch; undefined where the network doesn't say. */
+  /** When the token entered that state, ms since the epoch; undefined if the network doesn't say. */
   at: number | undefined
   expiryMonth: number | undefined
   expiryYear: number | undefined
   par: string | undefined
-  /** `SUSPECTED_FRAUD`, `DEVICE_LOST`, …: further words may come. */
+  /** `SUSPECTED_FRAUD`, `DEVICE_LOST`, …; the network may use further words. */
   reason: string | undefined
 }
 
 export type Notification =
   | { notified: 'tokens'; requestId: string; tokens: NotifiedToken[] }
-  /** `unauthenticated`: 401. `malformed`: 400; also where decryption fails or another requestor is meant. */
+  /**
+   * `unauthenticated`: answered with 401. `malformed`: answered with 400; also if decryption fails or the notification
+   * is for another requestor.
+   */
   | { notified: 'unauthenticated' | 'malformed' }
 
 const Request = z.object({ requestId: z.string().min(1).max(128), encryptedPayload: EncryptedPayload })
@@ -43,7 +50,10 @@ const Tokens = z.object({
     .max(100),
 })
 
-/** `authorization`: the header as it came. `body`: the parsed JSON, bounded by the caller. */
+/**
+ * Checks and reads a notification. `authorization`: the header as received; `body`: the parsed JSON, whose size the
+ * caller has limited.
+ */
 export function readNotification(
   settings: Pick<MdesSettings, 'keys' | 'notificationSecret' | 'tokenRequestorId'>,
   authorization: string | undefined,
@@ -74,7 +84,7 @@ export function readNotification(
   }
 }
 
-/** Takes the same time for texts of any length. */
+/** Compares two texts in constant time, whatever their lengths. */
 function isSame(given: string | undefined, expected: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest()
   return timingSafeEqual(digest(given ?? ''), digest(expected))

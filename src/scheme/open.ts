@@ -1,5 +1,5 @@
-// The providers of an installation, as its scheme file names them, each with its own rate limiter, circuit breaker and
-// connections. This file decides which provider a card goes to; the workers decide when, and what follows.
+// Opens the providers that the scheme file names, each with its own rate limiter, circuit breaker and connections. This
+// file decides which provider gets a card. The workers decide when to call, and what to do with the answer.
 import type { Clock } from '../clock.ts'
 import type { Logger } from '../log.ts'
 import { type Outbound, openOutbound } from '../outbound.ts'
@@ -12,22 +12,25 @@ import { type MdesSettings, readSchemeFile, type SchemeSettings, type ThirdParty
 import { openThirdParty } from './third-party.ts'
 
 interface SchemesOptions {
-  /** TOKENMILL_SCHEME_FILE; undefined: no provider at all. */
+  /** The path in TOKENMILL_SCHEME_FILE; undefined: there are no providers. */
   file: string | undefined
   privateHosts: readonly string[]
   log: Logger
   clock: Clock
 }
 
-/** The granted and the present rate of calls to a provider, per second. Until `limit` is called, this process may use all of it. */
+/**
+ * The granted and the current rate of calls to a provider, per second. Until `limit` is called, this process may use
+ * the whole rate.
+ */
 export interface SchemeRate extends Pick<Caller, 'rate' | 'part' | 'limit' | 'load' | 'isResting' | 'slowdown'> {
   /** The provider's name. */
   name: string
-  /** For all processes of the installation together. */
+  /** The rate for all processes of the installation together. */
   granted: number
 }
 
-/** `contract` as `token_context` names it; `entityId`: the entity that the request is for. */
+/** Which third party a request is for. `contract`: as `token_context` names it; `entityId`: the requesting entity. */
 interface ThirdPartyContext {
   type: string
   contract: string | undefined
@@ -41,19 +44,22 @@ interface ThirdParty {
 
 export interface Schemes {
   mdes: SchemeProvider | undefined
-  /** The network that makes scheme tokens for cards of that brand. */
+  /** The network that makes scheme tokens for cards of that brand; undefined if there is none. */
   network(brand: string): SchemeProvider | undefined
-  /** By contract where one is named, else the entity's contract of that type. A contract of one entity serves no other entity. */
+  /**
+   * The provider of the named contract, else of the entity's own contract. A contract of one entity never serves
+   * another entity.
+   */
   thirdParty(context: ThirdPartyContext): ThirdParty | undefined
-  /** The network or third party of that name. */
+  /** The network or third party with that name. */
   named(name: string): SchemeProvider | undefined
   rates: readonly SchemeRate[]
-  /** Undefined where there is no network. */
+  /** Undefined if there is no network. */
   readNotification: ((authorization: string | undefined, body: unknown) => Notification) | undefined
   close(): Promise<void>
 }
 
-/** Throws `ConfigError` (exit 78) where the file or what it names is wrong. */
+/** Opens all providers. Throws `ConfigError` (exit 78) if the scheme file, or a file that it names, is wrong. */
 export function openSchemes(options: SchemesOptions): Schemes {
   const settings: SchemeSettings =
     options.file === undefined ? { mdes: undefined, thirdParties: [] } : readSchemeFile(options.file)

@@ -1,30 +1,37 @@
-// Divides the rate that a provider grants an installation between its processes: how much a process wants, how much is
-// due to it, how much of that is free now, and which processes are gone. Pure: it reads no clock and no store.
+// Divides the rate that a provider grants an installation among its processes. It computes how much a process wants,
+// what its share is, how much of the share is free now, and which processes are gone. Pure: it reads no clock and no
+// store.
 
 import type { Urgency } from './provider.ts'
 import type { Load } from './rate-limiter.ts'
 
 export interface Claim {
   process: string
-  /** The process serves interactive kinds, and has a larger floor. */
+  /** The process serves interactive kinds, so it keeps a larger minimum share. */
   interactive: boolean
-  /** Calls per second. */
+  /** The rate that the process could use, in calls per second. */
   wants: Record<Urgency, number>
-  /** The most that the process may be using now, calls per second. */
+  /** The rate that the process may be using now at most, in calls per second. */
   holds: number
 }
 
-/** A process stops using a share that it couldn't renew for this long. Without the store it could record no call anyway. */
+/**
+ * A process stops using a share that it couldn't renew for this long. Without the store it couldn't record a call
+ * anyway.
+ */
 export const HOLD_MS = 5_000
-/** Other processes take a share this long after its last renewal that they saw: later than HOLD_MS, as steady clocks drift. */
+/**
+ * Other processes take a process's share this long after they last saw it renewed. This is longer than HOLD_MS, because
+ * steady clocks drift.
+ */
 const SILENT_MS = 6_000
 
-/** The fraction of a granted rate that idle processes keep, for all of a sort together, so that each can begin at once. */
+/** The fraction of a granted rate that all idle processes of one sort keep together, so that each can begin at once. */
 const FLOORS = { interactive: 0.03, bulk: 0.005 } as const
-/** The fraction of a granted rate that interactive calls may take from bulk calls. */
+/** The largest fraction of a granted rate that interactive calls may take from bulk calls. */
 const INTERACTIVE_MOST = 0.5
 
-/** The rate due to each process; the sum never exceeds `granted`. */
+/** The share of each process. The sum never exceeds `granted`. */
 export function targetsOf(granted: number, claims: readonly Claim[]): Map<string, number> {
   const interactive = claims.filter(claim => claim.interactive).length
   const floors = claims.map(claim =>
@@ -46,7 +53,10 @@ export function targetsOf(granted: number, claims: readonly Claim[]): Map<string
   return new Map(claims.map(({ process }, index) => [process, sum(parts.map(part => part[index] ?? 0))]))
 }
 
-/** Each gets what it needs; those that can't get all they need get equal parts. */
+/**
+ * Divides `room` by needs: each process gets what it needs. If `room` is too small, the processes with large needs get
+ * equal parts.
+ */
 function fillEqually(needs: readonly number[], room: number): number[] {
   const filled = needs.map(() => 0)
   let left = Math.max(0, room)
@@ -59,37 +69,38 @@ function fillEqually(needs: readonly number[], room: number): number[] {
   return filled
 }
 
-/** The part of what is due to `ours` that is free now: others may not have given back their surplus yet. */
+/** The part of the share of `ours` that is free now. Others may still hold more than their share. */
 export function shareOf(granted: number, ours: Claim, others: readonly Claim[]): number {
   const target = targetsOf(granted, [...others, ours]).get(ours.process) ?? 0
   const free = granted - sum(others.map(({ holds }) => holds))
-  // Rounded down: shares that are all rounded up would exceed the grant.
+  // Rounded down, because shares that were rounded up could exceed the grant.
   return Math.floor(Math.max(0, Math.min(target, free)) * 1_000) / 1_000
 }
 
-/** A process's row for one provider in `tokenmill.scheme_rate`, which all processes read. */
+/** One process's row for one provider in `tokenmill.scheme_rate`. All processes read these rows. */
 export interface RateClaim extends Claim {
   provider: string
-  /** Counts the renewals of its process. */
+  /** Counts how often the process has renewed its rows. */
   beat: number
 }
 
 interface Renewal {
   seen: Seen
-  /** Processes that are gone: their rows are to be deleted. */
+  /** Processes that are gone. Their rows are to be deleted. */
   silent: string[]
   /** The rows of all other processes. */
   others: RateClaim[]
-  /** This process's rows, to be written. */
+  /** This process's new rows, to be written. */
   ours: RateClaim[]
-  /** What this process may use once its rows are written, by provider. */
+  /** The rate that this process may use once its rows are written, by provider. */
   shares: ReadonlyMap<string, number>
 }
 
 /**
- * The next rows and shares, from the rows that were read under the lock. `ours`: a row per provider with what this
- * process uses now; `now`: its steady clock, read after the rows. A process whose share shrinks still holds the old share
- * in its row until its next renewal: nobody takes a rate that is still in use, even if the answer to this write is lost.
+ * Computes the next rows and shares from the rows that were read under the lock. `ours`: one row per provider with what
+ * this process uses now; `now`: its steady clock, read after the rows. If the share of a process shrinks, its row keeps
+ * the old share until its next renewal: so nobody takes a rate that is still in use, even if the answer to this write
+ * is lost.
  */
 export function renew(
   granted: ReadonlyMap<string, number>,
@@ -109,14 +120,17 @@ export function renew(
     const same = ({ provider }: RateClaim) => provider === line.provider
     const share = shareOf(granted.get(line.provider) ?? 0, line, others.filter(same))
     shares.set(line.provider, share)
-    // A process without a row held nothing.
+    // A process that had no row held nothing.
     const held = lines.some(one => isOurs(one) && same(one)) ? line.holds : 0
     return { ...line, holds: Math.max(held, share) }
   })
   return { seen, silent, others, ours: written, shares }
 }
 
-/** The last renewal seen of each process, and since when, in ms of this process's steady clock: no wall clock counts. */
+/**
+ * The last renewal that was seen of each process, and since when, in ms of this process's steady clock. Wall clocks
+ * play no part.
+ */
 export type Seen = ReadonlyMap<string, { beat: number; since: number }>
 
 function observe(seen: Seen, lines: readonly RateClaim[], now: number): Seen {
@@ -132,16 +146,16 @@ const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => to
 
 export interface Demand {
   wants: Record<Urgency, number>
-  /** Calls started per second, a moving average. */
+  /** Calls started per second, as a moving average. */
   used: Record<Urgency, number>
   started: Record<Urgency, number>
 }
 
-/** Recent use is multiplied by this, because the next moment may need more. */
+/** The recent rate is multiplied by this factor, because the next moment may need more. */
 const HEADROOM = { interactive: 1.5, bulk: 1.25 } as const
-/** Seconds of the moving average: bulk comes in chunks, and ends suddenly. */
+/** The time constant of the moving average, in seconds. Bulk calls come in chunks and end suddenly. */
 const LATELY = { interactive: 3, bulk: 0.25 } as const
-/** Waiting calls shall have started within this many seconds. */
+/** The wanted rate is high enough to start all waiting calls within this many seconds. */
 const WAIT = 0.25
 
 export const NO_DEMAND: Demand = {
@@ -150,7 +164,7 @@ export const NO_DEMAND: Demand = {
   started: { interactive: 0, bulk: 0 },
 }
 
-/** `seconds` after `before`, above 0. */
+/** The demand `seconds` after `before`; `seconds` is above 0. */
 export function demandOf(before: Demand, load: Load, seconds: number): Demand {
   const used = (urgency: Urgency) => {
     const weight = 1 - Math.exp(-seconds / LATELY[urgency])

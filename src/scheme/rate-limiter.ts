@@ -1,5 +1,5 @@
-// A rate limiter: calls wait for a permit in two bounded queues, interactive first. The rate is that of aimd.ts; its
-// limit may change at any time (rate-allocation.ts says to what). The limiter makes no call itself.
+// A rate limiter: calls wait for a permit in two bounded queues; interactive calls go first. aimd.ts computes the rate;
+// its limit may change at any time (rate-allocation.ts computes the limit). The limiter itself makes no calls.
 import type { Clock } from '../clock.ts'
 import {
   type AimdState,
@@ -15,26 +15,26 @@ import {
 import type { Urgency } from './provider.ts'
 
 interface Permit {
-  /** Must be called once, when the call has ended. */
+  /** Ends the permit. Must be called once, when the call has ended. */
   end(overload: Overload): void
 }
 
-/** Shows what a higher limit would be used for. */
+/** The figures that show how much a higher limit would be used. */
 export interface Load {
-  /** All calls that were started. */
+  /** The number of calls started so far. */
   started: Record<Urgency, number>
-  /** Calls that wait for the rate; those that wait for the end of other calls don't count. */
+  /** Calls that wait because of the rate. Calls that wait for others to end aren't counted. */
   waiting: Record<Urgency, number>
 }
 
 export interface RateLimiter {
-  /** Waits for a permit; undefined: the queue is full, the wait was too long, or the limiter closes. */
+  /** Waits for a permit. Undefined if the queue is full, the wait was too long, or the limiter closes. */
   acquire(urgency: Urgency): Promise<Permit | undefined>
-  /** Calls per second at present. */
+  /** The current rate, in calls per second. */
   rate(): number
   /** The fraction of the limit that is used at present, above 0 and at most 1. */
   part(): number
-  /** Sets the limit, calls per second; 0: none. */
+  /** Sets the limit in calls per second; 0: no calls. */
   limit(ratePerSecond: number): void
   load(): Load
   close(): void
@@ -52,7 +52,7 @@ interface Waiting {
 }
 
 const URGENCIES = ['interactive', 'bulk'] as const satisfies readonly Urgency[]
-/** The end of a call wakes the queues; this timer finds the calls that have waited too long. */
+/** The end of a call starts waiting calls. This timer also looks, for calls that have waited too long. */
 const LOOK_MS_MAX = 500
 
 export function openRateLimiter(options: RateLimiterOptions): RateLimiter {
@@ -107,12 +107,12 @@ export function openRateLimiter(options: RateLimiterOptions): RateLimiter {
         queue.push({ since: clock(), resolve })
         pump()
       }),
-    // The rate rises with the time that passes, also while nothing is called.
+    // The rate also rises while no calls are made, so it is computed for the present time.
     rate: () => rateOf(refill(state, limits, clock()), limits),
     part: () => refill(state, limits, clock()).part,
     limit: ratePerSecond => {
       if (closed || ratePerSecond === limits.ratePerSecond) return
-      // Until now the tokens came at the old rate.
+      // The tokens up to now accrue at the old rate.
       state = refill(state, limits, clock())
       limits = { ...limits, ratePerSecond }
       pump()

@@ -1,5 +1,6 @@
-// The file that TOKENMILL_SCHEME_FILE names: which network makes scheme tokens, which providers make third-party
-// tokens, with what keys. Read and checked as a whole before anything is opened; every mistake is one line and exit 78.
+// Reads the file that TOKENMILL_SCHEME_FILE names: which network makes scheme tokens, which providers make third-party
+// tokens, and their keys. The whole file is checked before anything is opened; a mistake ends the process with one line
+// and exit code 78.
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
@@ -37,7 +38,7 @@ const Mdes = z.strictObject({
 
 const ThirdParty = z.strictObject({
   type: name,
-  /** Serves this entity's requests that name no contract. */
+  /** The contract serves this entity's requests that name no contract. */
   entityId: uuid.optional(),
   baseUrl,
   authorization: z
@@ -66,7 +67,7 @@ export interface MdesSettings
 
 export interface ThirdPartySettings extends Omit<z.infer<typeof ThirdParty>, 'authorization'> {
   contract: string
-  /** The header that carries the credentials. */
+  /** The header that carries the credentials, and its value. */
   credentials: { header: string; value: Secret } | undefined
 }
 
@@ -75,7 +76,7 @@ export interface SchemeSettings {
   thirdParties: ThirdPartySettings[]
 }
 
-/** Reads the file and all that it names, relative to its folder. Throws `ConfigError`. */
+/** Reads the file and the files that it names, whose paths are relative to its folder. Throws `ConfigError`. */
 export function readSchemeFile(file: string): SchemeSettings {
   const parsed = SchemeFile.safeParse(parse(file))
   if (!parsed.success) {
@@ -151,7 +152,7 @@ function parse(file: string): unknown {
   }
 }
 
-/** Drops the line break that editors leave at the end of a file. */
+/** Reads a secret without the line break that editors leave at the end of a file. */
 function readSecret(file: string, field: string): string {
   try {
     return readFileSync(file, 'utf8').trimEnd()
@@ -164,7 +165,7 @@ function understood<T>(field: string, what: string, read: () => T): T {
   try {
     return read()
   } catch (error) {
-    // Node's message could quote the key.
+    // The error isn't passed on: Node's message could quote the key.
     throw error instanceof ConfigError ? error : wrong(field, what)
   }
 }

@@ -1,11 +1,11 @@
-// How a provider slows this process, for people on call: by what, and since when. One answer of 429 among a few calls hardly
-// changes the rate, so each sign counts for a minute. Pure: the rate itself is aimd.ts's, and nothing here changes it.
+// Says by what a provider slows this process, and since when, for people on call. A single 429 among a few calls hardly
+// changes the rate, so each sign counts for a minute. Pure; aimd.ts changes the rate.
 import type { Overload } from './aimd.ts'
 
-/** `throttled` is a 429, `failing` a 5xx that says nothing of the request; `breaker_open`: calls are held back. */
+/** `throttled`: a 429; `failing`: a 5xx that isn't about the request; `breaker_open`: calls are held back. */
 type SlowedBy = 'throttled' | 'failing' | 'breaker_open'
 
-/** Moments of the clock that was handed in, ms. */
+/** When signs were seen, in ms of the caller's clock. */
 export interface Signs {
   last: Exclude<Overload, 'none'>
   since: number
@@ -14,26 +14,26 @@ export interface Signs {
 
 export interface Slowdown {
   by: SlowedBy
-  /** For so long, ms. */
+  /** For how long already, in ms. */
   forMs: number
 }
 
 const SIGN_MS = 60_000
 
-/** What the caller knows of the present beside the signs. */
+/** What the caller knows of the present, besides the signs. */
 interface Present {
   isResting: boolean
   /** The rate is below its limit. */
   isBelowLimit: boolean
 }
 
-/** The signs after a call at `now` ended with `sign`. */
+/** The signs after a call ended at `now` with `sign`. */
 export function noteSign(before: Signs | undefined, sign: Signs['last'], present: Present, now: number): Signs {
   const since = isGoingOn(before, present, now) ? before.since : now
   return { last: sign, since, lastAt: now }
 }
 
-/** Undefined where the provider takes calls at the full rate. */
+/** How the provider slows the process; undefined if it accepts calls at the full rate. */
 export function slowdownOf(signs: Signs | undefined, present: Present, now: number): Slowdown | undefined {
   if (!isGoingOn(signs, present, now)) return undefined
   return { by: present.isResting ? 'breaker_open' : signs.last, forMs: now - signs.since }

@@ -1,9 +1,10 @@
-// The HTTP format of a third-party tokeniser, as configuration: paths, a body with placeholders, and the places of token
-// and error in an answer. The default is the format of `tokenmill simulate scheme`. No expressions, no scripts.
+// The HTTP format of a third-party tokeniser, as configuration: paths, a body with placeholders, and where token and
+// error are in an answer. The default is the format of `tokenmill simulate scheme`. Templates have no expressions and
+// no scripts.
 import { z } from 'zod'
 import { PROVIDER_REFUSALS } from './provider.ts'
 
-/** RFC 6901. */
+/** A JSON pointer (RFC 6901). */
 const pointer = z.string().regex(/^(\/([^~/]|~[01])*)*$/, 'must be a JSON pointer')
 const endpoint = z.strictObject({
   method: z.enum(['GET', 'POST', 'PUT', 'DELETE']),
@@ -25,24 +26,27 @@ export const ThirdPartyFormat = z.strictObject({
   create: endpoint.default({ method: 'POST', path: '/tokens' }),
   find: endpoint.default({ method: 'GET', path: '/tokens?reference={id}' }),
   delete: endpoint.default({ method: 'DELETE', path: '/tokens/{token}' }),
-  /** Header that carries the provisioning's id, so that the third party recognises a repeat. */
+  /** The header that carries the provisioning's id, by which the third party recognises a repeat. */
   idempotencyHeader: z
     .string()
     .regex(/^[A-Za-z0-9-]{1,64}$/)
     .default('Idempotency-Key'),
-  /** JSON with {id}, {pan}, {expiry_month} (MM), {expiry_year} (YYYY), {expiry_yy}, {card_holder_name} in its texts. */
+  /**
+   * Any JSON. Its texts may hold {id}, {pan}, {expiry_month} (MM), {expiry_year} (YYYY), {expiry_yy},
+   * {card_holder_name}.
+   */
   body: z.json().default(DEFAULT_BODY),
   token: pointer.default('/token'),
-  /** Where an answer to `find` that is a list keeps its only element: `/0`, `/items/0`. */
+  /** If the answer to `find` is a list, where its only element is: `/0`, `/items/0`. */
   found: pointer.default(''),
   error: pointer.default('/error/code'),
-  /** The third party's error codes → tokenmill's. */
+  /** Maps the third party's error codes to tokenmill's. */
   errors: z.record(z.string().max(64), z.enum([...PROVIDER_REFUSALS, 'again', 'once'])).default({}),
 })
 export type ThirdPartyFormat = z.infer<typeof ThirdPartyFormat>
 type Json = ThirdPartyFormat['body']
 
-/** Fills in the placeholders of `template`. A field whose only value is absent is left out. */
+/** `template` with its placeholders filled in. A field that consists of one placeholder without a value is left out. */
 export function fillTemplate(template: Json, values: Readonly<Record<string, string | undefined>>): Json | undefined {
   if (typeof template === 'string') return fillText(template, values)
   if (Array.isArray(template)) return template.map(item => fillTemplate(item, values) ?? null)
@@ -62,7 +66,7 @@ function fillText(template: string, values: Readonly<Record<string, string | und
   return template.replace(PLACEHOLDER, (whole, key: string) => (key in values ? (values[key] ?? '') : whole))
 }
 
-/** A path with its placeholders percent-encoded. */
+/** A path with its placeholders filled in, percent-encoded. */
 export function fillPath(template: string, values: Readonly<Record<string, string>>): string {
   return template.replace(PLACEHOLDER, (whole, key: string) => {
     const value = values[key]
@@ -70,7 +74,7 @@ export function fillPath(template: string, values: Readonly<Record<string, strin
   })
 }
 
-/** What `at` points to, or undefined. */
+/** The value to which the JSON pointer `at` points; undefined if there is none. */
 export function pick(json: unknown, at: string): unknown {
   let value = json
   for (const part of at.split('/').slice(1)) {

@@ -1,5 +1,6 @@
-// The connector to a third-party tokeniser, as its contract in the scheme file configures it: makes the third party's
-// token for a card under the provisioning's id, finds it by that id, deletes it. Such a token has no states.
+// The connector to a third-party tokeniser, as its contract in the scheme file configures it. It makes the third
+// party's token for a card under the provisioning's id, finds the token by that id, and deletes it. Such a token has no
+// states.
 import type { Logger } from '../log.ts'
 import type { Outbound, OutboundAnswer } from '../outbound.ts'
 import type { Secret } from '../secret.ts'
@@ -53,7 +54,7 @@ export function openThirdParty(
     return { answer: called.answer, json: readJson(called.answer) }
   }
 
-  /** The meaning of an error answer: by the configured code, else by the HTTP status. */
+  /** What an error answer means: the configured code decides, else the HTTP status. */
   function failureOf(answer: OutboundAnswer, json: unknown, endpoint: Endpoint): ProviderAnswer<never> {
     const afterMs = retryAfterMs(answer)
     const code = pick(json, format.error)
@@ -61,7 +62,7 @@ export function openThirdParty(
     if (meaning === 'again' || meaning === 'once') return { answer: 'again', once: meaning === 'once', afterMs }
     if (meaning !== undefined) return { answer: 'refused', reason: meaning }
     const { status } = answer
-    // The third party may still be working on the first call under this id.
+    // The third party may still be working on the first call with this id.
     if (endpoint === 'create' && (status === 408 || status === 409 || status === 425)) return { answer: 'unknown' }
     if (status === 429 || status === 401 || status === 403 || status === 503)
       return { answer: 'again', once: false, afterMs }
@@ -73,7 +74,10 @@ export function openThirdParty(
     log.error({ provider: name, endpoint }, 'the token of a third party could not be read; see its format')
   }
 
-  /** Callers will name the card by this token, so that it may look neither like a card number nor like a vault's own token. */
+  /**
+   * Reads the third party's token; undefined if it isn't usable. Callers will name the card by this token, so it must
+   * not look like a card number or like one of our own tokens.
+   */
   function read(json: unknown, pan: Secret | undefined): ProviderToken | undefined {
     const token = pick(json, format.token)
     if (typeof token !== 'string' || !TOKEN.test(token) || parseReuseToken(token) !== undefined) return undefined
@@ -91,11 +95,11 @@ export function openThirdParty(
     if (reply.answer.status === 404) return { answer: 'done', value: undefined }
     if (!isSuccess(reply.answer)) {
       const failure = failureOf(reply.answer, reply.json, 'find')
-      // A refused search says nothing about the token.
+      // A refused search says nothing about the token, so it is repeated once.
       return failure.answer === 'refused' ? { answer: 'again', once: true } : failure
     }
     const found = pick(reply.json, format.found)
-    // An empty list or an empty answer: the third party doesn't know the id.
+    // An empty list or an empty answer means that the third party doesn't know the id.
     if (found === undefined || found === null) return { answer: 'done', value: undefined }
     const token = read(found, pan)
     if (token) return { answer: 'done', value: token }

@@ -1,24 +1,28 @@
-// Sets of rows as parameters of one statement. The driver's way of sending arrays (escape every element) takes longer
-// than the statement, so the literals are built here. A column with the same value in every row is sent once.
+// Passes sets of rows as parameters of one statement. The driver escapes every element of an array, which takes longer
+// than the statement itself, so the array literals are built here. A column with the same value in every row is sent as
+// one value.
 
 export interface Column<Row> {
   name: string
   type: string
   /** The value's text, or null. */
   text: (row: Row) => string | number | null
-  /** Its texts hold nothing that an array literal must quote. */
+  /** The texts hold no character that an array literal must quote. */
   plain: boolean
 }
 
 interface RowSet {
-  /** The columns that are sent once: part of the statement's name, because the text depends on them. */
+  /**
+   * Which columns are sent as one value. It is part of the prepared statement's name, because the statement's text
+   * depends on it.
+   */
   shape: string
   /** `(select …) as v(names)`, with parameters from $1 on. */
   source: string
   values: (string | null)[]
 }
 
-/** `rows` (at least one) as a derived table. */
+/** Makes a derived table of `rows`, of which there must be at least one. */
 export function rowSet<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): RowSet {
   const values: (string | null)[] = []
   const arrays: string[] = []
@@ -27,8 +31,8 @@ export function rowSet<Row>(columns: readonly Column<Row>[], rows: readonly Row[
   let shape = ''
   for (const [index, column] of columns.entries()) {
     const { literal, same, first } = literalOf(column, rows)
-    // Of several rows one column at least must be an array, to say how many there are. One row needs none, and PostgreSQL
-    // keeps the plan of a statement without arrays: the length of an array makes it plan anew each time.
+    // With several rows the first column is always an array, so that the number of rows is known. A single row needs no
+    // array, and PostgreSQL reuses the plan of a statement without arrays; with an array it may plan anew each time.
     const once = same && (index > 0 || rows.length === 1)
     values.push(once ? first : literal)
     shape += once ? '1' : 'n'
@@ -66,7 +70,7 @@ function literalOf<Row>(
   return { literal: `${literal}}`, same, first }
 }
 
-/** A text array's literal. */
+/** The literal of a text array. */
 export function texts(values: readonly (string | null)[]): string {
   return `{${values.map(value => (value === null ? 'NULL' : quoted(value))).join(',')}}`
 }
@@ -77,8 +81,8 @@ export function plains(values: readonly (string | number | null)[]): string {
 }
 
 /**
- * The array of parameter `$n`, of a length that the planner doesn't see. Where it does, a statement for a few rows is
- * planned anew each time, which takes longer than a look-up. Only for look-ups whose one good plan is by index.
+ * An array parameter `$n` whose length the planner doesn't see. If it saw the length, it would plan a statement for a
+ * few rows anew each time, which takes longer than the look-up. Use it only if the one good plan is a look-up by index.
  */
 export function listOf(n: number, type: string): string {
   return `(select $${n}::${type}[])`

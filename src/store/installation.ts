@@ -1,5 +1,5 @@
-// The installation that this store belongs to, the key-encryption key that wraps its keys, and whether some process
-// makes reports. One row.
+// The row of the installation that owns this store: its name, the key-encryption key (KEK) that wraps its keys, and
+// whether some process makes reports.
 import type { Db } from './pool.ts'
 
 interface Installation {
@@ -17,7 +17,7 @@ export async function find(db: Db): Promise<Installation | undefined> {
   return row && { installationId: row.installation_id, kekId: row.kek_id, createdAt: row.created_at }
 }
 
-/** False where there is one; it stays as it is. */
+/** Inserts the row. False if there is one, which stays as it is. */
 export async function insert(db: Db, installation: Omit<Installation, 'createdAt'>): Promise<boolean> {
   const { count } = await db.query({
     text: 'insert into tokenmill.installation (installation_id, kek_id) values ($1, $2) on conflict (singleton) do nothing',
@@ -26,7 +26,10 @@ export async function insert(db: Db, installation: Omit<Installation, 'createdAt
   return count === 1
 }
 
-/** Records that this process makes reports. Each such process repeats it; once in half a minute is enough for all. */
+/**
+ * Records that some process makes reports. Every such process calls this; one call in half a minute is enough for all
+ * of them.
+ */
 export async function recordReportMaker(db: Db): Promise<void> {
   await db.query({
     text: `update tokenmill.installation set reports_made_at = now()
@@ -34,7 +37,7 @@ export async function recordReportMaker(db: Db): Promise<void> {
   })
 }
 
-/** Whether some process recorded that within the last `withinMs`. */
+/** Whether some process called `recordReportMaker` within the last `withinMs`. */
 export async function areReportsMade(db: Db, withinMs: number): Promise<boolean> {
   const { rows } = await db.query<{ made: boolean }>({
     text: `select coalesce(reports_made_at > now() - make_interval(secs => $1), false) as made from tokenmill.installation`,

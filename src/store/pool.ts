@@ -1,4 +1,4 @@
-// The store: statements and transactions on PostgreSQL, and its errors as Faults. connection.ts opens the connections.
+// The store's statements and transactions on PostgreSQL, and its errors as Faults. connection.ts opens the connections.
 import { readFileSync } from 'node:fs'
 import pg from 'pg'
 import { ConfigError } from '../config.ts'
@@ -7,12 +7,12 @@ import type { Logger } from '../log.ts'
 import { openPool } from './connection/connection.ts'
 import type { Finder } from './connection/finder.ts'
 
-/** The pool, or one transaction: both take statements. */
+/** Either the pool or one transaction: both run statements. */
 export interface Db {
   query<R>(statement: Statement): Promise<{ rows: R[]; count: number }>
 }
 
-/** `name` makes it a prepared statement of its connection. */
+/** With a `name` the statement is prepared once per connection. */
 export interface Statement {
   name?: string
   text: string
@@ -21,18 +21,18 @@ export interface Statement {
 
 export interface Store extends Db {
   /**
-   * Runs `work` between begin and commit. `lock` is taken first: of two transactions with the same lock, the second
+   * Runs `work` between begin and commit. `lock` is taken first: if two transactions have the same lock, the second
    * waits for the end of the first.
    */
   transaction<T>(work: (db: Db) => Promise<T>, options?: { lock?: string }): Promise<T>
   pool: pg.Pool
   connections(): { total: number; idle: number; waiting: number }
-  /** Servers of DATABASE_URL that took writes when last asked; more than one is an alarm. */
+  /** How many servers of DATABASE_URL took writes when they were last asked. More than one raises an alarm. */
   writableServers(): number
   close(): Promise<void>
 }
 
-/** Another transaction has changed the rows that were read: begin again with reading. */
+/** Another transaction has changed the rows that were read. The caller starts again from reading. */
 export class LostRace extends Error {
   override name = 'LostRace'
 }
@@ -40,15 +40,16 @@ export class LostRace extends Error {
 interface StoreOptions {
   log: Logger
   connectionsMax: number
-  /** Acts as this database role. */
+  /** The database role with whose rights all statements run. */
   role?: 'tokenmill_reader' | 'tokenmill_gateway'
-  /** For statements of single jobs; long queries set their own. */
+  /** The time limit of a statement of a single job, in ms. Long queries set their own. */
   statementMsMax?: number
   application?: string
 }
 
 const { types } = pg
-// Dates stay text (a Date would move them by the time zone), times are milliseconds, counts are numbers.
+// Dates stay texts (a JavaScript Date would shift them by the time zone), times become milliseconds, counts become
+// numbers.
 const parsers: Record<number, (text: string) => unknown> = {
   [types.builtins.DATE]: text => text,
   [types.builtins.TIMESTAMPTZ]: text => new Date(text).getTime(),
@@ -59,8 +60,8 @@ const ourTypes = {
     parsers[oid] ?? types.getTypeParser(oid, format as 'text'),
 } as unknown as pg.CustomTypesConfig
 
-// A worker only looks rows up by key. A plan made while the tables are empty must not turn into a scan of millions, so
-// the alternatives are switched off.
+// A worker only looks rows up by key. PostgreSQL must not keep a plan from the time when the tables were empty and then
+// scan millions of rows, so the other kinds of plan are switched off.
 const LOOKUPS_ONLY = {
   enable_seqscan: 'off',
   enable_hashjoin: 'off',
@@ -81,7 +82,7 @@ export function openStore(url: string, options: StoreOptions): Store {
       ...(role ? { role } : LOOKUPS_ONLY),
     },
     log,
-    // Statements of one transaction that don't need each other's answers are sent together.
+    // Statements of one transaction that don't depend on each other's results are sent without waiting.
     driver: { pipeline: true, types: ourTypes },
   })
   pool.on('error', error => log.warn({ err: error }, 'an idle store connection was lost'))
@@ -89,7 +90,7 @@ export function openStore(url: string, options: StoreOptions): Store {
 }
 
 function storeOf(pool: pg.Pool, finder: Finder): Store {
-  /** A server that is away, or has become read-only, isn't used any more. */
+  /** Tells the finder that a server is away or has become read-only, so that it isn't used any more. */
   const noticed = (meaning: unknown) => {
     if (meaning instanceof Fault && meaning.code === 'store_away') finder.forget()
     return meaning
@@ -109,14 +110,16 @@ function storeOf(pool: pg.Pool, finder: Finder): Store {
       })
       let broken: Error | undefined
       let ended = false
-      // Not awaited: what follows goes out behind it. If it fails, so does all that follows, and it is what is told.
+      // Not awaited, so that the next statement is sent right behind it. If `begin` fails, all that follows fails too,
+      // and the error of `begin` is the one that is thrown.
       const begun = client.query(
         lock === undefined ? 'begin' : `begin; select pg_advisory_xact_lock(${lockNumber(lock)})`,
       )
       begun.catch(() => {})
       try {
         const result = await work({
-          // What was sent side by side with the statement that failed may go on: it must not write outside of it.
+          // After a failure `work` may still be sending statements that it began side by side. They must not run
+          // outside the transaction.
           query: statement =>
             ended ? Promise.reject(new LostRace('the transaction has ended')) : run(client, statement),
         })
@@ -134,7 +137,7 @@ function storeOf(pool: pg.Pool, finder: Finder): Store {
             ),
           ),
         )
-        // A connection to a server that became read-only, or whose rollback fails, isn't handed to the next one.
+        // A connection whose server became read-only, or whose rollback fails, is closed instead of being used again.
         if (meaning instanceof Fault && meaning.code === 'store_away') broken = meaning
         await client.query('rollback').catch((failure: Error) => {
           broken = failure
@@ -147,12 +150,15 @@ function storeOf(pool: pg.Pool, finder: Finder): Store {
   }
 }
 
-/** Takes a further lock of a transaction: of two with the same lock, the second waits for the end of the first. */
+/**
+ * Takes another lock within a transaction: if two transactions have the same lock, the second waits for the end of the
+ * first.
+ */
 export async function hold(db: Db, lock: string): Promise<void> {
   await db.query({ name: 'hold', text: 'select pg_advisory_xact_lock($1)', values: [lockNumber(lock)] })
 }
 
-/** The first 63 bits of a UUID: the number of its advisory lock. */
+/** The number of an advisory lock: the first 63 bits of its UUID. */
 function lockNumber(uuid: string): string {
   return (BigInt(`0x${uuid.replaceAll('-', '').slice(0, 16)}`) >> 1n).toString()
 }
@@ -182,22 +188,22 @@ const AWAY = new Set([
   '57P02',
   '57P03',
   '57P05',
-  // Cut off in the midst of a transaction.
+  // The connection was cut in the middle of a transaction.
   '25P03',
-  // Read-only: a server that was demoted, or a standby.
+  // The server is read-only: it was demoted, or is a standby.
   '25006',
-  // None of the servers may be worked on.
+  // No server may be used (`Unfit`).
   'UNFIT',
 ])
 
-/** Constraints that two transactions can break together without knowing of each other. */
+/** Constraints that two transactions can violate together, because neither sees the other's rows. */
 const RACES = new Set([
   'one_live_token_per_card',
   'one_current_scheme_token_per_token',
   'network_reference_stands_once',
 ])
 
-/** A Fault or LostRace for an error of the driver or the server; any other error stays as it is. */
+/** Turns an error of the driver or the server into a Fault or LostRace; any other error stays as it is. */
 export function toStoreFault(error: unknown): unknown {
   if (error instanceof Fault || error instanceof LostRace || error instanceof ConfigError) return error
   if (!(error instanceof Error)) return error
@@ -207,7 +213,7 @@ export function toStoreFault(error: unknown): unknown {
       ? new Fault('store_away', error)
       : error
   }
-  // A pooler ends a connection with 08P01, whatever the reason; as the answer to a statement it is a defect.
+  // A pooler ends a connection with 08P01 for any reason. The same code as the answer to a statement is a defect.
   const isBrokenStatement = code === '08P01' && severity === 'ERROR'
   if (AWAY.has(code) || (code.startsWith('08') && !isBrokenStatement)) return new Fault('store_away', error)
   if (code === '40001' || code === '40P01' || code === '55P03') return new LostRace(code)
@@ -218,7 +224,7 @@ export function toStoreFault(error: unknown): unknown {
   return error
 }
 
-/** The text of a migration beside this file. */
+/** The text of a migration file. */
 export function readSql(name: string): string {
   return readFileSync(new URL(`./migrations/${name}`, import.meta.url), 'utf8')
 }

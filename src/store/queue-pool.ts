@@ -1,4 +1,4 @@
-// The connections of BullMQ's PostgreSQL engine: one pool per process, acting as the role that owns the schema `bullmq`
+// The connections of BullMQ's PostgreSQL engine: one pool per process. They use the role that owns the schema `bullmq`
 // and has no rights on tokenmill's schema.
 import type pg from 'pg'
 import { openClient, openPool } from './connection/connection.ts'
@@ -6,18 +6,18 @@ import { toStoreFault } from './pool.ts'
 
 const ROLE = 'tokenmill_queue'
 
-/** The caller ends it, after the queues that use it. */
+/** Opens the pool. The caller ends it, after the queues that use it. */
 export function openQueuePool(url: string, max: number): pg.Pool {
   const settings = { search_path: 'bullmq', role: ROLE }
   return openPool(url, { max, application: 'tokenmill queues', settings }).pool
 }
 
-/** Runs `work` on one connection of that role, with the right to make its schema. */
+/** Runs `work` on one connection of that role, which may then create its schema. */
 export async function withQueueOwner<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = openClient(url, 'tokenmill queue schema')
   try {
     await client.connect()
-    // A restored or copied database lacks the rights on the database that its migration gave.
+    // A restored or copied database lacks the rights that the migration granted on the database itself.
     const { rows } = await client.query<{ may: boolean; name: string }>(
       `select has_database_privilege($1, current_database(), 'CREATE') as may, quote_ident(current_database()) as name`,
       [ROLE],

@@ -1,6 +1,6 @@
-// How long data are kept, and their deletion: weeks of receipts and of the outbox as whole partitions, counters and
-// scratch rows by age, private halves of retired capture keys. Each table's own file deletes its rows; this file says
-// when. The scheduler runs it every hour; running it twice is harmless.
+// How long data are kept, and their deletion. Receipts and the outbox are dropped as whole weekly partitions; counters
+// and scratch rows go by age; private halves of retired capture keys are destroyed. Each table's own file deletes its
+// rows; this file decides when. The scheduler runs it every hour; running it twice does no harm.
 
 import { BEAT } from './access/beat.ts'
 import * as captureKeys from './access/capture-keys.ts'
@@ -27,7 +27,7 @@ export const RETENTION = {
 } as const
 
 interface Swept {
-  /** Names of dropped partitions. */
+  /** The names of the dropped partitions. */
   partitions: string[]
   guesses: number
   scratch: number
@@ -65,7 +65,10 @@ export async function sweep(store: Store, receiptDays: number, now: number): Pro
 
 const EVENTS_PAGE = 5_000
 
-/** Nobody waits for an event as for an answer: one that wasn't told by then isn't told any more. */
+/**
+ * Erases old events. Nobody waits for an event as for an answer: an event that is still unpublished then is never
+ * published.
+ */
 async function eraseEvents(store: Store, before: number): Promise<Pick<Swept, 'events' | 'untoldEvents'>> {
   const untoldEvents = await outbox.eraseUntoldEvents(store, before)
   let erased = 0
@@ -76,19 +79,19 @@ async function eraseEvents(store: Store, before: number): Promise<Pick<Swept, 'e
   }
 }
 
-/** Steps of jobs as old as receipts may be, and provisionings of which nothing is left. */
+/** Erases intents that are as old as receipts may be, and provisionings of which nothing is left. */
 async function eraseSchemes(db: Db, receiptDays: number, now: number): Promise<number> {
   const before = now - receiptDays * DAY_MS
   return (await schemeIntents.eraseOld(db, before)) + (await schemeTokens.eraseOld(db, before))
 }
 
-/** A result that was never told stays as long as its receipt. */
+/** How many days a partition is kept. An outbox with unpublished results is kept as long as receipts. */
 async function daysToKeep(db: Db, partition: Partition, receiptDays: number): Promise<number> {
   if (partition.table === 'receipt') return receiptDays
   return (await holdsUntold(db, partition)) ? receiptDays : RETENTION.outboxDays
 }
 
-/** Partitions for this week and the next ones. */
+/** Makes the missing partitions: of last week, of this week and of the next 8 weeks. */
 export async function ensurePartitions(store: Store, now: number): Promise<void> {
   await store.transaction(async db => {
     await db.query({ text: PARTITION_LOCK })
@@ -99,7 +102,7 @@ export async function ensurePartitions(store: Store, now: number): Promise<void>
 interface Partition {
   table: (typeof PARTITIONED)[number]
   name: string
-  /** ms since the epoch: the first moment after it. */
+  /** The end of its week: the first moment after it, ms since the epoch. */
   endedAt: number
 }
 
@@ -123,11 +126,11 @@ async function holdsUntold(db: Db, { name }: Partition): Promise<boolean> {
   return count === 1
 }
 
-/** False while others use the table: the next run will do it. */
+/** Drops a partition. False if others are using the table; the next run tries again. */
 async function dropPartition(store: Store, { name }: Partition): Promise<boolean> {
   try {
     await store.transaction(async db => {
-      // The drop waits for users of the parent table, and every later user waits behind the drop.
+      // The drop waits for transactions that use the parent table, and later ones would wait behind the drop.
       await db.query({ text: `set local lock_timeout = ${RETENTION.lockMsMax}` })
       await db.query({ text: `drop table if exists tokenmill.${name}` })
     })

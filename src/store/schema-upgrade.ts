@@ -1,5 +1,5 @@
-// Upgrades the database: numbered, named, forward only. It makes tables and roles; the command `schema upgrade` makes
-// their first content (keys, clients). Only this file loads kysely.
+// Upgrades the database schema: numbered, named migrations, forward only. It makes tables and roles; the command
+// `schema upgrade` writes their first rows (keys, clients). Only this file loads kysely.
 import { Kysely, PostgresDialect, sql } from 'kysely'
 import { type Migration, Migrator } from 'kysely/migration'
 import type pg from 'pg'
@@ -17,12 +17,13 @@ const migrationOf = (name: string): Migration => ({
 })
 
 /**
- * Runs the missing migrations in one transaction; several runs at once wait for each other. Returns the names of those
- * that ran.
+ * Runs the missing migrations in one transaction; concurrent runs wait for each other. Returns the names of the
+ * migrations that ran.
  */
 export async function upgradeSchema(url: string): Promise<string[]> {
   const { pool } = openPool(url, { max: 2, application: 'tokenmill schema' })
-  // A lost connection shows in the statement that was running on it.
+  // The pool emits `error` when it loses an idle connection; the next statement opens a new one. A connection that is
+  // lost during a statement makes that statement fail.
   pool.on('error', () => undefined)
   const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) })
   try {
@@ -45,13 +46,19 @@ export async function upgradeSchema(url: string): Promise<string[]> {
   }
 }
 
-/** Left out where the user may not ask: then a later list of hosts can't tell this store from a copy. */
+/**
+ * Records the server. Skipped if the user may not ask for its id: then a list of hosts, set later, can't tell this
+ * store from a copy.
+ */
 async function adoptCluster(pool: pg.Pool): Promise<void> {
   const standing = await readServerStateIfAllowed(pool)
   if (standing) await clusterRecord.adopt(pool, standing)
 }
 
-/** Partitions for this week and those ahead, on each partitioned table. Weeks begin on Monday, UTC. */
+/**
+ * Makes the missing partitions of last week, of this week and of the next 8 weeks, for each partitioned table. Weeks
+ * begin on Monday, UTC.
+ */
 async function ensurePartitions(db: Kysely<unknown>): Promise<void> {
   await db.transaction().execute(async step => {
     await sql.raw(PARTITION_LOCK).execute(step)

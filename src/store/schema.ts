@@ -1,5 +1,5 @@
-// The migrations that this release knows, and the weekly partitions that a store must have. schema-upgrade.ts runs the
-// migrations.
+// The names of the migrations that this release knows, and of the weekly partitions that a store must have.
+// schema-upgrade.ts runs the migrations.
 import { ConfigError } from '../config.ts'
 import type { Db } from './pool.ts'
 
@@ -29,9 +29,10 @@ export const MIGRATIONS = [
   '0023-scheme-slowdowns',
   '0024-dropped-envelopes',
   '0025-source-references',
+  '0026-released-references',
 ] as const
 
-/** Refuses a store whose schema isn't this release's: exit 78 with what to do. */
+/** Throws `ConfigError` (exit 78, with what to do) if the store's schema isn't the one of this release. */
 export async function assertSchema(db: Db): Promise<void> {
   const known = await db
     .query<{ name: string }>({ text: 'select name from tokenmill.kysely_migration order by name' })
@@ -52,7 +53,9 @@ export async function assertSchema(db: Db): Promise<void> {
 
 const WEEKS_AHEAD = 8
 
-/** "if not exists" doesn't help two who make the same table at once: one fails. */
+/**
+ * Taken before partitions are made: of two transactions that make the same table one fails, despite "if not exists".
+ */
 export const PARTITION_LOCK = `select pg_advisory_xact_lock(hashtextextended('tokenmill partitions', 0))`
 export const PARTITIONED = ['receipt', 'outbox'] as const
 

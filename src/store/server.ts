@@ -1,4 +1,5 @@
-// Questions to the store's server itself: whether it answers, whether it takes writes, and its clock. No table is read.
+// Asks the store's server about itself: whether it answers, whether it takes writes, its clock and its settings. No
+// table is read.
 import { assert } from '../errors.ts'
 import type { Db, Store } from './pool.ts'
 
@@ -7,7 +8,7 @@ export async function ping(db: Db): Promise<void> {
   await db.query({ text: 'select 1' })
 }
 
-/** What a process's health and metrics ask of the store. */
+/** What health checks and metrics ask of the store. */
 export function watched(store: Store) {
   const { connections, writableServers } = store
   return { ping: () => ping(store), connections, writableServers }
@@ -21,7 +22,7 @@ export async function readClock(db: Db): Promise<number> {
   return row.now
 }
 
-/** False for a demoted server, which answers and takes no writes. */
+/** Whether the server takes writes. A demoted server answers but doesn't. */
 export async function isWritable(db: Db): Promise<boolean> {
   const { rows } = await db.query<{ readonly: string }>({
     text: `select current_setting('transaction_read_only') as readonly`,
@@ -29,7 +30,10 @@ export async function isWritable(db: Db): Promise<boolean> {
   return rows[0]?.readonly === 'off'
 }
 
-/** The server's settings by name, in their base units (`unit` of pg_settings); without those that this server lacks. */
+/**
+ * The server's settings by name, in their base units (`unit` of pg_settings). Settings that this server doesn't have
+ * are left out.
+ */
 export async function readSettings(
   db: Db,
   names: readonly string[],

@@ -1,5 +1,5 @@
-// One upgrade of a database at a time: an advisory lock on a connection of its own, held around everything that
-// `schema upgrade` makes, files included. It isn't the lock of the migrations, which they take themselves.
+// Lets one upgrade of a database run at a time: an advisory lock on its own connection, held while `schema upgrade`
+// makes tables, keys and files. The migrations take another lock themselves.
 import { openClient } from './connection/connection.ts'
 import { toStoreFault } from './pool.ts'
 

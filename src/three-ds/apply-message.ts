@@ -1,5 +1,5 @@
-// Applies a message to an authentication: the same record with its new state, findings and secrets, or the reason why
-// nothing changes. Pure; lookup.ts, result.ts and validate.ts save and answer.
+// Applies a message to an authentication. The result is the record with its new state, findings and secrets, or the
+// reason why nothing changes. Pure; lookup.ts, result.ts and validate.ts save the record and answer.
 import { Secret } from '../secret.ts'
 import { holdsPan } from '../token/pan.ts'
 import { type ARes, creqText, type Erro } from './messages.ts'
@@ -8,7 +8,7 @@ import { ERRORS, NO_ERROR } from './problem.ts'
 import type { Authentication, Findings, Secrets } from './record.ts'
 import { type Event, follow, type State, type WhyIgnored } from './transition.ts'
 
-/** The time that a cardholder has. */
+/** How long a cardholder may take for a challenge. */
 export const CHALLENGE_MS = 30 * 60_000
 /** An authentication without an answer ends as U after this time. */
 export const OPEN_MS = 10 * 60_000
@@ -17,9 +17,9 @@ export type Applied = { record: Authentication; ignored?: undefined } | { record
 
 interface Change {
   findings: Findings
-  /** The directory server's value: it wins over the table. */
+  /** The ECI that the directory server sent; it takes precedence over the ECI table. */
   eci?: string | undefined
-  /** The key into the table where there is no such value. */
+  /** The key into the ECI table if the directory server sent none. */
   eciCase: EciCase | 'C'
   secrets?: Secrets
   pendingUntil?: number
@@ -45,18 +45,21 @@ function apply(record: Authentication, event: Event, now: number, change: (next:
   }
 }
 
-/** I (for information: no challenge was wanted) is shown as U. D is only for those who ask for it. */
+/**
+ * transStatus → the shown status. I (informational: no challenge was wanted) is shown as U. D is missing, because it is
+ * only sent to requestors that ask for it.
+ */
 const ANSWERS = { Y: 'Y', A: 'A', N: 'N', U: 'U', R: 'R', C: 'C', I: 'U' } as const
 
 interface AnswerFacts {
   now: number
   windowSize: string
   pan: Secret
-  /** The merchant's next payment of a series (3RI indicator 01). */
+  /** The request is the merchant's next payment of a series (3RI indicator 01). */
   isRecurring?: boolean
 }
 
-/** The directory server's answer. One that can't be used ends the authentication as U with error 511. */
+/** Applies the directory server's answer. An unusable answer ends the authentication as U with error 511. */
 export function applyAnswer(record: Authentication, ares: ARes, facts: AnswerFacts): Applied {
   if (!isUsable(record, ares, facts.pan)) return applyFailure(record, { error: 511 }, facts.now)
   const outcome = ANSWERS[ares.transStatus as keyof typeof ANSWERS]
@@ -90,7 +93,7 @@ function findingsOf(ares: ARes, outcome: Outcome): Findings {
   }
 }
 
-/** Reason 80 with U: Mastercard took the data without an authentication. */
+/** transStatusReason 80 with status U: Mastercard took the data without an authentication. */
 const DATA_ONLY = '80'
 
 function eciCaseOf(ares: ARes, outcome: FinalOutcome, { isRecurring }: AnswerFacts): EciCase {
@@ -99,10 +102,13 @@ function eciCaseOf(ares: ARes, outcome: FinalOutcome, { isRecurring }: AnswerFac
   return outcome === 'Y' && isRecurring ? 'recurring' : outcome
 }
 
-/** Neither the presence nor the form of an authentication value is asked for: the outcome is what was sent. */
+/**
+ * Whether the answer can be used. The authentication value may be missing or have any form: whatever was sent is the
+ * outcome.
+ */
 function isUsable(record: Authentication, ares: ARes, pan: Secret): boolean {
   if (ares.threeDSServerTransID !== record.transactionId || ares.transStatus === 'D') return false
-  // Nobody has a reason to send the card number back, and it would be stored in clear.
+  // No message has a reason to contain the card number, and these texts would be stored in clear.
   if ([ares.cardholderInfo, ares.acsURL].some(text => text !== undefined && holdsPan(text, pan.reveal()))) return false
   return ares.transStatus !== 'C' || ares.acsURL !== undefined
 }
@@ -120,7 +126,10 @@ function given<K extends string>(name: K, value: string | undefined): { [key in 
   return (value === undefined ? {} : { [name]: value }) as { [key in K]?: string }
 }
 
-/** There will be no answer: 511 malformed, 512 refused by the directory server, whose code is stored (its text isn't). */
+/**
+ * Ends an authentication for which no usable answer will come. 511: the answer was malformed; 512: the directory server
+ * refused, and its error code is stored (its text isn't).
+ */
 export function applyFailure(
   record: Authentication,
   { error, erro }: { error: 511 | 512; erro?: Erro | undefined },
@@ -129,7 +138,7 @@ export function applyFailure(
   return apply(record, 'failed', now, () => ({
     eciCase: 'U',
     findings: {
-      // 305 is said of numbers that no issuer has enrolled.
+      // The directory server sends error code 305 for card numbers that no issuer has enrolled.
       enrolled: erro?.errorCode === '305' ? 'N' : 'U',
       error_no: String(error),
       error_desc: ERRORS[error].text,
@@ -138,7 +147,7 @@ export function applyFailure(
   }))
 }
 
-/** The end of a challenge, from any source. */
+/** The end of a challenge, whichever message reported it. */
 export interface Result {
   outcome: FinalOutcome
   eci?: string | undefined
@@ -149,7 +158,7 @@ export interface Result {
   xid?: string | undefined
 }
 
-/** Y, N, U, A or R, as it was sent. */
+/** Applies the end of a challenge: Y, N, U, A or R, as it was sent. */
 export function applyResult(record: Authentication, result: Result, now: number): Applied {
   return apply(record, `result-${result.outcome}`, now, () => ({
     eci: result.eci,
@@ -165,7 +174,7 @@ export function applyResult(record: Authentication, result: Result, now: number)
   }))
 }
 
-/** No end came in time. */
+/** Ends an authentication that got no result in time. */
 export function applyExpiry(record: Authentication, now: number): Applied {
   if (now < record.pendingUntil) return { ignored: 'early' }
   const error = record.state === 'C' ? 513 : 502
@@ -200,7 +209,7 @@ const REASON_TEXTS: Readonly<Record<string, string>> = {
   405: 'System connection failure',
 }
 
-/** EMV's own names: a foreign text may hold anything. */
+/** EMV's own name for the error code; the sender's text may hold anything, so it isn't used. */
 function reasonText(errorCode: string): string {
   return REASON_TEXTS[errorCode] ?? 'Unknown error code'
 }

@@ -1,5 +1,5 @@
 // A merchant's 3-D Secure contract: the merchant account of authentications, their directory server, and the key that
-// signs the browser's JWTs. The operator makes contracts.
+// signs the browser's JWTs. Operators create contracts.
 import { z } from 'zod'
 import { text, uuid } from '../job/envelope/text.ts'
 import type { Secret } from '../secret.ts'
@@ -12,7 +12,7 @@ const address = () =>
     .max(2048)
     .refine(url => !new URL(url).username && !new URL(url).hash, { params: { reason: 'field_format' } })
 
-/** The operator's terms. */
+/** The terms that the operator enters. */
 export const ContractTerms = z.strictObject({
   name: text(1, 100),
   entityId: uuid(),
@@ -24,11 +24,11 @@ export const ContractTerms = z.strictObject({
   merchantCountry: z.string().refine(code => countryNumber(code) !== undefined, { params: { reason: 'field_value' } }),
   merchantName: text(1, 40),
   requestorUrl: address(),
-  /** Where the browser brings a challenge's end. */
+  /** The URL to which the browser brings the end of a challenge. */
   notificationUrl: address().refine(url => url.length <= 256, { params: { reason: 'field_length' } }),
   requestorId: text(1, 35),
   requestorName: text(1, 40),
-  /** `iss` and `OrgUnitId` of JWTs; as the authentication network gave them out. */
+  /** `iss` and `OrgUnitId` of JWTs, as the authentication network assigned them. */
   issuer: text(1, 64),
   orgUnitId: text(1, 64),
 })
@@ -36,13 +36,13 @@ export type ContractTerms = z.infer<typeof ContractTerms>
 
 export interface Contract extends ContractTerms {
   contractId: string
-  /** For HS256: at least 32 bytes. */
+  /** The HS256 key: at least 32 bytes. */
   key: Secret<Buffer>
   /** ms since the epoch. */
   createdAt: number
 }
 
-/** Only clients that act for the contract's entity see it. */
+/** Whether the caller may use the contract: only clients that act for its entity may. */
 export function mayUse(caller: Caller, contract: Pick<Contract, 'entityId'>): boolean {
   return caller.entities.includes(contract.entityId)
 }

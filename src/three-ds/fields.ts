@@ -2,7 +2,7 @@
 // and operators. The proof and the challenge's payload are sealed, so no search can use them.
 import { FINDINGS, type Finding } from './record.ts'
 
-/** uuid, token (a card's), amount (minor units), moment, text. */
+/** `token`: a card's token; `amount`: minor units; `moment`: a time. */
 export type FieldKind = 'uuid' | 'token' | 'amount' | 'moment' | 'text'
 
 const RECORD_FIELDS = {
@@ -21,7 +21,7 @@ const RECORD_FIELDS = {
 export type FieldName = keyof typeof RECORD_FIELDS | `authentication.${Finding}`
 
 interface Field {
-  /** Of the store's table. */
+  /** The column of the store's table. */
   column: string
   kind: FieldKind
 }
@@ -37,7 +37,7 @@ export function fieldOf(name: FieldName): Field {
   return field
 }
 
-/** `>=` and `<=` are for what grows, `~=` for texts. */
+/** `>=` and `<=` are for amounts and times, `~=` for texts. */
 const OPERATORS = ['=', '!=', '>=', '<=', '~='] as const
 export type Operator = (typeof OPERATORS)[number]
 

@@ -1,6 +1,6 @@
-// Parses the query of a list: `f=v` equal, `f!=v` not, `f>=v` and `f<=v` bounds, `f~=v` pattern; `_limit`, `_skip`,
-// `_sort`. A repeated parameter means OR; repeated, `!=` means none of them. Different parameters are ANDed. The store
-// runs the query.
+// Parses the query of a list: `f=v` equal, `f!=v` not equal, `f>=v` and `f<=v` bounds, `f~=v` pattern; also `_limit`,
+// `_skip`, `_sort`. A repeated parameter means OR; a repeated `!=` means none of the values. Different parameters are
+// combined by AND. The store runs the query.
 import type { Reason } from '../errors.ts'
 import { isPrintable, uuid } from '../job/envelope/text.ts'
 import { parseReuseToken } from '../token/token.ts'
@@ -11,13 +11,15 @@ export const PAGE = { least: 1, most: 10_000, default: 2_000 } as const
 export const SKIP_MAX = 1_000_000
 export const PARAMETERS_MAX = 64
 export const VALUE_LENGTH_MAX = 256
-/** `*`s of one pattern. */
+/** The most `*` in one pattern. */
 const STARS_MAX = 4
 
 export interface Condition {
   field: FieldName
   operator: Operator
-  /** Any of these. UUIDs in lower case, amounts and moments (ms since the epoch) as numbers. */
+  /**
+   * The values of which one must match. UUIDs are in lower case; amounts and times (ms since the epoch) are numbers.
+   */
   values: (string | number)[]
 }
 
@@ -28,10 +30,10 @@ export interface Search {
   skip: number
 }
 
-/** The newest first. */
+/** Newest first. */
 const SORT = { field: 'created_at', descending: true } as const
 
-/** `parameters`: names and values as they were decoded, in their order. */
+/** Parses a query. `parameters`: decoded names and values, in the order of the query. */
 export function parseSearch(parameters: Iterable<readonly [string, string]>): Search | Problem {
   const wrong: Problem['details'] = []
   const search: Search = { conditions: [], sort: SORT, limit: PAGE.default, skip: 0 }
@@ -71,7 +73,10 @@ function readPage(search: Search, name: string, value: string, seen: Set<string>
   return undefined
 }
 
-/** The operator's first character is left on the name's end: the parameter `amount>` with the value `5` is `amount>=5`. */
+/**
+ * Reads one condition. The first character of the operator is still at the end of the name: the parameter `amount>`
+ * with the value `5` is `amount>=5`.
+ */
 function readCondition(search: Search, name: string, text: string): Reason | undefined {
   const sign = /[!<>~]$/.exec(name)?.[0] ?? ''
   const operator = `${sign}=` as Operator
@@ -104,7 +109,10 @@ function wholeNumber(text: string): number | undefined {
 
 const MOMENT = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/
 
-/** RFC 3339, or a date that begins at midnight UTC. In a query a `+` left unescaped has become a space. */
+/**
+ * Reads an RFC 3339 time, or a date, which means midnight UTC; ms since the epoch. In a query an unescaped `+` has
+ * become a space.
+ */
 function readMoment(text: string): number | undefined {
   const moment = text.replace(/ (?=\d\d:\d\d$)/, '+')
   const ms = MOMENT.test(moment) ? Date.parse(moment) : Number.NaN
@@ -115,7 +123,10 @@ function plain(name: string): string {
   return /^[A-Za-z_.0-9]{1,64}[!<>~]?$/.test(name) && !/\d{6}/.test(name) ? name : '(unnamed)'
 }
 
-/** A pattern for LIKE: `*` stands for anything, everything else for itself, anywhere in the text. */
+/**
+ * A pattern for LIKE that matches anywhere in the text: `*` stands for any characters, every other character for
+ * itself.
+ */
 export function likePattern(text: string): string {
   return `%${text.replace(/[\\%_]/g, '\\$&').replaceAll('*', '%')}%`
 }

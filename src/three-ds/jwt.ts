@@ -1,5 +1,5 @@
-// The JWTs that pass through the browser: one begins a session, the other brings a challenge's outcome back. Both are
-// HS256 with the contract's key; the vault signs.
+// The two JWTs that the browser carries: one begins a session, the other brings the outcome of a challenge back. Both
+// are HS256 with the contract's key. The vault signs them.
 
 import { isRefusal } from '../errors.ts'
 import { parse } from '../job/refusal.ts'
@@ -11,13 +11,13 @@ import { ERRORS, type ErrorNo, NO_ERROR, type Problem, problem, problemOf } from
 import type { Authentication, Caller } from './record.ts'
 import { isFinal } from './transition.ts'
 
-/** The lifetime of a JWT. */
+/** How long a JWT is valid, in ms. */
 export const JWT_MS = 2 * 3_600_000
 
 export const ACTION_CODES = ['SUCCESS', 'NOACTION', 'FAILURE', 'ERROR'] as const
 export type ActionCode = (typeof ACTION_CODES)[number]
 
-/** U that is an error of the world is told apart by its error number. */
+/** The action for each outcome. A U that is caused by an error is recognised by the record's error number. */
 const ACTIONS = {
   Y: 'SUCCESS',
   A: 'SUCCESS',
@@ -31,7 +31,7 @@ interface CreatedJwt {
   threeds_contract_id: string
 }
 
-/** JWT create: 201. */
+/** Handles the operation "JWT create" (201). */
 export async function createJwt(ports: Ports, caller: Caller, body: unknown): Promise<CreatedJwt | Problem> {
   const parsed = parse(JwtCreateRequest, body, 'body')
   if (isRefusal(parsed)) return problemOf(101, parsed)
@@ -47,7 +47,8 @@ export async function createJwt(ports: Ports, caller: Caller, body: unknown): Pr
     Payload: {},
     ...lifeOf(issuedAt),
   })
-  // Signed first: a row without its JWT does no harm, a JWT without its row would be useless.
+  // The JWT is signed before its row is inserted: a row without a JWT does no harm, a JWT without a row would be
+  // useless.
   await ports.jwts.insert({ jti, contractId: contract.contractId, issuedAt })
   return { jwt, threeds_contract_id: contract.contractId }
 }
@@ -58,8 +59,8 @@ function lifeOf(now: number): { iat: number; exp: number } {
 }
 
 /**
- * The outcome of an authentication that ended, for the browser to carry to the shop; undefined where it began with no
- * JWT of ours.
+ * A JWT with the outcome of an ended authentication, which the browser carries to the shop; undefined if the
+ * authentication didn't begin with a JWT of ours.
  */
 export async function signOutcome(ports: Ports, record: Authentication): Promise<string | undefined> {
   const contract = record.jti === null ? undefined : await ports.contracts.find(record.contractId)
@@ -93,7 +94,7 @@ export async function signOutcome(ports: Ports, record: Authentication): Promise
   })
 }
 
-/** What the shop should do: an error of ours or of the network is ERROR, whatever the outcome stands at. */
+/** What the shop should do. It is ERROR after an error of ours or of the network, whatever the outcome is. */
 export function actionOf({ state, findings }: Pick<Authentication, 'state' | 'findings'>): ActionCode {
   if (!isFinal(state)) return 'NOACTION'
   if (findings.error_no !== undefined && findings.error_no !== NO_ERROR) return 'ERROR'

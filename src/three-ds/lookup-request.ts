@@ -1,4 +1,4 @@
-// The request of a lookup, with every limit. Fields that callers of this interface send and that have no use here are
+// The request of a lookup, with all limits. Fields that callers of this interface send, but that aren't used here, are
 // accepted and ignored. The card is checked elsewhere.
 import { z } from 'zod'
 import {
@@ -31,7 +31,7 @@ const currency = () =>
     params: { reason: 'field_value' },
   })
 const count = (most: number) => z.int().min(0).max(most)
-/** Dates come as `YYYY-MM-DD` or `YYYYMMDD`; EMV has the latter. */
+/** A date as `YYYY-MM-DD` or `YYYYMMDD`. The result is `YYYYMMDD`, which EMV uses. */
 const day = () =>
   z
     .string()
@@ -44,7 +44,7 @@ function isDay(value: string): boolean {
   return !Number.isNaN(Date.parse(iso)) && new Date(iso).toISOString().startsWith(iso)
 }
 
-/** YYYYMMDDHHMM, UTC, of that, of the same with seconds, or of an RFC 3339 time. */
+/** The text as YYYYMMDDHHMM in UTC. Accepted are that form, the same with seconds, and an RFC 3339 time. */
 export function minuteOf(text: string): string | undefined {
   const [, day, hour, minute] = /^(\d{8})(\d\d)(\d\d)(?:\d\d)?$/.exec(text) ?? []
   if (day !== undefined)
@@ -55,9 +55,9 @@ export function minuteOf(text: string): string | undefined {
 
 const flag = () => z.union([z.boolean(), oneOf('true', 'false').transform(value => value === 'true')])
 const pixels = () => z.union([z.int().min(0).max(999_999).transform(String), z.string().regex(/^\d{1,6}$/)])
-/** Minutes between UTC and the browser's time. */
+/** The offset of the browser's time zone, in minutes: UTC minus local time. */
 const zone = () => z.union([z.int().min(-840).max(840).transform(String), z.string().regex(/^[+-]?\d{1,3}$/)])
-/** Whatever a browser reports: EMV's list is for the AReq. */
+/** Any colour depth that a browser reports; the AReq replaces it by a value of EMV's list. */
 const colors = () =>
   z.union([z.int().transform(String), z.string()]).refine(value => /^[1-9]\d{0,2}$/.test(value), {
     params: { reason: 'field_value' },
@@ -170,12 +170,12 @@ const unused = Object.fromEntries(PASSED_OVER.map(field => [field, passedOver()]
   ReturnType<typeof passedOver>
 >
 
-/** Exactly one of these names the card. */
+/** The three ways to name the card; a request must use exactly one. */
 const CARD_SOURCES = ['card', 'encrypted_card', 'reuse_token'] as const
 
 const Fields = z.strictObject({
   ...unused,
-  /** Minor units of the currency. */
+  /** In minor units of the currency. */
   amount: count(LIMITS.amount),
   currency_code: currency(),
   merchant_reference: text(1, 50),
@@ -191,7 +191,7 @@ const Fields = z.strictObject({
   address_match: oneOf('Y', 'N').optional(),
   authentication_indicator: digits(1, 6).optional(),
   challenge_indicator: oneOf('01', '02', '03', '04', '90').optional(),
-  // SDK needs members of an app that no field here could bring.
+  // The channel SDK isn't accepted: it needs data of an app, for which there are no fields.
   device_channel: oneOf('Browser', '3RI').default('Browser'),
   device_data_info: DeviceDataInfo.optional(),
   message_category: oneOf('01', '02').default('01'),
@@ -202,7 +202,7 @@ const Fields = z.strictObject({
   ...order,
 })
 
-/** Forms of the fields that become threeDSRequestorPriorAuthenticationInfo. */
+/** The forms of the fields from which threeDSRequestorPriorAuthenticationInfo is made. */
 const PRIOR = {
   prior_authentication_data: { holds: isAscii, reason: 'field_format' },
   prior_authentication_method: { holds: text => /^(0?[1-9]|[89]\d)$/.test(text), reason: 'field_format' },
@@ -228,7 +228,7 @@ export const LookupRequest = Fields.superRefine((request, context) => {
 })
 export type LookupRequest = z.infer<typeof LookupRequest>
 
-/** One text for equal requests: fields stand in the order of the schema. */
+/** The request as a text that is the same for equal requests: its fields are in the order of the schema. */
 export function canonicalText(request: LookupRequest): string {
   return JSON.stringify(request)
 }

@@ -1,6 +1,6 @@
 // A lookup from request to answer: check it, find contract and card, save the intent, call the directory server under
-// one transaction id, save its answer. A repeat under the same idempotency key continues where the first stopped; it
-// never begins a second authentication.
+// one transaction id, save its answer. A repeat with the same idempotency key continues where the first call stopped;
+// it never begins a second authentication.
 
 import { isRefusal } from '../errors.ts'
 import { parse } from '../job/refusal.ts'
@@ -23,11 +23,11 @@ import { write } from './write.ts'
 interface LookedUp {
   answer: ShownLookup
   record: Authentication
-  /** This call ended it: now its client is to be notified. */
+  /** This call ended the authentication, so the client is to be notified now. */
   ended: boolean
 }
 
-/** `idempotencyKey`: 1 to 128 printable characters, checked by the caller. */
+/** Answers a lookup. `idempotencyKey`: 1 to 128 printable characters, which the caller has checked. */
 export async function lookup(
   ports: Ports,
   caller: Caller,
@@ -64,15 +64,15 @@ function sourceOf(request: LookupRequest): CardSource {
       alias: public_key_alias ?? '',
       field: 'body.encrypted_card',
     }
-  // Exactly one was given.
+  // The schema has checked that exactly one was given.
   if (card !== undefined) return { kind: 'token', token: card, field: 'body.card' }
   return { kind: 'token', token: reuse_token ?? '', field: 'body.reuse_token' }
 }
 
-/** EMV takes 13 to 19 digits; a few Maestro cards have 12. */
+/** EMV allows card numbers of 13 to 19 digits; a few Maestro cards have 12. */
 const ACCOUNT_DIGITS_MIN = 13
 
-/** The network whose directory server takes this lookup with this card. */
+/** The network whose directory server accepts this lookup of this card, or the problem. */
 function admit(request: LookupRequest, card: FoundCard): Network | Problem {
   const network = networkOf(card.detected)
   if (network === undefined) return problem(302)
@@ -94,7 +94,7 @@ interface Beginning {
   idempotencyKey: string | undefined
 }
 
-/** The intent is saved before anything is sent. */
+/** Saves the authentication before anything is sent. */
 async function begin({
   ports,
   caller,
@@ -138,13 +138,13 @@ async function begin({
     updatedAt: now,
     version: 1,
   }
-  // Two calls under one key: the other one is calling the directory server.
+  // Another call with the same key was first, and is calling the directory server.
   if (!(await ports.authentications.insert(record))) return problem(503)
   if (jti !== null) await ports.jwts.bind(jti, contract.contractId, authenticationId, now - JWT_MS)
   return record
 }
 
-/** The JWT of ours that the browser began with, where the caller names it as the device's session. */
+/** The JWT of ours with which the browser began, if the caller names it as the device's session. */
 async function findSession(
   ports: Ports,
   contract: Contract,
@@ -156,7 +156,7 @@ async function findSession(
   return isGood && issued.issuedAt > now - JWT_MS ? issued.jti : null
 }
 
-/** Resumes an unanswered authentication, unless another call is under way. */
+/** Continues an authentication that has no answer yet, unless another call is working on it. */
 async function takeUp(ports: Ports, known: Authentication): Promise<Authentication | Problem> {
   const now = ports.clock()
   if (now < known.askedUntil) return problem(503)
@@ -164,7 +164,7 @@ async function takeUp(ports: Ports, known: Authentication): Promise<Authenticati
   return (await ports.authentications.save(taken)) ? taken : problem(503)
 }
 
-/** Of the 3RI indicators: the next payment of a series. */
+/** The 3RI indicator of the next payment of a series. */
 const RECURRING = '01'
 
 interface Asked {
@@ -188,7 +188,8 @@ async function ask(ports: Ports, { record, request, contract, card }: Asked): Pr
   })
   const answer = await ports.directory(contract).authenticate(areq)
   if (answer.kind === 'unreachable' || answer.kind === 'unknown') {
-    // Free for a repeat at once. Where this isn't saved, the repeat waits for askedUntil.
+    // Releases the authentication, so that a repeat may continue at once. If this isn't saved, a repeat waits until
+    // askedUntil.
     await ports.authentications.save({
       ...record,
       askedUntil: 0,

@@ -1,26 +1,29 @@
-// EMV 3-D Secure messages from other parties, as far as they are used here: form and limits. Unknown members are
-// ignored, as the standard requires; apply-message.ts interprets a message.
+// The EMV 3-D Secure messages of other parties: their form and limits, only for the members that are used here. Unknown
+// members are ignored, as the standard requires. apply-message.ts interprets the messages.
 import { z } from 'zod'
 import { isPrintable } from '../job/envelope/text.ts'
 
-/** The editions that this service sends. */
+/** The protocol versions that this service sends. */
 export const MESSAGE_VERSION = '2.2.0'
 export const VERSIONS = ['2.1.0', '2.2.0', '2.3.1'] as const
 
 const id = () => z.guid().toLowerCase()
 const version = () => z.enum(VERSIONS)
 const printable = (most: number) => z.string().min(1).max(most).refine(isPrintable)
-// The following are only recorded and passed on. None of them is a reason to lose the outcome: a malformed value counts
-// as absent.
+// A member that is only recorded and passed on. A malformed value counts as absent, because it is no reason to lose the
+// outcome.
 const recorded = <T extends z.ZodType>(form: T) => form.optional().catch(undefined)
-/** A code of the network's or of another edition, kept as sent. Ten characters hold no card number. */
+/**
+ * A code of a network or of another protocol version, kept as sent. It has at most ten characters, which can't be a
+ * card number.
+ */
 const word = () => recorded(printable(10))
 export const eci = () => recorded(z.string().length(2).refine(isPrintable))
-/** CAVV, AAV, AEVV: whatever its length and alphabet. 2.3.1 has the longest. */
+/** CAVV, AAV or AEVV, of any length and alphabet. Version 2.3.1 has the longest. */
 export const authenticationValue = () => recorded(z.string().min(1).max(4_000))
 const rendering = () => recorded(z.object({ acsInterface: printable(2), acsUiTemplate: printable(2) }))
 
-/** I (2.2, 2.3) and D are read and mapped; S is none of ours. */
+/** An ARes. The statuses I (2.2, 2.3) and D are read and mapped; S never comes to this service. */
 export const ARes = z.object({
   messageType: z.literal('ARes'),
   messageVersion: version(),
@@ -31,7 +34,7 @@ export const ARes = z.object({
   transStatusReason: word(),
   eci: eci(),
   authenticationValue: authenticationValue(),
-  // Only a challenge needs it; one without it can't be used.
+  // Only a challenge needs this URL; a challenge without it can't be used.
   acsURL: recorded(z.url({ protocol: /^https?$/ }).max(2048)),
   acsRenderingType: rendering(),
   authenticationType: word(),
@@ -70,11 +73,14 @@ export interface RRes {
   threeDSServerTransID: string
   dsTransID: string
   acsTransID: string
-  /** 01: received for further processing. */
+  /** 01: the result was received and will be processed. */
   resultsStatus: '01'
 }
 
-/** The browser's message that the challenge is over. It isn't signed: the outcome is in the RReq. */
+/**
+ * The message by which the browser reports that the challenge is over. It isn't signed, so the outcome is taken from
+ * the RReq.
+ */
 export const CRes = z.object({
   messageType: z.literal('CRes'),
   messageVersion: version(),
@@ -84,7 +90,7 @@ export const CRes = z.object({
 })
 export type CRes = z.infer<typeof CRes>
 
-/** What is posted to the ACS as `creq`: base64url of its JSON, without padding. */
+/** The text that is posted to the ACS as `creq`: base64url of its JSON, without padding. */
 export function creqText(challenge: {
   messageVersion: string
   threeDSServerTransID: string
@@ -94,7 +100,7 @@ export function creqText(challenge: {
   return Buffer.from(JSON.stringify({ messageType: 'CReq', ...challenge })).toString('base64url')
 }
 
-/** `cres` of the notification; undefined where it is none. Some servers pad it. */
+/** Reads the form field `cres` of the notification; undefined if it is no CRes. Some servers add padding. */
 export function readCres(text: string): CRes | undefined {
   if (!/^[A-Za-z0-9_-]{1,8192}={0,2}$/.test(text)) return undefined
   try {
@@ -104,7 +110,10 @@ export function readCres(text: string): CRes | undefined {
   }
 }
 
-/** The answer to a message that can't be used. Codes are EMV's: 101 not this message, 203 format, 301 unknown id. */
+/**
+ * The answer to a message that can't be used. The codes are EMV's: 101 unknown message, 203 wrong format, 301 unknown
+ * id.
+ */
 export function erro(
   errorCode: '101' | '203' | '301' | '305' | '402',
   errorMessageType: string,

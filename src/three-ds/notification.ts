@@ -1,11 +1,11 @@
-// The event on a client's results queue when an authentication has ended: the outcome, and who is liable for fraud. The
-// authentication value isn't in it; the client retrieves the record for it.
+// The event on a client's results queue when an authentication has ended: the outcome, and who is liable for fraud. It
+// doesn't hold the authentication value, which the client reads from the record.
 import { threeDsEventId } from '../job/envelope/ids.ts'
 import type { ResultEvent } from '../job/result.ts'
 import { formatReuseToken } from '../token/token.ts'
 import { type Authentication, liabilityOfRecord, publicAuthentication } from './record.ts'
 
-/** Of an authentication that has ended: the same on every telling. */
+/** The event of an ended authentication. It is the same each time it is made. */
 export function notificationOf(record: Authentication): ResultEvent {
   const liability = liabilityOfRecord(record)
   return {

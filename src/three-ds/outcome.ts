@@ -1,20 +1,23 @@
-// The meaning of an authentication's outcome for the payment: its ECI where the directory server named none, and who is
-// liable for fraud. `ECIS` has an entry for each card network, category and case, and `ISSUER_PAIRS` one for each network;
-// transition.ts says how an outcome comes about.
+// What the outcome of an authentication means for the payment: its ECI if the directory server sent none, and who is
+// liable for fraud. `ECIS` has an entry for each card network, category and case; `ISSUER_PAIRS` has one for each
+// network. transition.ts decides the outcome.
 import type { Brand } from '../token/brand.ts'
 
-/** EMV transStatus, as far as this service shows it. C is no end: a challenge is under way. */
+/** The EMV transStatus values that this service shows. C isn't final: a challenge is in progress. */
 const OUTCOMES = ['Y', 'A', 'N', 'U', 'R', 'C'] as const
 export type Outcome = (typeof OUTCOMES)[number]
 export type FinalOutcome = Exclude<Outcome, 'C'>
 
-/** Who runs the directory server of a card: CB rides on another brand's. */
+/**
+ * The network whose directory server serves a card. CB isn't one: such a card uses the directory server of its other
+ * brand.
+ */
 export type Network = Exclude<Brand, 'CB'>
 
-/** 01 a payment, 02 none: a card is added, a cardholder is verified. */
+/** 01: a payment. 02: no payment; a card is added or a cardholder verified. */
 export type Category = '01' | '02'
 
-/** An outcome, or one of the three that Mastercard names by an ECI of their own. */
+/** An outcome, or one of three cases for which Mastercard has an ECI of its own. */
 export const ECI_CASES = ['Y', 'A', 'N', 'U', 'R', 'data-only', 'exempt', 'recurring'] as const
 export type EciCase = (typeof ECI_CASES)[number]
 
@@ -51,7 +54,7 @@ const nonPayment = {
 const mostly = { '01': most, '02': most } as const
 const mastercard = { '01': payment, '02': nonPayment } as const
 
-/** Only for an answer without an `eci`: the one that the directory server sends always wins. */
+/** The ECI for an answer without `eci`. An ECI that the directory server sends always takes precedence. */
 export const ECIS = {
   VISA: mostly,
   AMEX: mostly,
@@ -67,7 +70,7 @@ type Pair = `${'Y' | 'A'}/${string}`
 const ISSUER_MOST: readonly Pair[] = ['Y/05', 'A/06']
 const ISSUER_MASTERCARD: readonly Pair[] = ['Y/02', 'Y/07', 'A/01']
 
-/** Outcome and ECI for which the issuer bears a fraud; for any other pair it is the merchant. */
+/** Pairs of outcome and ECI for which the issuer is liable for fraud; for any other pair the merchant is. */
 const ISSUER_PAIRS = {
   VISA: ISSUER_MOST,
   AMEX: ISSUER_MOST,
@@ -79,16 +82,16 @@ const ISSUER_PAIRS = {
   MAESTRO: ISSUER_MASTERCARD,
 } as const satisfies Record<Network, readonly Pair[]>
 
-/** ECIs of an authentication that was for no payment: nobody bears the fraud of a payment that there isn't. */
+/** ECIs of authentications without a payment: there is no payment for which anybody could be liable. */
 const NO_PAYMENT: ReadonlySet<string> = new Set(['N2', 'N0'])
 
 export interface LiabilityFacts {
   network: Network
   outcome: Outcome
   eci: string | undefined
-  /** An authentication value came with the outcome. */
+  /** The outcome came with an authentication value. */
   hasValue: boolean
-  /** Held as Cartes Bancaires. */
+  /** The card is held as Cartes Bancaires. */
   isCb: boolean
   /** The merchant asked for no challenge (challenge indicator 02). */
   askedForNone: boolean
@@ -96,17 +99,20 @@ export interface LiabilityFacts {
   challenged: boolean
 }
 
-/** Undefined while nothing is decided, and for an authentication without a payment. */
+/** Who is liable for fraud. Undefined while nothing is decided, and for an authentication without a payment. */
 export function liabilityOf(facts: LiabilityFacts): 'ISSUER' | 'MERCHANT' | undefined {
   const { network, outcome, eci } = facts
   if (outcome === 'C' || (eci !== undefined && NO_PAYMENT.has(eci))) return undefined
   if (facts.isCb && facts.askedForNone && !facts.challenged) return 'MERCHANT'
   const isIssuers = ISSUER_PAIRS[network].some(pair => pair === `${outcome}/${eci}`)
-  // Without its value nobody can prove the authentication later.
+  // Without the authentication value nobody can prove the authentication later.
   return isIssuers && facts.hasValue ? 'ISSUER' : 'MERCHANT'
 }
 
-/** CB has no ranges of its own: it follows the brand that the number belongs to. Undefined: no network is known. */
+/**
+ * The network of a card. CB has no ranges of its own: the brand detected by the number counts. Undefined if no brand
+ * was detected.
+ */
 export function networkOf(detected: Brand | undefined): Network | undefined {
   return detected === 'CB' ? undefined : detected
 }
@@ -115,7 +121,7 @@ export function isMastercards(network: Network): boolean {
   return network === 'MASTERCARD' || network === 'MAESTRO'
 }
 
-/** What kind of value the authentication value is, as authorisations name it: 3 is Mastercard's, 2 everybody else's. */
+/** The kind of the authentication value, as authorisations name it: 3 for Mastercard's, 2 for all others. */
 export function cavvAlgorithm(network: Network): '2' | '3' {
   return isMastercards(network) ? '3' : '2'
 }

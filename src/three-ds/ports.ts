@@ -1,5 +1,5 @@
 // The interfaces through which the flows of this room reach the store, the vault, a directory server and the clock.
-// producers/gateway hands in the real ones, tests hand in their own.
+// producers/gateway passes the real ones, tests pass their own.
 import type { Secret } from '../secret.ts'
 import type { Brand } from '../token/brand.ts'
 import type { AReq } from './areq/areq.ts'
@@ -12,30 +12,30 @@ import type { Authentication, Caller } from './record.ts'
 /** How a call to the directory server ended. */
 export type Answer =
   | { kind: 'answered'; ares: ARes }
-  /** It answered, with an error. */
+  /** The directory server answered with an error message. */
   | { kind: 'refused'; erro: Erro }
   | { kind: 'malformed' }
   /** Nothing was sent. */
   | { kind: 'unreachable' }
-  /** The request may have arrived: a repeat must be recognisable. */
+  /** The request may have arrived, so a repeat must have the same transaction id. */
   | { kind: 'unknown' }
 
 export interface DirectoryServer {
   authenticate(areq: AReq): Promise<Answer>
 }
 
-/** The means by which a lookup names its card. */
+/** The three ways in which a lookup names its card. */
 export type CardSource =
   | { kind: 'token'; token: string; field: string }
   | { kind: 'encrypted'; encryptedCard: string; alias: string; field: string }
 
 export interface FoundCard extends PlainCard {
-  /** By the number's digits. */
+  /** The brand detected by the card number. */
   detected: Brand | undefined
-  /** As the card is held: `CB`, or what was detected. */
+  /** The brand under which the card is held: `CB`, or the detected brand. */
   cardBrand?: string | undefined
   tokenId: string | null
-  /** Of a card without a token: within the entity. */
+  /** The fingerprint of a card without a token, within the entity. */
   fingerprint: Buffer | null
 }
 
@@ -45,11 +45,11 @@ export interface Authentications {
   findByKey(clientId: string, idempotencyKey: string): Promise<Authentication | undefined>
   /** Pending authentications whose time is over. */
   findOverdue(now: number, limit: number): Promise<Authentication[]>
-  /** False where the client's idempotency key is in use. */
+  /** Inserts a record. False if the client has used this idempotency key before. */
   insert(record: Authentication): Promise<boolean>
-  /** Writes only over the version before; false where another writer was first. */
+  /** Writes a record whose version is one above the stored one; false if another writer was first. */
   save(record: Authentication): Promise<boolean>
-  /** Marks the JWT used and saves the record (where it changed) in one transaction, or does nothing. */
+  /** Marks the JWT as used and saves the record, if there is one, in one transaction; or does neither. */
   saveWithJwt(record: Authentication | undefined, jti: string, usedAt: number): Promise<'saved' | 'used' | 'lost'>
 }
 
@@ -60,14 +60,16 @@ export interface IssuedJwt {
   /** ms since the epoch. */
   issuedAt: number
   usedAt: number | null
-  /** The lookup that named it last. */
+  /** The lookup that named this JWT last. */
   authenticationId: string | null
 }
 
 export interface Jwts {
   insert(jwt: { jti: string; contractId: string; issuedAt: number }): Promise<void>
   find(jti: string): Promise<IssuedJwt | undefined>
-  /** Only an unused one of this contract, issued since `since`. */
+  /**
+   * Binds the JWT to an authentication, if the JWT is unused, belongs to this contract and was issued since `since`.
+   */
   bind(jti: string, contractId: string, authenticationId: string, since: number): Promise<boolean>
 }
 
@@ -77,14 +79,17 @@ export interface Contracts {
 
 type JwtClaims = Record<string, unknown>
 
-/** `jti`, `aud`, `iat` were found well-formed, the signature good, the age within bounds. */
+/**
+ * A JWT whose `jti`, `aud` and `iat` are well-formed, whose signature is right and whose age is within bounds; or what
+ * is wrong.
+ */
 type VerifiedJwt = { jti: string; aud: string; claims: JwtClaims } | { fault: 'malformed' | 'signature' | 'expired' }
 
 interface JwtSigner {
   sign(key: Secret<Buffer>, claims: JwtClaims): Promise<string>
   /** `now`: ms since the epoch. */
   verify(key: Secret<Buffer>, jwt: string, now: number): Promise<VerifiedJwt>
-  /** `aud` as it stands there, unverified. */
+  /** The `aud` of the JWT, not verified. */
   peekAudience(jwt: string): string | undefined
 }
 
@@ -93,10 +98,10 @@ export interface Ports {
   jwts: Jwts
   contracts: Contracts
   jwt: JwtSigner
-  /** 32 bytes, equal for equal texts only. */
+  /** 32 bytes that are equal only for equal texts. */
   requestDigest(text: string): Buffer
   directory(contract: Contract): DirectoryServer
-  /** The card in clear, for as long as the request takes. `entityId`: the contract's. */
+  /** The card in clear; the caller must not keep it longer than the request. `entityId`: the contract's entity. */
   findCard(caller: Caller, entityId: string, source: CardSource): Promise<FoundCard | Problem>
   server: ServerIdentity
   /** ms since the epoch. */
@@ -105,6 +110,6 @@ export interface Ports {
   newId(): string
   /** A UUID version 4. */
   newUuid(): string
-  /** The most that a call to a directory server takes, repeats included, ms. */
+  /** The longest time that a call to a directory server may take, with its repeats, in ms. */
   askMsMax: number
 }

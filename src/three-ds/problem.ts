@@ -1,8 +1,8 @@
-// Every refusal of this service: a three-digit error number of its own (not the HTTP status), the HTTP status, and a
-// text. The same numbers are in `error_no` of records. Texts never quote a value.
+// Every refusal of this service: its three-digit error number (not the HTTP status), its HTTP status and its text. The
+// field `error_no` of records has the same numbers. Texts never quote a value.
 import { meaningOf, type Refusal } from '../errors.ts'
 
-/** No error, where `error_no` is always given. */
+/** Means "no error", in records, whose `error_no` is always given. */
 export const NO_ERROR = '0'
 
 export const ERRORS = {
@@ -31,12 +31,12 @@ export const ERRORS = {
   407: { status: 400, text: 'The JWT belongs to another authentication.' },
   408: { status: 400, text: 'The JWT contradicts how the authentication ended.' },
   409: { status: 400, text: 'The authentication awaits no result.' },
-  // Errors outside of this service.
+  // Unexpected errors, and errors of the directory server.
   500: { status: 500, text: 'Unexpected error; quote code and timestamp to support.' },
   501: { status: 504, text: 'The directory server could not be reached; nothing was sent.' },
   502: { status: 504, text: 'The directory server did not answer in time; the outcome is unknown.' },
   503: { status: 504, text: 'The same lookup is under way; ask again.' },
-  // These end as outcome U and appear in the record only.
+  // These numbers end an authentication as U and appear only in its record.
   511: { status: 504, text: 'The answer of the directory server was malformed.' },
   512: { status: 504, text: 'The directory server refused the request.' },
   513: { status: 504, text: 'The challenge was not finished in time.' },
@@ -58,7 +58,7 @@ export function isProblem(value: unknown): value is Problem {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, 'problem')
 }
 
-/** A refusal of the form, under this number. */
+/** A refusal of a field, under this error number. */
 export function problemOf(no: ErrorNo, refusal: Refusal): Problem {
   const { field, reason, also = [] } = refusal
   return problem(no, { field, reason }, ...also)
@@ -71,7 +71,7 @@ interface ProblemBody {
   timestamp: number
 }
 
-/** The service's own error body: it has no `reversal_status`. `timestamp`: ms since the epoch. */
+/** The error body of this service, which has no `reversal_status`. `timestamp`: ms since the epoch. */
 export function bodyOf({ problem: no, details }: Problem, timestamp: number): { status: number; body: ProblemBody } {
   const { status, text } = ERRORS[no]
   const shown = details.map(({ field, reason }) => [field, { message: meaningOf(reason).text, code: reason }] as const)

@@ -10,11 +10,14 @@ import type { State } from './transition.ts'
 /** The caller, as authenticated over HTTP. */
 export interface Caller {
   clientId: string
-  /** Those the client acts for. */
+  /** The entities that the client acts for. */
   entities: readonly string[]
 }
 
-/** Fields of `authentication` that are kept in clear and searched by; `pares_status` is the state. */
+/**
+ * Fields of `authentication` that are stored in clear and can be searched. `pares_status` isn't among them, because it is
+ * the record's state.
+ */
 export const FINDINGS = [
   'threeds_version',
   'enrolled',
@@ -42,41 +45,44 @@ export type Finding = (typeof FINDINGS)[number]
 export type Findings = { [name in Finding]?: string }
 
 export interface Secrets {
-  /** The authentication value, as it came: with any outcome that has ended. */
+  /** The authentication value as it was sent, with any final outcome. */
   cavv?: string
-  /** The CReq for the browser: while the challenge is under way only. */
+  /** The CReq for the browser; only while the challenge is in progress. */
   payload?: string
 }
 
 export interface Authentication {
   /** UUID version 7. */
   authenticationId: string
-  /** UUID version 4: EMV's threeDSServerTransID. One for one authentication, on every repeat. */
+  /** UUID version 4: EMV's threeDSServerTransID. An authentication keeps it on every repeat. */
   transactionId: string
   entityId: string
   contractId: string
   clientId: string
   idempotencyKey: string | null
   requestDigest: Buffer | null
-  /** The JWT that the browser began with, if it was named. */
+  /** The JWT with which the browser began, if the lookup named it. */
   jti: string | null
   tokenId: string | null
-  /** Of a card that has no token; within the entity. */
+  /** The fingerprint of a card without a token, within the entity. */
   fingerprint: Buffer | null
   publicKeyAlias: string | null
   /** Minor units. */
   amount: number
   currencyCode: string
   messageCategory: Category
-  /** What the merchant wished for (EMV's challenge indicator); null where nothing, or where it wasn't kept yet. */
+  /**
+   * The merchant's wish about a challenge (EMV's challenge indicator); null if there was none, or the record is from a
+   * release that didn't store it.
+   */
   challengeIndicator: string | null
   network: Network
   state: State
   findings: Findings
   secrets: Secret<Secrets>
-  /** Until then some call to the directory server is under way, ms since the epoch. */
+  /** Until this time a call to the directory server may be in progress, ms since the epoch. */
   askedUntil: number
-  /** ms since the epoch: then a pending authentication ends as U. */
+  /** At this time a pending authentication ends as U, ms since the epoch. */
   pendingUntil: number
   createdAt: number
   updatedAt: number
@@ -84,7 +90,7 @@ export interface Authentication {
   version: number
 }
 
-/** `authentication` of a record. */
+/** The member `authentication` of a record. */
 export function shownAuthentication(record: Authentication): Record<string, string> {
   const { state, findings, secrets, network } = record
   const { cavv, payload } = secrets.reveal()
@@ -107,17 +113,17 @@ function authorizationPayload({ findings, secrets }: Authentication): string {
   return Buffer.from(JSON.stringify(members)).toString('base64')
 }
 
-/** Fields of `authentication` that only its requester may see. */
+/** Fields of `authentication` that only the client that requested it may see. */
 const SECRET_FIELDS: ReadonlySet<string> = new Set(['cavv', 'authorization_payload', 'payload'])
 
-/** `authentication` without what proves an outcome or leads to a challenge. */
+/** The member `authentication` without the fields that prove an outcome or lead to a challenge. */
 export function publicAuthentication(record: Authentication): Record<string, string> {
   return Object.fromEntries(Object.entries(shownAuthentication(record)).filter(([name]) => !SECRET_FIELDS.has(name)))
 }
 
 const NO_CHALLENGE = '02'
 
-/** Who is liable for fraud of the payment; undefined while nothing is decided, and where there is no payment. */
+/** Who is liable for fraud of the payment; undefined while nothing is decided, and if there is no payment. */
 export function liabilityOfRecord(record: Authentication): 'ISSUER' | 'MERCHANT' | undefined {
   const { state, network, findings, secrets, challengeIndicator } = record
   if (state === 'OPEN') return undefined
@@ -166,7 +172,7 @@ export type ShownLookup = Record<string, string> & {
   error_no: string
 }
 
-/** What a lookup answers: how a challenge was left belongs to the record only. */
+/** The answer of a lookup. It leaves out how a challenge was left, which only the record shows. */
 export function shownLookup(record: Authentication): ShownLookup {
   const { challenge_cancel: _, ...shown } = shownAuthentication(record)
   return {
@@ -178,7 +184,7 @@ export function shownLookup(record: Authentication): ShownLookup {
   }
 }
 
-/** `CB` where that is what the card is held as; the network it rides on decides the rest. */
+/** The shown brand: `CB` if the card is held as CB, else the network's. */
 export function shownBrand(cardBrand: string | undefined, network: Network): Brand {
   return cardBrand === 'CB' ? 'CB' : network
 }

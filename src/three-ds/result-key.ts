@@ -1,17 +1,17 @@
-// The secret part of the address for results, which only this service and the directory server know: the ids of an
-// authentication are shown to its requester, who would gain by ending it.
+// The secret part of the URL for results, which only this service and the directory server know. The ids in the URL
+// aren't enough: the requester of the authentication sees them, and could profit from sending a result.
 import type { Ports } from './ports.ts'
 
 const BYTES = 16
 
 type Keyed = Pick<Ports, 'requestDigest'>
 
-/** Of one transaction, the same each time: 22 characters for a path. */
+/** The key of one transaction: 22 characters for a path, the same each time. */
 export function resultKeyOf({ requestDigest }: Keyed, transactionId: string): string {
   return requestDigest(`three-ds results\n${transactionId}`).subarray(0, BYTES).toString('base64url')
 }
 
-/** Compares digests, whose beginning nobody can choose, so that the duration reveals nothing. */
+/** Whether `given` is the transaction's key. It compares digests, so the duration reveals nothing about the key. */
 export function isResultKey(ports: Keyed, transactionId: string, given: string): boolean {
   const [expected, said] = [resultKeyOf(ports, transactionId), given].map(text => ports.requestDigest(text))
   return expected !== undefined && said !== undefined && expected.equals(said)

@@ -1,5 +1,5 @@
 // How a challenge ends: by the results request (RReq) of the directory server, the browser's return with a CRes, and
-// the clock. The browser's message is never trusted: its CRes only says that the browser is back.
+// the clock. The CRes in the browser's message isn't trusted: it only shows that the browser is back.
 
 import { applyResult, type Result } from './apply-message.ts'
 import { signOutcome } from './jwt.ts'
@@ -12,17 +12,17 @@ import { isFinal } from './transition.ts'
 import { upToDate, write } from './write.ts'
 
 interface Received {
-  /** RRes or Erro, for the directory server; the HTTP status is 200 either way. */
+  /** The message for the directory server, RRes or Erro; the HTTP status is 200 for both. */
   message: RRes | ReturnType<typeof erro>
-  /** Absent where the message was for another service. */
+  /** Undefined if the message wasn't for this service. */
   record?: Authentication
-  /** This message ended it: now its client is to be notified. */
+  /** This message ended the authentication, so the client is to be notified now. */
   ended: boolean
 }
 
 /**
- * `body`: parsed JSON from anybody; `key`: of the address. The ids say which authentication it is, the key that the
- * sender is the directory server that got this address.
+ * Handles an RReq. `body`: parsed JSON from anybody; `key`: from the URL's path. The ids in the body say which
+ * authentication is meant. The key proves that the sender got this URL from us, so it is the directory server.
  */
 export async function receiveResult(ports: Ports, body: unknown, key: string): Promise<Received> {
   const parsed = RReq.safeParse(body)
@@ -41,7 +41,7 @@ export async function receiveResult(ports: Ports, body: unknown, key: string): P
     applyResult(stored, resultOf(rreq), ports.clock()),
   )
   const ended = moved || current.ended
-  // An authentication with another end isn't changed: EMV's code for a message out of order.
+  // An authentication that ended otherwise isn't changed. The answer is EMV's code for a message out of order.
   if (ignored === 'late' || ignored === 'early')
     return { message: erro(record.findings.error_no === '513' ? '402' : '305', 'RReq', id), record, ended }
   return { message: resultsResponse(rreq), record, ended }
@@ -72,13 +72,13 @@ function resultsResponse(rreq: RReq): RRes {
 
 interface Returned {
   record: Authentication
-  /** For `jwt/validate`; absent where the lookup named no JWT of ours. */
+  /** The JWT for `jwt/validate`; undefined if the lookup named no JWT of ours. */
   jwt: string | undefined
 }
 
 /**
- * The browser at the notification URL, with the form's `cres`. Problem 409 until the result has come from the directory
- * server (the ACS sends it before it lets the browser go).
+ * Handles the browser at the notification URL, with the form field `cres`. Problem 409 until the directory server has
+ * sent the result, which the ACS sends before it lets the browser go.
  */
 export async function receiveReturn(ports: Ports, cres: string): Promise<Returned | Problem> {
   const message: CRes | undefined = readCres(cres)

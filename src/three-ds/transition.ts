@@ -1,14 +1,15 @@
-// The states of an authentication and their transitions, as one total table. The first end holds: a message that is
-// late, doubled or out of order changes nothing, and has a name of its own.
+// The states of an authentication and their transitions, as one total table. The first end is final: a message that is
+// late, repeated or out of order changes nothing, and each of these cases has a name.
 import type { FinalOutcome, Outcome } from './outcome.ts'
 
-/** OPEN: begun, with no answer of the directory server yet. The others are outcomes; only C has a next state. */
+/** OPEN: begun, without an answer of the directory server. The other states are outcomes. Only C isn't final. */
 export const STATES = ['OPEN', 'C', 'Y', 'A', 'N', 'U', 'R'] as const
 export type State = 'OPEN' | Outcome
 
 /**
- * answer: the directory server's to the request. failed: it will never answer it (refused, malformed). result: how a
- * challenge ended, from server to server or by a JWT. expired: nobody came back in time.
+ * answer: the directory server has answered the request. failed: it will not answer (it refused, or its answer was
+ * malformed). result: a challenge has ended, reported by the directory server or by a JWT. expired: no end came in
+ * time.
  */
 export const EVENTS = [
   'answer-Y',
@@ -27,13 +28,16 @@ export const EVENTS = [
 ] as const
 export type Event = (typeof EVENTS)[number]
 
-/** same: said before. late: it has ended otherwise. early: nothing was asked yet that this could be the end of. */
+/**
+ * same: this was reported before. late: the authentication has ended otherwise. early: no challenge was begun that this
+ * could end.
+ */
 export type WhyIgnored = 'same' | 'late' | 'early'
 type Transition = { next: State } | { next?: undefined; ignored: WhyIgnored }
 
 type Cell = State | WhyIgnored
 
-/** A final state: its own event again is the same, any other comes late. */
+/** The row of a final state: its own event again is `same`, any other is `late`. */
 const final = (end: FinalOutcome): Record<Event, Cell> => ({
   'answer-Y': 'late',
   'answer-A': 'late',
@@ -47,7 +51,7 @@ const final = (end: FinalOutcome): Record<Event, Cell> => ({
   'result-N': 'late',
   'result-U': 'late',
   'result-R': 'late',
-  // Nothing is lost by a clock that goes off after the end.
+  // A time-out after the end changes nothing.
   expired: 'same',
   [`answer-${end}`]: 'same',
   [`result-${end}`]: 'same',

@@ -1,5 +1,6 @@
-// JWT validate: the browser's JWT brings the outcome of a challenge. It is accepted once, with its contract's key, for
-// its own authentication, and only as the end of an open challenge or a repeat of a known end.
+// The operation "JWT validate": the browser's JWT brings the outcome of a challenge. It is accepted once, if signed
+// with the contract's key, and only for its own authentication: as the end of an open challenge, or as a repeat of an
+// end that is known.
 import { z } from 'zod'
 import { isRefusal } from '../errors.ts'
 import { parse } from '../job/refusal.ts'
@@ -13,13 +14,13 @@ import { isProblem, NO_ERROR, type Problem, problem, problemOf } from './problem
 import { type Authentication, type Caller, shownAuthentication } from './record.ts'
 import { upToDate } from './write.ts'
 
-/** Of the network's JWT, what is used here. */
+/** The members of the network's JWT that are used here. */
 const Payload = z.object({
   Payment: z.object({
     ProcessorTransactionId: z.guid().toLowerCase(),
     ExtendedData: z.object({
       PAResStatus: z.enum(['Y', 'A', 'N', 'U', 'R']),
-      // As in the messages of directory servers, neither decides anything.
+      // As in the messages of directory servers, these two members don't decide anything.
       CAVV: authenticationValue(),
       ECIFlag: eci(),
       XID: z
@@ -40,11 +41,11 @@ interface Validated {
     validation_result: Record<string, string>
   }
   record: Authentication
-  /** This call ended it: now its client is to be notified. */
+  /** This call ended the authentication, so the client is to be notified now. */
   ended: boolean
 }
 
-/** JWT validate: 201. */
+/** Handles the operation "JWT validate" (201). */
 export async function validateJwt(ports: Ports, caller: Caller, body: unknown): Promise<Validated | Problem> {
   const parsed = parse(JwtValidateRequest, body, 'body')
   if (isRefusal(parsed)) return problemOf(101, parsed)
@@ -86,7 +87,10 @@ async function believe(
   return { jti: verified.aud, payload: payload.data }
 }
 
-/** Only to say why the signature doesn't fit: nothing in the JWT is trusted. */
+/**
+ * Whether the JWT is another contract's. It only chooses the error for a wrong signature; nothing in the JWT is
+ * trusted.
+ */
 async function isOfAnother(ports: Ports, contract: Contract, jwt: string): Promise<boolean> {
   const audience = ports.jwt.peekAudience(jwt)
   const issued = audience === undefined ? undefined : await ports.jwts.find(audience)
@@ -103,7 +107,10 @@ function misuse(issued: IssuedJwt | undefined, contract: Contract, record: Authe
 
 const WRITES_MAX = 5
 
-/** The JWT is used up and the record written in one transaction, so that of two at once one finds it used. */
+/**
+ * Marks the JWT as used and writes the record in one transaction, so that of two concurrent calls the second finds the
+ * JWT used.
+ */
 async function apply(ports: Ports, found: Authentication, { jti, payload }: Believed): Promise<Validated | Problem> {
   const { PAResStatus: outcome, CAVV: cavv, ECIFlag: sentEci, XID: xid } = payload.Payment.ExtendedData
   let current: Authentication | undefined = found

@@ -1,5 +1,5 @@
-// Writes a new state of an authentication over the stored one: of two at once, the second is judged by what the first
-// has left. It decides nothing itself.
+// Writes a new state of an authentication. If another writer was first, the change is computed again from what that
+// writer stored. Nothing is decided here.
 import { Fault } from '../errors.ts'
 import { type Applied, applyExpiry } from './apply-message.ts'
 import type { Ports } from './ports.ts'
@@ -9,14 +9,14 @@ import type { WhyIgnored } from './transition.ts'
 const WRITES_MAX = 5
 
 interface Written {
-  /** As it is stored now. */
+  /** The record as it is now stored. */
   record: Authentication
-  /** Whether this call ended it. */
+  /** Whether this call ended the authentication. */
   moved: boolean
   ignored?: WhyIgnored
 }
 
-/** Throws `Fault('contention')` where other writers are first too often in a row. */
+/** Writes the change. Throws `Fault('contention')` if other writers were first too often in a row. */
 export async function write(
   ports: Pick<Ports, 'authentications'>,
   record: Authentication,
@@ -32,7 +32,9 @@ export async function write(
   throw new Fault('contention')
 }
 
-/** The authentication as of now: one whose time is over has ended, even if the clock's job hasn't ended it yet. */
+/**
+ * The authentication as of now: if its time is over, it is ended here, even if the recurring job hasn't ended it yet.
+ */
 export async function upToDate(
   ports: Pick<Ports, 'authentications' | 'clock'>,
   record: Authentication,

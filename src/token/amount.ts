@@ -8,8 +8,8 @@ const MINOR = /^-?\d{1,18}$/
 const DIGITS_MAX = 18
 
 /**
- * `12.34` of a currency with two decimals is `1234`. More decimals than the currency has are refused, even if they are
- * zeros.
+ * The amount in minor units: `12.34` of a currency with two decimals becomes `1234`. More decimals than the currency
+ * has are refused, even if they are zeros.
  */
 export function minorOf(text: string, currency: string): { minor: string } | { reason: Reason } {
   const exponent = minorUnit(currency)

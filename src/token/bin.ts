@@ -1,5 +1,5 @@
-// The BIN table: the issuer data of a card number by its first digits. Ranges come from the operator's own file; the few
-// built-in ranges are synthetic and cover the published test numbers only.
+// The BIN table: looks up issuer data by the first digits of a card number. The ranges come from the operator's file;
+// the few built-in ranges are synthetic and cover only the published test numbers.
 import { type Refusal, refuse } from '../errors.ts'
 import { isBrand } from './brand.ts'
 import { isCountry } from './country.ts'
@@ -20,11 +20,11 @@ export interface BinRange {
 }
 
 export interface BinTable {
-  /** The range with the longest prefix of this number. */
+  /** The range with the longest prefix that this number has. */
   find(pan: string): BinRange | undefined
 }
 
-/** Of two ranges with one prefix the later one counts. */
+/** If two ranges have the same prefix, the later one is used. */
 export function makeBinTable(ranges: Iterable<BinRange>): BinTable {
   const byLength = new Map<number, Map<string, BinRange>>()
   for (const range of ranges) {
@@ -56,7 +56,7 @@ const test = (id: number, prefix: string, brand: string, type: 'DEBIT' | 'CREDIT
     currency,
   }) as const
 
-/** Ids are stored with tokens: those of built-in ranges are negative, and no id is given to another range. */
+/** Tokens store the id of a range. Built-in ranges have negative ids, and no id is ever given to another range. */
 export const BUILT_IN_RANGES: readonly BinRange[] = [
   test(-1, '411111', 'VISA', 'CREDIT', 'GBR', 'GBP'),
   test(-2, '401288', 'VISA', 'DEBIT', 'DEU', 'EUR'),
@@ -92,8 +92,8 @@ const ACCEPTS: Record<BinColumn, (value: string, localSchemes: readonly string[]
 }
 
 /**
- * One row of a BIN file: columns `prefix` and `brand`, and optionally the others of BIN_COLUMNS; '' is absent. A
- * refusal names the column.
+ * Parses one row of a BIN file: columns `prefix` and `brand`, optionally the others of BIN_COLUMNS; '' counts as
+ * absent. A refusal names the column.
  */
 export function parseBinRow(
   row: Readonly<Record<string, string>>,

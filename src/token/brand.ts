@@ -1,5 +1,5 @@
 // The brand of a card number, the lengths that a brand issues, and how many digits may be shown. CB has no range of its
-// own: the caller or BIN data states it.
+// own: the caller or the BIN data say whether a card is CB.
 import creditCardType from 'credit-card-type'
 import { type Refusal, refuse } from '../errors.ts'
 
@@ -7,7 +7,7 @@ export const BRANDS = ['AMEX', 'CB', 'DINERS', 'DISCOVER', 'JCB', 'MAESTRO', 'MA
 export type Brand = (typeof BRANDS)[number]
 
 interface Scheme {
-  /** Its name in credit-card-type. */
+  /** The brand's name in the package credit-card-type. */
   type: string
   /** Prefixes that the package lacks. */
   patterns?: readonly number[]
@@ -24,12 +24,12 @@ const SCHEMES = {
   MAESTRO: { type: 'maestro' },
   MASTERCARD: { type: 'mastercard' },
   VISA: { type: 'visa', lengths: [13] },
-  // The package leaves holes in both ranges.
+  // The package's ranges for these brands have gaps.
   UPI: { type: 'unionpay', patterns: [62, 81] },
 } as const satisfies Record<Brand, Scheme | undefined>
 
-// One byte for each possible first six digits (no pattern of these schemes is longer): the index of the brand in BRANDS,
-// counted from 1.
+// One byte for each possible first six digits, because no pattern of these brands is longer. The byte is the brand's
+// place in BRANDS, counted from 1.
 const DIGITS = 6
 const BY_PREFIX = new Uint8Array(10 ** DIGITS)
 const LENGTHS = new Map<Brand, ReadonlySet<number>>()
@@ -53,7 +53,7 @@ function readSchemes(): void {
       ranges.push({ place: index + 1, first, last, digits: String(first).length })
     }
   }
-  // Where two ranges overlap, the one with the longer prefix is right: it is written last.
+  // If two ranges overlap, the longer prefix is right, so it is written last.
   for (const { place, first, last, digits } of ranges.sort((a, b) => a.digits - b.digits)) {
     const width = 10 ** (DIGITS - digits)
     BY_PREFIX.fill(place, first * width, (last + 1) * width)
@@ -61,7 +61,10 @@ function readSchemes(): void {
 }
 readSchemes()
 
-/** Never CB. Domestic schemes inside an international range count as the international brand; others are undefined. */
+/**
+ * The brand that the number's digits show; never CB. A domestic scheme within an international range counts as the
+ * international brand. Undefined for any other number.
+ */
 export function detectBrand(pan: string): Brand | undefined {
   let prefix = 0
   for (let index = 0; index < DIGITS; index++) prefix = prefix * 10 + pan.charCodeAt(index) - 48
@@ -69,7 +72,7 @@ export function detectBrand(pan: string): Brand | undefined {
   return place ? BRANDS[place - 1] : undefined
 }
 
-/** Does this brand issue numbers of this length? True for an unknown brand. */
+/** Whether this brand issues numbers of this length; true for an unknown brand. */
 export function isPossibleLength(pan: string, brand: Brand | undefined): boolean {
   const lengths = brand && LENGTHS.get(brand)
   return lengths === undefined || lengths.has(pan.length)
@@ -77,7 +80,7 @@ export function isPossibleLength(pan: string, brand: Brand | undefined): boolean
 
 const CB_RIDES_ON: ReadonlySet<string | undefined> = new Set(['VISA', 'MASTERCARD', 'MAESTRO', undefined])
 
-/** The effective brand: the stated brand where it is compatible with the detected one, else the detected brand. */
+/** The effective brand: the stated brand if it is compatible with the detected one, else the detected brand. */
 export function checkBrand(
   cardBrand: string | undefined,
   detected: string | undefined,
@@ -94,7 +97,10 @@ export function isBrand(name: string): name is Brand {
   return (BRANDS as readonly string[]).includes(name)
 }
 
-/** At most eight digits of a 16-digit number and six of any other, beside the last four (PCI DSS 3.4.1). */
+/**
+ * The digits of a card number that may be shown beside the last four: at most eight of a 16-digit number, six of any
+ * other (PCI DSS 3.4.1).
+ */
 export function shownBin(pan: string, binDigits: 6 | 8): string {
   return pan.slice(0, binDigits === 8 && pan.length === 16 ? 8 : 6)
 }

@@ -1,5 +1,5 @@
 // The card fields that a request may give, and how each is stored in the token's row. A card field is a unit that is
-// written as a whole, such as month and year of one date. batch/order.ts decides which of two requests counts.
+// written as a whole, such as month and year of one date. batch-order.ts decides which of two lines of a batch counts.
 import type { CardFieldName, TokenRow, TokenType } from './token.ts'
 
 /** The fields that a request gave; absent fields stay as they are. */
@@ -18,13 +18,13 @@ export interface Given {
 }
 
 interface CardField {
-  /** The request gives this field. */
+  /** Whether the request gives this field. */
   given(given: Given): boolean
-  /** The row has a value of this field. */
+  /** Whether the row has a value of this field. */
   held(row: TokenRow): boolean
-  /** The row already has the given value. */
+  /** Whether the row already has the given value. */
   same(row: TokenRow, given: Given): boolean
-  /** `brand` is the effective brand that follows from the given one. */
+  /** Writes the given value into the row. `brand`: the effective brand that follows from the given brand. */
   write(row: TokenRow, given: Given, brand: string | null): void
 }
 
@@ -94,7 +94,7 @@ export const CARD_FIELDS: Readonly<Record<CardFieldName, CardField>> = {
 
 export const CARD_FIELD_NAMES = Object.keys(CARD_FIELDS) as CardFieldName[]
 
-/** Writes the given fields that `wins` admits and that differ from the row; true if the row has changed. */
+/** Writes the given fields that `wins` permits and that differ from the row. Returns true if the row has changed. */
 export function writeFields(
   row: TokenRow,
   given: Given,
@@ -114,7 +114,7 @@ export function writeFields(
 export const isReusable = (type: TokenType) => type !== 'ANALYTICS'
 export const isAnalytic = (type: TokenType) => type !== 'REUSE'
 
-/** A request adds a type and never removes one. */
+/** The type after a create: a request may add a type but never removes one. */
 export function addType(held: TokenType, given: TokenType): TokenType {
   if (isReusable(held) || isReusable(given))
     return isAnalytic(held) || isAnalytic(given) ? 'REUSE_AND_ANALYTICS' : 'REUSE'

@@ -1,4 +1,4 @@
-// Parses a card: the plaintext of `encrypted_card`, or the clear `card` of a batch record. It judges the form only, not
+// Parses a card: the plaintext of `encrypted_card`, or the clear `card` of a batch record. It checks only the form, not
 // whether the card is known, expired or of the stated brand. No refusal holds a value.
 import { type Reason, type Refusal, refuse } from '../errors.ts'
 import { countKeys } from '../json-keys.ts'
@@ -8,7 +8,7 @@ import { holdsPan, PAN_LENGTH, panFault } from './pan.ts'
 
 export interface CardInput {
   pan: Secret
-  /** 1 to 12, with a four-digit year; both or neither. The same holds for the start. */
+  /** The month 1 to 12 and a four-digit year; both or neither. The same holds for the start date. */
   expiryMonth?: number
   expiryYear?: number
   cardHolderName?: string
@@ -18,7 +18,7 @@ export interface CardInput {
   startYear?: number
 }
 
-/** The tags of a card, with types not yet checked. */
+/** The members of a card, whose types aren't checked yet. */
 interface RawCard {
   cardNumber?: unknown
   expiryMonth?: unknown
@@ -36,7 +36,10 @@ const DIGITS = /^[0-9]+$/
 
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Parses the plaintext of an `encrypted_card`; `acceptedAt` in ms since the epoch. Every refusal names `body.encrypted_card`. */
+/**
+ * Parses the plaintext of an `encrypted_card`. `acceptedAt`: ms since the epoch. Every refusal names
+ * `body.encrypted_card`.
+ */
 export function parseCapture(plaintext: string | Uint8Array, at: { acceptedAt: number }): CardInput | Refusal {
   const tags = parseTags(plaintext)
   if (tags === undefined) return refuse('card_malformed', CAPTURE_FIELD)
@@ -44,12 +47,12 @@ export function parseCapture(plaintext: string | Uint8Array, at: { acceptedAt: n
   const capturedAt = typeof captureTime === 'string' ? parseUtc(captureTime) : undefined
   if (capturedAt === undefined) return refuse('capture_time_invalid', CAPTURE_FIELD)
   if (!isFresh(capturedAt, at.acceptedAt)) return refuse('capture_time_stale', CAPTURE_FIELD)
-  // PCI DSS 3.3.1: the CVV is checked and dropped; it is no part of a CardInput.
+  // PCI DSS 3.3.1: the CVV is checked and dropped; a CardInput doesn't hold it.
   if (!isBlank(cvv) && !isCvv(cvv)) return refuse('cvv_format', CAPTURE_FIELD)
   return checkCard(tags, CAPTURE_FIELD)
 }
 
-/** The tags of the JSON object; undefined where the text isn't one, or where a tag occurs twice. */
+/** The members of the JSON object; undefined if the text isn't an object, or if a member occurs twice. */
 function parseTags(plaintext: string | Uint8Array): (RawCard & { captureTime?: unknown; cvv?: unknown }) | undefined {
   try {
     const text = typeof plaintext === 'string' ? plaintext : strictUtf8.decode(plaintext)
@@ -62,8 +65,9 @@ function parseTags(plaintext: string | Uint8Array): (RawCard & { captureTime?: u
 }
 
 /**
- * Checks the tags of one card; a refusal names `field`. Months and years are numbers or texts. Optional tags that are
- * null or empty count as absent, but an empty expiry date is refused, because the sender's form was incomplete.
+ * Checks the members of one card; a refusal names `field`. Months and years may be numbers or texts. Optional members
+ * that are null or empty count as absent. But an empty expiry date is refused, because it shows that the sender's form
+ * was incomplete.
  */
 export function checkCard(raw: RawCard, field: string): CardInput | Refusal {
   const pan = panOf(raw.cardNumber)
@@ -100,7 +104,7 @@ function isBlank(value: unknown): boolean {
   return value === undefined || value === null || value === ''
 }
 
-// A JSON number beyond 2^53 has lost digits in the parser.
+// A JSON number above 2^53 has lost digits in the parser.
 function panOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value.length <= PAN_LENGTH.most ? value : undefined
   return Number.isSafeInteger(value) ? String(value) : undefined
@@ -127,7 +131,7 @@ function monthOf(value: unknown): number | undefined {
 function yearOf(value: unknown): number | undefined {
   const digits = digitsOf(value)
   if (digits === undefined) return undefined
-  // The JSON number 5 is the year 05 that a client converted to a number.
+  // The JSON number 5 means the year 05, which a client has converted to a number.
   if (digits.length === 2 || (typeof value === 'number' && digits.length === 1)) return 2000 + Number(digits)
   const year = Number(digits)
   return digits.length === 4 && year >= YEAR_LEAST ? year : undefined
@@ -142,7 +146,7 @@ function nameFault(name: unknown, pan: string): Reason | undefined {
   if (typeof name !== 'string') return 'card_malformed'
   if (name.length > NAME_LENGTH_MAX) return 'name_length'
   if (!isPlain(name)) return 'field_characters'
-  // Names are stored in clear, so that they must not hold the card number.
+  // Names are stored in clear, so they must not hold the card number.
   return holdsPan(name, pan) ? 'card_malformed' : undefined
 }
 

@@ -1,4 +1,4 @@
-// Country codes as the interface has them: ISO 3166-1 alpha-3, and ZZZ for unknown. Country names aren't needed.
+// Country codes of the interface: ISO 3166-1 alpha-3, and ZZZ for "unknown". Country names aren't needed.
 import { iso31661 } from 'iso-3166'
 
 export const UNKNOWN_COUNTRY = 'ZZZ'
@@ -15,7 +15,7 @@ const NUMBERS: ReadonlyMap<string, string> = new Map(
   ]),
 )
 
-/** ISO 3166-1 numeric, three digits, of an alpha-2 or alpha-3 code. */
+/** The three-digit number of ISO 3166-1 for an alpha-2 or alpha-3 code; undefined for an unknown code. */
 export function countryNumber(code: string): string | undefined {
   return NUMBERS.get(code)
 }

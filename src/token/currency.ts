@@ -1,13 +1,16 @@
-// Currencies of ISO 4217 and the digits of their minor units. The platform's table (Intl) isn't used, because it differs
-// from ISO for 16 currencies in use.
+// The currencies of ISO 4217 and the number of digits of their minor units. The platform's own table (Intl) isn't used,
+// because it differs from ISO for 16 current currencies.
 import currencyCodes from 'currency-codes'
 
-// The package is of June 2024, and still has Cuba's convertible peso, withdrawn in June 2021. Changes since then: the
-// Caribbean guilder replaced the Antillean guilder, the Arab accounting dinar is new, the euro replaced the lev.
+// The package dates from June 2024 and still has Cuba's convertible peso, which was withdrawn in June 2021. Changes
+// since June 2024: the Caribbean guilder replaced the Antillean guilder, the Arab accounting dinar was added, the euro
+// replaced the lev.
 const ADDED: Readonly<Record<string, number>> = { XCG: 2, XAD: 2 }
 const WITHDRAWN: ReadonlySet<string> = new Set(['ANG', 'BGN', 'CUC'])
 
-/** Metals, bond units, drawing rights and codes for no currency have no minor unit; the package says 0. */
+/**
+ * Metals, bond units, drawing rights and codes for "no currency" have no minor unit; the package gives them 0 digits.
+ */
 const UNITLESS: ReadonlySet<string> = new Set(['XDR', 'XSU', 'XUA'])
 
 function currentCodes(): ReadonlyMap<string, number | undefined> {
@@ -23,15 +26,15 @@ function currentCodes(): ReadonlyMap<string, number | undefined> {
 
 const CURRENT = currentCodes()
 
-/** Codes that a GET may still answer. BTC was never an ISO code: it is in the interface's list. */
+/** Old codes that a GET may still answer. BTC was never an ISO code, but the interface lists it. */
 const LEGACY: Readonly<Record<string, number>> = {
   ...minorUnits(0, 'BYR'),
   ...minorUnits(2, 'LTL LVL MRO STD USS VEF ZMK'),
   ...minorUnits(8, 'BTC'),
-  // Replaced by the euro.
+  // Currencies that the euro replaced.
   ...minorUnits(0, 'BEF ESP GRD ITL LUF PTE'),
   ...minorUnits(2, 'ATS BGN CYP DEM EEK FIM FRF HRK IEP MTL NLG SIT SKK'),
-  // Withdrawn since 2020.
+  // Currencies withdrawn since 2020.
   ...minorUnits(2, 'ANG CUC SLL ZWL'),
 }
 
@@ -58,7 +61,7 @@ export function currencies(list: CurrencyList = 'current'): string[] {
 
 const ADDED_NUMBERS: Readonly<Record<string, string>> = { XCG: '532', XAD: '396' }
 
-/** ISO 4217 numeric, three digits, of a code of the current list. */
+/** The three-digit number of ISO 4217 for a code of the current list; undefined for any other code. */
 export function currencyNumber(code: string): string | undefined {
   if (!CURRENT.has(code)) return undefined
   return ADDED_NUMBERS[code] ?? currencyCodes.code(code)?.number

@@ -1,5 +1,5 @@
-// The rules of tokens: decide from a row and a request what becomes of the token. The same functions serve a single job
-// and the records of a chunk in line order. They look nothing up, and neither save nor encrypt.
+// The rules of tokens: they decide from a row and a request what happens to the token. Single jobs and the records of a
+// chunk use the same functions. Nothing is looked up, saved or encrypted here.
 import { dateOf } from '../clock.ts'
 import { assert, type Refusal, refuse } from '../errors.ts'
 import { decideLine } from './batch/decide-line.ts'
@@ -24,8 +24,8 @@ export type { CardFacts, CreateContext } from './new-token.ts'
 export type { Decided, Verdict } from './verdict.ts'
 
 /**
- * PUT, and the `token-create` records of a batch. `row` is the live token of this card in its scope. A refusal because of
- * the card names `context.field`, any other the field in question.
+ * Decides a PUT, or a `token-create` record of a batch. `row`: the live token of this card in its scope. A refusal
+ * because of the card names `context.field`, any other the wrong field.
  */
 export function create(row: TokenRow | undefined, given: Given, card: CardFacts, context: CreateContext): Verdict {
   const { batch, now, field = 'body.encrypted_card' } = context
@@ -42,8 +42,8 @@ export function create(row: TokenRow | undefined, given: Given, card: CardFacts,
 }
 
 /**
- * PATCH. `given` holds the fields of the card, overridden by the fields beside it; `card` is set where a PAN was given.
- * The caller has checked that no other live token has that PAN.
+ * Decides a PATCH. `given`: the fields of the card, overridden by the fields beside the card; `card`: set if a PAN was
+ * given. The caller has checked that no other live token has that PAN.
  */
 export function update(
   row: TokenRow,
@@ -51,7 +51,7 @@ export function update(
   context: Moment & { field?: string },
 ): Verdict {
   if (row.status === 'DELETED') return refuse('token_not_found', 'body.id')
-  // Only the third party knows the card of such a token, so that the card can't be changed here.
+  // Only the third party knows the card of its token, so the card can't be changed here.
   if (card && row.thirdParty) return refuse('third_party_card', context.field ?? 'body.encrypted_card')
   const wrong = pastRefusal(given, context.now) ?? namedRefusal(given, row) ?? (card && namedRefusal(given, card))
   if (wrong) return wrong
@@ -61,7 +61,10 @@ export function update(
   return renew(draft, given) || linked || wrote ? changed(draft, context) : touched(row, context.receiptId)
 }
 
-/** Links the token to another card; false where it is the same card. A stored `card_brand` belonged to the old card. */
+/**
+ * Links the token to another card; false if it is the same card. The stored `card_brand` was the old card's, so it is
+ * removed.
+ */
 function link(row: TokenRow, card: CardFacts): boolean {
   if (row.fingerprint?.equals(card.fingerprint)) return false
   row.fingerprint = card.fingerprint
@@ -75,11 +78,11 @@ function link(row: TokenRow, card: CardFacts): boolean {
   return true
 }
 
-/** Suspend, activate, delete; and the scheduler's EXPIRE. A 404 names `field`: `params.id` or `body.id`. */
+/** Decides suspend, activate and delete, and the scheduler's EXPIRE. A 404 names `field`: `params.id` or `body.id`. */
 export function lifecycle(row: TokenRow, event: LifecycleEvent, context: Moment, field: string): Verdict {
   const next = follow(row, event)
   if (next === 'gone') return refuse('token_not_found', field)
-  // The date may have been moved since the scheduler read it.
+  // The date may have been changed after the scheduler read it.
   if (next === 'stays' || (event === 'EXPIRE' && !hasPassed(row.tokenExpiryDate, context.now))) {
     return touched(row, context.receiptId)
   }
@@ -89,7 +92,7 @@ export function lifecycle(row: TokenRow, event: LifecycleEvent, context: Moment,
   return changed(draft, context)
 }
 
-/** Name and e-mail address are stored in clear: neither may hold the number of the token's card. */
+/** The refusal of a name or e-mail address that holds the number of the token's card: both are stored in clear. */
 function namedRefusal(given: Given, { bin, lastFour }: Pick<TokenRow, 'bin' | 'lastFour'>): Refusal | undefined {
   if (bin === null || lastFour === null) return undefined
   const holds = (text: string | undefined) => text !== undefined && holdsPanLookalike(text, { bin, lastFour })
@@ -101,7 +104,7 @@ function pastRefusal(given: Given, at: number): Refusal | undefined {
   return hasPassed(given.tokenExpiryDate ?? null, at) ? refuse('expiry_past', 'body.token_expiry_date') : undefined
 }
 
-// A date has passed when its day has ended in UTC.
+// A date has passed when its day is over in UTC.
 function hasPassed(date: string | null, at: number): boolean {
   return date !== null && date < dateOf(at)
 }

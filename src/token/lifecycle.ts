@@ -1,12 +1,15 @@
-// The statuses of a token and their transitions: a total table, so that a missing case doesn't compile. decide.ts says
-// what else an event changes in the row; the catalogue of kinds says who may ask for it.
+// The statuses of a token and their transitions: a total table, so that a missing case doesn't compile. decide.ts
+// decides what else an event changes in the row; the catalogue of kinds says who may request it.
 import type { SuspendedReason, TokenRow, TokenStatus } from './token.ts'
 
 export const EVENTS = ['SUSPEND', 'ACTIVATE', 'DELETE', 'EXPIRE', 'RENEW'] as const
-/** EXPIRE: `token_expiry_date` has passed. RENEW: a new date, not yet passed, was given. */
+/** EXPIRE: `token_expiry_date` has passed. RENEW: a new date that hasn't passed was given. */
 export type LifecycleEvent = (typeof EVENTS)[number]
 
-/** `stays`: granted without a change. `gone`: there is no such token. `from`: only if the token was suspended for this reason. */
+/**
+ * `stays`: success without a change. `gone`: there is no such token. `from`: only if the token was suspended for this
+ * reason.
+ */
 type Transition =
   | 'stays'
   | 'gone'
@@ -49,7 +52,7 @@ export function follow(
   return { status: transition.to, suspendedReason: null }
 }
 
-/** The row of a deleted token: id, scope, type, status and dates remain, and nothing of the card. */
+/** The row of a deleted token: id, scope, type, status and dates stay; everything about the card is removed. */
 export function tombstone<Row extends TokenRow>(row: Row): Row {
   return {
     ...row,

@@ -1,5 +1,5 @@
-// Makes the row of a card that has no token yet, and changes the type and the status of a row. batch/order.ts decides
-// which of several requests counts.
+// Makes the row of a card that has no token yet, and changes the type and the status of a row. batch-order.ts decides
+// which of several lines counts.
 import { assert } from '../errors.ts'
 import { type BatchLine, firstMark } from './batch/order.ts'
 import { isExpired } from './card.ts'
@@ -8,23 +8,23 @@ import { follow, type StatusAndReason } from './lifecycle.ts'
 import type { ThirdPartyName, TokenRow, TokenType } from './token.ts'
 import type { Moment } from './verdict.ts'
 
-/** The facts about a card within a scope, known once its number has been hashed and its BIN looked up. */
+/** What is known of a card in a scope, after its number was hashed and its BIN looked up. */
 export interface CardFacts {
   fingerprint: Buffer
   bin: string
   lastFour: string
-  /** The effective brand: `card_brand` if that was given, else the detected brand. */
+  /** The effective brand: `card_brand` if given, else the detected brand. */
   brand: string | null
   binRange: number | null
-  /** Required where the token is for analytics. */
+  /** Required for a token of a type that includes analytics. */
   analyticsToken?: string
 }
 
 export interface CreateContext extends Moment {
-  /** The id of the token if this request makes it. */
+  /** The id of the token, if this request makes one. */
   tokenId: string
   tokenScope: string
-  /** Set where a third party has made the token. */
+  /** Set if a third party made the token. */
   thirdParty?: ThirdPartyName | undefined
   /** The field that a refusal of the card names; default `body.encrypted_card`. */
   field?: string
@@ -88,7 +88,10 @@ export function writeType(row: TokenRow, given: Given, card: CardFacts): boolean
   return true
 }
 
-/** A new `token_expiry_date` in the future reactivates a token that was suspended because the old date had passed. */
+/**
+ * Reactivates a token that was suspended because its date had passed, if a new `token_expiry_date` in the future is
+ * given.
+ */
 export function renew(row: TokenRow, given: Given): boolean {
   if (given.tokenExpiryDate === undefined) return false
   const next = follow(row, 'RENEW')

@@ -1,7 +1,11 @@
-// What is kept of a card beside its token, and for whom: an owner is a customer at one account of a provider, who gave the
-// card under the provider's id. Tokens have any number of owners. The rules are pure; nothing is looked up or saved here.
+// What is kept for a card beside its token, and for whom. An owner is a customer in one account at a provider, who gave
+// the card under an id of that provider. A token can have any number of owners. The rules are pure; nothing is looked
+// up or saved here.
 
-/** Who gave the card, and under which id: unique within a token scope. Empty texts where a provider has no such id. */
+/**
+ * Who gave the card, and under which id. The combination is unique within a token scope. A text is empty if the
+ * provider has no such id.
+ */
 export interface OwnerId {
   tokenScope: string
   provider: string
@@ -14,18 +18,21 @@ export const AGREEMENTS = ['RECURRING', 'INSTALMENT', 'UNSCHEDULED'] as const
 export const AGREED_BY = ['ONLINE', 'MAIL', 'TELEPHONE', 'IN_PERSON'] as const
 
 /**
- * What must travel with the card, as its source gave it, under the names that requests and answers have for it. Members that
- * it didn't give are absent.
+ * Data of the card's source that must be kept with the card, under the names of requests and answers. A member that the
+ * source didn't give is undefined.
  */
 export interface OnFile {
-  /** The name as given, however long. */
+  /** The name as it was given, of any length. */
   cardholder_name?: string | undefined
-  /** All network transaction ids (NTI), oldest first, and the one in use. */
+  /**
+   * `network_transaction_ids`: all network transaction ids (NTI), oldest first. `network_transaction_id`: the one in
+   * use.
+   */
   network_transaction_ids?: readonly string[] | undefined
   network_transaction_id?: string | undefined
-  /** Mastercard's transaction link id (TLID), whose case counts. */
+  /** Mastercard's transaction link id (TLID); upper and lower case differ. */
   transaction_link_id?: string | undefined
-  /** Of the first authorisation, in minor units. */
+  /** The amount of the first authorisation, in minor units. */
   first_amount?: number | undefined
   first_currency?: string | undefined
   /** YYYY-MM-DD. */
@@ -34,13 +41,13 @@ export interface OnFile {
   agreed_by?: (typeof AGREED_BY)[number] | undefined
   /** YYYY-MM-DD. */
   agreed_on?: string | undefined
-  /** The customer's default card. */
+  /** This is the customer's default card. */
   is_default?: boolean | undefined
-  /** Kept only in a scope that says so. */
+  /** Stored only in a scope that keeps billing addresses. */
   billing_address?: Record<string, string | undefined> | undefined
 }
 
-/** An owner's claim on a token: one row a source reference. */
+/** A source reference: it says that an owner has a card on file at a token. */
 export interface SourceReference extends OwnerId {
   tokenId: string
   onFile: OnFile
@@ -49,49 +56,49 @@ export interface SourceReference extends OwnerId {
   /** ms since the epoch. */
   createdAt: number
   updatedAt: number
-  /** The receipt of the job that changed it last. */
+  /** The receipt of the last job that changed the reference. */
   lastReceipt: string
-  /** Of the batch that changed it last, and the line of its file. */
+  /** The last batch that changed the reference, and the line of its file; null for a single job. */
   mark: { batchNo: number; line: number } | null
-  /** As it was before the single job that changed it last: what a reversal puts back. */
+  /** The reference before the last single job changed it; a reversal restores it. */
   before: Pick<SourceReference, 'tokenId' | 'onFile' | 'lastReceipt' | 'mark'> | null
 }
 
 export const REFERENCE_OUTCOMES = ['ADDED', 'CHANGED', 'MOVED', 'UNCHANGED', 'OLDER'] as const
 export type ReferenceOutcome = (typeof REFERENCE_OUTCOMES)[number]
 
-/** What a job or a record gives. */
+/** What a job or a record says about a card on file. */
 export interface Claim {
   owner: OwnerId
   onFile: OnFile
 }
 
 export interface ClaimContext {
-  /** The token that stands for the claim's card. */
+  /** The token of the claim's card. */
   tokenId: string
   receiptId: string
   /** ms since the epoch. */
   now: number
   /** Undefined for a single job. */
   mark: { batchNo: number; line: number } | undefined
-  /** The token was the owner's, and has got the claim's card. */
+  /** The token was the owner's before, and is now linked to the claim's card. */
   relinked?: boolean | undefined
 }
 
 export interface JudgedClaim {
   outcome: ReferenceOutcome
   /**
-   * The row to be written; undefined where nothing is. What is confirmed is written, too: no earlier line of the batch, and
-   * no reversal of an earlier job, takes it back.
+   * The row to write; undefined if nothing is written. A confirmation is written, too, so that no earlier line of the
+   * batch and no reversal of an earlier job undoes it.
    */
   row: SourceReference | undefined
-  /** The token that the owner had under this id before, where it was another one. */
+  /** The token that the owner had under this id before, if it was another one. */
   previousToken: string | undefined
 }
 
 /**
- * What becomes of a claim. `stored` is the row of its owner, as earlier records left it. Of two lines of one batch the later
- * one stands, in whatever order they come.
+ * Decides a claim. `stored`: the reference of its owner, as earlier records left it. Of two lines of one batch the
+ * later line in the file wins, in whatever order they are worked.
  */
 export function judgeClaim(
   stored: SourceReference | undefined,
@@ -118,14 +125,14 @@ export function judgeClaim(
     ...stored,
     ...{ tokenId, onFile: merged, version: stored.version + 1, lastReceipt: receiptId, mark: mark ?? null },
     updatedAt: isKept ? stored.updatedAt : now,
-    // A batch isn't reversed.
+    // A batch isn't reversed, so nothing is kept to restore.
     before: mark ? null : { tokenId: formerToken, onFile: formerOnFile, lastReceipt, mark: formerMark },
   }
   const outcome = isMoved ? 'MOVED' : isKept ? 'UNCHANGED' : 'CHANGED'
   return { outcome, row, previousToken: isMoved ? formerToken : undefined }
 }
 
-/** What the single job that wrote this row last came to. */
+/** The result of the single job that was the last to write this row, for a repeated answer. */
 export function toldAgain({ version, tokenId, onFile, before }: SourceReference): Omit<JudgedClaim, 'row'> | undefined {
   if (version === 1) return { outcome: 'ADDED', previousToken: undefined }
   if (!before) return undefined
@@ -134,8 +141,8 @@ export function toldAgain({ version, tokenId, onFile, before }: SourceReference)
 }
 
 /**
- * The row after a reversal of the single job that wrote it last: `removed` where that job added it, or where the token that
- * it belonged to before isn't live any more. Undefined where the job only confirmed it.
+ * The row after a reversal of the single job that was the last to write it. `removed` if that job added the reference,
+ * or if the token to which it belonged before isn't live any more. Undefined if the job only confirmed the reference.
  */
 export function takeBack<Row extends SourceReference>(
   row: Row,
@@ -152,7 +159,7 @@ export function takeBack<Row extends SourceReference>(
 
 const IDS_MAX = 50
 
-/** What is given takes the place of what stands; network transaction ids are added to those that are known. */
+/** Given members replace stored ones; network transaction ids are added to the known ones. */
 function merge(former: OnFile, given: OnFile): OnFile {
   const { network_transaction_ids: listed = [], network_transaction_id: used } = given
   const known = former.network_transaction_ids ?? []
@@ -171,7 +178,7 @@ function isSame(one: OnFile, other: OnFile): boolean {
   return canonical(one) === canonical(other)
 }
 
-/** The store doesn't keep the order of members. */
+/** The value as a text with sorted members, because the store doesn't keep their order. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_, member: unknown) =>
     typeof member === 'object' && member !== null && !Array.isArray(member)
@@ -180,12 +187,12 @@ function canonical(value: unknown): string {
   )
 }
 
-/** Mastercard's published form; others are kept and counted. */
+/** Whether the id has the form that Mastercard publishes; ids of another form are kept and counted. */
 export function isUsualLinkId(id: string): boolean {
   return /^[A-Za-z0-9_-]{22}$/.test(id)
 }
 
-/** One text for each owner: no two owners have the same. */
+/** A text that identifies an owner; different owners have different texts. */
 export function ownerKey({ tokenScope, provider, providerAccount, customerId, cardId }: OwnerId): string {
   return JSON.stringify([tokenScope, provider, providerAccount, customerId, cardId])
 }

@@ -1,6 +1,6 @@
-// Collects many card numbers and says whether a text holds one that looks like any of them: the same first six digits,
-// last four digits and length. The middle digits aren't compared: an answer that depended on them would let a sender
-// find a card number by trying.
+// Collects many card numbers and says whether a text holds a number that looks like one of them: with the same first
+// six digits, last four digits and length. The middle digits aren't compared: otherwise a sender could find a card
+// number by trial.
 import { digitsOf, endsOf, PAN_LENGTH, plainOf } from './pan.ts'
 import { UUIDS } from './possible-pan.ts'
 
@@ -27,12 +27,15 @@ export function openPanLookalikes(): PanLookalikes {
   }
 }
 
-/** A quick check that sorts out most texts, since it runs twice for each row of a file. */
+/** A fast check that rules out most texts; it runs twice for each row of a file. */
 export function couldLookLikeCard(text: string | undefined): text is string {
   return text !== undefined && couldHoldDigits(text) && digitRunsOf(text).length > 0
 }
 
-/** False for too few digits; a character beyond ASCII may be a digit of another script. */
+/**
+ * False if the text has too few digits. A text with a character beyond ASCII passes: that character may be a digit of
+ * another script.
+ */
 function couldHoldDigits(text: string): boolean {
   if (text.length < PAN_LENGTH.least) return false
   let digits = 0
@@ -50,8 +53,8 @@ function endsKeyOf(number: string): string {
 }
 
 /**
- * Only a letter ends a number. A UUID counts as no number: with a thousand cards, about one UUID in a million would look
- * like a card by chance.
+ * The runs of 12 and more digits in a text. Any character but a letter may stand between digits. A UUID isn't a number:
+ * with a thousand cards, about one UUID in a million would look like one of them by chance.
  */
 function digitRunsOf(text: string): string[] {
   const parts = plainOf(text)

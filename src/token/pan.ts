@@ -1,10 +1,10 @@
-// The form of a card number: digits, Luhn, masking, and whether a text reveals it. Brands are in brand.ts.
+// The form of a card number: digits, Luhn, masking, and whether a text holds it. Brands are in brand.ts.
 import type { Reason } from '../errors.ts'
 
 export const PAN_LENGTH = { least: 12, most: 19 } as const
 const ZERO = 48
 
-/** The reason why this is no card number; undefined for a card number. */
+/** Why the text isn't a card number; undefined if it is one. */
 export function panFault(pan: string): Extract<Reason, 'pan_format' | 'pan_luhn'> | undefined {
   if (pan.length < PAN_LENGTH.least || pan.length > PAN_LENGTH.most) return 'pan_format'
   const sum = luhnSum(pan)
@@ -16,14 +16,14 @@ export function passesLuhn(digits: string): boolean {
   return luhnSum(digits) % 10 === 0
 }
 
-/** NaN where the text holds anything but digits. */
+/** The Luhn sum; NaN if the text holds anything but digits. */
 function luhnSum(digits: string): number {
   const { length } = digits
   let sum = 0
   for (let index = 0; index < length; index++) {
     const digit = digits.charCodeAt(index) - ZERO
     if (digit < 0 || digit > 9) return Number.NaN
-    // Every second digit counts twice, starting beside the last one.
+    // Every second digit counts double, starting next to the last one.
     if (((length - index) & 1) === 1) sum += digit
     else sum += digit < 5 ? digit * 2 : digit * 2 - 9
   }
@@ -35,14 +35,14 @@ function isWithoutLuhn(pan: string): boolean {
   return pan.startsWith('62') || pan.startsWith('81')
 }
 
-/** Does the text hold this card number, with any characters between its digits? */
+/** Whether the text holds this card number, with any characters between its digits. */
 export function holdsPan(text: string, pan: string): boolean {
   if (text.length < pan.length) return false
   const digits = digitsOf(text)
   return digits.length >= pan.length && digits.includes(pan)
 }
 
-/** The digits of a card number that may be shown: the first and the last four. */
+/** The digits of a card number that may be shown: the first six or eight, and the last four. */
 interface PanEnds {
   /** Six digits or eight. */
   bin: string
@@ -52,8 +52,8 @@ interface PanEnds {
 }
 
 /**
- * Does the text hold this card's number, or one that differs only in its hidden middle? If only the exact number counted,
- * a sender could find the hidden digits by trying.
+ * Whether the text holds this card's number, or one that differs from it only in the hidden digits. If only the exact
+ * number counted, a sender could find the hidden digits by trial.
  */
 export function holdsPanLookalike(text: string, { bin, lastFour, length }: PanEnds): boolean {
   const digits = digitsOf(text)
@@ -70,14 +70,14 @@ export function endsOf(number: string): PanEnds {
 
 const NUMBER = /(?<![0-9A-Za-z])\d(?:[ -]?\d){11,18}(?![0-9A-Za-z])/g
 
-/** Runs of 12 to 19 digits, grouped or not, that may be meant as a card number, even a mistyped one. */
+/** The runs of 12 to 19 digits, grouped or not, that could be meant as a card number, even a mistyped one. */
 export function numbersIn(text: string): string[] {
   return text.match(NUMBER)?.map(number => number.replace(/\D/g, '')) ?? []
 }
 
 const FOREIGN = /[^\0-\x7f]/
 
-/** Full-width digits and other compatibility characters become their plain forms. */
+/** The text with full-width digits and other compatibility characters replaced by their plain forms. */
 export function plainOf(text: string): string {
   return FOREIGN.test(text) ? text.normalize('NFKC') : text
 }

@@ -1,17 +1,19 @@
-// Could a name be somebody's card number? This check is for names that are stored in clear: an idempotency key, a batch's
-// id, a report's parameter. It knows no card; src/job/pan-in-names.ts checks names for the job's own card.
+// Whether a name could be somebody's card number. This check is for names that are stored in clear: an idempotency key,
+// a batch's id, a report's parameter. It knows no card; src/job/pan-in-names.ts checks names for the number of the
+// job's own card.
 import { detectBrand, isPossibleLength } from './brand.ts'
 import { digitsOf, passesLuhn, plainOf } from './pan.ts'
 
-// Digits in one piece, or in the groups of a printed card. A number may begin at any digit group: the look-ahead consumes
-// nothing, so that a group that is no card's doesn't hide one that begins behind it.
+// Digits without gaps, or in the groups that are printed on cards. The pattern is a look-ahead, which consumes nothing:
+// so every group of digits is tried as a beginning, and a group that isn't part of a card number hides none that begins
+// behind it.
 const CANDIDATE = /(?<!\d)(?=(\d{13,19}|\d{4}[ -]\d{4}[ -]\d{4}[ -]\d{1,7}|\d{4}[ -]\d{6}[ -]\d{4,5})(?!\d))/g
 
 const UUID = '(?<![0-9a-z])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-z])'
 const HEX_WORD = String.raw`(?<![0-9a-z])(?=\d*[a-f])[0-9a-f]{16,}(?![0-9a-z])`
-/** Hexadecimal with other letters before or after it, as in `0x…`, is recognised by letters between its digits. */
+/** Hexadecimal within a longer word, as in `0x…`, is recognised by letters between its digits. */
 const HEX_PART = String.raw`(?<![0-9a-f])(?=[a-f]*\d+[a-f]+\d)[0-9a-f]{16,}(?![0-9a-f])`
-/** Random names are passed over: of a million of them, thousands hold digits that could be a card number. */
+/** Random names are left out: of a million of them, thousands hold digits that could be a card number. */
 const RANDOM = new RegExp(`${UUID}|${HEX_WORD}|${HEX_PART}`, 'gi')
 
 const DASHES = /\p{Pd}/gu
@@ -21,8 +23,8 @@ const LEAST = 13
 export const UUIDS = new RegExp(UUID, 'gi')
 
 /**
- * Whether the text holds 13 to 19 digits, with no digit beside them, that have a network's prefix and length and pass
- * Luhn. UUIDs, and hexadecimal strings of 16 and more characters that hold a letter, are passed over.
+ * Whether the text holds 13 to 19 digits, with no digit next to them, that have a network's prefix and length and pass
+ * Luhn. UUIDs are left out, and so are hexadecimal strings of 16 or more characters with a letter.
  */
 export function holdsPossiblePan(text: string): boolean {
   const plain = plainOf(text).replace(DASHES, '-')

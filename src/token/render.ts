@@ -1,5 +1,5 @@
-// Token rows as the interface shows them. Absent values are left out, except for the issuing country of a card, which is
-// shown as unknown. No record holds a PAN.
+// Shows token rows in the form of the interface. Absent values are left out, except the issuing country of a card,
+// which is shown as unknown. No record holds a PAN.
 import { dateOf } from '../clock.ts'
 import type { BinRange } from './bin.ts'
 import { isAnalytic, isReusable } from './card-fields.ts'
@@ -49,7 +49,7 @@ interface GetRecord extends PutRecord {
   variant?: string
 }
 
-/** The answer of PUT. `range` is the row's BIN range, `scheme` its scheme token. */
+/** The answer of PUT. `range`: the row's BIN range; `scheme`: its scheme token. */
 export function renderPut(
   row: TokenRow,
   range: BinRange | undefined,
@@ -96,7 +96,7 @@ export function renderPatch(
   })
 }
 
-/** The answer of a `token-lifecycle` job; over HTTP it is 204 without a body. */
+/** The answer of a `token-lifecycle` job. Over HTTP the answer is 204 without a body. */
 export function renderLifecycle(row: Pick<TokenRow, 'tokenId' | 'thirdParty' | 'status'>) {
   return { id: reuseTokenOf(row), token_status: row.status }
 }

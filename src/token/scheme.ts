@@ -1,12 +1,16 @@
-// A token's scheme token: which actions are possible in which condition, and what each caller sees of it, as total
-// tables. It knows no network; the workers call the networks.
+// The rules for scheme tokens. STEPS says what each action does in each condition; SHOWN says which status a record
+// shows for each state; both tables are total. renderScheme decides which details the scope's token requestor allows.
+// The workers call the networks.
 
-/** PENDING: to be provisioned; VOID: no token came of it. The others are the network's words. */
+/** PENDING: not provisioned yet. VOID: no token was made. The others are the network's words. */
 export const SCHEME_STATES = ['PENDING', 'INACTIVE', 'ACTIVE', 'SUSPENDED', 'DELETED', 'VOID'] as const
 type SchemeState = (typeof SCHEME_STATES)[number]
 export const SCHEME_ACTIONS = ['ACTIVATE', 'SUSPEND', 'DELETE'] as const
 export type SchemeAction = (typeof SCHEME_ACTIONS)[number]
-/** Calls to a network before the caller gets an answer; a deletion follows after the answer, until it is confirmed. */
+/**
+ * The calls to a network that are made before the caller gets an answer. A deletion is called after the answer, until
+ * the network confirms it.
+ */
 export type SchemeCall = 'PROVISION' | 'SUSPEND' | 'RESUME'
 
 /** The network's word for a suspension by this installation. */
@@ -14,21 +18,21 @@ export const SUSPENDED_BY_US = 'TOKEN_REQUESTOR'
 
 /** One provisioning of a token at a network. */
 export interface SchemeRow {
-  /** The installation's id of the provisioning; the network gets it with each call. */
+  /** The installation's id of the provisioning, which is sent to the network with each call. */
   provisionId: string
   tokenId: string
   tokenScope: string
-  /** The client that had it provisioned. */
+  /** The client whose request made the provisioning. */
   clientId: string
   provider: string
-  /** The token shows this provisioning. */
+  /** The token's record shows this provisioning. */
   current: boolean
-  /** The background loop provisions it; else a job does. */
+  /** True if the background loop makes the call, false if a job does. */
   background: boolean
   state: SchemeState
-  /** The network's name of the scheme token. */
+  /** The network's reference of the scheme token. */
   reference: string | null
-  /** The scheme token is active again only when each of these has lifted its suspension. */
+  /** Who has suspended the scheme token. It is active again only when all of them have lifted their suspension. */
   suspendedBy: readonly string[]
   lastFour: string | null
   expiryMonth: number | null
@@ -36,7 +40,7 @@ export interface SchemeRow {
   par: string | null
   /** Why the network made no scheme token. */
   refusal: string | null
-  /** Since when the scheme token is to be deleted at the network, ms since the epoch. */
+  /** Since when the scheme token is retired (to be deleted at the network), ms since the epoch. */
   retiredAt: number | null
   version: number
 }
@@ -50,22 +54,25 @@ type SchemeCondition =
   | 'SUSPENDED_BY_OTHERS'
   | 'DELETED'
 
-/** `stays`: granted without a change. `retire`: to be deleted at the network. `absent`: there is no scheme token for the action. */
+/**
+ * `stays`: success without a change. `retire`: to be deleted at the network. `absent`: there is no scheme token that
+ * the action could change.
+ */
 type Step = SchemeCall | 'stays' | 'retire' | 'absent'
 
 const STEPS = {
   NONE: { ACTIVATE: 'PROVISION', SUSPEND: 'absent', DELETE: 'absent' },
   PENDING: { ACTIVATE: 'PROVISION', SUSPEND: 'absent', DELETE: 'retire' },
-  // The network waits for the cardholder's consent, which this installation can't give.
+  // The network waits for the cardholder's consent, which tokenmill can't give.
   INACTIVE: { ACTIVATE: 'stays', SUSPEND: 'absent', DELETE: 'retire' },
   ACTIVE: { ACTIVATE: 'stays', SUSPEND: 'SUSPEND', DELETE: 'retire' },
   SUSPENDED_BY_US: { ACTIVATE: 'RESUME', SUSPEND: 'stays', DELETE: 'retire' },
-  // Each party lifts its own suspension only.
+  // Each party can lift only its own suspension.
   SUSPENDED_BY_OTHERS: { ACTIVATE: 'stays', SUSPEND: 'SUSPEND', DELETE: 'retire' },
   DELETED: { ACTIVATE: 'PROVISION', SUSPEND: 'absent', DELETE: 'stays' },
 } as const satisfies Record<SchemeCondition, Record<SchemeAction, Step>>
 
-/** The compensation of each call, for an operation that is reversed. */
+/** The call that compensates each call when an operation is reversed. */
 export const UNDO = { PROVISION: 'retire', SUSPEND: 'RESUME', RESUME: 'SUSPEND' } as const satisfies Record<
   SchemeCall,
   Step
@@ -84,12 +91,12 @@ function conditionOf(row: Standable | undefined): SchemeCondition {
   return row.suspendedBy.includes(SUSPENDED_BY_US) ? 'SUSPENDED_BY_US' : 'SUSPENDED_BY_OTHERS'
 }
 
-/** Whether the network has, or may still make, a token by this provisioning. */
+/** Whether the network has, or may still make, a token for this provisioning. */
 export function isLive({ state, retiredAt }: Pick<SchemeRow, 'state' | 'retiredAt'>): boolean {
   return retiredAt === null && state !== 'DELETED' && state !== 'VOID'
 }
 
-/** The scheme token support of a scope, and the party that requests the tokens. */
+/** Whether a scope supports scheme tokens, and which party requests them. */
 interface SchemeSupport {
   par: boolean
   networkTokens: boolean
@@ -100,7 +107,7 @@ export function isSupported({ par, networkTokens }: Pick<SchemeSupport, 'par' | 
   return par || networkTokens
 }
 
-/** A scheme token as the interface shows it. */
+/** A scheme token in the form of the interface. */
 export interface SchemeRecord {
   network_token?: string
   status: 'VALID' | 'ACTIVE' | 'SUSPENDED' | 'DELETED'
@@ -121,14 +128,16 @@ const SHOWN = {
 
 const MASK = '*'.repeat(12)
 
-/** A scheme token and its scope's support, as a record shows it; `number`: the whole network token, over HTTP. */
+/**
+ * The scheme token and its scope's support, as a record shows them. `number`: the full network token, for HTTP only.
+ */
 export interface ShownScheme {
   row: SchemeRow
   support: SchemeSupport
   number?: string | undefined
 }
 
-/** Undefined while there is no scheme token to show. `valid`: the word for an active one. */
+/** The scheme token to show; undefined if there is none. `valid`: the word for the status of an active one. */
 export function renderScheme(
   { row, support, number }: ShownScheme,
   valid: 'VALID' | 'ACTIVE',

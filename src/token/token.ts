@@ -1,4 +1,4 @@
-// A token: its row as the store keeps it, and the reuse token by which callers name it. The rules are in lifecycle.ts
+// A token: its row as the store holds it, and the reuse token by which callers name it. The rules are in lifecycle.ts
 // and decide.ts.
 
 export type TokenStatus = 'ACTIVE' | 'SUSPENDED' | 'DELETED'
@@ -12,9 +12,9 @@ export interface TokenRow {
   status: TokenStatus
   suspendedReason: SuspendedReason | null
   tokenType: TokenType
-  /** null once deleted. */
+  /** Null once the token is deleted. */
   fingerprint: Buffer | null
-  /** The sealed PAN; null once deleted, and for ANALYTICS. */
+  /** The sealed PAN; null once the token is deleted, and for ANALYTICS. */
   sealed: Buffer | null
   bin: string | null
   lastFour: string | null
@@ -32,7 +32,7 @@ export interface TokenRow {
   /** Id of the BIN range that the issuer data come from. */
   binRange: number | null
   analyticsToken: string | null
-  /** Set where a third party made the reuse token and keeps the card; null for the vault's own tokens. */
+  /** Set if a third party made the reuse token and keeps the card; null for the vault's own tokens. */
   thirdParty: ThirdPartyName | null
   /** YYYY-MM-DD. */
   tokenExpiryDate: string | null
@@ -40,13 +40,13 @@ export interface TokenRow {
   createdAt: number
   updatedAt: number
   version: number
-  /** The receipt that last answered for this token. */
+  /** The receipt of the last operation on this token. */
   lastReceipt: string | null
   /** The batch that last wrote this row; null after any other write. */
   mark: BatchMark | null
 }
 
-/** A reuse token that isn't the vault's own. */
+/** A reuse token that a third party made. */
 export interface ThirdPartyName {
   /** A value of `reuse_token_type`. */
   type: string
@@ -54,12 +54,12 @@ export interface ThirdPartyName {
   token: string
 }
 
-/** Which line of a batch gave which field of a row (batch/order.ts). */
+/** Which line of a batch wrote which field of a row (batch-order.ts). */
 export interface BatchMark {
   batchNo: number
-  /** The batch made this row. */
+  /** This batch made the row. */
   created: boolean
-  /** The only line that wrote the row, where `lines` is null; else the last line that counts by the policy. */
+  /** If `lines` is null: the only line that wrote the row; else the last line that counts by the policy. */
   line: number
   lines: LineOfField | null
 }
@@ -68,8 +68,8 @@ export interface BatchMark {
 export type CardFieldName = 'expiry' | 'name' | 'email' | 'sequence' | 'start' | 'brand' | 'tokenExpiry'
 
 /**
- * The rank of the line that gave a field (the higher rank counts); `first` is the first line of the file for this row,
- * `before` the rank of the expiry date that the row had before the batch.
+ * The rank of the line that wrote each field; the higher rank counts. `first`: the first line of the file for this row.
+ * `before`: the rank of the row's expiry date before the batch.
  */
 export type LineOfField = { [name in CardFieldName | 'first' | 'before']?: number }
 
@@ -79,11 +79,11 @@ const NONE = 255
 
 const HEX_VALUE = valuesOf('0123456789abcdef')
 const CROCKFORD_VALUE = valuesOf(CROCKFORD)
-// Ten bits at a time need half the steps of single letters.
+// Encoding ten bits at a time takes half the steps of encoding letter by letter.
 const PAIRS = Array.from({ length: 1024 }, (_, bits) => `${CROCKFORD[bits >> 5]}${CROCKFORD[bits & 31]}`)
 const BYTES = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
 
-/** Letter → value, in upper and lower case; NONE for any other character. */
+/** A table from character code to value, for upper and lower case; NONE for any other character. */
 function valuesOf(alphabet: string): Uint8Array {
   const values = new Uint8Array(128).fill(NONE)
   for (const [value, letter] of [...alphabet].entries()) {
@@ -98,10 +98,13 @@ export function reuseTokenOf({ tokenId, thirdParty }: Pick<TokenRow, 'tokenId' |
   return thirdParty?.token ?? formatReuseToken(tokenId)
 }
 
-/** `t` and 26 upper-case Crockford base32 characters of the UUID's 128 bits. `uuid` is well-formed and lower-case. */
+/**
+ * Formats a reuse token: `t` and 26 upper-case Crockford base32 characters of the UUID's 128 bits. `uuid` must be
+ * well-formed and in lower case.
+ */
 export function formatReuseToken(uuid: string): string {
   let text = 't'
-  // 26 letters hold 130 bits: two zero bits come first.
+  // 26 characters hold 130 bits, so two zero bits come first.
   let bits = 0
   let held = 2
   for (let index = 0; index < 36; index++) {
@@ -116,7 +119,10 @@ export function formatReuseToken(uuid: string): string {
   return text
 }
 
-/** The token's UUID; undefined where the text is no reuse token. Upper and lower case are equal; look-alike letters aren't accepted. */
+/**
+ * The UUID of a reuse token; undefined if the text isn't one. Upper and lower case are the same; look-alike letters
+ * (such as O for 0) aren't accepted.
+ */
 export function parseReuseToken(text: string): string | undefined {
   if (text.length !== REUSE_TOKEN_LENGTH) return undefined
   if (text[0] !== 't' && text[0] !== 'T') return undefined

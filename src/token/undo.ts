@@ -1,10 +1,10 @@
-// The row of a token after one operation on it is reversed. It judges by the row alone: the caller has checked that the
-// named operation is the one that took effect.
+// Computes the row of a token after one operation on it is reversed. The row alone decides: the caller has checked that
+// the named operation is the one that took effect.
 import { tombstone } from './lifecycle.ts'
 import type { TokenRow } from './token.ts'
 
 interface Undone {
-  /** The outcome that the operation's receipt names. */
+  /** The outcome in the operation's receipt. */
   outcome: string | null
   /** The operation's receipt. */
   receiptId: string
@@ -15,8 +15,9 @@ interface Undone {
 }
 
 /**
- * The row to be written; undefined where nothing may be reversed: another operation has followed, the operation deleted
- * the token (which is never reversed), or it changed nothing. `before`: the row before the operation, if it changed one.
+ * The row to write; undefined if nothing may be reversed, because another operation has followed, the operation deleted
+ * the token (which is never reversed), or it changed nothing. `before`: the row before the operation, if the operation
+ * changed one.
  */
 export function undo<Row extends TokenRow>(row: Row, before: Row | undefined, operation: Undone): Row | undefined {
   const { outcome, receiptId, reversalId, now } = operation

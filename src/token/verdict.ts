@@ -1,5 +1,5 @@
-// The decision of the rules on one request about one token: the new row, and what the caller has to do with it. Rows are
-// never changed in place; the caller saves the row and seals the PAN.
+// What the rules have decided on one request about one token: the new row, and what the caller must do with it. Rows
+// are never changed in place; the caller saves the row and seals the PAN.
 import type { Refusal } from '../errors.ts'
 import { isReusable } from './card-fields.ts'
 import type { BatchMark, TokenRow } from './token.ts'
@@ -7,16 +7,16 @@ import type { BatchMark, TokenRow } from './token.ts'
 export interface Decided {
   outcome: 'CREATED' | 'UPDATED' | 'UNCHANGED' | 'DUPLICATE'
   row: TokenRow
-  /** The token's data have changed: the row must be saved. Its version is one above the version of the row handed in. */
+  /** The token's data have changed, so the row must be saved. Its version is one above the version that was passed. */
   changed: boolean
   /**
-   * Only the batch mark has changed. A saved mark tells later chunks that this line has written the row; without it, an
-   * earlier line of another chunk would look like the batch's first line for the row.
+   * Only the batch mark has changed, so the row must be saved too. A saved mark tells later chunks that this line has
+   * written the row; without it, an earlier line of another chunk would look like the batch's first line for the row.
    */
   marked: boolean
   /** Only `lastReceipt` has changed. */
   touched: boolean
-  /** The row has to keep the PAN, which isn't sealed yet. */
+  /** The row must get the PAN, which isn't sealed yet. */
   needsSeal: boolean
 }
 
@@ -36,7 +36,7 @@ export function created(row: TokenRow): Decided {
   return { outcome: 'CREATED', row, changed: true, marked: false, touched: false, needsSeal: needsSeal(row) }
 }
 
-/** `row` is a copy into which the caller has written the new data. */
+/** A verdict with changed data. `row`: a copy into which the caller has written the new data. */
 export function changed(
   row: TokenRow,
   { now, receiptId }: Moment,
@@ -50,13 +50,16 @@ export function changed(
   return { outcome, row, changed: true, marked: false, touched: false, needsSeal: needsSeal(row) }
 }
 
-/** An interactive request that changes nothing but the last receipt. */
+/** The verdict on an interactive request that changes only the last receipt. */
 export function touched(row: TokenRow, receiptId: string): Decided {
   const named = { ...row, lastReceipt: receiptId }
   return { outcome: 'UNCHANGED', row: named, changed: false, marked: false, touched: true, needsSeal: needsSeal(row) }
 }
 
-/** A batch record that changes nothing, or only the mark; with the mark goes the receipt, so that no earlier operation can be reversed. */
+/**
+ * The verdict on a batch record that changes nothing, or only the mark. If the mark changes, the receipt does too, so
+ * that no earlier operation can be reversed.
+ */
 export function unchanged(
   row: TokenRow,
   outcome: 'UNCHANGED' | 'DUPLICATE',

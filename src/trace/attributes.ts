@@ -1,37 +1,38 @@
-// What a span may say: names of attributes, and what each may hold. Everything else is left out, at compile time by its
-// name and at run time by its value too, so that no text of an exception, no query and no reference gets into a trace.
+// What a span may hold: the permitted attributes and the form of their values. The compiler refuses any other name; at
+// run time a value of another form is left out. So no text of an exception, no query and no reference gets into a
+// trace.
 import { holdsPossiblePan } from '../token/possible-pan.ts'
 
-/** 10 digits: no card number has so few. */
+/** At most 10 digits: a card number has more. */
 const COUNT_MAX = 2 ** 31 - 1
 const isCount = (value: unknown) =>
   typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= COUNT_MAX
-/** A number of 12 digits isn't looked for, though a card's may be so short: no check of names looks for one. */
+/** Texts of up to 12 characters aren't checked: no check of names looks for card numbers of 12 digits. */
 const SHORT = 12
 const isText = (form: RegExp) => (value: unknown) =>
   typeof value === 'string' && form.test(value) && !couldBeCard(value)
 
-/** One word of ours: a kind, an outcome, the code of a fault, an HTTP status. */
+/** One word of our own: a kind, an outcome, the code of a fault, an HTTP status. */
 const WORD = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/
-/** A batch's id: names that could be card numbers are left out. */
+/** A batch's id. Ids that could be card numbers are left out. */
 const NAME = /^[A-Za-z0-9_-]{1,64}$/
-/** Hexadecimal, which is no card number whatever its digits are. */
+/** A UUID. It counts as no card number, whatever its digits are. */
 const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/
-/** A route's template, as `/oidc/api/v2/card/:id`; never the path of a request. */
+/** The template of a route, such as `/oidc/api/v2/card/:id`; never the path of a request. */
 const ROUTE = /^\/[A-Za-z0-9_/:.*{}-]{0,127}$/
 
 /**
- * A name that could be a card number, however its digits are grouped, is told to no collector in any form: a hash of so
- * few digits hides nothing.
+ * Whether a name could be a card number, however its digits are grouped. Such a name isn't sent to a collector in any
+ * form: a hash of so few digits hides nothing.
  */
 export function couldBeCard(name: string): boolean {
   return name.length > SHORT && (holdsPossiblePan(name) || holdsPossiblePan(name.replace(/[_-]/g, '')))
 }
 
-/** Whether the text has a batch's name, and one that may be told. */
+/** Whether the text is a batch's id that may be sent to a collector. */
 export const isBatchName = isText(NAME)
 
-/** Names of OpenTelemetry's semantic conventions where there is one. */
+/** The permitted attributes. If OpenTelemetry's semantic conventions have a name for one, that name is used. */
 export const ATTRIBUTES = {
   'http.request.method': isText(WORD),
   'http.route': isText(ROUTE),
@@ -59,7 +60,7 @@ export type Attributes = { readonly [A in Attribute]?: string | number | undefin
 
 const isAttribute = (name: string): name is Attribute => Object.hasOwn(ATTRIBUTES, name)
 
-/** Those that may be told. */
+/** The attributes whose values may be sent. */
 export function allowed(attributes: Attributes): Record<string, string | number> {
   const told: Record<string, string | number> = {}
   for (const [name, value] of Object.entries(attributes))
@@ -67,7 +68,7 @@ export function allowed(attributes: Attributes): Record<string, string | number>
   return told
 }
 
-/** The parts of our work that have a span; a request over HTTP has its method and its route's template. */
+/** The names of our spans. The span of an HTTP request is named by method and route template instead. */
 export const SPANS = [
   'await worker',
   'job',
@@ -86,7 +87,7 @@ export type SpanName = (typeof SPANS)[number] | `${string} /${string}`
 
 const REQUEST = /^[A-Z]{1,16} \/[A-Za-z0-9_/:.*{}-]{0,127}$/
 
-/** The name that is told: ours, or method and template of a route; of anything else that it is unknown. */
+/** The name that is sent: one of SPANS, or method and template of a route; `unknown` for anything else. */
 export function nameOf(name: SpanName): string {
   const isKnown = (SPANS as readonly string[]).includes(name) || (REQUEST.test(name) && !couldBeCard(name))
   return isKnown ? name : 'unknown'

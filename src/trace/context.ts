@@ -1,5 +1,5 @@
-// Where a span stands: its trace and its own id, as they travel in a `traceparent` (W3C Trace Context, version 00), and
-// the trace of a batch, which every process finds by the batch's name.
+// The position of a span: the ids of its trace and of itself, as a `traceparent` transports them (W3C Trace Context,
+// version 00). Also the position of a batch's trace, which every process computes from the batch's id.
 import { createHash } from 'node:crypto'
 import { isBatchName } from './attributes.ts'
 
@@ -8,14 +8,14 @@ export interface TraceContext {
   traceId: string
   /** 16 hexadecimal digits. */
   spanId: string
-  /** Its spans are recorded. */
+  /** The spans of this trace are recorded. */
   sampled: boolean
 }
 
 const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/
 const SAMPLED = 0x01
 
-/** Undefined for a text that isn't one: such a header is ignored. */
+/** Parses a traceparent; undefined for any other text: such a header is ignored. */
 export function readTraceparent(text: string): TraceContext | undefined {
   const [, traceId, spanId, flags] = TRACEPARENT.exec(text) ?? []
   if (traceId === undefined || spanId === undefined || flags === undefined) return undefined
@@ -27,8 +27,8 @@ export function traceparentOf({ traceId, spanId, sampled }: TraceContext): strin
 }
 
 /**
- * Chunks of a batch are traces of their own, and each has a link to this one. A batch whose name could be a card number
- * has none: its ids would be a hash of that number.
+ * The root of a batch's trace. Each chunk is a trace of its own with a link to this root. Undefined for a batch whose
+ * id could be a card number: the ids of the trace would be a hash of that number.
  */
 export function batchContext(clientId: string, batchId: string): TraceContext | undefined {
   if (!isBatchName(batchId)) return undefined

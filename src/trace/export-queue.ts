@@ -1,5 +1,5 @@
-// The way of ended spans to the collector: a bounded queue and one sender. A span that finds the queue full, or whose
-// sending fails, is dropped and counted; whoever ended it never waits and never learns of it.
+// The queue of ended spans for the collector: bounded, with one sender. A span is dropped and counted if the queue is
+// full or sending fails. The code that ends a span never waits and doesn't learn whether it was sent.
 import { BatchSpanProcessor, type ReadableSpan, type SpanExporter, type SpanProcessor } from '@opentelemetry/sdk-trace'
 import type { TraceMetrics } from './metrics.ts'
 
@@ -12,7 +12,9 @@ export const EXPORT = {
   timeoutMs: 5_000,
 } as const
 
-/** The library's processor drops what is too much by itself, and tells nobody how much: so that is counted before it. */
+/**
+ * The library's processor drops spans when its queue is full, without telling how many; so they are counted before it.
+ */
 export function openExportQueue(exporter: SpanExporter, { dropped }: TraceMetrics): SpanProcessor {
   let waiting = 0
   const counting: SpanExporter = {
@@ -20,7 +22,7 @@ export function openExportQueue(exporter: SpanExporter, { dropped }: TraceMetric
       waiting -= spans.length
       exporter.export(spans, result => {
         if (result.code !== EXPORTED) dropped.inc({ reason: 'export_failed' }, spans.length)
-        // A failure is counted and no more: the library would report it to a handler of its own.
+        // A failure is counted here and not passed on: the library would report it to its own error handler.
         done({ code: EXPORTED })
       })
     },
@@ -28,7 +30,7 @@ export function openExportQueue(exporter: SpanExporter, { dropped }: TraceMetric
   }
   const processor = new BatchSpanProcessor({
     exporter: counting,
-    // The exporter has its own end, which is earlier.
+    // The exporter has its own time limit, which is shorter.
     exportTimeoutMillis: 2 * EXPORT.timeoutMs,
     maxQueueSize: EXPORT.queueMax,
     maxExportBatchSize: EXPORT.batchMax,

@@ -1,4 +1,4 @@
-// The metric of tracing: what was lost on the way to the collector. It is shown where traces are on.
+// The metric of tracing: how many spans were dropped on the way to the collector. It exists only if traces are on.
 import type { MetricsRegistry } from '../metrics.ts'
 
 export type TraceMetrics = ReturnType<typeof openTraceMetrics>

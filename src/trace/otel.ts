@@ -1,5 +1,5 @@
-// The tracer by OpenTelemetry's SDK, which tells spans to a collector by OTLP over HTTP. It is loaded only where a setting
-// turns traces on. Nothing of the SDK is registered globally: no library of ours can add a span of its own.
+// The tracer, made with OpenTelemetry's SDK. It sends spans to a collector by OTLP over HTTP. The file is loaded only
+// if a setting turns traces on. Nothing of the SDK is registered globally, so no library can add spans of its own.
 import {
   type Context,
   createContextKey,
@@ -29,18 +29,18 @@ import { openSampler } from './sampler.ts'
 import type { TracingConfig } from './settings.ts'
 import type { Span, SpanKind, SpanOptions, Tracer } from './tracer.ts'
 
-/** Which process it is. */
+/** The process that the spans come from. */
 export interface TracedProcess {
   role: string
-  /** Which of the role's processes on its host: `bulk-0`. */
+  /** The name that tells the processes of one role on a host apart: `bulk-0`. */
   name: string
   version: string
 }
 
 const CLOSE_MS = 3_000
-/** More than a span of ours has. */
+/** Higher than any span of ours needs. */
 const LIMITS = { attributeCountLimit: 32, attributeValueLengthLimit: 128, eventCountLimit: 0, linkCountLimit: 128 }
-/** Its parent is a stranger's: whether the trace is recorded is decided anew. */
+/** Marks a parent that is a stranger's: then the sampler decides anew whether the trace is recorded. */
 const FOREIGN = createContextKey('foreign parent')
 
 const KINDS: Record<SpanKind, SdkSpanKind> = {
@@ -55,7 +55,8 @@ export function openTracer(config: TracingConfig, process: TracedProcess, metric
     url: config.url,
     headers: config.headers,
     timeoutMillis: EXPORT.timeoutMs,
-    // At its end a process sends all that waits at once. With 1 each batch that follows at once on another would be refused.
+    // At its end a process sends all waiting batches at once. With a limit of 1 each batch that follows directly on
+    // another would be refused.
     concurrencyLimit: EXPORT.queueMax / EXPORT.batchMax + 2,
   })
   const ids = openIds()
@@ -89,7 +90,7 @@ export function openTracer(config: TracingConfig, process: TracedProcess, metric
   }
 }
 
-/** Random ids, but for a span whose place is known beforehand. */
+/** Makes random ids, except for a span whose ids are known beforehand. */
 function openIds(): IdGenerator & { at<T>(place: TraceContext | undefined, start: () => T): T } {
   const random = new RandomIdGenerator()
   let known: TraceContext | undefined
@@ -107,7 +108,10 @@ function openIds(): IdGenerator & { at<T>(place: TraceContext | undefined, start
   }
 }
 
-/** A span in this process goes with the one before it, and so does that of a parent of ours. */
+/**
+ * A span with a parent in this process, or in another process of ours, is recorded if its parent is. For any other span
+ * the share and the limit decide.
+ */
 function samplerOf({ ratio, perSecond }: TracingConfig): Sampler {
   const isTaken = openSampler({ ratio, perSecond, clock: () => performance.now() })
   const taken = { decision: SamplingDecision.RECORD_AND_SAMPLED }
@@ -160,7 +164,7 @@ function begin(
   }
 }
 
-/** Of a fault only its code is told: the text of an exception may quote what it was thrown for. */
+/** Ends the span. Only the code of a fault is recorded: the text of an exception may quote its input. */
 function end(span: SdkSpan, fault: string | undefined): void {
   if (!span.isRecording()) return
   if (fault !== undefined) {

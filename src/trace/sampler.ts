@@ -1,14 +1,14 @@
-// Which traces are recorded: a share of all, chosen by the trace's id so that each process chooses the same ones, and no
-// more than so many in a second. A caller's own choice isn't asked for.
+// Decides which traces are recorded: a share of all, chosen by the trace's id, so that every process chooses the same
+// traces; and at most a number per second. The decision of a caller outside of tokenmill is ignored.
 export interface SamplerOptions {
-  /** From 0 to 1. */
+  /** The share, from 0 to 1. */
   ratio: number
   perSecond: number
-  /** ms; it never goes back. */
+  /** ms; the clock never goes back. */
   clock: () => number
 }
 
-/** W3C Trace Context: the right part of an id is random, whoever made it. */
+/** W3C Trace Context: the right part of a trace id is random, whoever made it. */
 const RANDOM_DIGITS = 8
 
 export function openSampler({ ratio, perSecond, clock }: SamplerOptions): (traceId: string) => boolean {

@@ -1,14 +1,14 @@
-// What OpenTelemetry's settings come to, by its own rules: whether there are traces, and where they go. Read from the
-// environment by src/config.ts, as all settings are.
+// Interprets OpenTelemetry's settings by OpenTelemetry's rules: whether traces are on, and where they are sent.
+// src/config.ts reads them from the environment, like all settings.
 import type { OtelSettings } from '../config.ts'
 
-/** Where spans are told, and which. */
+/** Where spans are sent, and which traces are recorded. */
 export interface TracingConfig {
   url: string
-  /** Secrets: they may hold the collector's API key. */
+  /** Headers of each request. They are secrets: they may hold the collector's API key. */
   headers: Record<string, string>
   serviceName: string
-  /** What is said of the process beside its role and release. */
+  /** Attributes of the process beside its role and release. */
   resource: Record<string, string>
   ratio: number
   perSecond: number
@@ -18,14 +18,15 @@ const COLLECTOR = 'http://localhost:4318'
 
 const PROTOCOL = 'http/protobuf'
 
-/** `name=value` pairs: values are percent-encoded where they hold a comma or a blank. */
+/** `name=value` pairs. A value that holds a comma or a blank must be percent-encoded. */
 const PAIRS = /^( *[A-Za-z0-9._/-]{1,128} *=[ !-+\--~]{0,1024}(,|$)){0,32}$/
 const PRINTABLE = /^[ -~]{1,128}$/
 
 /**
- * Undefined where nothing turns traces on, or something turns them off. What is said of traces alone goes first. A value
- * that can't be obeyed turns them off, too, and `warn` is told its name: such settings may be meant for other programs on
- * the host, and no trace is worth a vault that doesn't start.
+ * The configuration of traces; undefined if nothing turns traces on, or something turns them off. A setting for traces
+ * alone takes precedence over the general one. A value that can't be used turns traces off, and `warn` gets the
+ * setting's name. It is no error, because such settings may be meant for other programs on the host, and missing traces
+ * are no reason not to start.
  */
 export function tracingOf(settings: OtelSettings, warn: (flaw: string) => void): TracingConfig | undefined {
   const { disabled, exporter, endpoint, tracesEndpoint, headers, resource } = settings
@@ -47,7 +48,7 @@ export function tracingOf(settings: OtelSettings, warn: (flaw: string) => void):
   }
 }
 
-/** The first setting that can't be obeyed; its value may be a secret and isn't told. */
+/** The first setting with a value that can't be used. The text doesn't hold the value, which may be a secret. */
 function flawOf(settings: OtelSettings): string | undefined {
   const { exporter = 'otlp', protocol = PROTOCOL, endpoint, tracesEndpoint, headers, resource, serviceName } = settings
   if (exporter !== 'otlp') return 'OTEL_TRACES_EXPORTER: must be otlp or none'
@@ -74,7 +75,7 @@ function pairsOf(text: string): Record<string, string> {
   )
 }
 
-/** A value that isn't percent-encoded as it should be is taken as it stands. */
+/** The decoded value, or the value as it is if it isn't correctly percent-encoded. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text)

@@ -1,5 +1,6 @@
-// What the rest of the product knows of tracing. Where it is off there is no tracer and no span, so that nothing is made
-// and nothing is called: `deps.span?.child('decide')`. The packages are behind otel.ts, which is loaded where it is on.
+// The interface of tracing for the rest of the product. If tracing is off, there is no tracer and no span, so nothing
+// is made or called: `deps.span?.child('decide')`. otel.ts implements it with OpenTelemetry's packages, and is loaded
+// only if tracing is on.
 import type { Attributes, SpanName } from './attributes.ts'
 import type { TraceContext } from './context.ts'
 
@@ -11,14 +12,17 @@ export interface SpanOptions {
 }
 
 export interface StartOptions extends SpanOptions {
-  /** The span before it, in another process. */
+  /** The parent span, in another process. */
   parent?: TraceContext | undefined
-  /** The parent is of a process of ours, whose decision to record holds; anybody else's doesn't. */
+  /**
+   * The parent belongs to a process of ours, whose decision to record is followed. The decision of any other parent
+   * isn't.
+   */
   isOurs?: boolean
   links?: readonly TraceContext[]
-  /** Its own place, which others know beforehand; without it the span gets ids of its own. */
+  /** The span's own position, if others computed it beforehand; undefined: new ids are made. */
   at?: TraceContext
-  /** ms since the epoch; without it, now. */
+  /** When the span began, ms since the epoch; undefined: now. */
   begunAt?: number
 }
 
@@ -26,17 +30,17 @@ export interface Span {
   readonly context: TraceContext
   child(name: SpanName, options?: SpanOptions): Span
   set(attributes: Attributes): void
-  /** The first time counts; with the code of a fault it ended badly. */
+  /** Ends the span; only the first call counts. With the code of a fault the span ends as failed. */
   end(fault?: string): void
 }
 
 export interface Tracer {
   start(name: SpanName, options?: StartOptions): Span
-  /** Sends what is left, for a few seconds at most. Never throws. */
+  /** Sends the remaining spans, which takes a few seconds at most. Never throws. */
   close(): Promise<void>
 }
 
-/** Runs `work` in a span, which ends with it. Without a span there is nothing but the work. */
+/** Runs `work` in a child span, which ends with it. If there is no span, just runs `work`. */
 export async function within<T>(
   span: Span | undefined,
   work: () => Promise<T>,

@@ -1,24 +1,24 @@
-// AES-256-GCM for everything that is stored encrypted: nonce (12) || ciphertext || tag (16) in one buffer. The wire
-// format is jwe.ts.
+// AES-256-GCM for everything that is stored encrypted. One buffer holds nonce (12 bytes), ciphertext and tag (16
+// bytes). jwe.ts handles what travels encrypted.
 import { createCipheriv, createDecipheriv, type KeyObject } from 'node:crypto'
 
 export const NONCE_BYTES = 12
 export const TAG_BYTES = 16
 
 /**
- * `nonce` must never have been used with `key`: 12 random bytes, which hold for 2^32 seals under one key (NIST SP
- * 800-38D, 8.3); a key is rotated long before.
+ * Encrypts. `nonce` must never have been used with `key`: 12 random bytes, which are safe for 2^32 seals under one key
+ * (NIST SP 800-38D, 8.3). A key is rotated long before that.
  */
 export function sealWith(key: KeyObject, nonce: Buffer, plain: Buffer | string, aad: Buffer): Buffer {
   const cipher = createCipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES })
   cipher.setAAD(aad)
   const ciphertext = typeof plain === 'string' ? cipher.update(plain, 'utf8') : cipher.update(plain)
-  // GCM is a stream: final() yields no bytes, only the tag.
+  // GCM is a stream cipher: final() returns no bytes and only computes the tag.
   cipher.final()
   return Buffer.concat([nonce, ciphertext, cipher.getAuthTag()])
 }
 
-/** Throws where `sealed` wasn't sealed by this key with this `aad`. */
+/** Decrypts. Throws if `sealed` wasn't made with this key and this `aad`. */
 export function openWith(key: KeyObject, sealed: Buffer, aad: Buffer): Buffer {
   const end = sealed.length - TAG_BYTES
   if (end < NONCE_BYTES) throw new RangeError('sealed bytes are too short')

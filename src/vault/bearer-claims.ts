@@ -1,5 +1,6 @@
 // Reads a Bearer token before any key is looked up: its form, its claims and its times. Every flaw found here follows
-// from the token's own text and the clock, so that the sender may be told. The signature is checked later.
+// from the token's text and the clock alone, so the sender may be told which one it is. The signature is verified
+// later.
 import { z } from 'zod'
 import type { TokenFlaw } from '../errors.ts'
 import { ROLES, type Role } from '../job/catalogue.ts'
@@ -8,10 +9,10 @@ import { type Algorithm, hasCanonicalSignature } from '../job/envelope/signature
 import { uuid } from '../job/envelope/text.ts'
 
 export interface BearerClaims {
-  /** UUID in lower case. */
+  /** The user's UUID in lower case. */
   userId: string
   entityId: string
-  /** Unknown roles are left out; none where the token names none. */
+  /** The roles that the token names, without unknown words; empty if the token names none. */
   roles: Role[]
 }
 
@@ -22,16 +23,16 @@ interface UnverifiedToken {
   claims: BearerClaims
 }
 
-/** All that is wrong with a token, at least one. */
+/** Everything that is wrong with a token: at least one flaw. */
 export interface Flawed {
   flaws: readonly TokenFlaw[]
 }
 
 const TOKEN_LENGTH_MAX = 8_192
 const SKEW_S = 60
-/** How long a token without `exp` holds from its `iat`. */
+/** How long a token without `exp` is valid after its `iat`, in seconds. */
 const LIFETIME_S_MAX = 3_600
-/** Envelopes and results have types of their own. */
+/** The permitted `typ`. Envelopes and results have other types. */
 const TYP = /^(application\/)?(jwt|at\+jwt)$/i
 
 const seconds = () => z.number().optional()
@@ -45,7 +46,7 @@ const Claims = z.object({
 })
 type Claims = z.infer<typeof Claims>
 
-/** `now` in seconds since the epoch; `audience` is our name. */
+/** Checks a token's form, claims and times. `now`: seconds since the epoch; `audience`: our name. */
 export function readToken(
   token: string,
   { audience, now }: { audience: string; now: number },
@@ -101,7 +102,7 @@ function timeFlaws({ exp, iat, nbf }: Claims, now: number): TokenFlaw[] {
   return flaws
 }
 
-/** A token that names no audience is for whoever knows its key. */
+/** A token without an audience is accepted: only those who know its key can have made it. */
 function audienceFlaws(aud: unknown, audience: string): TokenFlaw[] {
   const isOurs = aud === undefined || (Array.isArray(aud) ? aud.includes(audience) : aud === audience)
   return isOurs ? [] : ['aud']

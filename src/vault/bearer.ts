@@ -1,24 +1,27 @@
-// Bearer tokens: JWTs signed by a client's registered key, or by an issuer that the operator named. It establishes the
-// user and the claims; the client's grant says what the user may do. An envelope or a result, stolen from a queue, is
-// no token.
+// Bearer tokens: JWTs signed by a client's registered key, or by an issuer that the operator named. This file finds out
+// the user and the claims; the client's grant says what the user may do. A stolen envelope or result isn't accepted as
+// a token.
 import type { Clock } from '../clock.ts'
 import { verifyCompact } from '../job/envelope/signature.ts'
 import { type BearerClaims, type Flawed, readToken } from './bearer-claims.ts'
 import { type FetchJwks, openIssuerKeys, type VerifyingKey } from './issuer-keys.ts'
 
-/** The live key that a user's client registered under this `kid`; without one, the only active key of that client. */
+/**
+ * Finds a live key that the user's client registered under this `kid`; without a `kid`, the only active key of that
+ * client.
+ */
 type FindKey = (userId: string, kid: string | undefined) => Promise<VerifyingKey | undefined>
 
 export interface Bearer {
-  /** Throws where the token can't be judged now: the store may be away. */
+  /** Verifies a token. Throws if that isn't possible now, for example because the store is away. */
   verify(token: string, findKey: FindKey): Promise<BearerClaims | Flawed>
 }
 
 interface BearerOptions {
-  /** issuer → URL of its JWKS. */
+  /** Issuer → URL of its JWKS. */
   issuers: ReadonlyMap<string, string>
   fetchJwks: FetchJwks
-  /** The installation's name: `aud`, where the token has one. */
+  /** The installation's name, which the token's `aud` must be, if it has one. */
   audience: string
   clock: Clock
 }
@@ -35,7 +38,7 @@ export function openBearer({ issuers, fetchJwks, audience, clock }: BearerOption
       const ofIssuer = async () => (kid === undefined ? undefined : keys?.find(kid, alg))
       const key = await (keys ? ofIssuer() : findKey(claims.userId, kid))
       if (key?.alg === alg && verifyCompact(token, key)) return claims
-      // The same for an unknown user, an unknown key and a wrong signature.
+      // The flaw is the same for an unknown user, an unknown key and a wrong signature.
       return { flaws: [kid === undefined ? 'kid_missing' : 'unaccepted'] }
     },
   }

@@ -1,5 +1,5 @@
-// The block of a batch: a chunk's records in one JWE. Its protected header names the sender and the job, so that a
-// stolen block is useless elsewhere. The records aren't parsed here.
+// The block of a batch: the records of a chunk in one JWE. Its protected header names sender and job, so a stolen block
+// can't be used for another job. The records aren't parsed here.
 import { hash } from 'node:crypto'
 import { assert, type Refusal, refuse } from '../errors.ts'
 import type { CaptureKey } from './capture.ts'
@@ -9,13 +9,15 @@ import { JWE_ALG } from './jwe-key.ts'
 
 export const BLOCK_BYTES_MAX = 4 * 1024 * 1024
 
-/** The envelope that the block belongs to. */
+/** The envelope to which the block belongs. */
 interface BlockBinding {
   iss: string
   jti: string
 }
 
-/** `lines`: NDJSON. `to` is a JWE key: an OpenPGP one breaks a law, since the caller chooses it. */
+/**
+ * Encrypts a block. `lines`: NDJSON. `to` must be a JWE key; an OpenPGP key throws, because the caller chooses the key.
+ */
 export async function sealBlock(
   lines: string | Buffer,
   to: PublicCaptureKey,
@@ -27,7 +29,10 @@ export async function sealBlock(
   return block
 }
 
-/** The NDJSON; every failure, also another envelope's `iss` or `jti`, is the same refusal. */
+/**
+ * Decrypts a block to NDJSON. Every failure gives the same refusal, also a block for the `iss` or `jti` of another
+ * envelope.
+ */
 export async function openBlock(jwe: string, key: CaptureKey, { iss, jti }: BlockBinding): Promise<Buffer | Refusal> {
   const refusal = refuse('block_undecryptable', 'body.request.block')
   if (key.type === 'pgp') return refusal

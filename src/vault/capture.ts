@@ -1,5 +1,5 @@
 // Capture keys: the key pairs to which callers encrypt cards and blocks. A private half leaves this file only wrapped
-// by the key-encryption key, and is opened only into a `KeyObject` or a `Secret`. The store keeps them.
+// by the key-encryption key (KEK), and is unwrapped only into a `KeyObject` or a `Secret`. The store holds the keys.
 import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { PrivateKey } from 'openpgp'
@@ -17,7 +17,7 @@ export type CaptureKeyType = (typeof CAPTURE_KEY_TYPES)[number]
 export interface CaptureKeyRecord {
   alias: string
   type: CaptureKeyType
-  /** JWK as JSON, or armor. */
+  /** A JWK as JSON, or OpenPGP armor. */
   publicKey: string
   wrappedPrivate: Buffer
 }
@@ -36,7 +36,7 @@ interface PgpCaptureKey {
 
 export type CaptureKey = JweCaptureKey | PgpCaptureKey
 
-/** A new pair: RSA 2048, P-256, or OpenPGP on curve25519. */
+/** Makes a new pair: RSA 2048, P-256, or OpenPGP on curve25519. */
 export async function makeCaptureKey(type: CaptureKeyType, alias: string, kek: KeyProvider): Promise<CaptureKeyRecord> {
   if (type === 'pgp') return pgpRecord(alias, await makePgpKey(alias), kek)
   const { privateKey } =
@@ -47,8 +47,8 @@ export async function makeCaptureKey(type: CaptureKeyType, alias: string, kek: K
 }
 
 /**
- * A pair made elsewhere: a private JWK, a PKCS #8 PEM or an armored OpenPGP private key. Throws `ConfigError` where it
- * is none of them, is too weak, needs another passphrase, or isn't of `type`.
+ * Imports a pair that was made elsewhere: a private JWK, a PKCS #8 PEM or an armored OpenPGP private key. Throws
+ * `ConfigError` if the text is none of these, if the key is too weak or isn't of `type`, or if the passphrase is wrong.
  */
 export async function importCaptureKey(
   text: Secret,
@@ -66,7 +66,7 @@ export async function importCaptureKey(
   return record
 }
 
-/** Throws `Fault('key_unavailable')` where the private half can't be unwrapped. */
+/** Unwraps the private half. Throws `Fault('key_unavailable')` if it can't be unwrapped. */
 export async function openCaptureKey(
   { alias, type, wrappedPrivate }: Pick<CaptureKeyRecord, 'alias' | 'type' | 'wrappedPrivate'>,
   kek: KeyProvider,
@@ -89,7 +89,8 @@ function wrapPurpose(alias: string, type: CaptureKeyType): string {
 async function importJweKey(privateKey: KeyObject, alias: string, kek: KeyProvider): Promise<CaptureKeyRecord> {
   const type = jweTypeOf(privateKey)
   if (!type) throw new ConfigError('a JWE key is RSA of 2048 to 4096 bits, P-256 or X25519')
-  // A JWK whose halves don't belong together would be found out only by a customer's card.
+  // Encrypts and decrypts a probe: else a JWK whose halves don't belong together would be noticed only with a
+  // customer's card.
   const probe = sealJwe(Buffer.from('probe'), createPublicKey(privateKey), {})
   if (!openJwe(probe, privateKey, JWE_ALG[type], probe.length))
     throw new ConfigError('the halves of this key do not match')
@@ -125,7 +126,7 @@ function readPrivateKey(text: Secret, passphrase: Secret | undefined): KeyObject
     if (source.startsWith('{')) return createPrivateKey({ key: JSON.parse(source), format: 'jwk' })
     return createPrivateKey({ key: source, format: 'pem', ...(passphrase ? { passphrase: passphrase.reveal() } : {}) })
   } catch {
-    // The cause may quote its input.
+    // The library's error isn't passed on, because it may quote the key.
     throw new ConfigError('not a private JWK, PKCS #8 PEM or armored OpenPGP private key, or the passphrase is wrong')
   }
 }

@@ -7,7 +7,7 @@ import { ALGORITHMS, type Algorithm } from '../job/envelope/signature.ts'
 import { Secret } from '../secret.ts'
 import { PRIVATE_MEMBERS, RSA_BITS } from './jwe-key.ts'
 
-/** RFC 7517 section 4, its members unread. */
+/** A JWK (RFC 7517 section 4) whose members aren't checked yet. */
 export const Jwk = z.record(z.string(), z.unknown())
 export type Jwk = z.infer<typeof Jwk>
 
@@ -24,7 +24,7 @@ interface VerifyingKey {
   key: KeyObject
 }
 
-/** A new Ed25519 pair; `kid` is its RFC 7638 thumbprint. */
+/** Makes a new Ed25519 pair; `kid` is its RFC 7638 thumbprint. */
 export function makeSigningKey(): SigningKeyPair {
   const { privateKey } = generateKeyPairSync('ed25519')
   const { d, ...publicPart } = privateKey.export({ format: 'jwk' })
@@ -34,8 +34,8 @@ export function makeSigningKey(): SigningKeyPair {
 }
 
 /**
- * A client's public key: Ed25519, P-256, or RSA of 2048 to 4096 bits, which must say whether its `alg` is PS256 or RS256.
- * `kid` is the JWK's own or else its thumbprint. Throws `ConfigError` for anything else, a private half above all.
+ * Imports a client's public key: Ed25519, P-256, or RSA of 2048 to 4096 bits, whose `alg` must be PS256 or RS256. `kid`
+ * is the JWK's own, else its thumbprint. Throws `ConfigError` for anything else, in particular for a private key.
  */
 export function importPublicJwk(jwk: Jwk): VerifyingKey {
   if (PRIVATE_MEMBERS.some(name => Object.hasOwn(jwk, name))) throw new ConfigError('the JWK holds its private half')
@@ -49,8 +49,8 @@ export function importPublicJwk(jwk: Jwk): VerifyingKey {
 }
 
 /**
- * Whether a public key may verify signatures by its `key_ops` (RFC 7517 section 4.3). A private key's `key_ops` says
- * `sign`: its public half is this key without that member.
+ * Whether `key_ops` permits this public key to verify signatures (RFC 7517 section 4.3). A JWK that was made from a
+ * private key may still say `sign`, and is refused until that member is removed.
  */
 export function mayVerify({ key_ops: operations }: Jwk): boolean {
   if (operations === undefined) return true
@@ -58,13 +58,16 @@ export function mayVerify({ key_ops: operations }: Jwk): boolean {
   return operations.includes('verify') && operations.every(operation => typeof operation === 'string')
 }
 
-/** A key that a client registers: `importPublicJwk`, and it may verify. Throws `ConfigError`. */
+/**
+ * Imports a key that a client registers: as `importPublicJwk`, and `key_ops` must permit verifying. Throws
+ * `ConfigError`.
+ */
 export function importRegisteredJwk(jwk: Jwk): VerifyingKey {
   if (!mayVerify(jwk)) throw new ConfigError('the JWK is not for verifying signatures (key_ops)')
   return importPublicJwk(jwk)
 }
 
-/** 32 random bytes, base64url. */
+/** Makes an API key: 32 random bytes, base64url. */
 export function makeApiKey(): Secret {
   return new Secret(randomBytes(32).toString('base64url'))
 }
@@ -94,7 +97,7 @@ function algorithmsOf(key: KeyObject): Algorithm[] {
     case 'ec':
       return namedCurve === 'prime256v1' ? ['ES256'] : []
     case 'rsa': {
-      // A small exponent (1 makes every signature valid) is never legitimate.
+      // A small exponent is never legitimate; with 1 every signature would be valid.
       const isSound = modulusLength >= RSA_BITS.least && modulusLength <= RSA_BITS.most && publicExponent >= 0x10001n
       return isSound ? ['PS256', 'RS256'] : []
     }
@@ -103,7 +106,7 @@ function algorithmsOf(key: KeyObject): Algorithm[] {
   }
 }
 
-/** RFC 7638: the required members of a key type, in the order of the alphabet. */
+/** The thumbprint of RFC 7638, made of a key type's required members in alphabetical order. */
 function thumbprint({ kty, crv, x, y, e, n }: Jwk): string {
   const required = kty === 'RSA' ? { e, kty, n } : kty === 'EC' ? { crv, kty, x, y } : { crv, kty, x }
   return hash('sha256', JSON.stringify(required), 'base64url')

@@ -1,6 +1,6 @@
 // The sender's side of a capture key: reads the public half and encrypts a card to it. It needs neither the
-// key-encryption key nor the store, so that any producer can use it. Speed doesn't matter for single cards: jose
-// encrypts them, so that every round trip checks our own decryption against another implementation.
+// key-encryption key nor the store, so that any producer can use it. Speed doesn't matter for single cards, so jose
+// encrypts them: then every round trip checks our own decryption against another implementation.
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { CompactEncrypt } from 'jose'
 import { createMessage, encrypt, type PublicKey, readKey } from 'openpgp'
@@ -12,12 +12,18 @@ export type PublicCaptureKey =
   | { alias: string; type: JweKeyType; publicKey: KeyObject }
   | { alias: string; type: 'pgp'; publicKey: PublicKey }
 
-/** `text`: a public JWK as JSON, or an armored OpenPGP public key. Throws `ConfigError` for anything else. */
+/**
+ * Reads a public capture key. `text`: a public JWK as JSON, or an armored OpenPGP public key. Throws `ConfigError` for
+ * anything else.
+ */
 export async function readPublicCaptureKey(alias: string, text: string): Promise<PublicCaptureKey> {
   return text.trimStart().startsWith('{') ? readJwk(alias, text) : readArmor(alias, text)
 }
 
-/** What goes into `encrypted_card`: a compact JWE, or base64 of an armored OpenPGP message. `card` is sent as it is. */
+/**
+ * Makes the value of `encrypted_card`: a compact JWE, or base64 of an armored OpenPGP message. `card` is encrypted as
+ * it is.
+ */
 export async function encryptCard(card: object, to: PublicCaptureKey): Promise<string> {
   const plain = Buffer.from(JSON.stringify(card))
   if (to.type !== 'pgp') {
@@ -25,7 +31,7 @@ export async function encryptCard(card: object, to: PublicCaptureKey): Promise<s
       .setProtectedHeader({ alg: JWE_ALG[to.type], enc: 'A256GCM', kid: to.alias })
       .encrypt(to.publicKey)
   }
-  // A key made a moment ago by a server whose clock is ahead would else not be valid yet.
+  // Otherwise a key that was just made by a server with a fast clock wouldn't be valid yet.
   const date = new Date(Math.max(Date.now(), to.publicKey.getCreationTime().getTime()))
   const armored = await encrypt({
     message: await createMessage({ binary: new Uint8Array(plain), date }),

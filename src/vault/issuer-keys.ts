@@ -1,5 +1,5 @@
-// The public keys of one issuer of JWTs, from the JWKS that the operator named: fetched when an unknown key is
-// requested, at most once in thirty seconds. The caller hands in the fetch.
+// The public keys of one issuer of JWTs, from the JWKS that the operator named. The JWKS is fetched when an unknown key
+// is requested, at most once in thirty seconds. The caller passes the function that fetches.
 import type { KeyObject } from 'node:crypto'
 import { z } from 'zod'
 import type { Clock } from '../clock.ts'
@@ -12,11 +12,11 @@ export interface VerifyingKey {
   publicKey: KeyObject
 }
 
-/** The text at `url`, or a throw. */
+/** Returns the text at `url`, or throws. */
 export type FetchJwks = (url: string) => Promise<string>
 
 interface IssuerKeys {
-  /** The key of this `kid`, if it is for `alg`. */
+  /** The issuer's key with this `kid`, if it may be used with `alg`. */
   find(kid: string, alg: Algorithm): Promise<VerifyingKey | undefined>
 }
 
@@ -25,7 +25,7 @@ const REFETCH_MS = 30_000
 const VALID_MS = 10 * 60_000
 const KEYS_MAX = 64
 
-/** RFC 7517 section 5. An invalid key, or one without a name, is ignored. */
+/** A JWKS (RFC 7517 section 5). A key that is invalid or has no `kid` is ignored. */
 const Jwks = z.object({ keys: z.array(z.unknown()) })
 const NamedJwk = z.looseObject({ kid: z.string() })
 
@@ -41,7 +41,7 @@ export function openIssuerKeys(url: string, fetchJwks: FetchJwks, clock: Clock):
       keys = readJwks(await fetchJwks(url))
       fetchedAt = triedAt
     } catch {
-      // A failure lets nobody in: the known keys count until they are too old.
+      // A failed fetch admits no new key: the known keys are used until they are too old.
     }
   }
   return {
@@ -65,7 +65,7 @@ function readJwks(text: string): Map<string, Jwk> {
   return new Map(named.map(jwk => [jwk.kid, jwk]))
 }
 
-/** Issuers often leave `alg` out of an RSA key: it then serves either of the two. */
+/** Issuers often leave `alg` out of an RSA key; such a key may be used with PS256 and RS256. */
 function importFor(jwk: Jwk, alg: Algorithm): VerifyingKey | undefined {
   try {
     const imported = importRegisteredJwk({ ...jwk, alg: jwk['alg'] ?? alg })

@@ -1,5 +1,5 @@
-// The key-encryption key, behind a port. This release has one provider: a file. It wraps data keys and private
-// halves of capture keys, never cards.
+// The key-encryption key (KEK), behind an interface. This release has one provider: a file. The KEK wraps data keys and
+// private halves of capture keys, never cards.
 import { createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, link, open, unlink } from 'node:fs/promises'
@@ -9,11 +9,11 @@ import { Fault } from '../errors.ts'
 import { NONCE_BYTES, openWith, sealWith } from './aead.ts'
 
 export interface KeyProvider {
-  /** Public: names the key and reveals nothing of it. */
+  /** The key's id. It is public and reveals nothing about the key. */
   id: string
-  /** `purpose` is bound to the result: what was wrapped for one unwraps for no other. */
+  /** Wraps `plain` for a `purpose`. It unwraps for that purpose only. */
   wrap(plain: Buffer, purpose: string): Promise<Buffer>
-  /** Throws `Fault('key_unavailable')` where the key or the purpose is another, or the bytes were changed. */
+  /** Throws `Fault('key_unavailable')` if the key or the purpose is another one, or if the bytes were changed. */
   unwrap(wrapped: Buffer, purpose: string): Promise<Buffer>
 }
 
@@ -22,7 +22,7 @@ const FILE = new RegExp(`^${VERSION_LINE}\\r?\\n([A-Za-z0-9+/]{43}=)\\s*$`)
 const KEY_BYTES = 32
 const FILE_BYTES_MAX = 1024
 
-/** Reads a KEK file. Throws `ConfigError` where it is absent, malformed or open to others than its owner. */
+/** Reads a KEK file. Throws `ConfigError` if it is missing, malformed, or readable by others than its owner. */
 export async function fileKeyProvider(path: string): Promise<KeyProvider> {
   const key = await readKey(path)
   const id = `kek-${createHmac('sha256', key).update('tokenmill kek id').digest('hex').slice(0, 16)}`
@@ -39,14 +39,14 @@ export async function fileKeyProvider(path: string): Promise<KeyProvider> {
   }
 }
 
-/** Makes a new KEK file, mode 0600, whole or not at all. Throws `ConfigError` where there is a file of that name. */
+/** Makes a new KEK file, mode 0600, completely or not at all. Throws `ConfigError` if a file with that name exists. */
 export async function makeKekFile(path: string): Promise<void> {
   const draft = `${path}.${randomBytes(6).toString('hex')}`
   const handle = await open(draft, 'wx', 0o600).catch(refuseTo('make', path))
   try {
     await handle.writeFile(`${VERSION_LINE}\n${randomBytes(KEY_BYTES).toString('base64')}\n`)
     await handle.sync()
-    // A link, unlike a rename, fails where the name is taken: no key is ever overwritten.
+    // Unlike a rename, a link fails if the name is taken: so no key is ever overwritten.
     await link(draft, path).catch(refuseTo('make', path))
   } finally {
     await handle.close()
@@ -56,7 +56,7 @@ export async function makeKekFile(path: string): Promise<void> {
 }
 
 async function readKey(path: string): Promise<KeyObject> {
-  // O_NONBLOCK: a named pipe in the file's place would otherwise hang the start.
+  // Without O_NONBLOCK a named pipe in place of the file would block the start.
   const handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)).catch(refuseTo('read', path))
   try {
     await checkOwnerOnly(handle, path)
@@ -76,7 +76,7 @@ async function readKey(path: string): Promise<KeyObject> {
 async function checkOwnerOnly(handle: FileHandle, path: string): Promise<void> {
   const stat = await handle.stat()
   if (!stat.isFile()) throw new ConfigError(`${path} is not a regular file`)
-  // Windows has no such bits; there the folder's access list is what protects the file.
+  // Windows has no such mode bits; there the folder's access list protects the file.
   if (process.platform !== 'win32' && (stat.mode & 0o077) !== 0) {
     throw new ConfigError(`${path} may be read by others than its owner: chmod 600 it`)
   }
@@ -88,7 +88,10 @@ function refuseTo(verb: 'make' | 'read', path: string): (error: NodeJS.ErrnoExce
   }
 }
 
-/** Makes the name survive a power cut; not every platform lets a folder be opened. */
+/**
+ * Flushes the folder, so that the file's name survives a power failure. Some platforms don't let a folder be opened;
+ * there nothing is done.
+ */
 async function syncFolder(path: string): Promise<void> {
   if (process.platform === 'win32') return
   const handle = await open(path, 'r')

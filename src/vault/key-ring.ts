@@ -1,5 +1,5 @@
-// The key ring: every data key of the vault, opened once at start and kept only as a `KeyObject` (raw keys cost five
-// times as much per card). Encrypted data name their key's version. The store keeps the wrapped keys.
+// The key ring: every data key of the vault, unwrapped once at start and held only as a `KeyObject` (a raw key takes
+// five times as long per card). Encrypted data name the version of their key. The store holds the wrapped keys.
 import { createHmac, createSecretKey, type Hmac, type KeyObject, randomBytes } from 'node:crypto'
 import { assert, Fault } from '../errors.ts'
 import { Secret } from '../secret.ts'
@@ -24,7 +24,7 @@ export const PURPOSES = [
 ] as const
 type Purpose = (typeof PURPOSES)[number]
 
-/** A data key as it is stored. `purpose` is one of `PURPOSES`; others are passed over. */
+/** A data key as it is stored. `purpose`: one of `PURPOSES`; keys of other purposes are ignored. */
 export interface WrappedKey {
   purpose: string
   version: number
@@ -39,38 +39,47 @@ interface Sealed {
 }
 
 export interface KeyRing {
-  /** `nonce`: 12 random bytes, never used twice; without it they are drawn. */
+  /** Seals a PAN. `nonce`: 12 random bytes that were never used before; without it they are drawn here. */
   seal(pan: Secret, tokenId: string, tokenScope: string, nonce?: Buffer): Sealed
-  /** Throws `Fault('key_unavailable')` for a version not on the ring, `Fault('defect')` for bytes of another row. */
+  /**
+   * Opens a sealed PAN. Throws `Fault('key_unavailable')` if the version isn't on the ring, `Fault('defect')` if the
+   * bytes are another row's.
+   */
   open(sealed: Buffer, keyVersion: number, tokenId: string, tokenScope: string): Secret
-  /** 32 bytes, equal for the same card in the same scope only (PCI DSS 3.5.1.1: keyed, over the whole PAN). */
+  /**
+   * The card's fingerprint in the scope: 32 bytes that are equal only for the same card in the same scope (PCI DSS
+   * 3.5.1.1: a keyed hash of the whole PAN).
+   */
   fingerprint(pan: Secret, tokenScope: string): Buffer
-  /** The same for cards that a dry run has seen, under a key of its own. */
+  /** A fingerprint for cards that a dry run has seen, with another key. */
   scratchFingerprint(pan: Secret, tokenScope: string): Buffer
-  /** `a` and 43 base64url characters; as a fingerprint, under a key of its own. */
+  /** The analytics token: `a` and 43 base64url characters. It is made like a fingerprint, with another key. */
   analyticsToken(pan: Secret, tokenScope: string): string
-  /** 32 bytes: what makes two requests the same. */
+  /** The keyed hash by which a receipt recognises the same request: 32 bytes. */
   requestDigest(canonicalText: string): Buffer
-  /** 32 bytes: what stays of an owner's ids (`ownerKey`) after a release. */
+  /** The keyed hash of an owner's ids (`ownerKey`), which is kept after the ids are erased: 32 bytes. */
   ownerHash(ownerKey: string): Buffer
-  /** 32 bytes. */
+  /** The keyed hash of an API key: 32 bytes. */
   apiKeyHash(userId: string, apiKey: Secret): Buffer
   sealBeforeImage(json: Buffer, tokenId: string): Sealed
   openBeforeImage(sealed: Buffer, keyVersion: number, tokenId: string): Buffer
-  /** CAVVs, challenges and contract keys of 3-D Secure. `row` names their row: they open in no other. */
+  /**
+   * Seals CAVVs, challenges and contract keys of 3-D Secure. `row` names their row; the bytes can't be opened for
+   * another row.
+   */
   sealThreeDs(plain: Buffer, row: string): Sealed
   openThreeDs(sealed: Buffer, keyVersion: number, row: string): Buffer
-  /** The number of a scheme token, in its provisioning's row. */
+  /** Seals the number of a scheme token for the row of its provisioning. */
   sealNetworkToken(number: Secret, provisionId: string): Sealed
   openNetworkToken(sealed: Buffer, keyVersion: number, provisionId: string): Secret
-  /** The secret that signs webhooks, in its endpoint's row. */
+  /** Seals the secret that signs webhooks for the row of its endpoint. */
   sealWebhookSecret(secret: Secret, endpointId: string): Sealed
   openWebhookSecret(sealed: Buffer, keyVersion: number, endpointId: string): Secret
 }
 
 const KEY_BYTES = 32
 
-/** New keys, ACTIVE, for the caller to store. */
+/** Makes new keys in state ACTIVE, which the caller stores. */
 export function makeDataKeys(kek: KeyProvider, purposes: readonly Purpose[], version = 1): Promise<WrappedKey[]> {
   return Promise.all(
     purposes.map(async purpose => {
@@ -82,7 +91,10 @@ export function makeDataKeys(kek: KeyProvider, purposes: readonly Purpose[], ver
   )
 }
 
-/** Throws `Fault('key_unavailable')` where a key can't be unwrapped, or a purpose hasn't exactly one ACTIVE key. */
+/**
+ * Unwraps the keys. Throws `Fault('key_unavailable')` if a key can't be unwrapped, or if a purpose doesn't have exactly
+ * one ACTIVE key.
+ */
 export async function openKeyRing(kek: KeyProvider, keys: readonly WrappedKey[]): Promise<KeyRing> {
   const slots = await Promise.all(
     PURPOSES.map(async purpose => [purpose, await openPurposeKeys(kek, keys, purpose)] as const),
@@ -90,7 +102,7 @@ export async function openKeyRing(kek: KeyProvider, keys: readonly WrappedKey[])
   return keyRingOf(Object.fromEntries(slots) as Record<Purpose, PurposeKeys>)
 }
 
-/** The active key of one purpose, for a process that has no key-encryption key. Throws as `openKeyRing` does. */
+/** The active key of one purpose, for a process without the key-encryption key. Throws as `openKeyRing` does. */
 export async function openKey(kek: KeyProvider, keys: readonly WrappedKey[], purpose: Purpose): Promise<KeyObject> {
   return (await openPurposeKeys(kek, keys, purpose)).active
 }
@@ -98,7 +110,7 @@ export async function openKey(kek: KeyProvider, keys: readonly WrappedKey[], pur
 interface PurposeKeys {
   active: KeyObject
   version: number
-  /** Every version that may still open data. */
+  /** All versions with which stored data may be opened. */
   versions: Map<number, KeyObject>
 }
 
@@ -123,7 +135,7 @@ async function openPurposeKeys(kek: KeyProvider, keys: readonly WrappedKey[], pu
 }
 
 function keyRingOf(slots: Record<Purpose, PurposeKeys>): KeyRing {
-  // Written anew for each call and read before it returns: nothing here awaits.
+  // One shared buffer, filled and read within each call. That is safe because no call awaits in between.
   const idAndScope = Buffer.alloc(2 * UUID_BYTES)
   const id = Buffer.alloc(UUID_BYTES)
   const scopeAndPan = Buffer.alloc(UUID_BYTES + 64)
@@ -191,7 +203,10 @@ function keyRingOf(slots: Record<Purpose, PurposeKeys>): KeyRing {
 
 const webhookAad = (endpointId: string) => Buffer.from(`webhook ${endpointId}`)
 
-/** A digest as a string and back costs 1.6 µs, `digest()` 2.3: it allocates each buffer outside the pool. */
+/**
+ * Making the digest as a string and converting it takes 1.6 µs; `digest()` takes 2.3 µs, because it allocates each
+ * buffer outside the pool.
+ */
 function digestOf(mac: Hmac): Buffer {
   return Buffer.from(mac.digest('binary'), 'latin1')
 }

@@ -1,5 +1,5 @@
-// The numbers of scheme tokens, sealed under a data key of their own, so that the process that shows them (the gateway)
-// can have that key alone, in a file. It opens no card.
+// The numbers of scheme tokens, sealed with a separate data key. So the gateway, which shows the numbers, can get that
+// key alone, in a file. It can't open cards with it.
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { ConfigError } from '../config.ts'
@@ -11,18 +11,18 @@ import { Jwk } from './client-key.ts'
 const KEY_BYTES = 32
 const USE = 'tokenmill-network-token'
 
-/** A key and its version on the ring. */
+/** The key and its version on the key ring. */
 export interface NetworkTokenKey {
   key: KeyObject
   version: number
 }
 
-/** `provisionId` names the row of the number: it opens in no other row. */
+/** Seals a number. `provisionId` names the number's row; the bytes can't be opened for another row. */
 export function sealNetworkToken(key: KeyObject, number: Secret, provisionId: string): Buffer {
   return sealWith(key, randomBytes(NONCE_BYTES), number.reveal(), aadOf(provisionId))
 }
 
-/** Throws `Fault('defect')` for bytes of another row or key. */
+/** Opens a number. Throws `Fault('defect')` if the bytes are another row's or another key's. */
 export function openNetworkToken(key: KeyObject, sealed: Buffer, provisionId: string): Secret {
   try {
     return new Secret(openWith(key, sealed, aadOf(provisionId)).toString('latin1'))
@@ -33,13 +33,13 @@ export function openNetworkToken(key: KeyObject, sealed: Buffer, provisionId: st
 
 const aadOf = (provisionId: string) => Buffer.from(`network-token ${provisionId}`)
 
-/** The text of the key's file: a JWK, which is a secret. */
+/** The content of the key file: a JWK, which is a secret. */
 export function networkTokenFileText({ key, version }: NetworkTokenKey): Secret {
   const jwk = { ...key.export({ format: 'jwk' }), kid: String(version), use: USE }
   return new Secret(`${JSON.stringify(jwk, null, 2)}\n`)
 }
 
-/** Throws `ConfigError` where the file is absent or is no such key. */
+/** Reads the key file. Throws `ConfigError` if it is missing or holds no such key. */
 export async function readNetworkTokenFile(path: string): Promise<NetworkTokenKey> {
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     const what =

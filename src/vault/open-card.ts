@@ -1,5 +1,5 @@
-// Decrypts `encrypted_card`, whichever of the two envelopes it is. The token rules judge the plaintext; every failure
-// to decrypt is the same refusal.
+// Decrypts `encrypted_card`, which is a JWE or an OpenPGP message. The token rules check the plaintext. Every failure
+// to decrypt gives the same refusal.
 import { setImmediate } from 'node:timers/promises'
 import { type Refusal, refuse } from '../errors.ts'
 import { Secret } from '../secret.ts'
@@ -9,12 +9,15 @@ import { JWE_ALG } from './jwe-key.ts'
 import { isArmored, openPgp } from './pgp/pgp.ts'
 
 export const JWE_CARD_BYTES_MAX = 16 * 1024
-/** Two layers of base64 around the same content. */
+/** Larger than for a JWE, because two layers of base64 surround the same content. */
 export const PGP_CARD_BYTES_MAX = 24 * 1024
 
 const FIELD = 'body.encrypted_card'
 
-/** The JSON text that the sender encrypted, or `card_undecryptable`, `cipher_unsupported` (IDEA), `card_malformed` (not UTF-8). */
+/**
+ * Returns the JSON text that the sender encrypted, or the refusal `card_undecryptable`, `cipher_unsupported` (IDEA) or
+ * `card_malformed` (not UTF-8).
+ */
 export async function openCard(encryptedCard: string, key: CaptureKey): Promise<Secret | Refusal> {
   const form = formOf(encryptedCard)
   if (form !== (key.type === 'pgp' ? 'pgp' : 'jwe')) return refuse('card_undecryptable', FIELD)
@@ -29,7 +32,7 @@ export async function openCard(encryptedCard: string, key: CaptureKey): Promise<
   return opened ? decode(opened.plain) : refuse('card_undecryptable', FIELD)
 }
 
-/** Armor has its first line, a compact JWE its dots, base64 neither. */
+/** The form of an encrypted card. Armor has its first line, a compact JWE has dots, base64 has neither. */
 function formOf(text: string): 'jwe' | 'pgp' {
   return !isArmored(text) && text.includes('.') ? 'jwe' : 'pgp'
 }
@@ -44,20 +47,20 @@ function decode(plain: Uint8Array): Secret | Refusal {
   }
 }
 
-/** How long decryptions may run in a row before other work gets its turn. */
+/** How long decryptions may run without a pause before other work gets its turn, in ms. */
 const EVENT_LOOP_BUDGET_MS = 5
 
-// There is one event loop per process, and so one budget.
+// A process has one event loop, so there is one budget.
 let runEnds = 0
 let opening: Promise<void> | undefined
 
 /**
- * Runs `work` at once while the budget lasts, else after a turn of the event loop; in no particular order. Decrypting a
- * card blocks the event loop for a third of a millisecond: a batch with hundreds of cards would delay lock renewal and
+ * Runs `work` at once while the budget lasts, else after a turn of the event loop; the order isn't kept. Decrypting a
+ * card blocks the event loop for a third of a millisecond: a batch with hundreds of cards would delay lock renewals and
  * other jobs.
  */
 async function withinEventLoopBudget<T>(work: () => T): Promise<Awaited<T>> {
-  // No await between check and work: of hundreds that wait, only those within the budget go on.
+  // There is no await between this check and `work`, so of hundreds that wait only those within the budget go on.
   while (performance.now() > runEnds) {
     opening ??= setImmediate().then(() => {
       runEnds = performance.now() + EVENT_LOOP_BUDGET_MS

@@ -1,5 +1,5 @@
-// JWTs of the 3-D Secure service: HS256 only, with the key that the caller hands in. src/three-ds checks their claims
-// and their single use.
+// JWTs of the 3-D Secure service: HS256 only, with the key that the caller passes. src/three-ds checks their claims,
+// and that each is used once.
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { decodeJwt, errors, jwtVerify, SignJWT } from 'jose'
 import { ConfigError } from '../config.ts'
@@ -9,9 +9,9 @@ import { Secret } from '../secret.ts'
 const KEY_BYTES_LEAST = 32
 const JWT_BYTES_MAX = 16 * 1024
 const AGE_SECONDS_MAX = 2 * 3600
-/** Clocks of others. */
+/** How far other parties' clocks may be off. */
 const SKEW_SECONDS = 60
-// jose takes base64url that isn't in its one form.
+// jose also accepts base64url that isn't canonical, so the form is checked here.
 const FORM = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]{43}$/
 
 type JwtClaims = Record<string, unknown>
@@ -21,7 +21,10 @@ export function makeJwtKey(): Secret<Buffer> {
   return new Secret(randomBytes(KEY_BYTES_LEAST))
 }
 
-/** A key made elsewhere: base64, base64url, or hex on one line. Throws `ConfigError` where it has under 32 bytes. */
+/**
+ * Reads a key that was made elsewhere: base64, base64url, or hex on one line. Throws `ConfigError` if it has fewer than
+ * 32 bytes.
+ */
 export function readJwtKey(text: Secret): Secret<Buffer> {
   const given = text.reveal().trim()
   const bytes = /^([0-9a-fA-F]{2})+$/.test(given) ? Buffer.from(given, 'hex') : Buffer.from(given, 'base64')
@@ -35,12 +38,15 @@ function keyOf(key: Secret<Buffer>): KeyObject {
   return createSecretKey(key.reveal())
 }
 
-/** `claims` as they are: `iat`, `exp` in seconds. */
+/** Signs `claims` as they are. `iat` and `exp` are in seconds. */
 export async function sign(key: Secret<Buffer>, claims: JwtClaims): Promise<string> {
   return new SignJWT(claims).setProtectedHeader({ alg: 'HS256', typ: 'JWT' }).sign(keyOf(key))
 }
 
-/** `now`: ms since the epoch. Form first, then signature, then age: nothing is said of the claims of a foreign one. */
+/**
+ * Verifies a JWT. `now`: ms since the epoch. It checks the form, then the signature, then the age, so that nothing is
+ * told about the claims of a foreign JWT.
+ */
 export async function verify(key: Secret<Buffer>, jwt: string, now: number): Promise<VerifiedJwt> {
   if (jwt.length > JWT_BYTES_MAX || !isCanonical(jwt)) return { fault: 'malformed' }
   try {
@@ -57,7 +63,7 @@ export async function verify(key: Secret<Buffer>, jwt: string, now: number): Pro
   } catch (error) {
     if (error instanceof errors.JWTExpired) return { fault: 'expired' }
     if (error instanceof errors.JWSSignatureVerificationFailed) return { fault: 'signature' }
-    // Another algorithm is another signature, whatever it is.
+    // Any other algorithm counts as a wrong signature.
     if (error instanceof errors.JOSEAlgNotAllowed || error instanceof errors.JOSENotSupported)
       return { fault: 'signature' }
     if (error instanceof errors.JOSEError) return { fault: 'malformed' }
@@ -65,7 +71,7 @@ export async function verify(key: Secret<Buffer>, jwt: string, now: number): Pro
   }
 }
 
-/** `aud` of a JWT that nobody has verified. */
+/** The `aud` of a JWT that wasn't verified. */
 export function peekAudience(jwt: string): string | undefined {
   if (jwt.length > JWT_BYTES_MAX || !FORM.test(jwt)) return undefined
   try {
@@ -77,7 +83,8 @@ export function peekAudience(jwt: string): string | undefined {
 }
 
 function isCanonical(jwt: string): boolean {
-  // A signature of no length (alg none) or of another has another form; the claim to be HS256 is checked below.
+  // An empty signature (alg none) or one of another length has another form; that the header says HS256 is checked
+  // below.
   const parts = jwt.split('.')
   return (
     parts.length === 3 &&

@@ -1,5 +1,5 @@
-// The 16 bytes of a UUID, without the garbage of string surgery: it runs twice for each card. It judges form only, not
-// versions.
+// Writes the 16 bytes of a UUID without making strings, because it runs twice per card. It checks the form only, not
+// the version.
 import { assert } from '../errors.ts'
 
 export const UUID_BYTES = 16
@@ -13,7 +13,10 @@ for (const [value, digit] of [...'0123456789abcdef'].entries()) {
 const DASHES = [8, 13, 18, 23]
 const PAIRS = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34]
 
-/** Writes the UUID's bytes at `offset`; letters of either case. A malformed one breaks a law: the boundary parsed it. */
+/**
+ * Writes the UUID's bytes at `offset`. Letters may be of either case. Throws for a malformed UUID, which is a defect:
+ * the caller has parsed it.
+ */
 export function writeUuid(into: Buffer, offset: number, uuid: string): void {
   let wrong = uuid.length === 36 ? 0 : NOT_HEX
   for (const at of DASHES) if (uuid.charCodeAt(at) !== 0x2d) wrong = NOT_HEX

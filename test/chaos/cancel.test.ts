@@ -14,7 +14,7 @@ describeEngines('a batch that is cancelled in its midst', engine => {
   let installation: Installation
   beforeAll(async () => {
     installation = await openInstallation(engine, QUICK)
-    await installation.startWorkers({ roles: ['bulk'], processes: 1 })
+    await installation.openWorkers({ roles: ['bulk'] })
   })
   afterAll(() => installation?.close())
 

@@ -85,7 +85,7 @@ describeEngines('a command that nobody answers', engine => {
       expect(said).toContain('no answer came for 2 s (--give-up-after)')
       expect(said).toContain('run the same command again to continue')
     }
-    await installation.startWorkers()
+    await installation.openWorkers()
     expect(await run(['migrate', csv, '--give-up-after', '60'])).toMatchObject({ code: 0 })
     expect(await run(['submit', ndjson])).toMatchObject({ code: 3 })
   }, 180_000)

@@ -39,7 +39,7 @@ describeEngines('a command that waits for answers', engine => {
 
   describe('with workers', () => {
     beforeAll(async () => {
-      await installation.startWorkers()
+      await installation.openWorkers()
     })
 
     it('ends with 78 where its client is unknown or revoked', async () => {

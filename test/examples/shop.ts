@@ -19,7 +19,7 @@ export interface Shop {
 export async function openShop(): Promise<Shop> {
   const bundle = await openHttpBundle()
   const { installation, simulator } = bundle
-  await installation.startWorkers({ roles: ['interactive'] })
+  await installation.openWorkers({ roles: ['interactive'] })
   const gateway = await openGatewayFor(installation)
   const known = await readFile(join(installation.dataDir, 'clients', 'shop', 'client.json'), 'utf8')
   const file = { ...(JSON.parse(known) as { api_key: string }), base_url: `${gateway.url}/oidc` }

@@ -26,7 +26,7 @@ describe.skipIf(!redisUrl())('docs/upstream.md, on a real installation', () => {
       databaseUrl: database.url,
     }
     installation = await openInstallation(engine)
-    await installation.startWorkers({ roles: ['interactive'] })
+    await installation.openWorkers({ roles: ['interactive'] })
     dir = mkdtempSync(join(tmpdir(), 'upstream-real-'))
     symlinkSync(join(root, 'node_modules'), join(dir, 'node_modules'))
   })

@@ -17,7 +17,7 @@ describeEngines('report', engine => {
     installation = await openInstallation(engine)
     clerk = await installation.addClient('clerk', { roles: ['TOKEN_READ'] })
     other = await installation.addClient('other', { entity: OTHER })
-    await installation.startWorkers({ roles: ['bulk'] })
+    await installation.openWorkers({ roles: ['bulk'] })
   })
   afterAll(() => installation?.close())
 

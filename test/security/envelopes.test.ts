@@ -42,7 +42,7 @@ describeEngines('an envelope', engine => {
   const closers: (() => Promise<unknown>)[] = []
   beforeAll(async () => {
     installation = await openInstallation(engine)
-    counters = openCounters(await installation.startWorkers())
+    counters = openCounters(await installation.openWorkers())
     own = installation.credentials
     client = await installation.connect()
     desk = openDesk(client)

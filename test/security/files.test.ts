@@ -22,7 +22,7 @@ describe('a file through the command', () => {
     database = await freshDatabase()
     const engine: Engine = { name: 'postgres', prefix: '{files}', redisUrls: undefined, databaseUrl: database.url }
     installation = await openInstallation(engine)
-    await installation.startWorkers({ roles: ['bulk'] })
+    await installation.openWorkers({ roles: ['bulk'] })
   })
   afterAll(async () => {
     await installation?.close()

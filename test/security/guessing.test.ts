@@ -27,7 +27,7 @@ describe('guessing card numbers', () => {
     database = await freshDatabase()
     const engine: Engine = { name: 'postgres', prefix: '{guessing}', redisUrls: undefined, databaseUrl: database.url }
     installation = await openInstallation(engine, { TOKENMILL_DRY_RUN_ROWS_MAX: String(DRY_RUN_ROWS) })
-    counters = openCounters(await installation.startWorkers())
+    counters = openCounters(await installation.openWorkers())
     client = await installation.connect()
   })
   afterAll(async () => {

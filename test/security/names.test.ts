@@ -35,7 +35,7 @@ describeEngines('a name that could be a card number', engine => {
   beforeAll(async () => {
     files = await mkdtemp(join(tmpdir(), 'tokenmill-names-'))
     installation = await openInstallation(engine)
-    await installation.startWorkers()
+    await installation.openWorkers()
     own = installation.credentials
     client = await installation.connect()
     desk = openDesk(client)

@@ -88,7 +88,7 @@ describeEngines('what is stolen from the queues', engine => {
       { claims: { jti, request }, block },
       { claims: { jti: 'mine-0', request: { ...theirs, batch_id: 'mine' } }, block },
     ]
-    counters = openCounters(await installation.startWorkers())
+    counters = openCounters(await installation.openWorkers())
     expect(await desk.answer(jti)).toMatchObject({ code: 200, records: [{ outcome: 'CREATED' }] })
     const before = await tokens()
     for (const { claims, block } of jobs) {

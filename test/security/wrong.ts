@@ -48,6 +48,9 @@ const RIGHT: Record<string, readonly string[]> = {
   'is blank': [
     'encrypted_card',
     'card_holder_name',
+    'provider_account',
+    'customer_id',
+    'card_id',
     'reference',
     'cardholderName',
     'cardNumber',
@@ -161,6 +164,19 @@ export function rightRequests(
     { kind: 'token-lifecycle', required: ['id', 'action'], request: { id: TOKEN, action: 'SUSPEND' } },
     { kind: 'scheme-token', required: ['id', 'action'], request: { id: TOKEN, action: 'SUSPEND' } },
     {
+      kind: 'reference',
+      required: ['token_scope', 'provider', 'card_id', 'action'],
+      request: {
+        token_scope: scope,
+        provider: 'acme',
+        provider_account: 'a-1',
+        customer_id: 'c-1',
+        card_id: 'card-1',
+        action: 'RELEASE',
+        on_orphan: 'keep',
+      },
+    },
+    {
       kind: 'token-batch',
       required: ['batch_id', 'chunk', 'chunk_records', 'record_kind', 'accepted_at', 'block'],
       request: batch,
@@ -209,4 +225,5 @@ export const RIGHT_RECORDS: Record<Exclude<RecordKind, 'scheme-token'>, Json> = 
     expiry_year: 2031,
   },
   'token-lifecycle': { id: TOKEN, action: 'SUSPEND' },
+  reference: { provider: 'acme', customer_id: 'c-1', card_id: 'card-1', action: 'RELEASE', on_orphan: 'keep' },
 }

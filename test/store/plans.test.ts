@@ -5,6 +5,9 @@ import * as receipts from '../../src/store/job/receipts.ts'
 import { type Db, openStore, type Statement, type Store } from '../../src/store/pool.ts'
 import * as intents from '../../src/store/provider/scheme-intents.ts'
 import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
+import * as released from '../../src/store/reference/released-references.ts'
+import { pagesOf } from '../../src/store/reference/shown-references.ts'
+import * as references from '../../src/store/reference/source-references.ts'
 import * as guesses from '../../src/store/token/guesses.ts'
 import * as sequences from '../../src/store/token/sequences.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
@@ -41,6 +44,7 @@ describe('on an empty, never analysed table, the generic plan', () => {
   const id = '01890000-0000-7000-8000-000000000000'
   const mark = { clientId: 'c', tokenId: id, sequence: 1 }
   const guess = { clientId: 'c', tokenScope: id, digits: '4111111111' }
+  const owner = { tokenScope: id, provider: 'p', providerAccount: '', customerId: '', cardId: 'c' }
   const receipt: receipts.Receipt = {
     ...{ receiptId: id, clientId: 'c', iss: 'c', kind: 'token-create', jti: 'j', requestDigest: Buffer.alloc(32) },
     ...{ envelopeDigest: Buffer.alloc(32), replyTo: null, reference: null, status: 'SUCCEEDED', code: 200 },
@@ -92,10 +96,29 @@ describe('on an empty, never analysed table, the generic plan', () => {
       (db: Db) => sequences.find(db, 'c', id),
       /Index (Only )?Scan using sequence_mark_pkey/,
     ],
+    [
+      'finds source references by owner',
+      (db: Db) => references.findByOwners(db, [owner]),
+      /Index Scan using one_token_per_source_reference/,
+    ],
+    [
+      'removes the source references of tokens',
+      (db: Db) => references.removeOf(db, [id]),
+      /Index Scan using source_reference_of_token/,
+    ],
+    [
+      'reads source references on',
+      (db: Db) => pagesOf(db, owner).next(),
+      /Index Scan using one_token_per_source_reference/,
+    ],
+    ['finds releases by owner', (db: Db) => released.find(db, [Buffer.alloc(32)]), /released_reference_pkey/],
+    ['finds releases by card', (db: Db) => released.findByCards(db, [Buffer.alloc(32)]), /released_reference_of_card/],
   ])('%s by its index', async (_, use, index) => {
     const plan = await plansOf(use)
     expect(plan).toMatch(index)
-    expect(plan).not.toMatch(/Seq Scan on (token|receipt|sequence_mark|scheme_token|scheme_intent|guess)/)
+    expect(plan).not.toMatch(
+      /Seq Scan on (token|receipt|sequence_mark|scheme_token|scheme_intent|guess|source_reference|released_reference)/,
+    )
     expect(plan).not.toMatch(/Hash Join|Merge Join/)
   })
 })

@@ -1,5 +1,5 @@
 // A whole installation for a test: a database that was upgraded, its keys, a client and a scope, queues on either
-// engine, and real worker processes. Everything is a temporary folder's and goes with it.
+// engine, and workers, in this process or as processes. Everything is a temporary folder's and goes with it.
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,7 +16,9 @@ import type { Role } from '../../src/job/catalogue.ts'
 import type { NameRule } from '../../src/job/envelope/names.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import { type Supervised, supervise } from '../../workers/process/supervise.ts'
+import { WORKER_ROLES, type WorkerRole } from '../../workers/process/worker-settings.ts'
 import type { Engine } from './engines.ts'
+import { type OpenedWorkers, openWorkers } from './workers.ts'
 
 export const ENTITY = '6a1f6f0e-3a52-4c3b-9a57-0c1d2e3f4a5b'
 const ROLES: Role[] = [
@@ -44,7 +46,10 @@ export interface Installation {
     name: string,
     options?: { entity?: string; roles?: Role[]; names?: NameRule },
   ): Promise<{ clientFile: string; credentials: Credentials; scope: string }>
+  /** As processes of their own. */
   startWorkers(options?: WorkerOptions): Promise<Supervised>
+  /** In this process (workers.ts). */
+  openWorkers(options?: Pick<WorkerOptions, 'roles'>): Promise<OpenedWorkers>
   connect(options?: Partial<Parameters<typeof connect>[0]>): Promise<Client>
   close(): Promise<void>
 }
@@ -52,7 +57,7 @@ export interface Installation {
 export interface WorkerOptions {
   script?: string
   processes?: number
-  roles?: ('interactive' | 'bulk')[]
+  roles?: readonly WorkerRole[]
   env?: Record<string, string>
 }
 
@@ -125,6 +130,11 @@ export async function openInstallation(engine: Engine, settings: Record<string, 
       })
       session.lifetime.onClose('workers', () => workers.close())
       await workers.ready
+      return workers
+    },
+    async openWorkers({ roles = WORKER_ROLES } = {}) {
+      const workers = await openWorkers(env, roles)
+      session.lifetime.onClose('workers', workers.close)
       return workers
     },
     async connect(options = {}) {

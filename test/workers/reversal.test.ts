@@ -20,7 +20,7 @@ describeEngines('a reversal', engine => {
   let card = 0
   beforeAll(async () => {
     installation = await openInstallation(engine)
-    await installation.startWorkers()
+    await installation.openWorkers()
     client = await installation.connect()
     desk = await openSystemDesk(installation, 'gateway')
   })

@@ -9,7 +9,7 @@ describeEngines('single jobs', engine => {
   let client: Client
   beforeAll(async () => {
     installation = await openInstallation(engine)
-    await installation.startWorkers({ roles: ['interactive'] })
+    await installation.openWorkers({ roles: ['interactive'] })
     client = await installation.connect()
   })
   afterAll(() => installation?.close())

@@ -1,5 +1,5 @@
-// From a checked card to what the rules need to know of it: keyed hashes, the brand, the BIN and what its range says.
-// Only this file and the seal see the PAN.
+// Computes from a checked card what the rules need to know: keyed hashes, the brand, the BIN and its issuer data. Only
+// this file and seal-row.ts see the PAN.
 import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
 import type { Client } from '../../src/store/access/clients.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
@@ -11,17 +11,20 @@ import type { Directory } from '../directory.ts'
 
 interface FactsOptions {
   scope: Scope
-  /** As the request names it. */
+  /** The brand that the request names. */
   cardBrand?: string | undefined
-  /** Makes the analytics token as well. */
+  /** Also computes the analytics token. */
   withAnalytics: boolean
   /** The field that a refusal names. */
   field: string
-  /** The range within which the card has one token: the scope, unless it is a contract in the scope. */
+  /**
+   * The id of the range within which the card has one token; default: the scope. For a third party's token it is that
+   * of the contract in the scope.
+   */
   place?: string | undefined
 }
 
-/** Facts of one card in one scope. */
+/** The facts of one card in one scope. */
 export function factsOf(
   card: CardInput,
   { scope, cardBrand, withAnalytics, field, place = scope.tokenScope }: FactsOptions,
@@ -30,7 +33,7 @@ export function factsOf(
   const pan = card.pan.reveal()
   const detected = detectBrand(pan)
   const range = deps.directory.bins().find(pan)
-  // A co-badged card shows its scheme's range; that it is also CB only BIN data tell.
+  // The digits of a co-badged card show its international brand; only BIN data show that it is also CB.
   const known = range?.brand === 'CB' ? 'CB' : (detected ?? range?.brand)
   const brand = checkBrand(cardBrand, detected ?? range?.brand, deps.settings.localSchemes)
   if (isRefusal(brand)) return brand
@@ -45,7 +48,7 @@ export function factsOf(
   }
 }
 
-/** The scope, if this client may use it. */
+/** The scope; a refusal if this client may not use it. */
 export async function scopeFor(
   client: Client,
   tokenScope: string,

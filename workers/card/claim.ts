@@ -1,7 +1,7 @@
-// What a single job gives of a card on file: its claim on a source reference, judged over the reference as it is stored, and
-// what is written for it. Those of a chunk: chunk/claims.ts.
+// Decides the claim of a single job on a source reference, from the stored reference, and what is written for it.
+// chunk/claims.ts does so for a chunk.
 import { type Refusal, refuse } from '../../src/errors.ts'
-import { claimOf, type OnFileRequest, textsOf } from '../../src/job/on-file.ts'
+import { claimOf, type OnFileRequest, someText } from '../../src/job/on-file.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
 import * as references from '../../src/store/reference/source-references.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
@@ -13,23 +13,23 @@ import type { Deps } from '../deps.ts'
 import type { Effect } from '../line/effect.ts'
 import type { Work } from '../line/work.ts'
 
-/** What an answer says of the job's source reference. */
+/** What an answer shows of the job's source reference. */
 export interface ShownClaim {
   reference_outcome?: string
   previous_token?: string
 }
 
-/** Texts of the member are stored and shown: none may look like the job's own card. */
+/** The refusal of a text in `on_file` that looks like the job's own card: these texts are stored and shown. */
 export function onFileRefusal(
   onFile: OnFileRequest | undefined,
   { bin, lastFour }: Pick<StoredToken, 'bin' | 'lastFour'>,
 ): Refusal | undefined {
   if (!onFile || bin === null || lastFour === null) return undefined
-  const isLike = textsOf(onFile).some(text => holdsPanLookalike(text, { bin, lastFour }))
+  const isLike = someText(onFile, text => holdsPanLookalike(text, { bin, lastFour }))
   return isLike ? refuse('reference_pan', 'body.on_file') : undefined
 }
 
-/** `token`: the one that the job makes or changes. */
+/** Decides the claim. `token`: the token that the job makes or changes. */
 export async function decideClaim(
   work: Work<{ on_file?: OnFileRequest | undefined }>,
   token: StoredToken,
@@ -48,7 +48,7 @@ export async function decideClaim(
   }
 }
 
-/** What the job of that receipt wrote of a source reference, as long as no other job has written it since. */
+/** What the job with that receipt wrote to a source reference, as long as no other job has written it since. */
 export async function shownReference(receiptId: string, deps: Pick<Deps, 'store'>): Promise<ShownClaim> {
   const [written] = await references.findByReceipt(deps.store, receiptId)
   const told = written && toldAgain(written)

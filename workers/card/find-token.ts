@@ -1,5 +1,5 @@
-// A token by the name a caller uses, if the caller may see it. Another entity's token, a deleted one and one that
-// never was are the same answer.
+// Finds a token by the name that callers use, if this caller may see the token. The answer is the same for another
+// entity's token, a deleted token and one that never existed.
 import { type Refusal, refuse } from '../../src/errors.ts'
 import type { Client } from '../../src/store/access/clients.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
@@ -17,7 +17,7 @@ export async function tokenFor(
   return found ?? refuse('token_not_found', field)
 }
 
-/** The live tokens among `ids` that this client may see, by the id as given. */
+/** The live tokens among `ids` that this client may see, by the given id. */
 export async function tokensFor(
   client: Client,
   ids: readonly string[],
@@ -38,7 +38,7 @@ export async function tokensFor(
   const visible = new Map<string, StoredToken>()
   for (const [id, uuid] of wanted) {
     const row = rows.get(uuid)
-    // A third party's token has but the name that the third party gave it.
+    // A third party's token isn't found by its own id, only by the third party's value.
     if (row && row.thirdParty === null && (await isVisible(row))) visible.set(id, row)
   }
   const doubtful = new Set<string>()
@@ -48,7 +48,8 @@ export async function tokensFor(
     if (visible.has(name)) doubtful.add(name)
     visible.set(name, row)
   }
-  // Tokens of two of this client's contracts that are called the same: neither is meant for certain.
+  // If tokens of two contracts of this client have the same value, it isn't certain which one is meant, so neither is
+  // returned.
   for (const name of doubtful) visible.delete(name)
   return visible
 }

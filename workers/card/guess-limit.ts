@@ -1,6 +1,6 @@
 // A client that creates token after token for the same BIN and last four may be guessing PANs. A single job is refused
-// beyond a limit that the store counts. A batch only raises a metric, so its misses are counted in this process, in a
-// small sketch per client, and not in the store.
+// beyond a limit that the store counts. A batch only increases a metric, so its misses are counted in the memory of
+// this process, approximately and per client.
 import { openCache } from '../../src/cache.ts'
 import { type Refusal, refuse } from '../../src/errors.ts'
 import * as guesses from '../../src/store/token/guesses.ts'
@@ -16,7 +16,10 @@ export function guessOf(
   return { clientId, tokenScope, digits: `${bin}${lastFour}` }
 }
 
-/** Beyond the limit a known card is refused like others: otherwise the client could tell them apart. */
+/**
+ * The refusal beyond the limit. A card that has a token is refused, too: otherwise the client could tell such cards
+ * from others.
+ */
 export async function guessRefusal(
   guess: guesses.Guess,
   field: string,
@@ -34,7 +37,7 @@ const DAY_MS = 86_400_000
 
 const sketches = openCache<{ cells: Uint16Array; since: number }>({ max: CLIENTS_MAX })
 
-/** Counts the cards that got a new token, and those beyond the limit in the metric. */
+/** Counts the cards that got a new token, and in the metric those beyond the limit. */
 export function countMisses(
   clientId: string,
   created: readonly StoredToken[],
@@ -47,7 +50,7 @@ export function countMisses(
   }
   let beyond = 0
   for (const { bin, lastFour } of created) {
-    // Two groups of digits that share a cell raise the metric early, never late.
+    // Different digits may share a cell. Then the metric increases too early, never too late.
     const cell = (Number(bin) * 10_007 + Number(lastFour)) % CELLS
     const misses = Math.min((sketch.cells[cell] ?? 0) + 1, 65_535)
     sketch.cells[cell] = misses

@@ -1,4 +1,5 @@
-// From `encrypted_card` and its alias to a checked card: the vault opens, the token rules check.
+// Decrypts `encrypted_card` with the capture key of its alias and checks the card. The vault decrypts; the token rules
+// check.
 import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
 import { type Names, nameRefusal } from '../../src/job/pan-in-names.ts'
 import type { Client } from '../../src/store/access/clients.ts'
@@ -11,14 +12,14 @@ import type { Deps } from '../deps.ts'
 
 export interface Capture {
   encryptedCard: string
-  /** Of the capture key. */
+  /** The alias of the capture key. */
   alias: string
   client: Client
-  /** ms since the epoch: `captureTime` is judged by it. */
+  /** ms since the epoch; `captureTime` is compared with it. */
   acceptedAt: number
-  /** None of these may hold the card's number, even if the card is refused. */
+  /** Names that must not hold the card's number, even if the card is refused. */
   names: Names
-  /** Those of the chunk: this card is added to them. */
+  /** The cards of the chunk, to which this card is added. */
   cards?: PanLookalikes | undefined
 }
 
@@ -35,7 +36,7 @@ export async function openCapture(
   return nameRefusal(names, numbers) ?? parseCapture(plaintext.reveal(), { acceptedAt })
 }
 
-/** The capture key of this alias, if it belongs to an entity that the client acts for. */
+/** The capture key with this alias; a refusal if its entity isn't one that the client acts for. */
 export async function captureKeyFor(
   alias: string,
   client: Client,

@@ -1,6 +1,6 @@
-// Decides what becomes of a token's scheme token when the token gets another card. The former card's scheme token is
-// retired. The new card gets one if the former was in use, was about to be, or if the request says so. The line writes
-// the decision; the provider is called after the commit.
+// Decides what happens to a token's scheme token when the token is linked to another card. The former card's scheme
+// token is retired. The new card gets one if the former was in use, was about to be, or if the request says so. The
+// line writes the decision; the provider is called after the commit.
 import { provisionId } from '../../src/job/envelope/ids.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
 import * as scopes from '../../src/store/access/scopes.ts'
@@ -14,21 +14,21 @@ import type { FormerScheme, Replacement } from '../line/effect.ts'
 import type { JobIds } from '../provider/action-rules.ts'
 import { pendingRow, storedCard } from '../provider/pending-card.ts'
 
-/** A token whose card is another one now. */
+/** A token that is now linked to another card. */
 export interface Relinked {
-  /** As it will be stored. */
+  /** The token as it will be stored. */
   token: StoredToken
   scope: Scope
-  /** What the request asks of the scheme token. */
+  /** What the request wants of the scheme token. */
   action: SchemeAction | undefined
 }
 
 type ReplacementDeps = Pick<Deps, 'ring' | 'clock' | 'providers'>
 
-/** Those whose scope knows scheme tokens. Deleted tokens have none. */
+/** Those of the linked tokens whose scope supports scheme tokens, without deleted ones. */
 export async function relinkedOf(db: Db, linked: readonly Pick<Relinked, 'token' | 'action'>[]): Promise<Relinked[]> {
-  // From the store: another process may have made a scheme token since the directory last read this scope, and then it
-  // would stay though its card is gone.
+  // Read from the store: another process may have made a scheme token after the directory last read this scope, and it
+  // would stay although its card is gone.
   const read = new Map<string, Promise<Scope | undefined>>()
   const relinked: Relinked[] = []
   for (const { token, action } of linked) {
@@ -41,7 +41,10 @@ export async function relinkedOf(db: Db, linked: readonly Pick<Relinked, 'token'
   return relinked
 }
 
-/** One for each, in the order given. Reads without locks: the line finds what has changed when it writes. */
+/**
+ * One decision per token, in the same order. Rows are read without locks: write-effect.ts finds out whether they have
+ * changed since.
+ */
 export async function findReplacements(
   db: Db,
   relinked: readonly Relinked[],
@@ -60,7 +63,7 @@ export async function findReplacements(
   })
 }
 
-/** The provisionings that are to be worked after the commit. */
+/** The provisionings for which the provider must be called after the commit. */
 export function provisionsOf({ former, fresh }: Replacement): string[] {
   return [...(former?.isLive ? [former.provisionId] : []), ...(fresh ? [fresh.provisionId] : [])]
 }
@@ -74,13 +77,16 @@ function isInUse(row: StoredScheme): boolean {
   return row.state === 'ACTIVE' || (row.state === 'PENDING' && (row.background || row.asked !== null))
 }
 
-/** A card that replaces another isn't suspended: SUSPEND says no more than nothing does. */
+/**
+ * Whether the new card gets a scheme token. A scheme token of a new card can't begin suspended, so the action SUSPEND
+ * counts as none.
+ */
 function isWanted({ scope, action }: Relinked, former: FormerScheme | undefined): boolean {
   if (action === 'DELETE' || !isSupported(scope)) return false
   return action === 'ACTIVATE' || former?.isInUse === true
 }
 
-/** Undefined where the new card can't have one. `count`: provisionings of the token so far. */
+/** The new card's provisioning; undefined if it can't have one. `count`: how many provisionings the token has had. */
 function freshOf({ token }: Relinked, count: number, job: JobIds, deps: ReplacementDeps): NewScheme | undefined {
   const card = storedCard(token, deps.ring)
   const network = deps.providers?.schemes.network(token.brand ?? '')

@@ -1,4 +1,4 @@
-// From the row that the rules decided to the row that is stored: with its PAN sealed where the token keeps one.
+// Turns the row that the rules decided into the row that is stored: seals the PAN, if the token keeps one.
 import { assert } from '../../src/errors.ts'
 import type { Secret } from '../../src/secret.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
@@ -6,8 +6,8 @@ import type { TokenRow } from '../../src/token/token.ts'
 import type { KeyRing } from '../../src/vault/key-ring.ts'
 
 /**
- * `verdict.row` is a copy of the rules' making; it becomes the stored row in place. `nonce`: 12 random bytes, where the
- * caller drew those of a whole chunk at once.
+ * `verdict.row` is the rules' own copy and is changed in place. `nonce`: 12 random bytes, if the caller has drawn those
+ * of a whole chunk at once.
  */
 export function sealRow(
   verdict: { row: TokenRow; needsSeal: boolean },
@@ -24,19 +24,19 @@ export function sealRow(
   return Object.assign(row, { sealed, sealVersion: keyVersion })
 }
 
-/** Time, 12 hex digits, for the ids of one moment. */
+/** The time as 12 hex digits, for ids made at the same moment. */
 export function timeOf(ms: number): string {
   const hex = ms.toString(16).padStart(12, '0')
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7`
 }
 
-/** Hex digits of randomness that an id takes. */
+/** How many random hex digits an id needs. */
 const ID_DIGITS = 19
 const VARIANT = '89ab'
 
 /**
- * A UUID version 7 (RFC 9562): `time` is of `timeOf`, `random` at least 19 hex digits from `at` on. Ids in order of
- * time keep the index dense.
+ * A UUID version 7 (RFC 9562). `time`: from `timeOf`; `random`: at least 19 hex digits from index `at` on. Ids in order
+ * of time keep the index small.
  */
 export function tokenIdAt(time: string, random: string, at = 0): string {
   const variant = VARIANT[random.charCodeAt(at + 3) & 0x3] ?? '8'

@@ -1,5 +1,5 @@
-// A create asks for the vault's own token, or for one that a third party makes under a contract: this file says which.
-// provider/third-party-actions.ts asks the third party.
+// Decides whether a create makes the vault's own token, or a third party makes it under a contract.
+// provider/third-party-actions.ts calls the third party.
 import { type Refusal, refuse } from '../../src/errors.ts'
 import { contractScopeId } from '../../src/job/envelope/ids.ts'
 import type { TokenCreate } from '../../src/job/token-create.ts'
@@ -17,16 +17,16 @@ export interface Contract {
   type: string
   /** The third party's name. */
   provider: string
-  /** Where a card has but one token of it. */
+  /** The id of the range within which a card has one token of this contract. */
   place: string
-  /** `reuse_token_details`. */
+  /** The expiry in `reuse_token_details`. */
   expiryMonth: number
   expiryYear: number
 }
 
 type TokenRequest = Pick<TokenCreate, 'reuse_token_type' | 'reuse_token_details' | 'token_context' | 'token_type'>
 
-/** What is wrong with the request's own words. */
+/** Checks the request's members about third parties; the refusal if they are wrong. */
 export function contextRefusal(
   {
     reuse_token_type: type = 'INTERNAL',
@@ -49,7 +49,7 @@ export function contextRefusal(
     : refuse('entity_forbidden', 'body.token_context.entity_id')
 }
 
-/** Undefined for the vault's own token. The request's words have been looked at. */
+/** The contract; undefined for the vault's own token. The caller has called `contextRefusal` before. */
 export function contractFor(
   { reuse_token_type: type = 'INTERNAL', reuse_token_details: details, token_context: context }: TokenRequest,
   scope: Scope,
@@ -57,7 +57,7 @@ export function contractFor(
 ): Contract | undefined | Refusal {
   if (type === 'INTERNAL' || !details) return undefined
   const { entityId } = scope
-  // The token is the scope's entity's, and so is the contract.
+  // Token and contract must both belong to the scope's entity.
   const isTheirs = (context?.entity_id ?? entityId) === entityId
   const contract = context?.payment_provider_contract
   const found = isTheirs ? providers?.schemes.thirdParty({ type, contract, entityId }) : undefined
@@ -68,12 +68,12 @@ export function contractFor(
   }
 }
 
-/** What is given beside the card overrides the card's own. */
+/** The given fields with the contract's expiry, which overrides the card's own. */
 export function withContractExpiry(contract: Contract | undefined, given: Given): Given {
   return contract ? { ...given, expiryMonth: contract.expiryMonth, expiryYear: contract.expiryYear } : given
 }
 
-/** `row`: as it would be made. */
+/** The provider action for a card. `row`: the token's row as it would be inserted. */
 export function plannedActionOf(
   { provider, expiryMonth, expiryYear }: Contract,
   about: Pick<ThirdPartyAction, 'line' | 'field'>,
@@ -86,12 +86,12 @@ export function plannedActionOf(
   return { ...about, tokenId: row.tokenId, tokenScope: row.tokenScope, fingerprint, bin, card, provider }
 }
 
-/** What a fresh row says of it. */
+/** The third party's name for a token, for a new row. */
 export function nameOf({ type }: Contract, { token }: Provisioned): ThirdPartyName {
   return { type, token }
 }
 
-/** For a job that named a contract: what it takes up for its tokens. */
+/** For a job that named a contract: the provisionings that its tokens take up. */
 export function takeUpOf(receiptId: string, provisioned: readonly Provisioned[]): TakeUp {
   return { receiptId, provisionIds: provisioned.map(({ provisionId }) => provisionId) }
 }

@@ -1,5 +1,5 @@
-// What a chunk asks its batch: is it one of it, may it begin now, and is that still so at its commit? What its records come
-// to is decided elsewhere.
+// The checks of a chunk against its batch: whether it belongs to the batch, whether it may begin now, and whether that
+// is still so at its commit. Its records are decided elsewhere.
 import { type Refusal, refuse } from '../../src/errors.ts'
 import { agree, extentOf, type KnownExtent, type SaysExtent } from '../../src/job/envelope/batch-extent.ts'
 import type { Batch } from '../../src/store/batch/batch-row.ts'
@@ -9,10 +9,10 @@ import { holdsPossiblePan } from '../../src/token/possible-pan.ts'
 import type { Deps } from '../deps.ts'
 import { Outdated, Postponed, type Work } from '../line/work.ts'
 
-/** How long a chunk of a paused batch is put off. */
+/** How long a chunk of a paused batch is delayed. */
 export const PAUSED_MS = 15_000
 
-/** How long to put the chunk off; undefined where its batch isn't paused. */
+/** How long to delay the chunk; undefined if its batch isn't paused. */
 export async function pauseOf(
   { request, client }: Work<{ batch_id: string }>,
   { store }: Pick<Deps, 'store'>,
@@ -21,7 +21,10 @@ export async function pauseOf(
   return batch && isPaused(batch) ? PAUSED_MS : undefined
 }
 
-/** The chunk's batch, made or told its extent by this chunk where no other has; a refusal where the chunk can't be of it. */
+/**
+ * The chunk's batch. If no other chunk did so before, this chunk inserts the batch or sets its extent. A refusal if the
+ * chunk can't belong to it.
+ */
 export async function joinBatch(
   store: Store,
   batch: Omit<batches.NewBatch, 'extent' | 'limitChunks'>,
@@ -42,18 +45,19 @@ export async function joinBatch(
   return joined.limitChunks === limit ? joined : batches.setLimit(store, joined.batchNo, limit)
 }
 
-/** The name of a file is shown and stored in clear. */
+/** The extent without a file name that could be a card number, because that name is shown and stored in clear. */
 function withoutPan(extent: KnownExtent): KnownExtent {
   return extent.name !== null && holdsPossiblePan(extent.name) ? { ...extent, name: null } : extent
 }
 
-// PostgreSQL's jsonb keeps no order of keys.
+// jsonb doesn't keep the order of keys, so they are sorted.
 const layoutText = (layout: Record<string, unknown>) =>
   JSON.stringify(Object.entries(layout).sort(([a], [b]) => (a < b ? -1 : 1)))
 
 /**
- * Just before the commit: whether the batch may still go on with this chunk. From here to the commit it can't be cancelled,
- * paused or told another extent. Throws where the chunk has to come again, or to be prepared anew.
+ * Called just before the commit: holds the batch's row, so that until the commit nobody cancels or pauses the batch or
+ * sets its extent. Throws `Postponed` if the batch is paused, and `Outdated` if it was cancelled, or its extent set,
+ * since the chunk was prepared.
  */
 export async function holdBatch(db: Db, seen: Batch, chunk: number): Promise<void> {
   const now = await batches.holdShared(db, seen.batchNo)

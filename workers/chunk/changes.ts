@@ -54,7 +54,7 @@ export async function prepareChanges(
   for (const record of records) {
     if (!('request' in record)) throw new Error('broken law: records without a request are refused before')
     const { line, reference } = record
-    if ('action' in record.request) {
+    if ('action' in record.request && 'id' in record.request) {
       prepared.push({ line, reference, id: record.request.id, action: record.request.action })
       continue
     }
@@ -75,7 +75,7 @@ export async function prepareChanges(
       })
     }
   }
-  // Rules are applied in file order, whatever order the lines of a block stand in.
+  // Rules are applied in file order; the lines of a block may be in another order.
   return { refused, prepared: prepared.sort((a, b) => a.line - b.line) }
 }
 
@@ -138,7 +138,7 @@ export async function decideChanges(
   }
 }
 
-/** What records give of cards on file. */
+/** The claims of the records on source references. */
 async function claimsOf(
   prepared: readonly PreparedChange[],
   visible: ReadonlyMap<string, StoredToken>,
@@ -158,9 +158,9 @@ interface Changes {
   /** The tokens as earlier records left them, by id. */
   rows: Map<string, StoredToken>
   outcomes: ClaimingOutcome[]
-  /** Tokens that stand for another card now. */
+  /** Tokens that are now linked to another card. */
   linked: StoredToken[]
-  /** What records ask of the scheme tokens of those, by token id. */
+  /** What the records want of the scheme tokens of `linked`, by token id. */
   schemeActions: Map<string, SchemeAction | undefined>
 }
 
@@ -206,7 +206,7 @@ async function effectOf(
   return { updates, erasedImages: deleted, retirements: deleted, replacements }
 }
 
-/** What the rules say of an update without a card, before a network is asked for it. */
+/** The rules' decision on an update without a card, made before a network is called. */
 export function judgeChange(
   change: PreparedChange,
   row: StoredToken,
@@ -225,11 +225,11 @@ function isSameCard(one: StoredToken, other: StoredToken): boolean {
 interface Applying {
   context: ChunkContext
   deps: Deps
-  /** Undefined but for a dry run. */
+  /** Undefined unless the chunk is a dry run. */
   guesses: DryRunGuesses | undefined
 }
 
-/** One record's verdict over the rows as earlier records left them. */
+/** Decides one record, over the rows as earlier records left them. */
 async function apply(
   change: PreparedChange,
   row: StoredToken | undefined,
@@ -264,7 +264,7 @@ async function applyUpdate(
   const scope = card && (await deps.directory.scope(row.tokenScope))
   const facts = card && scope && factsOf(card, { scope, withAnalytics: true, field }, deps)
   if (isRefusal(facts)) return facts
-  // The rules refuse before other cards are looked for: an answer about other cards is counted as a guess.
+  // The rules decide before other cards are searched: an answer about another card is counted as a guess.
   const given = { ...change.given, ...(facts ? { card: facts } : {}) }
   const verdict = update(row, given, { now: work.now, receiptId: work.receiptId })
   if (isRefusal(verdict)) return verdict
@@ -281,7 +281,7 @@ async function applyUpdate(
   return { outcome: 'UPDATED', row: sealRow(verdict, row, card?.pan, deps.ring) }
 }
 
-/** Whether another token of the chunk or of the store stands for the card. */
+/** Whether another token, of this chunk or in the store, belongs to the card. */
 async function isTaken(
   fingerprint: Buffer,
   row: StoredToken,
@@ -293,7 +293,7 @@ async function isTaken(
   return [...rows.values()].some(other => other.tokenId !== row.tokenId && other.fingerprint?.equals(fingerprint))
 }
 
-/** A row that a reversal could still put back names this batch's receipt: then no reversal does. */
+/** Writes this batch's receipt into a row that a reversal could still restore, so that no reversal does. */
 function confirmed(row: StoredToken, { now, receiptId }: ChunkContext['work']): StoredToken {
   const isYoung = now - row.updatedAt < beforeImages.BEFORE_IMAGE_HOURS * 3_600_000
   return row.mark === null && isYoung && row.lastReceipt !== receiptId ? { ...row, lastReceipt: receiptId } : row

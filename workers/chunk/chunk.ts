@@ -1,12 +1,13 @@
-// A chunk's block, opened and read: every record either has its shape or is refused alone, by name. What a record
-// then does to a token is not decided here.
+// A chunk's block, opened and read: each record has the form of its kind, or is refused on its own. What a record does
+// to a token is decided elsewhere.
 import { isUtf8 } from 'node:buffer'
 import { isRefusal, type Reason, type Refusal, refuse } from '../../src/errors.ts'
 import type { RecordKind } from '../../src/job/catalogue.ts'
 import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
-import { textsOf } from '../../src/job/on-file.ts'
+import { someText } from '../../src/job/on-file.ts'
 import { clearNumbersOf, couldHoldNumber, nameRefusal } from '../../src/job/pan-in-names.ts'
 import { fieldsOf } from '../../src/job/problem.ts'
+import type { ReferenceRecord } from '../../src/job/reference.ts'
 import { parse } from '../../src/job/refusal.ts'
 import {
   CHUNK,
@@ -26,26 +27,26 @@ import type { Deps } from '../deps.ts'
 import type { Work } from '../line/work.ts'
 import type { NetworkResult } from '../provider/network-actions.ts'
 
-export type RecordRequest = CreateRecord | UpdateRecord | TokenLifecycle
+export type RecordRequest = CreateRecord | UpdateRecord | TokenLifecycle | ReferenceRecord
 
 export type ChunkRecord = { line: number; reference: string | undefined } & (
   | { request: RecordRequest }
   | { reason: Reason; field: string | undefined }
 )
 
-/** Where the chunk stands: in a batch, or in a dry run that leaves nothing. */
+/** What the records of a chunk have in common: a batch, or a dry run that stores nothing. */
 export interface ChunkContext {
   work: Work<TokenBatch>
   batch: Batch | undefined
-  /** Records are only tried, and nothing is kept. */
+  /** The attempt is a probe of bisection: nothing is stored. */
   isProbe: boolean
-  /** ms since the epoch: what freshness and expiry of every record of the batch are judged by. */
+  /** ms since the epoch; freshness and expiry of all records of the batch are decided by this time. */
   acceptedAt: number
-  /** What the chunk's cards look like, where a stored text could look like one; cards are added when they are opened. */
+  /** The cards of the chunk, if any reference could look like a card; cards are added when they are decrypted. */
   cards: PanLookalikes | undefined
 }
 
-/** Records that are decided: `save` writes them and says how each ended. */
+/** The records that were decided. `save` writes them and returns how each ended. */
 export interface Decided {
   save(db: Db): Promise<RecordOutcome[]>
 }
@@ -53,7 +54,7 @@ export interface Decided {
 /** What networks answered to records, by line. */
 export type ActedRecords = ReadonlyMap<number, NetworkResult>
 
-/** The block's plaintext: NDJSON, one record a line. */
+/** The block's plaintext: NDJSON, one record per line. */
 export async function openChunk(work: Work<TokenBatch>, deps: Pick<Deps, 'directory'>): Promise<Buffer | Refusal> {
   const { request, claims, client, block = '' } = work
   const key = await captureKeyFor(request.block.public_key_alias, client, deps.directory)
@@ -67,11 +68,11 @@ const NEWLINE = 0x0a
 export interface ReadChunk {
   /** One entry per line of the block. */
   records: ChunkRecord[]
-  /** What the cards in clear look like; undefined where no stored text could be one. */
+  /** The cards in clear; undefined if no reference could be a card. */
   cards: PanLookalikes | undefined
 }
 
-/** A refusal where the number of lines isn't the one stated. */
+/** Reads the records. A refusal if the number of lines isn't the stated one. */
 export function readRecords(plaintext: Buffer, { record_kind, block }: TokenBatch): ReadChunk | Refusal {
   if (plaintext.length > CHUNK.bytesMax) return refuse('block_records', 'body.request.block')
   const records: ChunkRecord[] = []
@@ -98,10 +99,10 @@ function pansOf(requests: readonly unknown[], records: readonly ChunkRecord[]): 
   return cards
 }
 
-/** By what it gives beside its card. */
+/** Whether a text beside the record's card could look like a card number. */
 function couldNameCard(request: unknown): boolean {
   const given = (request as { on_file?: unknown } | null | undefined)?.on_file
-  return given !== undefined && textsOf(given).some(couldLookLikeCard)
+  return given !== undefined && someText(given, couldLookLikeCard)
 }
 
 /** A record, and its request as it was sent. */
@@ -112,19 +113,19 @@ function readRecord(
   kind: RecordKind,
   index: number,
 ): { record: ChunkRecord; request?: unknown } {
-  // A record whose line can't be read is named by its place in the chunk.
+  // A record whose line number can't be read gets its place in the chunk as number.
   const nameless = { line: index + 1, reference: undefined }
   if (end - start > CHUNK.lineBytesMax) return { record: { ...nameless, reason: 'record_too_large', field: undefined } }
   const text = plaintext.subarray(start, end)
   if (!isUtf8(text)) return { record: { ...nameless, reason: 'row_utf8', field: undefined } }
   const value = parseLine(text)
   if (value === undefined) return { record: { ...nameless, reason: 'row_json', field: undefined } }
-  // A schema's copy has lost what can't be copied.
+  // The request as it was sent: the schema's copy lacks unknown members.
   const request = (value as { request?: unknown } | null)?.request
   return { record: recordOf(value, request, kind, nameless), request }
 }
 
-/** Undefined for what isn't JSON. */
+/** The value; undefined for anything but JSON. */
 function parseLine(text: Buffer): unknown {
   try {
     return JSON.parse(text.toString('utf8'))

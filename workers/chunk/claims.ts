@@ -1,53 +1,59 @@
-// The claims of a chunk's records on source references, judged in file order over the references as earlier records left
-// them. Nothing is looked up or saved here.
+// Decides the claims of a chunk's records on source references, in file order, over the references as earlier records
+// left them. Nothing is looked up or saved here.
 import type { Claimed } from '../../src/job/chunk-outcomes.ts'
 import type { StoredReference } from '../../src/store/reference/source-references.ts'
-import { type Claim, type JudgedClaim, judgeClaim, ownerKey } from '../../src/token/on-file.ts'
+import { type Claim, type JudgedClaim, judgeClaim, ownerKey, type SourceReference } from '../../src/token/on-file.ts'
+import { reversibleSince } from '../card/before-image.ts'
 import type { Effect } from '../line/effect.ts'
 import type { ChunkContext } from './chunk.ts'
 
 export interface Claims {
-  /** Of the next record in file order. `tokenId`: the token that stands for its card. */
+  /** Decides the claim of the next record in file order. `tokenId`: the token of the record's card. */
   judge(record: { line: number; claim: Claim }, tokenId: string, relinked?: boolean): Omit<JudgedClaim, 'row'>
   /** The owner's reference as the records so far have left it. */
   current(claim: Claim): StoredReference | undefined
-  /** How many owners more or fewer the token has by the records so far. */
+  /** The change of the token's number of owners by the records so far, counted as `countClaims` does. */
   gainOf(tokenId: string): number
-  /** What the records so far have changed. */
+  /** The references that the records so far have added or changed. */
   effect(): Required<Pick<Effect, 'newReferences' | 'changedReferences'>>
-  /** Tokens, by id, that have an owner whom they hadn't before. */
+  /** Ids of tokens that have gained an owner. */
   gained(): Set<string>
-  /** Tokens, by id, that may have no owner any more. */
+  /** Ids of tokens that may have lost their last owner. */
   left(): Set<string>
 }
 
-/** `stored`: by `ownerKey`. */
+/** Opens the claims of a chunk. `stored`: the stored references by `ownerKey`. */
 export function openClaims(stored: ReadonlyMap<string, StoredReference>, { work, batch }: ChunkContext): Claims {
   const { receiptId, now } = work
   const judged = new Map<string, StoredReference>()
   const gains = new Map<string, number>()
   const left = new Set<string>()
   const gain = (tokenId: string, by: 1 | -1) => gains.set(tokenId, (gains.get(tokenId) ?? 0) + by)
-  const current = ({ owner }: Claim) => judged.get(ownerKey(owner)) ?? stored.get(ownerKey(owner))
-  const tokenBefore = (reference: StoredReference) => stored.get(ownerKey(reference))?.tokenId
+  const current = (key: string) => judged.get(key) ?? stored.get(key)
+  const since = reversibleSince(now)
+  /** Nothing brings the owner back to that token any more. */
+  const forgo = ({ before, tokenId, updatedAt }: StoredReference) => {
+    if (before && before.tokenId !== tokenId && updatedAt > since) gain(before.tokenId, -1)
+  }
+  const keep = (key: string, row: SourceReference) => {
+    const base = stored.get(key)
+    if (base && !judged.has(key)) forgo(base)
+    // The version grows once, however many records of the chunk are the owner's.
+    judged.set(key, { ...row, version: base ? base.version + 1 : 1, referenceNo: base?.referenceNo })
+  }
   return {
-    current,
+    current: ({ owner }) => current(ownerKey(owner)),
     judge({ line, claim }, tokenId, relinked) {
-      const mark = { batchNo: batch?.batchNo ?? 0, line }
-      const before = current(claim)
-      const { outcome, row, previousToken } = judgeClaim(before, claim, { tokenId, receiptId, now, mark, relinked })
-      if (row) {
-        // The version grows once, however many records of the chunk are the owner's.
-        const base = stored.get(ownerKey(claim.owner))
-        const version = base ? base.version + 1 : 1
-        judged.set(ownerKey(claim.owner), { ...row, version, referenceNo: base?.referenceNo })
-      }
+      const key = ownerKey(claim.owner)
+      const at = { tokenId, receiptId, now, mark: { batchNo: batch?.batchNo ?? 0, line }, relinked }
+      const { outcome, row, previousToken } = judgeClaim(current(key), claim, at)
+      if (row) keep(key, row)
       if (outcome === 'ADDED' || outcome === 'MOVED') gain(tokenId, 1)
       if (previousToken !== undefined) {
         gain(previousToken, -1)
         left.add(previousToken)
       }
-      // A later line has taken its owner elsewhere.
+      // A later line has moved its owner to another token.
       if (outcome === 'OLDER') left.add(tokenId)
       return { outcome, previousToken }
     },
@@ -60,17 +66,17 @@ export function openClaims(stored: ReadonlyMap<string, StoredReference>, { work,
       }
     },
     gained: () =>
-      new Set([...judged.values()].filter(row => row.tokenId !== tokenBefore(row)).map(({ tokenId }) => tokenId)),
+      new Set([...judged].flatMap(([key, { tokenId }]) => (stored.get(key)?.tokenId === tokenId ? [] : tokenId))),
     left: () => left,
   }
 }
 
-/** Of a chunk's records. */
+/** The owners in the claims of a chunk's records. */
 export function ownersOf(records: readonly { claim: Claim | undefined }[]) {
   return [...new Map(records.flatMap(({ claim }) => (claim ? [[ownerKey(claim.owner), claim.owner]] : []))).values()]
 }
 
-/** As an outcome tells it; the rows of former tokens are found by `previousOf`. */
+/** The claim as an outcome shows it. `previousOf` finds the row of the former token. */
 export function claimedOf(
   { outcome, previousToken }: Omit<JudgedClaim, 'row'>,
   previousOf: ReadonlyMap<string, NonNullable<Claimed['previous']>>,

@@ -36,7 +36,7 @@ import {
 import { openRelinks, replacementsOf, writeRelinked } from './relinks.ts'
 import { saveWithClaims } from './save-claims.ts'
 
-/** The event loop has its turn after so many records. */
+/** Other work gets its turn after this many records. */
 const RECORDS_AT_ONCE = 100
 const NONCE_BYTES = 12
 
@@ -59,11 +59,11 @@ export async function prepareCreates(
       else prepared.push(result)
     }
   }
-  // Rules are applied in file order, whatever order the lines of a block stand in.
+  // Rules are applied in file order; the lines of a block may be in another order.
   return { refused, prepared: prepared.sort((a, b) => a.line - b.line) }
 }
 
-/** Synchronous where the card is clear: a promise per record would cost more than its hash. */
+/** Synchronous if the card is in clear: a promise per record would take longer than the card's hash. */
 function prepareCreate(
   record: ChunkRecord,
   scopes: ReadonlyMap<string, Scope | Refusal>,
@@ -99,7 +99,7 @@ function prepareCreate(
   return openCapture(capture, deps).then(opened => finish(opened, 'body.encrypted_card'))
 }
 
-/** Scopes named in the chunk, each looked up once. */
+/** The scopes that the records name; each is looked up once. */
 async function scopesOf(
   context: ChunkContext,
   records: readonly ChunkRecord[],
@@ -164,13 +164,13 @@ function takenUp(created: readonly StoredToken[], provisioned: ProvisionedCards 
 interface DecidedAgain {
   outcomes: KeyedOutcome[]
   updated: StoredToken[]
-  /** The tokens of those cards, by card. */
+  /** The tokens of the records' cards, by card. */
   stored: ReadonlyMap<string, StoredToken>
 }
 
 const NONE: DecidedAgain = { outcomes: [], updated: [], stored: new Map() }
 
-/** Cards that another chunk has made a token for meanwhile: decided once more, on what that chunk left. */
+/** Decides the records of cards for which another chunk has just made a token once more, with that token. */
 async function decideLost(
   lost: readonly string[],
   prepared: readonly PreparedCreate[],
@@ -193,7 +193,7 @@ export function byCard(rows: readonly StoredToken[]): Map<string, StoredToken> {
   return new Map(rows.flatMap(row => (row.fingerprint ? [[row.fingerprint.toString('latin1'), row]] : [])))
 }
 
-/** Decides and seals: what to insert, what to update, and what each record came to. */
+/** Decides and seals: which rows to insert, which to update, and the outcome of each record. */
 function decideCards(
   prepared: readonly PreparedCreate[],
   stored: ReadonlyMap<string, StoredToken>,
@@ -204,7 +204,7 @@ function decideCards(
   const { outcomes, folded } = fold(prepared, stored, context, beside)
   sealAll(folded, deps)
   const rows = [...folded.values()]
-  // Records of one token all answer with its row as it ended.
+  // All records of one token are answered with the token's final row.
   const byId = new Map([...stored.values(), ...rows.map(({ row }) => row)].map(row => [row.tokenId, row]))
   for (const outcome of outcomes) outcome.token = byId.get(outcome.tokenId ?? '')
   const made = rows.filter(({ base }) => !base)
@@ -214,7 +214,7 @@ function decideCards(
   return { outcomes, made, created, updated, relinked }
 }
 
-/** Of the tokens that this chunk made: not of cards that another chunk was faster with. */
+/** The first scheme tokens of those tokens that this chunk inserted; not of cards for which another chunk was first. */
 function firstSchemesOf(
   made: readonly Folded[],
   lost: readonly string[],
@@ -232,7 +232,7 @@ function firstSchemesOf(
 
 const keyOf = ({ fingerprint }: StoredToken) => fingerprint?.toString('latin1') ?? ''
 
-/** Seals what is to be written, with nonces drawn at once. */
+/** Seals the rows to be written; all nonces are drawn at once. */
 function sealAll(folded: ReadonlyMap<string, Folded>, deps: Deps): void {
   const nonces = randomBytes(folded.size * NONCE_BYTES)
   let index = 0

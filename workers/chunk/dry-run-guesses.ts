@@ -9,7 +9,10 @@ import type { Effect } from '../line/effect.ts'
 export interface DryRunGuesses {
   /** Reads the misses so far, once for each guess; to be called before the other functions. */
   load(wanted: readonly Guess[]): Promise<void>
-  /** No card of these digits is answered for any more, known or not: otherwise the client could tell them apart. */
+  /**
+   * Whether no card with these digits may be answered any more, whether it has a token or not: otherwise the client
+   * could tell such cards apart.
+   */
   isSpent(guess: Guess): boolean
   miss(guess: Guess): void
   /** The misses of this chunk. */

@@ -1,5 +1,6 @@
-// A chunk's dry run: the same rules with no effect. Its cards are kept by fingerprint, so that later chunks of the run
-// predict duplicates. No token is named, and misses count as guesses: a dry run tells about cards, too.
+// A chunk's dry run: the same rules, but no tokens are written. Cards are stored by fingerprint for the time of the
+// run, so that later chunks of it predict duplicates. No token is named. Misses count as guesses, because a dry run
+// also tells which cards have a token.
 import { refuse } from '../../src/errors.ts'
 import * as dryRuns from '../../src/store/batch/dry-runs.ts'
 import * as references from '../../src/store/reference/source-references.ts'
@@ -48,7 +49,7 @@ export async function decideDryRun(
   }
 }
 
-/** In file order, until the misses of their digits are used up. */
+/** The outcomes in file order, until the misses of their digits exceed the limit. */
 async function withinLimit(
   prepared: readonly PreparedCreate[],
   stored: ReadonlyMap<string, StoredToken>,

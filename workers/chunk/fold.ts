@@ -1,4 +1,4 @@
-// The rules applied to the `token-create` records of a chunk, in file order, over the rows as earlier records left them.
+// Applies the rules to the `token-create` records of a chunk, in file order, over the rows as earlier records left them.
 // Nothing is looked up, sealed or saved here.
 import { randomBytes } from 'node:crypto'
 import { isRefusal, type Refusal } from '../../src/errors.ts'
@@ -26,7 +26,7 @@ export interface PreparedCreate {
   facts: CardFacts
   given: Given
   key: string
-  /** Under which a third party makes the token. */
+  /** The contract under which a third party makes the token. */
   contract: Contract | undefined
   /** For whom the card is on file. */
   claim: Claim | undefined
@@ -38,7 +38,7 @@ export interface Folded {
   pan: Secret
   scope: Scope
   needsSeal: boolean
-  /** The token stood for another card. */
+  /** The token was linked to another card before. */
   relinked?: boolean
 }
 
@@ -55,36 +55,39 @@ export function rejected(
 
 export interface KeyedOutcome extends RecordOutcome {
   token: StoredToken | undefined
-  /** The card it stands for; empty for a record that stands for none. */
+  /** Identifies the card that the record is about; empty for a record without one. */
   key: string
-  /** Undefined where the record took no effect. */
+  /** Undefined if the record took no effect. */
   claim: Claim | undefined
   tokenId: string | undefined
-  /** The token was the owner's, and has got the record's card. */
+  /** The token was the owner's before, and is now linked to the record's card. */
   relinked?: boolean
 }
 
-/** Which records give their card to the token that their owner has. */
+/** Decides which records link their owner's token to their card. */
 export interface Relinks {
-  /** The token that gets the record's card; undefined: the record is worked as any other. `isTaken`: a token has the number. */
+  /**
+   * The token to link to the record's card; undefined if the record is decided like any other. `isTaken`: another token
+   * already has the card.
+   */
   rowFor(record: PreparedCreate, isTaken: boolean): StoredToken | undefined
-  /** The token as it is stored; undefined for one that this chunk makes. */
+  /** The token as it is stored; undefined for a token that this chunk makes. */
   baseOf(tokenId: string): StoredToken | undefined
-  /** A record took effect: its token, as it is now. */
+  /** Records that a record took effect, and its token's row. */
   note(record: PreparedCreate, row: StoredToken | undefined, relinked: boolean): void
 }
 
 const NO_RELINKS: Relinks = { rowFor: () => undefined, baseOf: () => undefined, note: () => {} }
 
-/** What else is known of a chunk's records, where there is anything. */
+/** Optional further data about a chunk's records. */
 interface Beside {
   provisioned?: ProvisionedCards | undefined
   relinks?: Relinks | undefined
 }
 
 /**
- * The rules, record by record in file order, over the rows as earlier records of the chunk left them. Without `provisioned`
- * nothing of it is to be saved.
+ * Applies the rules record by record in file order, over the rows as earlier records of the chunk left them. Without
+ * `provisioned` the result must not be saved.
  */
 export function fold(
   prepared: readonly PreparedCreate[],
@@ -128,7 +131,8 @@ export function fold(
     }
     if (contract && !current && provisioned && !made)
       throw new LostRace('the token of a third party was deleted meanwhile')
-    // A mark alone is saved too: without it an earlier line, coming later, would overwrite what this one confirmed.
+    // A change of the mark alone is saved too: without it an earlier line that is worked later would overwrite what
+    // this line confirmed.
     if (verdict.changed || verdict.marked) folded.set(key, foldedBy(verdict, record, before, base))
     const row = folded.get(key)?.row ?? base
     relinks.note(record, row, false)
@@ -139,7 +143,7 @@ export function fold(
 
 const NOWHERE: ReadonlyMap<string, StoredToken> = new Map()
 
-/** The record's owner keeps the token, which gets the record's card. */
+/** Links the owner's token to the record's card. */
 function relink(
   record: PreparedCreate,
   owned: StoredToken,
@@ -161,7 +165,7 @@ function relink(
   return { ...outcomeOf(record, verdict.outcome, owned.tokenId), relinked: true }
 }
 
-/** What stands for a record's card when its turn comes. */
+/** The row of a record's card when the record is decided. */
 function standingOf(
   { key, contract }: PreparedCreate,
   stored: ReadonlyMap<string, StoredToken>,
@@ -176,7 +180,7 @@ function standingOf(
   return { before, base, current, end, made }
 }
 
-/** A card's row after one more record. Its version grows once, however many records of the chunk changed it. */
+/** A card's row after one more record. The version grows by one, however many records of the chunk changed the row. */
 function foldedBy(
   verdict: Verdict,
   { pan, scope }: PreparedCreate,
@@ -184,7 +188,7 @@ function foldedBy(
   base: StoredToken | undefined,
 ): Folded {
   const sealVersion = verdict.row.sealed === null ? null : ((before?.row ?? base)?.sealVersion ?? null)
-  // In place: the rules made this row, and a spread of a wide row costs a chunk more than its rules.
+  // In place: the rules made this row for us, and copying a wide row takes longer than the rules.
   const row = Object.assign(verdict.row, { sealVersion, version: base ? base.version + 1 : 1 })
   const needsSeal = verdict.needsSeal || before?.needsSeal === true
   return { row, base, pan, scope, needsSeal, ...(before?.relinked ? { relinked: true } : {}) }

@@ -1,52 +1,9 @@
-// Tokens that have lost their last owner by the records of a chunk: kept, suspended or deleted, as the batch's `on_orphan`
-// says.
-import { isRefusal } from '../../src/errors.ts'
-import type { Db } from '../../src/store/pool.ts'
-import * as references from '../../src/store/reference/source-references.ts'
-import { BEFORE_IMAGE_HOURS } from '../../src/store/token/before-images.ts'
-import type { StoredToken } from '../../src/store/token/tokens.ts'
-import * as tokens from '../../src/store/token/tokens.ts'
-import { lifecycle } from '../../src/token/decide.ts'
-import type { Deps } from '../deps.ts'
-import type { Effect } from '../line/effect.ts'
-import { writeEffects } from '../line/write-effect.ts'
+// Tokens that have lost their last owner by the claims of a chunk: the batch's `on_orphan` says what becomes of them.
+import type { OnOrphan } from '../../src/job/choices.ts'
 import type { ChunkContext } from './chunk.ts'
 
-const ACTIONS = { keep: undefined, suspend: 'SUSPEND', delete: 'DELETE' } as const
-
 /** What is done to a token without owners; undefined: nothing. */
-export function orphanAction({ work }: Pick<ChunkContext, 'work'>): 'SUSPEND' | 'DELETE' | undefined {
-  return ACTIONS[work.request.policy?.on_orphan ?? 'keep']
-}
-
-/** An owner who left a token by a single job since then (ms) may come back, when the job is reversed. */
-export function reversibleSince(now: number): number {
-  return now - BEFORE_IMAGE_HOURS * 3_600_000
-}
-
-/** `left`: tokens, by id, whose rows the transaction holds. Returns those that were suspended or deleted, as they are now. */
-export async function endOrphans(
-  db: Db,
-  left: readonly string[],
-  context: ChunkContext,
-  deps: Deps,
-): Promise<Map<string, StoredToken>> {
-  const action = orphanAction(context)
-  if (!action || left.length === 0) return new Map()
-  const { now, receiptId } = context.work
-  const owners = await references.countClaims(db, left, reversibleSince(now))
-  const orphans = left.filter(tokenId => !owners.has(tokenId))
-  if (orphans.length === 0) return new Map()
-  const ended = (await tokens.findByIds(db, orphans)).flatMap(row => {
-    const verdict = lifecycle(row, action, { now, receiptId }, 'body.id')
-    if (isRefusal(verdict) || !verdict.changed) return []
-    return [{ ...verdict.row, sealVersion: verdict.row.sealed === null ? null : row.sealVersion }]
-  })
-  await writeEffects(db, [effectOf(ended)], deps)
-  return new Map(ended.map(row => [row.tokenId, row]))
-}
-
-function effectOf(updates: readonly StoredToken[]): Effect {
-  const deleted = updates.filter(({ status }) => status === 'DELETED').map(({ tokenId }) => tokenId)
-  return { updates, erasedImages: deleted, retirements: deleted }
+export function orphanPolicy({ work }: Pick<ChunkContext, 'work'>): Exclude<OnOrphan, 'keep'> | undefined {
+  const onOrphan = work.request.policy?.on_orphan ?? 'keep'
+  return onOrphan === 'keep' ? undefined : onOrphan
 }

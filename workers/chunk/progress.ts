@@ -1,5 +1,5 @@
-// Keeps the rows of batches up to date after their chunks: what was committed is noted, and about once a second each noted
-// batch is summed in a transaction of its own. What a crash leaves unsummed, the scheduler sums.
+// Keeps the rows of batches up to date after their chunks: each batch with a committed chunk is noted, and about once a
+// second each noted batch is summed in a separate transaction. After a crash the scheduler sums the rest.
 import type { Logger } from '../../src/log.ts'
 import { every } from '../../src/recurring.ts'
 import * as batchList from '../../src/store/batch/batch-list.ts'
@@ -16,23 +16,23 @@ interface ProgressDeps {
 }
 
 export interface BatchProgress {
-  /** A chunk of it was committed. */
+  /** Notes that a chunk of the batch was committed. */
   note(batchNo: number): void
-  /** Sums what was noted, and stops. */
+  /** Sums the noted batches, and stops. */
   close(): Promise<void>
 }
 
 const EVERY_MS = 1_000
-/** A sum takes the longer the more chunks there are: at most a twentieth of the time goes by with it. */
+/** The more chunks a batch has, the longer a sum takes. Sums of a batch take at most a twentieth of the time. */
 const REST_SHARE = 20
 
 export function openProgress(deps: ProgressDeps): BatchProgress {
   const { store, tracer } = deps
   const noted = new Set<number>()
-  /** By performance.now(). */
+  /** Batch number → when it may be summed again, by performance.now(). */
   const restUntil = new Map<number, number>()
 
-  /** Throws the last of what failed: that is noted still. */
+  /** Sums the noted batches. Throws the last error; a batch whose sum failed stays noted. */
   async function sumNoted(isDue: (batchNo: number) => boolean): Promise<void> {
     let failure: { error: unknown } | undefined
     for (const batchNo of [...noted].filter(isDue)) {
@@ -69,7 +69,7 @@ export function openProgress(deps: ProgressDeps): BatchProgress {
   }
 }
 
-/** The span to which the traces of its chunks have a link. */
+/** Ends the span of a batch, to which the traces of its chunks link. */
 function trace({ clientId, batchId, acceptedAt, chunksDone, rowsDone }: Batch, tracer: Tracer): void {
   const at = batchContext(clientId, batchId)
   if (!at) return
@@ -77,15 +77,15 @@ function trace({ clientId, batchId, acceptedAt, chunksDone, rowsDone }: Batch, t
   tracer.start('batch', { at, begunAt: acceptedAt, attributes }).end()
 }
 
-/** So many batches of each sort at once. */
+/** How many batches of each kind are summed at once. */
 const UNSETTLED_MAX = 100
 
-/** What worker processes that crashed left unsummed. */
+/** Sums the batches that crashed worker processes left unsummed. */
 export async function sumUnsettled({ store, clock }: { store: Store; clock: () => number }): Promise<void> {
   for (const batchNo of await batchList.findUnsettled(store, UNSETTLED_MAX, clock())) await batches.sum(store, batchNo)
 }
 
-/** Tells of batches that stall. It follows the sums: a chunk that was answered may only be unsummed. */
+/** Writes the events of batches that stall. Call it after the sums: a chunk may be answered but not yet summed. */
 export async function tellStalls({ store, clock }: { store: Store; clock: () => number }): Promise<void> {
   const now = clock()
   const accepts = (batch: Batch) => batches.isUntoldStall(batch, now)

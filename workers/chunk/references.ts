@@ -1,30 +1,30 @@
-// References of a chunk are stored and answered, and so is what its records say of cards on file: nothing of it may look like
-// a card of any record of the chunk. A reference that looks like its own record's card is refused when the record is read
-// (chunk.ts) or its card is opened; here all are compared at once.
+// References of a chunk are stored and repeated in answers, so none may look like a card of any record of the chunk. A
+// reference that looks like its own record's card is refused earlier, when the record is read (chunk.ts) or its card is
+// decrypted; here all are compared with all cards.
 import { refuse } from '../../src/errors.ts'
 import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
-import { textsOf } from '../../src/job/on-file.ts'
+import { someText } from '../../src/job/on-file.ts'
 import { couldLookLikeCard, type PanLookalikes } from '../../src/token/pan-lookalike.ts'
 import { rejected } from './fold.ts'
 
 interface Referring {
   line: number
   reference: string | undefined
-  /** What it says of a card on file: as a claim, or as it was sent. */
+  /** The record's data on a card on file: as a claim, or as it was sent. */
   claim?: object | undefined
   onFile?: object | undefined
 }
 
-/** `cards`: all cards of the chunk; undefined where no stored text looks like a card. */
+/** Rejects such records. `cards`: all cards of the chunk; undefined if no reference looks like a card number. */
 export function refuseCardLikeReferences<P extends Referring>(
   { known, prepared }: { known: readonly RecordOutcome[]; prepared: readonly P[] },
   cards: PanLookalikes | undefined,
 ): { known: RecordOutcome[]; prepared: P[] } {
   const isLike = ({ reference }: Referring) => reference !== undefined && cards?.isIn(reference) === true
   const isClaimLike = ({ claim, onFile }: Referring) =>
-    textsOf([claim, onFile]).some(text => couldLookLikeCard(text) && cards?.isIn(text) === true)
+    someText(claim ?? onFile, text => couldLookLikeCard(text) && cards?.isIn(text) === true)
   const refused = (record: Referring) => rejected(record, refuse('reference_pan', 'body.reference'))
-  // A record that is cancelled or failed keeps its outcome, so that it can be worked later: only its reference goes.
+  // A cancelled or failed record keeps its outcome, so that it can be worked later; only its reference is removed.
   const judged = (record: RecordOutcome) =>
     record.outcome === 'REJECTED' ? refused(record) : isUnworked(record) ? { ...record, reference: undefined } : record
   if (!cards) return { known: [...known], prepared: [...prepared] }

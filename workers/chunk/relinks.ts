@@ -1,12 +1,14 @@
-// `relink`: a known reference with another number keeps its token, which gets the number, where the token has this one owner
-// and no live token has the number. Such a record is worked as a change of the token's card. A number whose token has got
-// another one in the same chunk counts as taken until the next chunk.
+// `relink`: if the card of a known reference has another number, the reference keeps its token, which is linked to that
+// number, provided that the token has only this owner and no live token has the number. The record is worked as a
+// change of the token's card. A number whose token is linked to another one in the same chunk counts as taken until the
+// next chunk.
 import { type Db, LostRace } from '../../src/store/pool.ts'
 import type { StoredReference } from '../../src/store/reference/source-references.ts'
 import * as references from '../../src/store/reference/source-references.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { isExpired } from '../../src/token/card.ts'
+import { reversibleSince } from '../card/before-image.ts'
 import { findReplacements, relinkedOf } from '../card/scheme-replacement.ts'
 import type { Deps } from '../deps.ts'
 import type { Replacement } from '../line/effect.ts'
@@ -14,16 +16,18 @@ import { writeEffects } from '../line/write-effect.ts'
 import type { ChunkContext } from './chunk.ts'
 import { openClaims } from './claims.ts'
 import type { Relinks } from './fold.ts'
-import { reversibleSince } from './orphans.ts'
 
 export interface CountedRelinks extends Relinks {
   /** How many owners each token had when it was read. */
   owners: ReadonlyMap<string, number>
-  /** ms: who left a token later counts, too. */
+  /** ms since the epoch: owners who left a token after this time count, too. */
   since: number
 }
 
-/** Undefined where the batch doesn't relink. `cards`: the tokens of the records' cards; `known`: the owners' references. */
+/**
+ * Undefined if the batch doesn't relink. `cards`: the tokens of the records' cards; `known`: the references of their
+ * owners.
+ */
 export async function openRelinks(
   cards: ReadonlyMap<string, StoredToken>,
   known: ReadonlyMap<string, StoredReference>,
@@ -61,7 +65,7 @@ export async function openRelinks(
   }
 }
 
-/** What becomes of the scheme tokens of tokens that were relinked. */
+/** What happens to the scheme tokens of tokens that were linked to another card. */
 export async function replacementsOf(
   relinked: readonly StoredToken[],
   { work }: ChunkContext,
@@ -72,7 +76,10 @@ export async function replacementsOf(
   return findReplacements(deps.store, await relinkedOf(deps.store, linked), job, deps)
 }
 
-/** Before new tokens are written: one of them may have a number that a relinked token had. */
+/**
+ * Writes the linked tokens. Called before new tokens are inserted, because one of those may have a number that a linked
+ * token had before.
+ */
 export async function writeRelinked(
   db: Db,
   { updates, replacements }: { updates: readonly StoredToken[]; replacements: readonly Replacement[] },
@@ -81,7 +88,7 @@ export async function writeRelinked(
 ): Promise<void> {
   const ids = updates.map(({ tokenId }) => tokenId)
   await tokens.holdAll(db, ids)
-  // Whoever adds an owner holds the row as well.
+  // A job that adds an owner holds the token's row, too.
   const owned = await references.countClaims(db, ids, since)
   if (ids.some(id => owned.get(id) !== owners.get(id))) throw new LostRace('a token got or lost an owner meanwhile')
   await writeEffects(db, [{ updates, replacements }], deps)

@@ -1,5 +1,5 @@
-// Writes what the claims of a chunk's records come to, together with the tokens that the records change. The claims are
-// judged here, inside the transaction: only there is it known which token stands for each record's card.
+// Writes the claims of a chunk's records together with the tokens that the records change. Claims are decided here,
+// inside the transaction, because only then the token of each record's card is certain.
 import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
 import type { Db } from '../../src/store/pool.ts'
 import type { StoredReference } from '../../src/store/reference/source-references.ts'
@@ -9,31 +9,35 @@ import type { Claim } from '../../src/token/on-file.ts'
 import type { Deps } from '../deps.ts'
 import type { Effect } from '../line/effect.ts'
 import { writeEffects } from '../line/write-effect.ts'
+import { endOrphans } from '../reference/orphans.ts'
 import type { ChunkContext } from './chunk.ts'
 import { type Claims, claimedOf, openClaims } from './claims.ts'
-import { endOrphans, orphanAction } from './orphans.ts'
+import { orphanPolicy } from './orphans.ts'
 
 export interface ClaimingOutcome extends RecordOutcome {
   token: StoredToken | undefined
-  /** Undefined for a record that gives none, or didn't take effect. */
+  /** Undefined if the record has none or took no effect. */
   claim: Claim | undefined
   tokenId: string | undefined
-  /** The token has got another card for this record. */
+  /** The token was linked to another card for this record. */
   relinked?: boolean
 }
 
-/** What is to be written beside the claims. */
+/** What is written besides the claims. */
 interface Beside {
   effect: Effect
-  /** Tokens that were written before. */
+  /** Tokens that were already written. */
   written?: readonly StoredToken[]
-  /** The tokens as they were read, of all records. */
+  /** The tokens of all records, as they were read. */
   bases: readonly StoredToken[]
   /** The references of the records' owners as they were read, by `ownerKey`. */
   references: ReadonlyMap<string, StoredReference>
 }
 
-/** Adds to the outcomes what became of their claims, and the tokens that lost their last owner. */
+/**
+ * Writes the claims. Adds to the outcomes the results of their claims, and the new rows of tokens that lost their last
+ * owner.
+ */
 export async function saveWithClaims(
   db: Db,
   outcomes: readonly ClaimingOutcome[],
@@ -46,13 +50,15 @@ export async function saveWithClaims(
   const claims = openClaims(references, context)
   const ends = claiming.map(({ line, claim, tokenId, relinked }) => claims.judge({ line, claim }, tokenId, relinked))
   const touches = touchesOf(claims, [...(effect.updates ?? []), ...written], bases, context)
-  const left = orphanAction(context) ? [...claims.left()] : []
+  const onOrphan = orphanPolicy(context)
+  const left = onOrphan ? [...claims.left()] : []
   if (left.length > 0) {
     const changed = [...(effect.updates ?? []), ...touches].map(({ tokenId }) => tokenId)
     await tokens.holdAll(db, [...new Set([...changed, ...left])])
   }
   await writeEffects(db, [{ ...effect, touches, ...claims.effect() }], deps)
-  const ended = await endOrphans(db, left, context, deps)
+  const { now, receiptId } = context.work
+  const ended = await endOrphans(db, new Map(left.map(id => [id, onOrphan ?? 'keep'])), { now, receiptId }, deps)
   const known = new Map([...bases, ...claiming.flatMap(({ token }) => token ?? [])].map(row => [row.tokenId, row]))
   const previous = await withMissing(
     db,
@@ -66,7 +72,7 @@ export async function saveWithClaims(
   for (const outcome of outcomes) if (outcome.token) outcome.token = ended.get(outcome.token.tokenId) ?? outcome.token
 }
 
-/** Of a dry run: no token is named. */
+/** The results for a dry run, which names no token. */
 export function predictClaims(
   outcomes: readonly ClaimingOutcome[],
   references: ReadonlyMap<string, StoredReference>,
@@ -87,7 +93,7 @@ function inFileOrder(outcomes: readonly ClaimingOutcome[]) {
     .sort((a, b) => a.line - b.line)
 }
 
-/** A token that gets an owner is held, and names this receipt: no earlier job's reversal deletes it any more. */
+/** Writes this receipt into tokens that gain an owner, so that no earlier job's reversal deletes them. */
 function touchesOf(
   claims: Claims,
   changed: readonly StoredToken[],

@@ -1,6 +1,6 @@
-// Records of a chunk that ask for something of scheme tokens: `scheme-token` records, and updates with `scheme_token_action`.
-// The networks are asked before anything else of the chunk is decided, in recorded steps for each record; an interrupted
-// chunk goes on where it stopped.
+// The records of a chunk that change scheme tokens: `scheme-token` records, and updates with `scheme_token_action`. The
+// networks are called, in recorded steps per record, before the chunk is decided; an interrupted chunk continues where
+// it stopped.
 import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
 import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
 import type { SchemeToken } from '../../src/job/scheme-token.ts'
@@ -36,7 +36,7 @@ export function prepareSchemes(records: readonly ChunkRecord[]): PreparedScheme[
     .sort((a, b) => a.line - b.line)
 }
 
-/** Throws `Postponed` where a network is to be waited for. */
+/** Calls the networks. Throws `Postponed` if a network must be waited for. */
 export async function actForRecords(
   schemes: readonly PreparedScheme[],
   changes: readonly PreparedChange[],
@@ -64,7 +64,7 @@ export async function actForRecords(
   for (const change of asking) {
     if (!('given' in change) || change.schemeAction === undefined) continue
     const planned = await actionFor(change.line, change.id, change.schemeAction)
-    // A card that replaces another brings its scheme token's end, or its own, with it.
+    // For a record that links another card, the scheme token is decided together with the card.
     const refusal = isRefusal(planned) || change.card ? undefined : judgeChange(change, planned.token, work)
     if (!change.card) take(change.line, refusal ?? planned)
     else if (isRefusal(planned)) take(change.line, planned)
@@ -106,7 +106,7 @@ export async function decideSchemes(
   }
 }
 
-/** A dry run's answer: what the network would be asked for, by the scheme tokens as they are now. */
+/** The answer of a dry run: the calls that would be made, by the current state of the scheme tokens. */
 async function predict(visible: ReadonlyMap<string, StoredToken>, deps: Deps) {
   const rows = await storedSchemes.findCurrent(
     deps.store,

@@ -1,5 +1,5 @@
-// The cards of a chunk whose tokens third parties make. The third parties are asked before anything of the chunk is decided,
-// in recorded steps for each card; an interrupted chunk goes on where it stopped.
+// The cards of a chunk whose tokens third parties make. The third parties are called, in recorded steps per card,
+// before the chunk is decided; an interrupted chunk continues where it stopped.
 import * as tokens from '../../src/store/token/tokens.ts'
 import { plannedActionOf } from '../card/third-party.ts'
 import type { Deps } from '../deps.ts'
@@ -9,7 +9,7 @@ import type { ChunkContext } from './chunk.ts'
 import { byCard, fingerprintsOf } from './creates.ts'
 import { fold, type PreparedCreate, type ProvisionedCards } from './fold.ts'
 
-/** Throws `Postponed` where a third party is to be waited for. */
+/** Calls the third parties. Throws `Postponed` if a third party must be waited for. */
 export async function provisionCards(
   prepared: readonly PreparedCreate[],
   context: ChunkContext,
@@ -20,7 +20,7 @@ export async function provisionCards(
   if (theirs.length === 0) return new Map()
   const { work } = context
   const stored = byCard(await tokens.findByFingerprints(deps.store, fingerprintsOf(theirs)))
-  // Nothing is asked for a record that the rules refuse; of one card only for the record that makes its token.
+  // No call is made for a record that the rules refuse. For a card, only the record that makes the token causes a call.
   const { folded, outcomes } = fold(theirs, stored, context)
   const making = new Set(outcomes.filter(({ outcome }) => outcome === 'CREATED').map(({ line }) => line))
   const actions = new Map<string, ThirdPartyAction>()

@@ -1,5 +1,5 @@
-// May this be done now, by this client, for this entity? The answers here leave no receipt: the sender corrects the
-// envelope and sends the same jti again.
+// Whether this client may do this now for this entity. A refusal leaves no receipt, so the sender can correct the
+// envelope and send the same jti again.
 import { type Refusal, refuse } from '../../src/errors.ts'
 import {
   CATALOGUE,

@@ -1,5 +1,6 @@
-// Outbox → results queue. A result that was just committed is published at once from memory; a sweep publishes from the
-// store what a crash or a full queue has left. Publishing never fails a job: what can't be published waits in the outbox.
+// Publishes the outbox on results queues. A result that was just committed is published at once from memory; a sweep
+// publishes from the store the rows that a crash or a full queue has left. Publishing never fails a job: what can't be
+// published waits in the outbox.
 import { openCache } from '../../src/cache.ts'
 import type { Clock } from '../../src/clock.ts'
 import { toFault } from '../../src/errors.ts'
@@ -14,8 +15,8 @@ import { readTraceparent, type TraceContext, traceparentOf } from '../../src/tra
 import type { Span, Tracer } from '../../src/trace/tracer.ts'
 import type { WorkerMetrics } from '../metrics.ts'
 
-/** Bounds of one results queue; more results wait in the store. */
-export const RESULTS = { unreadMax: 1000, unreadBytesMax: 64 * 1024 * 1024, heldBackMax: 10_000 } as const
+/** The limits of one results queue; further results wait in the store. */
+export const RESULTS = { unreadMax: 1000, unreadBytesMax: 64 * 1024 * 1024 } as const
 
 export interface Message {
   outboxId: number
@@ -26,18 +27,21 @@ export interface Message {
   body: string
 }
 
-/** The job that the result is of. */
+/** The job to which the result belongs. */
 export interface PublishedFor {
   log: Logger
   span?: Span | undefined
 }
 
 export interface Announcer {
-  /** Publishes if there is room; resolves either way. `job`: what it is the result of, for log and trace. */
+  /**
+   * Publishes if the queue has room; resolves in either case. `job`: the job to which the result belongs, for log and
+   * trace.
+   */
   publish(message: Message, job?: PublishedFor): Promise<void>
   /** Publishes the rows of the outbox that are older than `olderThanMs`. Returns how many. */
   sweep(olderThanMs: number): Promise<number>
-  /** Backpressure: so many results wait for this client to read that queue that its batches must wait, too. */
+  /** Backpressure: whether so many results wait on that queue of the client that its chunks are delayed. */
   isHeldBack(clientId: string, replyTo: string | null): Promise<boolean>
   close(): Promise<void>
 }
@@ -50,30 +54,33 @@ export interface AnnouncerOptions {
   metrics: Pick<WorkerMetrics, 'published'>
   log: Logger
   tracer?: Tracer | undefined
-  /** The text of a row that has none of its own. */
+  /** The text of a row that holds none itself. */
   bodyOf: (row: outbox.OutboxRow) => Promise<string | undefined>
 }
 
 /** This process's measurement of one results queue. */
 interface Room {
-  /** Results that it may still publish before it measures again. */
+  /** How many results it may publish before it measures again. */
   left: number
   isFull: boolean
   measuredAt: number
   measuring: Promise<void> | undefined
-  /** Handed to the queue, and perhaps not yet on it. */
+  /** Results that were sent to the queue and may not be on it yet. */
   underway: number
   bytesOfOne: number
 }
 
 const ROOM_MS = 500
-/** A measurement grants this part of the free places: many processes may measure at once without publishing too much. */
+/**
+ * A measurement allows this share of the free places, so that many processes may measure at the same time without
+ * publishing too much.
+ */
 const SHARE = 1 / 16
 const ROOMS_MAX = 1_000
 const SENT_FLUSH_MS = 25
 const HELD_BACK_MS = 2_000
 const SWEEP_ROWS = 200
-/** Of one span. */
+/** The most links of one span. */
 const LINKS_MAX = 128
 
 export function openAnnouncer(options: AnnouncerOptions): Announcer {
@@ -93,7 +100,7 @@ export function openAnnouncer(options: AnnouncerOptions): Announcer {
   }
 
   async function measure(queue: string, room: Room): Promise<void> {
-    // A result that a failing consumer put off is unread, too.
+    // A result that a failing consumer delayed is unread, too.
     const { waiting, active, delayed } = await queues.depth(queue)
     const most = Math.min(RESULTS.unreadMax, Math.floor(RESULTS.unreadBytesMax / room.bytesOfOne))
     room.left = Math.max(0, Math.floor((most - waiting - active - delayed - room.underway) * SHARE))
@@ -101,7 +108,7 @@ export function openAnnouncer(options: AnnouncerOptions): Announcer {
     room.measuredAt = clock()
   }
 
-  /** Takes the place of one more result, if there is one. */
+  /** Reserves the place of one more result; false if there is none. */
   async function takePlace(queue: string, room: Room, bytes: number): Promise<boolean> {
     room.bytesOfOne = Math.max(bytes, room.bytesOfOne * 0.99)
     for (;;) {
@@ -127,7 +134,8 @@ export function openAnnouncer(options: AnnouncerOptions): Announcer {
     try {
       const { clientId, resultId, revision, outboxId } = message
       const data = sealResult(message.body, { clientId, resultId, revision }, key)
-      // Named by its row: the queue would drop a result that is replayed while its last delivery is still on it.
+      // The job id comes from the outbox row. If it came from the result, the queue would drop a repeated delivery
+      // while the first one is still on it.
       await queues.add(queue, { id: deliveryId(resultId, outboxId), data, redeliver: true })
     } finally {
       room.underway -= 1
@@ -140,7 +148,7 @@ export function openAnnouncer(options: AnnouncerOptions): Announcer {
     clearTimeout(timer)
     timer = undefined
     const ids = sent.splice(0)
-    // Rows that stay NEW are published again, which the result's id makes harmless.
+    // Rows that stay NEW are published again, which does no harm because the result's id is the same.
     const warning = 'results were published, but their outbox rows not marked'
     await outbox.markSent(store, ids).catch(error => ownLog.warn({ err: error }, warning))
   }
@@ -152,7 +160,7 @@ export function openAnnouncer(options: AnnouncerOptions): Announcer {
     }, SENT_FLUSH_MS)
   }
 
-  /** Of a trace that is recorded: it is published later, perhaps by another process. */
+  /** Stores the trace of a result, if it is recorded, because another process may publish the result later. */
   async function keepTrace(outboxId: number, span: Span | undefined): Promise<void> {
     if (span?.context.sampled) await outbox.setTrace(store, outboxId, traceparentOf(span.context)).catch(() => {})
   }
@@ -197,7 +205,10 @@ export function openAnnouncer(options: AnnouncerOptions): Announcer {
     })
   }
 
-  /** A queue that stays full, or a server that stays away, is swept every second: that is no trace each time. */
+  /**
+   * Only a sweep that published something gets a trace: a queue that stays full, or a server that stays away, is swept
+   * every second.
+   */
   function traceSweep(published: readonly outbox.OutboxRow[], begunAt: number, fault?: string): void {
     if (published.length === 0) return
     const attributes = { 'results.count': published.length }
@@ -214,7 +225,7 @@ export function openAnnouncer(options: AnnouncerOptions): Announcer {
       let published = 0
       for (const queue of pending) {
         if (queue.oldest >= before) continue
-        // One client's queue that fails doesn't keep the results of others back.
+        // A failure with one client's queue doesn't hold back the results of other clients.
         published += await sweepQueue(queue.clientId, queue.replyTo, before).catch(error => {
           ownLog.warn(
             { client: queue.clientId, error: describeError(error) },
@@ -229,7 +240,7 @@ export function openAnnouncer(options: AnnouncerOptions): Announcer {
       const queue = resultsQueue(clientId, replyTo)
       const known = heldBack.get(queue)
       if (known !== undefined) return known
-      const held = (await outbox.pendingOf(store, clientId, replyTo, RESULTS.heldBackMax)) >= RESULTS.heldBackMax
+      const held = (await outbox.pendingOf(store, clientId, replyTo, outbox.HELD_BACK_MIN)) >= outbox.HELD_BACK_MIN
       heldBack.set(queue, held)
       return held
     },
@@ -240,7 +251,7 @@ export function openAnnouncer(options: AnnouncerOptions): Announcer {
   }
 }
 
-/** The traces in which results were made. */
+/** The traces in which the results were made. */
 function linksOf(rows: readonly outbox.OutboxRow[]): TraceContext[] {
   const found = rows.flatMap(({ traceparent }) => (traceparent === null ? [] : [readTraceparent(traceparent)]))
   return found

@@ -16,13 +16,13 @@ import { hasReplyQueue, refuseEnvelope } from './refuse.ts'
 import { walk } from './walk.ts'
 import type { End, Selection, Work } from './work.ts'
 
-/** A job that is authenticated: enough to answer it, whatever fails later. */
+/** A job that is authenticated. That is enough to answer it, whatever fails later. */
 export interface Identified {
   kind: Kind
   work: Work<unknown>
 }
 
-/** Runs one attempt; throws a Fault. Calls `onIdentified` as soon as the job's client and kind are known. */
+/** Runs one attempt. Throws a Fault. Calls `onIdentified` as soon as the job's client and kind are known. */
 export async function attempt(
   job: ReceivedJob,
   deps: Deps,
@@ -42,7 +42,7 @@ export async function attempt(
   return traced(work, deps, selection, own => attemptKnown(begun, own, onIdentified))
 }
 
-/** A job whose claims have their form. */
+/** A job whose claims have the right form. */
 interface Begun {
   job: ReceivedJob
   authentic: Authentic
@@ -56,7 +56,7 @@ async function attemptKnown(
   deps: Deps,
   onIdentified: (identified: Identified) => void,
 ): Promise<End> {
-  // As it was sent: a schema's copy loses what can't be copied, and nobody would notice.
+  // The request is taken as it was sent: a schema's copy lacks unknown members, and nobody would notice.
   const request = parse(requestOf(claims.kind, claims.iss), authentic.payload['request'], 'body')
   if (isRefusal(request)) return refuseEnvelope(work, request, deps)
   work.request = request.value
@@ -70,7 +70,7 @@ async function attemptKnown(
   return walk({ handler, work, deps, selection })
 }
 
-/** Identifies a job without working it; undefined for one that is dropped. */
+/** Finds out whose job it is without working it; undefined for a job that is dropped. */
 export async function identify(job: ReceivedJob, deps: Deps): Promise<Identified | undefined> {
   const authentic = await authenticate(job, deps.settings.audience, deps.directory)
   if (typeof authentic === 'string') return undefined
@@ -98,7 +98,7 @@ function workOf(authentic: Authentic, claims: Claims, now: number, attemptNo: nu
   }
 }
 
-/** Of claims that don't have their form: client, jti and results queue are known, so the sender is answered. */
+/** A job whose claims are malformed. Client, jti and results queue are known, so that the sender can be answered. */
 function malformed(authentic: Authentic, now: number, attemptNo: number): Work<unknown> {
   const { payload, jti, iss } = authentic
   const kind = isKind(payload['kind']) ? payload['kind'] : 'token-create'

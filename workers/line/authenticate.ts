@@ -1,5 +1,6 @@
-// The first step of the line: is this a job of a client we know, signed by a live key, meant for us? What isn't is
-// dropped: no receipt, no result; it is counted. It grants nothing; roles and time are judged later, with an answer.
+// The first step of the line: checks that a job comes from a known client, is signed by a live key and is meant for
+// this installation. Any other job is dropped: no row, no result, only a counter. Roles and times are checked later,
+// and refused with an answer.
 import { createHash } from 'node:crypto'
 import { CATALOGUE, isKind, isSystemClient } from '../../src/job/catalogue.ts'
 import { clientId, type Drop, ENVELOPE, Identity, JobData, peek, verify } from '../../src/job/envelope/envelope.ts'
@@ -11,7 +12,7 @@ import type { Directory } from '../directory.ts'
 export interface Authentic {
   jws: string
   block: string | undefined
-  /** Verified, but not yet of the claims' shape. */
+  /** Verified, but the form of the claims isn't checked yet. */
   payload: Record<string, unknown>
   iss: string
   jti: string
@@ -44,7 +45,7 @@ export async function authenticate(
   return { jws, block, payload, iss, jti, client }
 }
 
-/** The client that a dropped job says it is from, where there is such a client. Nobody has proved it. */
+/** The client that a dropped job claims, if it exists. Nobody has proved the claim. */
 export async function claimedClient(job: ReceivedJob, directory: Directory): Promise<string | undefined> {
   const data = JobData.safeParse(job.data)
   const peeked = data.success ? peek(data.data.jws) : 'malformed'
@@ -54,7 +55,7 @@ export async function claimedClient(job: ReceivedJob, directory: Directory): Pro
   return (await directory.client(claimed))?.client.clientId
 }
 
-/** The payload and the client that signed it by a live key. */
+/** The payload, and the client that signed it with a live key. */
 async function verified(
   jws: string,
   directory: Directory,
@@ -71,8 +72,8 @@ async function verified(
 }
 
 /**
- * A block is named by its digest and bound to its envelope; a kind that takes none has none. A request that names none
- * as it should is its signer's mistake, and is answered.
+ * Whether the block belongs to the envelope, which names it by its digest. A kind without blocks must have none. If the
+ * request names no block correctly, the signer made the mistake and gets an answer.
  */
 function blockBelongs(block: string | undefined, payload: Record<string, unknown>): boolean {
   const { kind } = payload

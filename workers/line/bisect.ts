@@ -1,11 +1,12 @@
-// Bisection: finds the records of a chunk that can't be worked. It knows neither what a record is nor how one fails.
+// Bisection: finds the records of a chunk that can't be worked, by trying parts of the chunk. The caller makes each
+// try.
 
 /** After more probes than this the chunk fails as a whole. */
 const PROBES_MAX = 200
 
 /**
- * Indexes below `size` that fail alone. `probe(from, to)` says whether the records from `from` up to `to` work.
- * Undefined where halves work but the whole doesn't, or where too many fail.
+ * The indexes below `size` whose records fail alone. `probe(from, to)`: whether the records from `from` up to, without,
+ * `to` work. Undefined if all parts work but the whole doesn't, or if too many records fail.
  */
 export async function findFailing(
   size: number,

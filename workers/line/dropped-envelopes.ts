@@ -1,5 +1,5 @@
-// Counts dropped envelopes: in a metric by reason, and in the store by the client that they claim to be from, for whoever
-// looks for it. It logs them seldom: a stranger who can write to the queue must not be able to fill the log.
+// Counts dropped envelopes: in a metric by reason, and in the store by the client that they claim. It logs only some of
+// them: a stranger who can write to the queue must not be able to fill the log.
 import type { Clock } from '../../src/clock.ts'
 import type { Drop } from '../../src/job/envelope/envelope.ts'
 import type { Logger } from '../../src/log.ts'
@@ -10,11 +10,11 @@ import type { WorkerMetrics } from '../metrics.ts'
 
 const LOG_MS = 10_000
 const WRITE_MS = 2_000
-/** A row says how many there were without such a pause. */
+/** After a pause of this length a count in the store starts again from zero. */
 const PAUSE_MS = 10 * 60_000
 
 interface Dropping {
-  /** Of a client that exists; nobody has proved that it sent them. */
+  /** An existing client; nobody has proved that it sent the envelopes. */
   claimedClient?: string | undefined
   count?: number
 }
@@ -33,7 +33,7 @@ interface DroppedEnvelopesOptions {
 
 export function openDroppedEnvelopes({ store, metrics, log, clock }: DroppedEnvelopesOptions): DroppedEnvelopes {
   const loggedAt = new Map<Drop, number>()
-  /** Not written yet, by reason and client: no more than there are clients. */
+  /** Counts that aren't written yet, by reason and client; at most one per reason and existing client. */
   let unwritten = new Map<string, droppedEnvelopes.Dropped>()
 
   function add({ reason, claimedClient, dropped }: droppedEnvelopes.Dropped): void {

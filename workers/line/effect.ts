@@ -1,5 +1,5 @@
-// An effect is all that one decision writes, as data: the rows for each table, and nothing that reads or runs. The handlers of
-// the kinds make effects, write-effect.ts writes them. No kind is known here.
+// An effect: everything that one decision writes, as data. It lists the rows for each table and reads or runs nothing.
+// The kinds' handlers make effects; write-effect.ts writes them.
 import type { NewScheme } from '../../src/store/provider/scheme-row.ts'
 import type { StoredReference } from '../../src/store/reference/source-references.ts'
 import type { BeforeImage } from '../../src/store/token/before-images.ts'
@@ -7,74 +7,80 @@ import type { Guess } from '../../src/store/token/guesses.ts'
 import type { SequenceMark } from '../../src/store/token/sequences.ts'
 import type { StoredToken, Touch } from '../../src/store/token/tokens.ts'
 
-/** A list left out is empty. */
+/** The members are lists; a missing list is empty. */
 export interface Effect {
   /** New tokens. */
   inserts?: readonly StoredToken[]
-  /** Tokens changed, each one version above the one that was read. */
+  /** Changed tokens; each has a version one above the one that was read. */
   updates?: readonly StoredToken[]
-  /** Tokens that were answered for and stay as they are. */
+  /** Tokens whose rows stay the same except for the last receipt. */
   touches?: readonly Touch[]
-  /** Tokens, by id, whose earlier rows no reversal may put back. */
+  /** Ids of tokens whose earlier rows no reversal may restore. */
   erasedImages?: readonly string[]
-  /** Rows as they were before this job, sealed, for a reversal of it. */
+  /** Sealed copies of rows before this job, for a reversal of it. */
   beforeImages?: readonly BeforeImage[]
-  /** Source references of owners who had none under their ids. */
+  /** New source references. */
   newReferences?: readonly StoredReference[]
-  /** Source references changed, each one version above the one that was read. */
+  /** Changed source references; each has a version one above the one that was read. */
   changedReferences?: readonly StoredReference[]
-  /** Cards asked for that weren't known. */
+  /** Cards that were asked for and not known. */
   misses?: readonly Miss[]
-  /** Where the client's sequence on a token is now. */
+  /** The client's new sequence on each token. */
   sequences?: readonly SequenceMark[]
   /** Tokens of third parties that this job's tokens take up. */
   takeUps?: readonly TakeUp[]
   /** Scheme tokens to be provisioned for new tokens. */
   provisions?: readonly NewScheme[]
-  /** Tokens, by id, whose provisionings are to go from their providers. */
+  /** Ids of tokens whose provisionings are to be retired. */
   retirements?: readonly string[]
-  /** Tokens that stand for another card now, and what becomes of their scheme tokens. */
+  /** Tokens that are linked to another card now, and what happens to their scheme tokens. */
   replacements?: readonly Replacement[]
-  /** What jobs that are refused have left at providers. */
+  /** What refused jobs have left at providers. */
   compensations?: readonly Compensation[]
 }
 
 export interface Miss extends Guess {
-  /** More misses than this, and others have used the limit up meanwhile. Left out: the miss is only counted. */
+  /**
+   * If more misses than this are counted now, other jobs have used up the limit meanwhile. Undefined: the miss is only
+   * counted.
+   */
   missesMax?: number
 }
 
-/** A job that named a contract with a third party: whatever else it intended there is abandoned. */
+/**
+ * For a job that named a contract with a third party: the provisionings that its tokens use. All other open intents of
+ * the job are abandoned.
+ */
 export interface TakeUp {
   receiptId: string
   provisionIds: readonly string[]
 }
 
-/** The scheme token of a former card goes, and perhaps another one comes. */
+/** The former card's scheme token is retired, and perhaps the new card gets one. */
 export interface Replacement {
   tokenId: string
-  /** The current provisioning as it was read; another one by now, and the decision is made again. */
+  /** The current provisioning as it was read. If another one is current at the write, the decision is made again. */
   former: FormerScheme | undefined
-  /** The new card's. */
+  /** The provisioning of the new card. */
   fresh: NewScheme | undefined
 }
 
 export interface FormerScheme {
   provisionId: string
-  /** The provider has it, or may have it. */
+  /** The provider has the token, or may have it. */
   isLive: boolean
-  /** The token was used with it, or was to be. */
+  /** The scheme token was in use, or was to be. */
   isInUse: boolean
 }
 
-/** What becomes of the intents of one job that has done, or may have done, something at providers in vain. */
+/** What happens to the intents of one job whose provider calls must not stand. */
 export interface Compensation {
   receiptId: string
-  /** Intents that a reversal is to undo. */
+  /** Intents whose effect a reversal must undo. */
   owed: readonly string[]
-  /** Intents that came to nothing, and never will. */
+  /** Intents whose calls had no effect and never will. */
   abandoned: readonly string[]
-  /** Provisionings of those, which the provider wasn't asked for. */
+  /** Provisionings of abandoned intents, for which the provider was never called. */
   withdrawn: readonly string[]
 }
 

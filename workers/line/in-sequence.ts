@@ -1,5 +1,5 @@
-// `sequence`: a job takes effect on a token only if it is later than the last of this client that did. Refusals don't move
-// the mark.
+// `sequence`: a job takes effect on a token only if its sequence is higher than that of this client's last job that
+// did. Refused jobs don't change the stored sequence.
 import { isRefusal, refuse } from '../../src/errors.ts'
 import * as sequences from '../../src/store/token/sequences.ts'
 import type { Deps } from '../deps.ts'

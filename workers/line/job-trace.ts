@@ -1,5 +1,4 @@
-// What is told of a job while it is worked: names for its log lines and, where traces are on, its span. Whose job it is
-// and what it refers to is told to nobody.
+// What log lines and the span say about a job while it is worked. They never name the client or its reference.
 import { z } from 'zod'
 import { toFault } from '../../src/errors.ts'
 import { isSystemClient } from '../../src/job/catalogue.ts'
@@ -12,7 +11,7 @@ import type { Span } from '../../src/trace/tracer.ts'
 import type { Deps } from '../deps.ts'
 import type { End, Selection, Work } from './work.ts'
 
-/** Its names in a log line. */
+/** The names of the job in a log line. */
 export function namesOf({ claims, receiptId: receipt, trace }: Work<unknown>): Record<string, string | number> {
   const batch = batchOf(claims)
   return {
@@ -22,12 +21,12 @@ export function namesOf({ claims, receiptId: receipt, trace }: Work<unknown>): R
   }
 }
 
-/** The members of a chunk's request that name it; each chunk's schema has them. */
+/** The members of a chunk's request that identify it; the schemas of both kinds of chunk have them. */
 const ChunkName = z.object({ batch_id: TokenBatch.shape.batch_id, chunk: TokenBatch.shape.chunk })
 
 /**
- * A batch is named as in `tokenmill batch show`, unless its name could be a card number. The request may not have been
- * parsed, so only what has a name's form is one.
+ * The batch and chunk of a job. The batch's id is left out if it could be a card number. The request may not have been
+ * parsed, so only well-formed members are used.
  */
 function batchOf({ kind, request }: Claims): { id: string; chunk: number } | undefined {
   const isChunk = chunkSizeOf(kind, request) !== undefined
@@ -35,14 +34,14 @@ function batchOf({ kind, request }: Claims): { id: string; chunk: number } | und
   return data && isBatchName(data.batch_id) ? { id: data.batch_id, chunk: data.chunk } : undefined
 }
 
-/** Works the job; its log lines bear its names, and its steps are in its span. */
+/** Works the job with a logger that has the job's names, inside a span. */
 export async function traced(
   work: Work<unknown>,
   deps: Deps,
   { probe }: Selection,
   run: (deps: Deps) => Promise<End>,
 ): Promise<End> {
-  // A probe is no attempt at the job.
+  // A probe of bisection isn't an attempt and gets no span.
   const span = probe ? undefined : begin(work, deps)
   if (span) work.trace = span.context.traceId
   const own = { ...deps, log: deps.log.child(namesOf(work)) }
@@ -58,7 +57,10 @@ export async function traced(
   }
 }
 
-/** A chunk stands alone, with a link to its batch: a trace of a whole batch would have no end. */
+/**
+ * Begins the job's span. A chunk has a trace of its own with a link to its batch: a trace of a whole batch would be too
+ * long.
+ */
 function begin({ claims, client, receiptId, attempt, acceptedAt, now }: Work<unknown>, deps: Deps): Span | undefined {
   if (!deps.tracer) return undefined
   const { kind, request, iss, jti, traceparent } = claims
@@ -71,7 +73,7 @@ function begin({ claims, client, receiptId, attempt, acceptedAt, now }: Work<unk
     links: link ? [link] : [],
     attributes: {
       'job.kind': kind,
-      // It is a hash of the jti.
+      // Left out if the jti could be a card number, because the receipt's id is a hash of the jti.
       'job.receipt': couldBeCard(jti) ? undefined : receiptId,
       'job.attempt': attempt,
       'job.wait_ms': Math.max(0, Math.round(now - acceptedAt)),

@@ -1,5 +1,6 @@
-// The names of a job that is refused before its card is opened, or that failed: they are stored and answered, unless they
-// hold the job's own card number. An encrypted card is opened for that, and for nothing else.
+// Masks the names (jti, reference) of a job that was refused before its card was decrypted, or that failed: they are
+// stored and answered, and must not hold the job's own card number. An encrypted card is decrypted only for this
+// comparison. src/job/pan-in-names.ts refuses such names.
 import { isRefusal, toFault } from '../../src/errors.ts'
 import { clearNumbersOf, couldHoldNumber, nameRefusal, withoutOwnPan } from '../../src/job/pan-in-names.ts'
 import { numbersIn } from '../../src/token/pan.ts'
@@ -8,7 +9,7 @@ import { captureKeyFor } from '../card/open-capture.ts'
 import type { Deps } from '../deps.ts'
 import type { Work } from './work.ts'
 
-/** The same work, its jti and reference as they may be stored and answered. */
+/** The job with names that may be stored and answered. */
 export async function withoutOwnCard<R>(work: Work<R>, deps: Pick<Deps, 'directory'>): Promise<Work<R>> {
   return { ...work, claims: withoutOwnPan(work.claims, await numbersOf(work, deps), work.client.names) }
 }
@@ -29,7 +30,7 @@ async function numbersOf({ claims, client }: Work<unknown>, { directory }: Pick<
     return isRefusal(plaintext) ? clear : [...clear, ...numbersIn(plaintext.reveal())]
   } catch (error) {
     if (toFault(error).code !== 'key_unavailable') throw error
-    // The card can't be read: any number that could be a card's is taken for it.
+    // The card can't be read, so any number that could be a card's counts as its number.
     return [...clear, ...numbersIn(`${jti} ${reference ?? ''}`)]
   }
 }

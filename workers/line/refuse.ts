@@ -1,5 +1,5 @@
-// The answers to an envelope that is refused and to a job that failed for good. They leave no receipt, unless the job did
-// something at a provider that must be compensated.
+// The answers to an envelope that is refused and to a job that failed for good. They leave no receipt, unless the job's
+// provider calls must be compensated.
 import { type Refusal, refuse } from '../../src/errors.ts'
 import { fieldsOf } from '../../src/job/problem.ts'
 import type { Deps } from '../deps.ts'
@@ -9,14 +9,14 @@ import { withoutOwnCard } from './pan-in-names.ts'
 import { answerWithoutReceipt } from './remember.ts'
 import type { End, Work } from './work.ts'
 
-/** An answer without a receipt. The same jti may come again. */
+/** Answers without a receipt, so the same jti may come again. */
 export async function refuseEnvelope(work: Work<unknown>, refusal: Refusal, deps: Deps): Promise<End> {
   deps.metrics.refusedEnvelopes.inc({ reason: refusal.reason })
   await answerRefusal(work, refusal, deps)
   return { end: 'done', outcome: 'FAILED' }
 }
 
-/** After a fault has used up its attempts, or a defect: a 500, which is no receipt. */
+/** Answers 500 after a defect, or after a fault used up the attempts. It leaves no receipt. */
 export async function answerFault(work: Work<unknown>, deps: Deps): Promise<void> {
   await answerRefusal(work, refuse('internal', 'body'), deps)
 }
@@ -29,7 +29,7 @@ async function answerRefusal(work: Work<unknown>, refusal: Refusal, deps: Deps):
   await answerWithoutReceipt(tellable, { fields: fieldsOf(refusal) }, deps)
 }
 
-/** A client that is refused can't open more queues than others. */
+/** Whether the client's reply queue may be used. A client that is refused can't open more queues than others. */
 export async function hasReplyQueue({ claims, addressee }: Work<unknown>, { directory }: Deps): Promise<boolean> {
   return claims.reply_to === undefined || directory.openReplyQueue(addressee, claims.reply_to)
 }

@@ -1,5 +1,5 @@
 // The end of the line: one transaction writes the effect, the receipt and the outbox row; then the result is published.
-// It decides nothing.
+// Nothing is decided here.
 import { assert, isRefusal, REASONS } from '../../src/errors.ts'
 import { OUTCOMES, tookEffect } from '../../src/job/outcome.ts'
 import { fieldsOf } from '../../src/job/problem.ts'
@@ -14,7 +14,7 @@ import { storedAnswer } from './stored-answer.ts'
 import { type ChunkAnswer, type Decision, type End, isChunk, type JobAnswer, type Work } from './work.ts'
 import { writeEffects } from './write-effect.ts'
 
-/** Thrown to roll a probe back: nothing of it is kept. */
+/** Thrown to roll back the transaction of a probe, which stores nothing. */
 class ProbeDone extends Error {
   override name = 'ProbeDone'
 }
@@ -23,16 +23,16 @@ export interface Decided {
   work: Work<unknown>
   requestDigest: Buffer
   decision: Decision
-  /** The job's receipt, where some of its records failed and were worked once more. */
+  /** The job's earlier receipt, if the job works its failed records again. */
   previous: Receipt | undefined
-  /** Nothing is kept. */
+  /** Nothing is stored. */
   isProbe: boolean
 }
 
 /** What was committed. */
 interface Written {
   answer: JobAnswer
-  /** Undefined for a dry run, which leaves none. */
+  /** Undefined for a dry run, which leaves no receipt. */
   receipt: { row: Receipt; outboxId: number; revision: number } | undefined
 }
 
@@ -76,7 +76,7 @@ async function write(db: Db, decided: Decided, deps: Deps): Promise<Written> {
   const { decision } = decided
   if ('effect' in decision) {
     const { answer, effect } = decision
-    // The receipt goes out behind the effect and doesn't wait for it.
+    // The statement for the receipt is sent right behind the effect, without waiting for the effect's result.
     const [, receipt] = await Promise.all([writeEffects(db, [effect], deps), writeReceipt(db, decided, answer, deps)])
     return { answer, receipt }
   }
@@ -105,7 +105,7 @@ function noteChunk({ recordKind: kind, counts, batchNo }: ChunkAnswer, { metrics
   for (const outcome of OUTCOMES) if (counts[outcome] > 0) metrics.records.inc({ kind, outcome }, counts[outcome])
 }
 
-/** Of a refused envelope, a fault or a dry run: the outbox row holds the text itself. */
+/** Answers a refused envelope, a fault or a dry run: the outbox row holds the text itself. */
 export async function answerWithoutReceipt(
   work: Work<unknown>,
   content: Pick<ResultContent, 'fields' | 'records'>,
@@ -113,7 +113,8 @@ export async function answerWithoutReceipt(
 ): Promise<void> {
   const { result, outboxId, revision } = await deps.store.transaction(
     async db => {
-      // Beside a receipt, whose highest revision holds, an answer to an envelope must not pass for the outcome.
+      // If a receipt exists, the answer to an envelope gets revision 0, so that it doesn't count as the outcome: the
+      // highest revision does.
       const hasReceipt = (await receipts.findAll(db, [work.receiptId])).length > 0
       const revision = hasReceipt ? 0 : await outbox.nextRevision(db, work.receiptId)
       const head = headOf(work, deps.clock())
@@ -132,10 +133,10 @@ export async function answerWithoutReceipt(
   await deps.announcer.publish({ ...addressOf(work), outboxId, revision, ...result }, deps)
 }
 
-/** The stored outcome once more, on the queue that the current envelope names. */
+/** Answers the stored outcome again, on the queue that the current envelope names. */
 export async function answerAgain(stored: Receipt, work: Work<unknown>, deps: Deps): Promise<void> {
   const content = await storedAnswer(stored, deps)
-  // The receipt of a job that was cancelled before it began doesn't know what the job was: the text is kept.
+  // The receipt of a job that was cancelled before it began doesn't know the job, so the text is stored in the outbox.
   const isNameless = stored.requestDigest.length === 0
   const result = resultOf(isNameless ? { ...content, ...headOf(work, stored.completedAt) } : content)
   const outboxId = await outbox.insert(deps.store, {

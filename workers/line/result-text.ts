@@ -1,4 +1,4 @@
-// The text of a result, made of what was just decided or of what a receipt says. It never holds a card.
+// Makes the text of a result from a decision or from a receipt. The text never holds card data in clear.
 import { CATALOGUE, type Kind, type KindEntry } from '../../src/job/catalogue.ts'
 import { count } from '../../src/job/chunk-outcomes.ts'
 import { refusalResultId, resultId } from '../../src/job/envelope/ids.ts'
@@ -8,7 +8,7 @@ import { type FieldReason, problemOf, type ReversalStatus } from '../../src/job/
 /** What a result says. */
 export interface ResultContent {
   receiptId: string
-  /** 0: answers an envelope beside a receipt that stands; the receipt's result outranks it. */
+  /** 0: the answer to an envelope beside an existing receipt, whose result outranks it. */
   revision: number
   /** Needed for revision 0. */
   envelopeDigest?: Buffer
@@ -18,13 +18,13 @@ export interface ResultContent {
   attempt: number
   acceptedAt: number
   completedAt: number
-  /** One of these three. */
+  /** Exactly one of the next three members is set. */
   fields?: FieldReason[]
   success?: { code: 200 | 204; record: Record<string, unknown> }
   records?: RecordResult[]
-  /** Beside `fields`: the status, as a receipt has it; else that of the first reason. */
+  /** With `fields`: the status, if a receipt has it; else the status of the first reason is used. */
   code?: number
-  /** Beside `fields`. */
+  /** Only with `fields`. */
   reversalStatus?: ReversalStatus
 }
 
@@ -62,7 +62,7 @@ export function resultOf(content: ResultContent): ResultText {
   return { resultId: id, body }
 }
 
-/** Of some kinds a result lists only the records without effect, and counts the others. */
+/** For some kinds a result lists only the records without effect, and counts the others. */
 function recordsOf(kind: Kind, records: RecordResult[]): { counts?: Counts; records: RecordResult[] } {
   const { retell }: KindEntry = CATALOGUE[kind]
   if (retell.from !== 'outcomes' || retell.tells === 'all') return { records }

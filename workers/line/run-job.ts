@@ -1,5 +1,5 @@
-// Says what becomes of a job after an attempt: done, later, or failed for good with an answer to the caller. The verdicts
-// are those of the table of faults; no kind's rules are known here.
+// Decides what happens to a job after an attempt: done, repeated later, or failed for good, with an answer to the
+// caller. The verdicts come from the table of faults.
 import { setTimeout as pause } from 'node:timers/promises'
 import { FAULTS, Fault, toFault } from '../../src/errors.ts'
 import { CATALOGUE } from '../../src/job/catalogue.ts'
@@ -19,7 +19,7 @@ import type { End, Selection, Work } from './work.ts'
 
 export const RETRY = { attemptsMax: 8, firstMs: 500, mostMs: 300_000 } as const
 
-/** Full jitter: anywhere between nothing and the doubled delay. */
+/** Full jitter: a random delay from zero to the doubled delay. */
 export function backoffMs(attemptNo: number): number {
   return Math.round(Math.random() * Math.min(RETRY.firstMs * 2 ** (attemptNo - 1), RETRY.mostMs))
 }
@@ -27,18 +27,18 @@ export function backoffMs(attemptNo: number): number {
 const NONE: ReadonlySet<number> = new Set()
 const AWAY_MS = 500
 
-/** A job under way. */
+/** A job in progress. */
 interface Run {
   job: ReceivedJob
   signal: AbortSignal
-  /** Set as soon as an attempt has identified the job. */
+  /** Set as soon as an attempt has found out whose job it is. */
   identified: Identified | undefined
-  /** Records of a chunk, by index, that are left out. */
+  /** The indexes of a chunk's records that are left out. */
   skipped: ReadonlySet<number>
   isBisected: boolean
 }
 
-/** Never throws. `skipped`: records of a chunk, by index, that are known to make it fail. */
+/** Works a job. Never throws. `skipped`: indexes of a chunk's records that are known to make it fail. */
 export async function runJob(
   job: ReceivedJob,
   signal: AbortSignal,
@@ -61,7 +61,7 @@ export async function runJob(
   }
 }
 
-/** What becomes of a job whose attempt failed; undefined: it is tried once more, at once. */
+/** What happens to a job whose attempt failed. Undefined: it is tried again at once. */
 async function afterFault(run: Run, fault: Fault, deps: Deps): Promise<Disposition | undefined> {
   const { job, signal, identified } = run
   const { verdict } = FAULTS[fault.code]
@@ -84,7 +84,7 @@ async function afterFault(run: Run, fault: Fault, deps: Deps): Promise<Dispositi
     return retry(job, identified, fault, deps)
   }
   const found = await findFailingRecords(run, fault, deps)
-  // Store or queue failed during the bisection: that says nothing about any record.
+  // Store or queue failed during the bisection, which says nothing about any record.
   if (found instanceof Fault) {
     await untilServersAreBack(deps, signal)
     return retry(job, identified, found, deps)
@@ -101,8 +101,8 @@ function retry(job: ReceivedJob, known: Identified | undefined, { code }: Fault,
 }
 
 /**
- * The records that make a chunk fail, where it fails by its content. Once for a job: a chunk that fails without them fails
- * as a whole.
+ * Finds the records that make a chunk fail. Done only once per job: if the chunk also fails without them, it fails as a
+ * whole.
  */
 async function findFailingRecords(
   { job, identified, isBisected }: Run,
@@ -114,7 +114,7 @@ async function findFailingRecords(
   return bisect(job, size, deps).catch(toFault)
 }
 
-/** Throws where store or queue fail meanwhile. */
+/** Throws if store or queue fail meanwhile. */
 async function bisect(job: ReceivedJob, size: number, deps: Deps): Promise<number[] | undefined> {
   return findFailing(size, async (from, to) => {
     const isWorking = await works(job, { from, to }, deps)
@@ -123,7 +123,9 @@ async function bisect(job: ReceivedJob, size: number, deps: Deps): Promise<numbe
   })
 }
 
-/** Whether these records of a chunk can be worked; nothing is kept. `unknown`: not the records failed, but store or queue. */
+/**
+ * Whether these records of a chunk can be worked; nothing is stored. `unknown`: store or queue failed, not the records.
+ */
 export async function works(
   job: ReceivedJob,
   probe: NonNullable<Selection['probe']>,
@@ -139,8 +141,9 @@ export async function works(
 }
 
 /**
- * Ends a job that can't be done: answers the caller 500, keeps a copy, frees the job's id. Where another copy of the job
- * has left a receipt meanwhile, that is its answer. Never throws. `identified`: undefined where no attempt got that far.
+ * Ends a job that can't be done: answers the caller 500, makes a copy for the failed set, frees the job's id. If
+ * another copy of the job has left a receipt meanwhile, that receipt is the answer. Never throws. `identified`:
+ * undefined if no attempt got that far.
  */
 export async function giveUp(
   job: ReceivedJob,
@@ -159,12 +162,12 @@ export async function giveUp(
       if (!answered) {
         const copy = await recallForCopy(work, deps)
         if (copy !== 'none') return afterCopy(copy, known, job, deps)
-        // Once: the sender gets each answer.
+        // Not repeated: the sender would get each answer.
         await answerFault(work, deps)
         answered = true
       }
       const { jws, block } = job.data as { jws: string; block?: string }
-      // A copy is kept for days: that of a job whose names could hold a card number is kept without them.
+      // The copy is kept for days. If the job's names could hold a card number, it is kept without them.
       const isKept = panNameRefusal(work.claims, work.client.names) === undefined
       const copy = {
         jws: isKept ? jws : '',
@@ -199,8 +202,8 @@ function afterCopy(copy: End | 'again', { kind, work }: Identified, job: Receive
 }
 
 /**
- * Whose job it was, for a copy that outlives its envelope. Names that look like card numbers are left out, whatever the
- * client's rule: nobody has opened the job's card to compare them with it.
+ * The names of a job for its copy, which outlives the envelope. Names that look like a card number are left out,
+ * whatever the client's rule: the job's card wasn't decrypted to compare them.
  */
 function namesOf({ claims, client }: Work<unknown>): Pick<FailedCopy, 'clientId' | 'jti' | 'reference'> {
   const { jti, reference } = claims
@@ -209,8 +212,8 @@ function namesOf({ claims, client }: Work<unknown>): Pick<FailedCopy, 'clientId'
 }
 
 /**
- * While the store or the queue server is away no attempt is used up: the job waits here. It waits for a moment at least,
- * since a server that answers this question may still refuse what the job needs.
+ * Waits until store and queue server answer, so that the job uses up no attempt while they are away. It waits a moment
+ * at least: a server that answers this check may still refuse what the job needs.
  */
 export async function untilServersAreBack({ store, queues }: Deps, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {

@@ -1,5 +1,5 @@
-// The steps of the line, and the value that goes through them. walk.ts says which step follows which; a kind's handler says
-// what differs by kind. Only `remember` writes the job's effect.
+// The steps of the line, and the value that goes through them. walk.ts has the order of the steps; a kind's handler
+// does what differs by kind. Only `remember` writes the job's effect.
 import { assert, isRefusal, type Refusal } from '../../src/errors.ts'
 import type { Claims } from '../../src/job/envelope/envelope.ts'
 import { panNameRefusal } from '../../src/job/envelope/names.ts'
@@ -34,29 +34,32 @@ export interface LineInput<Request, Opened, Prepared> {
 
 /** The value that goes through the steps: the job, and what the steps have found. */
 export interface Walk<Request, Opened, Prepared> extends LineInput<Request, Opened, Prepared> {
-  /** How often the line was begun again. */
+  /** How often the line was begun again for this attempt. */
   run: number
-  /** By `open`: what was read, and the digest by which a repeat is known. */
+  /** Set by `open`: what was decrypted, and the digest that recognises a repeat. */
   read?: { opened: Opened; digest: Buffer }
-  /** By `lookUp`, which doesn't wait for it. */
+  /** Set by `lookUp`, which doesn't wait for it. */
   receipt?: Promise<Receipt | undefined>
-  /** By `recallUnlessFailed`: the receipt of a chunk that is worked once more. */
+  /** Set by `recallUnlessFailed`: the receipt of a chunk that is worked again. */
   previous?: Receipt | undefined
-  /** By `admit`: why the job may not be done now, and why not under its names. */
+  /** Set by `admit`: why the job may not be done now, and why its names are refused. */
   unadmitted?: { refusal: Refusal | undefined; misnamed: Refusal | undefined }
-  /** By `prepare`, for the receipt at that revision. */
+  /** Set by `prepare`, for the receipt with that revision. */
   prepared?: { value: Prepared | Refusal; revision: number | undefined }
-  /** By `reach`: what was prepared, and what providers made of it. */
+  /** Set by `reach`: the prepared value with the results of provider calls. */
   reached?: { value: Prepared | Refusal }
-  /** By `decide`. */
+  /** Set by `decide`. */
   decision?: Decision
 }
 
-/** The attempt's end; `again`: back to `lookUp`, since another transaction was faster; undefined: the next step. */
+/**
+ * The end of the attempt; `again`: back to `lookUp`, because another transaction was first; undefined: on to the next
+ * step.
+ */
 export type Next = End | 'again' | undefined
 export type Step = <Request, Opened, Prepared>(walk: Walk<Request, Opened, Prepared>) => Promise<Next>
 
-/** A chunk is put off for this long while its client doesn't read its results. */
+/** How long a chunk is delayed while its client doesn't read its results. */
 const HELD_BACK_MS = 5_000
 
 export const holdBack: Step = async ({ handler, work, deps }) => {
@@ -73,7 +76,7 @@ export const open: Step = async walk => {
   return undefined
 }
 
-/** Doesn't wait: the steps up to `recall` run meanwhile. */
+/** Starts to look for the receipt and doesn't wait: the steps up to `recall` run meanwhile. */
 export const lookUp: Step = async walk => {
   const { work } = walk
   walk.receipt = receipts.find(walk.deps.store, work.receiptId).then(found => {
@@ -84,7 +87,7 @@ export const lookUp: Step = async walk => {
   return undefined
 }
 
-/** Only judges: a job with a receipt is answered from it first. `refuseUnadmitted` refuses. */
+/** Only checks, because a job with a receipt is answered from it first. `refuseUnadmitted` refuses. */
 export const admit: Step = async walk => {
   const { claims, client } = walk.work
   const refusal = refusalOf(claims, client, holdsCard(claims), walk.deps.clock())
@@ -101,7 +104,7 @@ export const prepareMeanwhile: Step = async walk => {
   return refusal || misnamed ? undefined : prepare(walk)
 }
 
-/** Once for each revision of the receipt: after a lost race nothing is prepared again. */
+/** Runs once per revision of the receipt: after a lost race nothing is prepared again. */
 export const prepare: Step = async walk => {
   const { handler, work, deps, previous, selection } = walk
   const revision = previous?.revision
@@ -115,7 +118,7 @@ export const recall: Step = async walk => {
   return stored && ((await recallReceipt(stored, present(walk.read).digest, walk.work, walk.deps)) ?? 'again')
 }
 
-/** A chunk with records that failed is worked once more for those. */
+/** Answers from the receipt, unless it has failed records: then the chunk is worked again for those. */
 export const recallUnlessFailed: Step = async walk => {
   const stored = await present(walk.receipt)
   walk.previous = stored
@@ -126,7 +129,7 @@ export const recallUnlessFailed: Step = async walk => {
 export const refuseUnadmitted: Step = async ({ work, deps, previous, unadmitted }) => {
   const { refusal, misnamed } = present(unadmitted)
   if (refusal) return refuseEnvelope(work, refusal, deps)
-  // A chunk with a receipt keeps the name under which the receipt was stored.
+  // A chunk that has a receipt keeps the names with which the receipt was stored.
   return misnamed && !previous ? refuseEnvelope(work, misnamed, deps) : undefined
 }
 
@@ -135,17 +138,17 @@ export const inspect: Step = async ({ work, deps }) => {
   return undefined
 }
 
-/** A job whose names hold its card's number leaves no receipt: the receipt would keep the names. */
+/** Refuses a job whose names hold its card's number, without a receipt, because a receipt would store the names. */
 export const refuseNamedAfterCard: Step = async ({ work, deps, prepared }) => {
   const { value } = present(prepared)
   return isRefusal(value) && (await isNamedAfterItsCard(work, deps)) ? refuseEnvelope(work, value, deps) : undefined
 }
 
-/** A chunk that is refused as a whole leaves no receipt: its jti stays free for the batch to which it belongs. */
+/** Refuses a chunk as a whole, without a receipt, so that its jti stays free for the right chunk. */
 export const refuseWhole: Step = async ({ work, deps, previous, prepared }) => {
   const { value } = present(prepared)
   if (!isRefusal(value)) return undefined
-  // Too late to work its failed records once more: the stored answer stands.
+  // It is too late to work the failed records again, so the stored answer stays.
   if (!previous || value.reason !== 'batch_too_old') return refuseEnvelope(work, value, deps)
   await answerAgain(previous, work, deps)
   return { end: 'done', outcome: 'REPEATED' }
@@ -154,7 +157,7 @@ export const refuseWhole: Step = async ({ work, deps, previous, prepared }) => {
 export const reach: Step = contended(async walk => {
   const { handler, work, deps, previous, selection } = walk
   const { value } = present(walk.prepared)
-  // A probe calls no provider.
+  // A probe makes no provider calls.
   const isAsking = !isRefusal(value) && selection.probe === undefined
   walk.reached = { value: isAsking && handler.reach ? await handler.reach(work, value, deps, previous) : value }
   return undefined
@@ -174,7 +177,10 @@ export const remember: Step = contended(async ({ work, deps, read, decision, pre
   return rememberDecision({ work, requestDigest: digest, decision: present(decision), previous, isProbe }, deps)
 })
 
-/** From here on other transactions may change the same rows, or another attempt may work the same job. */
+/**
+ * For steps that compete with others: another transaction may change the same rows, or another attempt may work the
+ * same job.
+ */
 function contended(step: Step): Step {
   return async walk => {
     try {
@@ -190,7 +196,7 @@ function contended(step: Step): Step {
   }
 }
 
-/** What an earlier step has set. */
+/** A value that an earlier step has set; throws if it is missing. */
 function present<T>(found: T | undefined): T {
   assert(found !== undefined, 'a step stands after those that it builds on')
   return found

@@ -1,5 +1,5 @@
-// The content of a result, made again from the receipt. A receipt holds no card details: they come from the tokens as they
-// are now, and of tokens deleted since there are none.
+// Makes the content of a result again, from the receipt. A receipt holds no card details: they are read from the tokens
+// as they are now; a deleted token has none.
 import { Fault } from '../../src/errors.ts'
 import { answerFrom } from '../../src/job/answer/receipt-answer.ts'
 import { tokensNamed, toResultAgain, unpack } from '../../src/job/chunk-outcomes.ts'
@@ -43,7 +43,7 @@ async function recordsOf(outcomes: string, store: Store) {
   return unpacked.map(record => toResultAgain(record, found))
 }
 
-/** The text of an outbox row that points to its receipt; undefined where retention has erased the receipt. */
+/** The text of an outbox row that points to its receipt; undefined if retention has erased the receipt. */
 export async function bodyOfRow(row: OutboxRow, readers: Readers): Promise<string | undefined> {
   const [receipt] = await receipts.findAll(readers.store, [row.receiptId])
   if (!receipt) return undefined

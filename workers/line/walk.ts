@@ -28,16 +28,16 @@ import {
 } from './steps.ts'
 import type { End } from './work.ts'
 
-/** One attempt decides again at most this often after other transactions changed the same rows first. */
+/** How often an attempt may begin again after other transactions changed the same rows first. */
 const RERUNS_MAX = 25
 
 interface Line {
   first: readonly Step[]
-  /** From here on again, where another transaction was faster. */
+  /** The steps that run again if another transaction was first. */
   again: readonly Step[]
 }
 
-/** A caller waits: the cryptography goes on while the receipt is looked for. */
+/** A caller waits, so cryptography runs while the receipt is looked up. */
 const INTERACTIVE: Line = {
   first: [open],
   again: [
@@ -54,7 +54,10 @@ const INTERACTIVE: Line = {
   ],
 }
 
-/** A chunk is prepared only when its receipt is known: outcomes stand. Its handler shows the records to `inspect`. */
+/**
+ * A chunk is prepared only after its receipt was looked up, because stored outcomes stay. Its handler passes the
+ * records to `inspect`.
+ */
 const BULK: Line = {
   first: [holdBack, open],
   again: [lookUp, admit, recallUnlessFailed, refuseUnadmitted, prepare, refuseWhole, reach, decide, remember],
@@ -77,7 +80,7 @@ async function through(steps: readonly Step[], value: Walk<unknown, unknown, unk
   return undefined
 }
 
-/** Steps that take time have a span; what they do is in it. */
+/** The steps that take time and have a span. */
 const NAMED = new Map<Step, SpanName>([
   [prepareMeanwhile, 'prepare'],
   [prepare, 'prepare'],

@@ -1,5 +1,5 @@
-// The types of the line: a job that is authenticated and has its form, the handler of its kind, the handler's decision, and
-// the end of an attempt. Nothing runs here.
+// The types of the line: a job that is authenticated and well-formed, the handler of its kind, the handler's decision,
+// and the end of an attempt.
 import type { Refusal } from '../../src/errors.ts'
 import type { ReasonCounts } from '../../src/job/chunk-outcomes.ts'
 import { requestText } from '../../src/job/envelope/digest.ts'
@@ -15,59 +15,62 @@ import type { Effect } from './effect.ts'
 export interface Work<Request> {
   claims: Claims
   request: Request
-  /** On whose behalf: `client_id` of a system client's envelope, else `iss`. */
+  /** The client on whose behalf the job is done: `client_id` in a system client's envelope, else `iss`. */
   client: Client
-  /** The client on whose results queue the answer goes. */
+  /** The client whose results queue gets the answer. */
   addressee: string
   receiptId: string
   envelopeDigest: Buffer
   block: string | undefined
-  /** ms since the epoch: when the sender accepted the work; freshness and expiry of cards are judged by it. */
+  /** When the sender accepted the work, ms since the epoch; freshness and expiry of cards are decided by it. */
   acceptedAt: number
-  /** ms since the epoch: this attempt's now. */
+  /** The time of this attempt, ms since the epoch. */
   now: number
   attempt: number
-  /** The revision of the job's receipt when this attempt looked for it, 0 where there was none; undefined until then. */
+  /** The revision of the job's receipt when this attempt looked it up; 0 if there was none; undefined before that. */
   foundRevision?: number
-  /** The id of its trace, where traces are on. */
+  /** The id of the job's trace, if traces are on. */
   trace?: string
-  /** Shows in the queue how far the job is. */
+  /** Shows the job's progress in the queue. */
   progress?: ReceivedJob['progress']
 }
 
-/** What becomes of the job after an attempt. */
+/** What happens to the job after an attempt. */
 export type End =
   | { end: 'done'; outcome: 'SUCCEEDED' | 'FAILED' | 'DROPPED' | 'REPEATED' }
   | { end: 'later'; ms: number }
 
-/** What a job is answered. */
+/** The answer to a job. */
 export type JobAnswer = Refusal | Success | ChunkAnswer
 
 /** What one attempt decided. */
 export type Decision = EffectDecision | SavingDecision
 
-/** A value: nothing of it changes any more. The line writes the effect, and the receipt with it. */
+/** A decision as a value that doesn't change any more. The line writes its effect together with the receipt. */
 export interface EffectDecision {
   answer: JobAnswer
   effect: Effect
-  /** Something was done at a provider that isn't to stand: the receipt says so, and a reversal is queued. */
+  /** Provider calls of the job must be compensated: the receipt says so, and a reversal is queued. */
   reversal?: 'REQUIRED'
-  /** Runs after the commit; the answer with the record as it is by then. Never throws. */
+  /** Runs after the commit; returns the answer with the record as it is then. Never throws. */
   after?(): Promise<JobAnswer>
 }
 
 /**
- * Of a kind whose answer is known only inside the transaction: a chunk decides records there that lost a race for their
- * card, a reversal needs another job's lock, a report takes over its file.
+ * For a kind whose answer is known only inside the transaction: a chunk decides records there that lost a race for
+ * their card, a reversal needs another job's lock, a report takes over its file.
  */
 export interface SavingDecision {
-  /** Called again where its transaction is. */
+  /** Called again if the transaction is repeated. */
   save(db: Db): Promise<JobAnswer>
   /** Runs after the commit. Never throws. */
   saved?(answer: JobAnswer): void
 }
 
-/** The job is to come again later: another job works on the same thing, or a provider isn't ready. No attempt is used up. */
+/**
+ * The job must come again later, because another job works on the same thing or a provider isn't ready. No attempt is
+ * used up.
+ */
 export class Postponed extends Error {
   override name = 'Postponed'
   readonly ms: number
@@ -78,12 +81,12 @@ export class Postponed extends Error {
   }
 }
 
-/** A lost race after which what was prepared no longer holds: the line prepares it anew. */
+/** A lost race after which the prepared value is outdated: the line prepares it again. */
 export class Outdated extends LostRace {
   override name = 'Outdated'
 }
 
-/** A decision that writes no more than its receipt. */
+/** A decision that writes only its receipt. */
 export function noEffect(answer: JobAnswer): EffectDecision {
   return { answer, effect: {} }
 }
@@ -96,37 +99,37 @@ export interface Success {
 }
 
 export interface ChunkAnswer {
-  /** What the records are, as metrics name them. */
+  /** The kind of the records, as metrics name it. */
   recordKind: string
-  /** `null` for a dry run, which belongs to no batch. */
+  /** `null` for a dry run, which has no batch. */
   batchNo: number | null
   chunk: number
   counts: Counts
   reasons: ReasonCounts
   records: RecordResult[]
-  /** The outcomes as the receipt keeps them. */
+  /** The outcomes in the form that the receipt stores. */
   packed: string
   /** A dry run leaves no receipt. */
   dryRun: boolean
 }
 
-/** Which records of a chunk an attempt works, by index. */
+/** Which records of a chunk an attempt works, by their indexes. */
 export interface Selection {
-  /** Left out: they make the chunk fail. */
+  /** Records that are left out, because they make the chunk fail. */
   skipped: ReadonlySet<number>
-  /** Only these are tried, and nothing is kept. */
+  /** Only these records are tried, and nothing is stored. */
   probe?: { from: number; to: number }
 }
 
 /**
- * A kind's own part of the line. `open` may be left out where it reads nothing, `prepare` where it prepares nothing:
- * then the line does what is common to all. A kind that needs one of them doesn't compile without it.
+ * The part of the line that differs by kind. `open` may be missing if the kind reads nothing, `prepare` if it prepares
+ * nothing: then the line does what is common to all. A kind that needs one of them doesn't compile without it.
  */
 export type Handler<Request, Opened = undefined, Prepared = Request> = Deciding<Request, Prepared> &
   ([undefined] extends [Opened] ? Partial<Opening<Request, Opened>> : Opening<Request, Opened>) &
   ([Request] extends [Prepared] ? Partial<Preparing<Request, Opened, Prepared>> : Preparing<Request, Opened, Prepared>)
 
-/** A handler with all that it left out. */
+/** A handler with defaults for the missing functions. */
 export type Complete<Request, Opened, Prepared> = Deciding<Request, Prepared> &
   Opening<Request, Opened> &
   Preparing<Request, Opened, Prepared>
@@ -142,14 +145,14 @@ export function complete(handler: Handler<unknown, unknown, unknown>): Complete<
 }
 
 interface Opening<Request, Opened> {
-  /** Reads what the request's digest needs; only a chunk with a block has that. */
+  /** Reads what the digest of the request needs; only a chunk with a block has such data. */
   open(work: Work<Request>, deps: Deps): Promise<Opened | Refusal>
-  /** By which two requests are the same; left out: all that was sent. */
+  /** The text by which two requests count as the same; default: everything that was sent. */
   digestText(work: Work<Request>, opened: Opened): string
 }
 
 interface Preparing<Request, Opened, Prepared> {
-  /** All cryptography and form; left out: the request as it is. */
+  /** Does all cryptography and checks of form; default: returns the request as it is. */
   prepare(
     work: Work<Request>,
     opened: Opened,
@@ -159,18 +162,18 @@ interface Preparing<Request, Opened, Prepared> {
   ): Promise<Prepared | Refusal>
 }
 
-/** A handler that makes a stored answer again, where the catalogue says `from: 'handler'`. */
+/** A handler that makes a stored answer, for a kind with `from: 'handler'` in the catalogue. */
 export interface Retells {
-  /** The record of one that succeeded, from a table of the kind's own. */
+  /** The record of a succeeded job, from a table of the kind's own. */
   retell(receipt: Receipt, deps: Pick<Deps, 'store'>): Promise<Record<string, unknown>>
 }
 
 interface Deciding<Request, Prepared> extends Partial<Retells> {
-  /** How long (ms) to put the job off before anything of it is opened; undefined: it may go on. */
+  /** For how long (ms) to delay the job before anything of it is opened; undefined: it may go on. */
   pauseOf?(work: Work<Request>, deps: Deps): Promise<number | undefined>
   /**
-   * Calls providers or makes files, in recorded steps, for a job that has no receipt yet; called again, it goes on where
-   * it stopped. Throws `Postponed`.
+   * Calls providers or makes files, in recorded steps, for a job without a receipt. If it is called again, it continues
+   * where it stopped. Throws `Postponed`.
    */
   reach?(
     work: Work<Request>,
@@ -178,9 +181,9 @@ interface Deciding<Request, Prepared> extends Partial<Retells> {
     deps: Deps,
     previous: Receipt | undefined,
   ): Promise<Prepared | Refusal>
-  /** Reads rows and applies pure rules; it is called again after a lost race. */
+  /** Reads rows and applies pure rules. It is called again after a lost race. */
   decide(work: Work<Request>, prepared: Prepared, deps: Deps): Promise<Decision>
-  /** Takes back what was begun at providers, where the job ends without a receipt. */
+  /** Retracts what was begun at providers, if the job ends without a receipt. */
   abandon?(work: Work<Request>, deps: Deps): Promise<void>
 }
 

@@ -1,8 +1,8 @@
-// Writes what decisions came to, a list of them at once: one statement for each list, its rows sorted, the lists always
-// in the same order, so that two effects that write the same rows wait for one another and not in a circle. Outside of that
-// order stand the rows of intents, which are under their receipt's lock, and compensations, which come last: they may meet
-// the answer of a provider in a circle. PostgreSQL ends such a circle, and that is a lost race. Races with others are found
-// here; nothing is decided here.
+// Writes a list of effects at once: one statement per list of rows. Rows are sorted and the lists always come in the
+// same order, so that two transactions that write the same rows wait for each other without a deadlock. Two kinds of
+// row are outside that order: rows of intents, which are protected by their receipt's lock, and compensations, which
+// come last and can deadlock with the writing of a provider's answer. PostgreSQL ends such a deadlock, which counts as
+// a lost race. Nothing is decided here, but races with others are detected.
 import { type Db, LostRace } from '../../src/store/pool.ts'
 import * as intents from '../../src/store/provider/scheme-intents.ts'
 import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
@@ -13,19 +13,20 @@ import * as guesses from '../../src/store/token/guesses.ts'
 import * as sequences from '../../src/store/token/sequences.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { formerOf } from '../card/scheme-replacement.ts'
-import type { Deps } from '../deps.ts'
 import { findCompensations, isSameCompensation, recordCompensations } from '../provider/owed-compensation.ts'
+import { type ReleaseDeps, releaseOwnersOf } from '../reference/note-releases.ts'
 import { type Compensation, type Effect, type Miss, mergeEffects, type Replacement, type TakeUp } from './effect.ts'
 
 /**
- * Inside the transaction that holds the locks of the decisions' receipts. No two effects name the same token. The
- * statements go out at once, in the order in which they stand here; PostgreSQL works them in that order. Compensations
- * follow when those are answered, since they read first. Throws `LostRace` where a decision was made on rows that others
- * have changed meanwhile.
+ * Writes the effects in the transaction that holds the locks of their receipts. No two effects may name the same token.
+ * The statements are sent without waiting, in the order in which they stand here, and PostgreSQL runs them in that
+ * order. Compensations follow after their results, because they read first. Throws `LostRace` if others have changed
+ * rows on which a decision was made.
  */
-export async function writeEffects(db: Db, effects: readonly Effect[], { clock }: Pick<Deps, 'clock'>): Promise<void> {
+export async function writeEffects(db: Db, effects: readonly Effect[], deps: ReleaseDeps): Promise<void> {
   const all = mergeEffects(effects)
-  const now = clock()
+  const now = deps.clock()
+  const deleted = all.updates.filter(({ status }) => status === 'DELETED')
   await Promise.all([
     takeUp(db, all.takeUps, now),
     tokens.insertAll(db, all.inserts),
@@ -36,9 +37,10 @@ export async function writeEffects(db: Db, effects: readonly Effect[], { clock }
     beforeImages.insertAll(db, all.beforeImages),
     references.insertAll(db, all.newReferences),
     references.updateAll(db, all.changedReferences),
+    releaseOwnersOf(db, deleted, deps),
     addMisses(db, all.misses),
     sequences.advanceAll(db, all.sequences),
-    // After the tokens: a job that asks a network for a token holds the token's row while it records that.
+    // After the tokens, because a job that asks a network for a token holds the token's row while it records that.
     replaceSchemes(db, all.replacements),
     schemeTokens.retireOf(db, [...all.retirements, ...all.replacements.map(({ tokenId }) => tokenId)].sort(), now),
     schemeTokens.displace(db, all.replacements.flatMap(({ fresh }) => fresh?.tokenId ?? []).sort()),
@@ -54,7 +56,7 @@ function byProvision(a: { provisionId: string }, b: { provisionId: string }): nu
   return a.provisionId < b.provisionId ? -1 : 1
 }
 
-/** Before the rows of the tokens that take them up. */
+/** Marks third parties' tokens as used, before the rows of the tokens that use them are written. */
 async function takeUp(db: Db, takeUps: readonly TakeUp[], now: number): Promise<void> {
   const ids = takeUps.flatMap(({ provisionIds }) => provisionIds).sort()
   const [taken] = await Promise.all([
@@ -64,7 +66,7 @@ async function takeUp(db: Db, takeUps: readonly TakeUp[], now: number): Promise<
   if (taken !== ids.length) throw new LostRace('a token of a third party was given up meanwhile')
 }
 
-/** Two statements change token rows: where both have some, all rows are held first, in one order. */
+/** Two statements change token rows. If both have rows to change, all rows are locked first, in one order. */
 async function holdRows(db: Db, { updates, touches }: Required<Effect>): Promise<void> {
   if (updates.length === 0 || touches.length === 0) return
   await tokens.holdAll(
@@ -79,7 +81,7 @@ async function addMisses(db: Db, misses: readonly Miss[]): Promise<void> {
   if (isBeyond) throw new LostRace('others guessed meanwhile')
 }
 
-/** Holds the current scheme tokens, and finds those that aren't as they were when it was decided. */
+/** Locks the current scheme tokens, and finds those that have changed since the decision. */
 async function replaceSchemes(db: Db, replacements: readonly Replacement[]): Promise<void> {
   if (replacements.length === 0) return
   const held = await storedSchemes.holdCurrent(
@@ -95,7 +97,7 @@ async function replaceSchemes(db: Db, replacements: readonly Replacement[]): Pro
   }
 }
 
-/** Reads again, under the receipts' locks: since then only the holder of a lease has written to these intents. */
+/** Reads the intents again under the receipts' locks: from then on only the holder of a lease writes to them. */
 async function compensate(db: Db, compensations: readonly Compensation[], now: number): Promise<void> {
   if (compensations.length === 0) return
   const receiptIds = compensations.map(({ receiptId }) => receiptId)

@@ -1,6 +1,6 @@
-// A job whose worker vanished once is run in a process of its own, a cell: if the job crashes its process, no other job is
-// lost with it. If a chunk does, the cell finds the records that cause it, probe by probe. A job that can't be done is
-// answered.
+// A job whose worker vanished once is run in a process of its own, a cell: if the job crashes its process, no other job
+// is lost with it. If a chunk crashes it, the records that cause the crash are found by probes, each in a cell. A job
+// that can't be done is answered 500.
 import { type ChildProcess, fork } from 'node:child_process'
 import { Fault } from '../../src/errors.ts'
 import { chunkSizeOf } from '../../src/job/envelope/chunk-size.ts'
@@ -12,7 +12,7 @@ import { findFailing } from '../line/bisect.ts'
 import { backoffMs, giveUp, RETRY, untilServersAreBack } from '../line/run-job.ts'
 import { CELL_ENV } from './worker-settings.ts'
 
-/** A worker sends one at a time to its cell. `probe`: only try these records of a chunk. */
+/** A request to a cell; a worker sends one at a time. `probe`: only try these records of a chunk. */
 export interface CellRequest {
   job: ReceivedJob
   poison: number[]
@@ -23,18 +23,18 @@ export interface CellRequest {
 export type CellReply = { ready: true } | { disposition: Disposition } | { ok: boolean | 'unknown' }
 
 export interface Cell {
-  /** Never throws. */
+  /** Runs a job in a cell. Never throws. */
   run(job: ReceivedJob, signal: AbortSignal, deps: Deps): Promise<Disposition>
 }
 
-/** `script` opens what a worker opens, and replies to one request after another. */
+/** Opens cells. `script` opens what a worker opens, and replies to one request after another. */
 export function openCell(script: string, env: NodeJS.ProcessEnv): Cell {
   let child: ChildProcess | undefined
-  /** Jobs are run one after the other. */
+  /** Jobs are run one after the other; this is the end of the last one. */
   let last: Promise<unknown> = Promise.resolve()
   let waiting = 0
 
-  /** Undefined if the request crashed the cell. */
+  /** Sends a request to the cell; undefined if the request crashed the cell. */
   async function ask(request: CellRequest): Promise<CellReply | undefined> {
     const asked = child ?? (await begin())
     return new Promise(resolve => {
@@ -44,7 +44,7 @@ export function openCell(script: string, env: NodeJS.ProcessEnv): Cell {
         asked.off('exit', end)
         resolve(reply)
       })
-      // A process that takes no message any more is about to exit.
+      // A process that accepts no message is about to exit.
       asked.send(request, () => {})
     })
   }
@@ -58,7 +58,7 @@ export function openCell(script: string, env: NodeJS.ProcessEnv): Cell {
     child = started
     return new Promise((resolve, reject) => {
       started.once('message', () => resolve(started))
-      // A process that could not be started has no other event.
+      // A process that couldn't be started emits only this event.
       started.on('error', () => {
         if (started.pid !== undefined) return
         if (child === started) child = undefined
@@ -78,7 +78,7 @@ export function openCell(script: string, env: NodeJS.ProcessEnv): Cell {
 
   async function run(job: ReceivedJob, signal: AbortSignal, deps: Deps): Promise<Disposition> {
     try {
-      // A cell that couldn't start may be able to once store and queue server are back.
+      // If a cell can't start, it is tried again once store and queue server are back.
       child ??= await begin().catch(() => untilServersAreBack(deps, signal).then(begin))
       const reply = await ask({ job, poison: [] })
       if (reply) return 'disposition' in reply ? reply.disposition : { retryInMs: backoffMs(job.attempt) }
@@ -106,7 +106,7 @@ export function openCell(script: string, env: NodeJS.ProcessEnv): Cell {
   }
 
   return {
-    // A function can't go to another process.
+    // A function can't be sent to another process.
     run({ progress: _, ...job }, signal, deps) {
       waiting += 1
       const disposition = last.then(() => run(job, signal, deps))

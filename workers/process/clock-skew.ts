@@ -1,5 +1,5 @@
-// Compares this clock with the store's. Times of envelopes and cards are judged by it, so a worker whose clock is off
-// takes no jobs until it is mended.
+// Compares this host's clock with the store's. Times of envelopes and cards are judged by this clock, so a worker whose
+// clock is wrong takes no jobs until it is right again.
 import type { Worker } from '../../src/queue/engine.ts'
 import { every } from '../../src/recurring.ts'
 import * as storeServer from '../../src/store/server.ts'
@@ -8,14 +8,14 @@ import type { Deps } from '../deps.ts'
 const SKEW_MS_MAX = 5_000
 const CHECK_MS = 30_000
 
-/** Milliseconds that this clock is ahead of the store's; half the round trip is allowed for. */
+/** How far this clock is ahead of the store's, in ms; half the round trip is subtracted. */
 async function measureSkew({ store, clock }: Pick<Deps, 'store' | 'clock'>): Promise<number> {
   const before = clock()
   const now = await storeServer.readClock(store)
   return (before + clock()) / 2 - now
 }
 
-/** Checks once before it answers, so that a wrong clock judges no job at all. */
+/** Watches the clock. The first check ends before this resolves, so that no job is worked by a wrong clock. */
 export async function watchClock(
   deps: Deps,
   workers: readonly Worker[],

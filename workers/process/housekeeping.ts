@@ -1,5 +1,6 @@
-// What has to be done by the clock in the store and the queues: retention, the failed set's scrubbing, reply queues
-// that nobody reads, batches that a crash left unsummed or that stall. The scheduler's process does it; several at once do no harm.
+// Recurring tasks on the store and the queues: retention, scrubbing of the failed set, reply queues that nobody reads,
+// batches that a crash left unsummed or that stall. The scheduler's process runs them; several processes at once do no
+// harm.
 import type { Config } from '../../src/config.ts'
 import { KINDS } from '../../src/job/catalogue.ts'
 import { peek } from '../../src/job/envelope/envelope.ts'
@@ -39,7 +40,7 @@ export function startHousekeeping(
   }
 }
 
-/** Card data of failed jobs go after 15 minutes, ciphertext though they are; copies after seven days. */
+/** Removes card data of failed jobs after 15 minutes, although they are encrypted, and copies after seven days. */
 async function tidyFailed({ queues }: Pick<HousekeepingDeps, 'queues'>): Promise<void> {
   for (const kind of KINDS) {
     await scrubFailed(queues, kind, CARD_DATA_MS, withoutCard)
@@ -47,7 +48,7 @@ async function tidyFailed({ queues }: Pick<HousekeepingDeps, 'queues'>): Promise
   }
 }
 
-/** A copy that held card data can't be retried any more; it still says whose job it was. */
+/** The copy without its card data. It can't be sent again, but still says who sent the job. */
 export function withoutCard(copy: FailedCopy): FailedCopy {
   const peeked = peek(copy.jws)
   const request = typeof peeked === 'string' ? undefined : peeked.payload['request']

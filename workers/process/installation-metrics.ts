@@ -1,5 +1,5 @@
-// What waits in the store and the queues of the whole installation, for the scheduler's /metrics. It is measured when it
-// is asked for, and at most every ten seconds: counting is expensive on the PostgreSQL engine.
+// What waits in the store and the queues of the whole installation, for the scheduler's /metrics. The figures are
+// measured on request, at most every ten seconds: counting is expensive on the PostgreSQL engine.
 import type { Clock } from '../../src/clock.ts'
 import { measureOrForget } from '../../src/health.ts'
 import { FAILED_QUEUE, KINDS } from '../../src/job/catalogue.ts'
@@ -25,7 +25,7 @@ interface MeasureDeps {
 const KEPT_MS = 10_000
 const KEY_END_MS = 14 * 86_400_000
 
-/** Returns what brings the gauges up to date; it doesn't throw. */
+/** Opens the gauges. Returns the function that measures them; it doesn't throw. */
 export function openInstallationMetrics(registry: MetricsRegistry, deps: MeasureDeps): () => Promise<void> {
   const measures = [measureQueues(registry, deps), measureStore(registry, deps)]
   let measuredAt = Number.NEGATIVE_INFINITY

@@ -1,6 +1,6 @@
-// Publishes, in a list that the installation signs, which keys are live and what every live worker understands: on each
-// change, and every few seconds. Any worker process may publish it. On the PostgreSQL engine there is no list: a sender
-// asks the store.
+// Publishes the list of live keys, signed by the installation, with the features that every live worker understands: on
+// each change, and every few seconds. Any worker process may publish it. On the PostgreSQL engine there is no list: a
+// sender asks the store.
 import { commonFeatures, SPEAKING } from '../../src/job/envelope/features.ts'
 import { LIVE_KEYS, makeLiveKeys, sealLiveKeys } from '../../src/job/envelope/live-keys.ts'
 import type { InstallationKey } from '../../src/job/result.ts'
@@ -13,10 +13,10 @@ import type { Deps } from '../deps.ts'
 type TellDeps = Pick<Deps, 'store' | 'queues' | 'log'>
 
 const LOOK_MS = 1_000
-/** One second less: a turn is looked for once a second. */
+/** One second less than the interval, because turns are looked for once a second. */
 const TURN_MS = LIVE_KEYS.everyMs - LOOK_MS
 
-/** Tells the list whenever it is this process's turn; returns how to stop. */
+/** Publishes the list whenever it is this process's turn. Returns a function that stops this. */
 export function tellLiveKeys(deps: TellDeps, audience: string, key: InstallationKey): () => Promise<void> {
   if (deps.queues.engine === 'postgres') return async () => {}
   return every(LOOK_MS, () => tellOnce(deps, audience, key), deps)

@@ -1,10 +1,10 @@
-// How a supervisor learns of its worker processes what /metrics and /readyz show of them: it asks each by a message, and
-// each answers for itself. The other messages between the two are not its concern.
+// How a supervisor gets from its worker processes what /metrics and /readyz show: it sends each a message, and each
+// replies. Other messages between the two are handled elsewhere.
 import type { ChildProcess } from 'node:child_process'
 import type { Health } from '../../src/health.ts'
 import type { Snapshot } from '../../src/metrics.ts'
 
-/** What a supervisor asks for, and the form of each reply. */
+/** What a supervisor can ask for, and the form of each reply. */
 interface Reports {
   metrics: Snapshot
   readiness: string[]
@@ -18,12 +18,15 @@ interface ReportRequest {
 
 type ReportReply = { [Name in ReportName]: { reportOf: Name; id: number; content: Reports[Name] } }[ReportName]
 
-/** A busy process replies late, but Prometheus gives up after 10 s; one that doesn't reply is shown by its absence. */
+/**
+ * A busy process replies late, but Prometheus gives up after 10 s. A process that doesn't reply is missing from the
+ * metrics.
+ */
 const REPLY_MS_MAX = 6_000
 
 let lastId = 0
 
-/** The worker's side: replies to what its supervisor asks for. */
+/** In the worker: replies to what its supervisor asks for. */
 export function answerSupervisor(health: Health): void {
   process.on('message', (message: Partial<ReportRequest>) => {
     const { report, id = 0 } = message
@@ -33,7 +36,7 @@ export function answerSupervisor(health: Health): void {
   })
 }
 
-/** The supervisor's side; undefined where the process doesn't reply. */
+/** In the supervisor: asks a worker; undefined if it doesn't reply. */
 export function askWorker<Name extends ReportName>(
   child: ChildProcess,
   report: Name,

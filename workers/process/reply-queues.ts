@@ -1,5 +1,5 @@
-// Reply queues that nobody uses any more: they are removed, so that a client's places don't run out. What lay in one is
-// still in the store; nothing is told anew from here.
+// Reply queues that nobody uses any more: they are removed, so that a client doesn't run out of places. Their results
+// are still in the store, but aren't published again from here.
 import { isSystemClient, resultsQueue } from '../../src/job/catalogue.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import * as replyQueues from '../../src/store/job/reply-queues.ts'
@@ -13,10 +13,10 @@ interface ReplyQueueDeps {
 const MINUTE_MS = 60_000
 const UNREAD_MS_MAX = 7 * 24 * 60 * MINUTE_MS
 
-/** Of one client whose places are all taken: those that are empty, or whose process is gone. */
+/** For a client without free places: removes the queues that are empty, or whose process is gone. */
 export async function removeEmpty({ store, queues }: ReplyQueueDeps, clientId: string, now: number): Promise<void> {
   for (const { replyTo, createdAt } of await replyQueues.list(store, clientId)) {
-    // A younger one may be about to get its first result.
+    // A newer queue may be about to get its first result.
     if (createdAt > now - MINUTE_MS) continue
     const queue = resultsQueue(clientId, replyTo)
     const { waiting, active, delayed } = await queues.depth(queue)
@@ -27,7 +27,10 @@ export async function removeEmpty({ store, queues }: ReplyQueueDeps, clientId: s
   }
 }
 
-/** Without an acknowledgement for seven days, or left behind by a process. Returns the queues that it removed. */
+/**
+ * Removes queues whose results nobody has acknowledged for seven days, or whose process is gone. Returns the removed
+ * queues.
+ */
 export async function removeUnread({ store, queues }: ReplyQueueDeps): Promise<string[]> {
   const removed: string[] = []
   for (const { clientId, replyTo } of await replyQueues.list(store)) {
@@ -41,7 +44,10 @@ export async function removeUnread({ store, queues }: ReplyQueueDeps): Promise<s
   return removed
 }
 
-/** A system client's reply queue is one process's, which reads it at once: what nobody listens to and lies there is left. */
+/**
+ * Whether a system client's reply queue is left behind: one process reads each such queue at once, so a queue with
+ * results and without a listener has lost its process.
+ */
 async function isOrphaned(queues: Queues, clientId: string, queue: string): Promise<boolean> {
   if (!isSystemClient(clientId)) return false
   const oldest = await queues.oldestMs(queue)

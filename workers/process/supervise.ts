@@ -1,5 +1,5 @@
-// Keeps a set of worker processes running: one for interactive kinds, one per core for bulk kinds. A process that
-// dies is started anew; it never touches a job itself. What its processes show of themselves it gathers.
+// Keeps a set of worker processes running: one for interactive kinds, one per core for bulk kinds. A process that dies
+// is started again. The supervisor works no jobs itself; it collects the metrics and health of its processes.
 import { type ChildProcess, fork } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { availableParallelism } from 'node:os'
@@ -11,39 +11,39 @@ import { kindsOf, type WorkerRole, workerEnv } from './worker-settings.ts'
 
 export interface SuperviseOptions {
   log: Logger
-  /** Only these kinds. */
+  /** Only these kinds are worked; default: all. */
   kinds?: readonly string[] | undefined
-  /** Jobs at once, per kind and process. */
+  /** How many jobs of a kind a process works at once. */
   concurrency?: number | undefined
-  /** Bulk processes; one per core. */
+  /** The number of bulk processes; default: one per core. */
   processes?: number | undefined
-  /** Which processes to run; both. */
+  /** Which processes to run; default: both sorts. */
   roles?: readonly WorkerRole[]
-  /** What is forked: it opens and runs `runWorkers`. */
+  /** The script that is forked: it opens what a worker needs and runs `runWorkers`. */
   script: string
   env?: NodeJS.ProcessEnv
-  /** Where it shows which of its processes run. */
+  /** The registry for the metric of running processes. */
   registry?: MetricsRegistry | undefined
-  /** Flags of Node; this process's own. */
+  /** Node's flags for the processes; default: this process's own. */
   execArgv?: string[]
 }
 
 export interface Supervised {
-  /** Once every process has begun to work; rejects if one can't. */
+  /** Resolves once every process is working; rejects if one can't start. */
   ready: Promise<void>
-  /** Once a process that had to be started again can't be: the exit status that it gave. */
+  /** Resolves if a process that had to be restarted can't be: with its exit status. */
   ended: Promise<number>
-  /** Of all its processes; one that isn't ready, or doesn't answer, is a reason. */
+  /** The reasons of all processes; a process that isn't ready, or doesn't reply, is a reason. */
   reasons: Health['reasons']
-  /** Those of the processes that answer. */
+  /** The metrics of the processes that reply. */
   snapshots(): Promise<Snapshot[]>
-  /** Asks all to end, waits, and kills those that are late. */
+  /** Asks all processes to end, waits, and kills those that take too long. */
   close(): Promise<void>
 }
 
 const CLOSE_MS = 30_000
 const RESTART_MS = 1_000
-/** A process that ends by itself with one of these can't be helped by another start. */
+/** Exit statuses after which another start wouldn't help. */
 const FINAL = new Set([64, 78])
 
 export function supervise(options: SuperviseOptions): Supervised {
@@ -59,7 +59,7 @@ export function supervise(options: SuperviseOptions): Supervised {
     execArgv = process.execArgv,
   } = options
   const children = new Set<ChildProcess>()
-  /** Those that work, by name. */
+  /** The working processes, by name. */
   const working = new Map<string, ChildProcess>()
   const ended = Promise.withResolvers<number>()
   const wanted = roles.flatMap(role =>
@@ -80,7 +80,7 @@ export function supervise(options: SuperviseOptions): Supervised {
     setTimeout(() => {
       if (closing) return
       begin(one).catch(error => {
-        // One that ended has said so, and what follows.
+        // A process that ended has logged the reason and its consequence.
         if (error instanceof WorkerEnded) return
         log.error({ role: one.role, err: error }, 'a worker process could not be started; trying again')
         beginAgain(one)
@@ -91,9 +91,9 @@ export function supervise(options: SuperviseOptions): Supervised {
     return new Promise((resolve, reject) => {
       const child = fork(script, {
         execArgv,
-        // A Ctrl-C in the terminal is ours to pass on, in order.
+        // Detached, because a Ctrl-C in the terminal must reach only the supervisor, which ends its processes in order.
         detached: true,
-        // What is counted may be no number, which JSON can't say.
+        // A metric may be NaN or infinite, which JSON can't express.
         serialization: 'advanced',
         env: { ...env, ...workerEnv({ role, name, place, kinds, concurrency }) },
       })
@@ -102,7 +102,8 @@ export function supervise(options: SuperviseOptions): Supervised {
         working.set(name, child)
         resolve()
       })
-      // Not started at all: nothing else will be heard of it. A message to it that was lost says less than its end will.
+      // The process couldn't be started, and emits no other event. If only a message to it was lost, its end will say
+      // more.
       child.on('error', error => {
         if (child.pid !== undefined) return
         children.delete(child)
@@ -168,11 +169,11 @@ export function supervise(options: SuperviseOptions): Supervised {
 interface Wanted {
   role: WorkerRole
   name: string
-  /** What one process after the other has. */
+  /** The UUID that a process passes on to its successor. */
   place: string
 }
 
-/** `names`: those of the processes. */
+/** Opens the metrics. `names`: the names of the processes. */
 export function openSupervisorMetrics({ gauge, counter }: MetricsRegistry, names: readonly string[]) {
   return {
     up: gauge('worker_process_up', '1 while the worker process works and answers.', { process: names }),
@@ -180,7 +181,7 @@ export function openSupervisorMetrics({ gauge, counter }: MetricsRegistry, names
   }
 }
 
-/** A worker process couldn't start; it has said why on standard error. */
+/** A worker process couldn't start; it has written the reason to standard error. */
 export class WorkerEnded extends Error {
   override name = 'WorkerEnded'
   readonly code: number

@@ -1,23 +1,23 @@
-// What a process that forks a worker tells it, through its environment: one schema reads it, and what writes it stands
-// beside it. Settings of the operator are src/config.ts.
+// The settings that a worker's parent passes to it in environment variables: the schema that reads them, and the
+// function that writes them. src/config.ts has the operator's settings.
 import { z } from 'zod'
 import { readSettings } from '../../src/config.ts'
 import { CATALOGUE, KINDS, type Kind } from '../../src/job/catalogue.ts'
 
-const WORKER_ROLES = ['interactive', 'bulk'] as const
+export const WORKER_ROLES = ['interactive', 'bulk'] as const
 export type WorkerRole = (typeof WORKER_ROLES)[number]
 
 export interface WorkerSettings {
   role: WorkerRole
-  /** The kinds of the role, or those of them that were named. */
+  /** The kinds of the role, or the named ones among them. */
   kinds: readonly Kind[]
-  /** Jobs at once, per kind and process. */
+  /** How many jobs of a kind the process works at once. */
   concurrency: number
-  /** In metrics: `bulk-0`. */
+  /** The process's name in metrics: `bulk-0`. */
   name: string
-  /** What one process after the other has; undefined in a cell, which lives beside its worker. */
+  /** A UUID that a process passes on to its successor; undefined in a cell, which runs beside its worker. */
   place: string | undefined
-  /** Answers its worker, and takes nothing from a queue. */
+  /** The process is a cell: it replies to its worker and takes nothing from a queue. */
   cell: boolean
 }
 
@@ -38,7 +38,7 @@ const Environment = z.object({
   TOKENMILL_CELL: z.enum(['0', '1'], 'must be 0 or 1').default('0'),
 })
 
-/** Throws `ConfigError` naming the first bad setting. */
+/** Reads the settings. Throws `ConfigError` that names the first bad one. */
 export function readWorkerSettings(env: NodeJS.ProcessEnv): WorkerSettings {
   const e = readSettings(Environment, env)
   const role = e.TOKENMILL_WORKER_ROLE
@@ -53,7 +53,7 @@ export function readWorkerSettings(env: NodeJS.ProcessEnv): WorkerSettings {
   }
 }
 
-/** `named`: only these. */
+/** The kinds of a role; `named`: only these. */
 export function kindsOf(role: WorkerRole, named?: readonly string[]): Kind[] {
   return KINDS.filter(
     kind => CATALOGUE[kind].bulk === (role === 'bulk') && (named === undefined || named.includes(kind)),
@@ -62,7 +62,7 @@ export function kindsOf(role: WorkerRole, named?: readonly string[]): Kind[] {
 
 export type WorkerEnv = Partial<Record<keyof typeof Environment.shape, string>>
 
-/** For a worker process. What isn't given is left as the environment around it says. */
+/** The environment for a worker process. A setting that isn't given stays as in this process's environment. */
 export function workerEnv(worker: {
   role: WorkerRole
   name: string
@@ -79,5 +79,5 @@ export function workerEnv(worker: {
   }
 }
 
-/** For a cell: it has its worker's environment, and this. */
+/** The environment for a cell: its worker's, and this. */
 export const CELL_ENV: WorkerEnv = { TOKENMILL_CELL: '1' }

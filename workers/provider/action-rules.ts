@@ -1,5 +1,5 @@
-// What the rounds of run-actions.ts need to know about one sort of action at providers, such as scheme tokens of card
-// networks or reuse tokens of third parties. A description that leaves a piece out doesn't compile.
+// The interface through which run-actions.ts handles one sort of provider action, such as scheme tokens of card
+// networks or reuse tokens of third parties. A missing part doesn't compile.
 import type { Reason, Refusal } from '../../src/errors.ts'
 import { PROVIDER_REFUSALS } from '../../src/scheme/provider.ts'
 import type { Db } from '../../src/store/pool.ts'
@@ -15,7 +15,7 @@ export interface JobIds {
 
 /** The job that asks for actions. */
 export interface ActingJob extends JobIds {
-  /** A chunk whose receipt has failed records is done again. */
+  /** The job may have a receipt: that of a chunk with failed records, which is worked again. */
   mayHaveReceipt: boolean
 }
 
@@ -33,7 +33,7 @@ export interface Subject {
   bin: string
 }
 
-/** Why a provider made no token, as an intent stores it. */
+/** The stored words for why a provider made no token. */
 export const DENIALS = [...PROVIDER_REFUSALS, 'token_taken', 'no_answer'] as const
 export type Denial = (typeof DENIALS)[number]
 
@@ -49,35 +49,35 @@ export interface PlanContext<Known> {
 }
 
 export type Plan<Result> =
-  /** The stored state already answers the action. */
+  /** The stored state is already what the action wants. */
   | { plan: 'answered'; result: Result | Refusal; intent?: IntentUpdate; reliesOn?: string }
-  /** Another job asks the provider about this row, for at most `ms` more. */
+  /** Another job is calling the provider about this row, for at most `ms` more. */
   | { plan: 'busy'; ms: number }
   /** The outcome of another job's call must be known before this action is planned. */
   | { plan: 'reconcile'; provisionId: string }
   /** `isRepeat`: an earlier call may have had its effect. */
   | { plan: 'call'; call: SchemeCall; provisionId: string; isRepeat: boolean; newRow?: NewScheme }
 
-/** What becomes of the job's intent. `DELETE` also retires the token's rows. */
+/** What happens to the job's intent. `DELETE` also retires the token's rows. */
 export type IntentUpdate = 'abandoned' | { done: SchemeIntent['action']; provisionId: string }
 
 export interface ActionRules<Action extends ProviderAction, Known, Result> {
   subjectOf(action: Action): Subject
-  /** Locks and reads the rows that the actions are about. Throws `LostRace` where an action's premise no longer holds. */
+  /** Locks and reads the rows that the actions are about. Throws `LostRace` if an action isn't valid any more. */
   hold(db: Db, actions: readonly Action[]): Promise<Known>
   rowOf(action: Action, known: Known): StoredScheme | undefined
-  /** The answer that holds whatever the row says. */
+  /** The answer that doesn't depend on the row. */
   answerOf(action: Action, known: Known, intent: SchemeIntent | undefined): Result | undefined
-  /** Plans an action whose row nobody leases. Reads and writes nothing. */
+  /** Plans an action whose row is not under a lease. Reads and writes nothing. */
   plan(action: Action, context: PlanContext<Known>): Plan<Result>
   /** The result of a call that had its effect; `row` holds the provider's answer. */
   resultOf(row: StoredScheme): Result
-  /** How a refusal is named to the caller. */
+  /** Maps refusals to the reasons that callers see. */
   reasons: Record<Denial, Reason>
   limits: {
-    /** A job waits at most so long before it looks again at a row that another job leases. */
+    /** How long a job waits at most before it looks again at a row that another job has leased. */
     busyMsMax: number
-    /** Single jobs of this process that may run such actions at the same time. */
+    /** How many single jobs of this process may run such actions at the same time. */
     interactiveJobsMax: number
   }
 }

@@ -1,6 +1,5 @@
-// Calls a provider about one leased row. Where the outcome of a provisioning isn't known, it asks the provider, by our
-// id, what became of the call; it never repeats the call blindly. It writes nothing; what an answer means for the row
-// is interpret-answer.ts.
+// Calls a provider about one leased row. If the result of a provisioning isn't known, it asks the provider by our id,
+// and never just repeats the call. It writes nothing; interpret-answer.ts decides what an answer means for the row.
 import { assert, toFault } from '../../src/errors.ts'
 import type {
   ProviderAnswer,
@@ -27,18 +26,18 @@ export type CallAnswer =
   /** The call may have had its effect. */
   | { answer: 'unknown'; afterMs: number | undefined }
   /**
-   * The call had no effect and may be repeated. `isAbsent`: the provider was asked by our id and has no living token of
-   * it. `isFinalTwice`: a second such answer is the provider's last word.
+   * The call had no effect and may be repeated. `isAbsent`: the provider was asked by our id and has no live token for
+   * it. `isFinalTwice`: a second such answer is final.
    */
   | { answer: 'no-effect'; afterMs: number | undefined; isAbsent?: true; isFinalTwice?: boolean }
 
-/** More references than any card has at a network. */
+/** More references than a card can have at a network. */
 const REFERENCES_MAX = 50
 
 /** A network's clock and ours may differ by this much. */
 const SKEW_MS = 3_600_000
 
-/** Until a provider is looked for again that was set up when the row was made, and isn't any more. */
+/** How long to wait before a row is tried again whose provider isn't set up any more. */
 const NOT_SET_UP_MS = 60_000
 
 export function providerOf({ providers }: Pick<Deps, 'providers'>, name: string): SchemeProvider | undefined {
@@ -51,7 +50,7 @@ export async function callProvider(row: StoredScheme, call: Call, urgency: Urgen
   return answer
 }
 
-/** A job's call is in the job's trace; one that the loop makes by itself is a trace of its own. */
+/** Makes a call within a span. A job's call belongs to the job's trace; a call of the loop has a trace of its own. */
 async function seen(
   name: SpanName,
   { provider }: StoredScheme,
@@ -60,7 +59,7 @@ async function seen(
   ask: () => Promise<CallAnswer>,
 ): Promise<CallAnswer> {
   if (!tracer) return ask()
-  // A third party's name holds the merchant's contract, too.
+  // A third party's name also contains the merchant's contract, which is left out.
   const [service = provider] = provider.split(' ')
   const options = { kind: 'client', attributes: { 'provider.name': service, 'provider.call': call } } as const
   const span = jobSpan?.child(name, options) ?? tracer.start(name, options)
@@ -72,7 +71,7 @@ async function seen(
   return within(span, told, error => toFault(error).code)
 }
 
-/** The words of the metric are older than those of `CallAnswer`; dashboards know them. */
+/** The label in the metric. Its words are older than those of `CallAnswer`, and dashboards use them. */
 function labelOf(answer: CallAnswer): string {
   if (answer.answer === 'duplicate') return answer.isRetired ? 'leaving' : 'taken'
   return LABELS[answer.answer]
@@ -124,15 +123,16 @@ function read(answer: ProviderAnswer<ProviderToken>): CallAnswer {
 }
 
 /**
- * A third party that doesn't know the id of a call whose answer was just lost may still be working on that call. A
- * network may be too, but it is called again under the same id, under which it never makes a second token.
+ * Asks for the result of a call whose answer was lost. If a third party doesn't know the id, it may still be working on
+ * the call, so that counts as unknown. A network may be too, but it is called again with the same id, for which it
+ * never makes a second token.
  */
 async function findAfterLostAnswer(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<CallAnswer> {
   const found = await findProvisioned(row, urgency, deps)
   return row.thirdParty && found.answer === 'no-effect' ? { answer: 'unknown', afterMs: undefined } : found
 }
 
-/** Asks what became of a provisioning that was, or may have been, called for. */
+/** Asks for the result of a provisioning that was, or may have been, called for. */
 export function findProvisioned(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<CallAnswer> {
   return seen('find at provider', row, 'FIND', deps, () => find(row, urgency, deps))
 }
@@ -143,7 +143,8 @@ async function find(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<Ca
   const card = openSealedCard(row, deps.ring)
   const taken: string[] = []
   while (taken.length < REFERENCES_MAX) {
-    // An older token of the same card, from an earlier system or from before a restore, isn't this provisioning's.
+    // Tokens of the same card that are older than the row, from an earlier system or from before a restore, don't
+    // belong to this provisioning.
     const since = row.createdAt - SKEW_MS
     const answer = await provider.find(row.provisionId, { card, taken, since }, urgency)
     if (answer.answer === 'refused') return { answer: 'refused', reason: answer.reason }
@@ -151,7 +152,7 @@ async function find(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<Ca
       return { answer: 'unknown', afterMs: answer.answer === 'again' ? answer.afterMs : undefined }
     if (answer.value === undefined) return { answer: 'no-effect', afterMs: undefined, isAbsent: true }
     if (row.thirdParty) return unlessDuplicate(row, { answer: 'token', token: answer.value }, deps)
-    // A network that knows provisionings by their card only may name the token of another provisioning of that card.
+    // A network that finds provisionings only by card may return the token of another provisioning of that card.
     const { reference } = answer.value
     const [holder] = await storedSchemes.findByReferences(deps.store, row.provider, [reference])
     if (!holder || holder.provisionId === row.provisionId) return { answer: 'token', token: answer.value }
@@ -160,7 +161,10 @@ async function find(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<Ca
   return { answer: 'unknown', afterMs: undefined }
 }
 
-/** A third party that has one token per card names that token under each of our ids. */
+/**
+ * Checks that a third party's token isn't another provisioning's: a third party with one token per card returns that
+ * token for each of our ids.
+ */
 async function unlessDuplicate(
   row: StoredScheme,
   answer: CallAnswer,

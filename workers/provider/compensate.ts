@@ -1,5 +1,5 @@
 // Compensates what a job did at a provider: deletes what it provisioned, resumes what it suspended, suspends what it
-// resumed, unless another job relies on it by now. A repeat goes on where the last attempt ended.
+// resumed, unless another job relies on it by now. A repeat continues where the last attempt ended.
 import type { Db } from '../../src/store/pool.ts'
 import type { SchemeIntent } from '../../src/store/provider/scheme-intents.ts'
 import * as intents from '../../src/store/provider/scheme-intents.ts'
@@ -17,7 +17,10 @@ import { writeAnswer } from './write-answer.ts'
 
 const AGAIN_MS = 1_000
 
-/** How long to wait before the next attempt, ms; 0: all that was owed is compensated. */
+/**
+ * Compensates the intents of a receipt. Returns how many ms to wait before the next attempt; 0: everything that was
+ * owed is compensated.
+ */
 export async function compensateAll(receiptId: string, deps: Deps): Promise<number> {
   let waitMs = 0
   for (const intent of await intents.findByReceipt(deps.store, receiptId)) {
@@ -43,12 +46,12 @@ async function compensate(intent: SchemeIntent, deps: Deps): Promise<number> {
     if (row.current && !(await schemeTokens.withdraw(store, row.provisionId, clock(), intent.intentId))) return 0
     return untilGone(row.provisionId, deps)
   }
-  // A deletion stands.
+  // A deletion isn't compensated.
   if (intent.action === 'DELETE' || row.lastIntent !== intent.intentId || isGone(row)) return 0
   return callBack(row, UNDO[intent.action], deps)
 }
 
-/** A third party's token stays where a living token uses it: then another job relies on it. */
+/** Retires a third party's token, unless a live token uses it: then another job relies on it. False if it stays. */
 async function withdrawUnused(db: Db, { provisionId, tokenId }: StoredScheme, { clock }: Deps): Promise<boolean> {
   await storedSchemes.hold(db, provisionId)
   const [token] = await tokens.findByIds(db, [tokenId])
@@ -68,13 +71,13 @@ async function untilGone(provisionId: string, deps: Deps): Promise<number> {
 async function callBack(row: StoredScheme, opposite: 'RESUME' | 'SUSPEND', deps: Deps): Promise<number> {
   const action = opposite === 'RESUME' ? 'ACTIVATE' : 'SUSPEND'
   const after = await withLease(row.provisionId, deps, async (leased, lease) => {
-    // A call is compensated only once its outcome is known.
+    // A call is compensated only after its result is known.
     if (leased.asked !== null || leased.retiredAt !== null) return reconcileRow(leased, lease, 'interactive', deps)
     if (stepOf(leased, action) !== opposite)
       return writeAnswer(unchangedRow({ ...leased, attempts: 0 }, null), lease, deps)
     const answer = await callProvider(leased, opposite, 'interactive', deps)
     if (answer.answer === 'token') return writeAnswer(applyToken(leased, answer.token, deps.ring), lease, deps)
-    // A network that refuses has another state of that token than the row: the state is asked for anew.
+    // If the network refuses, its token has another state than the row: the state is asked for.
     const asked = answer.answer === 'refused' ? null : opposite
     await writeAnswer(unchangedRow(leased, deps.clock() + AGAIN_MS, asked), lease, deps)
     return undefined
@@ -90,7 +93,7 @@ function waitFor(row: StoredScheme | undefined, { clock }: Deps): number {
   return Math.max(AGAIN_MS, (row?.dueAt ?? 0) - clock())
 }
 
-/** Undefined where another process has the lease, or the answer was lost. */
+/** Runs `work` under a lease; undefined if another process has the lease, or the answer was lost. */
 async function withLease(
   provisionId: string,
   deps: Deps,

@@ -1,6 +1,6 @@
-// Events: the client that had a scheme token made learns of its changes from its results queue, without a subscription, and
-// at the URLs that are subscribed. An event for the queue goes through the outbox like any answer. Both are written in the
-// transaction of the change.
+// Events of scheme tokens. The client that had a scheme token made gets them on its results queue, without a
+// subscription, and subscribed URLs get them too. An event for the queue goes through the outbox like a result. Both
+// are written in the transaction of the change.
 import { schemeEventId } from '../../src/job/envelope/ids.ts'
 import type { ResultEvent } from '../../src/job/result.ts'
 import * as clients from '../../src/store/access/clients.ts'
@@ -15,7 +15,7 @@ import { formatReuseToken } from '../../src/token/token.ts'
 import type { Deps } from '../deps.ts'
 import type { Message } from '../line/announce.ts'
 
-/** Undefined where the client, or the scope, is no more. */
+/** Writes the event; undefined if the client or the scope doesn't exist any more. */
 export async function insertEvent(
   db: Db,
   before: StoredScheme,
@@ -47,7 +47,9 @@ export async function insertEvent(
   return { ...message, outboxId }
 }
 
-/** Over HTTP goes what changed, and not what it shows now: the receiver asks for that with its own credentials. */
+/**
+ * The event for URLs says what changed but not the new values: the receiver asks for those with its own credentials.
+ */
 function urlEvent({ provisionId, version, clientId }: StoredScheme, { subject, data }: ResultEvent): Event {
   const { changed, reason } = data
   return {

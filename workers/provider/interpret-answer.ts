@@ -1,5 +1,5 @@
-// What a provider's answer to a job's call means: what its row is to say, what becomes of the intent, and whether the job
-// gets a result or comes again. No provider is called here and nothing is written.
+// Decides what a provider's answer to a job's call means: what the row will say, what happens to the intent, and
+// whether the job gets a result or is repeated. No provider is called here and nothing is written.
 import { Fault, type Refusal } from '../../src/errors.ts'
 import type { LeasedUpdate, StoredScheme } from '../../src/store/provider/scheme-row.ts'
 import type { SchemeCall } from '../../src/token/scheme.ts'
@@ -11,9 +11,9 @@ import type { CallAnswer } from './call-provider.ts'
 import { applyToken, unchangedRow, voidRow } from './reconcile/apply-answer.ts'
 import type { AnsweredIntent } from './write-answer.ts'
 
-/** Until somebody looks again at what isn't known yet. */
+/** How long to wait before an unknown result is looked for again. */
 export const AGAIN_MS = 1_000
-/** A provider may answer so often that a call left no token. */
+/** After this many answers that the token doesn't exist, the call counts as failed for good. */
 export const ABSENT_MAX = 10
 
 export interface Interpretation {
@@ -40,13 +40,13 @@ export function interpretAnswer(
     case 'token':
       return { update: applyToken(row, answer.token, ring), end: 'done', intent: { state: 'DONE', refusal: null } }
     case 'duplicate':
-      // A third party answers this id with the deleted token for as long as it remembers the id: the next attempt uses
-      // another one.
+      // A third party answers with the deleted token for this id as long as it remembers the id, so the next attempt
+      // uses another id.
       if (answer.isRetired) return { update: voidRow(row, null), end: new Postponed(AGAIN_MS), intent: OPEN }
       return denied(voidRow(row, null), 'token_taken')
     case 'refused':
       if (call === 'PROVISION') return denied(voidRow(row, answer.reason), answer.reason)
-      // The network has another state of that token than the row: it is asked for the state at once.
+      // The network's token has another state than the row, so the network is asked for the state at once.
       return denied(unchangedRow(row, clock(), null), answer.reason)
     case 'no-effect': {
       const isFinal = (answer.isFinalTwice && row.attempts > 1) || (answer.isAbsent && row.attempts > ABSENT_MAX)
@@ -55,7 +55,7 @@ export function interpretAnswer(
       return { update: unchangedRow(row, dueAt, null), end: new Fault('scheme_away'), intent: OPEN }
     }
     case 'unknown':
-      // The loop finds the outcome, unless the next attempt of the job is faster.
+      // The loop will find the result, unless the job's next attempt does so earlier.
       return { update: unchangedRow(row, clock() + AGAIN_MS), end: new Fault('scheme_away'), intent: OPEN }
   }
 }

@@ -1,5 +1,5 @@
-// A lease on rows while a provider is asked about them. It is renewed as long as its process lives, so that the lease of a
-// dead process ends soon.
+// A lease on rows while a provider is called about them. It is renewed while its process lives, so that a dead
+// process's lease ends soon.
 import { randomUUID } from 'node:crypto'
 import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
 import type { Deps } from '../deps.ts'
@@ -10,9 +10,9 @@ const RENEW_MS = 2_500
 
 export interface Lease {
   id: string
-  /** ms since the epoch, as of now. */
+  /** When the lease ends, ms since the epoch. */
   until(): number
-  /** Ends the renewal; rows give the lease back one by one. */
+  /** Stops the renewal; the lease on each row is given back separately. */
   end(): void
 }
 
@@ -27,7 +27,7 @@ export function openLease({ store, clock, log }: Pick<Deps, 'store' | 'clock' | 
   return { id, until: () => clock() + LEASE_MS, end: () => clearInterval(timer) }
 }
 
-/** As `Promise.all`, but it waits for all of them even if one fails: the others still need their lease. */
+/** Like `Promise.all`, but if one fails it still waits for the others, because they need their lease. */
 export async function allSettledThenThrow<T>(works: readonly Promise<T>[]): Promise<T[]> {
   await Promise.allSettled(works)
   return Promise.all(works)

@@ -1,5 +1,5 @@
 // Provisions, suspends and resumes scheme tokens at card networks, and records their deletion. A token has one current
-// scheme token; the network is asked only where the state of that row doesn't answer the action.
+// scheme token; the network is called only if the state of that row isn't what the action wants.
 import { type Refusal, refuse } from '../../src/errors.ts'
 import { provisionId } from '../../src/job/envelope/ids.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
@@ -14,15 +14,15 @@ import { providerOf } from './call-provider.ts'
 import { pendingRow, storedCard } from './pending-card.ts'
 import { actionRunner } from './run-actions.ts'
 
-/** What a job, or one record of a chunk, asks of a token's scheme token. */
+/** What a job, or one record of a chunk, wants of a token's scheme token. */
 export interface NetworkAction extends ProviderAction {
   token: StoredToken
   scope: Scope
-  /** `DELETE` is recorded here; the loop asks the network for it. */
+  /** `DELETE` is only recorded here; the loop calls the network. */
   action: SchemeAction
 }
 
-/** `same`: the scheme token already was as asked. */
+/** `same`: the scheme token already had the wanted state. */
 type Granted = 'changed' | 'same'
 
 export type NetworkResult = Granted | Refusal
@@ -59,7 +59,8 @@ export const runNetworkActions = actionRunner(rules)
 
 async function holdRows(db: Db, actions: readonly NetworkAction[]): Promise<Known> {
   const ids = actions.map(({ token }) => token.tokenId)
-  // First and alone: of two jobs that ask for the same token, the second sees what the first has recorded.
+  // The token rows are locked first, and by themselves: of two jobs for the same token, the second sees what the first
+  // has recorded.
   const held = await tokens.holdAll(db, ids)
   const [rows, counts] = await Promise.all([storedSchemes.holdCurrent(db, ids), storedSchemes.countOf(db, ids)])
   for (const { token } of actions) {
@@ -74,7 +75,7 @@ function plan(action: NetworkAction, context: Context): Plan<Granted> {
   const { row, intent, intentId, deps } = context
   if (row?.asked) return { plan: 'reconcile', provisionId: row.provisionId }
   const isOpen = intent?.state === 'INTENDED'
-  // The intent of an earlier attempt has come to nothing, or the row would name it.
+  // If the call of an earlier attempt had had an effect, the row would name its intent; so that intent is abandoned.
   const answered = (result: NetworkResult, reliesOn?: string): Plan<Granted> => ({
     ...{ plan: 'answered', result },
     ...(isOpen ? { intent: 'abandoned' } : {}),
@@ -88,7 +89,8 @@ function plan(action: NetworkAction, context: Context): Plan<Granted> {
   switch (step) {
     case 'stays':
       if (isOpen && row?.lastIntent === intentId) return done(intent.action, row)
-      // A job that was told `same` relies on the call that made it so: that call is not compensated any more.
+      // A job that was answered `same` relies on the call that caused this state, so that call is no longer
+      // compensated.
       return answered('same', row?.retiredAt === null ? row.provisionId : undefined)
     case 'absent':
       return answered(refuse('scheme_token_absent', action.field))

@@ -1,5 +1,5 @@
-// A job that ends in a refusal although it has done, or may have done, something at a provider: its receipt says
-// REQUIRED, and a reversal is queued that undoes it. A job that did nothing there owes nothing, and its jti stays free.
+// Compensation for a job that ends in a refusal although its provider calls had, or may have had, an effect: its
+// receipt says REQUIRED, and a reversal is queued. A job without such calls owes nothing, and its jti stays free.
 import { isRefusal, REASONS, type Refusal } from '../../src/errors.ts'
 import { CATALOGUE } from '../../src/job/catalogue.ts'
 import { requestText } from '../../src/job/envelope/digest.ts'
@@ -20,7 +20,7 @@ import { resultOf } from '../line/result-text.ts'
 import type { Decision, Work } from '../line/work.ts'
 import { queueReversal } from './queue-reversal.ts'
 
-/** The decision; a refusal with what the job, in whatever attempt, has left at providers. */
+/** The decision; if it is a refusal, with what all attempts of the job have left at providers. */
 export async function withCompensation(decision: Decision, work: Work<unknown>, deps: Deps): Promise<Decision> {
   if ('save' in decision || !isRefusal(decision.answer) || !deps.providers || !asksProvider(work)) return decision
   const compensations = await findCompensations(deps.store, [work.receiptId])
@@ -32,7 +32,7 @@ export async function withCompensation(decision: Decision, work: Work<unknown>, 
   }
 }
 
-/** For a job that ends without a decision. True where it owes something: then the caller is answered here. */
+/** For a job that ends without a decision. True if it owes compensation: then this function has answered the caller. */
 export async function answerOwed(work: Work<unknown>, refusal: Refusal, deps: Deps): Promise<boolean> {
   const { kind } = work.claims
   if (!deps.providers || !asksProvider(work)) return false
@@ -64,7 +64,7 @@ function asksProvider({ claims }: Work<unknown>): boolean {
   return CATALOGUE[claims.kind].asksProvider(claims.request)
 }
 
-/** One for each receipt, in the order given. */
+/** The compensation of each receipt, in the same order. */
 export async function findCompensations(db: Db, receiptIds: readonly string[]): Promise<Compensation[]> {
   const open = (await intents.findByReceipts(db, receiptIds)).filter(isOpen)
   const rows =
@@ -83,7 +83,7 @@ function isOpen({ state, reversal }: SchemeIntent): boolean {
   return reversal === null && (state === 'INTENDED' || state === 'DONE')
 }
 
-/** `open`: intents of one job that had, or may yet have had, an effect. `rows`: what they are about, by id. */
+/** `open`: intents of one job that had, or may still have, an effect. `rows`: their provisionings, by id. */
 export function compensationOf(
   receiptId: string,
   open: readonly Pick<SchemeIntent, 'intentId' | 'provisionId' | 'state'>[],
@@ -109,7 +109,7 @@ export function isSameCompensation(one: Compensation, other: Compensation): bool
   return textOf(one) === textOf(other)
 }
 
-/** Under the locks of their receipts. */
+/** Records compensations; the caller holds the locks of their receipts. */
 export async function recordCompensations(db: Db, compensations: readonly Compensation[], now: number): Promise<void> {
   await Promise.all([
     intents.abandon(db, compensations.flatMap(({ abandoned }) => abandoned).sort(), now),

@@ -1,5 +1,5 @@
-// The row of a provisioning before its call, with the card sealed in it until the outcome is known. The token may be
-// deleted or stand for another card by then, and the provider must still be asked about this card.
+// The row of a provisioning before its call, with the sealed card until the result is known. By then the token may be
+// deleted or linked to another card, but the provider must still be asked about this card.
 import { z } from 'zod'
 import type { ProvisionCard } from '../../src/scheme/provider.ts'
 import { Secret } from '../../src/secret.ts'
@@ -10,20 +10,20 @@ import type { Deps } from '../deps.ts'
 
 type Dated = Pick<StoredToken, 'expiryMonth' | 'expiryYear' | 'cardHolderName'>
 
-/** Undefined for a card without an expiry date: no network makes a token for one. */
+/** The card for a provisioning; undefined without an expiry date, because no network makes a token for such a card. */
 export function cardOf(pan: Secret, token: Dated): ProvisionCard | undefined {
   const { expiryMonth, expiryYear, cardHolderName } = token
   if (expiryMonth === null || expiryYear === null) return undefined
   return { pan, expiryMonth, expiryYear, cardHolderName: cardHolderName ?? undefined }
 }
 
-/** The card of a token that keeps one. */
+/** The stored card of a token; undefined if the token keeps none. */
 export function storedCard(token: StoredToken, ring: KeyRing): ProvisionCard | undefined {
   if (token.sealed === null || token.sealVersion === null) return undefined
   return cardOf(ring.open(token.sealed, token.sealVersion, token.tokenId, token.tokenScope), token)
 }
 
-/** `background`: the loop makes the call, from now on; else the job that asked for it. */
+/** The row. `background`: the loop makes the call, as soon as possible; otherwise the job makes it. */
 export function pendingRow(
   token: Pick<StoredToken, 'tokenId' | 'tokenScope'>,
   card: ProvisionCard,
@@ -36,7 +36,7 @@ export function pendingRow(
   return { tokenId, tokenScope, ...about, ...sealed, dueAt: about.background ? now : null, createdAt: now }
 }
 
-/** A card as it lies sealed in its row. */
+/** The form of a card that is sealed in its row. */
 const SealedCard = z.object({
   pan: z.string(),
   expiryMonth: z.number(),
@@ -51,13 +51,13 @@ function sealCard(
   ring: KeyRing,
 ): Pick<StoredScheme, 'card' | 'cardVersion'> {
   const json = JSON.stringify({ ...rest, pan: pan.reveal() } satisfies SealedCard)
-  // The key ring reads each letter of what it opens as one byte.
+  // The key ring reads each letter of the opened text as one byte, so other letters are escaped.
   const ascii = json.replace(/[\u0080-\uffff]/g, letter => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`)
   const { sealed, keyVersion } = ring.seal(new Secret(ascii), provisionId, tokenScope)
   return { card: sealed, cardVersion: keyVersion }
 }
 
-/** Undefined where the card was erased. */
+/** The card; undefined if it was erased. */
 export function openSealedCard(
   { card, cardVersion, provisionId, tokenScope }: StoredScheme,
   ring: KeyRing,

@@ -1,5 +1,6 @@
-// Queues the reversal of a job that did something at providers in vain: a job of its own, signed by the system client
-// `worker`. As long as it is owed the loop queues it again under the same name, so that a repeat does no harm.
+// Queues the reversal of a job whose provider calls must be compensated. The reversal is a job signed by the system
+// client `worker`. While compensation is owed the loop queues the reversal again with the same jti, so a repeat does no
+// harm.
 import { isSystemClient } from '../../src/job/catalogue.ts'
 import { type Claims, sign } from '../../src/job/envelope/envelope.ts'
 import { jobId } from '../../src/job/envelope/ids.ts'
@@ -11,7 +12,7 @@ import type { Deps } from '../deps.ts'
 /** A network's outage may last for days. */
 const LIFETIME_S = 7 * 86_400
 
-/** Never throws: the loop queues what can't be queued now. */
+/** Never throws: if the reversal can't be queued now, the loop does it later. */
 export async function queueReversal(
   { receiptId, clientId, envelopeDigest }: Pick<Receipt, 'receiptId' | 'clientId' | 'envelopeDigest'>,
   deps: Pick<Deps, 'providers' | 'queues' | 'store' | 'clock' | 'log' | 'settings'>,
@@ -23,7 +24,7 @@ export async function queueReversal(
     const entityId = client?.entities[0]
     if (!client || entityId === undefined || isSystemClient(clientId)) return
     const now = clock() / 1000
-    // After a reversal that was given up, the next one is another job.
+    // Once a reversal has been given up, the next one needs another jti.
     const jti = `undo-${receiptId}-${Math.floor(now / LIFETIME_S)}`
     const claims: Claims = {
       ...{ iss: providers.signingKey.clientId, client_id: clientId, aud: settings.audience, sub: client.userId },

@@ -1,6 +1,6 @@
-// This process's shares of the rate limits that providers grant to the whole installation. A share is renewed in the store
-// about once a second, sooner where demand shifts; it ends when it wasn't renewed for too long, and is given back when the
-// process stops. src/scheme/rate-allocation.ts computes the shares.
+// This process's shares of the rate limits that providers grant to the whole installation. A share is renewed in the
+// store about once a second, sooner if demand shifts. It ends if it isn't renewed for too long, and is given back when
+// the process stops. src/scheme/rate-allocation.ts computes the shares.
 import { randomInt, randomUUID } from 'node:crypto'
 import type { Logger } from '../../src/log.ts'
 import { every } from '../../src/recurring.ts'
@@ -20,7 +20,7 @@ import * as schemeRates from '../../src/store/provider/scheme-rates.ts'
 import type { WorkerMetrics } from '../metrics.ts'
 
 export interface SharesOptions {
-  /** A UUID. The process that had it before is dead, and its shares are ours. */
+  /** A UUID. The process that had it before is dead, and this process takes over its shares. */
   place?: string | undefined
   /** Whether the process serves interactive kinds. */
   interactive: boolean
@@ -29,17 +29,17 @@ export interface SharesOptions {
 }
 
 export interface Shares {
-  /** Gives the shares back; no provider may be called any more. */
+  /** Gives the shares back; no provider may be called after that. */
   close(): Promise<void>
 }
 
 const LOOK_MS = 100
 const RENEW_MS = 1_000
-/** A process with unmet demand reads the others' shares and demands so often. */
+/** How often a process with unmet demand reads the shares and demands of the others. */
 const READ_MS = 200
-/** Demand that is measured over less time says little. */
+/** Demand measured over a shorter time isn't meaningful. */
 const DEMAND_MS = 100
-/** The part of a granted rate that is worth a renewal before its time. */
+/** The share of a granted rate from which on an early renewal is worth its cost. */
 const WORTH = 0.02
 
 const paceOf = ({ granted, part, slowdown }: SchemeRate): schemeRates.Pace => ({
@@ -48,21 +48,21 @@ const paceOf = ({ granted, part, slowdown }: SchemeRate): schemeRates.Pace => ({
   slowdown: slowdown(),
 })
 
-/** Once it resolves, every provider has its first share; before, none. */
+/** Opens the shares. Resolves when every provider has its first share. */
 export async function openShares(
   rates: readonly SchemeRate[],
   store: Store,
   { place, interactive, log, metrics }: SharesOptions,
 ): Promise<Shares> {
   const process = place ?? randomUUID()
-  // Not the wall clock: an operator may set that.
+  // A steady clock: an operator may change the wall clock.
   const clock = () => performance.now()
   const granted = new Map(rates.map(({ name, granted: rate }) => [name, rate]))
   const shares = new Map<string, number>()
   const demands = new Map<string, Demand>()
   let others: readonly RateClaim[] = []
   let seen: Seen = new Map()
-  // Random: a beat that goes on from a predecessor's last one could look as if that process were silent.
+  // Random: if it went on from the predecessor's number, other processes could believe that this process is silent.
   let beat = randomInt(2 ** 40)
   let measuredAt = Number.NEGATIVE_INFINITY
   let renewedAt = Number.NEGATIVE_INFINITY
@@ -93,7 +93,7 @@ export async function openShares(
     return wants.interactive + wants.bulk > holds + rate.granted * WORTH
   }
 
-  /** Whether an exchange would change our share enough, by what is known of the other processes. */
+  /** Whether an exchange would change our share enough, judging by what is known of the other processes. */
   function isShifting(rate: SchemeRate): boolean {
     const ours = lineOf(rate)
     const theirs = others.filter(({ provider }) => provider === rate.name)
@@ -128,14 +128,14 @@ export async function openShares(
   }
 
   async function renewAll(): Promise<void> {
-    // The others may use at once what we have just ceased to use.
+    // A second exchange lets the others use at once what we have just given up.
     if (await exchange()) await exchange()
   }
 
   async function look(): Promise<void> {
     measure()
     if (clock() - readAt >= READ_MS && rates.some(isUnmet)) {
-      // Without the lock: shares only change in an exchange.
+      // Read without the lock, because shares change only in an exchange.
       readAt = clock()
       others = (await schemeRates.findAll(store)).filter(line => line.process !== process)
     }

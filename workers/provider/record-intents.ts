@@ -1,5 +1,5 @@
-// Records what a job is about to ask of providers: in one short transaction, under the lock of the job's receipt, each
-// action is either answered by the stored state, or written down as an intent on a leased row. No provider is called here.
+// Records what a job is about to ask of providers. In one short transaction, under the lock of the job's receipt, each
+// action is either answered by the stored state, or written as an intent on a leased row. No provider is called here.
 import { assert, refuse } from '../../src/errors.ts'
 import { schemeIntentId } from '../../src/job/envelope/ids.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
@@ -22,19 +22,19 @@ import type { Lease } from './lease.ts'
 export interface PlannedAction<Action, Result> {
   action: Action
   intentId: string
-  /** `overtaken`: another job has just made the row that this action needs. */
+  /** `overtaken`: another job has just inserted the row that this action needs. */
   plan: Plan<Result> | { plan: 'overtaken' }
 }
 
 interface Recording<Action extends ProviderAction, Known, Result> {
   rules: ActionRules<Action, Known, Result>
   job: ActingJob
-  /** No two with the same subject. */
+  /** No two actions have the same subject. */
   actions: readonly Action[]
   lease: Lease
 }
 
-/** Throws `LostRace` where the job has ended meanwhile, or an action's token was changed. */
+/** Throws `LostRace` if the job has ended meanwhile, or an action's token has changed. */
 export async function recordIntents<Action extends ProviderAction, Known, Result>(
   db: Db,
   recording: Recording<Action, Known, Result>,
@@ -45,7 +45,7 @@ export async function recordIntents<Action extends ProviderAction, Known, Result
   if (!job.mayHaveReceipt && (await receipts.find(db, job.receiptId)) !== undefined)
     throw new LostRace('the receipt was written meanwhile')
   const known = await rules.hold(db, actions)
-  // After the rows: an earlier attempt may still write its answer, to row and intent at once.
+  // Read after the rows were locked: an earlier attempt may still write its answer, to row and intent at once.
   const ids = actions.map(({ line }) => schemeIntentId(job.receiptId, line))
   const recorded = new Map((await intents.findByIds(db, ids)).map(intent => [intent.intentId, intent]))
   const planned = actions.map((action): PlannedAction<Action, Result> => {
@@ -107,7 +107,7 @@ async function write<Action extends ProviderAction, Known, Result>(
     lease.id,
     lease.until(),
   )
-  // A question about another job's call is no call of this job: that row keeps what it says was asked, and by whom.
+  // Asking about another job's call isn't a call of this job: the row keeps its last call and that call's job.
   const questions = written.flatMap(({ plan }) => (plan.plan === 'reconcile' ? [plan.provisionId] : []))
   if (questions.length > 0) await schemeTokens.take(db, questions, lease.id, now, lease.until())
   await intents.intendAll(db, [...calls, ...done], now)
@@ -134,14 +134,14 @@ async function write<Action extends ProviderAction, Known, Result>(
   return written
 }
 
-/** Answers the provisionings that weren't made, because other jobs were faster with their cards. */
+/** Inserts provisionings. Returns those that were not inserted, because other jobs were first with their cards. */
 async function insertRows(db: Db, rows: readonly NewScheme[]): Promise<ReadonlySet<string>> {
   await schemeTokens.displace(
     db,
     rows.filter(({ thirdParty }) => !thirdParty).map(({ tokenId }) => tokenId),
   )
   if ((await schemeTokens.insertAll(db, rows.toSorted(byFingerprint))) === rows.length) return new Set()
-  // Of two transactions that want one card the second has waited for the first, and made none.
+  // Of two transactions for the same card, the second has waited for the first and inserted nothing.
   const stored = await storedSchemes.holdByFingerprints(
     db,
     rows.flatMap(({ fingerprint }) => fingerprint ?? []),
@@ -152,7 +152,7 @@ async function insertRows(db: Db, rows: readonly NewScheme[]): Promise<ReadonlyS
 
 const NONE = Buffer.alloc(0)
 
-/** Two transactions that want the same cards wait for each other in one order. */
+/** Sorts, so that two transactions with the same cards lock them in the same order. */
 function byFingerprint(a: NewScheme, b: NewScheme): number {
   return Buffer.compare(a.fingerprint ?? NONE, b.fingerprint ?? NONE)
 }

@@ -1,6 +1,7 @@
 // Runs what jobs ask of providers, in rounds: intents are recorded and rows leased in a transaction, the providers are
-// called outside every transaction, and the answers are written under the lease. After a crash the next attempt of the job
-// goes on from the recorded intents. What differs between networks and third parties is in their rules, not here.
+// called outside every transaction, and the answers are written under the lease. After a crash the next attempt of the
+// job continues from the recorded intents. The rules of networks and of third parties are in network-actions.ts and
+// third-party-actions.ts.
 
 import { Fault, type Refusal, refuse } from '../../src/errors.ts'
 import { interleave } from '../../src/scheme/interleave.ts'
@@ -17,14 +18,14 @@ import { reconcileRow } from './reconcile/reconcile-row.ts'
 import { type PlannedAction, recordIntents } from './record-intents.ts'
 import { writeAnswer } from './write-answer.ts'
 
-/** One attempt of a job plans an action again at most so often. */
+/** How often one attempt of a job may plan the same action. */
 const ROUNDS_MAX = 4
 const CROWDED_MS = 100
 const UNAVAILABLE_MS = 2_000
 
 /**
- * The result of each action, by line. Throws `Postponed` or `Fault('scheme_away')` where an action has no result yet; actions
- * that have one keep it.
+ * Runs actions. Returns the result of each, by line. Throws `Postponed` or `Fault('scheme_away')` if an action has no
+ * result yet; results that exist are stored.
  */
 export type RunActions<Action, Result> = (
   job: ActingJob,
@@ -40,7 +41,7 @@ interface Run<Action extends ProviderAction, Known, Result> {
   deps: Deps
 }
 
-/** How a round ended for an action. `again`: it is planned once more. */
+/** How a round ended for an action. `again`: the action is planned once more. */
 type End<Result> = { end: 'result'; result: Result | Refusal } | { end: 'wait'; error: Error } | { end: 'again' }
 
 export function actionRunner<Action extends ProviderAction, Known, Result>(
@@ -86,7 +87,7 @@ function groupsOf<Action>(actions: readonly Action[], keyOf: (action: Action) =>
   return groups
 }
 
-/** Answers why actions of the group have no result yet. */
+/** Runs the actions of a group, and returns the errors of those that have no result yet. */
 async function runRounds<Action extends ProviderAction, Known, Result>(
   run: Run<Action, Known, Result>,
   group: readonly Action[],
@@ -148,7 +149,7 @@ async function reconcile<Action extends ProviderAction, Known, Result>(
   return isKnown ? { end: 'again' } : { end: 'wait', error: new Fault('scheme_away') }
 }
 
-/** Calls the provider; where an earlier call may have had its effect, only once it is known that it had none. */
+/** Calls the provider. If an earlier call may have had its effect, first makes sure that it had none. */
 async function call<Action extends ProviderAction, Known, Result>(
   { rules, urgency, deps }: Run<Action, Known, Result>,
   { action, intentId, plan }: { action: Action; intentId: string; plan: Extract<Plan<Result>, { plan: 'call' }> },
@@ -156,7 +157,7 @@ async function call<Action extends ProviderAction, Known, Result>(
 ): Promise<End<Result>> {
   const row = await storedSchemes.find(deps.store, plan.provisionId)
   if (row?.lease !== lease.id) return { end: 'again' }
-  // The card of a third party's token is erased as soon as the token is to be deleted.
+  // The card of a third party's token is erased once the token is retired, so no call is possible.
   if (row.thirdParty && row.retiredAt !== null) return { end: 'again' }
   const found = plan.isRepeat ? await findProvisioned(row, urgency, deps) : undefined
   const isToBeCalled = found === undefined || found.answer === 'no-effect'
@@ -175,7 +176,7 @@ async function call<Action extends ProviderAction, Known, Result>(
   return { end: 'result', result: end === 'done' ? rules.resultOf(written) : end }
 }
 
-/** A batch waits for its provider; a single job that meets a fault uses up one of its attempts. */
+/** The error that decides. A batch waits for its provider; a single job uses up an attempt if there is a fault. */
 function worstOf(errors: readonly Error[], urgency: Urgency): Error | undefined {
   const fault = errors.find(error => error instanceof Fault)
   if (fault) return urgency === 'bulk' ? new Postponed(Math.round(UNAVAILABLE_MS * (0.5 + Math.random()))) : fault

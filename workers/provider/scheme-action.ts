@@ -1,4 +1,4 @@
-// What a single job asks of a token's scheme token, with the refusals that are known before a network is called.
+// What a single job wants of a token's scheme token, and the refusals that are known before a network is called.
 import { type Refusal, refuse } from '../../src/errors.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
 import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
@@ -9,14 +9,14 @@ import type { Deps } from '../deps.ts'
 import type { Work } from '../line/work.ts'
 import { type NetworkResult, runNetworkActions } from './network-actions.ts'
 
-/** The field that a refusal names where a scope supports no scheme tokens, or a token has none. */
+/** The field that a refusal names if a scope doesn't support scheme tokens, or a token has none. */
 export const FIELD = 'body.scheme_token_action'
 
 export function supportRefusal(scope: Scope): Refusal | undefined {
   return isSupported(scope) ? undefined : refuse('scheme_not_supported', FIELD)
 }
 
-/** A job whose sequence number is stale must call no provider. */
+/** The refusal of a job with a stale sequence, which must not call a provider. */
 export async function staleRefusal(
   { claims, client }: Work<unknown>,
   tokenId: string,
@@ -40,7 +40,7 @@ export async function actFor(
   return results.get(0) ?? 'same'
 }
 
-/** Whether there is something to delete: the deletion is recorded with the job's receipt, and called for after it. */
+/** Whether there is a scheme token to delete. The deletion is recorded with the job's receipt, and called for later. */
 export async function deletionOf(tokenId: string, { store }: Pick<Deps, 'store'>): Promise<NetworkResult> {
   const [row] = await storedSchemes.findCurrent(store, [tokenId])
   const step = stepOf(row, 'DELETE')

@@ -1,10 +1,10 @@
-// The scheme token that a token's record shows.
+// Reads the scheme token that a token's record shows.
 import type { Scope } from '../../src/store/access/scopes.ts'
 import * as shownSchemes from '../../src/store/provider/shown-schemes.ts'
 import { isSupported, type ShownScheme } from '../../src/token/scheme.ts'
 import type { Deps } from '../deps.ts'
 
-/** Undefined where the token has none. Where the scope supports none, the store isn't asked. */
+/** Undefined if the token has none. If the scope doesn't support scheme tokens, the store isn't read. */
 export async function shownScheme(
   tokenId: string,
   scope: Scope | undefined,

@@ -1,5 +1,6 @@
 // Has third parties make the reuse tokens of cards, before the vault decides about those cards. Several jobs may want a
-// token for the same card under the same contract: one of them calls, and the job that makes the token's row uses the token.
+// token for the same card under the same contract: one of them calls, and the job that inserts the token's row uses the
+// token.
 import type { Refusal } from '../../src/errors.ts'
 import { provisionId } from '../../src/job/envelope/ids.ts'
 import type { ProvisionCard } from '../../src/scheme/provider.ts'
@@ -11,11 +12,11 @@ import type { ActionRules, Plan, PlanContext, ProviderAction } from './action-ru
 import { pendingRow } from './pending-card.ts'
 import { actionRunner } from './run-actions.ts'
 
-/** A card that is to have a third party's token. A job names each card once. */
+/** A card that needs a third party's token. A job names each card once. */
 export interface ThirdPartyAction extends ProviderAction {
-  /** Of the card under its contract. */
+  /** The fingerprint of the card under its contract. */
   fingerprint: Buffer
-  /** The id of the token that is to be made. */
+  /** The id of the token row that will be inserted. */
   tokenId: string
   tokenScope: string
   bin: string
@@ -31,15 +32,15 @@ export interface Provisioned {
   token: string
 }
 
-/** `known`: another job has made the card's token meanwhile. */
+/** `known`: another job has inserted the card's token meanwhile. */
 type Granted = Provisioned | 'known'
 
 export type ThirdPartyResult = Granted | Refusal
 
 interface Known {
-  /** By fingerprint. */
+  /** Provisionings by fingerprint. */
   rows: ReadonlyMap<string, StoredScheme>
-  /** Fingerprints of cards that have their token. */
+  /** Fingerprints of cards that have a token. */
   cards: ReadonlySet<string>
 }
 
@@ -67,8 +68,8 @@ export const runThirdPartyActions = actionRunner(rules)
 
 async function holdRows(db: Db, actions: readonly ThirdPartyAction[]): Promise<Known> {
   const fingerprints = actions.map(({ fingerprint }) => fingerprint)
-  // The provisionings first: the job that makes a token marks its provisioning as used before it writes the token. The
-  // other way round, a token could be missed.
+  // Provisionings are read before tokens: the job that makes a token marks its provisioning as used before it writes
+  // the token. In the other order a token could be missed.
   const rows = await storedSchemes.holdByFingerprints(db, fingerprints)
   const stored = await tokens.findByFingerprints(db, fingerprints)
   return { rows: new Map(rows.map(row => [keyOf(row), row])), cards: new Set(stored.map(keyOf)) }
@@ -76,7 +77,7 @@ async function holdRows(db: Db, actions: readonly ThirdPartyAction[]): Promise<K
 
 function plan(action: ThirdPartyAction, { row, job, deps }: PlanContext<Known>): Plan<Granted> {
   if (row?.state === 'ACTIVE') {
-    // Perhaps a token of another job that hasn't ended: the first of the two to make the token's row uses it.
+    // Another job that hasn't ended may have made this token: the first job that inserts the token's row uses it.
     const intent = { done: 'PROVISION', provisionId: row.provisionId } as const
     return { plan: 'answered', result: provisionedOf(row), intent }
   }

@@ -1,5 +1,5 @@
-// What a change of a token means for scheme tokens: which ones new tokens get, written with the tokens, and the calls to
-// networks that follow the commit and that the answer waits for.
+// What a change of tokens means for scheme tokens: the provisionings of new tokens, which are written with the tokens,
+// and the calls to networks that follow the commit and for which the answer waits.
 import { setTimeout as pause } from 'node:timers/promises'
 import { provisionId } from '../../src/job/envelope/ids.ts'
 import type { Secret } from '../../src/secret.ts'
@@ -18,7 +18,7 @@ import { shownScheme } from './shown-scheme.ts'
 
 type EffectDeps = Pick<Deps, 'ring' | 'clock' | 'providers'>
 
-/** The scheme tokens that new tokens get because their scope says so, to be saved with the tokens. */
+/** The provisionings of new tokens whose scope provisions automatically; they are saved with the tokens. */
 export function firstSchemes(
   made: readonly { token: StoredToken; pan: Secret; scope: Scope }[],
   job: JobIds,
@@ -34,10 +34,12 @@ export function firstSchemes(
   })
 }
 
-/** An answer waits so long for a network; a later change is told by an event. */
+/** How long an answer waits for a network; an event reports a later change. */
 const PATIENCE_MS = 2_500
 
-/** Reconciles what was just committed. Resolves when that is done, or after `PATIENCE_MS`; never throws. */
+/**
+ * Reconciles provisionings right after their commit. Resolves when that is done, or after `PATIENCE_MS`; never throws.
+ */
 export async function reconcileNow(provisionIds: readonly string[], deps: Deps): Promise<void> {
   if (!deps.providers || provisionIds.length === 0) return
   let isOver = false
@@ -57,7 +59,7 @@ export async function reconcileNow(provisionIds: readonly string[], deps: Deps):
   await Promise.race([working, late])
   over.abort()
   isOver = true
-  // A change without an event must be in the answer: the answer is read after its transaction.
+  // A change without an event must be in the answer, so the answer is read after that change's transaction.
   await Promise.all(silent)
 }
 
@@ -67,7 +69,7 @@ export interface View {
   render: (shown: ShownScheme | undefined) => Record<string, unknown>
 }
 
-/** As `reconcileNow`, then the answer with the scheme token as it is by then. */
+/** As `reconcileNow`; then returns the answer with the scheme token as it is then. */
 export async function reconcileThenShow<S extends Success>(
   provisionIds: readonly string[],
   answer: S,

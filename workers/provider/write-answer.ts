@@ -1,22 +1,22 @@
-// Writes a provider's answer into the leased row and gives the lease back. Where another row has the reference that the
-// provider named, nothing of the answer is written and the row is looked at again.
+// Writes a provider's answer into the leased row and gives the lease back. If another row has the reference that the
+// provider named, nothing is written and the row becomes due again.
 import type { Db } from '../../src/store/pool.ts'
 import type { LeasedUpdate, StoredScheme } from '../../src/store/provider/scheme-row.ts'
 import * as schemeTokens from '../../src/store/provider/scheme-tokens.ts'
 import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import type { Deps } from '../deps.ts'
 
-/** What the answer makes of the intent behind the call. */
+/** What the answer does to the intent behind the call. */
 export interface AnsweredIntent {
   intentId: string
   state: 'INTENDED' | 'DONE' | 'REFUSED'
   refusal: string | null
 }
 
-/** Until a row whose reference belongs to another row is looked at again. */
+/** After how long a row whose reference belongs to another row is due again. */
 const DUPLICATE_MS = 1_000
 
-/** The row as written; undefined where the lease was lost, and the answer with it. */
+/** Returns the row as written; undefined if the lease was lost, and the answer with it. */
 export async function writeAnswer(
   update: LeasedUpdate,
   lease: string,
@@ -28,7 +28,7 @@ export async function writeAnswer(
   if (written) return written
   const row = await storedSchemes.find(db, update.provisionId)
   if (row?.lease !== lease) return undefined
-  // The next look at this row finds out which token is its own.
+  // When the row is due again, it is found out which token is its own.
   deps.log.warn({ provision: update.provisionId }, 'a network named a token that is another provisioning’s')
   await schemeTokens.writeLeased(db, { ...row, dueAt: now + DUPLICATE_MS }, lease, now)
   return undefined

@@ -1,33 +1,41 @@
-// The process that makes a report, from the worker's side: forked for one report, killed with the worker, at most one at
-// a time. A long report so never holds up this process's other work, and what it eats goes with it.
+// Runs the process that makes a report: forked for one report, ended with the worker, at most one at a time. So a long
+// report never holds up other work of this process, and its memory is freed with it.
 import { fork } from 'node:child_process'
 import { FAULTS, Fault, type FaultCode } from '../../src/errors.ts'
 import type { Made } from '../../src/store/report/reports.ts'
 import type { ReportTask } from './make.ts'
 
-/** What the process says: how far it is; then how it ended. */
+/** What the process sends: its progress, then how it ended. */
 export type Said = { lines: number } | { made: Made } | { mismatch: string } | { fault: string }
 
 export type Ended = { made: Made } | { mismatch: string }
 
-/** Throws a Fault: what the process met, or `report_died`. `onLines` is told how many lines were read so far. */
+/**
+ * Makes a report. Throws a Fault: the process's own, or `report_died`. `onLines`: called with the number of lines read
+ * so far.
+ */
 export type MakeReport = (task: ReportTask, onLines: (lines: number) => void) => Promise<Ended>
 
-/** A heap that is left alone grows with the number of rows that went through it. */
+/** Limits of the heap, which would otherwise grow with the number of rows. */
 const HEAP = ['--max-semi-space-size=16', '--max-old-space-size=160']
 
-/** `script`: it is told one `ReportTask`, says what is `Said` and ends. */
-export function openReportMaker(script: string): MakeReport {
+/** `script`, run with `env`, gets one `ReportTask`, sends messages of type `Said`, and ends. */
+export function openReportMaker(script: string, env: NodeJS.ProcessEnv): MakeReport {
   let turn: Promise<unknown> = Promise.resolve()
   return (task, onLines) => {
-    const mine = turn.then(() => run(script, task, onLines))
+    const mine = turn.then(() => run({ script, env }, task, onLines))
     turn = mine.catch(() => {})
     return mine
   }
 }
 
-function run(script: string, task: ReportTask, onLines: (lines: number) => void): Promise<Ended> {
+function run(
+  { script, env }: { script: string; env: NodeJS.ProcessEnv },
+  task: ReportTask,
+  onLines: (lines: number) => void,
+): Promise<Ended> {
   const child = fork(script, {
+    env,
     execArgv: [...process.execArgv, ...HEAP],
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })

@@ -1,5 +1,5 @@
-// Makes one report: reads its rows in one snapshot, ties them out and writes the file. It runs in a process of its own,
-// which reads the store as the reader role and holds no key; what is remembered of it is the worker's affair.
+// Makes one report: reads its rows in one snapshot, compares the sums and writes the file. It runs in a separate
+// process, which reads the store with the reader role and holds no key. The worker stores the result.
 import { Fault, isRefusal } from '../../src/errors.ts'
 import type { MimeType, ReportType } from '../../src/job/report.ts'
 import { writeCsv } from '../../src/report/csv.ts'
@@ -21,14 +21,14 @@ export interface ReportTask {
   mimeType: MimeType
 }
 
-/** The library that sets pages takes a while to load: only where it is needed. */
+/** The library for PDF takes a while to load, so it is loaded only if needed. */
 const WRITERS: Record<MimeType, () => Promise<Write>> = {
   'text/csv': async () => writeCsv,
   'text/plain': async () => writeText,
   'application/pdf': async () => (await import('../../src/report/pdf/pdf.ts')).writePdf,
 }
 
-/** Throws `Mismatch`, or a `Fault` of the world. `onLines` is told how many lines were read so far. */
+/** Makes a report. Throws `Mismatch` or a `Fault`. `onLines`: called with the number of lines read so far. */
 export async function makeReport(
   { store, files }: { store: Store; files: ReportFiles },
   task: ReportTask,

@@ -1,12 +1,14 @@
-// Which processes make reports: those that have a place for their files. They say so in the store. A process without one
-// leaves `report` jobs to them; where nobody said so lately it takes the jobs and refuses them, so that a request isn't
-// left to wait for its `exp`.
+// Which processes make reports: those with a place for report files. They record that in the store. A process without a
+// place leaves `report` jobs to them. If no process has recorded it lately, it takes the jobs and refuses them, so that
+// a request doesn't wait until its `exp`.
 import type { Worker } from '../../src/queue/engine.ts'
 import { every } from '../../src/recurring.ts'
 import * as installation from '../../src/store/installation.ts'
 import type { Deps } from '../deps.ts'
 
-/** Hosts that make reports may be away for so long, for an upgrade or a failure, before requests are refused. */
+/**
+ * Hosts that make reports may be away for this long, for an upgrade or after a failure, before requests are refused.
+ */
 const AWAY_MS_MAX = 3_600_000
 const SAY_MS = 60_000
 const LOOK_MS = 5_000
@@ -16,7 +18,7 @@ export function areReportsMade({ store }: Pick<Deps, 'store'>): Promise<boolean>
   return installation.areReportsMade(store, AWAY_MS_MAX)
 }
 
-/** `worker` is the one on the queue of reports. Answers how to stop. */
+/** Watches. `worker`: the worker on the queue of reports. Returns a function that stops the watch. */
 export async function watchReportMakers(
   worker: Pick<Worker, 'pause' | 'resume'>,
   deps: Pick<Deps, 'store' | 'settings' | 'log'>,

@@ -1,5 +1,5 @@
-// What of reports has to be done by the clock: old ones go with their files, those that nobody makes any more are said to
-// have failed, and files that crashed attempts left behind are removed.
+// Recurring tasks on reports: removes old reports with their files, ends reports as failed that nobody makes any more,
+// and removes files that crashed attempts left behind.
 import { isOurs } from '../../src/report/files/file-name.ts'
 import type { ReportFiles } from '../../src/report/files/files.ts'
 import * as retention from '../../src/store/report/report-retention.ts'
@@ -7,9 +7,9 @@ import * as reports from '../../src/store/report/reports.ts'
 import type { Deps } from '../deps.ts'
 
 const DAY_MS = 86_400_000
-/** Longer than any attempt: what is being written is nobody's orphan. */
+/** Longer than any attempt, so a file that is being written never counts as an orphan. */
 const ORPHAN_MS = 2 * DAY_MS
-/** Well above the longest pause between two attempts of a job. One that comes back all the same begins anew. */
+/** Much longer than the pause between two attempts of a job. A job that comes back later begins its report again. */
 const ABANDONED_MS = DAY_MS / 24
 const PAGE = 500
 
@@ -19,7 +19,9 @@ export interface SweptReports {
   orphans: number
 }
 
-/** Without a place for files only what concerns none is done: the rest is left to a host that reaches them. */
+/**
+ * Without a place for files only the tasks that need no files are done; a host that reaches the files does the others.
+ */
 export async function sweepReports(
   { store }: Pick<Deps, 'store'>,
   files: ReportFiles | undefined,
@@ -32,7 +34,8 @@ export async function sweepReports(
   for (;;) {
     const old = await retention.findOld(store, now - reportDays * DAY_MS, PAGE)
     for (const { reportUid, storageKey } of old) {
-      // The file first: a row without a file can be swept again, a file without a row only as an orphan.
+      // The file is removed before the row: a row without a file can be swept again, a file without a row only as an
+      // orphan.
       if (storageKey !== null) await files.remove(storageKey)
       await reports.remove(store, reportUid)
       removed += 1

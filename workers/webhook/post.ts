@@ -1,5 +1,5 @@
-// Posts a webhook: https to public addresses, unless the endpoint may be private; no redirects, one deadline, and of the
-// answer the status, Retry-After and no more. Settings of the installation make no address public.
+// Posts a webhook: https to public addresses, unless the endpoint may be private; no redirects, and one deadline. Only
+// status and Retry-After of the answer are read. The installation's list of private hosts has no effect here.
 import { type Outbound, OutboundError, openOutbound } from '../../src/outbound.ts'
 import { readVersion } from '../../src/version.ts'
 import { type Answered, SCHEDULE, type WebhookSchedule } from './schedule.ts'
@@ -18,7 +18,7 @@ export interface SignedWebhook {
   body: string
 }
 
-/** Only tests give other ones: days go by quickly there. */
+/** Tests set other values, to shorten the schedule's days. */
 export interface WebhookOptions {
   schedule?: WebhookSchedule
   timeoutMs?: number
@@ -28,8 +28,9 @@ const TIMEOUT_MS = 15_000
 const ANSWER_BYTES_MAX = 4_096
 
 export function openWebhooks({ schedule = SCHEDULE, timeoutMs = TIMEOUT_MS }: WebhookOptions = {}): Webhooks {
-  // Apart: a connection that is open to a private address serves no endpoint that may not have one. Without a bound: endpoints
-  // of one host would share it, and wait for one another until they are late. The store bounds what each endpoint gets at once.
+  // Two clients, so that an open connection to a private address never serves an endpoint that may not have one. They
+  // have no limit of connections: endpoints on one host would share it and make each other late. The store limits the
+  // requests to each endpoint.
   const open: Record<'public' | 'private', Outbound> = {
     public: openOutbound({ privateHosts: [] }),
     private: openOutbound({ privateHosts: 'any' }),

@@ -1,13 +1,13 @@
-// What an attempt to deliver a webhook leads to: a pure rule over the receiver's answer and the schedule of attempts. What is
-// sent, and where the end is kept, is not decided here.
+// Decides what follows an attempt to deliver a webhook: a pure rule over the receiver's answer and the schedule of
+// attempts. Sending and storing are done elsewhere.
 import type { Tried } from '../../src/store/event/deliveries.ts'
 
 export interface WebhookSchedule {
-  /** Before each attempt, ms: Standard Webhooks' example, three days in all. */
+  /** The delay before each attempt, in ms: the example of Standard Webhooks, three days in total. */
   delaysMs: readonly number[]
-  /** Up to this part of a delay is added to it by chance. */
+  /** A random part of up to this share is added to each delay. */
   jitter: number
-  /** A receiver that asks for time without saying how long gets so much, ms. */
+  /** How long a receiver that asks for time without naming a duration is left alone, in ms. */
   slowMs: number
 }
 
@@ -24,16 +24,16 @@ export const SCHEDULE: WebhookSchedule = {
   slowMs: 30 * SECOND_MS,
 }
 
-/** A receiver may ask for so much time at most. */
+/** The longest time that a receiver may ask for. */
 const RETRY_AFTER_MS_MAX = 24 * HOUR_MS
-/** Too much at once, as the receiver or what stands before it says. */
+/** Statuses by which the receiver, or a proxy in front of it, says that it gets too much. */
 const OVERLOADED: ReadonlySet<number> = new Set([429, 502, 504])
 const GONE = 410
 
 /** `reason`: a word of `OutboundKind`. */
 export type Answered = { status: number; retryAfter?: string | undefined } | { reason: string }
 
-/** `slowMs`: one request at a time from now on, and none before. */
+/** `slowMs`: from now on one request at a time, and none within this many ms. */
 export type EndpointChange = 'disable' | 'recover' | { slowMs: number } | undefined
 
 export interface Judged {
@@ -41,7 +41,10 @@ export interface Judged {
   endpoint: EndpointChange
 }
 
-/** `step`: the place of this attempt in the schedule, from 0 on. `now`: ms since the epoch; `chance`: from 0 to 1. */
+/**
+ * Decides. `step`: the place of this attempt in the schedule, from 0; `now`: ms since the epoch; `chance`: a random
+ * number from 0 to 1.
+ */
 export function judge(
   answered: Answered,
   step: number,
@@ -52,7 +55,8 @@ export function judge(
   if (status !== null && status >= 200 && status < 300)
     return { tried: { next: { state: 'DELIVERED' }, status, reason: null }, endpoint: 'recover' }
   const reason = 'reason' in answered ? answered.reason : reasonOf(answered.status)
-  // Not the attempt failed, but the endpoint ended: an operator who enables it has the delivery tried at once.
+  // The endpoint has ended (410), so the attempt doesn't count as failed: when an operator enables the endpoint, the
+  // delivery is tried at once.
   if (status === GONE)
     return { tried: { next: { state: 'WAITING', inMs: 0, step }, status, reason }, endpoint: 'disable' }
   const askedMs = 'status' in answered ? retryAfterMs(answered.retryAfter, now) : undefined
@@ -74,7 +78,7 @@ function reasonOf(status: number): string {
   return status >= 300 && status < 400 ? 'redirect' : 'status'
 }
 
-/** RFC 9110: seconds, or a date. */
+/** The `Retry-After` in ms. RFC 9110: seconds, or a date. */
 function retryAfterMs(value: string | undefined, now: number): number | undefined {
   if (value === undefined || value.trim() === '') return undefined
   const seconds = Number(value)

@@ -1,4 +1,4 @@
-// `tokenmill batch pause`, `resume` and `cancel`: asks, has the act done, and words its verdict.
+// `tokenmill batch pause`, `resume` and `cancel`: asks for confirmation, runs the act, and puts its result into words.
 import { createInterface } from 'node:readline/promises'
 import { type BatchRefusal, cancelBatch, pauseBatch, resumeBatch } from '../../../src/acts/batch.ts'
 import { systemClock } from '../../../src/clock.ts'
@@ -14,9 +14,9 @@ import { type ClientOption, findOne, shownBatch } from './shown.ts'
 
 type ActOptions = ClientOption & OperatorOptions & { all?: boolean; yes?: boolean }
 
-/** No envelope, and no chunk, of a batch is started later than this after its first chunk. */
+/** No envelope, and so no chunk, of a batch starts later than this after its first chunk. */
 const LIFE_MS = 7 * 86_400_000
-/** At most so many batches by one `--all`. */
+/** The most batches that one `--all` changes. */
 const ALL_MAX = 10_000
 
 const REFUSED: Record<BatchRefusal, string> = {
@@ -76,7 +76,10 @@ export function cancel(terminal: Terminal, id: string, options: ActOptions): Pro
 
 type By = Awaited<ReturnType<typeof byOf>>
 
-/** Those that were changed. Of a single one that is refused the command ends with 1; of `--all` it is passed over. */
+/**
+ * Runs the act for each batch; returns those that were changed. If a single named batch is refused, the command ends
+ * with 1; with `--all` it is skipped.
+ */
 async function each(
   store: Store,
   chosen: readonly Batch[],
@@ -112,7 +115,7 @@ function shown(changed: readonly Batch[], { all }: ActOptions): unknown {
   return all ? values : values[0]
 }
 
-/** Throws `Stop` for anything but yes. */
+/** Asks a yes-or-no question. Throws `Stop` for any answer but yes. */
 async function confirm({ stdin, stderr }: Terminal, question: string): Promise<void> {
   if (!('isTTY' in stdin && stdin.isTTY)) throw new Stop(`${question} Say so with --yes.`, EXIT.usage)
   const lines = createInterface({ input: stdin, output: stderr })

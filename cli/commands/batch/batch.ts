@@ -1,5 +1,5 @@
-// `tokenmill batch`: what batches there are, how far they have come, and why one doesn't go on. What an operator does to
-// them is acts.ts.
+// `tokenmill batch`: lists batches, and shows their progress and why one doesn't go on. acts.ts has the commands that
+// change batches.
 import { explainStalls } from '../../../producers/operate/stalled-batches.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { OUTCOMES } from '../../../src/job/outcome.ts'
@@ -54,7 +54,7 @@ export function show(terminal: Terminal, id: string, options: ClientOption): Pro
   })
 }
 
-/** What a person wants to know of a batch. */
+/** The facts about a batch that a person wants to know. */
 export async function describeBatch(batch: Batch, session: Session, now: number) {
   const { store, database } = await openCommandStore(session)
   const shown = shownBatch(batch, now)

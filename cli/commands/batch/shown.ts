@@ -1,4 +1,4 @@
-// One batch as the commands find it and print it.
+// Finds one batch and prints it, for the batch commands.
 import * as batchList from '../../../src/store/batch/batch-list.ts'
 import type { Batch } from '../../../src/store/batch/batch-row.ts'
 import { stateOf } from '../../../src/store/batch/batch-state.ts'
@@ -9,7 +9,7 @@ import { moment } from '../../terminal.ts'
 
 export type ClientOption = JsonOption & { client?: string }
 
-/** The only batch of this id, or the one of `clientId`. */
+/** The batch with this id; if several clients have one, that of `clientId`. */
 export async function findOne(db: Db, id: string, clientId: string | undefined): Promise<Batch> {
   const found = (await batchList.findById(db, id)).filter(
     batch => clientId === undefined || batch.clientId === clientId,

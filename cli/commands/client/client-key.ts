@@ -94,7 +94,7 @@ interface Change {
   action: string
   state: clients.ClientKey['state']
   until?: number
-  /** False: the client has no such key that can be changed. */
+  /** Changes the key. Returns false if the client has no such key that can be changed. */
   act: (db: Db, clientId: string) => Promise<boolean>
 }
 

@@ -1,4 +1,4 @@
-// `tokenmill client`: the clients, which may send work. Their keys are in client-key.ts.
+// `tokenmill client`: the clients, which may send jobs. client-key.ts has the commands for their keys.
 import { join, resolve } from 'node:path'
 import type { Role } from '../../../src/job/catalogue.ts'
 import type { NameRule } from '../../../src/job/envelope/names.ts'

@@ -4,7 +4,7 @@ import type { Db } from '../../../src/store/pool.ts'
 import { Stop } from '../../exit.ts'
 import { moment } from '../../terminal.ts'
 
-/** By client id, or by a name that only one client has. Finds revoked clients, too. */
+/** Finds a client by its id, or by a name that only one client has; also a revoked one. */
 export async function findClient(db: Db, word: string): Promise<clients.Client> {
   const found = await clients.findByIdOrName(db, word)
   const [first, ...others] = found
@@ -14,7 +14,7 @@ export async function findClient(db: Db, word: string): Promise<clients.Client> 
   throw new Stop('There is no such client; `tokenmill client list` lists them.')
 }
 
-/** The same, but stops where the client was revoked. */
+/** As `findClient`, but stops if the client is revoked. */
 export async function findLiveClient(db: Db, word: string): Promise<clients.Client> {
   const client = await findClient(db, word)
   if (client.revokedAt !== null) throw new Stop(`This client was revoked at ${moment(client.revokedAt)}.`)

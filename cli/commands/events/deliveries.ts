@@ -1,4 +1,4 @@
-// `tokenmill events deliveries` and `events redeliver`: what became of events at URLs, and another try.
+// `tokenmill events deliveries` and `events redeliver`: shows the deliveries of events to URLs, and repeats one.
 import { type DeliveryRefusal, redeliver as redeliverAct } from '../../../src/acts/events.ts'
 import * as deliveries from '../../../src/store/event/deliveries.ts'
 import type { JsonOption } from '../../command.ts'

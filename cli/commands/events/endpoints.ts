@@ -1,5 +1,5 @@
-// `tokenmill events add`, `list`, `remove`, `rotate-secret` and `enable`: has the act done, and words its verdict. A secret is
-// shown once, when it is made.
+// `tokenmill events add`, `list`, `remove`, `rotate-secret` and `enable`: runs the act and puts its result into words.
+// A secret is shown once, when it is made.
 import { randomUUID } from 'node:crypto'
 import { isIP } from 'node:net'
 import type { By } from '../../../src/acts/act.ts'
@@ -141,7 +141,7 @@ function stateOf({ disabledAt, slowUntil, atOnce }: endpoints.Endpoint, now: num
   return (slowUntil ?? 0) > now || atOnce < endpoints.AT_ONCE_MAX ? 'SLOW' : 'ENABLED'
 }
 
-/** As far as the text tells: a name's addresses are judged at each request. */
+/** Checks the URL's text. The addresses of a host name are checked at each request. */
 function readUrl(text: string, isPrivate: boolean): string {
   if (!URL.canParse(text) || text.length > URL_CHARS_MAX)
     throw new Stop('--to: it is neither `queue` nor a URL.', EXIT.usage)

@@ -1,5 +1,5 @@
-// `tokenmill doctor`: settings that will hurt. It ends 0 where nothing hurts, else 1; what a server doesn't tell is unknown,
-// and isn't held against anybody.
+// `tokenmill doctor`: finds settings that will cause trouble. It exits with 0 if it finds none, else with 1. What a
+// server doesn't report is shown as unknown and doesn't change the exit status.
 import { join } from 'node:path'
 import { examine } from '../../../producers/operate/doctor.ts'
 import { readRedisInfo } from '../../../src/queue/redis-info.ts'

@@ -1,5 +1,5 @@
-// `tokenmill explain`: what became of a job, by whatever the person on call has in hand. It shows references, which are
-// personal data, and never a card value.
+// `tokenmill explain`: shows what happened to a job, which the person on call may name in several ways. It shows
+// references, which are personal data, but never card data.
 import { type Explanation, explain } from '../../../producers/operate/explain.ts'
 import type { Announced, JobFacts, ReasonFacts } from '../../../producers/operate/job-facts.ts'
 import { OUTCOMES } from '../../../src/job/outcome.ts'
@@ -13,7 +13,7 @@ type Options = JsonOption & { client?: string }
 
 export function explainTo(terminal: Terminal, what: string, line: string | undefined, options: Options): Promise<void> {
   return withSession(terminal, async session => {
-    // One connection: a new one learns the partitions of all receipts, which takes longer than any question.
+    // One connection: a new connection first reads the partitions of all receipts, which takes longer than any search.
     const { database, store } = await openCommandStore(session, 1)
     const queues = await openQueues(session, database)
     const client = options.client === undefined ? undefined : await findClient(store, options.client)

@@ -1,4 +1,5 @@
-// `tokenmill failed retry` and `failed discard`: chooses copies, has the act done to each, and words the verdicts.
+// `tokenmill failed retry` and `failed discard`: chooses copies, runs the act for each, and puts the results into
+// words.
 import { type FailedFacts, findFailed } from '../../../producers/operate/failed-set.ts'
 import type { By } from '../../../src/acts/act.ts'
 import { discardFailed, RETRY_REFUSALS, type RetryRefusal, retryFailed } from '../../../src/acts/failed.ts'
@@ -20,7 +21,7 @@ export function retry(terminal: Terminal, ids: readonly string[], options: Retry
     const retried: string[] = []
     const left: { id: string; why: RetryRefusal }[] = []
     for (const job of chosen) {
-      // Nobody signs an act that is refused beforehand.
+      // An act that is sure to be refused isn't signed.
       const verdict =
         job.whyNot === undefined
           ? await retryFailed(job, await actorOf('failed.retry', job, options, opened), opened)
@@ -36,7 +37,7 @@ export function retry(terminal: Terminal, ids: readonly string[], options: Retry
   })
 }
 
-/** How many of which kind would go, and how many could not. */
+/** Prints how many copies of each kind will be sent again, and how many can't be. */
 function tellPlan(terminal: Terminal, chosen: readonly FailedFacts[], options: RetryOptions): void {
   const kinds = [...new Set(chosen.map(({ kind }) => kind))].map(kind => {
     const ofKind = chosen.filter(job => job.kind === kind)
@@ -68,7 +69,7 @@ export function discard(terminal: Terminal, ids: readonly string[], options: Act
   })
 }
 
-/** Throws `Stop` for an id that is not in the set. */
+/** The chosen copies. Throws `Stop` for an id that isn't in the failed set. */
 async function choose(
   terminal: Terminal,
   opened: OpenedSet,

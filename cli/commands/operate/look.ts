@@ -1,5 +1,5 @@
-// Opens what `status` and `doctor` look at, each part at its first use and without demanding that another is well: no
-// schema is upgraded or refused here, and a server that hangs doesn't keep the command.
+// Opens the servers that `status` and `doctor` check, each at its first use, whether or not others answer. No schema is
+// upgraded or refused, and a server that hangs doesn't hold up the command.
 import type { Check } from '../../../producers/operate/check.ts'
 import { ConfigError } from '../../../src/config.ts'
 import type { Queues } from '../../../src/queue/engine.ts'
@@ -22,12 +22,12 @@ export interface Looking {
 }
 
 const CONNECTIONS = 4
-/** What is still being closed then is left to the end of the process. */
+/** What isn't closed within this time is left to the end of the process. */
 const CLOSE_MS = 500
 
 export async function withLook(terminal: Terminal, work: (looking: Looking) => Promise<void>): Promise<void> {
   const session = openSession(terminal)
-  // The embedded server is started here if nobody runs it: that isn't the silence that the checks ask about.
+  // The embedded server is started here if it isn't running: that isn't the silence that the checks look for.
   const database = await openDatabase(session)
   const store = once(async () => {
     const opened = openStore(database.url, {
@@ -53,12 +53,12 @@ export async function withLook(terminal: Terminal, work: (looking: Looking) => P
     (error: unknown) => ({ error }),
   )
   await settles(session.lifetime.close(), database.embedded ? undefined : CLOSE_MS)
-  // Even where all that was open is closed: a connection that a silent server was too slow for may open only now.
+  // Exits although everything that was open is closed: a connection to a slow server may still open.
   if (!database.embedded) leave(terminal, ended?.error)
   if (ended) throw ended.error
 }
 
-/** A connection that is still being tried would keep the process for seconds. */
+/** Exits at once, because a connection that is still being tried would keep the process alive for seconds. */
 function leave(terminal: Terminal, error: unknown): void {
   if (terminal.stdout !== process.stdout) return
   const { status, line } = error === undefined ? { status: 0, line: undefined } : endingOf(error)

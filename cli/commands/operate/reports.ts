@@ -1,5 +1,5 @@
-// `tokenmill report list` and `report download`: finds reports in the store and reads their files. Whoever may run them may
-// see every entity's reports; a client narrows the list to its own.
+// `tokenmill report list` and `report download`: finds reports in the store and reads their files. A user of these
+// commands may see every entity's reports; `--client` narrows the list to that client's.
 import { createWriteStream } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
@@ -26,8 +26,8 @@ interface ListOptions extends JsonOption {
 }
 
 /**
- * The entities whose reports are searched: of a client its own, or those of them that the expression names; without a
- * client all.
+ * The entities whose reports are searched. With a client: its own entity, or those of its entities that the expression
+ * names. Without a client: all.
  */
 async function entitiesOf(db: Db, client: string | undefined): Promise<readonly string[] | 'all'> {
   if (client === undefined) return 'all'
@@ -80,7 +80,7 @@ export function download(terminal: Terminal, uid: string, options: JsonOption & 
   })
 }
 
-/** The file gets its name only when it is complete. */
+/** Writes the file under a temporary name; it gets its name only when it is complete. */
 async function writeWhole(file: Readable, path: string): Promise<void> {
   const part = `${path}.part`
   try {

@@ -1,4 +1,5 @@
-// `tokenmill schedule runs` and `schedule run`: how the runs of schedules ended and why, and a run for a date now.
+// `tokenmill schedule runs` and `schedule run`: shows how the runs of schedules ended and why, and runs a schedule for
+// a date now.
 import { dueRuns, entitiesOf, runsOn } from '../../../producers/schedule/new-runs.ts'
 import { type RunRefusal, runSchedule } from '../../../src/acts/schedule.ts'
 import { systemClock } from '../../../src/clock.ts'
@@ -16,7 +17,7 @@ import { moment, print, say, type Terminal, table } from '../../terminal.ts'
 type ListOptions = JsonOption & { state?: runs.RunState; limit: number }
 
 const ROLE_MISSING = `the schedule's client lacks the role ${CATALOGUE.report.role}`
-/** Reasons that no table of refusals has. */
+/** Texts for reasons that aren't in the tables of src/errors.ts. */
 const RUN_REASONS: Record<string, string> = {
   role_missing: ROLE_MISSING,
   client_revoked: "the schedule's client is revoked",

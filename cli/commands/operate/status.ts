@@ -1,5 +1,5 @@
-// `tokenmill status`: whether everything is well, in a list and in the exit status. It changes nothing, and answers within
-// two seconds whatever is away; where all servers answer and a check is slow, within five.
+// `tokenmill status`: shows whether all is well, as a list and by the exit status. It changes nothing, and answers
+// within two seconds whichever servers are away.
 import type { Check, State } from '../../../producers/operate/check.ts'
 import { readStatus, type Status } from '../../../producers/operate/status.ts'
 import { readRedisInfo } from '../../../src/queue/redis-info.ts'
@@ -33,7 +33,7 @@ function sourcesOf({ store, queues, openKeys, session }: Looking) {
   return { store, queues, redis, openKeys, now: Date.now(), scheduleLateMs, tls, reportsUrl }
 }
 
-/** `shown`: checks that were printed before. */
+/** The status as text, without the checks in `shown`, which were printed before. */
 function textOf({ checks, processes }: Status, shown: ReadonlySet<string>): string {
   const rows = processes.map(({ host, role, version, alive, seen_seconds_ago: ago, kinds }) => [
     ...[host, role, version, alive ? 'alive' : `silent for ${ago} s`],

@@ -1,11 +1,11 @@
-// The body of a batch as a stream: counted, bounded in size and in the time between two pieces, and hashed under a key
-// while it passes. This file reads no rows.
+// The body of a batch as a stream. It is counted, limited in size and in the pause between two pieces, and hashed with
+// a key while it passes. Rows are read elsewhere.
 import { createHmac, hkdfSync, type KeyObject } from 'node:crypto'
 import { Declined, declineFor } from '../server/error-bodies.ts'
 
 export interface Metered {
   bytes: AsyncIterable<Buffer>
-  /** The keyed hash of `about` and all bytes; complete when all bytes have passed. */
+  /** The keyed hash of `about` and of all bytes. Call it after the last byte has passed. */
   mac(): Buffer
 }
 
@@ -22,14 +22,17 @@ export interface Source extends AsyncIterable<Buffer> {
 }
 
 /**
- * Derives a key that only gateways have. The body of a batch holds card numbers, of which there are so few that a plain
- * hash would reveal them (PCI DSS 3.5.1.1), as would a hash under a key that is stored beside it.
+ * Derives a key that only gateways have. The body of a batch holds card numbers. These are so few that a plain hash
+ * would reveal them (PCI DSS 3.5.1.1), and so would a keyed hash whose key is stored beside it.
  */
 export function bodyKeyOf(hashKey: KeyObject): Buffer {
   return Buffer.from(hkdfSync('sha256', hashKey, '', 'tokenmill batch body', 32))
 }
 
-/** Throws `Declined` for a body that is too long, or whose sender has gone silent or has hung up. */
+/**
+ * Wraps the body. The stream throws `Declined` if the body is too long, or if its sender has stopped sending or hung
+ * up.
+ */
 export function meter(source: Source, about: string, { bytesMax, idleMsMax, key }: Meter): Metered {
   const mac = createHmac('sha256', key).update(about).update('\n')
   async function* pass(): AsyncGenerator<Buffer> {

@@ -1,5 +1,5 @@
 // Progress of batches as server-sent events. One query a second to the store serves all streams of the process, and no
-// stream holds a connection to the store. A slow reader misses states in between, never the last one.
+// stream holds a connection to the store. A slow reader may miss intermediate states, but never the last one.
 
 import { Readable } from 'node:stream'
 import { every } from '../../../src/recurring.ts'
@@ -8,7 +8,7 @@ import type { GatewayDeps } from '../deps.ts'
 import { type BatchStatus, statusOf } from './status.ts'
 
 export interface Events {
-  /** Opens a stream; undefined where this client, or the process, has as many as are allowed. */
+  /** Opens a stream; undefined if this client, or the process, already has the most streams allowed. */
   open(first: intake.Intake): Readable | undefined
   /** Ends every stream. */
   close(): void
@@ -25,13 +25,13 @@ interface Watcher {
   stream: Readable
   sent: string
   sentAt: number
-  /** The stream takes no more at present; states that come meanwhile are skipped. */
+  /** The stream's buffer is full; until it drains, new states are skipped. */
   full: boolean
 }
 
 export function openEvents({ store, clock, log }: Pick<GatewayDeps, 'store' | 'clock' | 'log'>): Events {
   const watched = new Map<number, Set<Watcher>>()
-  /** Client ids, one for each stream. */
+  /** The client id of each open stream. */
   const streams: string[] = []
   let stop: (() => Promise<void>) | undefined
   let closed = false
@@ -46,7 +46,7 @@ export function openEvents({ store, clock, log }: Pick<GatewayDeps, 'store' | 'c
       if (watcher.sent !== data) push(watcher, eventOf('progress', status, data))
       push(watcher, eventOf('finished', status, data))
       watcher.stream.push(null)
-      // The caller may still read the stream, but nothing more will be pushed.
+      // The stream is finished: the caller may still read what is buffered, but nothing more is added.
       forget(watcher)
     } else if (!watcher.full && watcher.sent !== data) push(watcher, eventOf('progress', status, data))
     else if (!watcher.full && clock() - watcher.sentAt >= HEARTBEAT_MS) push(watcher, ': still there\n\n')
@@ -96,8 +96,8 @@ export function openEvents({ store, clock, log }: Pick<GatewayDeps, 'store' | 'c
 }
 
 /**
- * The id of the event is the number of done chunks. A caller that connects again gets the present state, whatever it
- * saw before.
+ * An event. Its id is the number of done chunks. A caller that reconnects gets the current state, whatever it received
+ * before.
  */
 function eventOf(name: 'progress' | 'finished', status: BatchStatus, data: string): string {
   return `event: ${name}\nid: ${status.chunks_done}\ndata: ${data}\n\n`

@@ -1,6 +1,6 @@
 // Puts stored chunks on their queue, a bounded number of them unanswered at a time, and records their answers. Every
-// gateway runs a feeder; the store lets one feeder take chunks at a time, so that the bounds hold for all gateways
-// together. After a crash the chunks are due again: a chunk that is sent twice is worked once.
+// gateway runs a feeder, but the store lets only one feeder at a time take chunks, so that the limits hold for all
+// gateways together. After a crash the chunks become due again; a chunk that is sent twice takes effect once.
 import { setTimeout as pause } from 'node:timers/promises'
 import { Fault } from '../../../src/errors.ts'
 import { count } from '../../../src/job/chunk-outcomes.ts'
@@ -13,14 +13,14 @@ import { LostRace } from '../../../src/store/pool.ts'
 import type { GatewayDeps } from '../deps.ts'
 
 export interface Feeder {
-  /** Feeds at once, because something changed. */
+  /** Feeds now instead of at the next interval, because something has changed. */
   wake(): void
   close(): Promise<void>
 }
 
 export interface FeederOptions {
   inFlight: chunks.InFlight
-  /** A chunk that is unanswered for so long is sent again, ms. */
+  /** A chunk without an answer is sent again after this many ms. */
   resendMs: number
 }
 
@@ -28,10 +28,10 @@ export const IN_FLIGHT: chunks.InFlight = { ofOneMax: 16, max: 64 }
 
 const BUSY_MS = 250
 const IDLE_MS = 1_000
-/** Number of chunks in memory at once, 5 MiB each at most. */
+/** The number of chunks in memory at once, at most 5 MiB each. */
 const TAKE_MAX = 8
 const ANSWERS_MAX = 64
-/** A job that was started in time may end so long after its deadline. */
+/** A job that started just before its deadline may end this much later. */
 const GRACE_MS = 60_000
 const AWAY_MS = 1_000
 
@@ -42,7 +42,7 @@ export function openFeeder(
   const closed = new AbortController()
   let woken = Promise.withResolvers<void>()
 
-  /** Queues the chunks, up to the first one that can't be queued. */
+  /** Queues the chunks in order, and stops at the first one that can't be queued. */
   async function send(envelopes: readonly chunks.Envelope[]): Promise<void> {
     for (const [index, envelope] of envelopes.entries()) {
       try {
@@ -60,7 +60,10 @@ export function openFeeder(
       await chunks.settleTold(store, intakeNo, chunk, endByBody(body, records))
     }
   }
-  /** An answer that can't be read is the end of its chunk alone: the chunk would be found in each pass. */
+  /**
+   * How a chunk ends by its answer. An answer that can't be read ends the chunk, which would otherwise be found at each
+   * pass.
+   */
   function endByBody(body: string, records: number): chunks.Settled {
     try {
       return endOf(readResult(body), records)
@@ -69,7 +72,7 @@ export function openFeeder(
       return { state: 'REFUSED', counts: { FAILED: records }, code: 500, reason: 'internal' }
     }
   }
-  /** Feeds once; tells whether any chunk is unanswered. */
+  /** Feeds once. Returns whether any chunk is unanswered. */
   async function feed(): Promise<boolean> {
     await recordAnswers()
     const times = () => ({ now: clock(), dueAt: clock() + resendMs })
@@ -110,7 +113,7 @@ export function openFeeder(
 }
 
 /**
- * The end of a whole chunk by an answer that has no receipt: the outcomes of a dry run, or why no record was worked.
+ * The end of a chunk whose answer has no receipt: the outcomes of a dry run, or the reason why no record was worked.
  */
 function endOf(result: AnyResult, records: number): chunks.Settled {
   if (result.records) return { state: 'DONE', counts: count(result.records), code: result.code, reason: null }

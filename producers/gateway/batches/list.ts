@@ -1,5 +1,5 @@
-// A client's batches as the workers know them, whichever way they came in: over HTTP, or as chunks on the queue. Dry runs
-// are none.
+// A client's batches as the workers store them: those sent over HTTP, and those whose chunks were put on the queue
+// directly. Dry runs aren't listed.
 import { z } from 'zod'
 import { RECORD_KINDS } from '../../../src/job/catalogue.ts'
 import * as batchList from '../../../src/store/batch/batch-list.ts'
@@ -52,7 +52,7 @@ export function listRoute(app: GatewayApp, url: string, { store, clock }: Gatewa
         limit,
         before: last?.batchNo,
         since: since === undefined ? undefined : Date.parse(since),
-        // Some that are ACCEPTED are OPEN, some RUNNING: those are only judged row by row.
+        // A batch that is ACCEPTED over HTTP is OPEN or RUNNING in its row, so this state is decided row by row.
         state: state === undefined || state === 'ACCEPTED' ? undefined : { is: state, now },
         accepts: (batch: Batch) =>
           kinds.includes(batch.recordKind) && (state === undefined || shownState(batch, now) === state),
@@ -63,7 +63,7 @@ export function listRoute(app: GatewayApp, url: string, { store, clock }: Gatewa
   })
 }
 
-/** The kinds of records of which the caller may see batches. */
+/** The record kinds whose batches the caller may see. */
 export function kindsFor({ roles }: Pick<Caller, 'roles'>): Batch['recordKind'][] {
   const reads = roles.includes('TOKEN_READ')
   const kinds: Batch['recordKind'][] = RECORD_KINDS.filter(
@@ -73,7 +73,7 @@ export function kindsFor({ roles }: Pick<Caller, 'roles'>): Batch['recordKind'][
   return kinds
 }
 
-/** As the workers' row tells it. */
+/** The status of a batch, from the workers' row. */
 export function statusOfBatch(batch: Batch, now: number): BatchStatus {
   const { extent, extentChunks, chunksDone, rowsDone, finishedAt, cancelledAt, tokenScope } = batch
   const isEnded = finishedAt !== null || (cancelledAt !== null && chunksDone === extentChunks)

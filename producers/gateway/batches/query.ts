@@ -1,5 +1,5 @@
-// The query of a request that starts a batch: the kind of its records, their scope, the policies. The body of the
-// request holds the records.
+// The query of a request that starts a batch: the kind of its records, their scope, the policies. The records are in
+// the body.
 import { randomBytes, randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { type Refusal, refuse } from '../../../src/errors.ts'
@@ -30,7 +30,7 @@ export interface BatchRequest {
   dryRun: boolean
 }
 
-/** Refuses parameters that exclude each other. */
+/** Makes the batch's request from the query. Refuses parameters that exclude each other. */
 export function batchRequestOf(query: BatchQuery, idempotencyKey: string | undefined): BatchRequest | Refusal {
   const { kind, token_scope: tokenScope, on_conflict, on_expired, dry_run, batch_id } = query
   const dryRun = dry_run === 'true'
@@ -39,7 +39,7 @@ export function batchRequestOf(query: BatchQuery, idempotencyKey: string | undef
     const stray = (['token_scope', 'on_conflict', 'on_expired'] as const).find(name => query[name] !== undefined)
     if (stray) return refuse('field_conflict', `query.${stray}`)
   }
-  // A dry run leaves nothing from which a repeat could be answered.
+  // A dry run stores nothing from which a repeat could be answered.
   if (dryRun && batch_id !== undefined) return refuse('field_conflict', 'query.batch_id')
   return {
     batchId: dryRun ? `dry-${randomBytes(12).toString('hex')}` : (batch_id ?? nameOf(idempotencyKey)),
@@ -54,7 +54,7 @@ function nameOf(idempotencyKey: string | undefined): string {
   return idempotencyKey === undefined ? `h-${randomUUID()}` : batchIdOf(idempotencyKey)
 }
 
-/** The fields that every chunk has alike, in one order. */
+/** The fields that all chunks of the batch have in common, in a fixed order. */
 export function layoutOf({ recordKind, tokenScope, policy }: BatchRequest): Record<string, unknown> {
   return batchLayout({
     record_kind: recordKind,

@@ -1,6 +1,6 @@
 // Turns a body that streams in into an accepted batch: rows become records, records become chunks, and each chunk is
-// encrypted, signed and stored before the next one is read. Cards in the clear are in memory only, and never more than
-// one chunk of them. No record is worked before the whole body has come.
+// encrypted, signed and stored before the next one is read. Cards in the clear are only in memory, and never more than
+// one chunk of them. No record is worked before the whole body has arrived.
 
 import { timingSafeEqual } from 'node:crypto'
 import { assert, isRefusal, type Refusal, refuse } from '../../../src/errors.ts'
@@ -32,7 +32,7 @@ export interface Body {
 
 const TOUCH_MS = 30_000
 
-/** Returns the batch, made now or before by the same request. Throws an error for a broken body. */
+/** Returns the batch, which this request or the same request before has made. Throws if the body is broken. */
 export async function receive(
   caller: Caller,
   batch: BatchRequest,
@@ -63,7 +63,7 @@ export async function receive(
     const bodyMac = body.metered.mac()
     const accepting = store.transaction(async db => {
       if (!(await intake.accept(db, intakeNo, { bodyMac, ...read }))) return false
-      // From now on workers and `batch list` know the batch: it can be cancelled before its first chunk.
+      // From now on workers and `batch list` know the batch, so that it can be cancelled before its first chunk.
       if (!dryRun)
         await batches.open(db, {
           ...{ clientId, batchId, recordKind, tokenScope, chunkRecords: CHUNK.recordsDefault, layout },
@@ -73,7 +73,7 @@ export async function receive(
       return true
     })
     accepted = await accepting.catch(async error => {
-      // The commit may have taken effect though its answer was lost.
+      // The commit may have taken effect although its answer was lost.
       if ((await intake.find(store, clientId, batchId))?.intakeNo === intakeNo) return true
       throw error
     })
@@ -81,7 +81,7 @@ export async function receive(
     assert(made, 'a body is swept away only while nothing of it comes')
     return accepted ? made : sameAs(made, bodyMac)
   } finally {
-    // If this fails, the sweeper does it later.
+    // If discarding fails, the sweeper does it later.
     if (!accepted) await intake.discard(store, intakeNo).catch(() => {})
   }
 }

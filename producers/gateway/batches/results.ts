@@ -38,10 +38,13 @@ async function* resultsOf(store: Store, intakeNo: number): AsyncGenerator<AnyRec
   }
 }
 
-/** Line and reference of each row, as they were stored with their chunk. */
+/** The line and reference of each row, as stored with its chunk. */
 const StoredLines = z.array(z.tuple([z.int(), z.string().optional()]))
 
-/** The rows of a dry run's chunk, or of one that was never worked and whose rows all end as the chunk did. */
+/**
+ * The rows of a chunk without a receipt: of a dry run, or of a chunk that was never worked, whose rows all ended as the
+ * chunk did.
+ */
 function withoutReceipt({ state, code, reason, lines, body }: ChunkEnd): AnyRecordResult[] {
   if (state === 'DONE') return body === null ? [] : (readResult(body).records ?? [])
   const failed = code === 500

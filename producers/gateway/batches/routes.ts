@@ -1,6 +1,6 @@
 // The routes of batches: a body of NDJSON or CSV becomes chunks that are encrypted and stored while it streams in, and
-// the batch is accepted when the whole body has come. Under its id a caller asks for its state, follows it, reads its
-// results and cancels it.
+// the batch is accepted when the whole body has arrived. Other routes show its state, stream its progress, return its
+// results and cancel it.
 import { Readable } from 'node:stream'
 import { z } from 'zod'
 import { perform } from '../../../src/acts/act.ts'
@@ -54,7 +54,7 @@ export function batchRoutes(app: GatewayApp, deps: GatewayDeps): void {
     handler: async ({ params, caller }, reply) => {
       const found = await findFor(caller, params.id)
       if (!('status' in found)) return reply.code(200).send(statusOf(found, deps.clock()))
-      // One whose chunks its sender put on the queue.
+      // A batch whose sender put the chunks on the queue directly.
       const batch = found.status === 404 ? await batches.find(store, caller.client.clientId, params.id) : undefined
       if (!batch || !kindsFor(caller).includes(batch.recordKind)) return decline(reply, found)
       return reply.code(200).send(statusOfBatch(batch, deps.clock()))

@@ -1,4 +1,4 @@
-// The state of a batch as its routes and events tell it.
+// The state of a batch, as the routes and the progress events show it.
 import { z } from 'zod'
 import { RECORD_KINDS } from '../../../src/job/catalogue.ts'
 import { OUTCOMES } from '../../../src/job/outcome.ts'
@@ -61,7 +61,10 @@ export function statusOf(intake: Intake, now: number): BatchStatus {
   }
 }
 
-/** A dry run, which no worker keeps a row of, is neither paused nor ever silent. */
+/**
+ * The times of a batch that determine its state. A dry run has no row of the workers, so it is never paused and never
+ * stalls.
+ */
 function lifeOf(intake: Intake, now: number): BatchLife {
   const { batch, state, chunks, chunksDone, finishedAt, acceptedAt } = intake
   return {
@@ -70,13 +73,14 @@ function lifeOf(intake: Intake, now: number): BatchLife {
     chunksDone,
     pausedAt: batch?.pausedAt ?? null,
     cancelledAt: state === 'CANCELLED' ? acceptedAt : (batch?.cancelledAt ?? null),
-    // Its results can be read once every chunk's end is noted here, a moment after the workers have done the last one.
+    // A batch counts as finished when its results can be read: when the end of every chunk is recorded here, a moment
+    // after the last chunk was done.
     finishedAt,
     activeAt: batch?.activeAt ?? now,
   }
 }
 
-/** Of a batch of which nothing was done yet, or that may still grow, it is shown that it was accepted. */
+/** The shown state. A batch of which nothing is done, or that may still grow, is shown as ACCEPTED. */
 export function shownState(life: BatchLife, now: number): BatchStatus['state'] {
   const state = stateOf(life, now)
   return state === 'OPEN' || (state === 'RUNNING' && life.chunksDone === 0) ? 'ACCEPTED' : state

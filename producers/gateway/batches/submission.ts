@@ -1,5 +1,5 @@
-// The route that starts a batch. It judges query and roles before it reads the body, and it doesn't read a body to its
-// end that it refuses early.
+// The route that starts a batch. It checks query and roles before it reads the body, and stops reading a body that it
+// refuses early.
 import { z } from 'zod'
 import { isRefusal } from '../../../src/errors.ts'
 import { problemOf } from '../../../src/job/problem.ts'
@@ -20,7 +20,9 @@ import { receive } from './receive.ts'
 
 const FORMATS = { 'application/x-ndjson': 'ndjson', 'text/csv': 'csv' } as const
 const STREAMED = /^(application\/x-ndjson|text\/csv)\b/i
-/** Number of bodies read at once, by one process and of one client; each holds a chunk and its block in memory. */
+/**
+ * How many bodies are read at once, in one process and for one client. Each needs the memory of a chunk and its block.
+ */
 const RECEIVING_MAX = 8
 const RECEIVING_OF_ONE_MAX = 4
 const RETRY_AFTER_S = 5
@@ -34,10 +36,10 @@ const Accepted = z.strictObject({
   accepted_at: z.iso.datetime(),
 })
 
-/** `onAccepted` is called when a batch can be fed. */
+/** Adds the route. `onAccepted` is called when a batch can be fed. */
 export function submissionRoute(app: GatewayApp, url: string, deps: GatewayDeps, onAccepted: () => void): void {
   const key = bodyKeyOf(deps.hashKey)
-  /** Client ids, one for each body. */
+  /** The client id of each body that is being received. */
   const receiving: string[] = []
 
   app.addContentTypeParser(STREAMED, (_request, body, done) => done(null, body))
@@ -94,7 +96,10 @@ function formatOf(type: string | undefined): 'csv' | 'ndjson' | undefined {
   return Object.hasOwn(FORMATS, name) ? FORMATS[name as keyof typeof FORMATS] : undefined
 }
 
-/** Equal for two requests that are the same if their bodies are. */
+/**
+ * The part of the request's hash that doesn't come from the body: two requests with the same text and body are the
+ * same.
+ */
 function aboutOf(format: string, { recordKind, tokenScope, policy, dryRun }: BatchRequest): string {
   return JSON.stringify([format, recordKind, tokenScope, policy.on_conflict, policy.on_expired, dryRun])
 }
@@ -119,8 +124,8 @@ async function captureKeyOf({ entityId }: Caller, { store }: GatewayDeps): Promi
 }
 
 /**
- * Answers what is wrong with the whole body, and where, without any value. The advice of a FileError is for files, and
- * left out.
+ * Answers what is wrong with the body as a whole, and where, without any value. The advice of a FileError is left out,
+ * because it is about files.
  */
 function declineRows<R extends Reply>(reply: R, error: FileError, now: number): R {
   const problem = problemOf([{ field: 'body', reason: 'rows_unreadable' }], now)

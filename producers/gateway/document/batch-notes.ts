@@ -1,4 +1,4 @@
-// Batches, capture keys and notifications of networks in the OpenAPI document: their properties, and examples.
+// Texts of the OpenAPI document about batches, capture keys and notifications of networks: properties and examples.
 import type { Notes } from '../../../src/job/describe/annotate.ts'
 import { json, type OperationNotes } from './notes.ts'
 import { ACCEPTED_AT, ALIAS, ENTITY, REUSE_TOKEN, SCOPE } from './samples.ts'

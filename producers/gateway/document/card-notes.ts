@@ -1,4 +1,4 @@
-// Card tokens in the OpenAPI document: their properties, and examples of each operation.
+// Texts of the OpenAPI document about card tokens: properties, and examples of each operation.
 import type { Notes } from '../../../src/job/describe/annotate.ts'
 import { BRANDS } from '../../../src/token/brand.ts'
 import { json, type OperationNotes } from './notes.ts'
@@ -101,7 +101,9 @@ function lifecycle(description: string): OperationNotes {
   }
 }
 
-/** `thirdParty`: a name of `reuse_token_type` beside INTERNAL, if there is one. */
+/**
+ * The notes of the card operations. `thirdParty`: a value of `reuse_token_type` other than INTERNAL, if there is one.
+ */
 export function cardOperations(thirdParty: string | undefined): Readonly<Record<string, OperationNotes>> {
   const foreign = {
     token_scope: SCOPE,

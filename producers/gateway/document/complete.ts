@@ -1,10 +1,10 @@
-// Completes an OpenAPI document that was made from routes and their schemas: descriptions, defaults and examples. What
-// has no note stays without, and a test names it.
+// Completes an OpenAPI document that was made from routes and their schemas: descriptions, defaults and examples. A
+// part without a note gets no description; a test reports it.
 import { annotate, type JsonSchema, noteFor } from '../../../src/job/describe/annotate.ts'
 import type { DocumentNotes, Examples, OperationNotes } from './notes.ts'
 import { refusalBody } from './refusals.ts'
 
-/** The part of a document that this file reads; everything else is kept as it is. */
+/** The parts of a document that this file reads; the others are kept. */
 export interface OpenApi {
   paths?: Record<string, Record<string, Operation>>
 }
@@ -26,7 +26,7 @@ interface Parameter {
 
 type Content = Record<string, { schema?: JsonSchema }>
 
-/** The library's text for an answer whose schema has no description. */
+/** The text that the library writes for an answer whose schema has no description. */
 const NO_DESCRIPTION = 'Default Response'
 
 export function complete<D extends OpenApi>(document: D, notes: DocumentNotes): D {
@@ -93,7 +93,7 @@ function contentOf(content: Content, path: string[], examples: Examples | undefi
   )
 }
 
-/** One stands alone, several by their titles. */
+/** One example stands alone; several are listed by their titles. */
 function exampleOf(examples: Readonly<Record<string, unknown>> | undefined): object {
   const entries = Object.entries(examples ?? {})
   if (entries.length === 0) return {}

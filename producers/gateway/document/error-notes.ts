@@ -1,4 +1,4 @@
-// Properties of error bodies: the token service's, the reporting service's and that of 3-D Secure.
+// Texts of the OpenAPI document about error bodies: of the token service, the reporting service and 3-D Secure.
 import type { Notes } from '../../../src/job/describe/annotate.ts'
 
 export const ERROR_NOTES: Notes = {

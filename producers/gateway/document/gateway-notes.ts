@@ -5,17 +5,19 @@ import { BATCH_OPERATIONS, BATCH_PROPERTIES } from './batch-notes.ts'
 import { CARD_PROPERTIES, cardOperations } from './card-notes.ts'
 import { ERROR_NOTES } from './error-notes.ts'
 import type { DocumentNotes } from './notes.ts'
+import { REFERENCE_OPERATIONS, REFERENCE_PROPERTIES } from './reference-notes.ts'
 import { ORDER_OPERATIONS, ORDER_PROPERTIES, REPORT_OPERATIONS, REPORT_PROPERTIES } from './report-notes.ts'
 
 export interface GatewayChoices {
-  /** Names of `reuse_token_type` beside INTERNAL. */
+  /** Values of `reuse_token_type` other than INTERNAL. */
   thirdPartyTypes: readonly string[]
-  /** Names of `card_brand` beside the international brands. */
+  /** Values of `card_brand` other than the international brands. */
   localSchemes: readonly string[]
 }
 
 const TAGS = [
   { name: 'Card tokens', description: 'A card becomes a token; the token is read, changed, suspended and deleted.' },
+  { name: 'Source references', description: 'Whose card a token stands for, and what must travel with it.' },
   { name: 'Operations', description: 'What became of a write that was answered 202.' },
   { name: 'Batches', description: 'Many records in one body.' },
   { name: 'Capture keys', description: 'The public keys that cards are encrypted to.' },
@@ -50,6 +52,7 @@ export function gatewayNotes({ thirdPartyTypes, localSchemes }: GatewayChoices):
         card_brand: { enum: [...BRANDS, ...localSchemes] },
       }),
       ...withKeywords(CARD_PROPERTIES, { '200.reuse_token_type': { enum: types } }),
+      ...REFERENCE_PROPERTIES,
       ...BATCH_PROPERTIES,
       ...REPORT_PROPERTIES,
       ...ORDER_PROPERTIES,
@@ -58,6 +61,7 @@ export function gatewayNotes({ thirdPartyTypes, localSchemes }: GatewayChoices):
     },
     operations: {
       ...cardOperations(thirdPartyTypes[0]),
+      ...REFERENCE_OPERATIONS,
       ...BATCH_OPERATIONS,
       ...REPORT_OPERATIONS,
       ...ORDER_OPERATIONS,
@@ -65,7 +69,7 @@ export function gatewayNotes({ thirdPartyTypes, localSchemes }: GatewayChoices):
   }
 }
 
-/** `notes` with further keywords for some. */
+/** `notes` with further keywords for some properties. */
 function withKeywords(notes: DocumentNotes['properties'], more: Record<string, object>): DocumentNotes['properties'] {
   const noted = Object.entries(more).map(([name, keywords]) => {
     const note = notes[name]

@@ -7,32 +7,32 @@ import type { Notes } from '../../../src/job/describe/annotate.ts'
 export type Examples = Readonly<Record<string, Readonly<Record<string, unknown>>>>
 
 export interface AnswerNotes {
-  /** Where the schema of the answer says none. */
+  /** The description of an answer whose schema has none. */
   description?: string
   examples?: Examples
 }
 
 export type ReasonExample = readonly [reason: Reason, field: string]
 
-/** Why an example is refused: a reason and its field, or the whole body of the answer. */
+/** The body of an error example: made from a reason and its field, or given as a whole. */
 export type RefusalExample = ReasonExample | Readonly<Record<string, unknown>>
 
 export interface OperationNotes {
   description: string
-  /** A value for each parameter that the example shows. */
+  /** The values of the parameters in the example. */
   parameters?: Readonly<Record<string, string | number>>
   body?: Examples
-  /** By status. */
+  /** Notes on answers, by status. */
   answers?: Readonly<Record<number, AnswerNotes>>
-  /** By status; without one the document has a refusal that every operation can answer. */
+  /** Examples of refusals, by status. Without one, the document shows a refusal that every operation can have. */
   refusals?: Readonly<Record<number, RefusalExample>>
 }
 
 export interface DocumentNotes {
-  /** Groups of operations, in the order of the document. */
+  /** The groups of operations, in the order of the document. */
   tags: readonly { name: string; description: string }[]
   properties: Notes
-  /** By operationId. */
+  /** Notes on operations, by operationId. */
   operations: Readonly<Record<string, OperationNotes>>
 }
 
@@ -41,7 +41,7 @@ export function json(examples: Readonly<Record<string, unknown>>): Examples {
   return { 'application/json': examples }
 }
 
-/** The access to an operation, as its route names it. */
+/** The sentence about who may call an operation, made from its route's access. */
 export function accessNote(access: 'public' | readonly string[] | undefined): string {
   if (access === 'public') return 'Needs no credentials.'
   if (access === undefined || access.length === 0) return ''

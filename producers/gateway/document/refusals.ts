@@ -1,4 +1,4 @@
-// Examples of error answers, made by the code that makes the answers: an example can't differ from what is sent.
+// Examples of error answers. They are made by the code that makes real error answers, so they can't differ from them.
 import { bodyOf, type ErrorNo, problem } from '../../../src/three-ds/problem.ts'
 import {
   type Decline,
@@ -10,11 +10,11 @@ import {
 } from '../server/error-bodies.ts'
 import type { ReasonExample, RefusalExample } from './notes.ts'
 
-/** When the examples were answered. */
+/** The timestamp of the examples. */
 const AT = Date.UTC(2026, 0, 31, 9, 30)
 const TIMED_OUT: ErrorNo = 502
 
-/** The body with which `path` answers `status`. */
+/** The error body that the path's service would send with `status`. */
 export function refusalBody(path: string, status: number, example: RefusalExample | undefined): object {
   if (example !== undefined && !isReason(example)) return example
   if (status === 504) return bodyOf(problem(TIMED_OUT), AT).body

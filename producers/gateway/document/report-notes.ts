@@ -1,11 +1,14 @@
-// Reports and orders in the OpenAPI document: their properties, and examples.
+// Texts of the OpenAPI document about reports and orders: properties and examples.
 import type { Notes } from '../../../src/job/describe/annotate.ts'
 import { PAGE_SIZE_DEFAULT } from '../../../src/orders/query.ts'
 import { REPORTS_PER_PAGE } from '../reports/report-records.ts'
 import { json, type OperationNotes } from './notes.ts'
 import { ENTITY, USER } from './samples.ts'
 
-/** A query's text becomes a number; what an absent one becomes is lost to its schema. */
+/**
+ * Notes on paging parameters. Their defaults stand here, because a schema that turns a query's text into a number loses
+ * its default.
+ */
 function pages(operation: string, size: number): Notes {
   return {
     [`${operation}.query.pageNumber`]: { default: 1 },

@@ -1,4 +1,4 @@
-// Answers a write with 202, and the route of the operation that its Location names.
+// Answers a write with 202, and has the route of the operation that the answer's Location names.
 import { z } from 'zod'
 import { uuid } from '../../../src/job/envelope/text.ts'
 import type { Caller, GatewayApp } from '../app.ts'
@@ -31,7 +31,7 @@ const Operation = z.strictObject({
   completed_at: z.iso.datetime().optional(),
 })
 
-/** Answers a write with 202, once it is stored. */
+/** Stores a write and answers it with 202. */
 export async function respondLater<R extends Reply>(
   write: Write,
   caller: Caller,

@@ -1,6 +1,6 @@
-// One operation under way: its job is put on the queue, and again every two seconds until an answer is found or the
-// deadline passes. A job that still waits absorbs the repeat; a job that was lost comes back by it. timeout-reversal.ts
-// deals with an operation whose deadline has passed.
+// One operation in progress. Its job is put on the queue, and again every two seconds until an answer arrives or the
+// deadline passes. A repeat does nothing while the job still waits, and replaces a job that was lost.
+// timeout-reversal.ts deals with an operation whose deadline has passed.
 import type { Clock } from '../../../src/clock.ts'
 import { Fault } from '../../../src/errors.ts'
 import type { Kind } from '../../../src/job/catalogue.ts'
@@ -23,9 +23,9 @@ export interface Operation {
   readonly receiptId: string
   /** SHA-256 of the JWS. */
   readonly envelopeDigest: Buffer
-  /** The answer; undefined if none came in time. A later answer doesn't count. */
+  /** The answer; undefined if none came before the deadline. A later answer is ignored. */
   readonly answer: Promise<Result | undefined>
-  /** Takes a result of this receipt. */
+  /** Takes a result with this operation's receipt. */
   resolve(result: Result): void
   /** Whether the job may be on the queue. */
   mayBeQueued(): boolean
@@ -40,7 +40,7 @@ export interface OperationDeps {
 }
 
 const RESEND_MS = 2_000
-/** Pause while the queue server is away, and after a failed call. */
+/** The pause between attempts while the queue server is away, and after a failed call. */
 const RETRY_MS = 250
 
 export function openOperation({ kind, receiptId, signed, deadline }: Job, deps: OperationDeps): Operation {
@@ -52,14 +52,14 @@ export function openOperation({ kind, receiptId, signed, deadline }: Job, deps: 
   let impossible = false
 
   async function enqueue(): Promise<boolean> {
-    // From here on the queue may have the job: an error may mean only that its answer was lost.
+    // From here on the queue may have the job: an error may only mean that the queue's answer was lost.
     offered = true
     try {
       await queues.add(kind, { id: signed.id, data: signed.data, priority: 0 })
       taken = true
       return true
     } catch (error) {
-      // The queue refused the job's data: it doesn't have the job, and won't.
+      // The queue refused the job's data, so it doesn't have the job and never will.
       if (error instanceof Fault && error.code === 'data') impossible = true
       return false
     }
@@ -86,8 +86,8 @@ export function openOperation({ kind, receiptId, signed, deadline }: Job, deps: 
 }
 
 /**
- * A result without a receipt is for the envelope that its id names. A result about an expired envelope is for an older
- * one.
+ * Whether a result answers this envelope. A result without a receipt is for the envelope that its id names. A result
+ * about an expired envelope is for an older one.
  */
 function isAnswerTo(result: Result, receiptId: string, digest: Buffer): boolean {
   if (result.revision === 0 && result.result_id !== refusalResultId(receiptId, digest)) return false

@@ -1,5 +1,5 @@
-// Writes that are answered later (`Prefer: respond-async`): the envelope is stored before the 202 and queued after it,
-// and the sweeper queues it where that failed. The answer is made from the receipt as it is now.
+// Writes that are answered later (`Prefer: respond-async`): the envelope is stored before the 202 and queued after it;
+// if queueing fails, the sweeper does it later. The answer is made from the current receipt.
 import { createHash, randomUUID } from 'node:crypto'
 import { assert, isRefusal, type Refusal, refuse } from '../../../src/errors.ts'
 import { answerFrom } from '../../../src/job/answer/receipt-answer.ts'
@@ -24,20 +24,25 @@ export type OperationDeps = Pick<
   'store' | 'queues' | 'requestReply' | 'directory' | 'networkTokenKey' | 'clock' | 'log'
 >
 
-/** `queued` resolves when the queue has the job, or could not be reached; the sweeper then queues the job. */
+/**
+ * `queued` resolves when the queue has the job or couldn't be reached; in the second case the sweeper queues the job.
+ */
 export type Accepted = { receiptId: string; queued: Promise<void> } | { declined: Decline }
 
-/** The error of an operation has the body of the token service. */
+/** Operations use the error body of the token service. */
 const TOKEN = errorBodyOf('/oidc/api/v2')
-/** A gateway that lives has queued the operation by then. */
+/** When the sweeper may first queue the operation; a running gateway has queued it by then. */
 const FIRST_DUE_MS = 5_000
 
-/** RFC 7240: one preference of a list, in upper or lower case. */
+/** Whether the header `Prefer` (RFC 7240) has `respond-async` among its preferences, in upper or lower case. */
 export function prefersAsync(prefer: string | undefined): boolean {
   return prefer?.split(',').some(one => one.trim().toLowerCase() === 'respond-async') ?? false
 }
 
-/** The operation is stored when this resolves. The same key and request again are the same operation. */
+/**
+ * Stores an operation; it is stored when the promise resolves. The same key with the same request is the same
+ * operation.
+ */
 export async function accept(write: Write, caller: Caller, deps: OperationDeps): Promise<Accepted> {
   const { store, requestReply, clock } = deps
   const { kind, request, idempotencyKey: jti = randomUUID() } = write
@@ -57,7 +62,7 @@ export async function accept(write: Write, caller: Caller, deps: OperationDeps):
     dueAt: acceptedAt + FIRST_DUE_MS,
   }
   const fresh = await operations.accept(store, operation).catch(async error => {
-    // The commit may have taken effect though its answer was lost: the sweeper then queues the operation.
+    // The commit may have taken effect although its answer was lost: then the sweeper queues the operation.
     if ((await operations.find(store, receiptId)) === undefined) throw error
     return false
   })
@@ -79,11 +84,11 @@ function declinedBy(refusal: Refusal): { declined: Decline } {
   return written
 }
 
-/** The state of an operation, in the words of the interface. */
+/** The state of an operation, in the form of the interface. */
 export interface OperationStatus {
   receipt_id: string
   status: 'PENDING' | 'SUCCEEDED' | 'FAILED'
-  /** 0: not answered, or answered without a receipt. */
+  /** 0 if the operation isn't answered, or was answered without a receipt. */
   revision: number
   code?: number
   record?: Record<string, unknown>
@@ -92,7 +97,7 @@ export interface OperationStatus {
   completed_at?: string
 }
 
-/** Another client's operation and a missing operation have the same answer. */
+/** The state of an operation. Another client's operation is answered like a missing one. */
 export async function find(receiptId: string, caller: Caller, deps: OperationDeps): Promise<OperationStatus | Decline> {
   const { store } = deps
   const { client, roles } = caller
@@ -106,7 +111,7 @@ export async function find(receiptId: string, caller: Caller, deps: OperationDep
   const operation = await operations.find(store, receiptId)
   if (!operation) return none
   if (operation.state === 'QUEUED') return { ...headOf(operation), status: 'PENDING' }
-  // A receipt outranks an answer without one, but not an answer that was told beside the receipt (revision 0).
+  // A receipt outranks an answer without one, except an answer that was given beside the receipt (revision 0).
   const isBeside = operation.state === 'REFUSED' && operation.revision === 0
   const receipt = isBeside ? undefined : await receipts.find(store, receiptId)
   if (receipt) return statusByReceipt(operation, receipt, deps)
@@ -141,7 +146,7 @@ function headOf({ receiptId, acceptedAt }: operations.Operation) {
   return { receipt_id: receiptId, status: 'PENDING' as const, revision: 0, accepted_at: moment(acceptedAt) }
 }
 
-/** The error with which the same write is declined at once. */
+/** The error of an operation: the same as if the write had been refused at once. */
 function failure(error: Problem, at: number) {
   const written = answerOf({ code: error.code, error })
   assert('declined' in written, 'a problem declines')
@@ -151,7 +156,10 @@ function failure(error: Problem, at: number) {
 
 const moment = (ms: number) => new Date(ms).toISOString()
 
-/** Records the answers that the store has, and erases the envelopes that they answer. Returns the answered receipts. */
+/**
+ * Records the answers that are in the store, and erases the answered envelopes. Returns the receipts of the answered
+ * operations.
+ */
 export async function recordAnswers(
   receiptIds: readonly string[],
   { store, clock, log }: Pick<OperationDeps, 'store' | 'clock' | 'log'>,
@@ -168,8 +176,8 @@ export async function recordAnswers(
 }
 
 /**
- * An answer that can't be read ends its operation, which would be sent again until it expires. What it left behind isn't
- * known: `REQUIRED`. Its revision is above 0, so that a receipt outranks it.
+ * Ends an operation whose answer can't be read; otherwise it would be sent again until it expires. Nobody knows what it
+ * has done, so `reversal_status` is `REQUIRED`. Its revision is above 0, so that a receipt outranks it.
  */
 function endByBody(receipt: string, body: string, now: number, log: Logger): operations.Refused {
   try {

@@ -1,6 +1,6 @@
 // Request and reply over queues: an HTTP request becomes a job, and the request waits for the job's answer. The job is
-// repeated until it is answered or its deadline passes; then it is reversed. This file doesn't know what a job does. It
-// keeps nothing that a restart would need: receipts and the store do.
+// sent again until it is answered or its deadline passes; after the deadline it is reversed. All state here is in
+// memory: a restart needs only receipts and the store.
 
 import { createHash, randomUUID } from 'node:crypto'
 import type { Clock } from '../../../src/clock.ts'
@@ -24,35 +24,35 @@ import { type Operation, openOperation } from './operation.ts'
 import { openSign, type Sign } from './sign.ts'
 import { openTimeoutReversals } from './timeout-reversal.ts'
 
-/** The end of an operation, as its caller gets it. */
+/** How an operation ended, for its caller. */
 export type End =
   | { end: 'answered'; result: Result }
-  /** Not answered in time. */
+  /** No answer came in time. */
   | { end: 'late'; reversalStatus: ReversalStatus }
-  /** Not begun: too many operations are under way. */
+  /** The operation wasn't begun, because too many are in progress. */
   | { end: 'busy' }
-  /** Not begun: the request was refused before it was sent. */
+  /** The operation wasn't begun, because the request was refused before it was sent. */
   | { end: 'refused'; refusal: Refusal }
 
 export interface RequestReply {
   /**
-   * Sends a job and waits for its answer. Resolves within the time-out and a few seconds, whatever becomes of the
+   * Sends a job and waits for its answer. Resolves at most a few seconds after the time-out, whatever happens to the
    * operation.
    */
   ask(caller: Caller, kind: Kind, request: Record<string, unknown>, options?: AskOptions): Promise<End>
-  /** Signs an envelope for the caller's client as `ask` does; its result comes to this process. */
+  /** Signs an envelope as `ask` does, for the caller's client. Its result comes to this process. */
   sign: Sign
   /** The number of operations that wait for an answer, or for their reversal to be queued. */
   inFlight(): number
   /** Resolves when this process listens for answers. */
   ready: Promise<void>
-  /** Gives up the operations that still wait: each is answered, and reversed. */
+  /** Gives up the operations that still wait: each is answered as late, and reversed. */
   giveUp(): void
   close(): Promise<void>
 }
 
 export interface AskOptions {
-  /** Becomes the `jti` of the job; without it the job has a new one. */
+  /** The `jti` of the job; undefined: the job gets a new one. */
   idempotencyKey?: string | undefined
 }
 
@@ -60,7 +60,7 @@ export interface RequestReplySettings {
   audience: string
   /** How long a write may take, ms. */
   timeoutMs: number
-  /** At most so many operations wait for their answer at once. */
+  /** How many operations may wait for their answer at once. */
   inFlightMax: number
 }
 
@@ -73,14 +73,14 @@ export interface RequestReplyDeps {
   clock: Clock
   metrics: GatewayMetrics
   log: Logger
-  /** What workers understand; undefined where that is needed for nothing. */
+  /** The features that workers understand; undefined if no feature is used. */
   features: Pick<LiveFeatures, 'has'> | undefined
 }
 
 const DELIVERIES = 50
 const CLOSE_MS = 5_000
 
-/** The operation under way for one receipt, in this process. */
+/** The operation in progress for one receipt, in this process. */
 interface Entry {
   requestDigest: string
   operation?: Operation
@@ -90,7 +90,7 @@ interface Entry {
 export function openRequestReply(deps: RequestReplyDeps): RequestReply {
   const { queues, store, signingKey, installationKeys, settings, clock, metrics, log, features } = deps
   const { timeoutMs, inFlightMax, audience } = settings
-  // Each process has a results queue of its own.
+  // Each process has its own results queue.
   const replyTo = `g${randomUUID().replaceAll('-', '').slice(0, 24)}`
   const entries = new Map<string, Entry>()
   const givenUp = new AbortController()
@@ -110,7 +110,7 @@ export function openRequestReply(deps: RequestReplyDeps): RequestReply {
       reversals.resolve(delivery)
       entries.get(delivery.receipt_id)?.operation?.resolve(delivery)
     }
-    // Only this process listens here: a result for which nobody waits any more is dropped.
+    // Only this process reads this queue, so a result for which nobody waits is dropped.
     return 'taken'
   }
   const mailbox = { clientId: signingKey.clientId, replyTo, keys: installationKeys }
@@ -138,7 +138,7 @@ export function openRequestReply(deps: RequestReplyDeps): RequestReply {
   ): Promise<End> {
     const begunAt = clock()
     const deadline = begunAt + timeoutMs
-    // An operation of this receipt was given up before: the state is known when its reversal is done.
+    // An earlier operation with this receipt was given up: its state is known only when its reversal is done.
     if (!(await reversals.awaitReversal(receiptId, deadline))) return { end: 'late', reversalStatus: 'REQUIRED' }
     const signed = await sign(caller, kind, request, { jti, expiresInMs: timeoutMs, span })
     if (isRefusal(signed)) return { end: 'refused', refusal: signed }
@@ -178,7 +178,7 @@ export function openRequestReply(deps: RequestReplyDeps): RequestReply {
       givenUp.abort()
       await inbox.close(CLOSE_MS)
       await reversals.close()
-      // The scheduler removes a queue that is left behind.
+      // If this fails, the scheduler removes the queue later.
       if (!away) await queues.obliterate(resultsQueue(signingKey.clientId, replyTo)).catch(() => {})
     },
   }

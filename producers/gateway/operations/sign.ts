@@ -1,4 +1,4 @@
-// Signs a caller's request as the system client `gateway`, on behalf of the caller's client. It sends nothing.
+// Signs a caller's request as the system client `gateway`, on behalf of the caller's client. Sending is done elsewhere.
 import type { Clock } from '../../../src/clock.ts'
 import type { Refusal } from '../../../src/errors.ts'
 import type { Kind } from '../../../src/job/catalogue.ts'
@@ -14,7 +14,10 @@ export interface SignOptions {
   expiresInMs?: number | undefined
   /** False: the result goes to the common results queue of the gateways. */
   listens?: boolean
-  /** Of work that somebody waits for: an envelope that is stored may meet workers of an older release. */
+  /**
+   * The span that the job continues. Only for work that somebody waits for: a stored envelope may reach workers of an
+   * older release.
+   */
   span?: Span | undefined
 }
 
@@ -28,17 +31,17 @@ export type Sign = (
 export interface SignDeps {
   audience: string
   signingKey: SigningKey
-  /** The results queue of this process. */
+  /** The name of this process's results queue. */
   replyTo: string
   clock: Clock
-  /** Undefined where there are no traces. */
+  /** Undefined if traces are off. */
   features: Pick<LiveFeatures, 'has'> | undefined
 }
 
 export function openSign({ audience, signingKey, replyTo, clock, features }: SignDeps): Sign {
   return (caller, kind, request, { jti, expiresInMs, listens = true, span }) => {
     const { client, userId, entityId, roles } = caller
-    // Names were judged where they came in. Here a repeat of a stored name can't be told from a new one.
+    // Names were checked where they came in. Here a repeat of a stored name can't be told from a new name.
     const names = 'numeric' as const
     const identity = { userId, entityId, roles, audience, signingKey, names, onBehalfOf: client.clientId }
     const traceparent = span && features?.has('traceparent') ? traceparentOf(span.context) : undefined

@@ -1,6 +1,6 @@
 // Keeps the promise of a 202: queues unanswered operations again until they expire, marks expired ones, and erases
-// those that are answered or old. Every gateway runs a sweeper, which takes only operations that no other sweeper has
-// just taken. It also reads the answers to operations from the gateways' common results queue.
+// those that are answered or old. Every gateway runs a sweeper; each takes only operations that no other sweeper has
+// just taken. It also reads answers from the results queue that all gateways share.
 
 import { CATALOGUE, isKind } from '../../../src/job/catalogue.ts'
 import { every } from '../../../src/recurring.ts'
@@ -20,13 +20,13 @@ export interface Sweeper {
 
 const SWEEP_MS = 1_000
 const TAKE_MAX = 100
-/** A job that was started in time may end so long after its deadline. */
+/** A job that started just before its deadline may end this much later. */
 const GRACE_MS = 60_000
 const HOUSEKEEPING_MS = 60_000
-/** If nothing of a body came for so long and its gateway didn't discard it, the gateway is gone. */
+/** If a body hasn't grown for this long and its gateway didn't discard it, the gateway has died. */
 const STALE_MS = 600_000
 const DAY_MS = 86_400_000
-/** The results of dry runs lie in the outbox, which is kept so long. */
+/** The outbox holds the results of dry runs, and is kept for this many days. */
 const DRY_RUN_DAYS = 7
 const REMOVE_MAX = 10_000
 const DELIVERIES = 10
@@ -35,7 +35,7 @@ const CLOSE_MS = 5_000
 export async function openSweeper(deps: SweeperDeps): Promise<Sweeper> {
   const { log } = deps
   const inbox = await openCommonInbox(deps)
-  // At once: a gateway that is started again every minute keeps house all the same.
+  // The tasks start at once, so that a gateway that is restarted every minute still runs them.
   const stops = [
     every(SWEEP_MS, () => sweep(deps), { log, atOnce: true }),
     every(HOUSEKEEPING_MS, () => keepHouse(deps), { log, atOnce: true }),
@@ -47,7 +47,7 @@ export async function openSweeper(deps: SweeperDeps): Promise<Sweeper> {
   }
 }
 
-/** Queues every operation again that is due, until none is. */
+/** Queues due operations again until none is due. */
 async function sweep(deps: SweeperDeps): Promise<void> {
   const { store, queues, settings, clock } = deps
   for (;;) {
@@ -70,7 +70,10 @@ async function keepHouse({ store, settings, clock }: SweeperDeps): Promise<void>
   await intake.removeOld(store, { batches: old, dryRuns: clock() - DRY_RUN_DAYS * DAY_MS })
 }
 
-/** The signature vouches for a delivery, not for its kind: a newer gateway may have asked for one of a release to come. */
+/**
+ * Whether the kind is one that batches have. The signature proves who sent a delivery, but a newer gateway may have
+ * asked for a kind that this release doesn't know.
+ */
 function isOfBatch(kind: string): boolean {
   return isKind(kind) && CATALOGUE[kind].statusAt === 'batches'
 }
@@ -83,7 +86,7 @@ async function openCommonInbox(deps: SweeperDeps) {
       { alg, publicKey: importPublicJwk(publicJwk).key },
     ]),
   )
-  // The answer itself lies in the store: the delivery only tells that it is there.
+  // The answer itself is in the store; the delivery only says that it is there.
   async function receive(delivery: Delivery): Promise<'taken'> {
     if (delivery.type === 'result' && !isOfBatch(delivery.kind)) await recordAnswers([delivery.receipt_id], deps)
     return 'taken'

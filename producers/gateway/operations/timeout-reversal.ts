@@ -1,6 +1,6 @@
 // Deals with an operation whose deadline has passed: queues a reversal that names its envelope, or stores the reversal
-// for the sweeper where the queue can't be reached. From then on the reversal wins, and an answer that still comes is
-// dropped. The worker undoes the effect.
+// for the sweeper if the queue can't be reached. After that an answer that still arrives is ignored. The worker undoes
+// the effect.
 import { createHash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../../../src/clock.ts'
@@ -21,20 +21,20 @@ import type { Sign } from './sign.ts'
 
 export interface TimeoutReversals {
   /**
-   * Reverses an operation. `REQUIRED`: it may have an effect; its reversal is queued, or stored until it is. `NONE`: the
-   * job never left this process, so that there is nothing to undo.
+   * Reverses an operation. Returns `REQUIRED` if the operation may have had an effect: its reversal is queued, or
+   * stored until it is. Returns `NONE` if the job never left this process, so that there is nothing to undo.
    */
   reverse(caller: Caller, operation: Operation, requestDigest: string): Promise<ReversalStatus>
-  /** Takes a result, which may be that of a reversal. */
+  /** Takes a result, which may be the answer to a reversal. */
   resolve(result: Result): void
-  /** Whether an operation of this receipt timed out here with another request. */
+  /** Whether another request with this receipt timed out in this process. */
   isOtherRequest(receiptId: string, requestDigest: string): boolean
   /**
-   * Waits for the reversal of an operation of this receipt that timed out here. False if it isn't done by `deadline`
-   * (ms).
+   * Waits for the reversal of an operation with this receipt that timed out here. False if it isn't done by `deadline`
+   * (ms since the epoch).
    */
   awaitReversal(receiptId: string, deadline: number): Promise<boolean>
-  /** The number of reversals that neither the queue nor the store has taken yet. */
+  /** How many reversals are neither queued nor stored yet. */
   pending(): number
   /** Stores the pending reversals. */
   close(): Promise<void>
@@ -53,23 +53,24 @@ interface TimedOut {
   reversed: PromiseWithResolvers<true>
 }
 
-/** A reversal stays due however long the workers are away: as long as an envelope may live. */
+/** The lifetime of a reversal: the longest that an envelope may have, because workers may be away for long. */
 const LIFETIME_MS = 7 * 86_400_000
-/** The reversal is stored if the queue hasn't taken it after so long. */
+/** After this many ms without success on the queue the reversal is stored. */
 const STORED_AFTER_MS = 1_000
-/** The caller waits at most so long for queue or store. */
+/** How long the caller waits at most for the queue or the store to take the reversal. */
 const HANDOVER_MS_MAX = 3_000
 const RETRY_MS = 500
 const TIMED_OUT_MAX = 10_000
 
 export function openTimeoutReversals({ queues, store, clock, log, sign }: TimeoutReversalDeps): TimeoutReversals {
-  // By receipt. The oldest are removed; a repeat of such an operation may then not see its final state.
+  // Operations that timed out, by receipt. The oldest are removed; a repeat of a removed operation may not see its
+  // final state.
   const timedOut = new Map<string, TimedOut>()
   const byReversal = new Map<string, string>()
   const pending = new Map<string, Promise<void>>()
   const closing = new AbortController()
 
-  /** Resolves once the queue or the store has the reversal. Both may have it: its jti makes them one. */
+  /** Resolves once the reversal is queued or stored. It may be both: its jti makes sure that it takes effect once. */
   async function handOver(receiptId: string, add: () => Promise<void>, keep: () => Promise<void>): Promise<void> {
     const handed = new AbortController()
     const until = AbortSignal.any([handed.signal, closing.signal])
@@ -79,7 +80,7 @@ export function openTimeoutReversals({ queues, store, clock, log, sign }: Timeou
           await give()
           return handed.abort()
         } catch (error) {
-          // One line at 1, 2, 4, 8 …
+          // Logs one line at the failures 1, 2, 4, 8, …
           if ((time & (time + 1)) === 0)
             log.warn({ receipt: receiptId, to: toWhom, err: error }, 'a reversal could not be handed on; it will be')
           if (closing.signal.aborted) return
@@ -142,14 +143,14 @@ export function openTimeoutReversals({ queues, store, clock, log, sign }: Timeou
   }
 }
 
-/** Stores a reversal as an operation, which the sweepers queue until it is answered. */
+/** Stores a reversal as an operation; the sweepers queue it until it is answered. */
 async function storeReversal(
   store: Store,
   { client, entityId }: Caller,
   { signed, reversalId, requestDigest, now }: StoredReversal,
 ): Promise<void> {
   const { jws } = signed.data
-  // A reversal that isn't new is stored already.
+  // If the operation isn't new, the reversal is stored already.
   await operations.accept(store, {
     ...{ receiptId: reversalId, clientId: client.clientId, entityId, kind: 'reversal', jobId: signed.id, jws },
     ...{ requestDigest: Buffer.from(requestDigest, 'base64url'), acceptedAt: now, dueAt: now },
@@ -160,12 +161,15 @@ async function storeReversal(
 interface StoredReversal {
   signed: Signed
   reversalId: string
-  /** The digest of the request that is reversed. */
+  /** The digest of the request that is being reversed. */
   requestDigest: string
   now: number
 }
 
-/** The jti is the same for the same envelope, so that a reversal that is queued twice is worked once. */
+/**
+ * The jti of a reversal. It is the same for the same envelope, so that a reversal that is queued twice takes effect
+ * once.
+ */
 export function reversalJti(receiptId: string, envelope: string): string {
   return `reversal-${createHash('sha256').update(`${receiptId}\n${envelope}`).digest('base64url')}`
 }

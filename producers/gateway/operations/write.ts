@@ -1,5 +1,5 @@
-// A write over HTTP: asks for the operation and turns its end into the HTTP answer. A worker names the fields of a job;
-// here they get the names that the HTTP caller knows.
+// A write over HTTP: asks for the operation and turns its end into the HTTP answer. A worker's refusal names fields of
+// the job; this file translates them into the fields of the HTTP request.
 import type { Reason, Refusal } from '../../../src/errors.ts'
 import { type Problem, problemCodeOf, toldFields } from '../../../src/job/problem.ts'
 import type { Result } from '../../../src/job/result.ts'
@@ -18,7 +18,7 @@ export interface Write {
 
 export type Written = { code: 200; record: Record<string, unknown> } | { code: 204 } | { declined: Decline }
 
-/** A caller should ask again after so long, seconds: the time of a few operations. */
+/** The `Retry-After` of a busy gateway, in seconds: the time that a few operations take. */
 const RETRY_AFTER_S = 1
 
 export async function sendWrite(
@@ -57,8 +57,8 @@ export function answerOf({ code, record, error }: Pick<Result, 'code' | 'record'
 }
 
 /**
- * The name of a job's field → the caller's. The id comes from the path. A key that was used for another request is told
- * as an error of the body.
+ * Field of a job → field of the HTTP request. The id comes from the path. A key that was used for another request is
+ * reported as an error of the body.
  */
 const NAMES: Record<string, string> = {
   'body.id': 'params.id',
@@ -68,8 +68,11 @@ const NAMES: Record<string, string> = {
 }
 
 export function nameOf(field: string): string {
-  return NAMES[field] ?? field
+  return NAMES[field] ?? field.replace(ON_FILE, 'body')
 }
+
+/** Over HTTP the member is the whole body. */
+const ON_FILE = /^body\.on_file\b/
 
 export function renamed(refusal: Refusal): Refusal {
   const { reason, field, also = [] } = refusal
@@ -77,7 +80,7 @@ export function renamed(refusal: Refusal): Refusal {
   return { refused: true, reason, field: nameOf(field), also: rest }
 }
 
-/** Refusals of an envelope about which no caller can do anything: clocks apart, a queue too many. */
+/** Refusals of an envelope that no caller can correct, such as clocks that differ or too many reply queues. */
 const OURS: ReadonlySet<string> = new Set<Reason>([
   'envelope_future',
   'envelope_lifetime',
@@ -86,5 +89,8 @@ const OURS: ReadonlySet<string> = new Set<Reason>([
 ])
 
 function isOurs(error: Problem | undefined): boolean {
-  return toldFields(error ?? {}).some(({ reason }) => OURS.has(reason))
+  return toldFields(error ?? {}).some(
+    // A worker of an older release.
+    ({ reason, field }) => OURS.has(reason) || (reason === 'field_unknown' && field === 'body.on_file'),
+  )
 }

@@ -1,13 +1,13 @@
-// Joins a search whose `&` wasn't percent-encoded: `?search=status==FAILED&createdOn>2030-01-31` arrives as two
-// parameters. A part that reads as a comparison and is no parameter of its own belongs to the search. Nothing else of a
-// query is touched.
+// Restores a search expression whose `&` wasn't percent-encoded: `?search=status==FAILED&createdOn>2030-01-31` arrives
+// as two parameters. A part that looks like a comparison and isn't a known parameter belongs to the search. The rest of
+// the query stays as it is.
 import querystring from 'node:querystring'
 
 /** How a comparison begins; a parameter's name is followed by a single `=`. */
 const COMPARISON = /^[ (]*[^"'();&,=!~<>\s]+(==|!=|=[A-Za-z]+=|[<>])/
 const SEARCH = /^search=/
 
-/** The parameters of the query of `url`, the whole search in one; undefined where there is nothing to join. */
+/** The parameters of the URL's query with the search as one parameter; undefined if nothing needs to be joined. */
 export function joinRawSearch(url: string, parameters: readonly string[]): querystring.ParsedUrlQuery | undefined {
   const [, query = ''] = /\?([^#]*)/s.exec(url) ?? []
   const parts = query.split('&')

@@ -1,5 +1,5 @@
-// The file of a report over HTTP: its headers, its revalidation and ranges of it (RFC 9110). This interface has no
-// status 416: a range that can't be satisfied is ignored, as RFC 9110, 14.2 allows, and the answer is the whole file.
+// The file of a report over HTTP: headers, revalidation and ranges (RFC 9110). This interface has no status 416: a
+// range that can't be satisfied is ignored, as RFC 9110, 14.2 allows, and the whole file is sent.
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import { readReport } from '../../../src/report/files/download.ts'
@@ -17,13 +17,13 @@ export interface FileHeaders {
 export interface FileAnswer {
   status: 200 | 206 | 304
   headers: Record<string, string>
-  /** The digest of the file is checked while it is read; a wrong file breaks off before its end. */
+  /** The file's digest is checked while it is read; the stream of a wrong file breaks off before its end. */
   file?: Readable
 }
 
 /**
- * Undefined where the report has no file. Throws a `Fault` for a file that can't be read, is missing, or isn't the one
- * that was made.
+ * The answer with the file; undefined if the report has no file. Throws a `Fault` if the file can't be read, is
+ * missing, or isn't the one that was made.
  */
 export async function answerWithFile(
   report: StoredReport,
@@ -40,7 +40,7 @@ export async function answerWithFile(
   const range = isSame ? rangeOf(asked.range, bytes) : undefined
   try {
     const file = await readReport(reportFiles, { storageKey, bytes, sha256 }, range)
-    // An error before the first byte is answered as every other error.
+    // An error before the first byte is answered like any other error.
     await once(file, 'readable')
     file.once('error', error => log.error({ report: reportUid, err: error }, BROKEN))
     const headers = {
@@ -58,13 +58,16 @@ export async function answerWithFile(
 }
 const BROKEN = 'the file of a report could not be answered with'
 
-/** RFC 9110, 13.1.2: any of a list, compared weakly. */
+/** Whether one ETag of a list equals `etag`, by weak comparison (RFC 9110, 13.1.2). */
 function matches(header: string | undefined, etag: string): boolean {
   const listed = (header ?? '').split(',').map(one => one.trim().replace(/^W\//, ''))
   return header?.trim() === '*' || listed.includes(etag)
 }
 
-/** RFC 9110, 14.1.2: one range, or the last so many bytes. Undefined for anything else, and for what isn't there. */
+/**
+ * The range of a `Range` header (RFC 9110, 14.1.2): one range, or the last n bytes. Undefined for anything else, and
+ * for a range outside the file.
+ */
 function rangeOf(header: string | undefined, bytes: number): Range | undefined {
   const [found, first = '', last = ''] = /^bytes=[ \t]*(\d*)-(\d*)[ \t]*$/i.exec(header ?? '') ?? []
   if (found === undefined || (first === '' && last === '')) return undefined
@@ -73,7 +76,7 @@ function rangeOf(header: string | undefined, bytes: number): Range | undefined {
   return start <= end ? { start, end } : undefined
 }
 
-/** The name holds no character with a meaning for a shell, a path or a header. */
+/** The name of the downloaded file. It holds no character with a meaning for a shell, a path or a header. */
 function nameOf({ fileName, reportUid, mimeType }: StoredReport): string {
   return fileName !== null && isKey(fileName) ? fileName : `${reportUid}.${EXTENSIONS[mimeType]}`
 }

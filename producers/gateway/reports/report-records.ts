@@ -1,5 +1,5 @@
-// The schemas of the reporting service, from which the OpenAPI document is made. As those of the token service, they
-// are not applied to answers.
+// The schemas of the reporting service, from which the OpenAPI document is made. Like the schemas of the token service,
+// they are not applied to answers.
 import { z } from 'zod'
 import { uuid } from '../../../src/job/envelope/text.ts'
 import { MIME_TYPES, Report } from '../../../src/job/report.ts'
@@ -9,12 +9,12 @@ import { ORDER_CRITERIA, type OrderCriterion, REPORT_FIELDS } from '../../../src
 import { REPORT_ERRORS } from '../server/error-bodies.ts'
 
 const CRITERIA = Object.keys(ORDER_CRITERIA) as [OrderCriterion, ...OrderCriterion[]]
-/** Beyond this the offset of a page is larger than the store's integers. */
+/** With a higher number the offset of the page would exceed the store's integers. */
 const PAGE_NUMBER_MAX = 2_147_483_647
 
 export const REPORTS_PER_PAGE = 50
 
-/** A query is text: a text that isn't digits is of the wrong type. */
+/** A whole number of a query, which arrives as text. A text that isn't digits gets the error "wrong type". */
 const count = (most: number) =>
   z.preprocess(
     text => (typeof text === 'string' && /^-?\d{1,15}$/.test(text) ? Number(text) : text),
@@ -94,7 +94,7 @@ export const ERRORS = {
   500: errorOf(500, 'Unexpected error.'),
 }
 
-/** The answer where reports can be neither made nor downloaded. */
+/** The answer if reports can be neither made nor downloaded. */
 export const UNAVAILABLE = { 503: errorOf(503, 'Reports have no common place for their files here: see REPORTS_URL.') }
 
 /** The file itself. */

@@ -1,5 +1,6 @@
-// `POST /reports`: a report that is made, or is being made, answers a request; else a job is stored and queued as other
-// operations are. The id of its receipt is the id of the report. The request doesn't wait for the report.
+// `POST /reports`. If a report for the same request exists or is being made, it is the answer; else a job is stored and
+// queued, like other operations. The id of the job's receipt is the report's id. The request doesn't wait for the
+// report.
 import { createHash, randomUUID } from 'node:crypto'
 import { isRefusal, type Refusal } from '../../../src/errors.ts'
 import { requestText } from '../../../src/job/envelope/digest.ts'
@@ -17,14 +18,14 @@ import { type Decline, declineFor, declineOf } from '../server/error-bodies.ts'
 import type { ReportOrder, ReportRecord } from './report-records.ts'
 import { type Found, find } from './report-standing.ts'
 
-/** `ended`: no worker is making the report. */
+/** `ended`: no worker is making the report any more. */
 export type Requested = { record: ReportRecord; ended: boolean } | { declined: Decline }
 
-/** A worker that makes a report shows more often that it lives. */
+/** A worker that makes a report gives signs of life more often than this. */
 const SILENT_MS = 120_000
 /**
- * So many jobs of one request may have ended without a report, or with one that was removed since; then the job gets a
- * random name.
+ * How many jtis are tried. Each earlier job of the same request may have ended without a report, or with a report that
+ * was removed since. The last try uses a random name.
  */
 const ATTEMPTS_MAX = 8
 
@@ -45,14 +46,15 @@ export async function request(
   const key = requestKey({ reportType, entityId, parameters, mimeType })
   const { made, underWay, lastUid } = await findAnswers(deps.store, key, SILENT_MS)
   if (made && !refresh) return answerOf(made)
-  // A report that is being made is as fresh as one that would be made after it.
+  // A report that is being made now is as fresh as one that would be begun after it.
   if (underWay && (underWay.heardOf || (await isQueued(underWay.report.reportUid, deps))))
     return answerOf(underWay.report)
 
   const misnamed = panNameRefusal({ request: { parameters } }, caller.client.names)
   if (misnamed) return { declined: declineOf(renamed(misnamed)) }
   const job = { report_type: reportType, entity_id: entityId, parameters, mime_type: mimeType }
-  // If no report was made, a waiting job's report is fresh, too. An idempotency key names the request as it came.
+  // `refresh` is left out if it makes no difference: if no report exists, any new one is fresh. With an idempotency key
+  // the request stays as it was sent.
   const anew = made === undefined && idempotencyKey === undefined ? {} : { refresh }
   const write = { kind: 'report', request: { ...job, ...anew } } as const
   return queueReport(write, { ...asked, reportParameter: parameters }, { idempotencyKey, lastUid }, caller, deps)
@@ -68,7 +70,7 @@ async function queueReport(
 ): Promise<Requested> {
   let previous = lastUid ?? ''
   for (let attempt = 1; ; attempt += 1) {
-    // The same request is the same job until that has ended: two requests at once get one report under one id.
+    // Until a job has ended, the same request gets the same job id, so two requests at once get one report.
     const fresh = attempt === ATTEMPTS_MAX ? randomUUID() : nameOf(caller, write.request, previous)
     const jti = idempotencyKey ?? fresh
     const reportUid = receiptId(caller.client.clientId, jti)
@@ -94,7 +96,7 @@ function answerWith(record: ReportRecord): Requested {
   return { record, ended: record.status !== 'INITIATED' && record.status !== 'PROCESSING_STARTED' }
 }
 
-/** Gives a field of the job the name that the HTTP caller knows. */
+/** Translates the field of a refusal into the field of the HTTP request. */
 function renamed(refusal: Refusal): Refusal {
   const name = (field: string) => field.replace(/^body\.parameters\b/, 'body.reportParameter')
   const also = (refusal.also ?? []).map(({ field, reason }) => ({ field: name(field), reason }))
@@ -110,7 +112,7 @@ async function isQueued(reportUid: string, { store }: OperationDeps): Promise<bo
   return (await operations.find(store, reportUid))?.state === 'QUEUED'
 }
 
-/** The record of a job that no worker has begun. */
+/** The record of a report whose job no worker has begun. */
 function recordOfJob(
   { reportType, reportParameter, mimeType, reportEntityUid }: ReportOrder,
   reportUid: string,

@@ -1,5 +1,5 @@
-// Finds the report that an id stands for, as this caller may see it. A job has the id of its report from its beginning.
-// If an existing report answered the job, the receipt names that report, and the id goes on to stand for it.
+// Finds the report that belongs to an id, for this caller. A job's report has its id from the start. If an existing
+// report answered the job, the job's receipt names that report, and both ids lead to it.
 import { CATALOGUE, type Kind } from '../../../src/job/catalogue.ts'
 import * as operations from '../../../src/store/job/operations.ts'
 import * as receipts from '../../../src/store/job/receipts.ts'
@@ -8,10 +8,10 @@ import type { StoredReport } from '../../../src/store/report/reports.ts'
 import * as reports from '../../../src/store/report/reports.ts'
 import type { Caller } from '../app.ts'
 
-/** A report; or a job without a report, because no worker has begun it or because it was refused. */
+/** A report, or the state of a job without a report: no worker has begun it, or it was refused. */
 export type Found = { report: StoredReport } | { status: 'INITIATED' | 'FAILED'; createdOn: number }
 
-/** Undefined for another client's report as for a missing one. */
+/** Undefined for a missing report and for another client's. */
 export async function find(
   reportUid: string,
   { client }: Pick<Caller, 'client'>,

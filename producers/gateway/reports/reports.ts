@@ -1,5 +1,5 @@
-// The routes of the reporting service: search, request and download reports. Workers make reports. A search expression
-// never decides whose reports a caller sees.
+// The routes of the reporting service: search, request and download reports. Workers make reports. Whose reports a
+// caller sees doesn't depend on the search expression.
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { Fault } from '../../../src/errors.ts'
@@ -133,7 +133,7 @@ function unready(status: string): Decline {
   return { ...declineFor('report_not_ready', 'params.reportUid'), detail }
 }
 
-/** A pattern may cost more than its form shows. */
+/** The decline for a search that took too long: a pattern may cost more than it looks. */
 function tooLong(error: unknown): Decline {
   if (error instanceof Fault && error.code === 'deadline') return declineFor('search_too_long', 'query.search')
   throw error

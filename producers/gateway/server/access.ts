@@ -1,5 +1,5 @@
 // Decides who may call a route: credentials are checked before anything of the request is read, roles after its form.
-// Each route names its access in `config.access`; a server with a route that doesn't won't start.
+// Each route sets its access in `config.access`; a server with a route without it does not start.
 import type { FastifyRequest } from 'fastify'
 import { assert } from '../../../src/errors.ts'
 import type { Access, GatewayApp } from '../app.ts'
@@ -7,10 +7,13 @@ import type { GatewayDeps } from '../deps.ts'
 import { busy, declineFor, unauthenticated } from './error-bodies.ts'
 import { decline } from './replies.ts'
 
-/** Pages of a library, whose routes name no access. */
+/** Pages that a library adds, whose routes set no access. */
 const OPEN_PAGES = /^\/docs(\/|$)/
 
-/** Counts a request without good credentials by its address; returns the seconds to wait where there are too many. */
+/**
+ * Counts a request without valid credentials by its address. Returns how many seconds the sender must wait if there
+ * were too many.
+ */
 export type CountUnauthenticated = (request: FastifyRequest) => Promise<number | undefined>
 
 export function guard(
@@ -27,7 +30,8 @@ export function guard(
     if (request.is404 || accessOf(request.routeOptions.config) === 'public') return
     const caller = await authenticate(request.headers.authorization)
     if (!caller || 'flaws' in caller) {
-      // Only such requests are counted: a caller behind the same proxy as a stranger still gets in.
+      // Only requests without valid credentials are counted, so a client behind the same proxy as a stranger isn't
+      // blocked.
       const waitS = await countStranger?.(request)
       return decline(reply, waitS === undefined ? unauthenticated(caller?.flaws) : busy(waitS))
     }

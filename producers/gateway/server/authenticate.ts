@@ -1,5 +1,5 @@
 // Checks the credentials of a request: HTTP Basic (user id and API key) or a Bearer JWT. Whatever is wrong with them,
-// the body of the answer is the same, and so is the work done for it. access.ts decides what the caller may do.
+// the error body is the same, and the check takes the same time. access.ts decides what the caller may do.
 import type { KeyObject } from 'node:crypto'
 import { Secret } from '../../../src/secret.ts'
 import { apiKeyMatches } from '../../../src/vault/api-key.ts'
@@ -9,8 +9,8 @@ import type { Caller } from '../app.ts'
 import type { Directory, KnownUser, UserKey } from '../directory.ts'
 
 /**
- * `Flawed` for a Bearer token that isn't good, undefined for other invalid or missing credentials. Throws a `Fault`
- * where that can't be known now.
+ * Checks credentials. Returns `Flawed` for a wrong Bearer token, undefined for other wrong or missing credentials.
+ * Throws a `Fault` if they can't be checked now.
  */
 export type Authenticate = (authorization: string | undefined) => Promise<Caller | Flawed | undefined>
 
@@ -22,7 +22,7 @@ export interface AuthenticateDeps {
 
 const BASIC_LENGTH_MAX = 8_192
 const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/
-/** No user has this id. It stands in for an unknown user, so that the check takes as long as that of a known one. */
+/** The id of no user. It is used in place of an unknown user, so that the check takes as long as for a known one. */
 const NOBODY = '00000000-0000-0000-0000-000000000000'
 
 export function openAuthenticate({ directory, apiKeyKey, bearer }: AuthenticateDeps): Authenticate {
@@ -66,7 +66,7 @@ export function openAuthenticate({ directory, apiKeyKey, bearer }: AuthenticateD
   }
 }
 
-/** The key of a token without a `kid`: the client's only active one. */
+/** The key of a token without a `kid`: the client's only active key, if there is exactly one. */
 function onlyActive(keys: readonly UserKey[]): UserKey | undefined {
   const active = keys.filter(key => key.active)
   return active.length === 1 ? active[0] : undefined

@@ -1,23 +1,29 @@
-// Bodies of requests: JSON objects read strictly, within a size and a time. form.ts judges what a body says.
+// Reads the bodies of requests: JSON objects, parsed strictly, with limits on size and time. form.ts checks the
+// content.
 import type { IncomingMessage } from 'node:http'
+import type { FastifyRequest } from 'fastify'
 import { readObject } from '../../../src/job/envelope/strict-json.ts'
 import type { GatewayApp } from '../app.ts'
 import { declineFor } from './error-bodies.ts'
 import { wrongBody } from './form.ts'
 
+/** Of a route that names no other `bodyLimit`. */
 export const BODY_BYTES_MAX = 64 * 1024
-/** So much of a body that is too large is still read: a connection that is closed at once loses the answer. */
+/**
+ * How much of a body that is too large is still read: if the connection were closed at once, the answer would be lost.
+ */
 const DRAINED_BYTES_MAX = 1024 * 1024
-/** The longest time from the head of a request to the end of its body. */
+/** The longest time from the head of a request to the end of its body, in ms. */
 const BODY_MS_MAX = 10_000
 
 export function takeJson(app: GatewayApp): void {
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser(/^application\/json\b/i, async (_request: unknown, stream: IncomingMessage) => {
-    // A body that broke off is no object either; its sender is gone.
-    const body = await readBody(stream).catch(() => Buffer.from('{'))
+  app.addContentTypeParser(/^application\/json\b/i, async (request: FastifyRequest, stream: IncomingMessage) => {
+    // A body that broke off isn't an object either; its sender is gone.
+    const bytesMax = request.routeOptions.bodyLimit ?? BODY_BYTES_MAX
+    const body = await readBody(stream, bytesMax).catch(() => Buffer.from('{'))
     if (!body) throw wrongBody(declineFor('body_too_large', 'body'))
-    // Some clients always name a type, and send no body where none is needed.
+    // Some clients always send a content type, even if a request needs no body.
     if (body.length === 0) return undefined
     const value = readObject(body)
     if (!value) throw wrongBody(declineFor('body_json', 'body'))
@@ -25,21 +31,21 @@ export function takeJson(app: GatewayApp): void {
   })
 }
 
-/** Undefined for a body that is too large. */
-async function readBody(stream: IncomingMessage): Promise<Buffer | undefined> {
+/** Reads a body; undefined if it is larger than `bytesMax`. */
+async function readBody(stream: IncomingMessage, bytesMax: number): Promise<Buffer | undefined> {
   const chunks: Buffer[] = []
   let bytes = 0
   for await (const chunk of stream as AsyncIterable<Buffer>) {
     bytes += chunk.length
-    if (bytes <= BODY_BYTES_MAX) chunks.push(chunk)
+    if (bytes <= bytesMax) chunks.push(chunk)
     else if (bytes > DRAINED_BYTES_MAX) return undefined
   }
-  return bytes <= BODY_BYTES_MAX ? Buffer.concat(chunks) : undefined
+  return bytes <= bytesMax ? Buffer.concat(chunks) : undefined
 }
 
 const waiting = new WeakMap<IncomingMessage, NodeJS.Timeout>()
 
-/** Closes the connection of a body that doesn't come in time. This holds before credentials are checked. */
+/** Closes the connection if a body doesn't arrive in time. The limit applies before credentials are checked. */
 export function limitBodyTime(app: GatewayApp): void {
   app.addHook('onRequest', async ({ raw }) => {
     if (raw.complete) return
@@ -51,7 +57,7 @@ export function limitBodyTime(app: GatewayApp): void {
   })
 }
 
-/** Takes the time limit off a streamed body, once its sender is known. */
+/** Removes the time limit of a streamed body, once its sender is authenticated. */
 export function allowStreams(app: GatewayApp): void {
   app.addHook('onRequest', async ({ raw, headers, routeOptions }) => {
     if (routeOptions.config.streams?.test(headers['content-type'] ?? '')) clearTimeout(waiting.get(raw))

@@ -1,12 +1,12 @@
 // `WWW-Authenticate`: the credentials that are accepted, and what is wrong with a Bearer token that was sent (RFC 6750
-// section 3). It tells only what the sender can read off the token, and nothing about users, keys or signatures.
+// section 3). It says only what the sender can see in the token itself, and nothing about users, keys or signatures.
 import { TOKEN_FLAWS } from '../../../src/errors.ts'
 import type { Decline } from './error-bodies.ts'
 
 const BASIC = 'Basic realm="tokenmill", charset="UTF-8"'
 const BEARER = 'Bearer realm="tokenmill"'
 
-/** One header field for each challenge: many clients misread a list in one field. */
+/** One header field per challenge: many clients misread several challenges in one field. */
 export function challengesOf({ status, fields, flaws = [] }: Decline, authorization: string | undefined): string[] {
   if (status === 401) {
     if (flaws.length === 0) return [BASIC, BEARER]

@@ -1,5 +1,5 @@
-// The error body of each HTTP service, chosen by the path. Only the reporting and the 3-D Secure service have bodies of
-// their own. Other files decide what is wrong; a body never holds a value that was sent.
+// The error body of each HTTP service, chosen by the path. The reporting and the 3-D Secure service have their own
+// forms. Other files decide what is wrong; an error body never holds a value that was sent.
 import { REASONS, type Reason, type Refusal, type TokenFlaw } from '../../../src/errors.ts'
 import {
   type FieldReason,
@@ -15,28 +15,28 @@ export type DeclineStatus = 400 | 401 | 403 | 404 | 429 | 500 | 503
 
 export interface Decline {
   status: DeclineStatus
-  /** The wrong fields, under `body`, `query` or `params`; none with 401, 429 and 500. */
+  /** The wrong fields, under `body`, `query` or `params`; empty with 401, 429 and 500. */
   fields: FieldReason[]
   reversalStatus: ReversalStatus
   /**
-   * A sentence that says more than the reason does, for a service whose body has a place for it. It holds nothing that
+   * A sentence that says more than the reason, for services whose error body has a place for it. It holds no value that
    * was sent.
    */
   detail?: string
-  /** With 401: the flaws of a Bearer token, which the challenge tells and the body never does. */
+  /** With 401: the flaws of a Bearer token. The challenge names them; the body never does. */
   flaws?: readonly TokenFlaw[]
-  /** With 429: the seconds after which the caller may ask again. */
+  /** With 429: after how many seconds the caller may try again. */
   retryAfterS?: number
 }
 
 export interface ErrorBody {
-  /** The beginning of the service's paths; the longest prefix wins. */
+  /** The beginning of the service's paths; the longest prefix that matches is used. */
   prefix: string
-  /** The body of the answer; `at` is ms since the epoch. */
+  /** Makes the error body. `at`: ms since the epoch. */
   render(decline: Decline, at: number): Record<string, unknown>
 }
 
-/** The body of the token service, of the orders, and of every path without a body of its own. */
+/** The error body of the token service, of orders, and of every path without a form of its own. */
 const TOKEN: ErrorBody = {
   prefix: '',
   render: ({ status, fields, reversalStatus }, at) => {
@@ -113,17 +113,17 @@ export function declineOf(refusal: Refusal): Decline {
   return { status: REASONS[refusal.reason].code, fields: fieldsOf(refusal), reversalStatus: 'NONE' }
 }
 
-/** One field, one reason. */
+/** A decline with one field and one reason. */
 export function declineFor(reason: Reason, field: string): Decline {
   return declineOf({ refused: true, reason, field })
 }
 
-/** `flaws` are those of a Bearer token; none where the request had no such token. */
+/** The decline for missing or wrong credentials. `flaws`: those of a Bearer token; empty if the request had none. */
 export function unauthenticated(flaws: readonly TokenFlaw[] = []): Decline {
   return { status: 401, fields: [], reversalStatus: 'NONE', flaws }
 }
 
-/** A repeat gets the same answer until the operator has changed a setting. */
+/** The decline if there is no place for report files; it stays until the operator changes a setting. */
 export const REPORTS_UNAVAILABLE: Decline = {
   status: 503,
   fields: [],
@@ -131,7 +131,7 @@ export const REPORTS_UNAVAILABLE: Decline = {
   detail: REASONS.reports_unavailable.text,
 }
 
-/** The request can't be served now; nothing of it was begun. */
+/** The decline if the request can't be served now. Nothing of it was begun. */
 export function busy(retryAfterS: number): Decline {
   return { status: 429, fields: [], reversalStatus: 'NONE', retryAfterS }
 }
@@ -140,7 +140,10 @@ export function failed(reversalStatus: ReversalStatus): Decline {
   return { status: 500, fields: [], reversalStatus }
 }
 
-/** For hooks and parsers of fastify, which can only throw; handlers answer a decline as a value (`decline`). */
+/**
+ * A decline as an error, for hooks and parsers of fastify, which can only throw. Handlers return a decline as a value
+ * (`decline`).
+ */
 export class Declined extends Error {
   override name = 'Declined'
   readonly decline: Decline

@@ -1,23 +1,23 @@
 // Checks the form of a request: each part (path, body, query, headers) against its zod schema. fastify stops at the
-// first wrong part; the other parts are judged here, so that the answer names what is wrong in all of them. Workers
-// judge the content.
+// first wrong part; this file then checks the other parts, so that the answer names the wrong fields of all parts.
+// Workers check the content.
 import type { FastifySchemaCompiler } from 'fastify'
 import type { z } from 'zod'
 import { isRefusal } from '../../../src/errors.ts'
 import { parse } from '../../../src/job/refusal.ts'
 import { type Decline, Declined, declineOf } from './error-bodies.ts'
 
-/** The parts in the order in which fastify judges them. */
+/** The parts in the order in which fastify checks them. */
 const PARTS = ['params', 'body', 'query', 'headers'] as const
 type Part = (typeof PARTS)[number]
 
-/** The prefix of a field in `details`. A header is a parameter. */
+/** The prefix of a field in `details`. Headers count as parameters. */
 const PREFIX = { params: 'params', body: 'body', query: 'query', headers: 'params' } as const satisfies Record<
   Part,
   string
 >
 
-/** One part is wrong, and the parts in `unjudged` were not judged yet. */
+/** One part is wrong; the parts in `unjudged` were not checked yet. */
 export class WrongForm extends Declined {
   readonly unjudged: readonly Part[]
 
@@ -40,7 +40,7 @@ export const compileSchema: FastifySchemaCompiler<z.ZodType> = ({ schema, httpPa
   const part = httpPart === 'querystring' ? 'query' : (httpPart as Part)
   const unjudged = PARTS.slice(PARTS.indexOf(part) + 1)
   return data => {
-    // A part that isn't there is null for fastify, and undefined for a schema.
+    // For a missing part fastify has null, and a schema expects undefined.
     const parsed = parse(schema, data ?? undefined, PREFIX[part])
     return isRefusal(parsed) ? { error: new WrongForm(declineOf(parsed), unjudged) } : { value: parsed.value }
   }
@@ -51,10 +51,10 @@ export interface Judgeable extends Record<Part, unknown> {
 }
 type Judge = (data: unknown) => { error: WrongForm } | { value: unknown }
 
-/** The decline that names the wrong fields of all parts of the request. */
+/** The decline that names the wrong fields of all parts. */
 export function declineOfAll({ decline, unjudged }: WrongForm, request: Judgeable): Decline {
   const more = unjudged.flatMap(part => {
-    // `compileSchema` made the validator; a route without a schema of this part has none.
+    // The validator is one that `compileSchema` made; undefined if the route has no schema for this part.
     const judge = request.getValidationFunction(part) as Judge | undefined
     const judged = judge?.(request[part])
     return judged && 'error' in judged ? judged.error.decline.fields : []

@@ -1,5 +1,5 @@
-// The headers that every request may bring and every answer has: the request's id, the trace it belongs to, and the
-// idempotency key. A header that could hold a card number is ignored.
+// The headers that every request may send and every answer has: the request id, the trace, and the idempotency key. A
+// header that could hold a card number is ignored.
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { z } from 'zod'
@@ -35,7 +35,7 @@ const key = () =>
     .regex(/^[!-~]{1,128}$/)
     .optional()
 
-/** The headers of a write that its schema judges; other headers pass. */
+/** The headers of a write that its schema checks; other headers pass. */
 export const WriteHeaders = z.looseObject({
   'idempotency-key': key().describe('Repeats under one key are done once; another request under it is refused.'),
   'x-vfi-api-idempotencykey': key().describe('The same as `idempotency-key`, which wins where both are sent.'),
@@ -46,7 +46,7 @@ export const WriteHeaders = z.looseObject({
 })
 export type WriteHeaders = z.infer<typeof WriteHeaders>
 
-/** The headers that may hold a key; the first one that is present counts. */
+/** The headers that may hold an idempotency key; the first one that is present is used. */
 export const KEY_HEADERS = ['idempotency-key', 'x-vfi-api-idempotencykey'] as const
 
 export function idempotencyKeyOf(headers: WriteHeaders): string | undefined {

@@ -1,6 +1,6 @@
 // An idempotency key is stored in the clear: as the jti of a job, or with an authentication. A key that could be a card
-// number is therefore refused before anything is signed or stored (PCI DSS 3.5.1). A key that was accepted before is
-// answered as before.
+// number is therefore refused before anything is signed or stored (PCI DSS 3.5.1). A key that was accepted in the past
+// is still accepted.
 import { createHash } from 'node:crypto'
 import { receiptId } from '../../../src/job/envelope/ids.ts'
 import { panNameRefusal } from '../../../src/job/envelope/names.ts'
@@ -13,10 +13,10 @@ import { declineFor } from './error-bodies.ts'
 import { KEY_HEADERS } from './headers.ts'
 import { decline } from './replies.ts'
 
-/** Tells whether anything is stored under this client's key. */
+/** Whether anything is stored under this client's key. */
 export type IsKnownKey = (clientId: string, key: string) => Promise<boolean>
 
-/** Adds the check to every write of this server, whatever its route. Call it after `guard`, which finds the caller. */
+/** Adds the check to every write of this server. Call it after `guard`, which finds the caller. */
 export function refusePanKeys(app: GatewayApp, { isKnownKey }: { isKnownKey: IsKnownKey }): void {
   app.addHook('preHandler', async (request, reply) => {
     const client = (request.caller as typeof request.caller | null)?.client
@@ -29,13 +29,13 @@ export function refusePanKeys(app: GatewayApp, { isKnownKey }: { isKnownKey: IsK
   })
 }
 
-/** The batch id of a body without one: its repeat under the same key is the same batch. */
+/** The batch id of a body without one, made from the key: a repeat with the same key is the same batch. */
 export function batchIdOf(key: string): string {
   return `k-${createHash('sha256').update(key).digest('hex').slice(0, 32)}`
 }
 
 /**
- * Looks for what the token and reporting services keep under a key: a receipt, an operation that waits for one, or a
+ * Looks for what the token and reporting services store under a key: a receipt, an operation that waits for one, or a
  * batch.
  */
 export function knownIn(store: Store): IsKnownKey {

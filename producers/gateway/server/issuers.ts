@@ -1,5 +1,5 @@
 // Opens the verification of Bearer tokens: those of registered keys, and those of issuers whose keys are fetched from
-// the URL in the settings. authenticate.ts judges what a token claims.
+// the URL in the settings. authenticate.ts checks the token's claims.
 import type { Clock } from '../../../src/clock.ts'
 import type { Config } from '../../../src/config.ts'
 import type { Outbound } from '../../../src/outbound.ts'

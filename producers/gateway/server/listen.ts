@@ -1,4 +1,4 @@
-// Makes a server listen and, at its end, lets the requests in flight finish. A taken port has an error of its own.
+// Starts a server, and at its end lets the requests in flight finish. A port that is in use has an error of its own.
 import type { AddressInfo, Socket } from 'node:net'
 import { Server as TlsServer } from 'node:tls'
 import { ConfigError } from '../../../src/config.ts'
@@ -10,19 +10,19 @@ import type { GatewayApp } from '../app.ts'
 export interface Listening {
   host: string
   port: number
-  /** The name of the port's setting. */
+  /** The name of the setting that chooses the port. */
   setting: string
-  /** Called when requests in flight still go on some time after the close began. */
+  /** Called if requests are still in flight some time after closing began. */
   giveUp?: () => void
 }
 
-/** How long requests in flight may go on after the close began. */
+/** How long requests in flight may continue after closing began, in ms. */
 const DRAIN_MS = 20_000
-/** The requests that were given up are answered within this time. */
+/** After `giveUp` the remaining requests are answered within this time, in ms. */
 const GIVE_UP_MS = 5_000
 const IDLE_SWEEP_MS = 100
 
-/** Returns the port. Throws `PortInUse` for a port that is taken. */
+/** Listens. Returns the port. Throws `PortInUse` if the port is in use. */
 export async function listen(
   app: GatewayApp,
   { host, port, setting, giveUp }: Listening,
@@ -33,7 +33,7 @@ export async function listen(
     const timer = setTimeout(() => giveUp?.(), DRAIN_MS)
     // A caller that doesn't read its answer isn't waited for.
     const cut = setTimeout(() => app.server.closeAllConnections(), DRAIN_MS + GIVE_UP_MS)
-    // A connection whose last request has ended would otherwise stay open for another one, which isn't served.
+    // A connection whose last request has ended would stay open for the next request, which would not be served.
     const sweep = setInterval(() => {
       app.server.closeIdleConnections()
       for (const socket of unused) socket.destroy()
@@ -57,7 +57,7 @@ export async function listen(
   return bound
 }
 
-/** Connections without any request yet, which clients keep ready. Node doesn't count them as idle. */
+/** Connections without any request yet, which clients open in advance. Node doesn't count them as idle. */
 function watchUnused({ server }: GatewayApp): ReadonlySet<Socket> {
   const unused = new Set<Socket>()
   server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {

@@ -1,5 +1,5 @@
-// Records each request: one log line, one observation and, where traces are on, one span, by the template of its route and
-// never by its URL, without bodies, queries or credentials.
+// Records each request: one log line, one observation of the metrics and, if traces are on, one span. Each names the
+// template of the route, never the URL, and holds no body, query or credentials.
 import type { FastifyRequest } from 'fastify'
 import { readTraceparent } from '../../../src/trace/context.ts'
 import type { Span, Tracer } from '../../../src/trace/tracer.ts'
@@ -9,7 +9,7 @@ import type { ServerDeps } from '../deps.ts'
 /** Machines call these every few seconds: one line for each call would bury the other lines. */
 const QUIET = new Set(['/healthz', '/readyz'])
 
-/** An alarm compares these two, so their series exist before the first such answer. */
+/** An alarm compares the counts of these two statuses, so their series exist from the start. */
 const STATUSES_OF_PUT = ['200', '500']
 
 export function observe(app: GatewayApp, { metrics, log }: Pick<ServerDeps, 'metrics' | 'log'>): void {
@@ -18,10 +18,10 @@ export function observe(app: GatewayApp, { metrics, log }: Pick<ServerDeps, 'met
   })
   app.decorateRequest('span', null)
   app.addHook('onRequest', async (request, reply) => {
-    // The answer's end and not the request's, which is read long before a caller gives up waiting.
+    // The end of the answer is recorded. The request's own end comes long before a caller could give up waiting.
     reply.raw.once('close', () => {
       if (reply.raw.writableFinished) return
-      // The operation that was begun goes on.
+      // The caller hung up, but the operation that it began goes on.
       request.span?.end('hung_up')
       log.info({ request_id: request.id, route: request.routeOptions.url }, 'the caller hung up')
     })
@@ -40,14 +40,16 @@ export function observe(app: GatewayApp, { metrics, log }: Pick<ServerDeps, 'met
   })
 }
 
-/** Behind the guard: strangers, whose requests are refused, don't use up the traces of a second. */
+/**
+ * Starts the span after authentication: requests of strangers, which are refused, don't use up the traces per second.
+ */
 export function traceRequests(app: GatewayApp, tracer: Tracer): void {
   app.addHook('onRequest', async (request, reply) => {
     const route = routeOf(request)
     if (request.is404 || QUIET.has(route)) return
     const span = trace(request, { tracer, begunAt: Date.now() - reply.elapsedTime })
     request.span = span
-    // There is none on a public route.
+    // A public route has no caller.
     const caller = request.caller as typeof request.caller | null
     if (caller) request.caller = { ...caller, span }
   })
@@ -56,7 +58,7 @@ export function traceRequests(app: GatewayApp, tracer: Tracer): void {
 const routeOf = (request: Pick<FastifyRequest, 'is404' | 'routeOptions'>) =>
   request.is404 ? 'unknown' : (request.routeOptions.url ?? 'unknown')
 
-/** The request goes on with its caller's trace; whether that is recorded is decided here. */
+/** The request continues its caller's trace, but this installation decides whether it is recorded. */
 function trace(request: FastifyRequest, { tracer, begunAt }: { tracer: Tracer; begunAt: number }): Span {
   const route = routeOf(request)
   const given = request.headers['traceparent']

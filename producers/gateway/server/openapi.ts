@@ -1,4 +1,4 @@
-// The OpenAPI 3.1 document, made from the schemas that requests are checked by, and its rendering at /docs.
+// The OpenAPI 3.1 document, made from the schemas that check requests, and its page at /docs.
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import { createJsonSchemaTransform } from 'fastify-type-provider-zod'
@@ -15,7 +15,7 @@ export interface DocumentInfo {
   notes: DocumentNotes
 }
 
-/** `choices`: settings of the operator that the document lists. */
+/** The gateway's document. `choices`: the operator's settings that the document lists. */
 export function gatewayDocument(choices: GatewayChoices): DocumentInfo {
   return {
     title: 'tokenmill',
@@ -56,7 +56,7 @@ export async function documentRoutes(app: GatewayApp, { notes, ...info }: Docume
   })
   await app.register(swaggerUi, {
     routePrefix: '/docs',
-    // Only the pages' own scripts and styles are allowed. Plain http stays possible for a local installation.
+    // Only the page's own scripts and styles are allowed. Plain http stays possible for a local installation.
     staticCSP: {
       'default-src': "'none'",
       'base-uri': "'none'",

@@ -1,6 +1,5 @@
-// What callers' machines and proxies ask: whether the process lives, whether it can work, where its interface is described,
-// and the keys that results are signed with. None of it needs credentials. Metrics are on a port of their own
-// (src/ops.ts).
+// Pages for machines and proxies: whether the process is alive, whether it can work, where the interface is described,
+// and the public keys that verify results. They need no credentials. Metrics have a port of their own (src/ops.ts).
 
 import type { Health } from '../../../src/health.ts'
 import * as signingKeys from '../../../src/store/access/signing-keys.ts'
@@ -8,9 +7,9 @@ import type { GatewayApp } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
 
 const PUBLIC = { config: { access: 'public' }, schema: { hide: true } } as const
-/** Asked by the machines that keep it running: no stranger may use up what they need. */
+/** For pages that the machines ask which keep the process running: no rate limit, because strangers could use it up. */
 const WATCH = { config: { access: 'public', rateLimit: false }, schema: { hide: true } } as const
-/** What the addresses that `start` prints lead to. */
+/** The pages to which the URL that `start` prints leads. */
 const HOME = { documentation: '/docs', openapi: '/openapi.json' } as const
 const HOMES = ['/', '/oidc', '/oidc/']
 
@@ -22,7 +21,7 @@ export function opsRoutes(app: GatewayApp, { store, health }: GatewayDeps): void
   })
 }
 
-/** The pages that every HTTP process has. `homes`: further addresses that say where the documents are. */
+/** Adds the pages that every HTTP process has. `homes`: further paths that list where the documents are. */
 export function opsPages(app: GatewayApp, health: Health, homes: readonly string[] = []): void {
   for (const path of [...HOMES, ...homes])
     app.get(path, PUBLIC, async (_request, reply) => reply.type('application/json; charset=utf-8').send(HOME))

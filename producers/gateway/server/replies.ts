@@ -1,5 +1,5 @@
-// Answers a request with an error body of its service. Handlers return a decline as a value; errors that fastify or a
-// hook throws are answered here, too.
+// Answers a request with the error body of its service. Handlers return a decline as a value; errors that fastify or a
+// hook throws are also answered here.
 import type { FastifyRequest } from 'fastify'
 import { systemClock } from '../../../src/clock.ts'
 import { Fault } from '../../../src/errors.ts'
@@ -41,7 +41,7 @@ export function decline<R extends Reply>(reply: R, said: Decline): R {
   return sendJson(reply, said.status, errorBodyOf(url).render(said, systemClock()))
 }
 
-/** The declines of fastify's own errors, by code. */
+/** The declines for fastify's own errors, by error code. */
 const BY_CODE: Record<string, Declined> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: wrongBody(declineFor('body_media_type', 'body')),
   FST_ERR_CTP_BODY_TOO_LARGE: wrongBody(declineFor('body_too_large', 'body')),
@@ -50,7 +50,7 @@ const BY_CODE: Record<string, Declined> = {
 }
 const UNREADABLE = new Declined(declineFor('body_json', 'body'))
 
-/** The decline of an error that the request caused; undefined for other errors. */
+/** The decline of an error that the request caused; undefined for any other error. */
 function declinedBy(error: unknown): Declined | undefined {
   if (error instanceof Declined) return error
   const { code, statusCode } = (error ?? {}) as { code?: unknown; statusCode?: unknown }
@@ -59,13 +59,13 @@ function declinedBy(error: unknown): Declined | undefined {
   return known ?? (isOfRequest ? UNREADABLE : undefined)
 }
 
-/** The part of any request that an error's answer needs, whatever the schema of its route. */
+/** The parts of a request that an error answer needs, whatever the route's schema. */
 interface FailedRequest extends Judgeable {
   id: string
   routeOptions: { url?: string | undefined }
 }
 
-/** The end of a request whose handling threw. */
+/** Answers a request whose handling threw an error. */
 export function handleError(log: Logger): <R extends Reply>(error: unknown, request: FailedRequest, reply: R) => R {
   return (error, request, reply) => {
     const declined = declinedBy(error)

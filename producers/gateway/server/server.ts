@@ -1,5 +1,5 @@
-// The HTTP server: what holds for every route, in the order in which a request meets it. routes.ts names the routes of
-// the gateway, three-ds/routes.ts those of 3-D Secure.
+// The HTTP server: everything that applies to all routes, in the order in which a request meets it. routes.ts lists the
+// gateway's routes, three-ds/routes.ts those of 3-D Secure.
 import type { Socket } from 'node:net'
 import helmet from '@fastify/helmet'
 import rateLimit from '@fastify/rate-limit'
@@ -20,14 +20,14 @@ import { type DocumentInfo, documentRoutes } from './openapi.ts'
 import { decline, handleError } from './replies.ts'
 
 export interface Tls {
-  /** PEM. */
+  /** The certificate chain, PEM. */
   cert: Buffer
   key: Buffer
 }
 
 const CONNECTIONS_MAX = 5_000
 const HEAD_MS_MAX = 10_000
-/** The limit of a streamed body; body.ts limits the others. */
+/** The time limit of a streamed body, in ms; body.ts limits the others. */
 const REQUEST_MS_MAX = 3_600_000
 const IDLE_MS_MAX = 72_000
 const PATH_PART_LENGTH_MAX = 4_096
@@ -36,7 +36,7 @@ const YEAR_S = 365 * 86_400
 export interface Served<D> {
   routes: readonly RoutePlugin<D>[]
   document: DocumentInfo
-  /** The path prefix of the service whose error body answers bytes that are no request. */
+  /** The path prefix of the service whose error body answers bytes that aren't an HTTP request. */
   prefix: string
   tls: Tls | undefined
 }
@@ -61,7 +61,7 @@ export async function openServer<D extends ServerDeps>(
     routerOptions: { maxParamLength: PATH_PART_LENGTH_MAX },
     frameworkErrors: (error, request, reply) => {
       reply.header('x-request-id', request.id)
-      // fastify's type of this reply names no route, so that it takes no body at all.
+      // The type of this reply in fastify names no route and so permits no body.
       handleError(deps.log)(error, request, reply as FastifyReply)
     },
     clientErrorHandler: (error: NodeJS.ErrnoException, socket: Socket) => refuseBytes(error, socket, prefix),
@@ -70,7 +70,7 @@ export async function openServer<D extends ServerDeps>(
   app.server.maxConnections = CONNECTIONS_MAX
 
   app.setValidatorCompiler(compileSchema)
-  // Schemas of answers are for documents and tests: an answer of a worker goes out even if it doesn't fit.
+  // Schemas of answers are only for documents and tests: a worker's answer is sent even if it doesn't fit.
   app.setSerializerCompiler(() => data => JSON.stringify(data))
   app.setErrorHandler(handleError(deps.log))
   app.setNotFoundHandler((_request, reply) => decline(reply, declineFor('path_unknown', 'params')))
@@ -95,7 +95,7 @@ export async function openServer<D extends ServerDeps>(
 }
 
 /**
- * Limits the rate by client, whichever of its users or credentials; requests without good credentials are counted by
+ * Limits the rate per client, whichever user or credentials it uses. Requests without valid credentials are counted by
  * address.
  */
 async function limitRate(app: GatewayApp, perMinute: number): Promise<CountUnauthenticated> {
@@ -114,7 +114,7 @@ async function limitRate(app: GatewayApp, perMinute: number): Promise<CountUnaut
   }
 }
 
-/** Answers bytes that are no HTTP request with the error body of other wrong requests, and closes the connection. */
+/** Answers bytes that aren't an HTTP request with the usual error body, and closes the connection. */
 function refuseBytes(error: NodeJS.ErrnoException, socket: Socket, prefix: string): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
   const body = JSON.stringify(errorBodyOf(prefix).render(declineFor('field_format', 'params'), systemClock()))

@@ -1,5 +1,5 @@
-// The routes of past authentications: list, count and retrieve, within the caller's entities. The store compiles a
-// search.
+// The routes of past authentications: list, count and retrieve, within the caller's entities. The store turns a search
+// into SQL.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { Fault } from '../../../src/errors.ts'
@@ -26,7 +26,7 @@ const MEANINGS = {
   '~=': 'pattern, `*` for anything',
 }
 
-/** For the document only: filters are read from the query text itself, where operators stand in the names. */
+/** Only for the document: filters are read from the query's text, because operators are part of the names. */
 const filters = Object.fromEntries(
   [...FIELDS].map(([name, { kind }]) => {
     const takes = TAKES[kind].map(sign => `\`${name}${sign}v\` ${MEANINGS[sign]}`)
@@ -44,7 +44,7 @@ const ListQuery = z.looseObject({
 export function authenticationRoutes(app: GatewayApp, deps: ThreeDsDeps): void {
   const { store, sealer, clock } = deps
   const access = ['THREEDS'] as const
-  // The form is checked before roles, as on every route.
+  // The form is checked before the roles, as on every route.
   const preValidation = async (request: FastifyRequest, reply: FastifyReply) => {
     const search = searchOf(request)
     return isProblem(search) ? answerProblem(reply, search, clock()) : undefined

@@ -1,5 +1,5 @@
 // Finds the card that a lookup names: the card of a token of the caller's entities, or a card encrypted to one of their
-// capture keys. The card is opened in this process for this request only, and goes on as a Secret.
+// capture keys. The card is decrypted in this process for this request only, and is passed on as a Secret.
 import { cached } from '../../../src/cache.ts'
 import type { Clock } from '../../../src/clock.ts'
 import { isRefusal } from '../../../src/errors.ts'
@@ -26,7 +26,7 @@ export interface CardVault {
   clock: Clock
 }
 
-/** A key that was destroyed is forgotten after so long. */
+/** After this time a destroyed key is no longer cached. */
 const BELIEVED_MS = 4_000
 const KEYS_MAX = 10_000
 
@@ -47,7 +47,7 @@ async function cardOfToken(
   const id = parseReuseToken(name)
   const [token] = id === undefined ? [] : await tokens.findByIds(store, [id])
   const scope = token && token.status !== 'DELETED' ? await directory.scope(token.tokenScope) : undefined
-  // Another entity's token, a deleted, a missing one, and one without a card have the same answer.
+  // The answer is the same for another entity's token, a deleted one, a missing one, and one without a card.
   if (!token || !scope || !caller.entities.includes(scope.entityId) || !token.sealed || token.sealVersion === null)
     return problem(205, { field, reason: 'token_not_found' })
   if (token.status === 'SUSPENDED') return problem(301, { field, reason: 'token_suspended' })
@@ -96,7 +96,7 @@ async function encryptedCard({ vault, key, caller, entityId, source }: Encrypted
   }
 }
 
-/** Finds a capture key whose private half wasn't destroyed. */
+/** Finds a capture key whose private half isn't destroyed. */
 async function findKey({ store, kek }: CardVault, alias: string) {
   const record = await captureKeys.find(store, alias)
   if (!record?.wrappedPrivate) return undefined

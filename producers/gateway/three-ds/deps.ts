@@ -1,5 +1,5 @@
-// The dependencies of each route of the 3-D Secure service. This is the one HTTP process that holds the key ring: unlike the
-// gateway, it opens cards.
+// The dependencies of the 3-D Secure service's routes. This is the only HTTP process with the key ring: unlike the
+// gateway, it decrypts cards.
 import type { Clock } from '../../../src/clock.ts'
 import type { Store } from '../../../src/store/pool.ts'
 import type { Sealer } from '../../../src/store/three-ds/authentication-row.ts'
@@ -24,7 +24,7 @@ export const SERVICE = '/oidc/3ds-service'
 export const RESULTS = `${SERVICE}/v2/results`
 export const RETURN = `${SERVICE}/v2/return`
 
-/** The client acts for all of its entities, whichever of its users calls. */
+/** The caller for the flows in src/three-ds. A client acts for all of its entities, whichever user calls. */
 export function callerOf({ client }: Pick<Caller, 'client'>): ThreeDsCaller {
   return { clientId: client.clientId, entities: client.entities }
 }

@@ -1,5 +1,5 @@
-// The routes of a browser session's JWTs: one to begin with, and the one that brings back the outcome of a challenge.
-// src/three-ds decides whether a JWT is good.
+// The routes of a browser session's JWTs: one makes the JWT that begins a session, the other takes the JWT with the
+// outcome of a challenge. src/three-ds decides whether a JWT is valid.
 import { createJwt } from '../../../src/three-ds/jwt.ts'
 import { JwtCreateRequest, JwtValidateRequest } from '../../../src/three-ds/lookup-request.ts'
 import { isProblem } from '../../../src/three-ds/problem.ts'

@@ -1,5 +1,5 @@
-// The lookup route: begins an authentication and answers it while the cardholder waits. A repeat under the same
-// idempotency key goes on where the first one stopped. Nothing is queued.
+// The lookup route: begins an authentication and answers it while the cardholder waits. A repeat with the same
+// idempotency key continues where the first call stopped. No queue is used.
 
 import { lookup } from '../../../src/three-ds/lookup.ts'
 import { LookupRequest } from '../../../src/three-ds/lookup-request.ts'
@@ -30,7 +30,7 @@ export function lookupRoutes(app: GatewayApp, { ports, settings, metrics, clock 
       response: { 200: LookupAnswer, ...ERRORS, 504: GATEWAY_TIMEOUT },
     },
     handler: async ({ body, headers, caller }, reply) => {
-      // A slow directory server must not stop this process from serving others.
+      // A slow directory server must not keep this process from serving others.
       if (underway >= settings.inFlightMax) return decline(reply, busy(RETRY_S))
       metrics.inFlight.set(++underway)
       try {

@@ -1,5 +1,5 @@
-// Opens one process of the 3-D Secure service: the gateway's server with other routes, and the key ring. Its lifetime
-// closes what the process was handed after it has closed what is opened here.
+// Opens one process of the 3-D Secure service: the gateway's server with other routes, and the key ring. At the end its
+// lifetime closes what is opened here before what the caller opened.
 import type { KeyObject } from 'node:crypto'
 import { systemClock } from '../../../src/clock.ts'
 import type { Config } from '../../../src/config.ts'
@@ -56,7 +56,7 @@ export interface Opened {
 
 export interface ThreeDs {
   port: number
-  /** Of its metrics. */
+  /** The port of its metrics. */
   opsPort: number
   deps: ThreeDsDeps
 }
@@ -70,7 +70,7 @@ const DOCUMENT = {
   notes: THREE_DS_NOTES,
 }
 
-/** Opens the service and listens. Throws a `ConfigError` for a port that is taken. */
+/** Opens the service and listens. Throws a `ConfigError` if the port is in use. */
 export async function openThreeDs(opened: Opened): Promise<ThreeDs> {
   const { config, log, registry, lifetime, store, kek, ring, outbound, apiKeyKey, tls, tracer } = opened
   const clock = systemClock
@@ -107,7 +107,7 @@ export async function openThreeDs(opened: Opened): Promise<ThreeDs> {
   )
   const place = { host: config.httpHost, port: config.threeDsPort, setting: 'TOKENMILL_THREE_DS_PORT' }
   const port = await listen(app, place, { lifetime, log })
-  // The number that port 0 stands for is known only now.
+  // The real number of port 0 is known only now.
   server.url = urlAt(port)
   return { port, opsPort: ops.port, deps }
 }
@@ -117,7 +117,7 @@ function addressOf(host: string, port: number, tls: Tls | undefined): string {
   return `${tls ? 'https' : 'http'}://${reached.includes(':') ? `[${reached}]` : reached}:${port}`
 }
 
-/** Ends abandoned authentications as U. Every process does so; where two try at once, one of them is first. */
+/** Ends abandoned authentications as U. Every process does this; if two try at once, one is first. */
 async function expire({ ports, metrics }: ThreeDsDeps): Promise<void> {
   for (const { state } of await expireOverdue(ports, EXPIRED_MAX)) metrics.ended.inc({ outcome: state })
 }

@@ -1,4 +1,4 @@
-// Connects the ports of the flows in src/three-ds to what this process has opened. It decides nothing.
+// Implements the ports of src/three-ds with what this process has opened. Nothing is decided here.
 import { randomUUID, randomUUIDv7 } from 'node:crypto'
 import type { Clock } from '../../../src/clock.ts'
 import type { Outbound } from '../../../src/outbound.ts'
@@ -18,7 +18,7 @@ export interface PortsDeps extends CardVault {
   clock: Clock
 }
 
-/** Each lookup reads `server.url`, which is known once the process listens. */
+/** Each lookup reads `server.url`, which is set once the process listens. */
 export function openPorts(deps: PortsDeps, server: ServerIdentity, timeoutMs: number): Ports {
   const { store, ring, outbound, metrics, clock } = deps
   return {

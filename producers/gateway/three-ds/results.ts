@@ -1,6 +1,6 @@
 // The routes by which a challenge comes back, from callers without credentials: the result from the directory server,
-// and the browser. Only the directory server was given the address of the result; the browser is believed only that it
-// is back.
+// and the browser. Only the directory server knows the URL for the result. The browser's message only shows that the
+// browser is back.
 import { randomBytes } from 'node:crypto'
 import { erro } from '../../../src/three-ds/messages.ts'
 import { isProblem } from '../../../src/three-ds/problem.ts'
@@ -11,14 +11,15 @@ import { handleError, type Reply, sendAny } from '../server/replies.ts'
 import { RESULTS, RETURN, type ThreeDsDeps } from './deps.ts'
 import { backPage, type Page, pagePolicy, strandedPage, waitingPage } from './return-page.ts'
 
-/** No rate limit: few addresses send the messages of many cardholders. */
+/** No rate limit: a few addresses send the messages of many cardholders. */
 const FOREIGN = { access: 'public', rateLimit: false } as const
 const RESULT_BYTES_MAX = 64 * 1024
 const FORM_BYTES_MAX = 16 * 1024
 
 export function resultRoutes(app: GatewayApp, { ports, metrics, log }: ThreeDsDeps): void {
   app.register(async scope => {
-    // EMV 3-D Secure answers an unreadable message with an Erro; the HTTP status says only that the message arrived.
+    // EMV 3-D Secure answers an unreadable message with an Erro message; the HTTP status only says that the message
+    // arrived.
     scope.setErrorHandler((error, request, reply) => {
       const { statusCode = 500 } = error as { statusCode?: number }
       const isTheirs = error instanceof Declined || statusCode < 500
@@ -48,7 +49,7 @@ export function resultRoutes(app: GatewayApp, { ports, metrics, log }: ThreeDsDe
       method: 'POST',
       url: RETURN,
       config: FOREIGN,
-      // The page stands in a frame of the shop.
+      // The page is shown in a frame of the shop's page.
       helmet: { contentSecurityPolicy: false, frameguard: false },
       schema: { hide: true },
       handler: async ({ body }, reply) => {

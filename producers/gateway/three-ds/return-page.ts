@@ -1,13 +1,13 @@
-// The page that a browser meets on its way back from a challenge. It hands the JWT of the outcome to the shop: to the
-// window around it where it stands in a frame, else by a form. Without scripts a button does it.
+// The page that a browser gets on its way back from a challenge. It passes the JWT of the outcome to the shop: to the
+// surrounding window if the page is in a frame, else by a form. If scripts are off, the user presses a button.
 
 export interface Page {
   html(nonce: string): string
-  /** The origin of the shop that the page is for: only this shop may frame the page and be sent its message. */
+  /** The origin of the shop: only this shop may frame the page and receive its message. */
   shop?: string
 }
 
-/** `requestorUrl` is the shop's address in its contract. */
+/** The page. `requestorUrl`: the shop's address in its contract. */
 export function backPage(
   requestorUrl: string,
   { authenticationId, jwt }: { authenticationId: string; jwt: string | undefined },
@@ -15,7 +15,7 @@ export function backPage(
   const shop = new URL(requestorUrl).origin
   const fields = { authentication_id: authenticationId, ...(jwt === undefined ? {} : { jwt }) }
   const message = JSON.stringify({ type: 'tokenmill.three-ds', ...fields })
-  // The script reads the data from attributes, so that no data stands in code.
+  // The script reads the data from attributes, so that no data is written into code.
   const script = `const form = document.getElementById('back')
 if (window.parent === window) form.submit()
 else window.parent.postMessage(JSON.parse(form.dataset.message), form.dataset.shop)`
@@ -36,7 +36,7 @@ ${hidden(fields)}
   }
 }
 
-/** The page for a result that isn't here yet: the browser may send the same form again. */
+/** The page while the result hasn't arrived: the browser can send the same form again. */
 export function waitingPage(action: string, cres: string): Page {
   return {
     html: nonce =>
@@ -64,7 +64,7 @@ export function strandedPage(): Page {
   }
 }
 
-/** Without a known shop any page may frame this one, as the challenge was in some frame. It holds no secret then. */
+/** The Content-Security-Policy. If the shop isn't known, any page may frame this one; it then holds no secret. */
 export function pagePolicy(nonce: string, shop: string | undefined): string {
   const own = `default-src 'none'; style-src 'nonce-${nonce}'; script-src 'nonce-${nonce}'; base-uri 'none'`
   return shop === undefined ? `${own}; form-action 'self'` : `${own}; form-action ${shop}; frame-ancestors ${shop}`

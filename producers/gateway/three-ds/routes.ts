@@ -1,4 +1,4 @@
-// The routes of the 3-D Secure service, one plugin a line, in the order of its OpenAPI document.
+// The routes of the 3-D Secure service, in the order of its OpenAPI document.
 
 import type { GatewayApp } from '../app.ts'
 import type { RoutePlugin } from '../deps.ts'

@@ -1,5 +1,4 @@
-// The route of the public keys that cards are encrypted to, for web pages and SDKs. Everybody who has a card to protect
-// may have these keys.
+// The route of the public keys to which web pages and SDKs encrypt cards. It needs no credentials.
 import { z } from 'zod'
 import { uuid } from '../../../src/job/envelope/text.ts'
 import * as captureKeys from '../../../src/store/access/capture-keys.ts'
@@ -13,7 +12,7 @@ const Query = z.strictObject({
 
 const PublicJwk = z.looseObject({ kty: z.string() })
 
-/** A JWKS (RFC 7517) with one member more. */
+/** A JWKS (RFC 7517) with one more member. */
 const CaptureKeys = z.strictObject({
   keys: z
     .array(PublicJwk.extend({ kid: z.string(), use: z.literal('enc'), alg: z.string() }))
@@ -21,7 +20,7 @@ const CaptureKeys = z.strictObject({
   openpgp: z.array(z.strictObject({ alias: z.string(), public_key: z.string() })).describe('Keys for OpenPGP.'),
 })
 
-/** Browsers may cache the keys so long: a retired key still opens cards for eight days. */
+/** How long browsers may cache the keys, in seconds; a retired key still decrypts cards for eight days. */
 const BELIEVED_S = 60
 
 export function captureKeyRoutes(app: GatewayApp, { store }: GatewayDeps): void {

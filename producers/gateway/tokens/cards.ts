@@ -1,13 +1,10 @@
 // The routes of the card token service: PUT, GET, PATCH, DELETE, suspend and activate. Writes go through the queue.
-// Reads come from the store, which shows this process no card.
+// Reads come from the store, whose role for gateways can't select cards.
 import { z } from 'zod'
 import { tokenId } from '../../../src/job/envelope/text.ts'
 import { TokenCreate } from '../../../src/job/token-create.ts'
 import { TokenUpdate } from '../../../src/job/token-update.ts'
-import type { Scope } from '../../../src/store/access/scopes.ts'
-import * as shownTokens from '../../../src/store/token/shown-tokens.ts'
 import { renderGet } from '../../../src/token/render.ts'
-import { parseReuseToken, type TokenRow } from '../../../src/token/token.ts'
 import type { Caller, GatewayApp } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
 import { AcceptedRecord, respondLater } from '../operations/operation-routes.ts'
@@ -19,12 +16,13 @@ import { idempotencyKeyOf, WriteHeaders } from '../server/headers.ts'
 import { decline } from '../server/replies.ts'
 import { ERRORS, GetRecord, GoneRecord, Nothing, PatchRecord, PutRecord } from './records.ts'
 import { shownScheme, unmask } from './shown-scheme.ts'
+import { findVisible } from './visible-token.ts'
 
 const CARD = '/oidc/api/v2/card'
 const Id = z.strictObject({ id: tokenId().describe('The reuse token.') })
-/** For whom a card is on file is told by a request of its own. */
+/** `on_file` isn't accepted here; the owners of a card have a request of their own. */
 const Put = TokenCreate.omit({ on_file: true })
-/** A plain `cvv` is accepted and dropped, because the vault never keeps one. */
+/** A `cvv` in clear is accepted and dropped, because the vault never stores one. */
 const Patch = TokenUpdate.omit({ id: true, on_file: true })
   .extend({ cvv: z.string().max(30).optional() })
   .refine(body => body.encrypted_card === undefined || body.public_key_alias !== undefined, {
@@ -69,7 +67,7 @@ export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void {
       response: { 200: z.union([PatchRecord, GoneRecord]), 202: AcceptedRecord, ...ERRORS },
     },
     handler: async ({ body: { cvv: _, ...fields }, params, caller, headers }, reply) => {
-      // A scheme token action needs another role; its 403 comes before the checks that only a worker can do.
+      // A scheme token action needs another role. Its 403 comes before the checks that only a worker can make.
       if (fields.scheme_token_action !== undefined && !caller.roles.includes('SCHEME_TOKEN'))
         return decline(reply, declineFor('role_missing', 'body.scheme_token_action'))
       const request = { id: params.id, ...fields }
@@ -120,7 +118,7 @@ export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void {
         response: { 202: AcceptedRecord, 204: Nothing, ...ERRORS },
       },
       preValidation: async request => {
-        // Some clients send `{}` where no body is needed.
+        // Some clients send `{}` although no body is needed.
         if (Object.keys((request.body as object | undefined) ?? {}).length > 0)
           throw wrongBody(declineFor('field_unknown', 'body'))
       },
@@ -142,22 +140,10 @@ function recordOf(written: { code: 200; record: Record<string, unknown> } | { co
   return written.code === 200 ? written.record : {}
 }
 
-/** Undefined for a missing token and for one that this caller may not see: both have the same answer. */
-async function read(id: string, { client }: Caller, deps: GatewayDeps): Promise<z.infer<typeof GetRecord> | undefined> {
-  const { store, directory } = deps
-  const uuid = parseReuseToken(id)
-  const rows =
-    uuid === undefined ? await shownTokens.findByThirdParty(store, id) : [await shownTokens.find(store, uuid)]
-  const seen: { row: TokenRow; scope: Scope }[] = []
-  for (const row of rows) {
-    // A third party's token has only the name that the third party gave it.
-    if (!row || row.status === 'DELETED' || (row.thirdParty !== null) !== (uuid === undefined)) continue
-    const scope = await directory.scope(row.tokenScope)
-    if (scope && client.entities.includes(scope.entityId)) seen.push({ row, scope })
-  }
-  const [found, another] = seen
-  if (!found || another) return undefined
+async function read(id: string, caller: Caller, deps: GatewayDeps): Promise<z.infer<typeof GetRecord> | undefined> {
+  const found = await findVisible(id, caller, deps)
+  if (!found) return undefined
   const { row, scope } = found
   const scheme = await shownScheme(row.tokenId, scope, deps)
-  return renderGet(row, await directory.binRange(row.binRange), scheme) as z.infer<typeof GetRecord>
+  return renderGet(row, await deps.directory.binRange(row.binRange), scheme) as z.infer<typeof GetRecord>
 }

@@ -1,6 +1,6 @@
-// The route of lifecycle notifications from scheme token networks. A notification is only noted down: a worker then
-// asks the network for the token's state, so that repeated, unordered or false notifications do no harm. The
-// credentials are those of the network.
+// The route of lifecycle notifications from scheme token networks. Only the names of the tokens are stored; a worker
+// then asks the network for their state, so that repeated, late or false notifications do no harm. The network has
+// credentials of its own.
 import { z } from 'zod'
 import * as schemeNotices from '../../../src/store/provider/scheme-notices.ts'
 import type { GatewayApp } from '../app.ts'
@@ -11,7 +11,7 @@ import { ERRORS } from './records.ts'
 
 const Noted = z.strictObject({ responseId: z.string() })
 
-/** Without a network in the settings there is no route. */
+/** Adds the route, unless no network is set up. */
 export function notificationRoutes(app: GatewayApp, { notifications, store, clock }: GatewayDeps): void {
   if (!notifications) return
   const { provider, read } = notifications

@@ -1,5 +1,5 @@
-// The schemas of the token service's answers, from which the OpenAPI document is made. They filter nothing: an answer
-// goes out as workers and renderers made it, and tests compare it with these schemas.
+// The schemas of the token service's answers, from which the OpenAPI document is made. They are not applied to answers;
+// tests compare answers with them.
 import { z } from 'zod'
 import { emailAddress } from '../../../src/job/envelope/text.ts'
 import { type CurrencyList, currencies } from '../../../src/token/currency.ts'
@@ -28,7 +28,7 @@ const BinDetails = z.strictObject({
   variant: z.string().optional(),
 })
 
-/** If the merchant isn't the token requestor, only the status is there. */
+/** If the merchant isn't the token requestor, only the status is shown. */
 const schemeToken = (statuses: readonly [string, ...string[]], parLengthMax: number) =>
   z.strictObject({
     network_token: z.string().min(12).max(16).optional(),
@@ -77,7 +77,7 @@ export const PatchRecord = z.strictObject({
   scheme_token: schemeToken(['DELETED', 'ACTIVE', 'SUSPENDED'], 29).optional(),
 })
 
-/** The answer to a repeat of a write whose token was deleted since. */
+/** The answer to the repeat of a write whose token was deleted in the meantime. */
 export const GoneRecord = z.strictObject({ reuse_token: z.string(), token_status: z.literal('DELETED') })
 
 const details = () => z.record(z.string(), z.strictObject({ message: z.string(), code: z.string() }))

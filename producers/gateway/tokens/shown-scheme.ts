@@ -1,5 +1,5 @@
-// The scheme token of a token as HTTP shows it: with its whole number where the merchant is the token requestor and
-// this process holds the key of that number. Results queues carry the number masked.
+// The scheme token of a token as HTTP shows it: with its full number if the merchant is the token requestor and this
+// process has the key for that number. On results queues the number is masked.
 import type { Scope } from '../../../src/store/access/scopes.ts'
 import * as shownSchemes from '../../../src/store/provider/shown-schemes.ts'
 import { isSupported, type SchemeRecord, type SchemeRow, type ShownScheme } from '../../../src/token/scheme.ts'
@@ -21,7 +21,7 @@ export async function shownScheme(
   return { row, support: scope, number }
 }
 
-/** Puts the whole number into the record with which a worker answered a write of `reuseToken`. */
+/** Puts the full number into the record with which a worker answered a write of `reuseToken`. */
 export async function unmask(
   record: Record<string, unknown>,
   reuseToken: string,
@@ -33,18 +33,18 @@ export async function unmask(
   if (lastFour === undefined || tokenId === undefined) return record
   try {
     const row = (await shownSchemes.findByTokens(deps.store, [tokenId])).get(tokenId)
-    // The network may have given the token another number since, which doesn't belong into this answer.
+    // The network may have replaced the number since; the new number doesn't belong in this answer.
     const number = row?.lastFour === lastFour ? await numberOf(row, deps) : undefined
     return number === undefined ? record : { ...record, scheme_token: { ...shown, network_token: number } }
   } catch (error) {
-    // The write has taken effect: its answer must not be lost because this read failed.
+    // The write has taken effect, so its answer must not be lost because this read failed.
     deps.log.warn({ err: error }, 'a network token could not be read; it was answered masked')
     return record
   }
 }
 
 /**
- * Undefined if there is no number, or one sealed under a key that this process doesn't hold: the number stays masked.
+ * The full number; undefined if there is none, or if this process doesn't have its key: then the number stays masked.
  */
 async function numberOf(row: SchemeRow, { store, networkTokenKey }: SchemeDeps): Promise<string | undefined> {
   if (row.lastFour === null) return undefined

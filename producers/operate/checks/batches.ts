@@ -1,4 +1,4 @@
-// Whether the open batches go on, and why not.
+// Whether open batches make progress, and if not, why.
 import * as batchList from '../../../src/store/batch/batch-list.ts'
 import { BATCH_STATES, stateOf } from '../../../src/store/batch/batch-state.ts'
 import { type Verdict, warning, well } from '../check.ts'

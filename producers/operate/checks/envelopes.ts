@@ -1,5 +1,5 @@
-// Whether workers drop envelopes, and whose they claim to be: of a client that was revoked, or has a wrong key, or of somebody
-// who writes to the queue server and is no client.
+// Whether workers drop envelopes, and which client the envelopes claim: a revoked client, a client with a wrong key, or
+// none that exists, which means that a stranger writes to the queue server.
 import * as clients from '../../../src/store/access/clients.ts'
 import * as droppedEnvelopes from '../../../src/store/access/dropped-envelopes.ts'
 import { type Verdict, warning, well } from '../check.ts'

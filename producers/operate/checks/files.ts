@@ -1,4 +1,4 @@
-// What comes to its end on this host: certificates of the HTTP roles, keys of clients, space for report files.
+// What expires or runs out on this host: certificates of the HTTP roles, clients' keys, disk space for report files.
 import { X509Certificate } from 'node:crypto'
 import { access, constants, readFile, stat, statfs } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
@@ -12,7 +12,7 @@ import { bytes, count, duration } from '../units.ts'
 const DAY_MS = 86_400_000
 const CERTIFICATE_MS = { warning: 21 * DAY_MS, critical: 2 * DAY_MS } as const
 const KEY_MS = 14 * DAY_MS
-/** Of the disk; or less than so many bytes. */
+/** Free disk space below this share, or below this many bytes. */
 const FREE = { warning: { part: 0.1, bytes: 2 ** 30 }, critical: { part: 0.02, bytes: 100 * 2 ** 20 } } as const
 const SHOWN_MAX = 5
 
@@ -37,7 +37,7 @@ export async function askCertificate({ tls, now }: EndSources): Promise<Verdict>
   return leftMs < CERTIFICATE_MS.warning ? warning(says, next) : well(says)
 }
 
-/** Keys have no date of their own: they end once they were retired, and hurt where no other key took their place. */
+/** Clients' keys. A key gets an end when it is retired; that is a problem only if the client has no other key. */
 export async function askKeys({ store, now }: EndSources): Promise<Verdict> {
   const db = await store()
   const senders = await clients.listWithoutKeyAfter(db, now + KEY_MS)
@@ -79,7 +79,7 @@ export async function askDisk({ reportsUrl }: EndSources): Promise<Verdict> {
   return part < FREE.warning.part || free < FREE.warning.bytes ? warning(says, next) : well(says)
 }
 
-/** Why no report can be written there by this user. */
+/** Why this user can't write reports to the folder; undefined if it can. */
 async function troubleOf(folder: string): Promise<string | undefined> {
   if (!(await stat(folder)).isDirectory()) return 'is not a folder'
   const refused = await access(folder, constants.W_OK | constants.X_OK).catch((error: NodeJS.ErrnoException) => error)

@@ -1,18 +1,18 @@
-// Who may read the files of keys on this host: each is its owner's alone.
+// Who may read the key files on this host: only their owner should.
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { unknown, type Verdict, warning, well } from '../check.ts'
 import { count } from '../units.ts'
 
 export interface FileSources {
-  /** Files and folders of keys; a folder stands for every file under it, and what doesn't exist is passed over. */
+  /** Files and folders of keys. A folder stands for all files in it; missing ones are ignored. */
   keyFiles: readonly string[]
 }
 
 const SHOWN_MAX = 5
 
 export async function askFiles({ keyFiles }: FileSources): Promise<Verdict> {
-  // Windows has no such bits.
+  // Windows has no file modes.
   if (process.platform === 'win32') return unknown('this system has no file modes')
   const files = (await Promise.all(keyFiles.map(filesOf))).flat()
   const open = files.filter(({ mode }) => (mode & 0o077) !== 0)

@@ -1,5 +1,5 @@
-// Whether card networks and third parties take calls at the rate of the scheme file. Worker processes write it beside their
-// shares of the rate, once a second; no network is asked here.
+// Whether card networks and third parties accept calls at the rate in the scheme file. Worker processes write the
+// actual rate beside their shares, once a second; no network is called here.
 import * as schemeRates from '../../../src/store/provider/scheme-rates.ts'
 import { type Verdict, warning, well } from '../check.ts'
 import { count, duration } from '../units.ts'
@@ -7,11 +7,11 @@ import type { WorkSources } from './work.ts'
 
 type Slowed = schemeRates.SlowedRow
 
-/** A live process renews its shares about once a second. */
+/** A row counts only if its process renewed it within this time; a live process does so about once a second. */
 const SEEN_MS = 15_000
 const SHOWN_MAX = 5
 
-/** The worst first. */
+/** The words for what slows a process, worst first. */
 const WORDS = {
   breaker_open: 'gives no answers or 5xx, and calls to it are held back: its circuit breaker is open',
   throttled: 'answers 429',
@@ -36,7 +36,7 @@ export async function askNetworks({ store, now }: Pick<WorkSources, 'store' | 'n
   return warning(`${says.join('; ')}${more}`, causes.map(cause => NEXT[cause]).join('; '))
 }
 
-/** Of the process that the provider slows most. */
+/** The state of the process that the provider slows most. */
 function judge(name: string, rows: readonly Slowed[], now: number): { by: schemeRates.SlowedBy; words: string } {
   const by = CAUSES.find(cause => rows.some(row => row.by === cause)) ?? 'failing'
   const [slowest] = rows.toSorted((a, b) => a.rate - b.rate)

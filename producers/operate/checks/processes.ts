@@ -1,4 +1,4 @@
-// Which processes live, what they take, and whether they are of one release.
+// Which processes are alive, which kinds they work, and whether they are of one release.
 import { CATALOGUE, KINDS } from '../../../src/job/catalogue.ts'
 import { BEAT } from '../../../src/store/access/beat.ts'
 import * as processes from '../../../src/store/access/processes.ts'
@@ -7,7 +7,7 @@ import type { Db } from '../../../src/store/pool.ts'
 import { critical, unknown, type Verdict, warning, well } from '../check.ts'
 import { count, duration } from '../units.ts'
 
-/** Each process that makes reports says so at least twice a minute. */
+/** Every process that makes reports records that at least twice a minute. */
 const REPORTS_MADE_MS = 90_000
 const UPGRADE = 'end the upgrade on every host'
 
@@ -15,7 +15,7 @@ export interface ProcessFacts {
   host: string
   role: string
   version: string
-  /** Of workers. */
+  /** Only for workers: the kinds whose queues the process works. */
   kinds?: string[]
   alive: boolean
   /** RFC 3339. */
@@ -50,7 +50,7 @@ export async function askScheduler({ store }: ProcessSources): Promise<Verdict> 
     : well(`${count(alive.length, 'process', 'processes')} on ${alive.map(({ host }) => host).join(', ')}`)
 }
 
-/** Every role: a process that died without a word, and releases that differ. */
+/** Checks every role: processes that stopped without saying so, and differing releases. */
 export async function askProcesses({ store }: ProcessSources): Promise<Verdict> {
   const all = await processes.list(await store())
   const alive = all.filter(({ silentMs }) => silentMs <= BEAT.deadMs)
@@ -94,7 +94,7 @@ async function listAlive(db: Db): Promise<processes.ProcessRow[]> {
   return (await processes.list(db)).filter(({ silentMs }) => silentMs <= BEAT.deadMs)
 }
 
-/** Its supervisor, or somebody, started another in its place. */
+/** Whether another process was started in its place. */
 function isReplaced(silent: processes.ProcessRow, alive: readonly processes.ProcessRow[]): boolean {
   const diedAt = Date.now() - silent.silentMs
   return alive.some(({ host, role, startedAt }) => host === silent.host && role === silent.role && startedAt > diedAt)

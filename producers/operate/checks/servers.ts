@@ -9,15 +9,15 @@ import { critical, unknown, type Verdict, warning, well, worstFirst } from '../c
 import { judgeRoom } from '../redis-memory.ts'
 import { duration } from '../units.ts'
 
-/** Further off, a worker takes no jobs. */
+/** The difference between the clocks; from `critical` on a worker takes no jobs. */
 const SKEW_MS = { warning: 1_000, critical: 5_000 } as const
 
 export interface ServerSources {
   store(): Promise<Pick<Store, 'query' | 'writableServers'>>
   queues(): Promise<Queues>
-  /** Undefined where the queues are on PostgreSQL. */
+  /** Undefined if the queues are on PostgreSQL. */
   redis: (() => Promise<RedisInfo[]>) | undefined
-  /** Opens every key of the vault as a worker does, and throws what a worker ends with. */
+  /** Unwraps all keys of the vault as a worker does; throws the error with which a worker would end. */
   openKeys(): Promise<{ kekId: string }>
 }
 
@@ -32,7 +32,7 @@ export async function askStore({ store }: Pick<ServerSources, 'store'>): Promise
 }
 
 export async function askQueues({ queues, redis }: Pick<ServerSources, 'queues' | 'redis'>): Promise<Verdict> {
-  // A user who may not ask for INFO learns from the queues alone.
+  // If this user may not use INFO, only the queues are asked.
   const asked = redis?.().catch(() => [])
   const began = performance.now()
   const opened = await queues()

@@ -1,4 +1,4 @@
-// Whether those who are told by HTTP take what they are told.
+// Whether webhook endpoints accept their deliveries.
 import * as clients from '../../../src/store/access/clients.ts'
 import * as endpoints from '../../../src/store/event/endpoints.ts'
 import { type Verdict, warning, well } from '../check.ts'

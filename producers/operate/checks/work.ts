@@ -1,4 +1,4 @@
-// Whether work flows: what waits in the queues, what waits to be told, what failed, and what the clock asked for.
+// Whether work is flowing: jobs waiting in queues, results waiting to be published, failed jobs, and scheduled runs.
 import { CATALOGUE, FAILED_QUEUE, KINDS, type Kind, resultsQueue } from '../../../src/job/catalogue.ts'
 import type { Queues } from '../../../src/queue/engine.ts'
 import * as clients from '../../../src/store/access/clients.ts'
@@ -27,7 +27,7 @@ interface Wait {
   kind: Kind
   waiting: number
   active: number
-  /** Of the oldest that waits. */
+  /** How long the oldest has waited, in ms. */
   oldestMs: number
 }
 
@@ -82,7 +82,7 @@ export async function askOutbox(sources: WorkSources): Promise<Verdict> {
     }),
   )
   const words = `${says}; ${shown.map(one => one.words).join('; ')}`
-  // A queue takes no further results some way before its limits, so any unread result can be what the others wait for.
+  // A queue stops accepting results some way before its limits, so any unread result may be the reason why others wait.
   const stuck = shown.filter(({ unread }) => unread === 0)
   const ask = 'ask the owners of these clients to read their results queues'
   if (stuck.length === 0) return warning(words, ask)
@@ -130,7 +130,7 @@ export async function askSchedules(sources: WorkSources): Promise<Verdict> {
   return critical(`${named.join(', ')}${more}`, '`tokenmill schedule list`; is a scheduler running?')
 }
 
-/** Runs due by `before` that have no row: rows are made by a scheduler, and none was there. */
+/** Runs that were due by `before` but have no row: no scheduler was running to insert it. */
 async function listMissing(db: Db, before: number): Promise<scheduleRuns.NewRun[]> {
   const known = await schedules.list(db)
   const runs = await Promise.all(

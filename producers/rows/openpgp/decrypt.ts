@@ -24,7 +24,7 @@ import { explain, type Seen } from './pgp-errors.ts'
 
 export interface OpenpgpKeys {
   decryption: PrivateKey
-  /** If given, the message must have a valid signature by this key. */
+  /** If set, the message must have a valid signature by this key. */
   verification: Key | undefined
 }
 
@@ -95,7 +95,7 @@ export async function* decryptOpenpgp(
   bytes: AsyncIterable<Buffer>,
   keys: OpenpgpKeys,
 ): AsyncGenerator<Buffer> {
-  // The library would wrap an error of the source; this keeps the error as it was.
+  // Remembers an error of the source, which the library would wrap in its own.
   let below: { error: unknown } | undefined
   const refuseMore = armorWatch(name)
   const head = keepHead()
@@ -126,7 +126,7 @@ export async function* decryptOpenpgp(
         config: STREAMING,
       }),
     )
-    // The verdict on a signature comes through the stream (expectSigned). These promises must not reject unhandled.
+    // A wrong signature makes the stream fail (expectSigned). These promises must not reject unhandled.
     for (const { verified, signature } of signatures) {
       verified.catch(() => {})
       signature.catch(() => {})
@@ -137,7 +137,7 @@ export async function* decryptOpenpgp(
       const { buffer, byteOffset, length } = next.value
       if (length > 0) yield Buffer.from(buffer, byteOffset, length)
     }
-    // The library stops at the end of an armor; the bytes behind it must be read (and digested) all the same.
+    // The library stops at the end of the armor; the remaining bytes must be read too, because they are digested.
     while (!(await source.next()).done);
   } catch (error) {
     throw below?.error ?? explain(name, error, { opened, head: head.bytes(), ...seenOf(message) })
@@ -148,7 +148,7 @@ export async function* decryptOpenpgp(
 
 const HEAD_BYTES = 64 * 1024
 
-/** Keeps the beginning of a file, to explain a file that is no message. */
+/** Keeps the beginning of a file, to explain a file that isn't an OpenPGP message. */
 function keepHead() {
   let kept = Buffer.alloc(0)
   return {
@@ -180,8 +180,8 @@ interface ReadPacket {
 const STALLED_MS = 5_000
 
 /**
- * On some damaged messages the library waits for ever: it neither reads on nor yields anything. `until` rejects when that
- * has lasted; while the source itself is being read it waits as long as that takes.
+ * Detects a stall: on some damaged messages the library waits for ever, without reading or yielding. `until` rejects
+ * when that has lasted too long; time spent waiting for the source doesn't count.
  */
 function openStallWatch() {
   let isReading = false
@@ -232,7 +232,7 @@ async function readSource(source: AsyncIterator<Buffer>) {
   return readMessage({ armoredMessage: ReadableStream.from(characters()), config: STREAMING })
 }
 
-/** Reads every piece of a file; throws if anything follows an armor, because the library would not read it. */
+/** Reads every piece of a file. Throws if anything follows the armor, because the library would not read it. */
 function armorWatch(name: string): (piece: Buffer) => void {
   let state: 'start' | 'binary' | 'armor' | 'behind' = 'start'
   let before = ''
@@ -264,7 +264,7 @@ export async function* encryptOpenpgp(bytes: AsyncIterable<Buffer>, publicKey: s
   }
 }
 
-/** A curve25519 key pair for an export's recipient, armored and without a passphrase. */
+/** Makes a curve25519 key pair for the recipient of an export, armored and without a passphrase. */
 export async function makePgpKeyPair(name: string): Promise<{ publicKey: string; privateKey: string }> {
   const { publicKey, privateKey } = await generateKey({ type: 'curve25519', userIDs: [{ name }], format: 'armored' })
   return { publicKey, privateKey }

@@ -1,6 +1,6 @@
 // Explains an OpenPGP file that can't be read: what it is instead, or what is wrong with it, and what to do. The
-// explanation follows from the library's message, the packets that were seen and the beginning of the file, none of
-// which is ever quoted.
+// explanation is chosen by the library's message, the packets that were seen and the beginning of the file, and quotes
+// none of them.
 import { FileError } from '../file-error.ts'
 
 export interface Seen {
@@ -64,7 +64,7 @@ const CIPHER_LACKS = /Unsupported cipher|non-preferred symmetric algorithm/
 
 const TO_A_KEY = 'Have it encrypted to the public key of --decrypt-key.'
 
-/** A message of the library may quote its input, so that it is only matched and never shown. */
+/** The error to report. A message of the library may quote its input, so it is only compared and never shown. */
 export function explain(name: string, error: unknown, seen: Seen): unknown {
   if (error instanceof FileError) return error
   const text = error instanceof Error ? error.message : ''
@@ -84,7 +84,7 @@ interface Kind {
   next: string
 }
 
-/** Names a well-formed file that isn't a message encrypted to a key with a supported cipher. */
+/** What the file is, if it is well-formed but isn't a message encrypted to a key with a supported cipher. */
 function kindOf({ head, tags, ciphers }: Seen, text: string): Kind | undefined {
   const armor = armorKindOf(head)
   if (armor) return armor
@@ -109,7 +109,7 @@ function kindOf({ head, tags, ciphers }: Seen, text: string): Kind | undefined {
 const SIGNATURE = { wrong: 'is a signature alone, without what was signed.', next: 'Give the encrypted file itself.' }
 const KEY = { wrong: 'is an OpenPGP key, not a message.', next: 'Give the encrypted file itself.' }
 
-/** Names an armored file by the first line of its armor. */
+/** What an armored file is, by the first line of its armor. */
 function armorKindOf(head: Buffer): Kind | undefined {
   const text = head.toString('latin1')
   const found = /^-----BEGIN PGP ([A-Z ]+)-----/m.exec(text)

@@ -1,14 +1,14 @@
-// Says once, while a run still goes on, that every row so far ended for one reason: then the file or the options are
-// wrong, and not the rows.
+// Warns once during a run if every row so far ended for the same reason: then the file or the options are wrong rather
+// than the rows.
 import { REASONS, type Reason } from '../../../src/errors.ts'
 import type { ReasonCounts } from '../../../src/job/chunk-outcomes.ts'
 import { type Counts, sumOf } from '../../../src/job/outcome.ts'
 
-/** Fewer rows may be alike by chance. */
+/** With fewer rows the same reason may be chance. */
 const ROWS_MIN = 20
 
 export interface EarlyWord {
-  /** Takes what the rows answered so far came to. */
+  /** Takes the counts of the rows that are answered so far. */
   see(counts: Counts, reasons: ReasonCounts): void
 }
 
@@ -25,7 +25,10 @@ export function openEarlyWord(tell: (line: string) => void): EarlyWord {
   }
 }
 
-/** Undefined where rows ended well, or for several reasons, or are too few to say. */
+/**
+ * The reason that all rows share; undefined if some row ended well, if there are several reasons, or if there are too
+ * few rows.
+ */
 export function onlyReason(
   counts: Counts,
   reasons: ReasonCounts,
@@ -39,7 +42,7 @@ export function onlyReason(
   return undefined
 }
 
-/** The reason, what it says, and what most likely is the cause. */
+/** The warning: the reason, its text, and the most likely cause. */
 function wordOf(reason: string): string {
   const { text } = REASONS[reason as Reason] ?? {}
   const cause = CAUSES[reason as Reason]

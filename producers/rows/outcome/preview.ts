@@ -1,5 +1,5 @@
-// What the first cards of a file were read as, for a person to look at before anything takes effect: a wrong form of expiry
-// shows nowhere else. Of a card's number only the last four digits.
+// The first cards of a file as they were read, for a person to check before anything takes effect: a wrong form of
+// expiry can't be noticed elsewhere. Only the last four digits of a card number are shown.
 import { z } from 'zod'
 import { digitsOf } from '../../../src/token/pan.ts'
 import { couldLookLikeCard } from '../../../src/token/pan-lookalike.ts'
@@ -9,7 +9,7 @@ const HIDDEN = '(not shown: it could be a card number)'
 
 export interface Preview {
   line: number
-  /** Of nested JSON: element and card, `17.2`. */
+  /** In nested JSON: the element and the card within it, `17.2`. */
   item?: string | undefined
   reference?: string | undefined
   lastFour?: string | undefined
@@ -77,7 +77,7 @@ export function sentenceOf({
 
 const CARDS_SHOWN = 10
 
-/** The first cards, a line each, for a person who knows the file. */
+/** The first cards, one per line. */
 export function firstCards(profile: string, rows: readonly Row[]): string {
   const cards = rows.filter(({ skipped, rejected }) => skipped === undefined && rejected === undefined)
   const lines = cards.slice(0, CARDS_SHOWN).map(row => `  ${sentenceOf(previewOf(row))}\n`)

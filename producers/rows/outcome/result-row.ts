@@ -7,13 +7,13 @@ import type { Row } from '../record.ts'
 import type { SkipReason } from './file-outcome.ts'
 
 export interface ResultColumns {
-  /** The file was read by a profile: which card of its element a row is, and what was repaired. */
+  /** The file was read with a profile: the results say which card of its element a row is, and what was repaired. */
   profile?: boolean | undefined
   /** The profile says whose cards the rows are. */
   owners?: boolean | undefined
-  /** A replay tells the present status of the token. */
+  /** A replay also shows the token's current status. */
   tokenStatus?: boolean | undefined
-  /** Whether it is the token or its scheme token that failed. */
+  /** Shows which part failed: the token or its scheme token. */
   failedFacet?: boolean | undefined
   /** Names of the echoed columns. */
   echo?: readonly string[] | undefined
@@ -23,7 +23,7 @@ export interface ResultColumns {
 type OfRow = Pick<Row, 'fileLine' | 'item' | 'repairs' | 'onFile'> & { echo?: readonly string[] | undefined }
 
 export type ResultRow = RecordResult & OfRow
-/** A row that its reader has left out: no worker saw it. */
+/** A row that the reader skipped; no worker saw it. */
 export type SkippedRow = {
   line: number
   reference?: string | undefined
@@ -80,14 +80,14 @@ export function textOf(rows: readonly (AnyRow | SkippedRow)[], columns: ResultCo
   return text
 }
 
-/** The cells of the columns that not all results have. */
+/** The cells of columns that only some results have. */
 function moreOf(row: MayBeSkipped, { profile, owners, tokenStatus, failedFacet, echo }: ResultColumns): string {
   let text = ''
   if (profile) text += `,${row.item ?? ''},${row.repairs?.join(' ') ?? ''}`
   if (owners) text += `,${row.reference_outcome ?? ''},${guarded(row.previous_token)}`
   if (tokenStatus) text += `,${row.token_status ?? ''}`
   if (failedFacet) text += `,${facetOf(row)}`
-  // A rejected row echoes nothing, but has the cells of these columns.
+  // A rejected row repeats no values, but has (empty) cells in these columns.
   if (echo !== undefined) for (let index = 0; index < echo.length; index++) text += `,${guarded(row.echo?.[index])}`
   return text
 }

@@ -1,5 +1,5 @@
-// The profiles that tokenmill brings along, by their names. Each says what its provider publishes; what isn't public the
-// user adds to a copy. Further ones are examples in docs/profiles.
+// The profiles that come with tokenmill, by name. Each holds what its provider has published; users add what isn't
+// public to a copy. docs/profiles has more examples.
 import type { Profile } from './profile-schema.ts'
 
 /** Stripe's file of old and new ids. */

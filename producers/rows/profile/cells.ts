@@ -1,5 +1,5 @@
-// Makes each cell of the fields of a record, as a profile says. Nothing is repaired that the profile doesn't declare, and
-// each repair is named. The values of the card are checked by workers.
+// Makes the cells of a row from the fields of a record, as a profile says. Nothing is repaired that the profile doesn't
+// declare, and each repair is named. The values of the card are checked by workers.
 import { NAME_LENGTH_MAX } from '../../../src/token/card.ts'
 import { digitsOf } from '../../../src/token/pan.ts'
 import { readMonth } from '../expiry.ts'
@@ -7,17 +7,20 @@ import { type Expiry, expiryReader, readDeclaredYear } from './expiry-form.ts'
 import { parseTemplate } from './field.ts'
 import type { Profile } from './profile-schema.ts'
 
-/** What a profile may repair, in the order in which rows name it. */
+/** The repairs that a profile may declare, in the order in which rows list them. */
 export const REPAIRS = [
   ...(['blanks', 'country_dropped', 'encoding', 'name_cut', 'name_dropped'] as const),
   ...(['number_separators', 'postal_zeros'] as const),
 ] as const
 export type Repair = (typeof REPAIRS)[number]
 
-/** `texts`: the fields by the numbers that `use` gave them, blanks and null words taken off. */
+/**
+ * Makes a value. `texts`: the fields by the numbers that `use` returned, without blanks around them; null words are
+ * empty.
+ */
 type Make<T> = (texts: readonly string[], repairs: Set<Repair>) => T
 
-/** Notes that a field is read, and answers its number. `path`: the member of the profile that names the field. */
+/** Registers a field that must be read; returns its number. `path`: the member of the profile that names the field. */
 export type Use = (field: string, path: string, compared?: boolean) => number
 
 export function cleaner({ trim = false, null_words = [] }: Profile): (text: string, repairs?: Set<Repair>) => string {
@@ -41,7 +44,7 @@ export function numberOf({ columns }: Profile, use: Use): Make<string> {
   }
 }
 
-/** '' where all fields of the template are empty, undefined where only some are. */
+/** The reference; '' if all fields of the template are empty, undefined if only some are. */
 export function referenceOf(
   template: string | undefined,
   path: string,
@@ -71,7 +74,7 @@ export interface ExpiryTexts {
 const NO_EXPIRY: ExpiryTexts = { month: '', year: '' }
 const textsOf = ({ month, year }: Expiry): ExpiryTexts => ({ month: String(month), year: String(year) })
 
-/** Undefined for a date that can't be read; empty texts for none. */
+/** The expiry; undefined for a date that can't be read, empty texts for a missing one. */
 export function expiryOf(
   expiry: Profile['columns']['expiry'],
   use: Use,
@@ -103,14 +106,14 @@ export function nameOf(holder: Profile['columns']['cardholder_name'], use: Use):
   return (texts, repairs) => {
     const parts = places.map(at => texts[at] ?? '').filter(part => part !== '')
     const name = parts.join(' ')
-    // A name that stays too long is rejected by the worker, as in any file.
+    // If the name stays too long, the worker rejects it, as in any file.
     if (name.length <= NAME_LENGTH_MAX || too_long === 'reject') return name
     repairs.add(too_long === 'drop' ? 'name_dropped' : 'name_cut')
     return too_long === 'drop' ? '' : cutName(name)
   }
 }
 
-/** Whole characters, and no blank at the end. */
+/** The name cut to the maximum, without splitting a character and without a blank at the end. */
 function cutName(name: string): string {
   const cut = name.slice(0, NAME_LENGTH_MAX)
   return (/[\ud800-\udbff]$/.test(cut) ? cut.slice(0, -1) : cut).trimEnd()

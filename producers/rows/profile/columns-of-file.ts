@@ -1,5 +1,5 @@
-// Finds the columns that a profile names in the header of a file. All that is missing is told at once, with the names
-// that exist; a name is shown only where it can't be card data.
+// Finds the columns that a profile names in the header of a file. All missing columns are reported at once, with the
+// names that exist; a name is shown only if it can't be card data.
 import { FileError } from '../file-error.ts'
 import { looksLikeData, shown } from '../layout.ts'
 import { isSecurityCode } from '../security-code.ts'
@@ -8,11 +8,11 @@ import { ECHO, type FieldUse, KEPT } from './records.ts'
 import { isOfReturn } from './return-shape.ts'
 
 export interface Header {
-  /** Where the names stand, undefined for a file without a header. */
+  /** The line of the header; undefined for a file without one. */
   line: number | undefined
   names: readonly string[]
   anyCase: boolean
-  /** Blanks around a name don't count. */
+  /** Blanks around a name are ignored. */
   trim: boolean
   /** Names of columns that are never read. */
   drop: readonly string[]
@@ -61,7 +61,7 @@ function refuseUse(
   if (use !== undefined) throw new FileError('usage', `${use.path} names ${what}.`, 'Leave it out.')
 }
 
-/** All columns that the name can mean; only a name that is written as it stands can mean several. */
+/** All columns that the name may mean; only a name without `#` can mean several. */
 function find(names: readonly string[], name: string): number[] {
   const literal = names.flatMap((one, index) => (one === name ? [index] : []))
   if (literal.length > 0) return literal

@@ -1,4 +1,4 @@
-// Reads the records of delimited text by a profile. Lines and quotes are split by the reader of CSV.
+// Reads the records of delimited text by a profile. csv.ts splits lines and quoted fields.
 import { type CsvRow, readCsv } from '../csv.ts'
 import { FileError } from '../file-error.ts'
 import { positionsOf } from './columns-of-file.ts'
@@ -8,7 +8,7 @@ import { type FieldUse, type RawRecord, unreadable } from './records.ts'
 
 export interface TableOptions {
   uses: readonly FieldUse[]
-  /** Blanks around the names of columns don't count. */
+  /** Blanks around column names are ignored. */
   trim: boolean
   /** Names of columns that are never read. */
   drop: readonly string[]

@@ -1,5 +1,5 @@
-// Makes UTF-8 of the bytes of a file in a declared encoding, as a stream. Where bytes stand for no character, the result is
-// no UTF-8 at that place, so that the row there is rejected; nothing is replaced.
+// Converts the bytes of a file in a declared encoding to UTF-8, as a stream. Bytes that stand for no character become
+// bytes that aren't UTF-8, so that the row is rejected; nothing is replaced by a substitute.
 
 import { isAscii } from 'node:buffer'
 import { FileError } from '../file-error.ts'
@@ -21,7 +21,10 @@ export function toUtf8(bytes: AsyncIterable<Buffer>, encoding: Encoding = 'utf-8
 }
 
 const HIGH_CONTROLS = /[\x80-\x9f]/g
-/** The characters of the bytes 0x80 to 0x9f; the five bytes without one stay control characters, which no field takes. */
+/**
+ * The characters of the bytes 0x80 to 0x9f. The five bytes without a character become control characters, which no
+ * field accepts.
+ */
 const WINDOWS = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ'
 
 function toWindows(control: string): string {
@@ -69,11 +72,11 @@ async function* fromUtf16(bytes: AsyncIterable<Buffer>, given: 'le' | 'be' | und
     rest = Buffer.from(whole.subarray(end))
     if (end > 0) yield decodeUtf16(whole.subarray(0, end), order)
   }
-  // Half a character at the end of the file.
+  // The file ends within a character.
   if (rest.length > 0) yield NO_UTF8
 }
 
-/** Where the last whole character ends: a pair of surrogates isn't parted. */
+/** Where the last complete character ends; a surrogate pair isn't split. */
 function endOfCharacters(bytes: Buffer, order: 'le' | 'be'): number {
   const even = bytes.length - (bytes.length % 2)
   const high = bytes[even - (order === 'le' ? 1 : 2)] ?? 0
@@ -83,7 +86,7 @@ function endOfCharacters(bytes: Buffer, order: 'le' | 'be'): number {
 function decodeUtf16(bytes: Buffer, order: 'le' | 'be'): Buffer {
   const text = (order === 'le' ? bytes : Buffer.from(bytes).swap16()).toString('utf16le')
   if (text.isWellFormed()) return Buffer.from(text, 'utf8')
-  // The noncharacter takes the place of half a pair, and then loses its first byte: what is left is no UTF-8.
+  // A noncharacter replaces half a pair and then loses its first byte, so the rest isn't UTF-8.
   const marked = Buffer.from(text.replace(LONE_SURROGATE, NONCHARACTER), 'utf8')
   for (let at = marked.indexOf(NONCHARACTER); at >= 0; at = marked.indexOf(NONCHARACTER, at + 4)) marked[at] = 0xff
   return marked

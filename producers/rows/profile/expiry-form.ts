@@ -1,5 +1,5 @@
-// Reads an expiry date in the one form that a profile declares. Four digits are MMYY or YYMM only where the profile says
-// which: the sender alone knows. A date that doesn't have the form is no expiry; nothing is tried instead.
+// Reads an expiry date in the one form that a profile declares. The profile must say whether four digits are MMYY or
+// YYMM, because only the sender knows. A date in another form is no expiry; no other form is tried.
 import { readMonth } from '../expiry.ts'
 
 export const EXPIRY_FORMS = [
@@ -14,7 +14,7 @@ export interface Expiry {
   year: number
 }
 
-/** The years that two digits can mean begin with 20, and from `pivot` upwards with 19. */
+/** The year of two digits: 20xx below `pivot`, 19xx from `pivot` on. */
 export function readDeclaredYear(text: string, pivot = 100): number {
   if (!/^(\d{2}|\d{4})$/.test(text)) return 0
   const year = Number(text)
@@ -22,13 +22,13 @@ export function readDeclaredYear(text: string, pivot = 100): number {
   return year >= pivot ? 1900 + year : 2000 + year
 }
 
-/** The function that reads texts of this form; it answers undefined for any other text. */
+/** A function that reads texts of this form; it returns undefined for any other text. */
 export function expiryReader(form: ExpiryForm, pivot: number | undefined): (text: string) => Expiry | undefined {
   const yearLength = form.includes('YYYY') ? 4 : 2
   const separator = /[/-]/.exec(form)?.[0]
   const yearFirst = form.startsWith('Y')
   return text => {
-    // Beside a separator the month may have one digit; without one its length tells where it ends.
+    // Next to a separator the month may have one digit; without a separator its position is fixed.
     const at = separator === undefined ? (yearFirst ? yearLength : 2) : text.indexOf(separator)
     if (at < 0 || (separator === undefined && text.length !== yearLength + 2)) return undefined
     const first = text.slice(0, at)

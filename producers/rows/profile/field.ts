@@ -1,13 +1,13 @@
-// The names by which a profile speaks of the fields of a record, and templates that make a text of several fields. Where
-// a field stands in a file isn't known here.
+// The names of fields in a profile, and templates that make one text from several fields. Where a field is in a file is
+// decided elsewhere.
 
 /**
- * `name`; `name#2`, the second column of that name; `#3`, the third column; in JSON a path `card.number`, and `^.id` for a
- * member of the object around the record. Braces are left to templates.
+ * `name`; `name#2`, the second column of that name; `#3`, the third column; in JSON a path `card.number`, and `^.id`
+ * for a member of the object around the record. Braces are reserved for templates.
  */
 export const FIELD = /^[^{}\r\n\0]{1,200}$/
 
-/** `{account}-{number:last4}`: fields in braces, and text around them. */
+/** `{account}-{number:last4}`: field names in braces, and text around them. */
 export const TEMPLATE = /^(?:[^{}\r\n\0]*\{[^{}\r\n\0]{1,200}\})+[^{}\r\n\0]*$/
 
 export interface Part {
@@ -20,7 +20,7 @@ export interface Part {
 
 export interface Template {
   parts: readonly Part[]
-  /** The text behind the last field. */
+  /** The text after the last field. */
   after: string
 }
 

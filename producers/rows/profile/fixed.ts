@@ -1,4 +1,4 @@
-// Reads the records of fixed-width text by a profile. Places count characters of the decoded text, not bytes.
+// Reads the records of fixed-width text by a profile. Positions count characters of the decoded text, not bytes.
 import { isUtf8 } from 'node:buffer'
 import { readLines } from '../lines.ts'
 import { positionsOf } from './columns-of-file.ts'
@@ -71,7 +71,7 @@ function isOneUnitEach(text: string): boolean {
   return !/[\ud800-\udfff]/.test(text)
 }
 
-/** Without the blanks that pad it. */
+/** The characters of one field, without the blanks that pad it. */
 function cut(characters: string | readonly string[], start: number, length: number): string {
   const part = characters.slice(start - 1, start - 1 + length)
   return (typeof part === 'string' ? part : part.join('')).replace(/^ +| +$/g, '')

@@ -1,4 +1,4 @@
-// The form of a file, as a profile says it: how bytes become text, and how text becomes records.
+// The form of a file, as a profile declares it: how bytes become text, and how text becomes records.
 import { z } from 'zod'
 import { FIELD } from './field.ts'
 

@@ -1,8 +1,8 @@
-// What stands around the rows of a text file: lines to pass over, a header record, and a trailer record with a stated
-// count. A file that lost its end shows by its trailer.
+// The parts of a text file around its rows: lines to skip, a header record, and a trailer record with a stated count. A
+// missing trailer shows that the end of the file is lost.
 import { FileError } from '../file-error.ts'
 
-/** Passes over the first lines. */
+/** Skips the first `count` lines. */
 export async function* skipLines(bytes: AsyncIterable<Buffer>, count = 0): AsyncGenerator<Buffer> {
   let left = count
   for await (const chunk of bytes) {
@@ -21,19 +21,19 @@ interface MarkedRecord {
   counts?: 'rows' | 'records' | undefined
 }
 
-/** A record of the file as its frame sees it. */
+/** A record of the file, as the frame checks it. */
 export interface Seen {
   line: number
   hasMark(mark: string): boolean
-  /** The text that states a count; undefined where the profile names no place for one. */
+  /** The text of the stated count; undefined if the profile names no place for one. */
   count(at: 'header' | 'trailer'): string | undefined
 }
 
 export interface Frame {
-  /** True for a record that is a row or names the columns, false for one that belongs to the frame. */
+  /** True for a record that is a row or names the columns, false for a header or trailer record. */
   admit(seen: Seen): boolean
   countRow(): void
-  /** Called once, behind the last record. */
+  /** Call it once, after the last record. */
   end(): void
 }
 
@@ -43,7 +43,7 @@ interface StatedCount {
   counts: MarkedRecord['counts']
 }
 
-/** Throws a FileError where the file doesn't have the records of its frame, or other counts. */
+/** Makes the checks. They throw a FileError if the file lacks the declared records, or if a stated count is wrong. */
 export function frameOf(header: MarkedRecord | undefined, trailer: MarkedRecord | undefined): Frame {
   let rows = 0
   let begun = header === undefined

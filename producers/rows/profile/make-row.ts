@@ -1,4 +1,4 @@
-// Makes a row of a record, as a profile says: its cells, or why it has none. The cells themselves are made in cells.ts.
+// Makes a row from a record, as a profile says: its cells, or the reason why it has none. cells.ts makes the cells.
 import { isRefusal, type Reason } from '../../../src/errors.ts'
 import { couldLookLikeCard } from '../../../src/token/pan-lookalike.ts'
 import { COLUMN_NAMES, type ColumnName } from '../columns.ts'
@@ -9,24 +9,27 @@ import type { Profile } from './profile-schema.ts'
 import { ECHO, type FieldUse, type KeptField, type RawRecord } from './records.ts'
 
 export interface ProfiledRow {
-  /** The physical line of the row's first byte, from 1; in nested JSON that of its element. */
+  /** The physical line of the row's first byte, from 1; in nested JSON the line of its element. */
   line: number
   /**
    * Nested JSON: the number of the element in the outer array, from 1; undefined otherwise. Elements may share a line, and
    * only element and item tell all rows apart.
    */
   element: number | undefined
-  /** Nested JSON: the number of the card within its element, from 1; undefined otherwise, and where it has no card. */
+  /**
+   * Nested JSON: the number of the card within its element, from 1; undefined otherwise, and if the element has no
+   * card.
+   */
   item: number | undefined
-  /** By the positions of profiledLayout; empty if the row is rejected or skipped. */
+  /** The cells at the positions of profiledLayout; empty if the row is rejected or skipped. */
   cells: readonly string[]
   rejected: Reason | undefined
-  /** The reference of a rejected or skipped row, where it may be repeated. */
+  /** The reference of a rejected or skipped row, if it may be repeated. */
   reference: string | undefined
   /** The card number as the profile reads it, '' for none: of a rejected or skipped row no cell holds it. */
   number: string
   skipped: 'no_card' | 'filtered' | undefined
-  /** Sorted, each once. */
+  /** Sorted, without repetitions. */
   repairs: readonly Repair[]
   /** Whose card it is, where the profile says so and the row has an id of its card. */
   onFile: OnFileText | undefined
@@ -87,13 +90,13 @@ interface Plan {
   passes: ReturnType<typeof filterOf>
   onFile: MakeOnFile | undefined
   uses: readonly FieldUse[]
-  /** The number of the first echoed field; all before it are the profile's. */
+  /** The number of the first echoed field; the fields before it are the profile's. */
   echoAt: number
   /** The number of the first kept field; those decide nothing. */
   keepAt: number
   keeps: boolean
   skipCardless: boolean
-  /** Each byte became the character that the profile declares. */
+  /** The file was converted from a one-byte encoding in which every byte stands for the declared character. */
   isConverted: boolean
   blank: readonly string[]
 }
@@ -141,7 +144,7 @@ function makeRow(plan: Plan, record: RawRecord): ProfiledRow {
   return { line, element, item, cells, ...none, number: pan, repairs: made, onFile, kept }
 }
 
-/** May results repeat the reference of a row that has no cells? Of a row without a number nobody knows the card. */
+/** Whether results may repeat the reference of a row without cells. If the row has no number, its card isn't known. */
 function isSound(reference: string | undefined, pan: string): boolean {
   if (reference === undefined || reference === '' || checkReference(reference, pan) !== undefined) return false
   return pan !== '' || !couldLookLikeCard(reference)

@@ -1,5 +1,5 @@
-// The rules of a profile that its schema can't express: members that exclude or need one another, and fields that must
-// not be read. The file that it describes isn't asked.
+// The rules of a profile that its schema can't express: members that exclude or need each other, and fields that must
+// not be read. No data file is read here.
 import { COLUMNS, type ColumnName } from '../columns.ts'
 import { isSecurityCode } from '../security-code.ts'
 import { parseTemplate } from './field.ts'
@@ -43,14 +43,14 @@ export function fieldsOf(profile: Profile): { path: string; field: string }[] {
   return found
 }
 
-/** `columns.expiry.month` makes the column expiry, which is card data. */
+/** Whether the field at this path is card data: `columns.expiry.month` belongs to the column expiry, which is. */
 export function isCardData(path: string): boolean {
   if (path.startsWith('on_file.cardholder_name.')) return true
   const [group, column = ''] = path.split('.')
   return group === 'columns' && Object.hasOwn(COLUMNS, column) && COLUMNS[column as ColumnName].card
 }
 
-/** What is wrong first, undefined for nothing. */
+/** The first fault of the profile; undefined if it has none. */
 export function checkProfile(profile: Profile): ProfileFault | undefined {
   return (
     checkFields(profile) ??
@@ -129,7 +129,7 @@ function checkFormat(format: FileFormat): ProfileFault | undefined {
   return undefined
 }
 
-/** Through a place that two columns share, one would read what the other one keeps back. */
+/** Overlapping columns are refused: through the shared part, one column would read what another keeps back. */
 function overlapOf({ columns }: Fixed): ProfileFault | undefined {
   const ordered = columns.map((column, index) => ({ ...column, index })).sort((a, b) => a.start - b.start)
   for (const [at, { start, index }] of ordered.entries()) {

@@ -1,4 +1,4 @@
-// A profile: how to read the file that a provider sends. It is data, written as JSON with this schema. Unknown members are
+// A profile: how to read the file of one provider. It is data, written as JSON with this schema. Unknown members are
 // refused.
 import { z } from 'zod'
 import { EXPIRY_FORMS } from './expiry-form.ts'

@@ -1,5 +1,5 @@
-// Reads the text of a profile and says what is wrong with it. A message names a member by its path and quotes no value: the
-// file given may be no profile at all.
+// Parses a profile and says what is wrong with it. Messages name a member by its path and quote no value: the given
+// file may not be a profile at all.
 import type { z } from 'zod'
 import { readObject } from '../../../src/job/envelope/strict-json.ts'
 import { ownerFields } from '../../../src/job/on-file.ts'
@@ -13,7 +13,7 @@ export { Profile } from './profile-schema.ts'
 
 const NEXT = 'Correct that member; docs/schema/profile.json describes them all.'
 
-/** Reads the text of the file `file`. Throws a FileError that names the wrong member by its path. */
+/** Parses the text of the file `file`. Throws a FileError that names the wrong member by its path. */
 export function parseProfile(file: string, text: string): Profile {
   const value = readObject(Buffer.from(text))
   if (value === undefined) {
@@ -46,14 +46,14 @@ export function withAccount(profile: Profile, account: string): Profile {
 
 type Issue = z.core.$ZodIssue
 
-/** All that is wrong, by path; without the values, for the file may be no profile at all. */
+/** Everything that is wrong, by path and without values: the given file may not be a profile at all. */
 function wordsOf(issues: readonly Issue[], before: readonly PropertyKey[] = []): string {
   return issues.map(issue => wordOf(issue, [...before, ...issue.path])).join('; ')
 }
 
 function wordOf(issue: Issue, path: readonly PropertyKey[]): string {
   if (issue.code === 'invalid_union' && issue.errors.length > 0) {
-    // Of the alternatives the one that comes nearest.
+    // The alternative with the fewest errors.
     const [nearest] = [...issue.errors].sort((a, b) => a.length - b.length)
     return wordsOf(nearest ?? [], path)
   }

@@ -1,5 +1,4 @@
-// Reads the file of a provider by a profile: its bytes become rows of cells in the columns that every row is built from.
-// Where the bytes come from and where the rows go isn't known here.
+// Reads the file of a provider by a profile: bytes become rows of cells, in the columns that all files share.
 import { COLUMN_NAMES } from '../columns.ts'
 import { FileError } from '../file-error.ts'
 import { absent, checkColumns, type Layout, shown } from '../layout.ts'
@@ -18,7 +17,7 @@ export type { ProfiledRow } from './make-row.ts'
 
 export interface ProfiledOptions {
   recordKind: 'token-create'
-  /** Fields of the file, in the order in which the results repeat them. */
+  /** The fields that the results repeat, in that order. */
   echo?: readonly string[] | undefined
   /** Fields whose texts each row keeps. */
   keep?: readonly KeptField[] | undefined
@@ -26,7 +25,10 @@ export interface ProfiledOptions {
 
 const ROWS_MAX = 500
 
-/** Each column of COLUMNS has its position; the echoed fields follow. Throws a FileError for a field that must not be echoed. */
+/**
+ * A layout with a position for each column of COLUMNS, followed by the echoed fields. Throws a FileError for a field
+ * that must not be echoed.
+ */
 export function profiledLayout(profile: Profile, { recordKind, echo = [] }: ProfiledOptions): Layout {
   checkColumns({ recordKind, echo })
   const card = new Set(fieldsOf(profile).flatMap(({ path, field }) => (isCardData(path) ? [field] : [])))
@@ -41,8 +43,8 @@ export function profiledLayout(profile: Profile, { recordKind, echo = [] }: Prof
 }
 
 /**
- * Yields at most 500 rows at a time, in memory that doesn't grow with the file. Throws a FileError for what makes the whole
- * file unusable; it may do so at the file's end.
+ * Yields at most 500 rows at a time; memory doesn't grow with the file. Throws a FileError if the whole file is
+ * unusable, which may show only at its end.
  */
 export async function* readProfiled(
   bytes: AsyncIterable<Buffer>,

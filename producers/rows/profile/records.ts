@@ -1,4 +1,5 @@
-// What the readers of all formats hand on: records as the texts of the fields that a profile reads, in one order.
+// The common form in which the readers of all formats return records: the texts of the fields that a profile reads, in
+// the order of the profile's fields.
 import type { Reason } from '../../../src/errors.ts'
 
 /** The path of a field that the results repeat. */
@@ -17,9 +18,9 @@ export interface KeptField {
 /** A field that the profile reads, or that other files repeat. */
 export interface FieldUse {
   field: string
-  /** The member of the profile that names it, for messages; `--echo` or `--rejects` for a field that these repeat. */
+  /** The member of the profile that names the field, for messages; `--echo` or `--rejects` for a field that these repeat. */
   path: string
-  /** The field is only compared: true and false are texts there. */
+  /** The field is only compared, so true and false count as texts. */
   compared: boolean
 }
 
@@ -29,11 +30,11 @@ export interface RawRecord {
   element: number | undefined
   /** In nested JSON the number of the record within its element, from 1. */
   item: number | undefined
-  /** One text for each FieldUse; undefined for a value that is no text. Empty if the record can't be read. */
+  /** One text per FieldUse; undefined for a value that isn't a text. Empty if the record can't be read. */
   values: readonly (string | undefined)[]
   /** Why the record can't be read. */
   rejected: Reason | undefined
-  /** The element has no records; the values of its parents are there. */
+  /** The element has no records; `values` holds the values of its parents. */
   childless: boolean
 }
 

@@ -1,5 +1,5 @@
-// The answer to a repeated single job, from its receipt: the present record of its token, or why there is none. The
-// caller finds receipt and token; the outcomes of a chunk are in chunk-outcomes.ts.
+// The answer to a repeated single job, made from its receipt: the token's current record, or the reason why there is
+// none. The caller reads receipt and token. Chunks have their own file: chunk-outcomes.ts.
 
 import { assert } from '../../errors.ts'
 import type { BinRange } from '../../token/bin.ts'
@@ -8,14 +8,14 @@ import type { TokenRow } from '../../token/token.ts'
 import { CATALOGUE, type Kind, type KindEntry } from '../catalogue.ts'
 import type { FieldReason, ReversalStatus } from '../problem.ts'
 
-/** The parts of a receipt that count. */
+/** The members of a receipt that this file reads. */
 interface AnsweredReceipt {
   kind: Kind
   status: 'SUCCEEDED' | 'FAILED' | 'CANCELLED'
   code: number
   outcome: string | null
   refusal: FieldReason[] | null
-  /** Whether calls to a provider that were in vain are compensated. */
+  /** Whether failed calls to a provider must be compensated, or were. */
   reversal: 'REQUIRED' | 'COMPLETED' | null
 }
 
@@ -23,7 +23,10 @@ type RecalledAnswer =
   | { fields: FieldReason[]; code?: number; reversalStatus?: ReversalStatus }
   | { success: { code: 200 | 204; record: Record<string, unknown> } }
 
-/** `token`: the row that the receipt names, if it is still there; `range`: its BIN range; `scheme`: its scheme token. */
+/**
+ * `token`: the row that the receipt names, undefined if it is gone; `range`: the token's BIN range; `scheme`: its
+ * scheme token.
+ */
 export function answerFrom(
   receipt: AnsweredReceipt,
   token: TokenRow | undefined,

@@ -1,12 +1,12 @@
-// How the answer of a succeeded job is given again. Each kind says it in the catalogue. A receipt holds no card data,
-// so that the record always shows the token as it is today.
+// How the answer of a succeeded job is built when the job is repeated. The catalogue holds one such rule per kind. A
+// receipt holds no card data, so the answer shows the token as it is today.
 import type { BinRange } from '../../token/bin.ts'
 import type { ShownScheme } from '../../token/scheme.ts'
 import { reuseTokenOf, type TokenRow } from '../../token/token.ts'
 
 type AnswerRecord = Record<string, unknown>
 
-/** The parts of an answer beside the token's row: the receipt's outcome, the token's BIN range, its scheme token. */
+/** What an answer shows beside the token's row: the receipt's outcome, the token's BIN range, its scheme token. */
 interface AnswerParts {
   outcome: string | null
   range: BinRange | undefined
@@ -20,14 +20,14 @@ export interface FromToken {
 
 export type StoredAnswer =
   | FromToken
-  /** The receipt's outcome is the whole answer. */
+  /** The answer is made from the receipt's outcome alone. */
   | { from: 'receipt'; record(outcome: string | null): AnswerRecord }
-  /** The outcomes in a chunk's receipt, joined with the tokens; `tells`: which records. */
+  /** The outcomes in a chunk's receipt, joined with the tokens. `tells`: which records the answer lists. */
   | { from: 'outcomes'; tells: 'all' | 'without-effect' }
   /** The kind's handler reads the answer from a table of its own (`retell`). */
   | { from: 'handler' }
 
-/** The token's record; a deleted token has nothing left to show. */
+/** Shows the token's record. If the token is deleted, only its id and status are shown. */
 export function fromToken(
   render: (token: TokenRow, range: BinRange | undefined, scheme: ShownScheme | undefined) => AnswerRecord,
 ): FromToken {

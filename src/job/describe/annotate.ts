@@ -1,20 +1,23 @@
-// Writes descriptions, defaults and lists of values into a JSON Schema by the names of its properties, so that a
-// property is described once for all documents. The notes have no effect on parsing.
+// Writes descriptions, defaults and lists of values into a JSON Schema by the names of its properties. Each property is
+// described once for all documents. The notes don't change what is parsed.
 
-/** A description, or keywords of JSON Schema with a description among them. */
+/** A description, or an object of JSON Schema keywords that includes a description. */
 type Note = string | Readonly<Record<string, unknown>>
 
-/** A property's name, or the end of its path (`scheme_token.status`); the longest key that fits a path wins. */
+/**
+ * Keys are the name of a property, or the end of its path (`scheme_token.status`); the longest key that matches a path
+ * wins.
+ */
 export type Notes = Readonly<Record<string, Note>>
 
 export type JsonSchema = Readonly<Record<string, unknown>>
 
-/** `schema` with its notes. Keywords of the schema itself win. */
+/** Returns `schema` with the notes added. Keywords that the schema already has win. */
 export function annotate(schema: JsonSchema, path: readonly string[], notes: Notes): JsonSchema {
   return within({ ...keywordsOf(notes[path.join('.')]), ...schema }, path, notes)
 }
 
-/** The keywords that `notes` have for the property at the end of `path`. */
+/** The keywords of the longest key in `notes` that matches `path`. */
 export function noteFor(path: readonly string[], notes: Notes): JsonSchema {
   const found = path.map((_, start) => path.slice(start).join('.')).find(key => Object.hasOwn(notes, key))
   return keywordsOf(found === undefined ? undefined : notes[found])

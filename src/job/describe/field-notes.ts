@@ -1,5 +1,5 @@
 // The meanings of the fields of token requests, for every document that shows them: the OpenAPI document and
-// docs/schema. A default here says how a worker treats an absent field; it is never filled into a request.
+// docs/schema. A default here says how a worker treats an absent field; no code fills it into a request.
 import { BRANDS } from '../../token/brand.ts'
 import { WINDOW } from '../../token/capture-time.ts'
 import type { Notes } from './annotate.ts'
@@ -16,7 +16,34 @@ export const ENCRYPTED_CARD = [
   `\`captureTime\` is the time of capture in UTC (RFC 3339, section 5.6). The card is valid for ${MINUTES} minutes from then; at most 1 minute of the future is accepted.`,
 ].join(' ')
 
+/** What must travel with a card, under the names that requests and answers have for it. */
+export const ON_FILE_NOTES: Notes = {
+  provider: 'Name of the provider that the card came from: 1 to 64 letters, digits, dots, dashes and underscores.',
+  provider_account: "The account at the provider, 1 to 128 characters. Absent where the provider's ids are unique.",
+  customer_id: "The provider's id of the customer, 1 to 128 characters.",
+  card_id: "The provider's id of the card, 1 to 128 characters.",
+  cardholder_name: 'The name as the source gave it, up to 256 characters.',
+  network_transaction_ids:
+    'All network transaction ids (NTI) as given, oldest first, up to 50. New ones are added to those that are known.',
+  network_transaction_id:
+    'The network transaction id that payments name, up to 64 characters. Without it the last one of `network_transaction_ids`.',
+  transaction_link_id: "Mastercard's transaction link id (TLID), usually 22 characters, whose case counts.",
+  first_amount: 'Amount of the first authorisation, in minor units.',
+  first_currency: 'Its currency, ISO 4217 alphabetic code.',
+  first_date: 'Its date (YYYY-MM-DD).',
+  agreement: 'Kind of agreement: `RECURRING`, `INSTALMENT` or `UNSCHEDULED`.',
+  agreed_by: 'How the customer agreed: `ONLINE`, `MAIL`, `TELEPHONE` or `IN_PERSON`.',
+  agreed_on: 'When the customer agreed (YYYY-MM-DD).',
+  is_default: "Whether it is the customer's default card.",
+  billing_address: 'Billing address. Kept only where the token scope says so, and never shown over HTTP.',
+}
+
 export const FIELD_NOTES: Notes = {
+  ...ON_FILE_NOTES,
+  on_file: 'Whose card it is, and what must travel with it: one owner.',
+  'reference.action': 'What is done: `RELEASE` takes the claim of this owner away.',
+  on_orphan:
+    'What becomes of a token that is left without owner: `keep` (default), `suspend`, or `delete`, which is final.',
   token_scope: 'UUID of the token scope. Within one scope a card has one token.',
   encrypted_card: ENCRYPTED_CARD,
   public_key_alias:

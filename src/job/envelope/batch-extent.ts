@@ -1,5 +1,6 @@
-// How much a batch is going to be. Each chunk may say it, signed and yet no part of what makes a chunk or a batch the
-// same: a sender that didn't know it at first, or an older release's, sends the same chunk without it.
+// The extent of a batch: how many chunks and rows it will have. Each chunk may state it. The statement is signed, but
+// isn't part of the digest of a chunk or of the layout of a batch: so a sender that didn't know the extent at first, or
+// an older release, can send the same chunk without it.
 import { z } from 'zod'
 import { text } from './text.ts'
 
@@ -13,20 +14,20 @@ export const Extent = z.strictObject({
     .int()
     .min(1)
     .max(CHUNK_NUMBER_MAX + 1),
-  /** Of the chunks alone: what their sender refused by itself isn't among them. */
+  /** Rows in the chunks. Rows that the sender itself refused don't count. */
   rows: z.int().min(1),
-  /** Of the file that they come from, without its folder. */
+  /** The source file's name, without its folder. */
   name: text(1, 255).optional(),
   sha256: SourceDigest.optional(),
 })
 export type Extent = z.infer<typeof Extent>
 
-/** The members of a chunk's request that speak of its batch. */
+/** The members of a chunk's request that describe its batch. */
 export const extentMembers = {
   extent: Extent.optional(),
-  /** This is the highest chunk, of a sender that doesn't know the extent beforehand. */
+  /** Marks the chunk with the highest number; for senders that don't know the extent beforehand. */
   last: z.literal(true).optional(),
-  /** The sender stops after so many chunks for now, and goes on later. */
+  /** The sender stops after this many chunks for now, and goes on in a later run. */
   limit: z
     .int()
     .min(1)
@@ -41,13 +42,13 @@ export interface SaysExtent {
   limit?: number | undefined
 }
 
-/** A request without what doesn't belong to its digest. */
+/** The request without the members that its digest leaves out. */
 export function withoutExtent(request: Record<string, unknown>): Record<string, unknown> {
   const { extent: _, last: __, limit: ___, ...rest } = request
   return rest
 }
 
-/** What of its batch a chunk knows. */
+/** What a chunk says of its batch, with defaults filled in. */
 export interface KnownExtent {
   chunks: number
   /** `null`: only the number of chunks is known. */
@@ -56,7 +57,9 @@ export interface KnownExtent {
   sha256: string | null
 }
 
-/** What a chunk says of its batch; `contradiction` where that can't be. */
+/**
+ * The extent that a chunk states; undefined if it states none; `contradiction` if its members contradict each other.
+ */
 export function extentOf({ chunk, extent, last }: SaysExtent): KnownExtent | 'contradiction' | undefined {
   if (extent) {
     const { chunks, rows, name = null, sha256 = null } = extent
@@ -67,7 +70,7 @@ export function extentOf({ chunk, extent, last }: SaysExtent): KnownExtent | 'co
   return last ? { chunks: chunk + 1, rows: null, name: null, sha256: null } : undefined
 }
 
-/** Whether one batch can have both extents. */
+/** Whether both extents can be those of one batch. */
 export function agree(one: Pick<KnownExtent, 'chunks' | 'rows'>, other: Pick<KnownExtent, 'chunks' | 'rows'>): boolean {
   return one.chunks === other.chunks && (one.rows === null || other.rows === null || one.rows === other.rows)
 }

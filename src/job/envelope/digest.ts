@@ -1,17 +1,18 @@
-// What makes two requests the same: the text whose keyed hash a receipt stores. The vault computes the hash.
+// The text that decides whether two requests are the same. A receipt stores a keyed hash of it, which the vault
+// computes.
 import { createHash } from 'node:crypto'
 import canonicalize from 'canonicalize'
 import type { Kind } from '../catalogue.ts'
 import { withoutExtent } from './batch-extent.ts'
 
-/** RFC 8785 form of `{kind, request}`. */
+/** The canonical JSON (RFC 8785) of `{kind, request}`. */
 export function requestText(kind: Kind, request: unknown): string {
   return canonical({ kind, request })
 }
 
 /**
- * A batch's chunk: `accepted_at` and `block` are left out and the records replace them, so that a chunk that was
- * encrypted again is still the same chunk. What a chunk says of its batch's extent is left out, too.
+ * The text of a batch's chunk. The records replace `accepted_at` and `block`, so that a chunk that was encrypted again
+ * is still the same chunk. The batch's extent is left out, too.
  */
 export function chunkText(request: Record<string, unknown>, records: Buffer): string {
   const { accepted_at: _, block: __, ...rest } = withoutExtent(request)
@@ -23,8 +24,8 @@ export function chunkText(request: Record<string, unknown>, records: Buffer): st
 }
 
 /**
- * A chunk of the ledger. Its lines count by the digest of their text: canonicalising a thousand records takes longer
- * than storing them.
+ * The text of a chunk of transactions. Each line is replaced by the digest of its text: canonicalising a thousand
+ * records takes longer than storing them.
  */
 export function ledgerText(request: Record<string, unknown>): string {
   const { transactions, ...rest } = withoutExtent(request)
@@ -38,7 +39,7 @@ function canonical(value: unknown): string {
   return text
 }
 
-/** SHA-256 of a JWS: a reversal names the envelope by it. */
+/** SHA-256 of a JWS. A reversal names the envelope by this digest. */
 export function envelopeDigest(jws: string): Buffer {
   return createHash('sha256').update(jws).digest()
 }

@@ -1,5 +1,5 @@
-// The signed envelope of a job: its claims, their compact JWS, and the strict reading of it. It knows no clients: the
-// caller finds the key between `peek` and `verify`.
+// The signed envelope of a job: its claims, their compact JWS, and the strict parser. It doesn't know which clients
+// exist: between `peek` and `verify` the caller looks up the client's key.
 import type { KeyObject } from 'node:crypto'
 import { z } from 'zod'
 import { KINDS, ROLES } from '../catalogue.ts'
@@ -12,7 +12,7 @@ export const JOB_TYP = 'tokenmill-job+jwt'
 export const ENVELOPE = {
   jwsBytesMax: 1024 * 1024,
   blockBytesMax: 4 * 1024 * 1024,
-  /** How far `iat` may lie ahead of the worker's clock. */
+  /** How far `iat` may lie in the future by the worker's clock. */
   aheadMsMax: 60_000,
   lifetimeMsMax: 7 * 86_400_000,
   lifetimeMsDefault: 86_400_000,
@@ -42,7 +42,10 @@ export const Claims = z.strictObject({
   reference: text(1, 128).optional(),
   sequence: z.int().min(0).optional(),
   reply_to: replyTo().optional(),
-  /** Where the work began, for traces (W3C Trace Context, version 00). Sent only while every worker knows it. */
+  /**
+   * Where the work began, for traces (W3C Trace Context, version 00). Senders set it only while every live worker knows
+   * it.
+   */
   traceparent: z.string().regex(TRACEPARENT).optional(),
 })
 export type Claims = z.infer<typeof Claims>
@@ -51,7 +54,7 @@ export type Claims = z.infer<typeof Claims>
 export const JobData = z.strictObject({ jws: z.string(), block: z.string().optional() })
 export type JobData = z.infer<typeof JobData>
 
-/** Why a job is dropped without a trace; the labels of one counter. */
+/** Why a worker drops a job without an answer. The words are labels of one counter. */
 export const DROPS = [
   'malformed',
   'oversized',
@@ -79,7 +82,7 @@ interface Peeked {
 const COMPACT = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
 const HEADER_KEYS = new Set(['alg', 'kid', 'typ'])
 
-/** Reads a JWS without verifying it, to look its key up. */
+/** Reads a JWS without verifying it, so that the caller can look up its key. */
 export function peek(jws: string): Peeked | Drop {
   if (jws.length > ENVELOPE.jwsBytesMax) return 'oversized'
   const parts = readCompact(jws)
@@ -110,11 +113,11 @@ export function isAlgorithm(value: unknown): value is Algorithm {
 
 function readPart(base64url: string): Record<string, unknown> | undefined {
   const bytes = Buffer.from(base64url, 'base64url')
-  // Another encoding of the same bytes would give the same envelope another digest.
+  // The same bytes in another encoding would give the same envelope another digest.
   return bytes.toString('base64url') === base64url ? readObject(bytes) : undefined
 }
 
-/** Whether `key`, with the algorithm fixed at registration, signed this JWS under a header that names that algorithm. */
+/** Whether `key` signed this JWS, and its header names the algorithm that was fixed when the key was registered. */
 export function verify(jws: string, key: { alg: Algorithm; publicKey: KeyObject }): boolean {
   return readPart(jws.slice(0, jws.indexOf('.')))?.['alg'] === key.alg && verifyCompact(jws, key)
 }
@@ -126,7 +129,7 @@ export interface SigningKey {
   privateKey: KeyObject
 }
 
-/** Signs claims as they are; the reader checks them. */
+/** Signs claims without checking them: the reader checks them. */
 export function sign(claims: Claims, key: SigningKey): string {
   return signText(JSON.stringify(claims), key, JOB_TYP)
 }
@@ -135,7 +138,7 @@ export function signText(payload: string, key: Omit<SigningKey, 'clientId'>, typ
   return signCompact({ alg: key.alg, kid: key.kid, typ }, payload, key.privateKey)
 }
 
-/** The claims without which a job can't be answered. */
+/** The claims that a worker needs to answer a job at all. */
 export const Identity = z.object({
   iss: clientId(),
   aud: z.string(),
@@ -143,7 +146,7 @@ export const Identity = z.object({
   jti: jti(),
 })
 
-/** Until when a job may be started, in ms. */
+/** `iat`, `exp` and the longest lifetime that this job may have, in ms. */
 export function lifetimeOf(claims: Claims, holdsCard: boolean): { iat: number; exp: number; lifetimeMsMax: number } {
   const iat = claims.iat * 1000
   const fallback = holdsCard ? ENVELOPE.cardLifetimeMsDefault : ENVELOPE.lifetimeMsDefault

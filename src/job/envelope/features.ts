@@ -1,5 +1,5 @@
-// What workers understand beyond every release: words for members of envelopes and requests. A worker of an older release
-// refuses a member that it doesn't know, so that a sender uses one only while every live worker says its word.
+// Features: words for members of envelopes and requests that not every release understands. A worker of an older
+// release refuses an unknown member. So a sender uses such a member only while every live worker announces its word.
 import { KINDS } from '../catalogue.ts'
 
 export const FEATURES = [
@@ -10,26 +10,31 @@ export const FEATURES = [
 ] as const
 export type Feature = (typeof FEATURES)[number]
 
-/** What a worker process says of itself, every five seconds. */
+/** What a worker process announces about itself, every five seconds. */
 export interface Speaking {
   kinds: readonly string[]
   features: readonly string[]
-  /** How long ago it last said so. */
+  /** How long ago it last announced itself. */
   silentMs: number
 }
 
 export const SPEAKING = {
-  /** Two beats: whoever was silent for longer hangs or is dead, and nobody can tell whether it listens. */
+  /**
+   * Two intervals. A process that was silent for longer hangs or is dead, and nobody can tell whether it still listens.
+   */
   freshMs: 10_000,
-  /** Until then it may still listen. After that a listener without a fresh word is one too many. */
+  /**
+   * How long a silent process is counted. Until then it may still listen; afterwards a listener that nobody announces
+   * counts as an unknown worker.
+   */
   countedMs: 60_000,
 } as const
 
 /**
- * What every live worker understands: what all say of themselves, and nothing at all unless each queue has as many
- * listeners as have said so. With more of them a worker of a release that doesn't say it is among them, and with fewer
- * somebody says it who doesn't listen, which could hide such a worker. `workers`: those that were silent for
- * `SPEAKING.countedMs` at most and didn't say that they end.
+ * The features that every live worker understands: those that all announce. None, unless each queue has exactly as many
+ * listeners as announced processes. More listeners mean that a worker of an older release, which announces nothing, is
+ * among them. Fewer listeners mean that a process announces itself without listening, which could hide such a worker.
+ * `workers`: the processes that announced themselves within `SPEAKING.countedMs` and didn't announce their end.
  */
 export async function commonFeatures(
   queues: { workersOfAll(queues: readonly string[]): Promise<ReadonlyMap<string, number> | undefined> },
@@ -38,9 +43,9 @@ export async function commonFeatures(
   if (workers.some(({ silentMs }) => silentMs > SPEAKING.freshMs)) return []
   const [first, ...others] = workers
   const common = (first?.features ?? []).filter(word => others.every(({ features }) => features.includes(word)))
-  // Then the queue server needn't be asked.
+  // There is nothing to check, so the queue server isn't asked.
   if (common.length === 0) return []
-  // All kinds: an older worker may be the only one that listens to one of them.
+  // All kinds are checked: an older worker may be the only listener of one queue.
   const kinds = [...new Set([...KINDS, ...workers.flatMap(({ kinds }) => kinds)])]
   const listening = await queues.workersOfAll(kinds)
   const speaking = (kind: string) => workers.filter(({ kinds }) => kinds.includes(kind)).length

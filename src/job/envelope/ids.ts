@@ -1,4 +1,5 @@
-// Ids that producers and workers compute independently: the receipt of a job, its BullMQ id, the ids of its results.
+// Ids that producers and workers each compute from the same input: of receipts, BullMQ jobs, results, events and
+// others.
 import { createHash } from 'node:crypto'
 
 const RECEIPT_NAMESPACE = Buffer.from('9b1c6f0e5a4d5f7e8c3b2a1d0e9f8c7b', 'hex')
@@ -26,7 +27,10 @@ export function jobId(clientId: string, jti: string): string {
   return `j_${createHash('sha256').update(`${clientId}\n${jti}`).digest('base64url')}`
 }
 
-/** The id of an answer that is no revision of its receipt: a refused envelope, by its digest. */
+/**
+ * The id of an answer that isn't a revision of its receipt, such as a refused envelope; made from the envelope's
+ * digest.
+ */
 export function refusalResultId(receipt: string, envelopeDigest: Buffer): string {
   return uuidV5(RESULT_NAMESPACE, `${receipt}\n${envelopeDigest.toString('base64url')}`)
 }
@@ -36,12 +40,12 @@ export function resultId(receipt: string, revision: number): string {
   return uuidV5(RESULT_NAMESPACE, `${receipt}\n${revision}`)
 }
 
-/** The queue's name of one delivery of a result: told again by another row of the outbox, it is another delivery. */
+/** The id of one delivery of a result in its queue. A second row of the outbox for the same result gives another id. */
 export function deliveryId(result: string, outboxId: number): string {
   return `r_${result}_${outboxId}`
 }
 
-/** One job's call to a network for one token; `line` of a chunk's record, 0 for a single job. */
+/** The id of one job's call to a network for one token. `line`: the record's line in a chunk, 0 for a single job. */
 export function schemeIntentId(receipt: string, line: number): string {
   return uuidV5(SCHEME_NAMESPACE, `intent\n${receipt}\n${line}`)
 }
@@ -51,22 +55,27 @@ export function provisionId(receipt: string, token: string, ordinal: number): st
   return uuidV5(SCHEME_NAMESPACE, `provision\n${receipt}\n${token}\n${ordinal}`)
 }
 
-/** The id within which a card has one token of a contract, as it has one vault token within a scope. */
+/** The id of the range within which a card has one token of a contract, as a scope is the range for one vault token. */
 export function contractScopeId(tokenScope: string, contract: string): string {
   return uuidV5(SCHEME_NAMESPACE, `contract\n${tokenScope}\n${contract}`)
 }
 
-/** The event of one change of a scheme token. */
+/** The id of the event that tells one change of a scheme token. */
 export function schemeEventId(provision: string, version: number): string {
   return uuidV5(SCHEME_NAMESPACE, `event\n${provision}\n${version}`)
 }
 
-/** The event of the end of an authentication, which ends once. */
+/** The id of the event that tells the end of an authentication. Each authentication ends once. */
 export function threeDsEventId(authentication: string): string {
   return uuidV5(THREE_DS_NAMESPACE, `event\n${authentication}`)
 }
 
-/** An event as one subscription is told of it: the same at each try. */
+/** The id of one release of an owner: the subject of its event. `ownerHash` is in hex. */
+export function releaseId(ownerHash: string, receipt: string): string {
+  return uuidV5(EVENT_NAMESPACE, `release\n${ownerHash}\n${receipt}`)
+}
+
+/** The id of an event for one subscription. Every attempt to deliver it has the same id. */
 export function subscribedEventId(
   endpointId: string,
   { type, subject, revision }: { type: string; subject: string; revision: number },

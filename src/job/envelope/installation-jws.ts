@@ -1,4 +1,5 @@
-// Reads a JWS that the installation signed, by a key that the reader had before. The caller interprets the payload.
+// Reads a JWS that the installation signed. The reader already holds the installation's public keys. The caller
+// interprets the payload.
 import type { KeyObject } from 'node:crypto'
 import { type Algorithm, verifyCompact } from './signature.ts'
 
@@ -7,7 +8,7 @@ export type InstallationKeys = ReadonlyMap<string, { alg: Algorithm; publicKey: 
 
 const HEADER_KEYS = new Set(['alg', 'kid', 'typ'])
 
-/** The payload, if one of `keys` signed it as this `typ`. Throws for text that isn't JSON. */
+/** The payload; undefined unless one of `keys` signed it with this `typ`. Throws for a payload that isn't JSON. */
 export function openSigned(jws: string, typ: string, keys: InstallationKeys): Record<string, unknown> | undefined {
   const [head = '', payload = '', ...rest] = jws.split('.')
   if (rest.length !== 1) return undefined

@@ -1,6 +1,6 @@
-// The list by which a sender finds out that its key isn't live: workers sign the list and put it where senders can read
-// it. An unknown sender never gets an answer, so it learns only from this list. The list is a hint and grants nothing:
-// without it senders wait as before.
+// The list of live keys, by which a sender finds out that its key isn't live. Workers sign the list and put it where
+// senders can read it. A job by an unknown key never gets an answer, so the list is the only way to learn of it. The
+// list is only a hint and grants nothing: without it senders wait as before.
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { InstallationKey } from '../result.ts'
@@ -11,11 +11,11 @@ export const LIVE_KEYS_TYP = 'tokenmill-live-keys+jwt'
 
 export const LIVE_KEYS = {
   everyMs: 5_000,
-  /** An older list says nothing. */
+  /** A list that is older than this is ignored. */
   lifeMs: 20_000,
-  /** With more keys the list names none. */
+  /** If there are more keys than this, the list names none. */
   keysMax: 10_000,
-  /** How far ahead of the sender's clock the list may have been signed. */
+  /** How far `iat` may lie in the future by the sender's clock. */
   aheadMsMax: 60_000,
   jwsCharsMax: 1024 * 1024,
 } as const
@@ -23,26 +23,26 @@ export const LIVE_KEYS = {
 export const LiveKeys = z.object({
   /** The installation's name. */
   aud: z.string(),
-  /** When the store was read, in seconds of the store's clock. */
+  /** When the workers read the keys from the store, in seconds of the store's clock. */
   iat: z.number(),
-  /** Grows with every list. */
+  /** A number that grows with every list. */
   seq: z.int().min(1),
-  /** What every live worker understands. */
+  /** The features that every live worker understands. */
   features: z.array(z.string()),
-  /** The hash (`keyHash`) of each live key; absent where there are more than 10,000. */
+  /** The hash (`keyHash`) of each live key; undefined if there are more than 10,000. */
   keys: z.array(z.string()).max(LIVE_KEYS.keysMax).optional(),
 })
 export type LiveKeys = z.infer<typeof LiveKeys>
 
 /**
- * The first 9 bytes of SHA-256(client id, LF, kid), base64url: too short to reveal either, long enough to find a known
- * key.
+ * The first 9 bytes of SHA-256(client id, LF, kid), in base64url. That is too short to reveal client or key, and long
+ * enough to find a known key.
  */
 export function keyHash({ clientId, kid }: { clientId: string; kid: string }): string {
   return createHash('sha256').update(`${clientId}\n${kid}`).digest().subarray(0, 9).toString('base64url')
 }
 
-/** `live`: all live keys, or at least one more than a list may name. */
+/** Makes a list. `live`: all live keys, or at least one more than a list may name. */
 export function makeLiveKeys(
   head: Omit<LiveKeys, 'keys'>,
   live: readonly { clientId: string; kid: string }[],
@@ -54,7 +54,7 @@ export function sealLiveKeys(list: LiveKeys, key: InstallationKey): string {
   return signText(JSON.stringify(list), key, LIVE_KEYS_TYP)
 }
 
-/** The list, if one of `keys` signed it for this installation; else undefined. The caller judges its age. */
+/** The list; undefined unless one of `keys` signed it for this installation. The caller checks its age. */
 export function openLiveKeys(jws: string, audience: string, keys: InstallationKeys): LiveKeys | undefined {
   if (jws.length > LIVE_KEYS.jwsCharsMax) return undefined
   try {

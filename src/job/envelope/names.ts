@@ -1,11 +1,12 @@
-// Names that senders choose and that are stored in clear: a job's jti, a batch's id, a report's parameters. None may be
-// a possible card number. pan-in-names.ts checks names for the job's own card, whatever the client's rule.
+// Refuses names that could be a card number. Senders choose these names and they are stored in clear: a job's jti, a
+// batch's id, a report's parameters. src/job/pan-in-names.ts checks the same names, and references, for the number of
+// the job's own card, whatever the client's rule.
 import { type Refusal, refuse } from '../../errors.ts'
 import { holdsPossiblePan } from '../../token/possible-pan.ts'
 
 /**
- * `numeric`: the client uses long numbers as names, some of which look like card numbers by chance; none is refused for
- * that.
+ * `numeric`: the client uses long numbers as names, some of which look like card numbers by chance, so none of its
+ * names is refused.
  */
 export const NAME_RULES = ['checked', 'numeric'] as const
 export type NameRule = (typeof NAME_RULES)[number]
@@ -15,7 +16,9 @@ interface Named {
   request: Record<string, unknown>
 }
 
-/** The first name that is refused; the batch's id before the jti, which contains it. */
+/**
+ * The first refusal; undefined if every name is allowed. The batch's id is checked before the jti, which contains it.
+ */
 export function panNameRefusal({ jti, request }: Named, rule: NameRule): Refusal | undefined {
   if (rule === 'numeric') return undefined
   const { batch_id: batchId, parameters } = request
@@ -25,10 +28,10 @@ export function panNameRefusal({ jti, request }: Named, rule: NameRule): Refusal
   return jti !== undefined && holdsPossiblePan(jti) ? refuse('jti_pan', 'body.jti') : undefined
 }
 
-/** Checks a report's parameters: texts, whole numbers and their names. */
+/** Checks a report's parameters: their names, texts and whole numbers. */
 function parameterRefusal(parameters: unknown): Refusal | undefined {
   for (const [name, value] of Object.entries(parameters ?? {})) {
-    // A name that holds the number isn't repeated either.
+    // The name itself could be the card number, so the refusal doesn't repeat it.
     if (holdsPossiblePan(name)) return refuse('parameter_pan', 'body.parameters')
     const isPlain = typeof value === 'string' || typeof value === 'number'
     if (isPlain && holdsPossiblePan(`${value}`)) return refuse('parameter_pan', `body.parameters.${name}`)

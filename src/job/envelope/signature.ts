@@ -1,5 +1,6 @@
-// Compact JWS (RFC 7515) with the four algorithms of the contract, on node:crypto. A library would use the thread pool,
-// which takes four times as long (docs/decisions/0009). The caller chooses the key and the algorithm.
+// Compact JWS (RFC 7515) with the four algorithms of the contract, on node:crypto. It signs synchronously; a library
+// would use the thread pool, which takes four times as long (docs/decisions/0009). The caller chooses the key and the
+// algorithm.
 import { constants, type KeyObject, sign, verify } from 'node:crypto'
 
 export const ALGORITHMS = ['EdDSA', 'ES256', 'PS256', 'RS256'] as const
@@ -17,13 +18,13 @@ const isRsa = (key: KeyObject) =>
 const SCHEMES = {
   // RFC 8037
   EdDSA: { digest: null, options: {}, fits: key => key.asymmetricKeyType === 'ed25519' },
-  // RFC 7518 3.4: the two integers side by side, not their DER.
+  // RFC 7518 3.4: the signature is the two integers one after the other, not their DER encoding.
   ES256: {
     digest: 'sha256',
     options: { dsaEncoding: 'ieee-p1363' },
     fits: key => key.asymmetricKeyType === 'ec' && key.asymmetricKeyDetails?.namedCurve === 'prime256v1',
   },
-  // RFC 7518 3.5: salt as long as the digest.
+  // RFC 7518 3.5: the salt is as long as the digest.
   PS256: { digest: 'sha256', options: { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 }, fits: isRsa },
   // RFC 7518 3.3
   RS256: { digest: 'sha256', options: { padding: constants.RSA_PKCS1_PADDING }, fits: isRsa },
@@ -31,7 +32,7 @@ const SCHEMES = {
 
 const encode = (text: string) => Buffer.from(text).toString('base64url')
 
-/** `payload` as a compact JWS. Throws for a key that isn't of the algorithm. */
+/** Signs `payload` as a compact JWS. Throws if the key doesn't fit the algorithm. */
 export function signCompact(
   header: { alg: Algorithm; kid: string; typ: string },
   payload: string,
@@ -44,13 +45,16 @@ export function signCompact(
   return `${input}.${signature.toString('base64url')}`
 }
 
-/** Whether the signature is canonical base64url: two encodings of the same bytes would have two digests. */
+/**
+ * Whether the signature's base64url is canonical. Otherwise the same signature would have several texts, and the
+ * envelope several digests.
+ */
 export function hasCanonicalSignature(jws: string): boolean {
   const text = jws.slice(jws.lastIndexOf('.') + 1)
   return Buffer.from(text, 'base64url').toString('base64url') === text
 }
 
-/** Whether `key`, with the algorithm fixed at its registration, signed this. */
+/** Whether `key` made this signature with the algorithm that was fixed when the key was registered. */
 export function verifyCompact(jws: string, key: { alg: Algorithm; publicKey: KeyObject }): boolean {
   const { digest, options, fits } = SCHEMES[key.alg]
   const cut = jws.lastIndexOf('.')

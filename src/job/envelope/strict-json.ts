@@ -1,7 +1,7 @@
-// Reads JSON objects strictly: UTF-8 only, and no name twice within an object, because another reader of the same bytes
-// might take the other value (RFC 7515, 4). Deep nesting is accepted.
+// Parses JSON objects strictly: only UTF-8, and no name twice within an object, because another parser of the same
+// bytes might take the other value (RFC 7515, 4). Deeply nested input is accepted.
 
-/** The object, or undefined for anything else. */
+/** The parsed object; undefined for anything that isn't a strict JSON object. */
 export function readObject(bytes: Buffer): Record<string, unknown> | undefined {
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
@@ -15,14 +15,14 @@ export function readObject(bytes: Buffer): Record<string, unknown> | undefined {
 }
 
 /**
- * A text that equals the output of JSON.stringify has no name twice. Most texts do, and comparing takes a third of the
- * time.
+ * A text that equals the output of JSON.stringify has no name twice. Most texts are like that, and comparing takes a
+ * third of the time of counting.
  */
 function isPlain(value: unknown, text: string): boolean {
   try {
     return JSON.stringify(value) === text
   } catch {
-    // Nested deeper than JSON.stringify can go.
+    // The value is nested too deeply for JSON.stringify.
     return false
   }
 }
@@ -32,8 +32,8 @@ const COLON = 0x3a
 const BACKSLASH = 0x5c
 
 /**
- * Counts the members in the text, since JSON.parse keeps the last of two equal names. JSON.parse has accepted `json`
- * before.
+ * Counts the members in the text, because JSON.parse silently keeps the last of two equal names. `json` must have
+ * passed JSON.parse.
  */
 function countColons(json: string): number {
   let count = 0

@@ -1,5 +1,5 @@
-// The basic shapes of request fields. Every text is well-formed Unicode without control characters, so that no text can
-// smuggle a line break into a log, a CSV or a terminal.
+// The basic schemas of request fields. Every text is well-formed Unicode without control characters, so that no text
+// can put a line break into a log, a CSV file or a terminal.
 import { z } from 'zod'
 import { numbersIn, panFault } from '../../token/pan.ts'
 import { ALIAS } from '../choices.ts'
@@ -10,7 +10,7 @@ export function isPrintable(text: string): boolean {
   return text.isWellFormed() && !CONTROLS.test(text)
 }
 
-/** A text of `least` to `most` UTF-16 units. */
+/** A text of `least` to `most` UTF-16 code units. */
 export const text = (least: number, most: number) =>
   z
     .string()
@@ -18,7 +18,7 @@ export const text = (least: number, most: number) =>
     .max(most)
     .refine(isPrintable, { params: { reason: 'field_characters' } })
 
-/** Any 8-4-4-4-12 UUID, whatever its version; compared in lower case. */
+/** A UUID of any version, turned into lower case. */
 export const uuid = () => z.guid().toLowerCase()
 
 /** A calendar date, `YYYY-MM-DD`. */
@@ -30,7 +30,10 @@ export const year = () => z.int().min(1900).max(9999)
 /** An address by the HTML standard's definition of a valid e-mail address. */
 export const emailAddress = () => z.email({ pattern: z.regexes.html5Email }).min(3).max(254)
 
-/** A reuse token in a request. No token looks like a card number; a card number sent by mistake is refused here. */
+/**
+ * A reuse token in a request. No token looks like a card number, so a card number that was sent by mistake is refused
+ * here.
+ */
 export const tokenId = () => text(14, 255).refine(isNoCard, { params: { reason: 'token_not_found' } })
 
 function isNoCard(id: string): boolean {
@@ -39,7 +42,7 @@ function isNoCard(id: string): boolean {
 
 export const alias = () => z.string().regex(ALIAS)
 
-/** JWE of at most 16 KiB, or an OpenPGP message whose armor and base64 make it longer. */
+/** An encrypted card: a JWE of at most 16 KiB, or an OpenPGP message, which armor and base64 make longer. */
 export const encryptedCard = () =>
   z
     .string()
@@ -47,10 +50,10 @@ export const encryptedCard = () =>
     .max(24_576)
     .refine(isArmorSafe, { params: { reason: 'field_characters' } })
 
-// Bare armor holds line breaks; otherwise only printable ASCII is accepted.
+// Unencoded armor holds line breaks; every other form is printable ASCII only.
 function isArmorSafe(value: string): boolean {
   return /^[\t\r\n -~]*$/.test(value)
 }
 
-/** Letters of a scheme's name: `VISA`, `CB`, or an operator's own. */
+/** The name of a card scheme: `VISA`, `CB`, or an operator's own. */
 export const brandName = () => z.string().regex(/^[A-Z0-9_]{1,32}$/)

@@ -1,5 +1,6 @@
 // BATCH_REPORT: the outcomes and reasons of a batch's records, and the number of chunks. The outcomes that each chunk
-// counted must equal the records that it lists. Single records are in the results file, which the client has.
+// counted must equal the records that it lists. It doesn't list single records: the client has those in its results
+// file.
 import { z } from 'zod'
 import { column, type Definition, planner } from '../definition.ts'
 

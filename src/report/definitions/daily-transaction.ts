@@ -1,5 +1,5 @@
-// DAILY_TRANSACTION_REPORT: every transaction that was created on one day (UTC), by type. Clearing is in the settlement
-// report.
+// DAILY_TRANSACTION_REPORT: every transaction that was created on one day (UTC), by type. The settlement report lists
+// what was cleared.
 import { z } from 'zod'
 import { date } from '../../job/envelope/text.ts'
 import { type Definition, planner } from '../definition.ts'

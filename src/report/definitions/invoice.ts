@@ -1,5 +1,6 @@
-// INVOICE: a merchant's charges for a period, by type and brand: fees and commission, and tax on both where a rate is
-// given. Rounding as in partner-commission.ts. The issuer numbers invoices; the report's uid names this one.
+// INVOICE: a merchant's charges for a period, by type and brand: fees and commission, and tax on both if a rate is
+// given. Amounts are rounded as in partner-commission.ts. The issuer numbers invoices in its own system; here the
+// report's uid identifies the invoice.
 import { z } from 'zod'
 import { column, type Definition, planner, span } from '../definition.ts'
 import { inOrder, invoicePeriod, OUT_OF_ORDER, percent } from '../invoice-period.ts'

@@ -1,5 +1,5 @@
 // MERCHANT_SETTLEMENT_REPORT: what was cleared for a merchant on one day, line by line and by settlement batch. It is
-// no statement of account: opening and closing balances are at the bank.
+// no statement of account: only the bank knows opening and closing balances.
 import { z } from 'zod'
 import { date } from '../../job/envelope/text.ts'
 import { type Definition, planner } from '../definition.ts'

@@ -1,6 +1,6 @@
-// PARTNER_COMMISSION_REPORT: the commission of a period by day and clearing merchant, and the part of it that is a
-// partner's. Rounding: half away from zero on the running sum of a currency, so that the parts add up to the rounded
-// part of the whole.
+// PARTNER_COMMISSION_REPORT: the commission of a period by day and clearing merchant, and a partner's share of it. The
+// share is rounded half away from zero on the running sum of each currency, so that the lines' shares add up to the
+// rounded share of the total.
 import { z } from 'zod'
 import { column, type Definition, planner, span } from '../definition.ts'
 import { inOrder, invoicePeriod, OUT_OF_ORDER, percent } from '../invoice-period.ts'

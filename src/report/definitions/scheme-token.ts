@@ -1,6 +1,6 @@
 // SCHEME_TOKEN_REPORT: the present state of an entity's tokens at the card networks, by scope, provider and status: how
-// many have a scheme token, wait or were refused, were not reconciled with the network lately, and have an unconfirmed
-// deletion.
+// many have a scheme token, how many wait or were refused, how many were not reconciled with the network lately, and
+// how many deletions are unconfirmed.
 import { z } from 'zod'
 import { column, type Definition, planner } from '../definition.ts'
 

@@ -1,6 +1,6 @@
 // TOKEN_ACTIVITY_REPORT: what happened to an entity's tokens, by scope and day (UTC). Tokens created and deleted are
 // counted from the tokens' rows. Changes are counted from the receipts of the jobs that made them, which are kept for
-// TOKENMILL_RECEIPT_DAYS. A token counts as suspended where its last change is its suspension.
+// TOKENMILL_RECEIPT_DAYS. A token counts as suspended if its last change was its suspension.
 import { z } from 'zod'
 import { date } from '../../job/envelope/text.ts'
 import { column, type Definition, planner, span } from '../definition.ts'

@@ -1,5 +1,5 @@
-// Report files in a folder: written under a temporary name, flushed, renamed. Keys are checked before they become
-// paths.
+// Report files in a folder. A file is written under a temporary name, flushed, then renamed. Keys are checked before
+// they become paths.
 import { randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
@@ -46,7 +46,7 @@ function absent(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error
 }
 
-/** A rename is durable once its folder is flushed. */
+/** Flushes the folder: only then a rename survives a crash. */
 async function flushFolder(folder: string): Promise<void> {
   const handle = await open(folder)
   try {
@@ -56,7 +56,7 @@ async function flushFolder(folder: string): Promise<void> {
   }
 }
 
-/** An error of the file system is a fault of the place; an error of the report stays as it is. */
+/** Turns an error of the file system into a fault; an error of the report stays as it is. */
 async function reach<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -1,5 +1,5 @@
-// Sends a report's file and checks it against the digest recorded when it was made. The last bytes leave only after the
-// check: nobody receives a damaged file whole.
+// Reads a report's file and checks it against the digest that was recorded when the file was made. The last bytes are
+// passed on only after the check, so nobody receives a damaged file completely.
 import { createHash } from 'node:crypto'
 import { type Readable, Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -14,8 +14,9 @@ interface Recorded {
 }
 
 /**
- * The file, or a range of it. The stream ends in `Fault('report_spoilt')` where digest or length differ; for a range the
- * whole file is checked first, and the promise rejects. Throws `Fault('report_missing')` if the file isn't there.
+ * The file, or a range of it. If digest or length differ, the stream ends with `Fault('report_spoilt')`; for a range
+ * the whole file is checked first, and the promise rejects with that fault. Throws `Fault('report_missing')` if the
+ * file isn't there.
  */
 export async function readReport(files: ReportFiles, recorded: Recorded, range?: Range): Promise<Readable> {
   const whole = await get(files, recorded.storageKey)
@@ -26,7 +27,7 @@ export async function readReport(files: ReportFiles, recorded: Recorded, range?:
     })
     return get(files, recorded.storageKey, range)
   }
-  // Whichever side breaks off ends the other; the reader gets the error.
+  // If file or check fails, the pipeline ends both, and the reader gets the error.
   pipeline(whole, check).catch(error => check.destroy(error))
   return check
 }

@@ -1,4 +1,4 @@
-// Names of a report and its file. A name holds letters, digits, dots, hyphens and underscores, whatever a parameter
+// The names of a report's file. A name holds only letters, digits, dots, hyphens and underscores, whatever a parameter
 // holds.
 import type { MimeType, ReportType } from '../../job/report.ts'
 import type { Plan } from '../definition.ts'
@@ -16,7 +16,10 @@ export function fileName(type: ReportType, plan: Plan, mimeType: MimeType, repor
   return `${type}_${plain(middle)}_${reportUid}.${EXTENSIONS[mimeType]}`
 }
 
-/** The place of the bytes: two attempts with different bytes never write to the same place. */
+/**
+ * The key under which the file is stored. It contains the digest, so two attempts with different bytes never write to
+ * the same key.
+ */
 export function storageKey(name: string, sha256: string): string {
   const dot = name.lastIndexOf('.')
   return `${name.slice(0, dot)}.${sha256.slice(0, 12)}${name.slice(dot)}`
@@ -24,7 +27,7 @@ export function storageKey(name: string, sha256: string): string {
 
 const KEY = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,250}$/
 
-/** True for every key that `storageKey` makes; any other key never reaches a file system. */
+/** Whether `storageKey` could have made this key. No other key reaches a file system. */
 export function isKey(key: string): boolean {
   return KEY.test(key) && !key.includes('..')
 }
@@ -32,7 +35,7 @@ export function isKey(key: string): boolean {
 const UUID = '[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}'
 const OURS = new RegExp(`^([A-Z_]+_[A-Za-z0-9-]{0,64}_${UUID}\\.[0-9a-f]{12}\\.(pdf|csv|txt)|part_${UUID})$`)
 
-/** True for files that this product wrote, whole or in part, and for no foreign file beside them. */
+/** Whether this product wrote the file, completely or in part; false for a foreign file in the same place. */
 export function isOurs(key: string): boolean {
   return OURS.test(key)
 }

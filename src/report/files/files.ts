@@ -1,8 +1,8 @@
-// The place of report files: a folder, or an S3 bucket. A file is written whole or not at all and never changes; the
-// store says which report it belongs to.
+// The interface of the place of report files: a folder, or an S3 bucket. A file is written as a whole or not at all,
+// and never changes. The store knows which report a file belongs to.
 import type { Readable } from 'node:stream'
 
-/** Bytes from `start` to `end`, both included. */
+/** The bytes from `start` to `end`; both are included. */
 export interface Range {
   start: number
   end: number
@@ -15,15 +15,18 @@ interface Stored {
   sha256: string
 }
 
-/** Every method throws `Fault('files_away')` where the place can't be reached. */
+/** Every method throws `Fault('files_away')` if the place can't be reached. */
 export interface ReportFiles {
-  /** Writes all `pieces`, then shows the file under the key of its digest. If `pieces` throws, nothing is left. */
+  /**
+   * Writes all `pieces`; only then the file exists, under the key made from its digest. If `pieces` throws, nothing is
+   * left.
+   */
   put(pieces: AsyncIterable<string | Buffer>, keyOf: (sha256: string) => string): Promise<Stored>
   /** Undefined if there is no such file. */
   get(key: string, range?: Range): Promise<Readable | undefined>
-  /** A missing file is no error. */
+  /** Removes a file; a missing file is no error. */
   remove(key: string): Promise<void>
-  /** Every file, unfinished ones of crashed writers too, with the moment of its last change, ms since the epoch. */
+  /** Lists every file, also unfinished ones of crashed writers. `modifiedAt`: its last change, ms since the epoch. */
   list(): AsyncIterable<{ key: string; modifiedAt: number }>
   close(): void
 }

@@ -1,4 +1,4 @@
-// Opens the place of report files that a setting names: a folder, or an S3 bucket.
+// Opens the place of report files that the setting REPORTS_URL names: a folder, or an S3 bucket.
 import { fileURLToPath } from 'node:url'
 import { ConfigError } from '../../config.ts'
 import { openDisk } from './disk.ts'
@@ -8,7 +8,7 @@ import { openS3 } from './s3.ts'
 interface FilesOptions {
   /** `file:///folder` or `s3://bucket/prefix`. */
   url: string
-  /** Of a service that isn't AWS's own: paths instead of host names are used for buckets. */
+  /** The endpoint of an S3 service other than AWS; buckets are then named in the path instead of the host name. */
   endpoint?: string | undefined
 }
 

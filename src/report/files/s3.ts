@@ -1,5 +1,5 @@
 // Report files in an S3 bucket. A report is first written to a temporary file, so that digest and length are known and
-// one request uploads it whole. Region, credentials and endpoint are AWS's usual settings.
+// one request uploads it whole. Region and credentials are AWS's usual settings.
 import { randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { rm } from 'node:fs/promises'
@@ -14,7 +14,7 @@ import { spool } from './spool.ts'
 
 interface S3Options {
   bucket: string
-  /** Without slashes at its ends. */
+  /** Without slashes at either end. */
   prefix: string
   endpoint?: string | undefined
 }
@@ -22,7 +22,7 @@ interface S3Options {
 const CONNECT_MS = 5_000
 const IDLE_MS = 60_000
 
-/** Loaded at the first use: every command has the setting, and few use the files. */
+/** The S3 package is loaded at first use: every command has the setting, but few commands use the files. */
 async function open(endpoint: string | undefined) {
   const sdk = await import('@aws-sdk/client-s3')
   const client: S3Client = new sdk.S3Client({
@@ -30,7 +30,7 @@ async function open(endpoint: string | undefined) {
     maxAttempts: 3,
     retryMode: 'standard',
     requestHandler: { connectionTimeout: CONNECT_MS, socketTimeout: IDLE_MS, throwOnRequestTimeout: true },
-    // We send the digest ourselves, and check it on the way back.
+    // We send the digest ourselves, and check it when the file is read.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
   })

@@ -1,5 +1,5 @@
-// A small bar chart of one column over a report's lines, in the currency with the most lines. The heights are an
-// illustration; the table has every figure.
+// A small bar chart of one column over a report's lines, in the currency with the most lines. The bars are an
+// illustration; the table has all figures.
 import type { Chart, Row } from '../definition.ts'
 import { amountOf } from '../entry-cells.ts'
 import { grouped } from '../money.ts'
@@ -7,13 +7,13 @@ import { type Box, INK, setText } from './page.ts'
 
 export interface Bars {
   note(row: Row): void
-  /** False where a picture would add nothing. */
+  /** Draws the chart. Returns false if it would show nothing of use. */
   draw(doc: PDFKit.PDFDocument, box: Box & { height: number }): boolean
 }
 
 const BARS = { min: 2, max: 62 } as const
 
-/** `currency`: only its lines are drawn; undefined where there is no money. */
+/** `currency`: only lines of this currency are drawn; undefined if the report has no money. */
 export function openBars(chart: Chart, currency: string | undefined): Bars {
   const sums = new Map<string, bigint>()
   const row: Row = { currency: currency ?? null }
@@ -38,7 +38,7 @@ export function openBars(chart: Chart, currency: string | undefined): Bars {
   }
 }
 
-/** From zero or below to zero or above: bars stand on zero. */
+/** The range of the bars' values. It always includes 0, because bars stand on zero. */
 interface Range {
   most: bigint
   least: bigint

@@ -1,5 +1,5 @@
-// The page of a report: A4, the fonts that every reader has, one dark colour and two greys. It sets a cell so that it
-// fits; pdf.ts and table.ts place the content.
+// The page of a report: A4, the standard fonts of every PDF reader, one dark colour and two greys. It places text in a
+// box and fits the size; pdf.ts and table.ts decide what goes where.
 import type { Definition } from '../definition.ts'
 
 export const INK = {
@@ -18,7 +18,7 @@ export interface Sheet {
   left: number
   right: number
   top: number
-  /** Rows end above it; the footer stands below. */
+  /** The lower edge of the table; the footer is below it. */
   bottom: number
 }
 
@@ -43,13 +43,13 @@ interface Setting {
   bold?: boolean
   color?: string
   align?: 'left' | 'right'
-  /** A number is set smaller until it fits and never cut. */
+  /** The text is never cut: its size shrinks until it fits. For numbers. */
   whole?: boolean
 }
 
 const SHRINK_MIN = 0.8
 
-/** One line of text that stays in its box. */
+/** Sets one line of text within its box. */
 export function setText(doc: PDFKit.PDFDocument, text: string, { x, y, width }: Box, setting: Setting): void {
   const { bold = false, color = INK.text, align = 'left', whole = false } = setting
   doc.font(bold ? FONT.bold : FONT.plain).fillColor(color)
@@ -68,7 +68,7 @@ export function setText(doc: PDFKit.PDFDocument, text: string, { x, y, width }: 
 
 const STRANGE = /[^ -~\u00a0-\u00ff€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]/gu
 
-/** The standard fonts hold Latin letters only; what they lack is shown as `?`. */
+/** The text with `?` for each character that the standard fonts lack; they hold Latin letters only. */
 export function printable(text: string): string {
   return text.normalize('NFC').replace(STRANGE, '?')
 }

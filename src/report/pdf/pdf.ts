@@ -1,5 +1,6 @@
-// A report as PDF: who it is for and which period, its totals, a small chart, the table, page n of m. It is bounded: beyond
-// LINES_MAX lines it holds the sums of groups and says so. The same report gives the same bytes.
+// A report as PDF: for whom it is and its period, its totals, a small chart, the table, page n of m. Its size is
+// bounded: a report of more than LINES_MAX lines shows only group sums, and says so. The same report gives the same
+// bytes.
 import PDFDocument from 'pdfkit'
 import { type Definition, hasMoney, isSummed, type Plan } from '../definition.ts'
 import { type Head, instant, periodText, type Write } from '../report-header.ts'
@@ -38,7 +39,10 @@ export const writePdf: Write = async function* (definition, plan, head, entries)
   for await (const chunk of doc as AsyncIterable<Buffer>) yield chunk
 }
 
-/** The content to draw: bounded, and read completely before drawing begins, so that the whole report was checked. */
+/**
+ * Collects what will be drawn, within bounds. All entries are read before drawing begins, so the whole report has been
+ * checked by then.
+ */
 async function keep(entries: AsyncIterable<readonly Entry[]>, condensed: boolean, bars: Bars | undefined) {
   const kept: Entry[] = []
   let groups = 0
@@ -56,7 +60,7 @@ async function keep(entries: AsyncIterable<readonly Entry[]>, condensed: boolean
 function openDocument(definition: Definition, plan: Plan, head: Head, sheet: Sheet): PDFKit.PDFDocument {
   return new PDFDocument({
     size: [sheet.width, sheet.height],
-    // Text is placed by hand; a margin would make the library break pages by itself.
+    // Text is placed at coordinates; with a margin the library would break pages by itself.
     margin: 0,
     autoFirstPage: false,
     bufferPages: true,
@@ -113,7 +117,7 @@ function paragraph(
   return doc.y + 1
 }
 
-/** One box a currency. */
+/** Draws one box per currency. */
 function totals(
   doc: PDFKit.PDFDocument,
   definition: Definition,
@@ -124,7 +128,7 @@ function totals(
   const summed = definition.columns.filter(column => isSummed(column) && column.paper > 0)
   const width = sheet.right - sheet.left
   let y = from
-  // Many currencies are all in the table's end; the first page shows those that fit.
+  // All currencies are at the end of the table; the first page shows as many as fit.
   for (const { currency, lines, sums } of stated.slice(0, definition.landscape ? 4 : 8)) {
     doc.rect(sheet.left, y, width, 30).fill(INK.sum)
     const cells = [

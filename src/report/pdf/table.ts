@@ -1,5 +1,5 @@
-// The table of a report in PDF: headings repeated on each page, lines banded, sums of a group under its last line. Rows
-// never break over pages. It draws what it is given, one entry after the other.
+// The table of a report in PDF: headings on each page, every second line shaded, a group's sums under its last line.
+// Rows never break over pages. It draws entry after entry as it gets them.
 import { type Column, type Definition, isSummed, type Row } from '../definition.ts'
 import { amountOf } from '../entry-cells.ts'
 import { grouped } from '../money.ts'
@@ -7,7 +7,7 @@ import type { Entry, Sums } from '../tie-out.ts'
 import { INK, type Sheet, setText } from './page.ts'
 
 interface Table {
-  /** Below which the next row comes. */
+  /** The y coordinate of the next row. */
   y(): number
   draw(entry: Entry): void
   say(text: string): void
@@ -16,7 +16,7 @@ interface Table {
 interface TableOptions {
   sheet: Sheet
   y: number
-  /** Groups stand in place of their lines. */
+  /** The table shows groups instead of lines. */
   condensed: boolean
 }
 
@@ -75,7 +75,7 @@ export function openTable(doc: PDFKit.PDFDocument, definition: Definition, optio
     for (const place of places) cell(place, place.name === LINES ? `${lines}` : sumOf(place, row, sums))
     y += rowHeight
   }
-  /** Sums under what they are of: a label over the columns that hold none. */
+  /** Draws a row of sums: each under its column, and a label over the columns without a sum. */
   function sumRow(label: string, row: Row, sums: Sums, lines: bigint, strong: boolean): void {
     room()
     band(strong ? INK.sum : INK.zebra)
@@ -143,7 +143,7 @@ function placesOf({ columns, group }: Definition, sheet: Sheet, condensed: boole
   })
 }
 
-/** Without the other columns there is room. */
+/** A condensed table has fewer columns, so each can be wider. */
 const wider = (column: Column): Column => ({ ...column, paper: Math.max(column.paper, 14) })
 
 const isNumber = (type: Column['type']) => type === 'money' || type === 'count' || type === 'number'

@@ -1,12 +1,12 @@
-// A self-signed X.509 certificate around an RSA key, written in DER by hand: Mastercard's packages want one, and
-// Node makes keys but no certificates. Good for rehearsals; nobody should trust it for more.
+// A self-signed X.509 certificate around an RSA key, encoded as DER here, because Mastercard's packages need a
+// certificate and Node makes keys but no certificates. It is for rehearsals only.
 import { type KeyObject, randomBytes, sign } from 'node:crypto'
 
 interface CertificateOptions {
   privateKey: KeyObject
   publicKey: KeyObject
   commonName: string
-  /** ms since the epoch. */
+  /** The beginning of its validity, ms since the epoch. */
   now: number
   days: number
 }
@@ -16,7 +16,7 @@ const SHA256_WITH_RSA = '2a864886f70d01010b'
 const COMMON_NAME = '550403'
 const SUBJECT_ALT_NAME = '551d11'
 
-/** PEM. Its subject alternative names are the common name, `localhost` and 127.0.0.1. */
+/** Makes a certificate; PEM. Its subject alternative names are the common name, `localhost` and 127.0.0.1. */
 export function makeCertificate(options: CertificateOptions): string {
   const { privateKey, publicKey, commonName, now, days } = options
   const algorithm = sequence(oid(SHA256_WITH_RSA), der(0x05))
@@ -49,7 +49,7 @@ function der(tag: number, ...parts: Buffer[]): Buffer {
   return Buffer.concat([Buffer.from([tag]), lengthOf(content.length), content])
 }
 
-/** Short form below 128, else two bytes: nothing here is longer than 64 KiB. */
+/** A DER length: one byte below 128, else two bytes after a prefix; nothing here is longer than 64 KiB. */
 function lengthOf(bytes: number): Buffer {
   return bytes < 0x80 ? Buffer.from([bytes]) : Buffer.from([0x82, bytes >> 8, bytes & 0xff])
 }
@@ -57,7 +57,7 @@ function lengthOf(bytes: number): Buffer {
 const sequence = (...parts: Buffer[]) => der(0x30, ...parts)
 const oid = (hex: string) => der(0x06, Buffer.from(hex, 'hex'))
 
-/** GeneralizedTime; UTCTime is for years before 2050, but everybody reads this one. */
+/** A DER GeneralizedTime. The standard wants UTCTime for years before 2050, but every parser reads this form. */
 function time(ms: number): Buffer {
   return der(0x18, Buffer.from(`${new Date(ms).toISOString().replace(/[-:T]/g, '').slice(0, 14)}Z`))
 }

@@ -1,5 +1,5 @@
-// The control interface of the simulator for rehearsals: counters, the tokens, and actions of issuers. Under
-// /_simulator, without credentials, because the simulator listens on this machine only.
+// The control interface of the simulator for rehearsals: counters, the tokens, and actions of issuers. Its paths begin
+// with /_simulator and need no credentials, because the simulator listens on this machine only.
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { change } from './change.ts'
@@ -14,7 +14,7 @@ const Deed = z.strictObject({
     .string()
     .regex(/^(0[1-9]|1[0-2])\d\d$/)
     .optional(),
-  /** False: the requestor gets no notification, and its store drifts. */
+  /** If false, the requestor gets no notification, so its store becomes outdated. */
   notify: z.boolean().default(true),
   /** How often the same notification is sent. */
   times: z.number().int().min(1).max(10).default(1),
@@ -31,9 +31,9 @@ export function registerControl(server: FastifyInstance, state: SimulatorState):
     return {
       counts: state.counts(),
       tokens: { all: tokens.length, live: live.length },
-      // Never more than nought: a task makes one token.
+      // Always 0, because a task makes one token; rehearsals check this.
       tasksWithSeveralTokens: severals(tokens.map(({ taskId }) => taskId)),
-      // What a lost answer that was called again leaves behind.
+      // Above 0 if a call was repeated after its answer was lost.
       cardsWithSeveralLiveTokens: severals(live.map(({ card }) => card)),
       thirdParty: {
         all: externals.length,
@@ -90,7 +90,7 @@ function reasonOf(deed: z.infer<typeof Deed>['do']): string {
   return Object.hasOwn(reasons, deed) ? reasons[deed as keyof typeof reasons] : 'OTHER'
 }
 
-/** How many values occur more than once. */
+/** How many different values occur more than once. */
 function severals(values: readonly string[]): number {
   const counts = new Map<string, number>()
   for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1)

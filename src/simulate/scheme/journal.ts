@@ -1,5 +1,6 @@
-// The state of the simulated network, and the file that keeps it over restarts and kill -9: one JSON line per change,
-// written and synced before the change is answered. It holds PANs only as keyed hashes, and never shrinks.
+// The state of the simulated network, and the file that keeps the state over restarts and kill -9: one JSON line per
+// change, written and synced before the request is answered. The file holds PANs only as keyed hashes, and it never
+// shrinks.
 import { mkdirSync, readFileSync, truncateSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -12,13 +13,13 @@ export interface SimulatedToken {
   bin: string
   lastFour: string
   number: string
-  /** MMYY, of the token and of the card. */
+  /** The expiry of the token and of the card, MMYY. */
   expiry: string
   cardExpiry: string
   par: string | undefined
   state: 'INACTIVE' | 'ACTIVE' | 'SUSPENDED' | 'DEACTIVATED'
   suspendedBy: string[]
-  /** Of the state, ms since the epoch. */
+  /** When the token entered its state, ms since the epoch. */
   at: number
 }
 
@@ -35,7 +36,7 @@ interface ExternalToken {
   deleted: boolean
 }
 
-/** Parts of a line take effect together or not at all. */
+/** One line of the file. All its parts take effect together or not at all. */
 interface Change {
   task?: SimulatedTask
   token?: SimulatedToken
@@ -45,10 +46,10 @@ interface Change {
 export interface Journal {
   tasks: ReadonlyMap<string, SimulatedTask>
   tokens: ReadonlyMap<string, SimulatedToken>
-  /** By reference: the caller's id. */
+  /** Third-party tokens by the caller's reference. */
   externals: ReadonlyMap<string, ExternalToken>
   tokensOf(card: string): SimulatedToken[]
-  /** In effect at once, on disk when it resolves. */
+  /** Records a change: it takes effect at once, and is on disk when the promise resolves. */
   record(change: Change): Promise<void>
   close(): Promise<void>
 }
@@ -86,7 +87,7 @@ export async function openJournal(path: string): Promise<Journal> {
   }
 }
 
-/** Drops a last line that a crash left half written. */
+/** Reads the file. Drops a last line that a crash left half written. */
 function load(path: string): Change[] {
   let text: string
   try {
@@ -104,7 +105,7 @@ function load(path: string): Change[] {
     .map(line => JSON.parse(line) as Change)
 }
 
-/** All that came while the last sync ran goes into the next one. */
+/** Returns a function that appends and syncs. Texts that arrive during a sync share the next sync. */
 function groupedWrites(file: FileHandle): (text: string) => Promise<void> {
   let waiting = ''
   let running: Promise<void> = Promise.resolve()

@@ -1,23 +1,23 @@
-// The key material of a rehearsal: both halves of every pair, made at the first start and kept, and the scheme file
-// with which tokenmill calls this simulator. A real network hands out half of this, by hand and over weeks.
+// The keys of a rehearsal: both halves of every pair, made at the first start and kept, and the scheme file with which
+// tokenmill calls this simulator. A real network hands out only its half, and does so by hand.
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeCertificate } from './certificate.ts'
 
 export interface SimulatorKeys {
-  /** The requestor's, for checking its signatures. */
+  /** The requestor's public key, which verifies its signatures. */
   signing: KeyObject
   consumerKey: string
-  /** Ours, which cards are encrypted to. */
+  /** The simulator's private key; the requestor encrypts cards to its public half. */
   network: KeyObject
   networkPem: string
   networkCertificate: string
-  /** The requestor's, which we encrypt to. */
+  /** The requestor's certificate, to which the simulator encrypts answers. */
   requestorCertificate: string
   notificationSecret: string
   thirdPartyToken: string
-  /** PANs are kept as keyed hashes only. */
+  /** The key with which PANs are hashed; only the hashes are kept. */
   fingerprint: Buffer
 }
 
@@ -32,7 +32,7 @@ export function openKeys(folder: string): SimulatorKeys {
     const path = join(folder, key)
     if (!existsSync(path)) {
       const made = generateKeyPairSync('rsa', { modulusLength: 2048 })
-      // The certificate first: a key that is there stands for both.
+      // The certificate is written first, so a key that exists always has its certificate.
       if (certificate !== undefined)
         keep(folder, certificate, makeCertificate({ ...made, commonName: certificate, now: Date.now(), days: DAYS }))
       keep(folder, key, made.privateKey.export({ type: 'pkcs1', format: 'pem' }).toString())
@@ -65,7 +65,7 @@ interface SchemeFileOptions {
   ratePerSecond: number
 }
 
-/** Writes `scheme.json` anew, because port and rate may change from start to start; answers its path. */
+/** Writes `scheme.json` at every start, because port and rate may change. Returns its path. */
 export function writeSchemeFile(folder: string, { url, ratePerSecond }: SchemeFileOptions): string {
   const file = {
     mdes: {

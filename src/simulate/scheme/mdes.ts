@@ -1,5 +1,6 @@
 // MDES Digital Enablement as its public API describes it: tokenize, getToken, suspend, unsuspend, delete, searchTokens,
-// getTaskStatus. Errors come as MDES sends them: application errors by 500, the gateway's in its own form.
+// getTaskStatus. Errors have the form that MDES gives them: application errors are sent with status 500, errors of the
+// API gateway in its own form.
 import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply } from 'fastify'
@@ -10,7 +11,7 @@ import { TOKEN_REQUESTOR_ID } from './keys.ts'
 import { type Outcome, outcomeOf, type Way } from './outcomes.ts'
 import { describe, makeToken, type SimulatorState } from './state.ts'
 
-/** An application error. */
+/** Thrown to answer with an application error. */
 class Refused extends Error {
   readonly code: string
 
@@ -50,7 +51,7 @@ const Change = z.object({
 const Search = z.object({ requestId, tokenRequestorId: z.literal(TOKEN_REQUESTOR_ID), fundingAccountInfo: Funding })
 const TaskStatus = z.object({ requestId, tokenRequestorId: z.literal(TOKEN_REQUESTOR_ID), taskId: z.string().max(64) })
 
-/** How long an answer that never comes is held, unless the caller goes first. */
+/** How long a request that gets no answer is held open, unless the caller closes it first. */
 const HANG_MS = 120_000
 const SLOW_MS = 2_000
 const LATER_MS = 2_000
@@ -58,7 +59,7 @@ const ONCE: ReadonlySet<Way> = new Set(['hang_before_once', 'reset_before_once',
 
 export function registerMdes(server: FastifyInstance, state: SimulatorState): void {
   const { journal, security } = state
-  /** Tasks whose first time is over, for the ways that are for the first time only. */
+  /** Tasks that were requested before. Some outcomes disturb only a task's first request. */
   const seen = new Set<string>()
   const operations: Record<string, (body: unknown, reply: FastifyReply) => Promise<unknown>> = {
     tokenize,
@@ -117,7 +118,7 @@ export function registerMdes(server: FastifyInstance, state: SimulatorState): vo
     return answerIn(way, tokenized(token, outcome), reply)
   }
 
-  /** The outcome's way of answering; one that is for the first time only is gone the second time. */
+  /** How the request is answered; an outcome for the first request only is ignored the second time. */
   function wayOf(taskId: string, { way }: Outcome): Way | undefined {
     const isOver = way !== undefined && ONCE.has(way) && seen.has(taskId)
     seen.add(taskId)
@@ -227,7 +228,7 @@ function failure(code: string): Record<string, unknown> {
   }
 }
 
-/** Undefined where the way lets the request be worked. */
+/** Refuses the request as `way` says; undefined if the request is to be worked. */
 function refuseAtFirst(way: Way | undefined, reply: FastifyReply): FastifyReply | undefined {
   if (way === 'hang_before_once') return hang(reply)
   if (way === 'reset_before_once') return reset(reply)

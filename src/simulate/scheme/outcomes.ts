@@ -1,17 +1,17 @@
-// The outcome of a card, by its number: published outcome numbers, and further ones on a published test BIN. Every
-// other number succeeds. docs/simulator.md lists them all, and a test compares the two.
+// Which outcome a card number has at the simulator: published outcome numbers, and more numbers on a published test
+// BIN. Every other number succeeds. docs/simulator.md lists the numbers, and a test compares that list with this one.
 
 export interface Outcome {
-  /** In a few words, for the page. */
+  /** The outcome in a few words, for the docs. */
   says: string
-  /** An error of MDES; there is no effect. */
+  /** The MDES error of the answer; then the call has no effect. */
   error?: string
   decision?: 'DECLINED' | 'REQUIRE_ADDITIONAL_AUTHENTICATION'
   way?: Way
-  /** The length of the network token. */
+  /** The number of digits of the network token. */
   digits?: number
   par?: 'malformed' | 'none'
-  /** The issuer suspends the token that long after it was made, and says so. */
+  /** This many ms after the token was made, the issuer suspends it and notifies the requestor. */
   suspendedAfterMs?: number
 }
 
@@ -55,7 +55,7 @@ const PUBLISHED: Record<string, Outcome> = {
   '370000000000051': failure('INVALID_PAN', 'card cancelled'),
 }
 
-/** 5123450000010 and two digits, which are the number of the outcome, and the check digit. */
+/** Our own test numbers are this prefix, two digits that number the outcome, and the check digit. */
 const OWN_PREFIX = '5123450000010'
 const OWN: Outcome[] = [
   { says: 'slow: answers after 2 s', way: 'slow' },
@@ -88,13 +88,13 @@ export function outcomeOf(pan: string): Outcome {
   return Object.hasOwn(OUTCOMES, pan) ? (OUTCOMES[pan] ?? success) : success
 }
 
-/** The card number of our outcome `number`, from 1. */
+/** The card number of our own outcome `number`, counted from 1. */
 function ownPan(number: number): string {
   const body = OWN_PREFIX + String(number).padStart(2, '0')
   return body + checkDigit(body)
 }
 
-/** The Luhn digit that follows `body`. */
+/** The Luhn check digit that follows `body`. */
 export function checkDigit(body: string): string {
   const sum = [...body].reverse().reduce((total, digit, index) => {
     const value = Number(digit) * (index % 2 === 0 ? 2 : 1)

@@ -1,5 +1,5 @@
 // The simulated scheme-token network and third-party tokeniser, for rehearsals: a separate server that shares only the
-// wire formats with tokenmill. It allows a number of calls per second, answers late if told so, and forgets nothing.
+// wire formats with tokenmill. It limits the calls per second, can answer late, and keeps its state over restarts.
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import fastify from 'fastify'
@@ -13,28 +13,28 @@ import { registerThirdParty } from './third-party.ts'
 
 interface SchemeSimulatorOptions {
   host: string
-  /** 0: any. */
+  /** 0: any free port. */
   port: number
-  /** Keys, scheme file and journal. */
+  /** The folder for keys, scheme file and journal. */
   folder: string
-  /** Calls per second; what is beyond is answered 429. */
+  /** The allowed calls per second. Further calls are answered with 429. */
   ratePerSecond: number
   latencyMs: number
-  /** Where notifications go. */
+  /** The URL to which notifications are sent. */
   notifyUrl?: string | undefined
 }
 
 export interface SchemeSimulator {
   url: string
-  /** `host:port`, for TOKENMILL_PRIVATE_HOSTS. */
+  /** `host:port`, a value for TOKENMILL_PRIVATE_HOSTS. */
   address: string
-  /** For TOKENMILL_SCHEME_FILE. */
+  /** The scheme file's path, a value for TOKENMILL_SCHEME_FILE. */
   schemeFile: string
   close(): Promise<void>
 }
 
 const BODY_BYTES_MAX = 64 * 1024
-/** Calls beyond an even pace that are still allowed, in seconds of the rate. */
+/** How many calls may come at once, in seconds of the rate. */
 const BURST_SECONDS = 0.25
 
 export async function openSchemeSimulator(options: SchemeSimulatorOptions): Promise<SchemeSimulator> {
@@ -43,13 +43,13 @@ export async function openSchemeSimulator(options: SchemeSimulatorOptions): Prom
   const journal = await openJournal(join(folder, 'journal.ndjson'))
   const state = openSimulatorState(keys, journal, openSecurity(keys))
   state.notifyUrl = options.notifyUrl
-  // A task that was under way when the simulator died will never end: it failed.
+  // A task that was in progress when the simulator ended can't end any more, so it is marked as failed.
   for (const task of [...journal.tasks.values()])
     if (task.state === 'IN_PROGRESS') await journal.record({ task: { ...task, state: 'FAILED' } })
   const isAllowed = openAllowance(ratePerSecond)
   const server = fastify({ logger: false, bodyLimit: BODY_BYTES_MAX, forceCloseConnections: true })
   server.removeAllContentTypeParsers()
-  // The signature is over the text, so the text is what handlers get.
+  // The signature covers the text, so handlers get the body as text.
   server.addContentTypeParser('application/json', { parseAs: 'string' }, (_, body, done) => done(null, body))
   server.addHook('preHandler', async (request, reply) => {
     const network = request.url.startsWith('/mdes/')
@@ -92,7 +92,7 @@ export async function openSchemeSimulator(options: SchemeSimulatorOptions): Prom
   }
 }
 
-/** A token bucket: true while there is one. */
+/** A token bucket. The function takes a token and returns true; false if the bucket is empty. */
 function openAllowance(ratePerSecond: number): (now: number) => boolean {
   const most = Math.max(1, ratePerSecond * BURST_SECONDS)
   let tokens = most

@@ -1,6 +1,6 @@
-// The network's side of signatures and encryption, with Mastercard's own packages: the package that signs also builds
-// the signature's base string here, and the package that encrypts also decrypts a sample of payloads (node:crypto
-// decrypts all of them, because the package takes tens of milliseconds for one).
+// The network's side of signatures and encryption, made with Mastercard's own packages. The package that signs requests
+// also builds the base string that is verified here. The package that encrypts decrypts a sample of payloads;
+// node:crypto decrypts all of them, because the package takes tens of milliseconds for one.
 import {
   constants,
   createDecipheriv,
@@ -28,16 +28,16 @@ type Signature = 'valid' | 'wrong' | 'replayed'
 
 export interface Security {
   checkSignature(request: SignedRequest, now: number): Signature
-  /** What the requestor encrypted to us, or undefined. */
+  /** Decrypts what the requestor encrypted to the network; undefined if it can't be decrypted. */
   decrypt(payload: unknown): unknown
-  /** To the requestor. */
+  /** Encrypts to the requestor. */
   encrypt(payload: unknown): Record<string, string>
   fingerprint(pan: string): string
-  /** Payloads that the package opened otherwise than node:crypto did. */
+  /** How many payloads the package decrypted differently than node:crypto. */
   disagreements(): number
 }
 
-// What the package exports beside what it declares: the steps of its own signing.
+// Exports of the package that its types don't declare: the steps of its signing.
 interface SigningSteps {
   extractQueryParams(url: string): Map<string, Set<string>>
   getBaseUriString(url: string): string
@@ -111,7 +111,7 @@ export function openSecurity(keys: SimulatorKeys): Security {
   function openWithPackage(payload: unknown): unknown {
     const body = { encryptedPayload: structuredClone(payload) }
     const { decrypted } = incoming.decrypt({ request: { url: '/' }, header: {}, body })
-    // The package writes UTF-8 and reads it back as Latin-1.
+    // The package writes UTF-8 but reads it back as Latin-1.
     return JSON.parse(Buffer.from(JSON.stringify(decrypted), 'latin1').toString('utf8')) as unknown
   }
 
@@ -176,7 +176,7 @@ export function openSecurity(keys: SimulatorKeys): Security {
   }
 }
 
-/** `OAuth a="1",b="2"`, values as they stand: the base string is made of them unchanged. */
+/** Parses `OAuth a="1",b="2"`. Values stay as they are, because the base string contains them unchanged. */
 function readAuthorization(header: string | undefined): Map<string, string> | undefined {
   if (header === undefined || !header.startsWith('OAuth ') || header.length > 4_096) return undefined
   const params = new Map<string, string>()

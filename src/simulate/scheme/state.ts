@@ -1,5 +1,5 @@
-// The state that all parts of the simulator share: tokens, counters, and notifications. It is handed in, and answers no
-// request.
+// The state that all parts of the simulator share: tokens, counters, and notifications. HTTP requests are answered
+// elsewhere.
 import { randomBytes, randomInt } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Outbound, openOutbound } from '../../outbound.ts'
@@ -14,11 +14,11 @@ export interface SimulatorState {
   security: Security
   count(name: string): void
   counts(): Record<string, number>
-  /** Where notifications go; undefined: nowhere. */
+  /** The URL to which notifications are sent; undefined: none are sent. */
   notifyUrl: string | undefined
-  /** Tells the requestor what a token is now, `times` times over. Never fails; it gives up after a while. */
+  /** Notifies the requestor of a token's current state, `times` times. Never throws; gives up after a while. */
   notify(token: SimulatedToken, reason: string, times?: number): Promise<void>
-  /** After `ms`, unless the simulator is closed by then. */
+  /** Runs `act` after `ms`, unless the simulator is closed by then. */
   later(ms: number, act: () => Promise<void>): void
   close(): Promise<void>
 }
@@ -102,7 +102,7 @@ export function openSimulatorState(keys: SimulatorKeys, journal: Journal, securi
   return state
 }
 
-/** A token as MDES describes one. */
+/** A token in the form in which MDES describes it. */
 export function describe(token: SimulatedToken): Record<string, unknown> {
   return {
     tokenUniqueReference: token.reference,
@@ -124,7 +124,7 @@ export function describe(token: SimulatedToken): Record<string, unknown> {
 interface MadeCard {
   taskId: string
   pan: string
-  /** MMYY. */
+  /** The expiry, MMYY. */
   expiry: string
 }
 
@@ -148,7 +148,7 @@ export function makeToken(state: SimulatorState, { taskId, pan, expiry }: MadeCa
   }
 }
 
-/** One per card: 4 characters of the controller and 25 of its hash. */
+/** The card's PAR: 4 characters for the BIN controller and 25 of a hash of the card. */
 function parOf(card: string, outcome: Outcome): string | undefined {
   if (outcome.par === 'none') return undefined
   const par = `5001${card.slice(0, 25).toUpperCase()}`

@@ -1,5 +1,6 @@
-// A simple third-party tokeniser: makes a token for a card under the caller's reference, finds it by that reference,
-// deletes it. The same reference gets the same token, whatever happened to the first answer.
+// A simple third-party tokeniser: makes a token for a card under the caller's reference, finds the token by that
+// reference, deletes it. A repeat with the same reference and card gets the same token, even if the first answer was
+// lost.
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
@@ -16,7 +17,7 @@ const Create = z.object({
   }),
 })
 
-/** MDES's errors as this provider words them. */
+/** The simulated MDES errors → the error codes of this provider. */
 const CODES: Record<string, string> = {
   PAN_INELIGIBLE: 'card_not_eligible',
   PAN_INELIGIBLE_FOR_DEVICE: 'card_not_eligible',

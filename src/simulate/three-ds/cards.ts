@@ -1,14 +1,14 @@
-// How the simulated directory server treats a card: by its whole number, from published test cards and a few of our
-// own. Any other card is authenticated without a challenge. A cardholder name that begins with SIMULATE chooses the
-// outcome for any card.
+// How the simulated directory server treats each test card, by its full number. Some numbers are published test cards,
+// some are our own. Any other card is authenticated without a challenge. A cardholder name that begins with SIMULATE
+// chooses the outcome for any card.
 import { VALUE_FORMS, type ValueForm } from './values.ts'
 
 type Status = 'Y' | 'A' | 'N' | 'U' | 'R' | 'I' | 'D'
 export type End = 'Y' | 'A' | 'N' | 'U' | 'R'
 
-/** What goes with an outcome, where it isn't what the network sends. */
+/** Values that are sent with an outcome instead of the network's usual ones. */
 export interface Odd {
-  /** `none`: it isn't sent. */
+  /** The ECI; `none`: no ECI is sent. */
   eci?: string
   value?: ValueForm
   /** transStatusReason. */
@@ -20,15 +20,15 @@ export interface Odd {
 }
 
 export type Script =
-  /** Answered at once with this transStatus. */
+  /** The ARes has this transStatus; there is no challenge. */
   | { kind: 'answer'; status: Status; odd?: Odd }
-  /** The right code (with any end but Y: whatever code) ends the challenge so. */
+  /** A challenge. The right code ends it with `end`; if `end` isn't Y, any code does. */
   | { kind: 'challenge'; end: End; odd?: Odd }
-  /** The first request isn't answered; the same one again is, with Y. */
+  /** The first request gets no answer; the same request again is answered with Y. */
   | { kind: 'silence' }
-  /** An answer that is none: other members than the standard's. */
+  /** The answer isn't a valid ARes: its members aren't those of the standard. */
   | { kind: 'malformed' }
-  /** An error message with this code. */
+  /** The answer is an error message with this code. */
   | { kind: 'error'; code: string; description: string }
 
 const answer = (status: Status, cards: string) => entries({ kind: 'answer', status }, cards)
@@ -62,7 +62,10 @@ export function scriptOf(card: string, cardholderName: string): Script {
 
 const WISH = 'SIMULATE'
 
-/** `SIMULATE U reason=80 value=hex`, or `SIMULATE C-A eci=07` of a challenge that ends as A. */
+/**
+ * The outcome that a cardholder name asks for: `SIMULATE U reason=80 value=hex`, or `SIMULATE C-A eci=07` for a
+ * challenge that ends with A.
+ */
 function wished(cardholderName: string): Script | undefined {
   const [first, outcome = '', ...words] = cardholderName.split(/\s+/)
   if (first !== WISH) return undefined
@@ -79,5 +82,5 @@ function wished(cardholderName: string): Script | undefined {
 
 /** The one-time code of every challenge. */
 export const CODE = '123456'
-/** After so many wrong codes the challenge has failed. */
+/** After this many wrong codes the challenge has failed. */
 export const TRIES = 3

@@ -1,12 +1,12 @@
 // The simulated directory server's rules for an AReq (EMV 3-D Secure 2.1 to 2.3.1): which members each device channel,
-// message category and edition requires, which must be absent, and the values of a few.
+// message category and protocol version requires, which must be absent, and the form of some values.
 import { isMastercards, networkOf } from './values.ts'
 
 type Areq = Record<string, unknown>
 interface Fault {
-  /** 201 a member is missing; 203 one has no place here, or not this form. */
+  /** 201: a required member is missing. 203: a member must be absent here, or has the wrong form. */
   error: '201' | '203'
-  /** The members, by name. */
+  /** The names of the wrong members. */
   detail: string
 }
 
@@ -37,7 +37,7 @@ export function faultOf(areq: Areq): Fault | undefined {
   return wrong.length > 0 ? { error: '203', detail: wrong.join(',') } : undefined
 }
 
-/** The members of a payment and of a series, by what the request says it is. */
+/** The members that a payment, and a series of payments, requires. */
 function requiredOf(areq: Areq): string[] {
   const text = (name: string) => String(areq[name] ?? '')
   const channel = text('deviceChannel')
@@ -65,7 +65,7 @@ function requiredOf(areq: Areq): string[] {
   ]
 }
 
-/** Members of another channel, category or edition, or of a series that this isn't. */
+/** Members that belong to another channel, category or version, or to a series although the request isn't one. */
 function misplacedIn(areq: Areq, required: readonly string[]): string[] {
   const channel = String(areq['deviceChannel'])
   const foreign = [
@@ -79,7 +79,7 @@ function misplacedIn(areq: Areq, required: readonly string[]): string[] {
   return [...new Set(foreign)].filter(name => areq[name] !== undefined)
 }
 
-/** Only what is there is held against its form. */
+/** The forms of some members, which are checked if present. */
 const FORMS: Readonly<Record<string, RegExp>> = {
   acctNumber: /^\d{13,19}$/,
   browserColorDepth: /^(1|4|8|15|16|24|32|48)$/,

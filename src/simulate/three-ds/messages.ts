@@ -1,5 +1,5 @@
-// The messages of the simulated directory server and its issuers about one transaction: the answer (ARes) and the result
-// of a challenge (RReq). What happens to the transaction is cards.ts.
+// Builds the messages of the simulated directory server and its issuers about one transaction: the answer (ARes) and
+// the result of a challenge (RReq). cards.ts decides the outcome of the transaction.
 import type { End, Odd, Script } from './cards.ts'
 import type { SimulatedAreq } from './request.ts'
 import { authenticationValueOf, eciOf, isMastercards, networkOf, type ValueForm } from './values.ts'
@@ -45,12 +45,12 @@ export function aresOf(transaction: Transaction, transStatus: string, base: stri
   }
 }
 
-/** Other members than the standard's. */
+/** An ARes whose members aren't those of the standard. */
 export function malformedAres({ areq }: Transaction): Message {
   return { messageType: 'ARes', messageVersion: areq.messageVersion, transStatus: 'maybe' }
 }
 
-/** `cancel`: how the challenge was left, where the cardholder or the issuer left it. */
+/** The RReq. `cancel`: why the challenge ended early, if cardholder or issuer ended it. */
 export function rreqOf(transaction: Transaction, { status, cancel }: { status: End; cancel?: string }): Message {
   return {
     messageType: 'RReq',
@@ -64,7 +64,7 @@ export function rreqOf(transaction: Transaction, { status, cancel }: { status: E
   }
 }
 
-/** Card authentication failed; ACS technical issue; suspected fraud. */
+/** transStatusReason by status: card authentication failed; ACS technical issue; suspected fraud. */
 const REASONS: Readonly<Record<string, string>> = { N: '01', U: '14', R: '11' }
 const DATA_ONLY = '80'
 

@@ -1,15 +1,15 @@
-// The pages that a cardholder sees of the simulated access control server: one field and two buttons in plain HTML, by
-// keyboard and at phone width alike, with nothing fetched from anywhere.
+// The pages that a cardholder sees of the simulated access control server: one field and two buttons in plain HTML.
+// They work by keyboard and on a phone, and load nothing from elsewhere.
 
 interface ChallengePage {
-  /** Where the form goes. */
+  /** The URL to which the form is submitted. */
   action: string
   merchant: string
   amount: string
   lastFour: string
-  /** Shown, because this is a rehearsal. */
+  /** The right code. The page shows it, because this is a rehearsal. */
   code: string
-  /** What was wrong with the code before. */
+  /** Why the last code was wrong. */
   error?: string
 }
 
@@ -43,7 +43,7 @@ ${problem}
   )
 }
 
-/** Brings the browser back to the shop: by itself, or by the button where scripts are off. */
+/** A page that returns the browser to the shop: by script, or by a button if scripts are off. */
 export function returnPage(notificationUrl: string, fields: Record<string, string>, nonce: string): string {
   const inputs = Object.entries(fields).map(
     ([name, value]) => `<input type="hidden" name="${escaped(name)}" value="${escaped(value)}">`,
@@ -100,7 +100,7 @@ ${body}
 `
 }
 
-/** What may be fetched, run and submitted to: this page alone, and forms to wherever the shop is. */
+/** The Content-Security-Policy: only this page's own parts run, and forms may be submitted to the shop. */
 export function pagePolicy(nonce: string): string {
   return `default-src 'none'; style-src 'nonce-${nonce}'; script-src 'nonce-${nonce}'; base-uri 'none'; form-action *`
 }

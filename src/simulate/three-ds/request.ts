@@ -11,7 +11,7 @@ export interface SimulatedAreq {
   acctNumber: string
   cardholderName: string
   merchantName: string
-  /** Amount and currency, as a cardholder reads them. */
+  /** Amount and currency in the form that a cardholder sees. */
   shownAmount: string
 }
 
@@ -35,7 +35,7 @@ export function readAreq(body: unknown): SimulatedAreq | { error: string; detail
   }
 }
 
-/** A few currencies by name, the others by number. */
+/** Names of a few currencies; others are shown by number. */
 const CURRENCIES: Record<string, string> = {
   '036': 'AUD',
   '392': 'JPY',
@@ -52,7 +52,7 @@ function shownAmount(minor: string, exponent: number, currency: string): string 
   return `${whole} ${CURRENCIES[currency] ?? currency}`
 }
 
-/** An error message of the directory server's. */
+/** An error message (Erro) of the directory server. */
 export function errorFor(body: unknown, errorCode: string, errorDetail: string): Record<string, unknown> {
   const id = (body as { threeDSServerTransID?: unknown } | null)?.threeDSServerTransID
   return {

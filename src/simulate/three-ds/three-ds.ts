@@ -1,6 +1,6 @@
 // A simulated directory server with its access control servers, to rehearse 3-D Secure: EMV 2.2 messages over HTTP,
-// with the outcome decided by the test card. One transaction id is one authentication, however often it is requested.
-// It keeps everything in memory.
+// with the outcome decided by the test card. A transaction id stands for one authentication, however often it is
+// requested. All state is in memory.
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
@@ -10,19 +10,19 @@ import { challengePage, messagePage, pagePolicy, returnPage } from './page.ts'
 import { errorFor, readAreq, type SimulatedAreq } from './request.ts'
 
 export interface ThreeDsSimulator {
-  /** Of the directory server: what a contract's directory-server URL is to be. */
+  /** The URL of the directory server, for a contract's setting. */
   url: string
   port: number
-  /** Requests that came for a transaction, and how its challenge ended. */
+  /** What the server has seen of a transaction: its requests, and how its challenge ended. */
   seen(threeDSServerTransID: string): { requests: number; results: number; ended: string | undefined }
   close(): Promise<void>
 }
 
 interface ThreeDsSimulatorOptions {
   host: string
-  /** 0: any. */
+  /** 0: any free port. */
   port: number
-  /** As browsers reach it; default: by host and port. */
+  /** The URL at which browsers reach the server; default: made of host and port. */
   publicUrl?: string
 }
 
@@ -76,7 +76,7 @@ function addDirectory(app: FastifyInstance, transactions: Map<string, Transactio
         return aresOf(transaction, 'C', base())
       case 'silence':
         if (transaction.requests > 1) return aresOf(transaction, 'Y', base())
-        // The connection stays open until whoever asked gives up, or we close.
+        // No answer: the connection stays open until the caller gives up or the server closes.
         reply.hijack()
         return reply
       case 'malformed':
@@ -123,7 +123,8 @@ function addChallenge(
     const transaction = find(request.params.id)
     if (transaction?.script.kind !== 'challenge')
       return show(reply, 400, nonce => messagePage('This payment is not waiting for you.', nonce))
-    // A page sent twice, or gone back to: the browser is returned again, the result is told once.
+    // The page was submitted twice, or the browser went back: the browser is returned again, and the result is not sent
+    // again.
     if (transaction.ended !== undefined) return giveBack(reply, transaction)
     const { code = '', do: wanted } = (request.body ?? {}) as Record<string, string>
     const { end } = transaction.script
@@ -159,7 +160,7 @@ function pageOf({ areq, acsTransID }: Transaction, base: string) {
   }
 }
 
-/** The result goes from server to server before the browser is let go. */
+/** Ends a challenge. The result (RReq) is sent to the 3DS Server before the browser is returned. */
 async function finish(
   reply: FastifyReply,
   transaction: Transaction,
@@ -191,7 +192,7 @@ function giveBack(reply: FastifyReply, transaction: Transaction): FastifyReply {
     messageVersion: areq.messageVersion,
     threeDSServerTransID: areq.threeDSServerTransID,
     acsTransID,
-    // A final CRes says Y or N only.
+    // In a final CRes transStatus is only Y or N.
     transStatus: ended === 'Y' ? 'Y' : 'N',
   }
   const fields = {

@@ -1,8 +1,8 @@
 // The values that card networks send with an outcome: the authentication value in each network's form, and the ECI. The
-// bytes follow from the transaction, so that a repeat gets the same answer.
+// bytes are derived from the transaction, so that a repeat gets the same answer.
 import { createHash } from 'node:crypto'
 
-/** By the number's first digits; a co-badged card is its co-badge's. */
+/** Networks by the first digits of the card number. A co-badged card counts as its co-badge's network. */
 const NETWORKS = [
   ['mastercard', /^(5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720)/],
   ['maestro', /^(50|5[6-8]|6304|6390|67)/],
@@ -23,19 +23,19 @@ export function isMastercards(network: SimulatedNetwork): boolean {
   return network === 'mastercard' || network === 'maestro'
 }
 
-/** What can be had in place of the network's own value. */
+/** The forms of the authentication value: the network's own, or one that a rehearsal asks for. */
 export const VALUE_FORMS = ['network', 'none', 'spa1', 'hex', 'long', 'odd'] as const
 export type ValueForm = (typeof VALUE_FORMS)[number]
 
-/** `seed`: of the transaction. */
+/** The authentication value. `seed`: the transaction from which the bytes are derived. */
 export function authenticationValueOf(network: SimulatedNetwork, form: ValueForm, seed: string): string | undefined {
   const bytes = (length: number) => createHash('sha256').update(`value ${seed}`).digest().subarray(0, length)
   switch (form) {
     case 'network':
-      // Mastercard: SPA2, 21 bytes, 28 characters without padding, `k` in front. Everybody else: 20 bytes, padded.
+      // Mastercard: SPA2, 21 bytes, 28 characters without padding, `k` in front. Other networks: 20 bytes, padded.
       return isMastercards(network) ? withFirst(0x90, bytes(21)) : bytes(20).toString('base64')
     case 'spa1':
-      // Mastercard's old form: 20 bytes, padded, `j` in front.
+      // Mastercard's older form (SPA1): 20 bytes, padded, `j` in front.
       return withFirst(0x8c, bytes(20))
     case 'hex':
       return bytes(20).toString('hex')
@@ -52,7 +52,7 @@ function withFirst(byte: number, bytes: Buffer): string {
   return Buffer.concat([Buffer.of(byte), bytes.subarray(1)]).toString('base64')
 }
 
-/** `dataOnly`: U because the network took the data alone. */
+/** The ECI. `dataOnly`: the status is U because the network only took the data. */
 export function eciOf(
   network: SimulatedNetwork,
   { status, category, dataOnly }: { status: string; category: string; dataOnly: boolean },

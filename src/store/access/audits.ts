@@ -1,19 +1,19 @@
-// Audit rows: one row for every act of an administrator, written in the transaction of the act. It is no log of token
-// work; receipts are.
+// Audit rows: one per act of an administrator, written in the act's transaction. Token work isn't recorded here; it has
+// receipts.
 import type { Db } from '../pool.ts'
 
 export interface Audit {
   /** A user of the machine (`cli:name`), a client id, or a role of tokenmill. */
   actor: string
-  /** The act: `client.add`, `capture-key.retire`, … */
+  /** The name of the act: `client.add`, `capture-key.retire`, … */
   action: string
-  /** The object of the act. */
+  /** What the act was done to: an id or a name. */
   subject: string
-  /** Never a secret. */
+  /** Further facts; never a secret. */
   detail?: Record<string, unknown>
 }
 
-/** For a statement that does an act and records it: add a `select` of these three. */
+/** For a statement that does an act and records it in one: add a `select` of these three columns. */
 export const RECORD = 'insert into tokenmill.audit (actor, action, subject)'
 
 export async function insert(db: Db, audit: Audit): Promise<void> {

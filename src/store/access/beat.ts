@@ -1,4 +1,5 @@
-// The beat of a long-running process: it says every five seconds that it lives. What others make of a silence is theirs.
+// The heartbeat of a long-running process: every five seconds it writes that it is alive. Readers decide what a missing
+// heartbeat means.
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Logger } from '../../log.ts'
@@ -10,17 +11,17 @@ import * as processes from './processes.ts'
 
 export const BEAT = {
   everyMs: 5_000,
-  /** Silent for longer, a process is named as late: three beats are missing, and whoever died did so at most this long ago. */
+  /** A process that was silent for longer is reported as late. Two heartbeats are missing then. */
   lateMs: 12_000,
-  /** Silent for longer, a process counts as dead: nobody relies on it any more. */
+  /** A process that was silent for longer counts as dead: nobody relies on it any more. */
   deadMs: 30_000,
-  /** The row of a dead process stays as long as this, so that somebody can be told which one died. */
+  /** How long the row of a dead process stays, so that operators can see which process died. */
   keptMs: 3_600_000,
 } as const
 
 type Beating = Pick<processes.NewProcess, 'role'> & Partial<Pick<processes.NewProcess, 'kinds' | 'features'>>
 
-/** Makes this process known as alive before it returns; returns how to leave. */
+/** Writes the first heartbeat before it resolves. Resolves to a function that ends the heartbeat. */
 export async function startBeat(
   { store, log }: { store: Db; log: Logger },
   { role, kinds = [], features = [] }: Beating,

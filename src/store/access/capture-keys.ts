@@ -1,5 +1,5 @@
 // Capture keys: the public half, to which callers encrypt cards, and the private half, wrapped by the key-encryption
-// key. The vault opens them.
+// key (KEK). The vault unwraps the private half.
 
 import type { Db } from '../pool.ts'
 import * as audits from './audits.ts'
@@ -11,7 +11,7 @@ export interface CaptureKeyInfo {
   alias: string
   entityId: string
   type: CaptureKeyType
-  /** JWK or armor. */
+  /** A JWK, or an armored OpenPGP key. */
   publicKey: string
   state: 'ACTIVE' | 'RETIRED' | 'DESTROYED'
   /** ms since the epoch. */
@@ -21,7 +21,7 @@ export interface CaptureKeyInfo {
 }
 
 interface CaptureKeyRecord extends CaptureKeyInfo {
-  /** Null once destroyed. */
+  /** Null once the private half is destroyed. */
   wrappedPrivate: Buffer | null
 }
 
@@ -51,7 +51,7 @@ function infoOf(row: InfoRow): CaptureKeyInfo {
   }
 }
 
-/** With its private half, which the reader role may not select. */
+/** A key with its private half. The reader role may not select it. */
 export async function find(db: Db, alias: string): Promise<CaptureKeyRecord | undefined> {
   const { rows } = await db.query<InfoRow & { wrapped_private: Buffer | null }>({
     name: 'capture-key-find',
@@ -62,7 +62,7 @@ export async function find(db: Db, alias: string): Promise<CaptureKeyRecord | un
   return row && { ...infoOf(row), wrappedPrivate: row.wrapped_private }
 }
 
-/** Oldest first; of one entity where it is named. */
+/** All keys, oldest first; only those of `entityId` if it is given. */
 export async function list(db: Db, entityId: string | null = null): Promise<CaptureKeyInfo[]> {
   const { rows } = await db.query<InfoRow>({
     text: `select ${COLUMNS} from tokenmill.capture_key where $1::uuid is null or entity_id = $1 order by created_at, alias`,
@@ -75,7 +75,7 @@ type NewCaptureKey = Pick<CaptureKeyInfo, 'alias' | 'entityId' | 'type' | 'publi
   wrappedPrivate: Buffer
 }
 
-/** False where the alias is in use, by any entity. */
+/** Inserts a key. False if the alias is in use, by any entity. */
 export async function insert(db: Db, key: NewCaptureKey): Promise<boolean> {
   const { count } = await db.query({
     text: `insert into tokenmill.capture_key (alias, entity_id, type, public_key, wrapped_private) values ($1, $2, $3, $4, $5)
@@ -86,8 +86,8 @@ on conflict (alias) do nothing`,
 }
 
 /**
- * The key still opens cards under way; its private half is destroyed days later (retention.ts). False where the key
- * isn't active.
+ * Retires a key: cards that are under way can still be decrypted; the private half is destroyed days later
+ * (retention.ts). False if the key isn't active.
  */
 export async function retire(db: Db, alias: string): Promise<boolean> {
   const { count } = await db.query({
@@ -98,8 +98,8 @@ export async function retire(db: Db, alias: string): Promise<boolean> {
 }
 
 /**
- * Destroys the private halves of keys that were retired before `before` (ms): no card that was encrypted to them can be
- * opened any more, wherever a copy lies. Returns how many.
+ * Destroys the private halves of keys that were retired before `before` (ms since the epoch). After that nobody can
+ * decrypt a card that was encrypted to them, wherever a copy lies. Returns the number of keys.
  */
 export async function destroyRetired(db: Db, before: number): Promise<number> {
   const { count } = await db.query({

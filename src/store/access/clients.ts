@@ -1,5 +1,5 @@
-// Clients and their signing keys: who may send work, for which entities, and with which signature. It checks no
-// envelope; a key's state and end say whether it is live.
+// Clients and their signing keys: who may send jobs, for which entities, and with which signature. Envelopes are
+// verified elsewhere; `state` and `validUntil` of a key say whether it is live.
 import type { Role } from '../../job/catalogue.ts'
 import type { NameRule } from '../../job/envelope/names.ts'
 import type { Algorithm } from '../../job/envelope/signature.ts'
@@ -9,13 +9,13 @@ export interface Client {
   clientId: string
   name: string
   userId: string
-  /** The first is the client's own; it may also act and search for the others. */
+  /** The first is the client's own entity; the client may also act and search for the others. */
   entities: string[]
   roles: Role[]
-  /** Fixed by its first key. */
+  /** The signature algorithm of all its keys; the first key sets it. */
   alg: Algorithm | null
   system: boolean
-  /** The rule for the names that the client gives to its work. */
+  /** The rule for names that the client chooses, such as its jti. */
   names: NameRule
   /** ms since the epoch. */
   createdAt: number
@@ -28,12 +28,12 @@ export interface ClientKey {
   alg: Algorithm
   publicJwk: Record<string, unknown>
   state: 'ACTIVE' | 'RETIRED' | 'REVOKED'
-  /** ms since the epoch; a retired key verifies until then. */
+  /** Until when a retired key still verifies signatures, ms since the epoch. */
   validUntil: number | null
   createdAt: number
 }
 
-/** At most so many keys of a client are active at once. */
+/** The most keys of one client that may be active at once. */
 export const ACTIVE_KEYS_MAX = 2
 
 interface Row {
@@ -90,7 +90,7 @@ function keyOf(row: KeyRow): ClientKey {
   }
 }
 
-/** Revoked clients too. */
+/** A client by its id; also a revoked one. */
 export async function find(db: Db, clientId: string): Promise<Client | undefined> {
   const { rows } = await db.query<Row>({
     name: 'client-find',
@@ -101,7 +101,7 @@ export async function find(db: Db, clientId: string): Promise<Client | undefined
   return row && clientOf(row)
 }
 
-/** The same, and locks the row until the transaction ends: another change of its keys waits. */
+/** A client by its id. Locks its row until the transaction ends, so that another change of its keys waits. */
 export async function hold(db: Db, clientId: string): Promise<Client | undefined> {
   const { rows } = await db.query<Row>({
     text: `select ${COLUMNS} from tokenmill.client where client_id = $1 for update`,
@@ -111,7 +111,7 @@ export async function hold(db: Db, clientId: string): Promise<Client | undefined
   return row && clientOf(row)
 }
 
-/** By client id or by name, oldest first. */
+/** Clients whose id or name is `word`, oldest first. */
 export async function findByIdOrName(db: Db, word: string): Promise<Client[]> {
   const { rows } = await db.query<Row>({
     text: `select ${COLUMNS} from tokenmill.client where client_id = $1 or name = $1 order by created_at, client_id`,
@@ -120,7 +120,7 @@ export async function findByIdOrName(db: Db, word: string): Promise<Client[]> {
   return rows.map(clientOf)
 }
 
-/** The client of a user name of HTTP Basic, with the hash of the API key. Not open to the reader role. */
+/** The client of a user name of HTTP Basic, with the hash of its API key. The reader role may not select it. */
 export async function findByUser(
   db: Db,
   userId: string,
@@ -142,12 +142,12 @@ export async function list(db: Db): Promise<Client[]> {
 }
 
 type NewClient = Omit<Client, 'createdAt' | 'revokedAt' | 'names'> & {
-  /** `checked` */
+  /** Default: `checked`. */
   names?: NameRule
   apiKeyHash: Buffer | null
 }
 
-/** False where a client with this id exists; it stays as it is. */
+/** Inserts a client. False if a client with this id exists, which stays as it is. */
 export async function insert(db: Db, client: NewClient): Promise<boolean> {
   const { count } = await db.query({
     text: `insert into tokenmill.client (client_id, name, user_id, api_key_hash, entities, roles, alg, system, names)
@@ -167,7 +167,7 @@ values ($1, $2, $3, $4, $5::uuid[], $6::text[], $7, $8, $9) on conflict (client_
   return count === 1
 }
 
-/** False where it was revoked before, or isn't there. */
+/** Revokes a client. False if it was revoked before or doesn't exist. */
 export async function revoke(db: Db, clientId: string): Promise<boolean> {
   const { count } = await db.query({
     text: 'update tokenmill.client set revoked_at = now() where client_id = $1 and revoked_at is null',
@@ -176,7 +176,7 @@ export async function revoke(db: Db, clientId: string): Promise<boolean> {
   return count === 1
 }
 
-/** False where it is revoked, or isn't there. */
+/** Sets the rule for a client's names. False if the client is revoked or doesn't exist. */
 export async function setNames(db: Db, clientId: string, names: NameRule): Promise<boolean> {
   const { count } = await db.query({
     text: 'update tokenmill.client set names = $2 where client_id = $1 and revoked_at is null',
@@ -193,7 +193,10 @@ export async function setApiKeyHash(db: Db, clientId: string, apiKeyHash: Buffer
   return count === 1
 }
 
-/** Names of clients that aren't revoked and whose last key that verifies ends by `before` (ms), with that end. */
+/**
+ * Names of clients that aren't revoked and whose last valid key expires by `before` (ms since the epoch), with the time
+ * at which it expires.
+ */
 export async function listWithoutKeyAfter(db: Db, before: number): Promise<{ name: string; endsAt: number }[]> {
   const { rows } = await db.query<{ name: string; ends_at: number }>({
     text: `select c.name, max(k.valid_until) as ends_at
@@ -205,7 +208,7 @@ having bool_and(k.state = 'RETIRED') and max(k.valid_until) between now() and $1
   return rows.map(row => ({ name: row.name, endsAt: row.ends_at }))
 }
 
-/** All keys that a client ever had, so that a revoked key can be distinguished from an unknown one. */
+/** All keys that a client ever had, so that the caller can tell a revoked key from an unknown one. */
 export async function findClientKeys(db: Db, clientId: string): Promise<ClientKey[]> {
   const { rows } = await db.query<KeyRow>({
     name: 'client-keys',
@@ -215,7 +218,7 @@ export async function findClientKeys(db: Db, clientId: string): Promise<ClientKe
   return rows.map(keyOf)
 }
 
-/** False where this client has or had a key of this `kid`: a revoked key never comes back. */
+/** Inserts a key. False if this client has or had a key with this `kid`: a revoked key never comes back. */
 export async function insertKey(
   db: Db,
   key: Pick<ClientKey, 'clientId' | 'kid' | 'alg' | 'publicJwk'>,
@@ -228,7 +231,10 @@ on conflict (client_id, kid) do nothing`,
   return count === 1
 }
 
-/** The key verifies until `validUntil` (ms). False where it doesn't exist or is revoked. */
+/**
+ * Retires a key: it still verifies signatures until `validUntil` (ms since the epoch). False if it doesn't exist or is
+ * revoked.
+ */
 export async function retireKey(db: Db, clientId: string, kid: string, validUntil: number): Promise<boolean> {
   const { count } = await db.query({
     text: `update tokenmill.client_key set state = 'RETIRED', valid_until = $3
@@ -238,7 +244,7 @@ where client_id = $1 and kid = $2 and state <> 'REVOKED'`,
   return count === 1
 }
 
-/** The key verifies nothing any more. False where it doesn't exist. */
+/** Revokes a key: it verifies no signature any more. False if it doesn't exist. */
 export async function revokeKey(db: Db, clientId: string, kid: string): Promise<boolean> {
   const { count } = await db.query({
     text: `update tokenmill.client_key set state = 'REVOKED' where client_id = $1 and kid = $2`,
@@ -247,10 +253,10 @@ export async function revokeKey(db: Db, clientId: string, kid: string): Promise<
   return count === 1
 }
 
-/** The workers' rule for live keys (workers/directory.ts), with the database's clock. */
+/** Selects live keys. It is the same rule as that of the workers (workers/directory.ts), by the database's clock. */
 const LIVE = `c.revoked_at is null and (k.state = 'ACTIVE' or (k.state = 'RETIRED' and k.valid_until > now()))`
 
-/** At most `limit` live keys. */
+/** The live keys, `limit` at most. */
 export async function listLiveKeys(db: Db, limit: number): Promise<Pick<ClientKey, 'clientId' | 'kid'>[]> {
   const { rows } = await db.query<{ client_id: string; kid: string }>({
     name: 'live-keys',

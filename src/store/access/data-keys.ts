@@ -1,4 +1,4 @@
-// The vault's data keys, each wrapped by the key-encryption key. Not open to the reader role.
+// The vault's data keys, each wrapped by the key-encryption key (KEK). The reader role may not select them.
 import type { Db } from '../pool.ts'
 
 interface DataKey {
@@ -15,7 +15,7 @@ export async function findAll(db: Db): Promise<DataKey[]> {
   return rows
 }
 
-/** False where a key with this purpose and version exists; it stays as it is. */
+/** Inserts a key. False if a key with this purpose and version exists, which stays as it is. */
 export async function insert(db: Db, key: Omit<DataKey, 'state'>): Promise<boolean> {
   const { count } = await db.query({
     text: `insert into tokenmill.data_key (purpose, version, wrapped) values ($1, $2, $3) on conflict (purpose, version) do nothing`,

@@ -1,16 +1,16 @@
-// How many envelopes were dropped lately, by reason and by the client that they claim to be from. The claim is unproved; the
-// caller makes sure that it names a client that exists.
+// How many envelopes were dropped recently, by reason and by the client that they claim. The claim is unproved; the
+// caller makes sure that the client exists.
 import { plains, texts } from '../columns.ts'
 import type { Db } from '../pool.ts'
 
 export interface Dropped {
-  /** Undefined: it names no client that is known. */
+  /** Undefined if the envelope claims no known client. */
   claimedClient: string | undefined
   reason: string
   dropped: number
 }
 
-/** Adds to what was counted, or begins anew after `pauseMs` without any. */
+/** Adds to the counts. A count that wasn't changed for `pauseMs` starts again from zero. */
 export async function addAll(db: Db, counted: readonly Dropped[], pauseMs: number): Promise<void> {
   if (counted.length === 0) return
   await db.query({
@@ -30,12 +30,12 @@ on conflict (claimed_client, reason) do update set last_at = now(),
 }
 
 export interface DroppedLately extends Dropped {
-  /** ms since the epoch, as `lastAt`. */
+  /** When counting began, ms since the epoch, like `lastAt`. */
   since: number
   lastAt: number
 }
 
-/** Those of which one was dropped within `lateMs`; the most frequent first. */
+/** The counts that grew within the last `lateMs`, most frequent first. */
 export async function listLate(db: Db, lateMs: number): Promise<DroppedLately[]> {
   const { rows } = await db.query<{
     claimed_client: string

@@ -1,15 +1,21 @@
-// Which process publishes the list of live keys. Every worker process asks about once a second; one of them gets the
-// turn and the next number.
+// Decides which worker process publishes the list of live keys. Every worker process asks about once a second; one of
+// them gets the turn, with the next number.
 import type { Db } from '../pool.ts'
 
 interface Turn {
-  /** Grows with every turn. */
+  /** The list's number; it grows with every turn. */
   seq: number
-  /** By the database's clock, ms since the epoch. Data read after a turn are of this time or newer. */
+  /**
+   * When the turn was taken, ms since the epoch by the database's clock. Data that are read after it are at least that
+   * new.
+   */
   at: number
 }
 
-/** A turn, if clients or keys have changed since the last one or that is `everyMs` ago; else undefined. */
+/**
+ * Takes a turn if clients or keys have changed since the last turn, or if the last turn is `everyMs` ago; else
+ * undefined.
+ */
 export async function takeTurn(db: Db, everyMs: number): Promise<Turn | undefined> {
   const { rows } = await db.query<{ seq: number; told_at: number }>({
     name: 'live-list-turn',

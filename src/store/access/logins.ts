@@ -1,5 +1,5 @@
-// Database users for one role and this database alone. The roles themselves belong to the whole server and have no
-// password: a role with a login would open every installation on that server.
+// Database users, each for one role in this database only. The roles themselves belong to the whole PostgreSQL server
+// and have no password: if a role could log in, it could open every installation on that server.
 import { createHash } from 'node:crypto'
 import pg from 'pg'
 import { assert } from '../../errors.ts'
@@ -9,11 +9,14 @@ import type { Db } from '../pool.ts'
 export const LOGIN_ROLES = { gateway: 'tokenmill_gateway', reader: 'tokenmill_reader' } as const
 export type LoginPurpose = keyof typeof LOGIN_ROLES
 
-/** Further roles that a login may take: that of the queues, where they are in this database. */
+/** Further roles of a user: that of the queues, if they are in this database. */
 type MoreRoles = readonly 'tokenmill_queue'[]
 
 export interface Login {
-  /** Of this database and installation, so that two databases on one server, or a copy of one, have two. */
+  /**
+   * The user's name. It depends on database and installation, so that two databases on one server, or a copy of a
+   * database, have different users.
+   */
   name: string
   database: string
   /** The user exists already. */
@@ -31,7 +34,7 @@ export async function find(db: Db, purpose: LoginPurpose, installationId: string
   return { name, database, exists: names.includes(name) }
 }
 
-/** The statements that make the login, or give an existing one another password; without semicolons at their ends. */
+/** The statements that make the user, or give an existing user another password; without final semicolons. */
 export function statementsFor(
   { name, database, exists }: Login,
   purpose: LoginPurpose,
@@ -46,7 +49,7 @@ export function statementsFor(
   ]
 }
 
-/** Whether every user of this server may connect to this database. */
+/** Whether every user of the server may connect to this database. */
 export async function isOpenToAll(db: Db): Promise<boolean> {
   const { rows } = await db.query<{ open: boolean }>({
     text: `select has_database_privilege('public', current_database(), 'CONNECT') as open`,
@@ -54,7 +57,7 @@ export async function isOpenToAll(db: Db): Promise<boolean> {
   return rows[0]?.open === true
 }
 
-/** Whether the user that logged in could select sealed cards, by itself or by a role that it may take. */
+/** Whether the user of this connection could select sealed cards, by itself or by a role that it may take. */
 export async function seesCards(db: Db): Promise<boolean> {
   const { rows } = await db.query<{ sees: boolean }>({
     text: `select exists (
@@ -64,7 +67,7 @@ export async function seesCards(db: Db): Promise<boolean> {
   return rows[0]?.sees === true
 }
 
-/** Users with open connections of this name that could select sealed cards. */
+/** The users with open connections of this application name that could select sealed cards. */
 export async function thatSeeCards(db: Db, application: string): Promise<string[]> {
   const { rows } = await db.query<{ name: string }>({
     text: `select distinct u.rolname::text as name from pg_stat_activity as a
@@ -82,9 +85,11 @@ export async function sessionUser(db: Db): Promise<string> {
   return rows[0]?.name ?? ''
 }
 
-/** The URL `setting` with another user. Only that part is parsed: the rest may name several hosts. */
+/**
+ * The URL `setting` with another user and password. Only that part is parsed, because the rest may name several hosts.
+ */
 export function urlAs(setting: string, user: string, password: string): string {
-  // Up to the last @, as the driver reads it: a password may hold one.
+  // The user part ends at the last @, as in the driver: a password may hold an @.
   const found = /^(postgres(?:ql)?:\/\/)(?:[^/?#]*@)?([^?#]*)\??([^#]*)/i.exec(urlOf(setting))
   assert(found, 'what a connection was opened by can be read')
   const [, scheme = '', place = '', query = ''] = found

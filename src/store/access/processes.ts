@@ -1,6 +1,6 @@
-// The processes of the long-running roles: who runs where, in which release, and what workers understand, so that a
-// sender uses nothing that one of them would refuse. A killed process leaves its row behind; how old a row may be is the
-// reader's question.
+// The processes of the long-running roles: which process runs where, its release, and the features that workers
+// understand, so that a sender uses no feature that a worker would refuse. A killed process leaves its row behind;
+// readers decide how old a row may be.
 import type { Db } from '../pool.ts'
 
 export const WORKER_ROLES = ['interactive', 'bulk'] as const
@@ -10,20 +10,20 @@ export interface NewProcess {
   processId: string
   role: ProcessRole
   host: string
-  /** The release. */
+  /** The release of tokenmill. */
   version: string
-  /** The kinds whose queues it listens to; none of a process that isn't a worker. */
+  /** The kinds whose queues the process listens to; empty if it isn't a worker. */
   kinds: readonly string[]
-  /** The features beyond those of every release. */
+  /** The features that the worker understands. */
   features: readonly string[]
-  /** The most connections to the store that it opens. */
+  /** The most connections to the store that the process opens. */
   connections: number
 }
 
 export interface ProcessRow extends Omit<NewProcess, 'features'> {
   /** ms since the epoch. */
   startedAt: number
-  /** How long it has been silent, by the store's clock. */
+  /** The time since its last heartbeat, by the store's clock. */
   silentMs: number
 }
 
@@ -31,11 +31,11 @@ export type LiveWorker = Pick<NewProcess, 'kinds' | 'features'> & Pick<ProcessRo
 
 const SILENT_MS = '(greatest(0, extract(epoch from now() - seen_at)) * 1000)::bigint as silent_ms'
 
-/** Reports that this process is alive. */
+/** Writes a heartbeat of this process. */
 export async function see(db: Db, { processId, role, host, version, ...more }: NewProcess): Promise<void> {
   const { kinds, features, connections } = more
   if (kinds.length === 0) {
-    // Without the columns that the gateway's role may not write.
+    // Leaves out the columns that the gateway's role may not write.
     await db.query({
       name: 'process-see',
       text: `insert into tokenmill.process (process_id, role, host, version, connections) values ($1, $2, $3, $4, $5)
@@ -53,12 +53,12 @@ on conflict (process_id) do update set seen_at = now()`,
   })
 }
 
-/** The process ends as it was told to: nobody has to miss it. */
+/** Marks the process as ended on purpose, so that it isn't reported as missing. */
 export async function leave(db: Db, processId: string): Promise<void> {
   await db.query({ text: 'update tokenmill.process set ended_at = now() where process_id = $1', values: [processId] })
 }
 
-/** Removes rows of processes that ended, and of those that were silent for `ms`; answers how many. */
+/** Removes rows of processes that ended or were silent for `ms`; returns how many. */
 export async function removeSilent(db: Db, ms: number): Promise<number> {
   const { count } = await db.query({
     name: 'processes-remove',
@@ -69,7 +69,7 @@ where ended_at is not null or seen_at < now() - make_interval(secs => $1 / 1000.
   return count
 }
 
-/** Workers that weren't silent for `ms`. */
+/** Workers that were silent for less than `ms`. */
 export async function listWorkers(db: Db, ms: number): Promise<LiveWorker[]> {
   const { rows } = await db.query<{ kinds: string[]; features: string[]; silent_ms: number }>({
     name: 'live-workers',
@@ -91,7 +91,7 @@ interface Row {
   silent_ms: number
 }
 
-/** All that did not end as they were told to. */
+/** All processes that were not marked as ended. */
 export async function list(db: Db): Promise<ProcessRow[]> {
   const { rows } = await db.query<Row>({
     text: `select process_id, role, host, version, kinds, connections, started_at, ${SILENT_MS}

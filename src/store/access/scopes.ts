@@ -1,4 +1,5 @@
-// Token scopes: a card has one token within a scope. A scope has an entity and settings, and is never deleted.
+// Token scopes: a card has one token within a scope. Each scope belongs to an entity, has settings, and is never
+// deleted.
 import type { Db } from '../pool.ts'
 
 export const REQUESTORS = ['MERCHANT', 'PSP'] as const
@@ -10,11 +11,11 @@ export interface Scope {
   par: boolean
   networkTokens: boolean
   requestor: Requestor
-  /** Each new token gets a scheme token. */
+  /** Each new token of the scope gets a scheme token. */
   autoProvision: boolean
-  /** Digits of a BIN that are kept and shown. */
+  /** How many digits of the BIN are kept and shown. */
   binDigits: 6 | 8
-  /** Billing addresses of cards on file are kept. */
+  /** Billing addresses of cards on file are stored. */
   keepBilling: boolean
   /** ms since the epoch. */
   createdAt: number
@@ -49,7 +50,7 @@ function scopeOf(row: Row): Scope {
   }
 }
 
-/** `tokenScope` is a UUID. */
+/** A scope by its UUID. */
 export async function find(db: Db, tokenScope: string): Promise<Scope | undefined> {
   const { rows } = await db.query<Row>({
     name: 'scope-find',
@@ -60,7 +61,7 @@ export async function find(db: Db, tokenScope: string): Promise<Scope | undefine
   return row && scopeOf(row)
 }
 
-/** Oldest first; of one entity where it is named. */
+/** All scopes, oldest first; only those of `entityId` if it is given. */
 export async function list(db: Db, entityId: string | null = null): Promise<Scope[]> {
   const { rows } = await db.query<Row>({
     text: `select ${COLUMNS} from tokenmill.scope where $1::uuid is null or entity_id = $1 order by created_at, token_scope`,
@@ -69,7 +70,7 @@ export async function list(db: Db, entityId: string | null = null): Promise<Scop
   return rows.map(scopeOf)
 }
 
-/** The new scope's moment of creation is the store's. */
+/** Inserts a scope. The store sets the time of its creation. */
 export async function insert(db: Db, scope: Omit<Scope, 'createdAt'>): Promise<void> {
   await db.query({
     text: `insert into tokenmill.scope (token_scope, entity_id, par, network_tokens, requestor, auto_provision, bin_digits, keep_billing)

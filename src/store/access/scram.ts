@@ -1,11 +1,11 @@
-// The form in which PostgreSQL stores a password (RFC 5803): computed here, so that the password itself never appears
-// in a statement, in the server's log, or in the statements for a database administrator.
+// Computes the verifier that PostgreSQL stores for a password (SCRAM, RFC 5803), so that the password itself never
+// appears in a statement, in the server's log, or in statements for a database administrator.
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto'
 import type { Secret } from '../../secret.ts'
 
 const ITERATIONS = 4096
 
-/** `password` is ASCII, so that SASLprep leaves it as it is. */
+/** `password` must be ASCII: then SASLprep doesn't change it. */
 export function scramVerifier(password: Secret, salt: Buffer = randomBytes(16)): string {
   const salted = pbkdf2Sync(password.reveal(), salt, ITERATIONS, 32, 'sha256')
   const keyOf = (name: string) => createHmac('sha256', salted).update(name).digest()

@@ -1,5 +1,5 @@
-// The installation's signing keys for results: public halves for everybody, the private half wrapped by the
-// key-encryption key.
+// The installation's signing keys for results: public halves, which anybody may read, and private halves, wrapped by
+// the key-encryption key (KEK).
 import type { Algorithm } from '../../job/envelope/signature.ts'
 import type { Db } from '../pool.ts'
 
@@ -28,7 +28,9 @@ function publicOf(row: PublicRow): PublicSigningKey {
   return { kid: row.kid, alg: row.alg, publicJwk: row.public_jwk, createdAt: row.created_at }
 }
 
-/** All signing keys, newest first: results signed by an older one are still verified. */
+/**
+ * The public halves of all signing keys, newest first, so that results signed by an older key can still be verified.
+ */
 export async function findPublic(db: Db): Promise<PublicSigningKey[]> {
   const { rows } = await db.query<PublicRow>({
     text: `select ${COLUMNS} from tokenmill.signing_key order by created_at desc, kid`,
@@ -36,7 +38,7 @@ export async function findPublic(db: Db): Promise<PublicSigningKey[]> {
   return rows.map(publicOf)
 }
 
-/** The key that signs now. */
+/** The newest key, which signs results now. */
 export async function findNewest(db: Db): Promise<SigningKeyRecord | undefined> {
   const { rows } = await db.query<PublicRow & { wrapped_private: Buffer }>({
     text: `select ${COLUMNS}, wrapped_private from tokenmill.signing_key order by created_at desc, kid limit 1`,

@@ -1,5 +1,5 @@
-// How many batches are open, by state, for metrics. The statement says the same as `stateOf` for every row; a test holds
-// the two against each other.
+// Counts open batches by state, for metrics. (src/job/chunk-outcomes.ts counts the records of a chunk.) The SQL states
+// the same rule as `stateOf` in batch-state.ts; a test compares the two.
 import type { Db } from '../pool.ts'
 import { BATCH_LIFE, BATCH_STATES, type BatchState } from './batch-state.ts'
 
@@ -7,7 +7,7 @@ export type OpenState = Exclude<BatchState, 'CANCELLED' | 'FINISHED'>
 
 const isOpenState = (state: BatchState): state is OpenState => state !== 'CANCELLED' && state !== 'FINISHED'
 
-/** Every state of an open batch, those without a batch too. `now`: ms since the epoch. */
+/** One row per state of an open batch; states without a batch have 0. `now`: ms since the epoch. */
 export async function countOpen(db: Db, now: number): Promise<{ state: OpenState; batches: number }[]> {
   const { rows } = await db.query<{ state: OpenState; batches: number }>({
     text: `select case

@@ -1,25 +1,25 @@
-// Batches as people ask for them: lists by client, state and age, and those whose sums may lag behind. It reads only.
+// Lists batches for people, by client, state and age, and finds batches whose sums may be outdated. It only reads.
 import type { Db } from '../pool.ts'
 import { BATCH_COLUMNS, type Batch, type BatchRow, batchOf } from './batch-row.ts'
 import { BATCH_LIFE, type BatchState, stateOf } from './batch-state.ts'
 
 export interface ListedBatches {
   clientId?: string | undefined
-  /** Only those that are neither finished nor cancelled. */
+  /** Only batches that are neither finished nor cancelled. */
   isOpen?: boolean | undefined
-  /** ms since the epoch: those that began at it or later. */
+  /** Only batches that began at this time or later, ms since the epoch. */
   since?: number | undefined
-  /** Only those in this state at this time (ms). */
+  /** Only batches that are in the state `is` at the time `now` (ms since the epoch). */
   state?: { is: BatchState; now: number } | undefined
-  /** Judged here: a state follows from the row and the time. */
+  /** A further condition, checked after the rows are read, because a batch's state depends on the time. */
   accepts?: ((batch: Batch) => boolean) | undefined
-  /** Older ones than this number. */
+  /** Only batches with a lower number than this. */
   before?: number | undefined
   limit: number
 }
 
 const OPEN = 'cancelled_at is null and finished_at is null'
-/** Wider than `stateOf`, which has the last word. $4 is now. */
+/** SQL that finds all rows that may be in a state, and some others; `stateOf` then decides. $4 is the current time. */
 const MAY_BE: Record<BatchState, string> = {
   CANCELLED: 'cancelled_at is not null',
   FINISHED: 'finished_at is not null',
@@ -30,10 +30,10 @@ const MAY_BE: Record<BatchState, string> = {
   RUNNING: `${OPEN} and extent_chunks is not null`,
 }
 
-/** Rows read at once where not every row is one. */
+/** How many rows are read at once if not every row is listed. */
 const PAGE = 500
 
-/** Newest first. */
+/** Lists batches, newest first. */
 export async function list(db: Db, asked: ListedBatches): Promise<Batch[]> {
   const { clientId, since, before = Number.MAX_SAFE_INTEGER, isOpen = false, limit, state } = asked
   const accepts = (batch: Batch) =>
@@ -66,7 +66,10 @@ export async function findById(db: Db, batchId: string): Promise<Batch[]> {
   return rows.map(batchOf)
 }
 
-/** Those whose sums a crash may have left behind, longest ago first: of those that know their extent, and of the others. */
+/**
+ * Batches whose sums a crash may have left outdated, longest ago first. Batches that know their extent and batches that
+ * don't take turns.
+ */
 export async function findUnsettled(db: Db, limit: number, now: number): Promise<number[]> {
   const { rows } = await db.query<{ batch_no: number }>({
     text: `select batch_no from (select batch_no, row_number() over (partition by extent_chunks is null order by summed_at) as turn

@@ -1,5 +1,5 @@
-// A batch's row as it is read: what its first chunk said that all others must say too, how far it has come, and the times
-// from which its state follows (batch-state.ts). It writes nothing.
+// The type of a batch's row: the layout that its first chunk set and all others must have, its progress, and the times
+// that determine its state (batch-state.ts). Nothing is written here.
 
 import type { RecordKind } from '../../job/catalogue.ts'
 import type { ReasonCounts } from '../../job/chunk-outcomes.ts'
@@ -11,7 +11,7 @@ export interface Batch extends BatchLife {
   batchNo: number
   clientId: string
   batchId: string
-  /** Of a `token-batch`, or what a `transaction-batch` holds. */
+  /** The kind of records of a `token-batch`; `transaction` for a `transaction-batch`. */
   recordKind: RecordKind | 'transaction'
   tokenScope: string | null
   chunkRecords: number
@@ -19,14 +19,14 @@ export interface Batch extends BatchLife {
   acceptedAt: number
   createdAt: number
   extent: KnownExtent | null
-  /** 0 until it is finished. */
+  /** 0 until the batch is finished. */
   revision: number
   rowsDone: number
   counts: Counts
   reasons: ReasonCounts
-  /** ms since the epoch: when progress was last summed. */
+  /** When the progress was last summed, ms since the epoch. */
   summedAt: number
-  /** How often it was told that it stalls, and when last. */
+  /** `stalls`: how many times an event reported that the batch stalls; `stalledAt`: the last of these times. */
   stalls: number
   stalledAt: number | null
 }

@@ -1,21 +1,21 @@
-// The state of a batch: one pure function of its row and the time, the same for the command, over HTTP and for whoever
-// else shows it. Who changes the row, and when, is batches.ts.
+// The state of a batch: one pure function of its row and the time. Commands, HTTP answers and pages all use it.
+// batches.ts changes the row.
 
 export const BATCH_STATES = ['CANCELLED', 'FINISHED', 'PAUSED', 'ABANDONED', 'STALLED', 'OPEN', 'RUNNING'] as const
 export type BatchState = (typeof BATCH_STATES)[number]
 
 export const BATCH_LIFE = {
-  /** Without a chunk for so long: no envelope of it can still be valid. */
+  /** A batch without an answered chunk for this long is abandoned: none of its envelopes can still be valid. */
   abandonedMs: 8 * 86_400_000,
-  /** Without an answer for so long, while rows are outstanding. */
+  /** A batch with outstanding rows and no answered chunk for this long is stalled. */
   stalledMs: 60_000,
 } as const
 
-/** What of a batch's row its state follows from. Times are ms since the epoch. */
+/** The columns of a batch's row that determine its state. Times are ms since the epoch. */
 export interface BatchLife {
   /** `null`: no chunk has said how many there will be. */
   extentChunks: number | null
-  /** The sender's own stop, after so many chunks. */
+  /** The sender stops by itself after this many chunks (`--limit`). */
   limitChunks: number | null
   chunksDone: number
   pausedAt: number | null
@@ -24,7 +24,7 @@ export interface BatchLife {
   activeAt: number
 }
 
-/** The first that holds counts, in the order of BATCH_STATES. */
+/** The state at the time `now`. The first state of BATCH_STATES whose condition holds is returned. */
 export function stateOf(batch: BatchLife, now: number): BatchState {
   const { extentChunks, limitChunks, chunksDone, activeAt } = batch
   const isAtLimit = limitChunks !== null && chunksDone >= limitChunks
@@ -36,15 +36,15 @@ export function stateOf(batch: BatchLife, now: number): BatchState {
   return extentChunks === null ? 'OPEN' : 'RUNNING'
 }
 
-/** What was summed of a batch's chunks. */
+/** The sums over a batch's chunks that `judgeSums` needs. */
 export interface Sums {
   chunks: number
   failed: number
 }
 
 /**
- * What a sum changes: `ignore` one that receipts are missing from already, or that says nothing new; `finish` where all chunks
- * are there; `revise` where rows of a finished batch that had failed have come to something else.
+ * What new sums do to a batch. `ignore`: receipts are already missing, or nothing has changed. `finish`: all chunks are
+ * answered. `revise`: the batch was finished, and fewer of its records are failed now. `progress`: anything else.
  */
 export function judgeSums(
   row: Pick<BatchLife, 'extentChunks' | 'chunksDone' | 'cancelledAt' | 'finishedAt'> & { failed: number },

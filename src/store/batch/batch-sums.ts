@@ -1,5 +1,5 @@
-// What a batch's chunks have come to so far, summed from what they left: receipts, and chunks that came over HTTP and
-// ended without one. It reads only; batches.ts writes the sums into the batch's row.
+// Sums the outcomes of a batch's answered chunks, from their receipts and from chunks that came over HTTP and ended
+// without a receipt. It only reads; batches.ts writes the sums into the batch's row.
 import type { ReasonCounts } from '../../job/chunk-outcomes.ts'
 import { type Counts, noCounts, OUTCOMES, sumOf } from '../../job/outcome.ts'
 import type { Db } from '../pool.ts'
@@ -9,11 +9,11 @@ export interface BatchSums {
   rows: number
   counts: Counts
   reasons: ReasonCounts
-  /** ms since the epoch; null without a chunk. */
+  /** When the last chunk was answered, ms since the epoch; null if none was. */
   lastAt: number | null
 }
 
-// A week of receipts is a partition: none from before the batch is looked into.
+// Receipts are partitioned by week: partitions from before the batch aren't searched.
 const RECEIPTS = `from tokenmill.receipt where batch_no = $1
   and day >= (select created_at::date - 1 from tokenmill.batch where batch_no = $1)`
 const WITHOUT_RECEIPT = `from tokenmill.batch as b join tokenmill.intake as i on i.client_id = b.client_id and i.batch_id = b.batch_id
@@ -62,7 +62,7 @@ export async function sumChunks(db: Db, batchNo: number): Promise<BatchSums> {
 
 const SPEED_MS = 60_000
 
-/** Rows a second in the last minute, or since a younger batch began. */
+/** The batch's speed in rows per second: over the last minute, or since it began if that is less. */
 export async function batchSpeed(
   db: Db,
   { batchNo, createdAt }: { batchNo: number; createdAt: number },

@@ -1,6 +1,6 @@
-// Batches: each has one row, which its first chunk makes and which says all its life long what it is, how far it has come,
-// and whether it may go on. Chunks only read the row, or they would wait for one another; what they came to is summed into it
-// by whoever has the time. Reading rows for people is batch-list.ts.
+// Batches. Each has one row, which its first chunk inserts; it holds what the batch is, its progress, and whether it
+// may go on. Other chunks only read the row; if they wrote to it, they would wait for one another. Another process sums
+// their outcomes into the row later. Lists for people are in batch-list.ts.
 import { agree, type KnownExtent } from '../../job/envelope/batch-extent.ts'
 import type * as events from '../event/events.ts'
 import { tell } from '../event/tell.ts'
@@ -24,7 +24,7 @@ export type NewBatch = Pick<
   'clientId' | 'batchId' | 'recordKind' | 'tokenScope' | 'chunkRecords' | 'layout' | 'acceptedAt'
 > & { extent?: KnownExtent | undefined; limitChunks?: number | undefined }
 
-/** The batch, made now if this is its first chunk. */
+/** The batch of a chunk. The first chunk inserts it. */
 export async function open(db: Db, batch: NewBatch): Promise<Batch> {
   const known = await find(db, batch.clientId, batch.batchId)
   if (known) return known
@@ -53,10 +53,12 @@ values ($1, $2, $3, $4, $5, $6::jsonb, $7, $8, $9, $10, $11, $12) on conflict on
   return made
 }
 
-/** The first extent stands. Undefined where another one stands already, or a chunk beyond this one was done. */
+/**
+ * Sets a batch's extent, once. Undefined if another extent is set already, or if a chunk beyond this extent was done.
+ */
 export function setExtent(store: Store, batchNo: number, extent: KnownExtent): Promise<Batch | undefined> {
   return store.transaction(async db => {
-    // Chunks that are being saved hold the row until their commit: none beyond the extent can slip through.
+    // Chunks that are being saved hold the row until their commit, so no chunk beyond the extent can be saved unseen.
     const row = await lock(db, batchNo)
     if (row.extent) return agree(row.extent, extent) ? row : undefined
     const { count: beyond } = await db.query({
@@ -73,34 +75,37 @@ export function setExtent(store: Store, batchNo: number, extent: KnownExtent): P
   })
 }
 
-/** `null`: the sender means to send all of it. */
+/** Sets after how many chunks the sender stops. `null`: the sender will send all of them. */
 export async function setLimit(db: Db, batchNo: number, limitChunks: number | null): Promise<Batch> {
   return change(db, batchNo, 'limit_chunks = $2', [limitChunks])
 }
 
-/** The row as it will stay until the transaction ends: read just before the commit, so that nobody waits for long. */
+/**
+ * Reads the row with a shared lock until the transaction ends. Call it just before the commit, so that nobody waits for
+ * long.
+ */
 export async function holdShared(db: Db, batchNo: number): Promise<Batch> {
   return one(db, 'batch-share', `select ${BATCH_COLUMNS} from tokenmill.batch where batch_no = $1 for share`, [batchNo])
 }
 
-/** The row, which nobody else changes until the transaction ends; chunks that are being saved are waited for. */
+/** Reads and locks the row until the transaction ends. Waits for chunks that are being saved. */
 export function lock(db: Db, batchNo: number): Promise<Batch> {
   const text = `select ${BATCH_COLUMNS} from tokenmill.batch where batch_no = $1 for no key update`
   return one(db, 'batch-lock', text, [batchNo])
 }
 
-/** Under the row's lock: chunks that were not yet started will be answered as cancelled. */
+/** Cancels the batch; the caller has locked the row. Chunks that haven't begun will be answered as cancelled. */
 export function cancel(db: Db, batchNo: number): Promise<Batch> {
-  // Workers of release 0.4 read the state.
+  // `state` is written for workers of release 0.4, which read it.
   return change(db, batchNo, `state = 'CANCELLED', cancelled_at = now()`)
 }
 
-/** Under the row's lock: its chunks are put back until it is resumed. */
+/** Pauses the batch; the caller has locked the row. Workers put its chunks back on the queue until it is resumed. */
 export function pause(db: Db, batchNo: number): Promise<Batch> {
   return change(db, batchNo, 'paused_at = now()')
 }
 
-/** Under the row's lock. Its silence is counted from now on. */
+/** Resumes the batch; the caller has locked the row. The time without an answer is counted anew from now. */
 export function resume(db: Db, batchNo: number): Promise<Batch> {
   return change(db, batchNo, 'paused_at = null, active_at = now()')
 }
@@ -108,9 +113,9 @@ export function resume(db: Db, batchNo: number): Promise<Batch> {
 const SUM_MS_MIN = 1_000
 
 /**
- * Sums what a batch's chunks have come to into its row, at most once a second. A batch whose chunks are all there is finished
- * in the same transaction that writes its totals and its event. `later`: it was summed just now. `finished`: the batch, where
- * that finished it for the first time.
+ * Sums the outcomes of a batch's chunks into its row, at most once a second. If all chunks are answered, the same
+ * transaction finishes the batch: it writes totals and event. Returns `later` if the last sum is less than a second
+ * ago; else `finished`: the batch, if this call finished it for the first time.
  */
 export function sum(store: Store, batchNo: number): Promise<'later' | { finished: Batch | undefined }> {
   return store.transaction(async db => {
@@ -121,7 +126,7 @@ export function sum(store: Store, batchNo: number): Promise<'later' | { finished
       values: [batchNo, SUM_MS_MIN],
     })
     if (isDue === 0) return 'later'
-    // A long sum is made before the row is locked: chunks wait for that lock.
+    // The sum may take long, so it is made before the row is locked: chunks wait for that lock.
     const sums = await sumChunks(db, batchNo)
     const before = await lock(db, batchNo)
     const after = await write(db, before, sums)
@@ -129,14 +134,14 @@ export function sum(store: Store, batchNo: number): Promise<'later' | { finished
   })
 }
 
-/** The row as its chunks have left it, locked until the transaction ends: no chunk is committed meanwhile. */
+/** Sums the batch and returns its row, locked until the transaction ends: no chunk is committed meanwhile. */
 export async function settle(db: Db, batchNo: number): Promise<Batch> {
   await holdSums(db, batchNo)
   const row = await lock(db, batchNo)
   return write(db, row, await sumChunks(db, batchNo))
 }
 
-/** One sum at a time: of two, the later one is written last. */
+/** Only one sum of a batch runs at a time, so that an older sum never replaces a newer one. */
 async function holdSums(db: Db, batchNo: number): Promise<void> {
   await db.query({
     text: `select pg_advisory_xact_lock(hashtextextended('tokenmill batch sums', $1))`,
@@ -168,7 +173,10 @@ summed_at = clock_timestamp(), revision = $7, finished_at = case when $8 then co
   return written
 }
 
-/** Tells of a stall, once: what stands still after a chunk was answered is a further one. `now`: ms since the epoch. */
+/**
+ * Writes the event that a batch stalls, once per stall. After another chunk was answered a further stall counts as new.
+ * `now`: ms since the epoch. Returns whether it wrote the event.
+ */
 export function noteStall(store: Store, batchNo: number, now: number): Promise<boolean> {
   return store.transaction(async db => {
     const row = await lock(db, batchNo)

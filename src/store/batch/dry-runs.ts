@@ -1,9 +1,9 @@
-// What dry runs use up and remember: rows a client may ask about in a day, and the cards that a run has seen.
+// What dry runs store: how many rows a client has asked about per day, and the cards that a run has seen.
 import { byteas, texts } from '../columns.ts'
 import { type Db, LostRace } from '../pool.ts'
 import type { StoredToken } from '../token/tokens.ts'
 
-/** Counts `rows` towards today's use and returns the day's sum. */
+/** Adds `rows` to the client's use of today and returns the day's total. */
 export async function use(db: Db, clientId: string, rows: number): Promise<number> {
   const result = await db.query<{ rows: number }>({
     text: `insert into tokenmill.dry_run (client_id, day, rows) values ($1, current_date, $2)
@@ -16,7 +16,7 @@ on conflict (client_id, day) do update set rows = dry_run.rows + excluded.rows r
 /** A token's row without its card. */
 export type ScratchRow = Omit<StoredToken, 'fingerprint' | 'sealed'>
 
-/** The rows that other chunks of this run would have left for these cards, by fingerprint in hex. */
+/** The rows that other chunks of this dry run would have left for these cards, by fingerprint in hex. */
 export async function findScratch(
   db: Db,
   run: string,
@@ -32,8 +32,8 @@ cross join lateral (select fingerprint, row from tokenmill.scratch where run = $
 }
 
 /**
- * What this chunk would leave. `isSeen`: another chunk has left the card, which stays its. LostRace where one has done so
- * only after this one had looked.
+ * Stores the rows that this chunk would leave. `isSeen`: the chunk has read the row that another chunk stored for this
+ * card, and replaces it. Throws LostRace if another chunk stored a row for a card after this chunk had looked.
  */
 export async function saveScratch(
   db: Db,
@@ -59,7 +59,10 @@ where scratch.chunk = excluded.chunk or scratch.fingerprint = any($5::bytea[])`,
   if (count !== sorted.length) throw new LostRace('another chunk of the dry run left the same card meanwhile')
 }
 
-/** What dry runs that ended without dropping theirs left before `before` (ms). Returns how many rows. */
+/**
+ * Erases rows older than `before` (ms since the epoch), of dry runs that ended without erasing them. Returns how many
+ * rows.
+ */
 export async function eraseOldScratch(db: Db, before: number): Promise<number> {
   const { count } = await db.query({
     text: 'delete from tokenmill.scratch where created_at < $1',
@@ -68,7 +71,7 @@ export async function eraseOldScratch(db: Db, before: number): Promise<number> {
   return count
 }
 
-/** Days of use before `before` (ms). Returns how many. */
+/** Erases the daily use before `before` (ms since the epoch). Returns how many days. */
 export async function eraseOldUse(db: Db, before: number): Promise<number> {
   const { count } = await db.query({
     text: 'delete from tokenmill.dry_run where day < $1',

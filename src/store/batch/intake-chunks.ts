@@ -1,5 +1,6 @@
-// Chunks of batches that came over HTTP: envelope and block from before the 202 until the chunk is answered, when both
-// are erased. Each step is one statement that counts into the batch what it settles, so that nothing is counted twice.
+// Chunks of batches that came over HTTP: envelope and block are stored before the 202, and erased when the chunk is
+// answered. Each step is one statement that also adds the answered chunks to the batch's counts, so that nothing is
+// counted twice.
 import type { Outcome } from '../../job/outcome.ts'
 import type { Db } from '../pool.ts'
 import { COUNT_SETTLED } from './intake.ts'
@@ -9,7 +10,7 @@ export interface NewChunk {
   chunk: number
   receiptId: string
   jobId: string
-  /** The id that a refusal of this very envelope has beside a receipt. */
+  /** The result id of a refusal of exactly this envelope, which may exist beside a receipt. */
   refusalId: string
   jws: string
   block: string
@@ -37,7 +38,7 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
   })
 }
 
-/** A chunk as it is queued. */
+/** A chunk as the feeder puts it on the queue. */
 export interface Envelope {
   intakeNo: number
   chunk: number
@@ -61,21 +62,22 @@ function envelopeOf(row: EnvelopeRow): Envelope {
 }
 
 export interface InFlight {
-  /** Sent and unanswered: of one batch, of all. */
+  /** How many chunks may be sent and unanswered: of one batch (`ofOneMax`), of all batches (`max`). */
   ofOneMax: number
   max: number
 }
 
-// One feeder at a time, whichever process it is in: the bounds are of the installation.
+// Only one feeder in the installation works at a time, because the limits are for the whole installation.
 const ALONE = `select pg_try_advisory_xact_lock(hashtextextended('tokenmill feeder', 0)) as alone`
 
-// The chunks of a paused batch are put back by the workers: they take nobody's place meanwhile.
+// Workers put the chunks of a paused batch back on the queue, so such chunks don't count towards the limits.
 const PAUSED = `exists (select from tokenmill.batch as b where b.client_id = i.client_id and b.batch_id = i.batch_id
   and b.paused_at is not null and not i.dry_run)`
 
 /**
- * Up to `limit` waiting chunks that may now be sent, low numbers first, so that a small batch needn't wait for a large one.
- * Of updates and actions one at a time: those of one token follow each other only where one chunk follows the other.
+ * Takes up to `limit` waiting chunks that may be sent now, low chunk numbers first, so that a small batch needn't wait
+ * for a large one. A batch of updates or actions has only one chunk in flight: otherwise two changes of one token could
+ * be done in the wrong order.
  */
 export async function take(
   db: Db,
@@ -103,7 +105,9 @@ where c.intake_no = next.intake_no and c.chunk = next.chunk and c.state = 'WAITI
   return rows.map(envelopeOf)
 }
 
-/** Up to `limit` that were sent and are still unanswered at their time; due again at `dueAt` (ms). */
+/**
+ * Takes up to `limit` sent chunks that are unanswered and due; sets their next time to `dueAt` (ms since the epoch).
+ */
 export async function takeAgain(db: Db, times: { now: number; dueAt: number }, limit: number): Promise<Envelope[]> {
   const { rows } = await db.query<EnvelopeRow>({
     text: `with due as (
@@ -116,7 +120,7 @@ returning ${ENVELOPE}`,
   return rows.map(envelopeOf)
 }
 
-/** It could not be queued: it is due again at `dueAt` (ms). */
+/** A chunk could not be queued: sets its next time to `dueAt` (ms since the epoch). */
 export async function postpone(db: Db, { intakeNo, chunk }: Envelope, dueAt: number): Promise<void> {
   await db.query({
     text: `update tokenmill.intake_chunk set due_at = $3 where intake_no = $1 and chunk = $2 and state = 'SENT'`,
@@ -124,11 +128,11 @@ export async function postpone(db: Db, { intakeNo, chunk }: Envelope, dueAt: num
   })
 }
 
-// The newest of what was told since the chunk was sent; what another envelope of that jti was told doesn't count.
+// The newest answer since the chunk was sent. An answer to another envelope with the same jti doesn't count.
 const TOLD = `cross join lateral (select body from tokenmill.outbox where receipt_id = c.receipt_id and created_at >= c.sent_at
   and (body is null or revision > 0 or result_id = c.refusal_id) order by outbox_id desc limit 1) as told`
 
-/** Sent chunks that their receipt answers. Returns how many batches moved. */
+/** Ends sent chunks that have a receipt. Returns how many batches changed. */
 export async function settleByReceipt(db: Db): Promise<number> {
   const { count } = await db.query({
     text: `with answered as (
@@ -144,7 +148,7 @@ ${COUNT_SETTLED}`,
   return count
 }
 
-/** Sent chunks that were answered beside or without a receipt. */
+/** Sent chunks whose answer isn't in a receipt. */
 export async function findTold(
   db: Db,
   limit: number,
@@ -165,7 +169,7 @@ export interface Settled {
   reason: string | null
 }
 
-/** One sent chunk, by its told answer. */
+/** Ends one sent chunk by its answer. */
 export async function settleTold(db: Db, intakeNo: number, chunk: number, settled: Settled): Promise<void> {
   await db.query({
     text: `with settled as (
@@ -177,7 +181,7 @@ ${COUNT_SETTLED}`,
   })
 }
 
-/** A batch's chunks that will not be started: those that wait, and with `EXPIRED` those that were sent, too. */
+/** Ends a batch's chunks that will not be started: those that wait, and with `EXPIRED` also those that were sent. */
 export async function end(db: Db, intakeNo: number, state: 'CANCELLED' | 'EXPIRED'): Promise<void> {
   const outcome: Outcome = state === 'CANCELLED' ? 'CANCELLED' : 'REJECTED'
   await db.query({
@@ -191,7 +195,7 @@ ${COUNT_SETTLED}`,
   })
 }
 
-/** Chunks that have no answer yet. `oldest`: since when their batch has been accepted. */
+/** Measures the chunks without an answer. `oldest`: when the oldest of their batches was accepted. */
 export async function measure(db: Db): Promise<{ rows: number; oldest: number | null }> {
   const { rows } = await db.query<{ rows: number; oldest: number | null }>({
     text: `select sum(open.rows)::bigint as rows, min(i.accepted_at) as oldest from (

@@ -1,14 +1,14 @@
-// What became of the records of a batch that came over HTTP, chunk by chunk in the order of its rows. It reads only, and
-// holds no connection between two pages.
+// Reads the outcomes of the records of a batch that came over HTTP, chunk by chunk in the order of its rows. It writes
+// nothing, and holds no connection between two pages.
 import type { Db } from '../pool.ts'
 
 export interface ChunkEnd {
   chunk: number
   state: 'WAITING' | 'SENT' | 'DONE' | 'REFUSED' | 'EXPIRED' | 'CANCELLED'
-  /** Of one that ended without a receipt. */
+  /** The status of a chunk that ended without a receipt. */
   code: number | null
   reason: string | null
-  /** JSON: `[line, reference?]` of each record; null where a receipt holds the outcomes. */
+  /** JSON: `[line, reference?]` of each record; null if a receipt holds the outcomes. */
   lines: string | null
   /** The receipt's outcomes, packed (src/job/chunk-outcomes.ts). */
   outcomes: string | null
@@ -16,7 +16,9 @@ export interface ChunkEnd {
   body: string | null
 }
 
-/** Up to `limit` chunks after number `after` (-1: from the first). A receipt that came after all is what counts. */
+/**
+ * Up to `limit` chunks after the number `after` (-1: from the first). If a receipt arrived late, the receipt counts.
+ */
 export async function page(db: Db, intakeNo: number, after: number, limit: number): Promise<ChunkEnd[]> {
   const { rows } = await db.query<ChunkEnd>({
     name: 'intake-results',

@@ -1,5 +1,5 @@
-// Batches that came over HTTP: what was asked, and how far they have come. A row is RECEIVING while its body streams in
-// and only a complete body makes it ACCEPTED. Its chunks are intake-chunks.ts.
+// Batches that came over HTTP: the request and its progress. A row is RECEIVING while the body streams in; only a
+// complete body makes it ACCEPTED. Its chunks are in intake-chunks.ts.
 import { Fault } from '../../errors.ts'
 import type { RecordKind } from '../../job/catalogue.ts'
 import { type Counts, noCounts, OUTCOMES } from '../../job/outcome.ts'
@@ -14,18 +14,18 @@ export interface Intake {
   tokenScope: string | null
   dryRun: boolean
   state: 'RECEIVING' | 'ACCEPTED' | 'CANCELLED'
-  /** Keyed hash of query and body; null while it is being received. */
+  /** Keyed hash of query and body; null while the body is being received. */
   bodyMac: Buffer | null
   records: number
   chunks: number
   chunksDone: number
   counts: Counts
-  /** ms since the epoch: cards are judged by it. */
+  /** When the batch was accepted, ms since the epoch. Whether a card has expired is decided by this time. */
   acceptedAt: number
-  /** No chunk starts after it. */
+  /** No chunk starts after this time. */
   expiresAt: number
   finishedAt: number | null
-  /** What the workers' row of the batch says; a dry run has none. */
+  /** What the workers' row of the batch says; null for a dry run, which has no such row. */
   batch: { pausedAt: number | null; cancelledAt: number | null; activeAt: number } | null
 }
 
@@ -86,7 +86,7 @@ export type NewIntake = Pick<
   'clientId' | 'entityId' | 'batchId' | 'recordKind' | 'tokenScope' | 'dryRun' | 'acceptedAt' | 'expiresAt'
 >
 
-/** A row that is being received. Returns its number. */
+/** Inserts a row for a body that is being received. Returns the row's number. */
 export async function begin(db: Db, intake: NewIntake): Promise<number> {
   const { rows } = await db.query<{ intake_no: number }>({
     text: `insert into tokenmill.intake (client_id, entity_id, batch_id, record_kind, token_scope, dry_run, accepted_at, expires_at)
@@ -105,7 +105,7 @@ values ($1, $2, $3, $4, $5, $6, $7, $8) returning intake_no`,
   return rows[0]?.intake_no ?? 0
 }
 
-/** Its body still comes: it isn't swept. False where it was. */
+/** Records that the body is still arriving, so that the row isn't removed as stale. False if it was removed. */
 export async function touch(db: Db, intakeNo: number): Promise<boolean> {
   const { count } = await db.query({
     text: `update tokenmill.intake set touched_at = now() where intake_no = $1 and state = 'RECEIVING'`,
@@ -114,7 +114,10 @@ export async function touch(db: Db, intakeNo: number): Promise<boolean> {
   return count === 1
 }
 
-/** The body is complete. False where it was swept meanwhile, or another batch of this id was accepted first. */
+/**
+ * Accepts the batch: its body is complete. False if the row was removed as stale, or if another batch with this id was
+ * accepted first.
+ */
 export async function accept(
   db: Db,
   intakeNo: number,
@@ -134,7 +137,7 @@ where intake_no = $1 and state = 'RECEIVING'`,
   }
 }
 
-/** With its chunks; only while it is being received. */
+/** Removes a batch that is still being received, and its chunks. */
 export async function discard(db: Db, intakeNo: number): Promise<void> {
   await db.query({
     text: `delete from tokenmill.intake where intake_no = $1 and state = 'RECEIVING'`,
@@ -142,7 +145,10 @@ export async function discard(db: Db, intakeNo: number): Promise<void> {
   })
 }
 
-/** Bodies of which nothing came since `before` (ms): whoever received them is gone. Returns how many. */
+/**
+ * Removes batches whose body has not grown since `before` (ms since the epoch), because their receiver died. Returns
+ * how many.
+ */
 export async function discardStale(db: Db, before: number): Promise<number> {
   const { count } = await db.query({
     text: `delete from tokenmill.intake where intake_no in (select intake_no from tokenmill.intake
@@ -152,7 +158,7 @@ where state = 'RECEIVING' and touched_at < $1 order by touched_at limit 10 for u
   return count
 }
 
-/** One that was accepted. */
+/** An accepted batch. */
 export async function find(db: Db, clientId: string, batchId: string): Promise<Intake | undefined> {
   const { rows } = await db.query<Row>({
     name: 'intake-find',
@@ -173,7 +179,7 @@ cross join lateral (select ${COLUMNS} ${FROM} where i.intake_no = wanted.no limi
   return rows.map(intakeOf)
 }
 
-/** False where it was cancelled before, or is finished. */
+/** Cancels a batch. False if it was cancelled before or is finished. */
 export async function cancel(db: Db, intakeNo: number): Promise<boolean> {
   const { count } = await db.query({
     text: `update tokenmill.intake set state = 'CANCELLED' where intake_no = $1 and state = 'ACCEPTED' and finished_at is null`,
@@ -182,7 +188,7 @@ export async function cancel(db: Db, intakeNo: number): Promise<boolean> {
   return count === 1
 }
 
-/** Unfinished ones that nothing may start for any more, since before `before` (ms). */
+/** Unfinished batches whose chunks had to start before `before` (ms since the epoch). */
 export async function findExpired(db: Db, before: number): Promise<number[]> {
   const { rows } = await db.query<{ intake_no: number }>({
     text: `select intake_no from tokenmill.intake where state <> 'RECEIVING' and finished_at is null and expires_at < $1 limit 100`,
@@ -191,7 +197,7 @@ export async function findExpired(db: Db, before: number): Promise<number[]> {
   return rows.map(row => row.intake_no)
 }
 
-/** What their results were read from is gone by then. Returns how many. */
+/** Removes batches that ended so long ago that the data of their results are gone. Returns how many. */
 export async function removeOld(db: Db, before: { batches: number; dryRuns: number }): Promise<number> {
   const { count } = await db.query({
     text: `delete from tokenmill.intake where intake_no in (select intake_no from tokenmill.intake
@@ -204,8 +210,8 @@ where finished_at < case when dry_run then $2::timestamptz else $1::timestamptz 
 const SUMS = OUTCOMES.map(o => `coalesce(sum((s.counts->>'${o}')::bigint), 0) as "${o}"`).join(', ')
 const ADDED = OUTCOMES.map(o => `'${o}', coalesce((i.counts->>'${o}')::bigint, 0) + sums."${o}"`).join(', ')
 /**
- * For a statement that settles chunks: counts its `settled (intake_no, counts)` into the batches. A batch whose last chunk it
- * was is finished.
+ * For a statement that ends chunks: adds its rows `settled (intake_no, counts)` to the counts of the batches. A batch
+ * without open chunks is then finished.
  */
 export const COUNT_SETTLED = `update tokenmill.intake as i set chunks_done = i.chunks_done + sums.n, counts = jsonb_build_object(${ADDED}),
   finished_at = case when i.chunks_done + sums.n = i.chunks then now() end

@@ -1,35 +1,35 @@
-// Why a batch doesn't go on, as far as the store can tell: who works, and whose answers wait. It reads only.
+// Why a batch doesn't go on, as far as the store can tell: whether workers run, and whose answers wait. It only reads.
 import { BEAT } from '../access/beat.ts'
 import * as clients from '../access/clients.ts'
 import * as processes from '../access/processes.ts'
-import { pendingAnswers } from '../job/outbox.ts'
+import { HELD_BACK_MIN, pendingAnswers } from '../job/outbox.ts'
 import type { Db } from '../pool.ts'
 import type { Batch } from './batch-row.ts'
 
-/** A chunk of the batch that failed for good, as it lies in the failed set. */
+/** A chunk of the batch that failed for good, as its copy in the failed set shows it. */
 export interface FailedChunk {
-  /** Of the copy. */
+  /** The id of the copy. */
   id: string
   /** The fault's code. */
   fault: string
-  /** Why it can't be sent again; undefined: it can. */
+  /** Why the copy can't be sent again; undefined if it can. */
   whyNot: string | undefined
 }
 
 export interface StallFacts {
-  /** Its client: no worker takes its chunks any more. */
+  /** The batch's client is revoked, so no worker takes its chunks. */
   isRevoked: boolean
-  /** Worker processes that live and listen to the queue of its chunks. */
+  /** How many live worker processes listen to the queue of its chunks. */
   workers: number
-  /** Answers to its client that wait to be published: its results queues are full, or the queue server is away. */
+  /**
+   * How many answers to its client wait to be published, because its results queues are full or the queue server is
+   * away.
+   */
   unread: number
-  /** Chunks in the queue, of whatever batch; undefined where the queue server doesn't answer. */
+  /** How many chunks are in the queue, of any batch; undefined if the queue server doesn't answer. */
   queued: number | undefined
   failed: readonly FailedChunk[]
 }
-
-/** From so many waiting answers on, a client's chunks are put off. */
-const HELD_BACK = 10_000
 
 export function queueOf({ recordKind }: Pick<Batch, 'recordKind'>): 'token-batch' | 'transaction-batch' {
   return recordKind === 'transaction' ? 'transaction-batch' : 'token-batch'
@@ -46,12 +46,12 @@ export async function readStallFacts(db: Db, batch: Batch): Promise<Omit<StallFa
   }
 }
 
-/** One sentence for a person; the first that holds. */
+/** The first cause that applies, as one sentence for a person. */
 export function whyStalled({ isRevoked, workers, unread, queued, failed }: StallFacts): string {
   if (isRevoked) return 'its client is revoked: no chunk of it is taken any more; `tokenmill batch cancel` ends it'
   if (queued === undefined) return 'the queue server does not answer'
   if (workers === 0) return 'nobody works: no worker process listens to its queue'
-  if (unread >= HELD_BACK) return `held back: ${unread} answers to its client wait, because their queue is not read`
+  if (unread >= HELD_BACK_MIN) return `held back: ${unread} answers to its client wait, because their queue is not read`
   if (unread > 0) return `results unread: ${unread} answers to its client wait for room in their queue`
   if (failed.length > 0) return whyFailed(failed)
   if (queued === 0) return 'nobody sends: none of its chunks is in the queue'

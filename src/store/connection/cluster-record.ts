@@ -1,11 +1,11 @@
-// The row that names the PostgreSQL of this store and the highest timeline seen. Written by `schema upgrade` and
-// whenever a later timeline is found; every copy of the store has it.
+// The row that names the PostgreSQL server (system id) of this store and the highest timeline that was seen. `schema
+// upgrade` writes it, and so does whoever finds a later timeline. Every copy of the store contains it.
 import type pg from 'pg'
 import type { Recorded, ServerState } from './server-state.ts'
 
 type Asking = Pick<pg.Client, 'query'>
 
-/** Undefined where there is no row, no table yet, or no right to read it. */
+/** The recorded server; undefined if there is no row, no table yet, or no right to read it. */
 export async function read(client: Asking): Promise<Recorded | undefined> {
   try {
     const { rows } = await client.query<{ system: string; timeline: string }>(
@@ -19,7 +19,7 @@ export async function read(client: Asking): Promise<Recorded | undefined> {
   }
 }
 
-/** Says that this store is the installation's, on this server. */
+/** Records that the installation's store is on this server. */
 export async function adopt(client: Asking, { system, timeline }: ServerState): Promise<void> {
   await client.query(
     `insert into tokenmill.cluster as known (system_identifier, timeline) values ($1, $2)
@@ -31,8 +31,8 @@ export async function adopt(client: Asking, { system, timeline }: ServerState): 
 }
 
 /**
- * A user without the right to write leaves it to others. It doesn't wait for a standby: after a promotion there may be
- * none.
+ * Records a later timeline. A user without the right to write leaves that to others. The commit doesn't wait for a
+ * standby: after a promotion there may be none.
  */
 export async function advance(client: Asking, { timeline }: ServerState): Promise<void> {
   await client

@@ -1,4 +1,5 @@
-// Opens every connection to the store's PostgreSQL: to the host that takes writes, checked before anybody uses it.
+// Opens every connection to the store's PostgreSQL. A connection goes to the host that takes writes, and is checked
+// before it is used.
 import pg from 'pg'
 import { ConfigError } from '../../config.ts'
 import type { Logger } from '../../log.ts'
@@ -14,10 +15,10 @@ interface Opening {
 
 interface PoolOptions {
   max: number
-  /** As `pg_stat_activity` names it. */
+  /** The name of the connection in `pg_stat_activity`. */
   application: string
   settings?: Settings
-  /** Where it is said that two servers take writes. */
+  /** The log for the warning that two servers take writes. */
   log?: Logger
   driver?: Pick<pg.PoolConfig, 'types' | 'pipeline'>
 }
@@ -32,13 +33,13 @@ interface OpenedPool {
 
 const pools = new Set<pg.Pool>()
 
-/** The most connections that the pools of this process open together. */
+/** The most connections that all pools of this process may open together. */
 export function countConnectionsMax(): number {
   for (const pool of pools) if (pool.ending) pools.delete(pool)
   return [...pools].reduce((sum, pool) => sum + pool.options.max, 0)
 }
 
-/** Throws `ConfigError` for a URL that can't be read. */
+/** Opens a pool. Throws `ConfigError` for a URL that can't be read. */
 export function openPool(url: string, options: PoolOptions): OpenedPool {
   const { max, application, settings = {}, log, driver = {} } = options
   const finder = finderOf(url)
@@ -48,14 +49,14 @@ export function openPool(url: string, options: PoolOptions): OpenedPool {
     ...driver,
     max,
     idleTimeoutMillis: IDLE_MS,
-    // pg-pool hands it these options; its types don't say so.
+    // pg-pool passes these options to `Client`, though its types don't say so.
     Client: StoreClient as unknown as new () => pg.Client,
   })
   pools.add(pool)
   return { pool, finder }
 }
 
-/** One connection, for what must stay on one. The caller ends it. */
+/** Opens a single connection, for work that must stay on one. The caller ends it. */
 export function openClient(url: string, application: string): pg.Client {
   return new StoreClient(configOf(finderOf(url), { application_name: application }))
 }
@@ -103,7 +104,7 @@ class StoreClient extends PlacedClient implements Watched {
       this.cut()
       const line = error instanceof ConfigError ? error.message : refusalOf(error)
       if (line === undefined) throw error
-      // Once this process has worked on the store, the trouble is a fault that may pass.
+      // If this process has worked on the store before, the trouble may pass, so it is a fault and not a wrong setting.
       throw finder.proven ? new Unfit(line) : new ConfigError(line)
     } finally {
       clearTimeout(late)
@@ -113,8 +114,8 @@ class StoreClient extends PlacedClient implements Watched {
   }
 
   /**
-   * With several hosts, the finder has asked them: this is the one that was reached. A single host is compared with
-   * what was seen of it before.
+   * Compares the server's state with what this process has seen before: so a server that was left behind by a promotion
+   * is refused.
    */
   async #stand(finder: Finder): Promise<void> {
     const standing = await readServerStateIfAllowed(this)

@@ -1,5 +1,6 @@
-// Finds the one host of DATABASE_URL to work on. There is one finder per URL and process: its result is shared, kept
-// for a second, and forgotten when a connection is lost. Nobody else uses its connections.
+// Finds the host of DATABASE_URL that this process must use. There is one finder per URL and process. Its result is
+// shared, kept for one second, and forgotten when a connection is lost. The finder asks the hosts over connections of
+// its own.
 import { ConfigError } from '../../config.ts'
 import type { Logger } from '../../log.ts'
 import * as clusterRecord from './cluster-record.ts'
@@ -7,7 +8,7 @@ import { type Address, type Host, readAddress } from './hosts.ts'
 import { PlacedClient } from './placed-client.ts'
 import { type Answer, type Choice, choose, readServerState, type ServerState, Unfit } from './server-state.ts'
 
-/** A connection that a later timeline may cut off. */
+/** A connection that is cut when a later timeline is seen elsewhere. */
 export interface Watched {
   standing: ServerState | undefined
   cut(): void
@@ -15,40 +16,45 @@ export interface Watched {
 
 export interface Finder {
   address: Address
-  /** Undefined: there is only one host, and the driver knows it. Throws `Unfit`, or the error of most hosts. */
+  /**
+   * The host to use; undefined if the URL has only one, which the driver knows. Throws `Unfit`, or the error that most
+   * hosts gave.
+   */
   find(): Promise<Host | undefined>
-  /** Call after a connection was lost, or none could be opened: everything is asked again. */
+  /**
+   * Forgets the result, so that all hosts are asked again. Call it after a connection was lost or could not be opened.
+   */
   forget(): void
   /**
-   * Throws `Unfit` for a server whose timeline is lower than one that was seen; cuts connections to servers that are
-   * now lower.
+   * Throws `Unfit` if the server's timeline is lower than one that was seen. Cuts connections to servers whose timeline
+   * is now too low.
    */
   admit(standing: ServerState): void
   watch(connection: Watched): void
   unwatch(connection: Watched): void
-  /** Servers that took writes when last asked. */
+  /** How many servers took writes when they were last asked. */
   writable(): number
-  /** The log for alarms. */
+  /** The log for the warning that two servers take writes. */
   log: Logger | undefined
-  /** Whether a connection of this process was ever opened and proven. */
+  /** Whether this process has ever opened and checked a connection. */
   proven: boolean
-  /** Until when a pooler is trusted to keep sessions, by `performance.now()`. */
+  /** Until when a pooler is trusted to keep sessions, in ms of `performance.now()`. */
   sessionsStayUntil: number
 }
 
 const KEEP_MS = 1_000
 const ASK_MS = 2_000
-/** A primary that was left behind, or hangs, may keep connections that nobody breaks: they are checked this often. */
+/** How often open connections are checked: a primary that was left behind, or hangs, may never close them. */
 const WATCH_MS = 5_000
 
 const RIGHTS =
   'DATABASE_URL: with several hosts the user needs EXECUTE on pg_control_system, pg_control_checkpoint and pg_control_recovery'
 
 const finders = new Map<string, Finder>()
-/** system → the highest timeline that this process saw. */
+/** System id → the highest timeline that this process has seen. */
 const timelines = new Map<string, number>()
 
-/** Throws `ConfigError` for a URL that can't be read. */
+/** The finder of a URL. Throws `ConfigError` for a URL that can't be read. */
 export function finderOf(url: string): Finder {
   const known = finders.get(url)
   if (known) return known
@@ -73,14 +79,14 @@ function openFinder(address: Address): Finder {
     })
     const { standing } = choice.chosen
     system = standing.system
-    // Logged when it begins; the metric says how long it lasts.
+    // Logged only when this state begins; a metric shows how long it lasts.
     if (choice.writable.length > 1 && writable < 2) alarm(choice)
     writable = choice.writable.length
     finder.admit(standing)
     return choice
   }
 
-  /** A standby tells of a promotion, too: what it follows is seen, though it can't be worked on. */
+  /** Records a timeline. A standby's timeline counts too: it shows a promotion, even though a standby can't be used. */
   function raise({ system: raised, timeline }: ServerState): void {
     timelines.set(raised, Math.max(timeline, timelines.get(raised) ?? 0))
     for (const connection of watched) {
@@ -172,7 +178,10 @@ async function askOne(host: Host, client: PlacedClient): Promise<Answer> {
   return { host, standing, record: await clusterRecord.read(client) }
 }
 
-/** The error of one host may be its own trouble: it is reported only if no host was merely away. */
+/**
+ * The error to report. An error of one host may concern that host alone, so it is reported only if no host was merely
+ * away.
+ */
 function reasonOf(reasons: readonly unknown[]): unknown {
   const isRefusal = (reason: unknown) =>
     reason instanceof ConfigError || /^(28|3D|42|08P01)/.test(String((reason as { code?: unknown }).code))

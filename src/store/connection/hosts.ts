@@ -1,27 +1,27 @@
-// The hosts that DATABASE_URL names, in the forms that libpq takes: a list in the authority of the URL, lists in the
-// parameters `host` and `port`, and keywords instead of a URL. Nothing is reached here.
+// Reads the hosts that DATABASE_URL names, in the forms that libpq accepts: a list in the authority of the URL, lists
+// in the parameters `host` and `port`, and keywords instead of a URL. No host is contacted here.
 import { ConfigError } from '../../config.ts'
 
 export interface Host {
-  /** A name, an address without brackets, or the folder of a Unix socket. */
+  /** A host name, an address without brackets, or the folder of a Unix socket. */
   host: string
   port: number
 }
 
-/** The values for the driver. */
+/** What the driver needs to connect. */
 export interface Address {
-  /** A secret. With several hosts it names none of them. */
+  /** A secret. If there are several hosts, the URL names none of them. */
   url: string
-  /** Empty where there is one only: the driver reads it from the URL. */
+  /** Empty if there is only one host, which the driver reads from the URL. */
   hosts: Host[]
 }
 
 const PORT = 5432
 const HOSTS_MAX = 16
-/** tokenmill writes, so these values of `target_session_attrs` mean the same. */
+/** Values of `target_session_attrs`. They all mean the same here, because tokenmill needs a host that takes writes. */
 const WRITABLE = ['any', 'read-write', 'primary']
 
-/** Throws `ConfigError` for what can't be read. */
+/** Reads the setting. Throws `ConfigError` if it can't be read. */
 export function readAddress(text: string): Address {
   const url = urlOf(text)
   const [, scheme = '', authority = '', path = '', query = ''] =
@@ -39,12 +39,12 @@ export function readAddress(text: string): Address {
   return { url: assertReadable(`${scheme}${authority.slice(0, at)}localhost${path}?${parameters}`), hosts }
 }
 
-/** A URL, whichever form the setting has. Throws `ConfigError` for what can't be read. */
+/** The setting as a URL, whichever form it has. Throws `ConfigError` if it can't be read. */
 export function urlOf(text: string): string {
   return /^postgres(ql)?:\/\//.test(text) ? text : urlOfKeywords(text)
 }
 
-/** None where there is one: what its URL means is the driver's to say. */
+/** The hosts of a list; empty if there is only one, because the driver reads a single host from the URL. */
 function readHosts(list: string, parameters: URLSearchParams): Host[] {
   const named = parameters.get('host')
   const parts = list.split(',').map(part => /^(\[[^\]]*\]|[^:]*):?(.*)$/.exec(part) ?? [])
@@ -74,15 +74,18 @@ function decode(text: string): string {
   }
 }
 
-/** The parser's error would quote the URL with its password. */
+/** Throws `ConfigError` for an unreadable URL. The parser's own error would quote the URL with its password. */
 function assertReadable(url: string): string {
-  // An empty host is a Unix socket's; the driver takes it, the parser doesn't.
+  // An empty host means a Unix socket; the driver accepts it, the URL parser doesn't.
   if (!URL.canParse(url.replace('@/', '@localhost/')) && !url.includes(' '))
     throw new ConfigError('DATABASE_URL: cannot be read; special characters of a password are written as %XX')
   return url
 }
 
-/** `host=a,b port=5432 dbname=tokenmill user=…`, values quoted by `'` and escaped by `\` where they need it. */
+/**
+ * A URL made from keywords: `host=a,b port=5432 dbname=tokenmill user=…`. Values may be quoted by `'` and escaped by
+ * `\`.
+ */
 function urlOfKeywords(text: string): string {
   const found = new Map<string, string>()
   let rest = text.trim()

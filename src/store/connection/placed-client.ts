@@ -1,14 +1,15 @@
-// The driver's client, connected to one of several hosts: the driver itself knows one only. session.ts configures it.
+// The driver's client, connected to one of several hosts; the driver itself knows only one. session.ts configures the
+// connection.
 import type { Socket } from 'node:net'
 import pg from 'pg'
 import type { Host } from './hosts.ts'
 
-/** Connects to a host of a list, or where the URL says. */
+/** A client that connects to a host of a list, or to the host of the URL. */
 export class PlacedClient extends pg.Client {
   constructor(config: pg.ClientConfig, host: Host | undefined) {
     super(config)
     this.place(host)
-    // A connection that dies between two statements reports to nobody: the next statement on it fails.
+    // An error between two statements is ignored here: the next statement on this connection fails.
     this.on('error', () => undefined)
   }
 

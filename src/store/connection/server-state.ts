@@ -1,22 +1,22 @@
-// The state of a PostgreSQL server, and the choice between several. finder.ts decides when to ask.
+// Reads the state of a PostgreSQL server, and chooses between several servers. finder.ts decides when to ask.
 import type pg from 'pg'
 import type { Host } from './hosts.ts'
 
-/** A server that must not be worked on, or none that may be. The message is our own, so it may be shown. */
+/** A server must not be used, or no server can be. The message is our own and holds no secret, so it may be shown. */
 export class Unfit extends Error {
   override name = 'Unfit'
-  /** `toStoreFault` reads it: the store is away as long as this holds. */
+  /** `toStoreFault` recognises this code: the fault is that the store is away. */
   readonly code = 'UNFIT'
 }
 
 export interface ServerState {
-  /** It takes writes: no standby, and not switched to read-only. */
+  /** The server takes writes: it is no standby and isn't read-only. */
   writable: boolean
-  /** The same for a primary and everything that was ever copied from it as files. */
+  /** The system id. It is the same for a primary and every physical copy of it. */
   system: string
-  /** Grows by each promotion. */
+  /** A number that grows by each promotion. */
   timeline: number
-  /** When this server was started: two addresses of one server have the same value. */
+  /** When the server was started. Two addresses with the same value belong to one server. */
   started: string
 }
 
@@ -25,24 +25,25 @@ export interface Recorded {
   timeline: number
 }
 
-/** The answer of a host. */
+/** What a host answered. */
 export interface Answer {
   host: Host
   standing: ServerState
-  /** The row `tokenmill.cluster` in its store; undefined: there is none, or this user may not see it. */
+  /** The row `tokenmill.cluster` in the host's store; undefined if there is none, or this user may not read it. */
   record: Recorded | undefined
 }
 
 export interface Choice {
   chosen: Answer
-  /** Different servers that take writes; more than one is an alarm. */
+  /** The different servers that take writes. More than one raises an alarm. */
   writable: Answer[]
 }
 
 type Asking = Pick<pg.Client, 'query'>
 
-// A promoted server writes its new timeline into the WAL at once, into the control file at its next checkpoint; a standby
-// knows the timeline that it follows before its next restart point.
+// A promoted server writes its new timeline into the WAL at once, but into the control file only at its next
+// checkpoint. So a primary's timeline is read from the WAL. A standby's is the one that it follows, which it knows
+// before its next restart point.
 const STANDING = `select not (pg_is_in_recovery() or current_setting('transaction_read_only') = 'on') as writable,
   control.system_identifier::text as system,
   greatest(last.timeline_id, recovery.min_recovery_end_timeline, case when not pg_is_in_recovery()
@@ -50,7 +51,7 @@ const STANDING = `select not (pg_is_in_recovery() or current_setting('transactio
   pg_postmaster_start_time()::text as started
   from pg_control_system() as control, pg_control_checkpoint() as last, pg_control_recovery() as recovery`
 
-/** Throws as the driver does: 42501 where the user may not call these functions. */
+/** Reads the server's state. Throws the driver's error: 42501 if the user may not call these functions. */
 export async function readServerState(client: Asking): Promise<ServerState> {
   const { rows } = await client.query<ServerState>(STANDING)
   const standing = rows[0]
@@ -58,10 +59,13 @@ export async function readServerState(client: Asking): Promise<ServerState> {
   return standing
 }
 
-/** No right, no such function, not supported: not every provider lets its users ask. */
+/**
+ * SQLSTATEs that mean "the server doesn't say": no right, no such function, not supported. Some hosting providers don't
+ * let users ask.
+ */
 const MUTE = new Set(['42501', '42883', '0A000'])
 
-/** Undefined where the server doesn't say. */
+/** The server's state; undefined if the server doesn't say. */
 export function readServerStateIfAllowed(client: Asking): Promise<ServerState | undefined> {
   return readServerState(client).catch(error => {
     if (MUTE.has((error as { code?: string }).code ?? '')) return undefined
@@ -70,8 +74,9 @@ export function readServerStateIfAllowed(client: Asking): Promise<ServerState | 
 }
 
 /**
- * Chooses the server: of those that take writes and belong to this installation, the one with the highest timeline.
- * `seen`: the system that this process works on, if it knows, and the highest timeline it saw. Throws `Unfit`.
+ * Chooses the server to use: of those that take writes and belong to this installation, the one with the highest
+ * timeline. `seen`: the system that this process works on, if known, and the highest timeline that it has seen. Throws
+ * `Unfit` if there is none.
  */
 export function choose(answers: readonly Answer[], seen: Recorded | undefined): Choice {
   const writable = answers.filter(({ standing }, index) => {
@@ -95,8 +100,8 @@ function isSameServer(a: ServerState, b: ServerState): boolean {
 }
 
 /**
- * A store restored from a dump names the server it was dumped from: it counts as a copy until `schema upgrade` confirms
- * it.
+ * The servers that belong to this installation. A store that was restored from a dump names the server of the dump, so
+ * it counts as a copy until `schema upgrade` records the new server.
  */
 function ownOf(writable: readonly Answer[], seen: Recorded | undefined): Answer[] {
   const known = writable.filter(({ standing, record }) => record?.system === standing.system)

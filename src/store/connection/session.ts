@@ -1,17 +1,17 @@
-// Configures every new connection, and checks that the settings took effect. None of them is a start-up parameter: a
-// pooler may refuse or drop those, and a gateway would then act as the database's owner.
+// Configures every new connection and checks that its settings took effect. They are set by statements, not as start-up
+// parameters: a pooler may refuse or drop those, and then a gateway would work with the rights of the database's owner.
 import { ConfigError } from '../../config.ts'
 import type { Finder } from './finder.ts'
 import type { Host } from './hosts.ts'
 import { PlacedClient } from './placed-client.ts'
 
-/** Names of PostgreSQL's settings; `role` is one of them. */
+/** PostgreSQL's settings by name; `role` is one of them. */
 export type Settings = Readonly<Record<string, string>>
 
 const ROUNDS = 3
 const SECOND_MS_MAX = 5_000
 const STAY_MS = 60_000
-/** invalid_parameter_value: PostgreSQL's answer for a role that doesn't exist. */
+/** The SQLSTATE invalid_parameter_value, which PostgreSQL answers for a role that doesn't exist. */
 const UNKNOWN_VALUE = '22023'
 const NO_ROLE = 'DATABASE_URL: this server lacks a role or setting of tokenmill; run `tokenmill schema upgrade` first'
 const TRANSACTION_MODE =
@@ -30,7 +30,7 @@ interface Told {
   values: string[]
 }
 
-/** Sets and reads back. Throws `ConfigError` where a setting doesn't stay. */
+/** Sets the settings and reads them back. Throws `ConfigError` if one has another value. */
 export async function configureSession(client: PlacedClient, settings: Settings, finder: Finder): Promise<void> {
   const names = Object.keys(settings)
   const set = await client.query<Told>(SET, [names, Object.values(settings)]).catch(error => {
@@ -40,9 +40,9 @@ export async function configureSession(client: PlacedClient, settings: Settings,
   const before = set.rows[0]
   const after = read.rows[0]
   const { processID } = client as unknown as { processID: number | null }
-  // PostgreSQL names its own process when a connection starts; a pooler names a number of its own.
+  // When a connection starts, PostgreSQL reports the id of its server process; a pooler reports another number.
   if (after?.pid !== processID) await assertSessionsStay(client, finder)
-  // PostgreSQL writes values in its own way (`1min` for 60000), but always in the same.
+  // PostgreSQL may write a value in another form (`1min` for 60000), but the same value always in the same form.
   const lost = names.filter((_, index) => after?.values[index] !== before?.values[index])
   if (settings['role'] !== undefined && after?.user !== settings['role']) lost.push('current_user')
   if (after?.login !== before?.login) lost.push('session_user')
@@ -52,7 +52,10 @@ export async function configureSession(client: PlacedClient, settings: Settings,
     )
 }
 
-/** Checked once a minute, because it needs another connection, and again after a lost connection. */
+/**
+ * Throws if the pooler shares sessions. Checked once a minute, because it needs another connection, and again after a
+ * lost connection.
+ */
 async function assertSessionsStay(client: PlacedClient, finder: Finder): Promise<void> {
   if (performance.now() < finder.sessionsStayUntil) return
   if (!(await sessionsStay(client, finder))) throw new ConfigError(TRANSACTION_MODE)
@@ -60,8 +63,8 @@ async function assertSessionsStay(client: PlacedClient, finder: Finder): Promise
 }
 
 /**
- * `first` idles while a second connection begins a transaction: a pooler that shares sessions gives it the session of
- * the first.
+ * Whether a client keeps its session. While `first` is idle, a second connection begins a transaction: a pooler that
+ * shares sessions gives it the session of `first`.
  */
 async function sessionsStay(first: PlacedClient, { address }: Finder): Promise<boolean> {
   const host: Host | undefined = address.hosts.length > 0 ? { host: first.host, port: first.port } : undefined
@@ -79,7 +82,7 @@ async function sessionsStay(first: PlacedClient, { address }: Finder): Promise<b
     }
     return true
   } catch (error) {
-    // A pooler in statement mode allows no transaction at all.
+    // A pooler that shares sessions by statement refuses every transaction.
     if (/statement pooling/i.test((error as Error).message)) return false
     throw error
   } finally {
@@ -95,8 +98,8 @@ async function pidOf(client: PlacedClient): Promise<number | undefined> {
 }
 
 /**
- * The line for an error 08P01 of a pooler, which poolers use for everything: for an error that lasts until the
- * configuration is changed; undefined for one that passes.
+ * The text for an error 08P01, which poolers use for everything. Only for an error that lasts until the configuration
+ * is changed; undefined for an error that may pass.
  */
 export function refusalOf(error: unknown): string | undefined {
   const { code, message } = error as { code?: unknown; message?: unknown }

@@ -1,6 +1,7 @@
-// Deliveries: one row for each event and each URL that is told of it. The row says what is due, so that a lost queue loses
-// nothing; a job is one attempt. An attempt changes the row only while it is the one that the row names.
+// Deliveries: one row per event and URL. The row says when the next attempt is due, so a lost queue loses nothing; a
+// job is one attempt. An attempt may change the row only while the row names that attempt as its current one.
 import type { EventType } from '../../job/event.ts'
+import { plains } from '../columns.ts'
 import type { Db, Store } from '../pool.ts'
 import type { Endpoint } from './endpoints.ts'
 
@@ -20,7 +21,7 @@ export interface Delivery {
   /** ms since the epoch, as are all times here. */
   nextAt: number
   triedAt: number | null
-  /** Of the last answer; `null` where none came. */
+  /** The HTTP status of the last answer; `null` if there was no answer. */
   status: number | null
   reason: string | null
   /** When the event happened. */
@@ -67,29 +68,36 @@ function deliveryOf(row: Row): Delivery {
   }
 }
 
-export async function insert(
+export async function insertAll(
   db: Db,
-  { deliveryId, eventId, endpointId }: { deliveryId: string; eventId: number; endpointId: string },
+  deliveries: readonly { deliveryId: string; eventId: number; endpointId: string }[],
 ): Promise<void> {
+  if (deliveries.length === 0) return
   await db.query({
-    text: 'insert into tokenmill.delivery (delivery_id, event_id, endpoint_id) values ($1, $2, $3)',
-    values: [deliveryId, eventId, endpointId],
+    name: 'deliveries-insert',
+    text: `insert into tokenmill.delivery (delivery_id, event_id, endpoint_id)
+select v.id, v.event, v.endpoint from unnest($1::uuid[], $2::bigint[], $3::uuid[]) as v(id, event, endpoint)`,
+    values: [
+      plains(deliveries.map(({ deliveryId }) => deliveryId)),
+      plains(deliveries.map(({ eventId }) => eventId)),
+      plains(deliveries.map(({ endpointId }) => endpointId)),
+    ],
   })
 }
 
-/** An attempt whose job is to be sent. */
+/** An attempt for which a job is to be sent. */
 export interface Attempt {
   deliveryId: string
   attempt: number
-  /** Of the client that is told. */
+  /** The entity of the subscribed client. */
   entityId: string
 }
 
 const CLAIM_LOCK = '5c0e7f31-9a42-4d86-b1f7-e2a8c6d40913'
 
 /**
- * Takes what is due, at most so many of each endpoint as it can take at once, and what was taken `leaseMs` ago and never
- * came to anything: its job is lost, or waits still and then isn't sent twice.
+ * Takes due deliveries, for each endpoint at most as many as it may get at once. Also takes deliveries that were taken
+ * `leaseMs` ago without a result: their job is lost; if it still waits in the queue, sending it again does nothing.
  */
 export function claim(store: Store, { leaseMs, limit }: { leaseMs: number; limit: number }): Promise<Attempt[]> {
   return store.transaction(
@@ -124,8 +132,8 @@ returning d.delivery_id, d.attempt, due.entity_id`,
 }
 
 /**
- * How many are not told yet, and when the oldest was due (ms) of those that nothing keeps back. Those of revoked clients
- * are never told.
+ * How many deliveries are open, and when the oldest of those that nothing holds back was due (ms since the epoch).
+ * Deliveries of revoked clients are left out, because they are never sent.
  */
 export async function measure(db: Db): Promise<{ rows: number; oldest: number | null }> {
   const { rows } = await db.query<{ rows: number; oldest: number | null }>({
@@ -137,7 +145,7 @@ where d.state in ('WAITING', 'SENDING') and c.revoked_at is null`,
   return rows[0] ?? { rows: 0, oldest: null }
 }
 
-/** What an attempt needs. */
+/** What an attempt needs to send its request. */
 export interface Outgoing extends Pick<Endpoint, 'endpointId' | 'isPrivate' | 'disabledAt'> {
   deliveryId: string
   step: number
@@ -147,7 +155,10 @@ export interface Outgoing extends Pick<Endpoint, 'endpointId' | 'isPrivate' | 'd
   occurredAt: number
 }
 
-/** Undefined where this attempt isn't the one that is to be made (any more), or its client was revoked. */
+/**
+ * The data for an attempt; undefined if this attempt isn't, or is no longer, the delivery's current one, or if its
+ * client was revoked.
+ */
 export async function findOutgoing(db: Db, deliveryId: string, attempt: number): Promise<Outgoing | undefined> {
   const { rows } = await db.query<{
     endpoint_id: string
@@ -182,15 +193,15 @@ where d.delivery_id = $1 and d.attempt = $2 and d.state = 'SENDING' and p.url is
   )
 }
 
-/** What an attempt came to. */
+/** The result of an attempt. */
 export interface Tried {
-  /** WAITING: it is due again in `inMs`, as the next step of its schedule if it was a `step`. */
+  /** WAITING: the next attempt is due in `inMs`. `step`: its place in the schedule, from 0. */
   next: { state: 'DELIVERED' | 'FAILED' } | { state: 'WAITING'; inMs: number; step: number }
   status: number | null
   reason: string | null
 }
 
-/** False where this attempt isn't the one that counts (any more). */
+/** Records an attempt's result. False if the attempt isn't, or is no longer, the delivery's current one. */
 export async function record(
   db: Db,
   { deliveryId, attempt }: Pick<Attempt, 'deliveryId' | 'attempt'>,
@@ -208,8 +219,8 @@ where delivery_id = $1 and attempt = $2 and state = 'SENDING'`,
 }
 
 /**
- * A delivery that ended, or waits, is due now, and its schedule begins anew; its failures stay until a success. False while
- * an attempt is being made.
+ * Makes a delivery that ended or waits due now, with its schedule from the beginning. Its count of failures stays until
+ * a success. False while an attempt is in progress.
  */
 export async function redeliver(db: Db, deliveryId: string): Promise<boolean> {
   const { count } = await db.query({
@@ -220,7 +231,7 @@ where delivery_id = $1 and state <> 'SENDING'`,
   return count === 1
 }
 
-/** What is not yet told there isn't told any more. Returns how many. */
+/** Ends all open deliveries of an endpoint; they are never sent. Returns how many. */
 export async function endAll(db: Db, endpointId: string, reason: string): Promise<number> {
   const { count } = await db.query({
     text: `update tokenmill.delivery set state = 'FAILED', reason = $2, ended_at = now()
@@ -245,7 +256,7 @@ export interface Listed {
   limit: number
 }
 
-/** Newest event first. */
+/** Lists deliveries, newest event first. */
 export async function list(db: Db, { endpointId, clientId, state, limit }: Listed): Promise<Delivery[]> {
   const { rows } = await db.query<Row>({
     text: `select ${COLUMNS} from ${JOINED}

@@ -1,9 +1,10 @@
-// Endpoints: who is subscribed to which events of a client, at its results queue or at a URL; the sealed secrets of a URL,
-// and how much it can take. What is sent there is deliveries.ts.
+// Endpoints: which client is subscribed to which events, at its results queue or at a URL; a URL's sealed secrets, and
+// how many requests it gets at once. deliveries.ts holds what is sent.
 import type { EventType } from '../../job/event.ts'
+import { plains } from '../columns.ts'
 import type { Db } from '../pool.ts'
 
-/** At most so many requests to one endpoint at once; fewer while it is slow. */
+/** The most requests to one endpoint at the same time; fewer while the endpoint is slow. */
 export const AT_ONCE_MAX = 4
 
 export interface Endpoint {
@@ -13,7 +14,7 @@ export interface Endpoint {
   url: string | null
   events: EventType[]
   isPrivate: boolean
-  /** ms since the epoch, as are all times here: the former secret signs, too, until then. */
+  /** Until when the former secret also signs. All times in this file are ms since the epoch. */
   formerUntil: number | null
   slowUntil: number | null
   atOnce: number
@@ -58,11 +59,11 @@ function endpointOf(row: Row): Endpoint {
 }
 
 export type NewEndpoint = Pick<Endpoint, 'endpointId' | 'clientId' | 'url' | 'events' | 'isPrivate'> & {
-  /** Of a URL. */
+  /** The secret of a URL; null for a results queue. */
   secret: SealedSecret | null
 }
 
-/** False where the client's queue is subscribed already. */
+/** Inserts an endpoint. False if the client's results queue is subscribed already. */
 export async function insert(db: Db, endpoint: NewEndpoint): Promise<boolean> {
   const { endpointId, clientId, url, events, isPrivate, secret } = endpoint
   const { count } = await db.query({
@@ -73,7 +74,7 @@ values ($1, $2, $3, $4, $5, $6, $7) on conflict (client_id) where url is null an
   return count === 1
 }
 
-/** Of one client, or of all; oldest first. Removed ones are left out. */
+/** Endpoints, oldest first, of one client or of all. Removed endpoints are left out. */
 export async function list(db: Db, clientId: string | null = null): Promise<Endpoint[]> {
   const { rows } = await db.query<Row>({
     text: `select ${COLUMNS} from tokenmill.endpoint where removed_at is null and ($1::text is null or client_id = $1)
@@ -90,8 +91,9 @@ export interface TroubledEndpoint {
 }
 
 /**
- * Disabled ones, and those at which a delivery failed for good since `failedSince` (ms), or isn't taken yet after
- * `failuresMin` failures: by these and not by its step, which an operator may begin anew.
+ * Endpoints that need attention: disabled ones, those with a delivery that failed for good since `failedSince` (ms),
+ * and those with an open delivery that has failed `failuresMin` times. The step of the schedule doesn't count here,
+ * because an operator may start it again.
  */
 export async function listTroubled(
   db: Db,
@@ -114,24 +116,49 @@ order by e.created_at, e.endpoint_id`,
   }))
 }
 
-/** From half an hour of failures on somebody should know. */
+/**
+ * When an endpoint counts as troubled: after 4 failures of a delivery, which take about half an hour, or if a delivery
+ * failed for good within a day.
+ */
 export const TROUBLE = { failuresMin: 4, failedMs: 24 * 3_600_000 } as const
 
-/** Who is told of such an event. A revoked client is told nothing. */
+export type Subscribed = Pick<Endpoint, 'endpointId' | 'clientId' | 'url'>
+
+/** The endpoints that are subscribed to such an event. A revoked client has none. */
 export async function findSubscribed(
   db: Db,
   { clientId, type }: { clientId: string; type: EventType },
-): Promise<Pick<Endpoint, 'endpointId' | 'url'>[]> {
-  const { rows } = await db.query<Pick<Row, 'endpoint_id' | 'url'>>({
+): Promise<Subscribed[]> {
+  const { rows } = await db.query<Pick<Row, 'endpoint_id' | 'client_id' | 'url'>>({
     name: 'endpoint-subscribed',
-    text: `select e.endpoint_id, e.url from tokenmill.endpoint as e join tokenmill.client as c using (client_id)
+    text: `select e.endpoint_id, e.client_id, e.url from tokenmill.endpoint as e join tokenmill.client as c using (client_id)
 where e.client_id = $1 and e.removed_at is null and $2 = any(e.events) and c.revoked_at is null`,
     values: [clientId, type],
   })
-  return rows.map(row => ({ endpointId: row.endpoint_id, url: row.url }))
+  return rows.map(subscribedOf)
 }
 
-/** Locked until the transaction ends; undefined where it was removed, or never was. */
+/** Who is told of such an event in these token scopes: all clients of their entities. */
+export async function findSubscribedIn(
+  db: Db,
+  tokenScopes: readonly string[],
+  type: EventType,
+): Promise<(Subscribed & { tokenScope: string })[]> {
+  const { rows } = await db.query<Pick<Row, 'endpoint_id' | 'client_id' | 'url'> & { token_scope: string }>({
+    name: 'endpoint-subscribed-in',
+    text: `select s.token_scope, e.endpoint_id, e.client_id, e.url from tokenmill.scope as s
+join tokenmill.client as c on s.entity_id = any(c.entities) join tokenmill.endpoint as e using (client_id)
+where s.token_scope = any($1::uuid[]) and e.removed_at is null and $2 = any(e.events) and c.revoked_at is null`,
+    values: [plains(tokenScopes), type],
+  })
+  return rows.map(row => ({ ...subscribedOf(row), tokenScope: row.token_scope }))
+}
+
+function subscribedOf(row: Pick<Row, 'endpoint_id' | 'client_id' | 'url'>): Subscribed {
+  return { endpointId: row.endpoint_id, clientId: row.client_id, url: row.url }
+}
+
+/** The endpoint, locked until the transaction ends; undefined if it was removed or never existed. */
 export async function lock(db: Db, endpointId: string): Promise<Endpoint | undefined> {
   const { rows } = await db.query<Row>({
     text: `select ${COLUMNS} from tokenmill.endpoint where endpoint_id = $1 and removed_at is null for no key update`,
@@ -140,7 +167,7 @@ export async function lock(db: Db, endpointId: string): Promise<Endpoint | undef
   return rows[0] && endpointOf(rows[0])
 }
 
-/** The present secret first, then the former one while it counts. */
+/** The current secret, then the former secret while it is valid. */
 export async function findSecrets(db: Db, endpointId: string): Promise<SealedSecret[]> {
   const { rows } = await db.query<{ sealed: Buffer; version: number }>({
     name: 'endpoint-secrets',
@@ -151,7 +178,7 @@ union all select former_sealed, former_version from tokenmill.endpoint where end
   return rows.map(({ sealed, version }) => ({ sealed, keyVersion: version }))
 }
 
-/** The former secret counts for `overlapMs` more; 0: it ends now. */
+/** Replaces the secret. The former one stays valid for `overlapMs`; 0: it ends now. */
 export async function rotate(
   db: Db,
   endpointId: string,
@@ -167,7 +194,7 @@ where endpoint_id = $1`,
   })
 }
 
-/** Its secrets go with it. */
+/** Marks the endpoint as removed and erases its secrets. */
 export async function remove(db: Db, endpointId: string): Promise<void> {
   await db.query({
     text: `update tokenmill.endpoint set removed_at = now(), sealed = null, seal_version = null, former_sealed = null,
@@ -191,7 +218,7 @@ export async function enable(db: Db, endpointId: string): Promise<void> {
   })
 }
 
-/** One request at a time from now on, and none before `ms` have gone by. */
+/** After a sign that the endpoint is slow: one request at a time, and none within the next `ms`. */
 export async function slow(db: Db, endpointId: string, ms: number): Promise<void> {
   await db.query({
     text: `update tokenmill.endpoint set at_once = 1,
@@ -201,7 +228,7 @@ where endpoint_id = $1`,
   })
 }
 
-/** It took one: one more at once, up to the most. */
+/** After a success: one more request at a time, up to AT_ONCE_MAX. */
 export async function recover(db: Db, endpointId: string): Promise<void> {
   await db.query({
     text: 'update tokenmill.endpoint set at_once = at_once + 1 where endpoint_id = $1 and at_once < $2',

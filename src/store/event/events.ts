@@ -1,38 +1,55 @@
-// Events: what happened that somebody may have subscribed to, each written once, in the transaction of what happened. Who
-// is told, and how often it is tried, is not decided here.
+// Events to which clients may have subscribed. Each is written once, in the transaction of the change that it reports.
+// Receivers and attempts are decided elsewhere.
 import type { EventType } from '../../job/event.ts'
+import { type Column, rowSet } from '../columns.ts'
 import type { Db } from '../pool.ts'
 
 export interface Event {
   type: EventType
   clientId: string
-  /** Of what it speaks: a batch's id. */
+  /** What the event is about: for example a batch's id. */
   subject: string
-  /** The highest one of a subject holds. */
+  /** If there are several revisions for one subject, the highest is valid. */
   revision: number
-  /** Names, ids and counts only. */
+  /** Only names, ids and counts. */
   data: Record<string, unknown>
 }
 
 export interface StoredEvent extends Event {
   eventId: number
-  /** ms since the epoch: when it happened. */
+  /** When it happened, ms since the epoch. */
   createdAt: number
 }
 
-export async function insert(db: Db, event: Event): Promise<StoredEvent> {
-  const { type, clientId, subject, revision, data } = event
-  const { rows } = await db.query<{ event_id: number; created_at: number }>({
-    text: `insert into tokenmill.event (type, client_id, subject, revision, data) values ($1, $2, $3, $4, $5::jsonb)
-returning event_id, created_at`,
-    values: [type, clientId, subject, revision, JSON.stringify(data)],
+const COLUMNS: readonly Column<Event>[] = [
+  { name: 'type', type: 'text', text: event => event.type, plain: true },
+  { name: 'client_id', type: 'text', text: event => event.clientId, plain: false },
+  { name: 'subject', type: 'text', text: event => event.subject, plain: false },
+  { name: 'revision', type: 'integer', text: event => event.revision, plain: true },
+  { name: 'data', type: 'jsonb', text: event => JSON.stringify(event.data), plain: false },
+]
+
+/** In the order given. */
+export async function insertAll(db: Db, events: readonly Event[]): Promise<StoredEvent[]> {
+  if (events.length === 0) return []
+  const { shape, source, values } = rowSet(COLUMNS, events)
+  const { rows } = await db.query<{ event_id: number; client_id: string; subject: string; created_at: number }>({
+    name: `events-insert-${shape}`,
+    text: `insert into tokenmill.event (type, client_id, subject, revision, data)
+select v.type, v.client_id, v.subject, v.revision, v.data from ${source}
+returning event_id, client_id, subject, created_at`,
+    values,
   })
-  const row = rows[0]
-  if (!row) throw new Error('broken law: an event that was written is returned')
-  return { ...event, eventId: row.event_id, createdAt: row.created_at }
+  const nameOf = (clientId: string, subject: string) => `${clientId}\n${subject}`
+  const stored = new Map(rows.map(row => [nameOf(row.client_id, row.subject), row]))
+  return events.map(event => {
+    const row = stored.get(nameOf(event.clientId, event.subject))
+    if (!row) throw new Error('broken law: an event that was written is returned')
+    return { ...event, eventId: row.event_id, createdAt: row.created_at }
+  })
 }
 
-/** Of the next event about this subject; whoever asks holds the subject's row. */
+/** The revision of the next event about this subject. The caller has locked the subject's row. */
 export async function nextRevision(db: Db, clientId: string, subject: string): Promise<number> {
   const { rows } = await db.query<{ revision: number }>({
     text: 'select coalesce(max(revision), 0) + 1 as revision from tokenmill.event where client_id = $1 and subject = $2',
@@ -41,7 +58,10 @@ export async function nextRevision(db: Db, clientId: string, subject: string): P
   return rows[0]?.revision ?? 1
 }
 
-/** Up to `limit` older ones than `before` (ms), with their deliveries: what was not told by then is not told any more. */
+/**
+ * Erases up to `limit` events from before `before` (ms), with their deliveries: a delivery that is still open then is
+ * never sent.
+ */
 export async function eraseOld(db: Db, before: number, limit: number): Promise<number> {
   const { count } = await db.query({
     text: `delete from tokenmill.event where event_id = any(array(

@@ -1,5 +1,5 @@
-// Writes an event, and for each subscription what will tell of it: an outbox row for the client's results queue, a delivery
-// for a URL. All in the transaction of what happened, so that neither is without the other.
+// Writes events, and for each subscription the row that delivers them: an outbox row for the client's results queue, a
+// delivery for a URL. All are written in the transaction of the change, so neither exists without the other.
 import { subscribedEventId } from '../../job/envelope/ids.ts'
 import type { ResultEvent } from '../../job/result.ts'
 import * as outbox from '../job/outbox.ts'
@@ -8,29 +8,51 @@ import * as deliveries from './deliveries.ts'
 import * as endpoints from './endpoints.ts'
 import * as events from './events.ts'
 
-/** Writes the event whoever is subscribed: what happened is kept for some days. */
+/**
+ * Writes the event and its deliveries. The event is written even if nobody is subscribed, and is kept for some days.
+ */
 export async function tell(db: Db, event: events.Event): Promise<void> {
-  const stored = await events.insert(db, event)
-  for (const { endpointId, url } of await endpoints.findSubscribed(db, event)) {
-    if (url === null) await tellQueue(db, endpointId, stored)
-    else await tellUrl(db, endpointId, stored)
-  }
+  await tellAll(db, [event], await endpoints.findSubscribed(db, event))
 }
 
-/** Of an event whose results queue is told by other means: nothing is written where no URL is subscribed. */
+/**
+ * For an event that reaches the results queue by other means: writes deliveries to URLs only, and nothing at all if no
+ * URL is subscribed.
+ */
 export async function tellUrls(db: Db, event: events.Event): Promise<void> {
   const subscribed = (await endpoints.findSubscribed(db, event)).filter(({ url }) => url !== null)
-  if (subscribed.length === 0) return
-  const stored = await events.insert(db, event)
-  for (const { endpointId } of subscribed) await tellUrl(db, endpointId, stored)
+  if (subscribed.length > 0) await tellAll(db, [event], subscribed)
 }
 
-async function tellUrl(db: Db, endpointId: string, event: events.StoredEvent): Promise<void> {
-  const deliveryId = subscribedEventId(endpointId, event)
-  await deliveries.insert(db, { deliveryId, eventId: event.eventId, endpointId })
+/** Events of one type, each of another subject or client; `subscribed` of their clients. One statement a table. */
+export async function tellAll(
+  db: Db,
+  told: readonly events.Event[],
+  subscribed: readonly endpoints.Subscribed[],
+): Promise<void> {
+  const stored = await events.insertAll(db, told)
+  const pairs = stored.flatMap(event =>
+    subscribed.filter(({ clientId }) => clientId === event.clientId).map(endpoint => ({ event, endpoint })),
+  )
+  await Promise.all([
+    outbox.insertAll(
+      db,
+      pairs.filter(({ endpoint }) => endpoint.url === null).map(({ event, endpoint }) => outboxRowOf(event, endpoint)),
+    ),
+    deliveries.insertAll(
+      db,
+      pairs
+        .filter(({ endpoint }) => endpoint.url !== null)
+        .map(({ event, endpoint: { endpointId } }) => ({
+          deliveryId: subscribedEventId(endpointId, event),
+          eventId: event.eventId,
+          endpointId,
+        })),
+    ),
+  ])
 }
 
-async function tellQueue(db: Db, endpointId: string, event: events.StoredEvent): Promise<void> {
+function outboxRowOf(event: events.StoredEvent, { endpointId }: endpoints.Subscribed) {
   const { clientId, type, subject, revision, data, createdAt } = event
   const resultId = subscribedEventId(endpointId, event)
   const told: ResultEvent = {
@@ -42,7 +64,5 @@ async function tellQueue(db: Db, endpointId: string, event: events.StoredEvent):
     occurred_at: new Date(createdAt).toISOString(),
     data,
   }
-  await outbox.insert(db, {
-    ...{ clientId, replyTo: null, resultId, receiptId: resultId, revision: 0, body: JSON.stringify(told) },
-  })
+  return { clientId, replyTo: null, resultId, receiptId: resultId, revision: 0, body: JSON.stringify(told) }
 }

@@ -1,5 +1,5 @@
-// Operations that were accepted over HTTP and are answered later: each keeps its signed envelope until the answer
-// exists or its time is over. The answer is in the receipt; only that of an envelope without a receipt is here.
+// Operations that were accepted over HTTP and are answered later. Each keeps its signed envelope until it has an answer
+// or its time is over. The receipt holds the answer; only an answer to an envelope without a receipt is stored here.
 import type { Kind } from '../../job/catalogue.ts'
 import type { Problem } from '../../job/problem.ts'
 import { plains } from '../columns.ts'
@@ -12,15 +12,15 @@ export interface Operation {
   kind: Kind
   jobId: string
   requestDigest: Buffer
-  /** The id that a refusal of this very envelope has beside a receipt. */
+  /** The result id of a refusal of exactly this envelope, which may exist beside a receipt. */
   refusalId: string
   state: 'QUEUED' | 'ANSWERED' | 'REFUSED' | 'EXPIRED'
-  /** Of `REFUSED`, with `revision`: 0 stands beside a receipt and outranks nothing. */
+  /** The answer of a `REFUSED` operation. Its `revision` is 0 if a receipt exists, whose answer then outranks it. */
   error: Problem | null
   revision: number
   /** ms since the epoch. */
   acceptedAt: number
-  /** Until when a worker may start it. */
+  /** The latest time at which a worker may start the job. */
   expiresAt: number
   createdAt: number
   completedAt: number | null
@@ -74,8 +74,8 @@ type NewOperation = Pick<
 > & { jws: string; dueAt: number }
 
 /**
- * True if this call queues the operation: it is new, or the same request once ended without a receipt. False: an
- * operation with this id exists and stays as it is.
+ * Stores an operation. True if the caller is to queue it: it is new, or the same request ended before without a
+ * receipt. False if an operation with this id exists, which stays as it is.
  */
 export async function accept(db: Db, operation: NewOperation): Promise<boolean> {
   const { count } = await db.query({
@@ -115,8 +115,8 @@ export async function find(db: Db, receiptId: string): Promise<Operation | undef
 }
 
 /**
- * Takes up to `limit` due operations, skipping those that another process has just taken. Each is due again after as
- * long as it has waited so far, at least 5 s and at most `leaseMs`.
+ * Takes up to `limit` due operations and skips those that another process holds. Each is due again after as long as it
+ * has waited so far, at least 5 s and at most `leaseMs`.
  */
 export async function take(
   db: Db,
@@ -136,14 +136,17 @@ returning ${COLUMNS}, o.jws`,
   return rows.map(row => ({ ...operationOf(row), jws: row.jws }))
 }
 
-/** How a queued operation was answered: by its receipt, or by a text beside or without one. */
+/** How an operation was answered: by its receipt, or by a text without a receipt or beside one. */
 interface Sign {
   receiptId: string
-  /** Absent where the receipt is the answer. */
+  /** Undefined if the receipt is the answer. */
   body: string | undefined
 }
 
-/** The newest answer to each, of those published since it was queued. Operations without an answer are left out. */
+/**
+ * For each operation the newest answer that was published since it was queued. Operations without an answer are left
+ * out.
+ */
 export async function findSigns(db: Db, receiptIds: readonly string[]): Promise<Sign[]> {
   if (receiptIds.length === 0) return []
   const { rows } = await db.query<{ receipt_id: string; body: string | null }>({
@@ -157,7 +160,7 @@ cross join lateral (select body from tokenmill.outbox where receipt_id = o.recei
   return rows.map(row => ({ receiptId: row.receipt_id, body: row.body ?? undefined }))
 }
 
-/** Its receipt is there: the envelope is erased. */
+/** Ends operations that have a receipt, and erases their envelopes. */
 export async function answer(db: Db, receiptIds: readonly string[]): Promise<void> {
   if (receiptIds.length === 0) return
   await db.query({
@@ -174,7 +177,7 @@ export interface Refused {
   completedAt: number
 }
 
-/** Answered without a receipt. */
+/** Ends an operation that was answered without a receipt. */
 export async function refuse(db: Db, receiptId: string, answered: Refused): Promise<void> {
   await db.query({
     text: `update tokenmill.operation set state = 'REFUSED', jws = null, code = $2, error = $3::jsonb, revision = $4, completed_at = $5
@@ -189,7 +192,7 @@ where receipt_id = $1 and state = 'QUEUED'`,
   })
 }
 
-/** Those of `receiptIds` whose time was over before `before` (ms), without an answer. */
+/** Ends those of `receiptIds` whose time was over before `before` (ms) and that have no answer. */
 export async function expire(db: Db, receiptIds: readonly string[], before: number): Promise<void> {
   if (receiptIds.length === 0) return
   await db.query({
@@ -199,7 +202,7 @@ from unnest($1::uuid[]) as v(id) where o.receipt_id = v.id and o.state = 'QUEUED
   })
 }
 
-/** The number of operations that have no answer yet. */
+/** How many operations have no answer yet, and when the oldest was accepted. */
 export async function measure(db: Db): Promise<{ rows: number; oldest: number | null }> {
   const { rows } = await db.query<{ rows: number; oldest: number | null }>({
     text: `select count(*) as rows, min(accepted_at) as oldest from tokenmill.operation where state = 'QUEUED'`,

@@ -1,5 +1,6 @@
-// The outbox: results and events to be published, kept for some days after so that they can be published again.
-// Selected by state, never by a growing id: ids commit out of order.
+// The outbox: results and events that are to be published. Rows are kept for some days after that, so that they can be
+// published again. They are selected by state, never by "id greater than": transactions don't commit in the order of
+// their ids.
 import { resultId } from '../../job/envelope/ids.ts'
 import { type Column, plains, rowSet } from '../columns.ts'
 import type { Db } from '../pool.ts'
@@ -11,10 +12,10 @@ export interface OutboxRow {
   resultId: string
   receiptId: string
   revision: number
-  /** The whole text, where no receipt holds it. */
+  /** The whole text; null if the receipt holds it. */
   body: string | null
   createdAt: number
-  /** Of the span in which it was made, where it could not be published at once. */
+  /** The span in which the result was made, if it could not be published at once. */
   traceparent: string | null
 }
 
@@ -57,7 +58,7 @@ const NEW_COLUMNS: readonly Column<NewOutboxRow>[] = [
   { name: 'body', type: 'text', text: row => row.body, plain: false },
 ]
 
-/** Returns the rows' ids, in the order given. A result stands once among `rows`. */
+/** Inserts rows and returns their ids in the same order. A result may occur only once in `rows`. */
 export async function insertAll(db: Db, rows: readonly NewOutboxRow[]): Promise<number[]> {
   if (rows.length === 0) return []
   const { shape, source, values } = rowSet(NEW_COLUMNS, rows)
@@ -72,14 +73,14 @@ returning outbox_id, result_id`,
   return rows.map(({ resultId }) => ids.get(resultId) ?? 0)
 }
 
-/** Returns the row's id. */
+/** Inserts a row and returns its id. */
 export async function insert(db: Db, row: NewOutboxRow): Promise<number> {
   return (await insertAll(db, [row]))[0] ?? 0
 }
 
 /**
- * For a statement that writes receipts: their outbox rows. `written` is what it selects from, with the column `revision`;
- * the others are expressions: columns of that, or parameters of the statement (`$1`).
+ * SQL for a statement that writes receipts: inserts their outbox rows. `written` names the subquery to select from,
+ * which must have the column `revision`; the others are expressions: columns of `written`, or parameters (`$1`).
  */
 export function outboxRowsOfReceipts(columns: {
   clientId: string
@@ -106,35 +107,35 @@ export async function markSent(db: Db, outboxIds: readonly number[]): Promise<vo
   if (outboxIds.length === 0) return
   await db.query({
     name: 'outbox-sent',
-    // What a crash of the database loses of this is published again: nobody waits for the disk.
+    // The commit doesn't wait for the disk: rows whose state a crash of the database loses are published once more.
     text: `update tokenmill.outbox as o set state = 'SENT' from unnest($1::bigint[]) as v(id)
 where o.outbox_id = v.id and (select set_config('synchronous_commit', 'off', true)) = 'off'`,
     values: [plains(outboxIds)],
   })
 }
 
-/** Of a result that waits: whoever publishes it can say of which trace it is. */
+/** Stores the trace of a result that waits, so that its later publication joins that trace. */
 export async function setTrace(db: Db, outboxId: number, traceparent: string): Promise<void> {
   await db.query({
     name: 'outbox-trace',
-    // Lost in a crash of the database, it is a link less: the job doesn't wait for the disk.
+    // The commit doesn't wait for the disk: a crash of the database loses only a link between traces.
     text: `update tokenmill.outbox set traceparent = $2
 where outbox_id = $1 and (select set_config('synchronous_commit', 'off', true)) = 'off'`,
     values: [outboxId, traceparent],
   })
 }
 
-/** An event has no receipt: its row names its own id in the receipt's place. */
+/** True for a result, false for an event. An event has no receipt: its row holds its own id as receipt id. */
 const IS_ANSWER = 'result_id is distinct from receipt_id'
 
-/** Queues with unpublished rows, events among them, oldest first. */
+/** Queues with unpublished results or events, oldest first. */
 export async function pendingQueues(
   db: Db,
 ): Promise<{ clientId: string; replyTo: string | null; rows: number; oldest: number }[]> {
   return pending(db)
 }
 
-/** Queues with unpublished answers, oldest first: jobs asked for those, and nobody for an event. */
+/** Queues with unpublished results, oldest first. Events don't count, because no job asked for them. */
 export async function pendingAnswers(db: Db): ReturnType<typeof pendingQueues> {
   return pending(db, `and ${IS_ANSWER}`)
 }
@@ -147,7 +148,7 @@ where state = 'NEW' ${more} group by client_id, reply_to order by oldest`,
   return rows.map(row => ({ clientId: row.client_id, replyTo: row.reply_to, rows: row.rows, oldest: row.oldest }))
 }
 
-/** Events older than `before` (ms) that no queue had room for. Returns how many. */
+/** Erases events from before `before` (ms) for which no queue had room. Returns how many. */
 export async function eraseUntoldEvents(db: Db, before: number): Promise<number> {
   const { count } = await db.query({
     text: `delete from tokenmill.outbox where state = 'NEW' and not (${IS_ANSWER}) and created_at < $1`,
@@ -156,7 +157,7 @@ export async function eraseUntoldEvents(db: Db, before: number): Promise<number>
   return count
 }
 
-/** Takes up to `limit` rows of one queue, older than `before` (ms), skipping those another process holds. */
+/** Takes up to `limit` rows of one queue from before `before` (ms). Skips rows that another process holds. */
 export async function take(
   db: Db,
   clientId: string,
@@ -172,8 +173,11 @@ and created_at < $3 order by outbox_id limit $4 for update skip locked`,
   return rows.map(outboxOf)
 }
 
+/** Backpressure: from this many waiting results of a client on, workers delay its chunks (workers/line/announce.ts). */
+export const HELD_BACK_MIN = 10_000
+
 /**
- * How many answers wait to be published on one of this client's queues. Events don't count, because no job requested
+ * How many results wait to be published on one of this client's queues. Events don't count, because no job asked for
  * them.
  */
 export async function pendingOf(db: Db, clientId: string, replyTo: string | null, most: number): Promise<number> {
@@ -187,7 +191,10 @@ export async function pendingOf(db: Db, clientId: string, replyTo: string | null
   return rows[0]?.rows ?? 0
 }
 
-/** Publishes again what was published since `since` (ms), on the default queue or one reply queue. Returns how many. */
+/**
+ * Marks what was published since `since` (ms) to be published again, on the default queue or on one reply queue.
+ * Returns how many rows.
+ */
 export async function replay(db: Db, clientId: string, replyTo: string | null, since: number): Promise<number> {
   const { count } = await db.query({
     text: `update tokenmill.outbox set state = 'NEW' where state = 'SENT' and client_id = $1 and reply_to is not distinct from $2 and created_at >= $3`,
@@ -197,11 +204,11 @@ export async function replay(db: Db, clientId: string, replyTo: string | null, s
 }
 
 export interface Announcement extends OutboxRow {
-  /** NEW: it waits to be published. SENT: it lies in the results queue, or was read from it. */
+  /** NEW: the row waits to be published. SENT: the text lies in the results queue, or was read from it. */
   state: 'NEW' | 'SENT'
 }
 
-/** Those of these receipts for which something was told, or is still to be. */
+/** Those of `receiptIds` that have a row in the outbox, published or not. */
 export async function findTold(db: Db, receiptIds: readonly string[]): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>({
     text: `select wanted.id from unnest($1::uuid[]) as wanted(id)
@@ -211,7 +218,7 @@ cross join lateral (select from tokenmill.outbox where receipt_id = wanted.id li
   return rows.map(({ id }) => id)
 }
 
-/** What was told, or is to be told, of one job, oldest first. Rows are kept for some days. */
+/** All answers to one job, published or not, oldest first. Rows are kept for some days. */
 export async function listOf(db: Db, receiptId: string): Promise<Announcement[]> {
   const { rows } = await db.query<Row & { state: Announcement['state'] }>({
     text: `select ${COLUMNS}, state from tokenmill.outbox where receipt_id = $1 order by outbox_id`,

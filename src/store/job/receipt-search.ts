@@ -1,5 +1,5 @@
-// Receipts found by what a person on call knows of a job: its reference, its token, or a line of a batch's file. Only
-// ids are answered here; reading a receipt is receipts.ts.
+// Finds receipts by what a person on call knows of a job: its reference, its token, or a line of a batch's file. It
+// returns ids only; receipts.ts reads the receipts.
 import type { Db } from '../pool.ts'
 
 /** Ids of receipts of single jobs with this reference, newest first. */
@@ -29,7 +29,7 @@ export interface ChunkOfLine {
   firstLine: number
 }
 
-/** The highest chunk of a batch that left a receipt; undefined where none did. */
+/** The highest chunk number of a batch that has a receipt; undefined if none has. */
 export async function lastChunk(db: Db, batchNo: number): Promise<number | undefined> {
   const { rows } = await db.query<{ chunk: number }>({
     text: 'select chunk from tokenmill.receipt where batch_no = $1 order by chunk desc limit 1',
@@ -38,7 +38,10 @@ export async function lastChunk(db: Db, batchNo: number): Promise<number | undef
   return rows[0]?.chunk
 }
 
-/** The first chunk from `chunk` on that left a receipt. A chunk's records lie in the order of their lines. */
+/**
+ * The first chunk with a receipt whose number is `chunk` or higher. The records of a chunk are in the order of their
+ * lines.
+ */
 export async function chunkFrom(db: Db, batchNo: number, chunk: number): Promise<ChunkOfLine | undefined> {
   const { rows } = await db.query<{ receipt_id: string; chunk: number; first_line: number | null }>({
     text: `select receipt_id, chunk, substring(outcomes from '^\\[\\[([0-9]+)')::int as first_line
@@ -49,7 +52,10 @@ from tokenmill.receipt where batch_no = $1 and chunk >= $2 order by chunk limit 
   return row && { receiptId: row.receipt_id, chunk: row.chunk, firstLine: row.first_line ?? 0 }
 }
 
-/** Ids of receipts of chunks that hold a record with this reference; a chunk may also be named that holds it as other text. */
+/**
+ * Ids of receipts of chunks with a record that has this reference. A chunk that holds the same text elsewhere may also
+ * be listed.
+ */
 export async function findChunksWith(db: Db, batchNo: number, reference: string, limit: number): Promise<string[]> {
   const { rows } = await db.query<{ receipt_id: string }>({
     text: `select receipt_id from tokenmill.receipt where batch_no = $1 and position($2 in outcomes) > 0
@@ -57,4 +63,23 @@ order by chunk limit $3`,
     values: [batchNo, JSON.stringify(reference), limit],
   })
   return rows.map(row => row.receipt_id)
+}
+
+export interface ChunkOutcomes {
+  chunk: number
+  /** ms since the epoch. */
+  completedAt: number
+  /** Packed (chunk-outcomes.ts). */
+  outcomes: string
+}
+
+/** The next `limit` chunks of a batch from `chunk` on that left a receipt with outcomes, in order. */
+export async function chunksFrom(db: Db, batchNo: number, chunk: number, limit: number): Promise<ChunkOutcomes[]> {
+  const { rows } = await db.query<{ chunk: number; completed_at: number; outcomes: string }>({
+    name: 'receipt-chunks-from',
+    text: `select chunk, completed_at, outcomes from tokenmill.receipt
+where batch_no = $1 and chunk >= $2 and outcomes is not null order by chunk limit $3`,
+    values: [batchNo, chunk, limit],
+  })
+  return rows.map(row => ({ chunk: row.chunk, completedAt: row.completed_at, outcomes: row.outcomes }))
 }

@@ -1,5 +1,5 @@
-// Receipts: the stored end of each job, once. They make jobs take effect exactly once: the transaction that holds the
-// lock and writes the receipt first decides.
+// Receipts: the stored end of each job, once per job. They make a job take effect exactly once: the first transaction
+// that locks and writes the receipt decides.
 
 import { addresseeOf, type Kind } from '../../job/catalogue.ts'
 import type { ReasonCounts } from '../../job/chunk-outcomes.ts'
@@ -21,20 +21,20 @@ export interface Receipt {
   reference: string | null
   status: 'SUCCEEDED' | 'FAILED' | 'CANCELLED'
   code: number
-  /** How a single record ended. */
+  /** The outcome of a single record. */
   outcome: string | null
   refusal: FieldReason[] | null
   tokenId: string | null
   batchNo: number | null
   chunk: number | null
   counts: Counts | null
-  /** Of a chunk: how often its records ended for which reason; null where an older release wrote it. */
+  /** For a chunk: how many of its records ended with each reason; null if an older release wrote the receipt. */
   reasons: ReasonCounts | null
   /** A chunk's outcomes, packed (src/job/chunk-outcomes.ts reads and writes them). */
   outcomes: string | null
   failedRecords: number
   revision: number
-  /** Whether calls to providers that were in vain are compensated; null where there were none. */
+  /** Whether failed calls to providers must be compensated, or were; null if there are none. */
   reversal: 'REQUIRED' | 'COMPLETED' | null
   attempt: number
   /** ms since the epoch. */
@@ -104,11 +104,12 @@ function receiptOf(row: Row): Receipt {
   }
 }
 
-// `= any(…)` gets a plan made on the empty table, which grows with it.
+// With `= any(…)` PostgreSQL could keep a plan that it made while the table was empty, which becomes slow as the table
+// grows.
 const FIND = `select ${COLUMNS} from unnest($1::uuid[]) as wanted(id)
 cross join lateral (select ${COLUMNS} from tokenmill.receipt where receipt_id = wanted.id limit 1) as found`
 
-/** Those that are there. */
+/** The receipts of these ids; missing ones are left out. */
 export async function findAll(db: Db, receiptIds: readonly string[]): Promise<Receipt[]> {
   const { rows } = await db.query<Row>({ name: 'receipts-find', text: FIND, values: [plains(receiptIds)] })
   return rows.map(receiptOf)
@@ -125,7 +126,7 @@ const binary = (value: Buffer) => `\\x${value.toString('hex')}`
 const moment = (ms: number) => new Date(ms).toISOString()
 const json = (value: unknown) => (value === null ? null : JSON.stringify(value))
 
-/** Nothing where no record had a reason. */
+/** Null if no record has a reason. */
 function reasonsText({ reasons }: Receipt): string | null {
   return reasons === null || Object.keys(reasons).length === 0 ? null : JSON.stringify(reasons)
 }
@@ -156,13 +157,13 @@ const NEW_COLUMNS: readonly Column<Receipt>[] = [
   column('accepted_at', 'timestamptz', r => moment(r.acceptedAt)),
   column('completed_at', 'timestamptz', r => moment(r.completedAt)),
 ]
-/** Not of the receipt: to whose results queue its outbox row goes. */
+/** Not a column of the receipt: the client to whose results queue the outbox row goes. */
 const ADDRESSEE = column('addressee', 'text', r => addresseeOf(r))
 const NEW_NAMES = NEW_COLUMNS.map(({ name }) => name).join(', ')
 
-// The receipts, their revisions (above that of any fault answered before) and the outbox rows that point to them, in one
-// statement. The transaction holds the receipts' locks, so "not exists" can't be overtaken, whatever partition the other
-// is in.
+// One statement that inserts the receipts, their revisions (above those of faults that were answered before) and their
+// outbox rows. The transaction holds the receipts' locks, so no other transaction can insert one after "not exists" was
+// checked, in whatever partition.
 const insertText = (source: string) => `with given as (
   select v.*, (select coalesce(max(o.revision), 0) + 1 from tokenmill.outbox as o where o.receipt_id = v.receipt_id) as next
   from ${source}
@@ -179,15 +180,15 @@ ${outboxRowsOfReceipts({
   written: 'written join given on given.receipt_id = written.receipt_id',
 })}`
 
-/** A receipt that was just written, and the outbox row that points to it. */
+/** A receipt that was just written, and its outbox row. */
 export interface Written {
   revision: number
   outboxId: number
 }
 
 /**
- * Writes receipts, each of another job, and their outbox rows, in the order given; LostRace if one of them is there
- * already.
+ * Writes receipts of different jobs, and their outbox rows, in this order. Throws LostRace if one of the receipts
+ * exists already.
  */
 export async function insertAll(db: Db, receipts: readonly Receipt[]): Promise<Written[]> {
   if (receipts.length === 0) return []
@@ -217,7 +218,7 @@ const REVISE = `with revised as (
 )
 ${outboxRowsOfReceipts({ clientId: '$12', replyTo: '$11', receiptId: '$1', written: 'revised' })}`
 
-/** A receipt with another outcome: one revision higher, with its outbox row. */
+/** Writes a new outcome into a receipt: one revision higher, with another outbox row. */
 export async function revise(db: Db, receipt: Receipt): Promise<Written> {
   const values = [
     receipt.receiptId,
@@ -240,8 +241,8 @@ export async function revise(db: Db, receipt: Receipt): Promise<Written> {
 }
 
 /**
- * From now on the effect belongs to the envelope of the repeat, so that only the last sender can have it reversed. Runs
- * under the receipt's lock; false where the receipt has changed since it was read.
+ * Makes the effect belong to the envelope of the repeat, so that only the last sender can have it reversed. The caller
+ * holds the receipt's lock. False if the receipt has changed since it was read.
  */
 export async function handOn(
   db: Db,
@@ -257,8 +258,9 @@ where receipt_id = $1 and envelope_digest = $2 and status = 'SUCCEEDED' and reve
 }
 
 /**
- * Takes the place of a job that hasn't been started, so that it never will be: a receipt without an outcome. The job's
- * kind isn't known; `receipt` names who cancelled it. Nothing is published now: the job gets this answer when it comes.
+ * Writes a receipt without an outcome for a job that hasn't begun, so that it never will. The job's kind isn't known;
+ * `receipt` names who cancelled it. Nothing is published now: the job is answered from this receipt when a worker takes
+ * it.
  */
 export async function insertCancelled(db: Db, receipt: Receipt): Promise<void> {
   const { count } = await db.query({
@@ -284,7 +286,7 @@ where not exists (select from tokenmill.receipt where receipt_id = $1)`,
   if (count !== 1) throw new LostRace('the receipt was written meanwhile')
 }
 
-/** Records that the calls of a cancelled job to providers are compensated. */
+/** Records that the provider calls of a cancelled job have been compensated. */
 export async function recordCancelledCompensation(db: Db, receiptId: string): Promise<void> {
   await db.query({
     text: `update tokenmill.receipt set reversal = 'COMPLETED' where receipt_id = $1 and reversal = 'REQUIRED'`,

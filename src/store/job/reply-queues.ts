@@ -1,4 +1,5 @@
-// The reply queues that a client has used; their number is bounded. src/queue handles the queues themselves.
+// The names of the reply queues that a client has used; their number is limited. src/queue handles the queues
+// themselves.
 import type { Db, Store } from '../pool.ts'
 
 export const REPLY_QUEUES_MAX = 64
@@ -10,7 +11,10 @@ interface ReplyQueue {
   createdAt: number
 }
 
-/** False where the client has reached the limit. Exact under concurrency: counted while the client's row is locked. */
+/**
+ * Registers a reply queue. False if the client has reached the limit. Several callers can't exceed it together, because
+ * the client's row is locked while its queues are counted.
+ */
 export async function register(store: Store, clientId: string, replyTo: string): Promise<boolean> {
   if (await isRegistered(store, clientId, replyTo)) return true
   return store.transaction(async db => {
@@ -37,7 +41,7 @@ where (select count(*) from tokenmill.reply_queue where client_id = $1) < $3 on 
   return count === 1
 }
 
-/** Oldest first; of one client where it is named. */
+/** Reply queues, oldest first, of one client or of all. */
 export async function list(db: Db, clientId: string | null = null): Promise<ReplyQueue[]> {
   const { rows } = await db.query<{ client_id: string; reply_to: string; created_at: number }>({
     text: `select client_id, reply_to, created_at from tokenmill.reply_queue where $1::text is null or client_id = $1
@@ -47,7 +51,7 @@ order by created_at, client_id, reply_to`,
   return rows.map(row => ({ clientId: row.client_id, replyTo: row.reply_to, createdAt: row.created_at }))
 }
 
-/** False where there is none. */
+/** Removes the name. False if there is none. */
 export async function remove(db: Db, clientId: string, replyTo: string): Promise<boolean> {
   const { count } = await db.query({
     text: 'delete from tokenmill.reply_queue where client_id = $1 and reply_to = $2',

@@ -1,5 +1,5 @@
-// The months of the ledger: each is a partition, made when its first line comes, because a ledger may begin years ago.
-// A partition is attached, not created in place, so that nobody who uses other months waits.
+// The partitions of the ledger, one per month. A month's partition is made when its first line comes, because a ledger
+// may begin years ago. It is made as a table and then attached, so that transactions on other months don't wait.
 import { texts } from '../columns.ts'
 import type { Db, Store } from '../pool.ts'
 import { PARTITION_LOCK } from '../schema.ts'
@@ -9,7 +9,7 @@ export async function ensureMonths(store: Store, months: readonly string[]): Pro
   if ((await findMissing(store, months)).length === 0) return
   await store.transaction(async db => {
     await db.query({ text: PARTITION_LOCK })
-    // Checked again, now that no other transaction can be making them.
+    // Searched again, because only now no other transaction can be making the same partitions.
     for (const month of await findMissing(db, months)) {
       for (const text of statementsOf(month)) await db.query({ text })
     }

@@ -1,4 +1,5 @@
-// Orders: saved as sets, where the later modification wins, and searched within one entity, which no parameter widens.
+// Orders. Sets of orders are saved at once, and the later modification wins. A search is always within one entity; no
+// parameter can widen it.
 import type { IngestedOrder, Order } from '../../orders/order.ts'
 import type { OrderFilter, OrderQuery } from '../../orders/query.ts'
 import { type Column, plains, rowSet } from '../columns.ts'
@@ -36,8 +37,8 @@ interface Saved {
 }
 
 /**
- * Orders of different ids. One that is there already takes the new data only if they were modified later. Sorted, so
- * that two who save the same ones wait for each other in one order.
+ * Saves orders with different ids. An existing order is replaced only if the new data were modified later. The orders
+ * are sorted, so that two transactions with the same orders lock them in the same order.
  */
 export async function saveAll(db: Db, orders: readonly IngestedOrder[]): Promise<Saved> {
   if (orders.length === 0) return { created: 0, updated: 0 }
@@ -91,23 +92,23 @@ function orderOf(row: Row): Order {
 }
 
 interface OrderPage {
-  /** On all pages. */
+  /** The number of orders on all pages together. */
   totalItems: number
   orders: Order[]
 }
 
-/** How long a search may take. */
+/** The time limit of a search, in ms. */
 const SEARCH_MS_MAX = 2_000
 
-/** The page of the entity's orders for `query`. Throws a Fault `deadline` where the search takes too long. */
+/** One page of the entity's orders that match `query`. Throws `Fault('deadline')` if the search takes too long. */
 export function search(store: Store, entityUid: string, query: OrderQuery): Promise<OrderPage> {
   return store.transaction(async db => {
-    // One snapshot, so that page and total agree.
+    // Both statements see one snapshot, so page and total agree.
     await db.query({ text: 'set transaction isolation level repeatable read, read only' })
     await db.query({ text: `set local statement_timeout = ${SEARCH_MS_MAX}` })
     const counted = await db.query<{ total: number }>(countStatement(entityUid, query))
     const totalItems = counted.rows[0]?.total ?? 0
-    // A page beyond the end is empty.
+    // A page beyond the last one is empty.
     if ((query.pageNumber - 1) * query.pageSize >= totalItems) return { totalItems, orders: [] }
     const { rows } = await db.query<Row>(pageStatement(entityUid, query))
     return { totalItems, orders: rows.map(orderOf) }
@@ -136,10 +137,10 @@ interface Creator {
   createdBy: string
 }
 
-/** More than any entity has users; the list has no pages. */
+/** More than any entity has; the list isn't paged. */
 const CREATORS_MAX = 10_000
 
-/** The creators of the entity's orders that `filter` finds, by name. */
+/** The creators of the entity's orders that match `filter`, sorted by name. */
 export async function findCreators(db: Db, entityUid: string, filter: OrderFilter): Promise<Creator[]> {
   const { where, values } = conditionsOf(entityUid, filter)
   const { rows } = await db.query<{ created_user_uid: string; created_by: string }>({
@@ -171,7 +172,7 @@ function conditionsOf(entityUid: string, filter: OrderFilter): { where: string; 
   )
   given(startTime, startTime && at(startTime), p => `${date} >= ${p}::timestamptz`)
   given(endTime, endTime && at(endTime), p => `${date} <= ${p}::timestamptz`)
-  // The database's own locale may know no letters beyond ASCII.
+  // The database's locale may not know upper and lower case of letters outside ASCII.
   given(merchantCompany, merchantCompany, p => `strpos(${folded('merchant_company')}, ${folded(p)}) > 0`)
   given(merchantCompanyEntityUid, merchantCompanyEntityUid, p => `merchant_company_entity_uid = ${p}::uuid`)
   given(

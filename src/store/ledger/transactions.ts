@@ -1,9 +1,10 @@
-// The ledger: lines of transactions, written once and never rewritten. Reports query the columns named here.
+// The ledger: transaction lines, which are written once and never changed. The columns that reports query are named
+// here.
 import type { TransactionType } from '../../job/transaction-batch.ts'
 import { type Column, rowSet } from '../columns.ts'
 import type { Db } from '../pool.ts'
 
-/** A line of the ledger as the store keeps it. */
+/** A line of the ledger as the store holds it. */
 export interface StoredTransaction {
   transactionUid: string
   entityUid: string
@@ -14,7 +15,7 @@ export interface StoredTransaction {
   tokenReference: string | null
   /** ISO 4217. */
   currency: string
-  /** Minor units. Net is amount - fee - commission. */
+  /** Minor units. The net amount is amount - fee - commission. */
   amount: bigint
   fee: bigint
   commission: bigint
@@ -26,7 +27,7 @@ export interface StoredTransaction {
   bankAccount: string | null
   clearingReference: string | null
   settlementBatch: string | null
-  /** The batch that brought it. */
+  /** The batch that the line came with. */
   batchNo: number
 }
 
@@ -61,13 +62,13 @@ const column = (
   plain = true,
 ): Column<StoredTransaction> => ({ name, type, text, plain })
 
-/** What a line says, beside how it came here. */
+/** The columns of a line's content, without those about its batch and receipt. */
 const SAID: readonly Column<StoredTransaction>[] = [
   column('transaction_uid', 'uuid', t => t.transactionUid),
   column('entity_uid', 'uuid', t => t.entityUid),
   column('merchant_reference', 'text', t => t.merchantReference, false),
   column('type', 'text', t => t.type),
-  // Anything in capitals may be a brand, and an unquoted NULL is none.
+  // A brand is any text in capitals, and an unquoted NULL in an array literal would mean null.
   column('brand', 'text', t => t.brand, false),
   column('masked_card', 'text', t => t.maskedCard),
   column('token_reference', 'text', t => t.tokenReference, false),
@@ -89,8 +90,8 @@ const namesOf = (columns: typeof SAID, prefix = '') => columns.map(({ name }) =>
 const UIDS = COLUMNS.filter(({ name }) => name === 'transaction_uid' || name === 'created_at')
 
 /**
- * Claims the uids of these lines, each of which occurs once, in the order of the uids; waits for other transactions
- * that claim one of them. Returns the uids that were free.
+ * Claims the uids of these lines; each uid must occur once. It goes in the order of the uids and waits for other
+ * transactions that claim one of them. Returns the uids that were free.
  */
 export async function claim(db: Db, lines: readonly StoredTransaction[]): Promise<Set<string>> {
   const { shape, source, values } = rowSet(UIDS, lines)
@@ -103,7 +104,7 @@ on conflict on constraint transaction_uid_stands_once do nothing returning trans
   return new Set(rows.map(row => row.transaction_uid))
 }
 
-/** Lines whose uids were claimed in this transaction. */
+/** Inserts lines whose uids were claimed in this transaction. */
 export async function insertAll(db: Db, lines: readonly StoredTransaction[]): Promise<void> {
   if (lines.length === 0) return
   const { shape, source, values } = rowSet(COLUMNS, lines)
@@ -119,7 +120,7 @@ interface Numbered extends StoredTransaction {
 }
 const NUMBERED: readonly Column<Numbered>[] = [{ name: 'n', type: 'integer', text: t => t.n, plain: true }, ...SAID]
 
-/** The indexes of those lines that exist already with every column as given. */
+/** The indexes of those lines that exist already with the same values in every column. */
 export async function findSame(db: Db, lines: readonly StoredTransaction[]): Promise<Set<number>> {
   if (lines.length === 0) return new Set()
   const { shape, source, values } = rowSet(

@@ -1,5 +1,5 @@
-// What jobs asked of scheme token networks, and whether it is to be undone: recorded steps. What a provisioning came to
-// is scheme-tokens.ts, which also settles an intent with the network's answer.
+// Intents: what jobs ask of providers, recorded before the call, and whether it must be compensated. scheme-tokens.ts
+// holds the provisionings, and also ends an intent when it writes the provider's answer.
 import type { SchemeCall } from '../../token/scheme.ts'
 import { plains, texts } from '../columns.ts'
 import type { Db } from '../pool.ts'
@@ -9,7 +9,7 @@ export interface SchemeIntent {
   receiptId: string
   tokenId: string
   provisionId: string
-  /** `DELETE`: recorded, and asked for later. */
+  /** `DELETE`: recorded now, called later. */
   action: SchemeCall | 'DELETE'
   state: 'INTENDED' | 'DONE' | 'REFUSED' | 'ABANDONED'
   refusal: string | null
@@ -51,7 +51,7 @@ export async function findByIds(db: Db, intentIds: readonly string[]): Promise<S
   return rows.map(intentOf)
 }
 
-/** Of the jobs of these receipts. */
+/** The intents of the jobs with these receipts. */
 export async function findByReceipts(db: Db, receiptIds: readonly string[]): Promise<SchemeIntent[]> {
   const { rows } = await db.query<Row>({
     name: 'scheme-intents-by-receipt',
@@ -67,7 +67,7 @@ export function findByReceipt(db: Db, receiptId: string): Promise<SchemeIntent[]
 
 export type NewIntent = Pick<SchemeIntent, 'intentId' | 'receiptId' | 'tokenId' | 'provisionId' | 'action'>
 
-/** Records them, or what they are about by now. */
+/** Inserts intents; of an intent that exists, updates provisioning and action. */
 export async function intendAll(db: Db, intents: readonly NewIntent[], now: number): Promise<void> {
   if (intents.length === 0) return
   await db.query({
@@ -89,7 +89,7 @@ set provision_id = excluded.provision_id, action = excluded.action, state = 'INT
   })
 }
 
-/** They had their effect: the row says so. */
+/** Marks intents as done: their calls had their effect. */
 export async function confirmAll(db: Db, intentIds: readonly string[], now: number): Promise<void> {
   if (intentIds.length === 0) return
   await db.query({
@@ -99,7 +99,7 @@ export async function confirmAll(db: Db, intentIds: readonly string[], now: numb
   })
 }
 
-/** Nothing came of them and nothing will. */
+/** Marks intents as abandoned: their calls had no effect and never will. */
 export async function abandon(db: Db, intentIds: readonly string[], now: number): Promise<void> {
   if (intentIds.length === 0) return
   await db.query({
@@ -108,7 +108,7 @@ export async function abandon(db: Db, intentIds: readonly string[], now: number)
   })
 }
 
-/** What jobs still intend when they leave their receipts has come to nothing, or to somebody else's. */
+/** Abandons all open intents of these receipts. Their jobs have ended, so nobody else would end them. */
 export async function abandonOf(db: Db, receiptIds: readonly string[], now: number): Promise<void> {
   if (receiptIds.length === 0) return
   await db.query({
@@ -119,7 +119,7 @@ where receipt_id = any($1::uuid[]) and state = 'INTENDED'`,
   })
 }
 
-/** What they did is to be undone. */
+/** Marks intents as owing compensation: the effect of their calls must be undone. */
 export async function owe(db: Db, intentIds: readonly string[], now: number): Promise<void> {
   if (intentIds.length === 0) return
   await db.query({
@@ -138,7 +138,10 @@ where intent_id = $1 and reversal = 'REQUIRED'`,
   })
 }
 
-/** Receipts whose undoing is owed since before `before`, and was not touched since; each is touched by being listed. */
+/**
+ * Receipts with compensation owed that nobody worked on since `before`. Taking one counts as work: `now` is written to
+ * it.
+ */
 export async function takeOwed(db: Db, before: number, now: number, limit: number): Promise<string[]> {
   const { rows } = await db.query<{ receipt_id: string }>({
     text: `update tokenmill.scheme_intent set updated_at = $2 where intent_id in (
@@ -157,7 +160,7 @@ export async function countOwed(db: Db): Promise<{ rows: number; oldest: number 
   return rows[0] ?? { rows: 0, oldest: null }
 }
 
-/** As old as receipts may be. Returns how many. */
+/** Erases ended intents that were last changed before `before`. Returns how many. */
 export async function eraseOld(db: Db, before: number): Promise<number> {
   const { count } = await db.query({
     text: `delete from tokenmill.scheme_intent where updated_at < $1 and state <> 'INTENDED' and reversal is distinct from 'REQUIRED'`,
@@ -167,8 +170,8 @@ export async function eraseOld(db: Db, before: number): Promise<number> {
 }
 
 /**
- * For a statement that writes a network's answer: ends the intent that it answers, where the answer was written. `told` is
- * the subquery that wrote it, the others are parameters of the statement (`$1`).
+ * SQL for a statement that writes a provider's answer: ends the answered intent, if the answer was written. `told`
+ * names the subquery that wrote it; the others are parameters (`$1`).
  */
 export function endIntent(by: { intentId: string; state: string; refusal: string; now: string; told: string }): string {
   return `update tokenmill.scheme_intent as i set state = ${by.state}, refusal = ${by.refusal}, updated_at = ${by.now}

@@ -1,5 +1,5 @@
-// Tokens of which a network said that something happened to them. What happened isn't kept: whoever works a notice asks
-// the network, which makes duplicates and disorder harmless.
+// Tokens about which a network sent a notification. The notification's content isn't kept: a worker asks the network
+// for the token's state, so repeated or late notifications do no harm.
 import { texts } from '../columns.ts'
 import type { Db } from '../pool.ts'
 
@@ -19,7 +19,7 @@ on conflict (provider, reference) do update set noticed_at = excluded.noticed_at
   })
 }
 
-/** Up to `limit` that are due, put off until `until` meanwhile. */
+/** Takes up to `limit` due notices; each is due again at `until`. */
 export async function takeDue(db: Db, now: number, until: number, limit: number): Promise<SchemeNotice[]> {
   const { rows } = await db.query<{ provider: string; reference: string; noticed_at: number }>({
     text: `update tokenmill.scheme_notice as n set due_at = $2 from (
@@ -30,7 +30,7 @@ export async function takeDue(db: Db, now: number, until: number, limit: number)
   return rows.map(row => ({ provider: row.provider, reference: row.reference, noticedAt: row.noticed_at }))
 }
 
-/** Done with it, unless another one has come meanwhile. */
+/** Removes a notice, unless a newer one for the same token has arrived. */
 export async function remove(db: Db, { provider, reference, noticedAt }: SchemeNotice): Promise<void> {
   await db.query({
     text: 'delete from tokenmill.scheme_notice where provider = $1 and reference = $2 and noticed_at = $3',
@@ -38,7 +38,7 @@ export async function remove(db: Db, { provider, reference, noticedAt }: SchemeN
   })
 }
 
-/** Looked at again at `dueAt`. */
+/** Makes a notice due at `dueAt`. */
 export async function putOff(db: Db, { provider, reference, noticedAt }: SchemeNotice, dueAt: number): Promise<void> {
   await db.query({
     text: 'update tokenmill.scheme_notice set due_at = $4 where provider = $1 and reference = $2 and noticed_at = $3',

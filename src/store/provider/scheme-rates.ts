@@ -1,6 +1,5 @@
-// What each process wants and was given of the rates that networks grant. How much that is, and whose rows are to go, is
-// decided by whoever holds the lock, without the clock of the database. How a provider slows a process stands beside it,
-// for whoever asks whether all is well.
+// The rate that each process wants of a network's limit, and the rate that it was given. The process that holds the
+// lock computes the rates and decides whose rows are deleted. The database's clock plays no part.
 import { plains, texts } from '../columns.ts'
 import type { Db } from '../pool.ts'
 
@@ -8,22 +7,22 @@ export interface RateRow {
   provider: string
   process: string
   interactive: boolean
-  /** Calls per second. */
+  /** The wanted rate, in calls per second. */
   wants: { interactive: number; bulk: number }
-  /** Calls per second that it may be using. */
+  /** The rate that the process may be using now, in calls per second. */
   holds: number
-  /** Counts its renewals. */
+  /** Counts the renewals by the process. */
   beat: number
 }
 
-/** By 429, by 5xx, or held back by the circuit breaker. */
+/** What slows calls: 429, 5xx, or the circuit breaker. */
 export type SlowedBy = 'throttled' | 'failing' | 'breaker_open'
 
-/** At what pace a process calls a provider. */
+/** The rate at which a process calls a provider. */
 export interface Pace {
-  /** By the scheme file, for the whole installation, calls per second. */
+  /** The rate in the scheme file, for the whole installation, in calls per second. */
   granted: number
-  /** What is left of that at present. */
+  /** The process's current rate, as a part of that, in calls per second. */
   rate: number
   /** Undefined: the provider doesn't slow the process. */
   slowdown: { by: SlowedBy; forMs: number } | undefined
@@ -40,8 +39,9 @@ interface Row {
 }
 
 /**
- * One process at a time, until the end of its transaction. One that is stopped or cut off in the midst of it would hold
- * up all others: its connection is ended. Throws `LostRace` where the wait is too long.
+ * Takes the lock until the transaction ends: one process at a time. A process that stops in the middle would hold up
+ * all others, so PostgreSQL ends a connection that is idle in the transaction. Throws `LostRace` if the wait is too
+ * long.
  */
 export async function hold(db: Db): Promise<void> {
   await db.query({
@@ -69,7 +69,7 @@ export async function findAll(db: Db): Promise<RateRow[]> {
   }))
 }
 
-/** Under the lock. `paces` by provider. */
+/** Writes this process's rows. The caller holds the lock. `paces`: by provider. */
 export async function writeAll(db: Db, rows: readonly RateRow[], paces: ReadonlyMap<string, Pace>): Promise<void> {
   const pace = rows.map(({ provider }) => paces.get(provider))
   await db.query({
@@ -109,7 +109,7 @@ export interface SlowedRow {
   since: number
 }
 
-/** One row per process that renewed its share within `seenMs` and that a provider slows. */
+/** The processes that renewed their share within `seenMs` and that a provider slows; one row per process. */
 export async function listSlowed(db: Db, seenMs: number): Promise<SlowedRow[]> {
   const { rows } = await db.query<{
     provider: string
@@ -127,7 +127,7 @@ where slowed_at is not null and renewed_at > now() - make_interval(secs => $1) o
   }))
 }
 
-/** What these processes held is others'. */
+/** Deletes the rows of these processes; what they held is free for others. */
 export async function removeOf(db: Db, processes: readonly string[]): Promise<void> {
   if (processes.length === 0) return
   await db.query({

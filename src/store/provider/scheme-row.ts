@@ -1,33 +1,33 @@
-// A provisioning's row as the store keeps it, and its columns: what scheme-tokens.ts and stored-schemes.ts share. No
-// statement is sent from here.
+// The type of a provisioning's row, and its columns, shared by scheme-tokens.ts and stored-schemes.ts. No statement is
+// sent from here.
 import type { SchemeCall, SchemeRow } from '../../token/scheme.ts'
 import { type Column, texts } from '../columns.ts'
 
-/** A provisioning as it lies in the store. */
+/** A provisioning as the store holds it. */
 export interface StoredScheme extends SchemeRow {
-  /** The network token. */
+  /** The sealed number of the network token. */
   sealed: Buffer | null
   sealVersion: number | null
-  /** The card, while it isn't known what became of it. */
+  /** The sealed card, until the result of the provisioning is known. */
   card: Buffer | null
   cardVersion: number | null
-  /** A call that may have had its effect. */
+  /** The last call that may have had its effect without a known answer. */
   asked: SchemeCall | null
   lastIntent: string | null
   lease: string | null
-  /** ms since the epoch, as all moments. */
+  /** When the row is due, ms since the epoch, as are all times here. */
   dueAt: number | null
   attempts: number
   checkedAt: number | null
-  /** Makes a reuse token of a third party's, which no token shows as its scheme token. */
+  /** The provisioning makes a third party's reuse token, which is never shown as a scheme token. */
   thirdParty: boolean
-  /** Of the card under its contract, while it may come to a token. */
+  /** The fingerprint of the card under its contract, while the provisioning may still become a token. */
   fingerprint: Buffer | null
   createdAt: number
   updatedAt: number
 }
 
-/** What may be written by whoever holds the lease. `dueAt`: when it is to be looked at again. */
+/** The columns that only the holder of the lease may write. `dueAt`: when the row is due again. */
 export type LeasedUpdate = Pick<
   StoredScheme,
   | 'provisionId'
@@ -64,7 +64,7 @@ export type NewScheme = Pick<
 > &
   Partial<Pick<StoredScheme, 'thirdParty' | 'fingerprint'>>
 
-/** A row whose lease is taken for a call. */
+/** A row whose lease a process takes for a call. */
 export interface Leased {
   provisionId: string
   asked: SchemeCall
@@ -147,7 +147,7 @@ export function schemeOf(row: Row): StoredScheme {
 
 const moment = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString())
 const binary = (bytes: Buffer | null | undefined) => (bytes ? `\\x${bytes.toString('hex')}` : null)
-/** What an insert names. */
+/** The columns of an insert. */
 export const NEW_COLUMNS: readonly Column<NewScheme>[] = [
   { name: 'provision_id', type: 'uuid', text: row => row.provisionId, plain: true },
   { name: 'token_id', type: 'uuid', text: row => row.tokenId, plain: true },
@@ -164,7 +164,7 @@ export const NEW_COLUMNS: readonly Column<NewScheme>[] = [
 ]
 export const NEW_NAMES = NEW_COLUMNS.map(({ name }) => name).join(', ')
 
-/** As the statement that writes them numbers them: from $4 to $19. */
+/** The values in the order of the statement that writes them, which numbers them $4 to $19. */
 export function leasedValues(update: LeasedUpdate): unknown[] {
   return [
     update.state,

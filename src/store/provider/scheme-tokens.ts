@@ -1,7 +1,7 @@
-// Every write to the table of scheme tokens. A row is a provisioning: it is made before the network is asked and kept
-// until nothing is left of it there. Any job may say that a row is to go. What the network says is written by the holder
-// of the row's lease alone; a lease that isn't renewed ends, and then the row is due for others. Reading is
-// stored-schemes.ts.
+// All writes to the table of scheme tokens. A row is a provisioning: it is inserted before the provider is asked, and
+// kept until the provider has nothing left of it. Any job may retire a row (mark it to be deleted at the provider).
+// Only the holder of the row's lease writes the provider's answers; a lease that isn't renewed ends, and then the row
+// is due for others. stored-schemes.ts reads the rows.
 import { plains, rowSet, texts } from '../columns.ts'
 import type { Db } from '../pool.ts'
 import { endIntent } from './scheme-intents.ts'
@@ -9,8 +9,8 @@ import type { Leased, LeasedUpdate, NewScheme, Row, StoredScheme } from './schem
 import { COLUMNS, leasedValues, NEW_COLUMNS, NEW_NAMES, schemeOf } from './scheme-row.ts'
 
 /**
- * Makes these, PENDING, the current ones of their tokens; what was current before must have been displaced. A third
- * party's is left out where its card has got one meanwhile: answers how many were made.
+ * Inserts provisionings as PENDING and as the current ones of their tokens, whose earlier ones were displaced before. A
+ * third party's provisioning is left out if its card has got one meanwhile. Returns how many were inserted.
  */
 export async function insertAll(db: Db, schemes: readonly NewScheme[]): Promise<number> {
   if (schemes.length === 0) return 0
@@ -25,7 +25,7 @@ on conflict (fingerprint) where fingerprint is not null do nothing`,
   return count
 }
 
-/** Their tokens are to show others: those of which nothing is to be left. */
+/** Lets retired or ended provisionings of these tokens no longer be current, so that a new one can be. */
 export async function displace(db: Db, tokenIds: readonly string[]): Promise<void> {
   if (tokenIds.length === 0) return
   await db.query({
@@ -36,13 +36,12 @@ and (retired_at is not null or state in ('DELETED', 'VOID'))`,
   })
 }
 
-// A third party is asked by our id alone: nothing of a card that is to go stays.
+// A third party is asked by our id alone, so the card of a retired provisioning isn't kept.
 const FORGOTTEN = `fingerprint = null, card = case when third_party then null else card end,
   card_version = case when third_party then null else card_version end`
 
 /**
- * From now on each is to go from the network: all of a token's that may yet be there. Nothing that was said is taken
- * back: one whose lease runs is looked at when that ends.
+ * Retires all provisionings of these tokens that the provider may still have. A leased row is due when its lease ends.
  */
 export async function retireOf(db: Db, tokenIds: readonly string[], now: number): Promise<void> {
   if (tokenIds.length === 0) return
@@ -58,7 +57,7 @@ where token_id = any($1::uuid[]) and retired_at is null and state not in ('DELET
 const UNTAKEN_GOES = `retired_at = $2, due_at = coalesce(due_at, $2), attempts = 0, version = version + 1,
   updated_at = $2, ${FORGOTTEN}`
 
-/** What this job asked a third party for and no token has taken up is to go. */
+/** Retires the third party's tokens that this job asked for and that no token row has taken up. */
 export async function retireUntakenOf(db: Db, receiptId: string, now: number): Promise<void> {
   await db.query({
     name: 'third-party-retire-untaken-of',
@@ -69,7 +68,7 @@ and provision_id in (select provision_id from tokenmill.scheme_intent where rece
   })
 }
 
-/** Third parties' that no token has taken up since `before` are to go: their jobs were given up. Returns how many. */
+/** Retires third parties' tokens without a token row since `before`: their jobs were given up. Returns how many. */
 export async function retireUntaken(db: Db, before: number, now: number, limit: number): Promise<number> {
   const { count } = await db.query({
     text: `update tokenmill.scheme_token set ${UNTAKEN_GOES}
@@ -84,8 +83,8 @@ where provision_id in (
 }
 
 /**
- * As `retireOf`, of provisionings that are to leave no trace: their tokens show them no more. `intentId`: only while nobody
- * has built on what that intended. Returns how many.
+ * Retires provisionings, and makes their tokens no longer show them. With `intentId`: only provisionings whose last
+ * change came from that intent. Returns how many.
  */
 export async function withdrawAll(
   db: Db,
@@ -104,12 +103,12 @@ where provision_id = any($1::uuid[]) and ($3::uuid is null or last_intent = $3)`
   return count
 }
 
-/** As `withdrawAll`, of one; false where somebody has built on it. */
+/** `withdrawAll` for one provisioning; false if another change came after that intent. */
 export async function withdraw(db: Db, provisionId: string, now: number, intentId?: string): Promise<boolean> {
   return (await withdrawAll(db, [provisionId], now, intentId)) === 1
 }
 
-/** Somebody relies on them as they are: whoever made them so can't take it back any more. */
+/** Records that a later job relies on these provisionings: their last change can't be compensated any more. */
 export async function buildOn(db: Db, provisionIds: readonly string[]): Promise<void> {
   if (provisionIds.length === 0) return
   await db.query({
@@ -119,7 +118,7 @@ export async function buildOn(db: Db, provisionIds: readonly string[]): Promise<
   })
 }
 
-/** Says that tokens, which are inserted in the same transaction, take these up. Returns how many nobody else has. */
+/** Marks third parties' tokens as taken up by token rows of this transaction. Returns how many were still free. */
 export async function takeUp(db: Db, provisionIds: readonly string[], now: number): Promise<number> {
   if (provisionIds.length === 0) return 0
   const { count } = await db.query({
@@ -134,7 +133,7 @@ export async function takeUp(db: Db, provisionIds: readonly string[], now: numbe
   return count
 }
 
-/** Takes the lease of rows that this transaction holds. `until`: when it ends. */
+/** Takes the lease of rows that this transaction has locked. `until`: when the lease ends. */
 export async function leaseAll(db: Db, rows: readonly Leased[], lease: string, until: number): Promise<void> {
   if (rows.length === 0) return
   await db.query({
@@ -152,10 +151,10 @@ from unnest($1::uuid[], $2::text[], $3::uuid[]) as v(id, asked, intent) where t.
   })
 }
 
-// What the loop provisions may be asked for from the moment that it takes it.
+// A background provisioning counts as asked for as soon as the loop takes its lease.
 const TO_BE_ASKED = `asked = case when state = 'PENDING' and background and retired_at is null then 'PROVISION' else asked end`
 
-/** Takes the lease of these, whatever is due of them, unless somebody has it. */
+/** Takes the lease of these provisionings, due or not, unless another process holds it. */
 export async function take(
   db: Db,
   provisionIds: readonly string[],
@@ -172,7 +171,7 @@ where provision_id = any($1::uuid[]) and (lease is null or due_at <= $3) and sta
   return rows.map(schemeOf)
 }
 
-/** Takes the lease of up to `limit` that are due, also of those whose lease has ended. */
+/** Takes the lease of up to `limit` due rows, including rows whose lease has ended. */
 export async function takeDue(
   db: Db,
   lease: string,
@@ -191,7 +190,7 @@ where provision_id in (
   return rows.map(schemeOf)
 }
 
-/** Takes the lease of up to `limit` that were last held against their network before `before`. */
+/** Takes the lease of up to `limit` rows that were last compared with their provider before `before`. */
 export async function takeUnchecked(
   db: Db,
   lease: string,
@@ -218,8 +217,8 @@ export async function renew(db: Db, lease: string, until: number): Promise<void>
 }
 
 /**
- * The network has made what was written off meanwhile, by whoever had the lease by then: it is to go from there. Nothing
- * changes where somebody still looks for it.
+ * Corrects a row that was given up as VOID although the provider made the token, which must now be deleted there. Does
+ * nothing if the row isn't VOID, or if another row has this reference.
  */
 export async function reclaim(
   db: Db,
@@ -235,7 +234,7 @@ where provision_id = $1 and state = 'VOID' and not exists (
   })
 }
 
-/** Gives the lease of one row back: it is due at `dueAt`. */
+/** Gives one row's lease back; the row is due at `dueAt`. */
 export async function giveBack(db: Db, provisionId: string, lease: string, dueAt: number): Promise<void> {
   await db.query({
     name: 'scheme-give-back',
@@ -244,12 +243,12 @@ export async function giveBack(db: Db, provisionId: string, lease: string, dueAt
   })
 }
 
-// Of a third party's that is to go no card is kept, whatever was known of it before.
+// A retired third-party provisioning never gets a card back into its row.
 const IS_TO_GO = 't.third_party and t.retired_at is not null'
 
 /**
- * Writes what the network said and gives the lease back; with it an intent is settled. Answers the row as it is then;
- * undefined where the lease was lost, or the reference is another provisioning's.
+ * Writes the provider's answer, ends the intent, and gives the lease back. Returns the new row; undefined if the lease
+ * was lost, or if another provisioning has this reference.
  */
 export async function writeLeased(
   db: Db,
@@ -290,7 +289,7 @@ select ${COLUMNS} from told`,
   return row && schemeOf(row)
 }
 
-/** What nothing is left of, and no token shows. Returns how many. */
+/** Erases ended provisionings that no token shows. Returns how many. */
 export async function eraseOld(db: Db, before: number): Promise<number> {
   const { count } = await db.query({
     text: `delete from tokenmill.scheme_token where state in ('DELETED', 'VOID') and not current and updated_at < $1`,

@@ -1,5 +1,5 @@
-// The scheme tokens that tokens show, as any role may read them; the gateway's also reads the sealed number. Rows as
-// workers read them are stored-schemes.ts.
+// The scheme tokens that token records show, readable by any role; the gateway's role also reads the sealed number.
+// stored-schemes.ts reads whole rows, for workers.
 import type { SchemeRow } from '../../token/scheme.ts'
 import { plains } from '../columns.ts'
 import type { Db } from '../pool.ts'
@@ -26,7 +26,7 @@ interface Row {
 const COLUMNS = `provision_id, token_id, token_scope, client_id, provider, background, state, reference, suspended_by,
 last_four, expiry_month, expiry_year, par, refusal, retired_at, version`
 
-/** By token. */
+/** The shown scheme token of each token, by token id. */
 export async function findByTokens(db: Db, tokenIds: readonly string[]): Promise<Map<string, SchemeRow>> {
   if (tokenIds.length === 0) return new Map()
   const { rows } = await db.query<Row>({

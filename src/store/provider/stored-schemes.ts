@@ -1,10 +1,10 @@
-// Scheme tokens as the store keeps them, read by workers; a row may be held until its transaction ends. Nothing is
-// written here: that is scheme-tokens.ts.
+// Reads whole rows of scheme tokens for workers; some functions lock them until the transaction ends. scheme-tokens.ts
+// writes the rows.
 import { byteas, plains, texts } from '../columns.ts'
 import type { Db } from '../pool.ts'
 import { COLUMNS, type Row, type StoredScheme, schemeOf } from './scheme-row.ts'
 
-/** The current ones of these tokens, held until the transaction ends. */
+/** The current provisionings of these tokens, locked until the transaction ends. */
 export async function holdCurrent(db: Db, tokenIds: readonly string[]): Promise<StoredScheme[]> {
   const { rows } = await db.query<Row>({
     name: 'scheme-hold-current',
@@ -15,7 +15,7 @@ order by provision_id for update`,
   return rows.map(schemeOf)
 }
 
-/** The current ones of these tokens. */
+/** The current provisionings of these tokens. */
 export async function findCurrent(db: Db, tokenIds: readonly string[]): Promise<StoredScheme[]> {
   const { rows } = await db.query<Row>({
     name: 'scheme-find-current',
@@ -25,7 +25,7 @@ export async function findCurrent(db: Db, tokenIds: readonly string[]): Promise<
   return rows.map(schemeOf)
 }
 
-/** Those that are there. */
+/** The provisionings with these ids; missing ones are left out. */
 export async function findAll(db: Db, provisionIds: readonly string[]): Promise<StoredScheme[]> {
   const { rows } = await db.query<Row>({
     name: 'scheme-find',
@@ -39,7 +39,7 @@ export async function find(db: Db, provisionId: string): Promise<StoredScheme | 
   return (await findAll(db, [provisionId]))[0]
 }
 
-/** Those that these references of one network belong to. */
+/** The provisionings of one provider with these references. */
 export async function findByReferences(
   db: Db,
   provider: string,
@@ -63,7 +63,9 @@ export async function countOf(db: Db, tokenIds: readonly string[]): Promise<Map<
   return new Map(rows.map(row => [row.token_id, row.rows]))
 }
 
-/** Third parties' for these cards that may come, or have come, to a token, held until the transaction ends. */
+/**
+ * The third parties' provisionings for these cards that are or may become a token, locked until the transaction ends.
+ */
 export async function holdByFingerprints(db: Db, fingerprints: readonly Buffer[]): Promise<StoredScheme[]> {
   const { rows } = await db.query<Row>({
     name: 'third-party-hold-by-card',
@@ -74,7 +76,7 @@ order by provision_id for update`,
   return rows.map(schemeOf)
 }
 
-/** Holds one; undefined: it isn't there. */
+/** Reads and locks one provisioning; undefined if there is none. */
 export async function hold(db: Db, provisionId: string): Promise<StoredScheme | undefined> {
   const { rows } = await db.query<Row>({
     name: 'third-party-hold',
@@ -85,7 +87,7 @@ export async function hold(db: Db, provisionId: string): Promise<StoredScheme | 
   return row && schemeOf(row)
 }
 
-/** Those of which the network has yet to be asked or told something, oldest first. */
+/** Provisionings for which the provider must still be called, oldest first. */
 export async function listOpen(db: Db, limit: number): Promise<StoredScheme[]> {
   const { rows } = await db.query<Row>({
     text: `select ${COLUMNS} from tokenmill.scheme_token where due_at is not null or state = 'PENDING'
@@ -95,7 +97,7 @@ order by updated_at limit $1`,
   return rows.map(schemeOf)
 }
 
-/** The last changed first. */
+/** Provisionings, last changed first. */
 export async function listLatest(db: Db, limit: number): Promise<StoredScheme[]> {
   const { rows } = await db.query<Row>({
     text: `select ${COLUMNS} from tokenmill.scheme_token order by updated_at desc limit $1`,
@@ -107,7 +109,7 @@ export async function listLatest(db: Db, limit: number): Promise<StoredScheme[]>
 export interface OpenCount {
   what: 'provision' | 'delete' | 'ask'
   rows: number
-  /** ms since the epoch. */
+  /** When the oldest of them was retired or last changed, ms since the epoch. */
   oldest: number
 }
 

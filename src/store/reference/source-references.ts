@@ -1,4 +1,4 @@
-// Source references: for whom a card is on file. Found by owner or by token, saved as sets.
+// Source references: for whom a card is on file. They are found by owner or by token, and saved as sets.
 import { type OwnerId, ownerKey, type SourceReference } from '../../token/on-file.ts'
 import { type Column, listOf, plains, rowSet, texts } from '../columns.ts'
 import { type Db, LostRace } from '../pool.ts'
@@ -32,7 +32,12 @@ const column = (
   text: Column<StoredReference>['text'],
   plain = true,
 ): Column<StoredReference> => ({ name, type, text, plain })
-const moment = (ms: number) => new Date(ms).toISOString()
+// Rows of a chunk share their time.
+let lastMoment = { ms: 0, text: new Date(0).toISOString() }
+function moment(ms: number): string {
+  if (lastMoment.ms !== ms) lastMoment = { ms, text: new Date(ms).toISOString() }
+  return lastMoment.text
+}
 
 const OWNER: readonly Column<StoredReference>[] = [
   column('token_scope', 'uuid', r => r.tokenScope),
@@ -77,7 +82,7 @@ function referenceOf(row: Row): StoredReference {
   }
 }
 
-/** Those of these owners that are there, by `ownerKey`. */
+/** The references of these owners, by `ownerKey`; missing ones are left out. */
 export async function findByOwners(db: Db, owners: readonly OwnerId[]): Promise<Map<string, StoredReference>> {
   if (owners.length === 0) return new Map()
   const { rows } = await db.query<Row>({
@@ -95,10 +100,10 @@ cross join lateral (select ${NAMES} from tokenmill.source_reference where token_
       texts(owners.map(({ cardId }) => cardId)),
     ],
   })
-  return new Map(rows.map(row => [ownerKey(referenceOf(row)), referenceOf(row)]))
+  return new Map(rows.map(referenceOf).map(reference => [ownerKey(reference), reference]))
 }
 
-/** Of these tokens, oldest first. */
+/** The references of these tokens, oldest first. */
 export async function findByTokens(db: Db, tokenIds: readonly string[]): Promise<StoredReference[]> {
   if (tokenIds.length === 0) return []
   const { rows } = await db.query<Row>({
@@ -110,7 +115,7 @@ export async function findByTokens(db: Db, tokenIds: readonly string[]): Promise
   return rows.map(referenceOf)
 }
 
-/** What the single job of this receipt wrote last. */
+/** The references that the single job with this receipt was the last to write. */
 export async function findByReceipt(db: Db, receiptId: string): Promise<StoredReference[]> {
   const { rows } = await db.query<Row>({
     text: `select ${NAMES} from tokenmill.source_reference where last_receipt = $1 and batch_no is null order by reference_no`,
@@ -119,7 +124,7 @@ export async function findByReceipt(db: Db, receiptId: string): Promise<StoredRe
   return rows.map(referenceOf)
 }
 
-/** How many owners each of these tokens has; those without any are left out. Whoever asks holds the tokens' rows. */
+/** How many owners each of these tokens has; tokens without owners are left out. The caller holds the tokens' rows. */
 export async function countOwners(db: Db, tokenIds: readonly string[]): Promise<Map<string, number>> {
   if (tokenIds.length === 0) return new Map()
   const { rows } = await db.query<{ token_id: string; owners: number }>({
@@ -132,8 +137,8 @@ where token_id = any($1::uuid[]) group by token_id`,
 }
 
 /**
- * As `countOwners`, with those who have left the token after `since` (ms) and whom a reversal could bring back: they mustn't
- * find another card there, or none.
+ * As `countOwners`, but also counts owners who left the token after `since` (ms): a reversal could bring them back, and
+ * they must find their card there.
  */
 export async function countClaims(db: Db, tokenIds: readonly string[], since: number): Promise<Map<string, number>> {
   if (tokenIds.length === 0) return new Map()
@@ -150,11 +155,14 @@ export async function countClaims(db: Db, tokenIds: readonly string[], since: nu
   return new Map(rows.map(row => [row.token_id, row.owners]))
 }
 
-/** Inserts all, sorted by owner, or throws LostRace. */
+/** Inserts all references, sorted by owner, or throws LostRace. */
 export async function insertAll(db: Db, references: readonly StoredReference[]): Promise<void> {
   if (references.length === 0) return
-  const sorted = references.toSorted((a, b) => (ownerKey(a) < ownerKey(b) ? -1 : 1))
-  const { shape, source, values } = rowSet(INSERTED, sorted)
+  const sorted = references.map(row => ({ key: ownerKey(row), row })).sort((a, b) => (a.key < b.key ? -1 : 1))
+  const { shape, source, values } = rowSet(
+    INSERTED,
+    sorted.map(({ row }) => row),
+  )
   const { count } = await db.query({
     name: `references-insert-${shape}`,
     text: `insert into tokenmill.source_reference (${INSERTED_NAMES}) select ${INSERTED_NAMES} from ${source}
@@ -164,7 +172,7 @@ on conflict on constraint one_token_per_source_reference do nothing`,
   if (count !== references.length) throw new LostRace('a source reference was added meanwhile')
 }
 
-/** Writes rows whose version is one above the version that was read; all, or throws LostRace. */
+/** Updates rows whose version is one above the one that was read. Updates all, or throws LostRace. */
 export async function updateAll(db: Db, references: readonly StoredReference[]): Promise<void> {
   if (references.length === 0) return
   const sorted = references.toSorted((a, b) => (a.referenceNo ?? 0) - (b.referenceNo ?? 0))
@@ -176,6 +184,17 @@ where r.reference_no = v.reference_no and r.version = v.version - 1`,
     values,
   })
   if (count !== references.length) throw new LostRace('a source reference was changed meanwhile')
+}
+
+/** Removes all of these tokens, and returns them. Whoever asks holds the tokens' rows. */
+export async function removeOf(db: Db, tokenIds: readonly string[]): Promise<StoredReference[]> {
+  if (tokenIds.length === 0) return []
+  const { rows } = await db.query<Row>({
+    name: 'references-remove-of',
+    text: `delete from tokenmill.source_reference where token_id = any($1::uuid[]) returning ${NAMES}`,
+    values: [plains(tokenIds)],
+  })
+  return rows.map(referenceOf)
 }
 
 /** Removes rows of these versions; all, or throws LostRace. */

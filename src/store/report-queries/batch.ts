@@ -1,6 +1,6 @@
-// Outcomes of a batch: lines from the records that each chunk's receipt lists, sums from what the receipt counted when it
-// was written. The batch is the entity's if its scope is, or, where records name their scopes themselves, if its client
-// acts for that entity and no other.
+// The outcomes of a batch. Lines come from the records that each chunk's receipt lists, sums from the counts that were
+// stored with each receipt. A batch belongs to the entity of its scope. If its records name their scopes themselves, it
+// belongs to the entity of its client, provided that the client acts for no other.
 import { OUTCOMES } from '../../job/outcome.ts'
 import type { RowsQuery } from './query.ts'
 
@@ -11,7 +11,7 @@ where b.batch_id = $2 and case when b.token_scope is null then $1::uuid = all(c.
 
 const NAMES = `(array['${OUTCOMES.join("','")}'])`
 
-// As src/job/chunk-outcomes.ts packs them: [line, outcome, token, reference, reason, field].
+// The packed form that src/job/chunk-outcomes.ts writes: [line, outcome, token, reference, reason, field].
 const LISTED = `with listed as (
   select r.chunk, ${NAMES}[(record->>1)::int + 1] as outcome, coalesce(record->>4, '') as reason
   from (select r.chunk, r.outcomes from ${RECEIPTS}) as r cross join lateral jsonb_array_elements(r.outcomes::jsonb) as record

@@ -1,4 +1,5 @@
-// Reports over the ledger. Amounts leave as minor units in text; sums are numeric, so that nothing overflows.
+// Queries of reports on the ledger. Amounts are returned as minor units in text; sums are numeric, so nothing
+// overflows.
 import type { RowsQuery } from './query.ts'
 
 const SECOND = `'YYYY-MM-DD"T"HH24:MI:SS"Z"'`
@@ -26,10 +27,10 @@ function listing(where: string, values: RowsQuery['values'], group: string, name
   }
 }
 
-/** By clearing date and settlement batch. */
+/** Lines by clearing date and settlement batch. */
 export const SETTLEMENT = listing('clearing_date = $2::date', ['from'], 'settlement_batch', 'settlementBatch')
 
-/** By day of creation and type. */
+/** Lines by day of creation and type. */
 export const TRANSACTIONS = listing(
   `created_at >= $2::date and created_at < $3::date + 1`,
   ['from', 'to'],
@@ -40,8 +41,8 @@ export const TRANSACTIONS = listing(
 const CLEARED = 'from tokenmill.transaction where entity_uid = $1 and clearing_date between $2::date and $3::date'
 
 /**
- * Of a running sum: what it grew by, each time rounded half away from zero as numeric's round does. Multiplied, for a
- * division of numerics keeps some sixteen digits only.
+ * SQL for the growth of a running sum, where the running sum is rounded half away from zero as numeric's round does. It
+ * multiplies, because a division of numerics keeps only about sixteen digits.
  */
 const part = (of: string) =>
   `(round(sum(${of}) over w * $4::numeric * 0.01) - round((sum(${of}) over w - ${of}) * $4::numeric * 0.01))`
@@ -64,7 +65,7 @@ export const COMMISSION: RowsQuery = {
 select "currency", "clearingDate"::text, "clearingMerchant", transactions::text as "transactions", gross::text as "gross",
   commission::text as "commission", share::text as "partnerShare", (commission - share)::text as "retained"
 from shared order by ${sorted('"currency"')}, shared."clearingDate", ${sorted('"clearingMerchant"')}`,
-  // A day's share is what the share of the running sum grew by on that day.
+  // A day's share is the growth of the running sum's share on that day.
   groups: `with day as (
   select currency as "currency", clearing_date as "clearingDate", count(distinct coalesce('=' || clearing_merchant, '')) as lines,
     count(*) as transactions, sum(amount) as gross, sum(commission) as commission

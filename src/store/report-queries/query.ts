@@ -1,8 +1,8 @@
-// The three statements of a report's query, all over the same rows. The queries are beside this file; report-rows.ts
+// A report's query: three statements over the same rows. The files beside this one hold the queries; report-rows.ts
 // runs them.
 import type { Filter } from '../../report/definition.ts'
 
-/** Parameters: $1 entity, then as `values` lists them. Lines and groups come in the same order. */
+/** Parameters: $1 is the entity, the others are listed in `values`. Lines and groups come in the same order. */
 export interface RowsQuery {
   values: readonly (keyof Filter)[]
   lines: string

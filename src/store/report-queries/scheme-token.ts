@@ -1,5 +1,5 @@
-// Scheme tokens of an entity as they stand now. Lines come from tokens joined with their current provisioning; the total of
-// tokens is counted on the tokens alone, so that a join which lost or doubled one would show.
+// The scheme tokens of an entity as they are now. Lines come from tokens joined with their current provisioning. The
+// total is counted on the tokens alone, so a join that lost or doubled a token would show as a difference.
 import type { RowsQuery } from './query.ts'
 
 const STANDING = `with mine as (

@@ -1,8 +1,8 @@
-// Activity of an entity's tokens by scope and day (UTC), from the token rows and the receipts. Lines count one day of
-// one scope each; the sums of groups and totals are taken from the tables again, not from the lines.
+// The activity of an entity's tokens by scope and day (UTC), from token rows and receipts. A line counts one day of one
+// scope. Sums of groups and totals are counted from the tables again, not from the lines.
 import type { RowsQuery } from './query.ts'
 
-// Every event of the period as one row: scope, day, and which column it counts under.
+// Every event of the period as one row: its scope, its day, and the column in which it counts.
 const EVENTS = `event as (
   select t.token_scope as scope, t.created_at::date as day, 'created' as what, 1::bigint as n
   from tokenmill.token as t join mine on mine.token_scope = t.token_scope

@@ -1,18 +1,18 @@
-// Finds the report that answers a request: one that was made already for the same entity, type and parameters, by
-// whichever client. reports.ts decides who makes a new one.
+// Finds the report that answers a request: one that was made before, for the same entity, type and parameters, by any
+// client. reports.ts decides who makes a new report.
 import type { Db } from '../pool.ts'
 import { COLUMNS, type ReportRow, reportOf, type StoredReport } from './reports.ts'
 
 interface Answers {
-  /** Made, about a period that had ended: it answers the repeated request. */
+  /** A finished report about a period that was over when it was made; it answers the repeated request. */
   made: StoredReport | undefined
-  /** Not yet ended; `heardOf`: its maker gave a sign of life within `silentMs`. */
+  /** A report that hasn't ended. `heardOf`: its maker gave a sign of life within `silentMs`. */
   underWay: { report: StoredReport; heardOf: boolean } | undefined
-  /** The last of all reports for this request, however it ended. */
+  /** The newest report for this request, however it ended. */
   lastUid: string | undefined
 }
 
-/** Of `requestKey` (request-key.ts). */
+/** Finds the reports with this `requestKey` (request-key.ts). */
 export async function findAnswers(db: Db, requestKey: Buffer, silentMs: number): Promise<Answers> {
   const part = (name: string, where: string) => `(select '${name}' as part, ${COLUMNS},
   modified_on >= now() - $2 * interval '1 millisecond' as heard_of from tokenmill.report

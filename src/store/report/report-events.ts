@@ -1,5 +1,6 @@
-// The event of a report that ended: made, failed, or refused for its parameters. It is written with the report's own row, and
-// names the report and, as a word, why it has no file: texts of failures hold sums of the report, or speak of the installation.
+// The event that a report ended: made, failed, or refused for its parameters. It is written with the report's row. It
+// names the report and, if there is no file, gives the reason as one word: the texts of failures may hold sums of the
+// report or details of the installation.
 import type { FaultCode } from '../../errors.ts'
 import type { ReportType } from '../../job/report.ts'
 import type { ReportStatus } from '../../report/record.ts'
@@ -16,10 +17,13 @@ interface EndedReport {
   fileName: string | null
 }
 
-/** Why a report has no file. `abandoned`: its maker was not heard of any more. */
+/** Why a report has no file. `abandoned`: its maker stopped giving signs of life. */
 export type FailureWord = FaultCode | 'parameters' | 'abandoned'
 
-/** The transaction holds the report's row: a report that failed may be begun anew, and end once more. */
+/**
+ * Writes the event. The transaction holds the report's row, because a failed report may be begun again and end a second
+ * time.
+ */
 export async function tellEnd(db: Db, report: EndedReport, reason: FailureWord | undefined): Promise<void> {
   const { reportUid, clientId, status, fileName } = report
   const revision = await nextRevision(db, clientId, reportUid)

@@ -1,5 +1,5 @@
-// Which reports are to be removed: old ones, and files without a report. reports.ts deletes the rows; the caller
-// removes the files.
+// Finds reports that are to be removed: old reports, and files without a report. reports.ts deletes the rows; the
+// caller removes the files.
 import { texts } from '../columns.ts'
 import type { Db } from '../pool.ts'
 
@@ -8,7 +8,7 @@ interface OldReport {
   storageKey: string | null
 }
 
-/** Created before `before` (ms), oldest first. */
+/** Reports created before `before` (ms), oldest first. */
 export async function findOld(db: Db, before: number, limit: number): Promise<OldReport[]> {
   const { rows } = await db.query<{ report_uid: string; storage_key: string | null }>({
     text: `select report_uid, storage_key from tokenmill.report where created_on < $1 order by created_on limit $2`,
@@ -17,7 +17,7 @@ export async function findOld(db: Db, before: number, limit: number): Promise<Ol
   return rows.map(row => ({ reportUid: row.report_uid, storageKey: row.storage_key }))
 }
 
-/** Of these keys those that no report has. */
+/** Those of these keys that belong to no report. */
 export async function findOrphans(db: Db, keys: readonly string[]): Promise<string[]> {
   const { rows } = await db.query<{ key: string }>({
     text: `select wanted.key from unnest($1::text[]) as wanted(key)

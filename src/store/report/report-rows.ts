@@ -1,6 +1,6 @@
-// The rows of reports, read through server-side cursors in one snapshot: memory doesn't grow with their number. Each
-// query answers three ways over the same rows: the lines, the sums of groups and the totals; the sums are the server's
-// own, so that lines can be held against them. Everything comes as text.
+// Reads the rows of reports through server-side cursors in one snapshot, so that memory doesn't grow with their number.
+// Each query returns lines, group sums and totals over the same rows. PostgreSQL computes the sums, so that the lines
+// can be compared with them. All values are texts.
 import type { Filter, QueryName, Row } from '../../report/definition.ts'
 import type { Db, Store } from '../pool.ts'
 import { BATCH } from '../report-queries/batch.ts'
@@ -20,9 +20,9 @@ const QUERIES = {
 } as const satisfies Record<QueryName, RowsQuery>
 
 interface Snapshot {
-  /** Its moment, ms since the epoch. */
+  /** When the snapshot was taken, ms since the epoch. */
   asOf: number
-  /** `YYYY-MM-DD`, UTC. */
+  /** The snapshot's date, `YYYY-MM-DD` in UTC. */
   today: string
   totals: Row[]
   groups: AsyncIterable<Row[]>
@@ -31,7 +31,7 @@ interface Snapshot {
 
 const PAGE_ROWS = 500
 
-/** Runs `work` in one read-only snapshot. The two streams may be read side by side, by one reader. */
+/** Runs `work` in one read-only snapshot. One reader may read the two streams by turns. */
 export function withRows<T>(
   store: Store,
   name: QueryName,

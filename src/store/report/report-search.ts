@@ -1,5 +1,5 @@
-// `GET /reports`: records of reports by a search expression, page by page. The entities that a caller may see are a
-// condition of their own, which no expression can change. reports.ts makes and changes reports.
+// `GET /reports`: finds records of reports by a search expression, page by page. The entities that a caller may see are
+// a separate condition, which no expression can change. reports.ts makes and changes reports.
 import { Fault } from '../../errors.ts'
 import { MIME_TYPES, REPORT_TYPES } from '../../job/report.ts'
 import { STATUSES } from '../../report/record.ts'
@@ -18,7 +18,7 @@ const day = (name: string) => ({ type: 'day', sql: `report_parameter->>'${name}'
 const parameterText = (name: string) =>
   ({ type: 'text', sql: `report_parameter->>'${name}'`, operators: TEXT }) as const
 
-/** Any text may stand in a report that couldn't be made: what is no UUID is left out before it is read as one. */
+/** A parameter of a refused report may hold any text, so a text that isn't a UUID becomes null before it is cast. */
 const parameterUid = (name: string) => {
   const value = `report_parameter->>'${name}'`
   const sql = `case when ${value} ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then (${value})::uuid end`
@@ -26,8 +26,8 @@ const parameterUid = (name: string) => {
 }
 
 /**
- * What can be searched, and how. `batchUUID` and `clearingReference` are no parameters of our own reports: today's
- * clients of this interface search by them, and find nothing rather than an error.
+ * The fields that can be searched. None of our reports has the parameters `batchUUID` and `clearingReference`; clients
+ * of this interface search by them, and shall get an empty list instead of an error.
  */
 export const REPORT_FIELDS = {
   createdOn: { type: 'moment', sql: 'created_on', operators: DATES },
@@ -59,11 +59,11 @@ export const ORDER_CRITERIA = {
 export type OrderCriterion = keyof typeof ORDER_CRITERIA
 
 export interface ReportQuery {
-  /** The entities that the caller may see, its own first; an operator may see all. */
+  /** The entities that the caller may see, the caller's own first; `all` for an operator. */
   entities: readonly string[] | 'all'
-  /** RSQL; absent or empty: everything. */
+  /** An RSQL expression; undefined or empty: everything. */
   search?: string | undefined
-  /** From 1. */
+  /** The number of the page, from 1. */
   pageNumber: number
   pageSize: number
   orderBy: 'ASC' | 'DESC'
@@ -71,17 +71,20 @@ export interface ReportQuery {
 }
 
 interface ReportPage {
-  /** How many there are on all pages. */
+  /** The number of reports on all pages together. */
   totals: number
   reports: StoredReport[]
 }
 
-/** The time limit of a search: patterns are bounded, and this bounds the rows that they are compared with. */
+/**
+ * The time limit of a search, in ms: the size of patterns is limited, and this limits the rows that they are compared
+ * with.
+ */
 const SEARCH_MS_MAX = 2_000
 
 /**
- * Without `reportEntityUid` in the expression only the caller's own entity is searched. Throws a Fault `deadline` where
- * the store takes too long.
+ * One page of reports. If the expression doesn't name `reportEntityUid`, only the caller's own entity is searched.
+ * Returns a ParseError for a wrong expression; throws `Fault('deadline')` if the store takes too long.
  */
 export async function search(store: Store, query: ReportQuery): Promise<ReportPage | ParseError> {
   const condition = conditionOf(query)
@@ -89,7 +92,7 @@ export async function search(store: Store, query: ReportQuery): Promise<ReportPa
   const { text: where, values } = condition
   return store
     .transaction(async db => {
-      // One snapshot, so that page and totals agree.
+      // Both statements see one snapshot, so page and total agree.
       await db.query({ text: 'set transaction isolation level repeatable read, read only' })
       await db.query({ text: `set local statement_timeout = ${SEARCH_MS_MAX}` })
       const counted = await db.query<{ totals: number }>({
@@ -113,12 +116,12 @@ interface Where {
 function conditionOf({ entities, search: text = '' }: ReportQuery): Where | ParseError {
   const expression = text === '' ? undefined : parse(text)
   if (isParseError(expression)) return expression
-  // `$1` is the entities, where they narrow the search.
+  // If the search is limited to entities, `$1` is the list of them.
   const filter = expression && compile(expression, REPORT_FIELDS, entities === 'all' ? 1 : 2)
   if (isParseError(filter)) return filter
   if (entities === 'all') return { text: filter?.text ?? 'true', values: filter?.values ?? [] }
   const visible = filter?.fields.has('reportEntityUid') ? entities : entities.slice(0, 1)
-  // A client of one entity is the rule, and an index answers `=` in the order that is asked for.
+  // Most clients have one entity; for `=` an index returns the rows in the requested order.
   const whose = visible.length === 1 ? { is: '= $1::uuid', of: visible[0] } : { is: '= any($1::uuid[])', of: visible }
   return {
     text: `report_entity_uid ${whose.is}${filter ? ` and (${filter.text})` : ''}`,
@@ -129,11 +132,11 @@ function conditionOf({ entities, search: text = '' }: ReportQuery): Where | Pars
 async function pageOf(db: Db, query: ReportQuery, where: Where, totals: number): Promise<StoredReport[]> {
   const { pageNumber, pageSize, orderBy, orderCriteria } = query
   const offset = (pageNumber - 1) * pageSize
-  // However far beyond the end a page lies, it is empty.
+  // A page beyond the last one is empty, however far.
   if (offset >= totals) return []
   const direction = orderBy === 'ASC' ? 'asc' : 'desc'
   const column = ORDER_CRITERIA[orderCriteria]
-  // Rows that are equal are sorted by their uids, so that no page repeats or misses one.
+  // Equal rows are sorted by their uid, so that no page repeats or misses one.
   const order = column === 'report_uid' ? `report_uid ${direction}` : `${column} ${direction}, report_uid ${direction}`
   const { rows } = await db.query<ReportRow>({
     text: `select ${COLUMNS}
@@ -143,7 +146,7 @@ from tokenmill.report where ${where.text} order by ${order} limit ${Math.trunc(p
   return rows.map(reportOf)
 }
 
-/** SQLSTATE 2201B: a pattern that passed our own check and not PostgreSQL's. */
+/** SQLSTATE 2201B: the pattern passed our check but PostgreSQL refuses it. */
 function isBadPattern(error: unknown): boolean {
   return error instanceof Fault && (error.cause as { code?: unknown } | undefined)?.code === '2201B'
 }

@@ -1,5 +1,5 @@
-// Reports: the request, the progress, the place of the file. One row per report. The job that makes a report holds its
-// request; others wait, or get the same report. Report rows are read elsewhere (report-rows.ts).
+// Reports: one row each, with the request, the progress, and the key of the file. The job that makes a report holds its
+// request; other jobs with the same request wait, or get the same report. report-rows.ts reads a report's content.
 import type { MimeType, ReportType } from '../../job/report.ts'
 import type { ReportStatus } from '../../report/record.ts'
 import { type Db, LostRace, type Store } from '../pool.ts'
@@ -12,7 +12,7 @@ export interface StoredReport {
   mimeType: MimeType
   reportEntityUid: string
   fileName: string | null
-  /** ms since the epoch, as are all moments here. */
+  /** All times in this file are ms since the epoch. */
   createdOn: number
   modifiedOn: number
   status: ReportStatus
@@ -49,7 +49,7 @@ interface Row {
   failure_reason: string | null
 }
 
-/** The columns, for other files that select reports (report-search.ts). */
+/** The columns of a report, also for other files that select reports (report-search.ts). */
 export const COLUMNS = `report_uid, report_type, report_parameter, mime_type, report_entity_uid, file_name, created_on, modified_on,
 status, client_id, period_closed, as_of, lines, totals, bytes, sha256, storage_key, failure_reason`
 export type ReportRow = Row
@@ -77,7 +77,7 @@ export function reportOf(row: Row): StoredReport {
   }
 }
 
-/** `reportUid` is a UUID. */
+/** A report by its uid, which must be a UUID. */
 export async function find(db: Db, reportUid: string): Promise<StoredReport | undefined> {
   const { rows } = await db.query<Row>({
     text: `select ${COLUMNS} from tokenmill.report where report_uid = $1`,
@@ -104,8 +104,8 @@ interface Claim {
 }
 
 /**
- * Decides who makes this report. Of several jobs with the same request one gets it; a maker that gave no sign of life
- * for `staleMs` loses it. `refresh`: a stored report doesn't count.
+ * Decides which job makes this report. Of several jobs with the same request one gets it; a job that gave no sign of
+ * life for `staleMs` loses it. With `refresh` a stored report doesn't count.
  */
 export function claim(
   store: Store,
@@ -118,7 +118,7 @@ export function claim(
       if (own?.status === 'SUCCESSFUL') return { claim: 'stored', report: own }
       const stored = refresh ? undefined : await findAnswer(db, asked.requestKey)
       if (stored) {
-        // Nobody is told: the job is answered with that report.
+        // No event is written: the job is answered with the other report.
         if (own) await endFailed(db, own.reportUid, `report ${stored.reportUid} of the same request was made meanwhile`)
         return { claim: 'stored', report: stored }
       }
@@ -189,12 +189,12 @@ returning ${COLUMNS}`,
   return reportOf(rows[0])
 }
 
-/** A report that can't be made: `reason` names the wrong parameters. */
+/** Stores a report that can't be made. `reason` names the wrong parameters. */
 export async function refuseParameters(db: Db, asked: Asked, reason: string): Promise<StoredReport> {
   return told(db, await insert(db, asked, 'INVALID_INPUT_PARAMETERS', reason), 'parameters')
 }
 
-/** It was begun before, and is begun anew. */
+/** Begins the report of this job, which may have begun before, from the start. */
 async function begin(db: Db, asked: Asked): Promise<StoredReport> {
   const { rows } = await db.query<Row>({
     text: `update tokenmill.report set status = 'INITIATED', failure_reason = null, lines = null, modified_on = now()
@@ -205,7 +205,7 @@ where report_uid = $1 and status <> 'SUCCESSFUL' returning ${COLUMNS}`,
   return reportOf(rows[0])
 }
 
-/** Records that `lines` rows were read; it is also the sign of life that keeps other jobs from taking over. */
+/** Records that `lines` rows were read. This is also the sign of life that keeps other jobs from taking over. */
 export async function progress(db: Db, reportUid: string, lines: number | null): Promise<void> {
   await db.query({
     text: `update tokenmill.report set modified_on = now(), status = case when $2::bigint is null then status else 'PROCESSING_STARTED' end,
@@ -227,7 +227,7 @@ export interface Made {
   asOf: number
 }
 
-/** LostRace where another attempt has ended the report meanwhile. */
+/** Ends the report as made. Throws LostRace if another attempt has ended it meanwhile. */
 export async function succeed(db: Db, reportUid: string, made: Made): Promise<StoredReport> {
   const { rows } = await db.query<Row>({
     text: `update tokenmill.report set status = 'SUCCESSFUL', modified_on = now(), file_name = $2, storage_key = $3, bytes = $4, sha256 = $5,
@@ -249,7 +249,7 @@ where report_uid = $1 and status = 'PROCESSING_STARTED' returning ${COLUMNS}`,
   return told(db, reportOf(rows[0]))
 }
 
-/** `word` is told to subscribers, `reason` only to who may see the report. */
+/** Ends the report as failed. Subscribers get `word`; only callers who may see the report get `reason`. */
 export function fail(store: Store, reportUid: string, word: FailureWord, reason: string): Promise<void> {
   return store.transaction(db => failOne(db, reportUid, word, reason))
 }
@@ -270,7 +270,7 @@ where report_uid = $1 and status in ('INITIATED', 'PROCESSING_STARTED') returnin
 
 const ABANDONED = 'abandoned: whoever made it was not heard of any more'
 
-/** Ends reports as FAILED whose maker gave no sign of life since `before` (ms). Returns how many. */
+/** Ends as FAILED the reports whose maker gave no sign of life since `before` (ms). Returns how many. */
 export function failAbandoned(store: Store, before: number): Promise<number> {
   return store.transaction(async db => {
     const { rows } = await db.query<Row>({
@@ -283,7 +283,7 @@ where status in ('INITIATED', 'PROCESSING_STARTED') and modified_on < $1 returni
   })
 }
 
-/** Writes the event of a report that has just ended; the transaction holds its row. */
+/** Writes the event of a report that has just ended. The transaction holds its row. */
 async function told(db: Db, report: StoredReport, word?: FailureWord): Promise<StoredReport> {
   await tellEnd(db, report, word)
   return report

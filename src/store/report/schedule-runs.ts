@@ -1,13 +1,13 @@
-// Runs of schedules: one row for each date (and entity) of a schedule, from the time it is due. A scheduler claims a
-// run by setting when it is to be looked at again: if the scheduler dies, another takes the run over then.
+// Runs of schedules: one row for each date (and entity) of a schedule, inserted when it is due. A scheduler claims a
+// run by setting its next time: if that scheduler dies, another one takes the run over at that time.
 import { plains } from '../columns.ts'
 import type { Db } from '../pool.ts'
 
 export const RUN_STATES = ['DUE', 'QUEUED', 'FAULTED', 'SUCCEEDED', 'FAILED'] as const
-/** FAULTED: failed by a fault, and tried again. SUCCEEDED and FAILED are the end. */
+/** FAULTED: a fault occurred, and the run is tried again. SUCCEEDED and FAILED are final. */
 export type RunState = (typeof RUN_STATES)[number]
 
-/** Stands for the entity of a run that isn't an entity's. */
+/** The entity id of a run that belongs to no entity. */
 export const NO_ENTITY = '00000000-0000-0000-0000-000000000000'
 
 export interface RunKey {
@@ -20,7 +20,7 @@ export interface RunKey {
 export interface Run extends RunKey {
   receiptId: string | null
   state: RunState
-  /** ms since the epoch, as are all moments here. */
+  /** All times in this file are ms since the epoch. */
   dueAt: number
   attempts: number
   faults: number
@@ -71,7 +71,7 @@ function runOf(row: Row): Run {
 
 export type NewRun = Pick<Run, keyof RunKey | 'receiptId' | 'dueAt'>
 
-/** Inserts those that don't exist yet; returns how many. */
+/** Inserts the runs that don't exist yet; returns how many. */
 export async function insert(db: Db, runs: readonly NewRun[]): Promise<number> {
   if (runs.length === 0) return 0
   const { count } = await db.query({
@@ -90,7 +90,7 @@ on conflict on constraint schedule_run_pkey do nothing`,
   return count
 }
 
-/** Opens those that ended as FAILED, as if they were due at `now`; returns how many. */
+/** Reopens runs that ended as FAILED, due at `now`; returns how many. */
 export async function reopen(db: Db, runs: readonly RunKey[], now: number): Promise<number> {
   const { count } = await db.query({
     text: `update tokenmill.schedule_run as r set state = 'DUE', due_at = $4, next_at = $4, attempts = 0, faults = 0,
@@ -112,11 +112,11 @@ interface Claiming {
   now: number
   leaseMs: number
   limit: number
-  /** Runs whose job was not sent yet, else those whose job was sent. */
+  /** True: runs whose job was not sent yet. False: runs whose job was sent. */
   fresh: boolean
 }
 
-/** Runs to be looked at by `now` belong to the caller until `now` + `leaseMs`. */
+/** Takes runs that are due by `now`; until `now` + `leaseMs` they belong to the caller. */
 export async function claim(db: Db, { now, leaseMs, limit, fresh }: Claiming): Promise<Run[]> {
   const { rows } = await db.query<Row>({
     text: `update tokenmill.schedule_run as r set next_at = $2, attempts = r.attempts + 1 from (
@@ -129,7 +129,7 @@ returning ${OF_R}`,
   return rows.map(runOf)
 }
 
-/** Runs whose job was sent and isn't answered. */
+/** How many runs have a job that was sent and isn't answered. */
 export async function countQueued(db: Db): Promise<number> {
   const { rows } = await db.query<{ n: number }>({
     text: `select count(*) as n from tokenmill.schedule_run where next_at is not null and state = 'QUEUED'`,
@@ -141,7 +141,7 @@ const OPEN = `next_at is not null`
 const THIS = 'schedule_id = $1 and business_date = $2 and entity_id = $3'
 const keyOf = ({ scheduleId, businessDate, entityId }: RunKey) => [scheduleId, businessDate, entityId]
 
-/** The job was sent; the run is looked at again at `nextAt` if there is no answer until then. */
+/** Records that the job was sent. Without an answer the run is due again at `nextAt`. */
 export async function markQueued(db: Db, run: RunKey, nextAt: number): Promise<void> {
   await db.query({
     text: `update tokenmill.schedule_run set state = 'QUEUED', next_at = $4 where ${THIS} and ${OPEN}`,
@@ -149,7 +149,7 @@ export async function markQueued(db: Db, run: RunKey, nextAt: number): Promise<v
   })
 }
 
-/** Ends a run, unless it has ended. Returns the run if this was its end. */
+/** Ends a run as FAILED, unless it has ended. Returns the run if this call ended it. */
 export async function fail(db: Db, run: RunKey, reason: string): Promise<Run | undefined> {
   const { rows } = await db.query<Row>({
     text: `update tokenmill.schedule_run set state = 'FAILED', reason = $4, next_at = null, ended_at = now()
@@ -174,8 +174,8 @@ export type Answered =
   | { state: 'FAILED'; reason: string }
 
 /**
- * The answer to the job of this receipt. Success is final, and an older answer doesn't reopen a run. Returns the run if
- * its row changed.
+ * Applies the answer to the job of this receipt. A success is final, and an older answer doesn't reopen a run. Returns
+ * the run if its row changed.
  */
 export async function applyAnswer(db: Db, receiptId: string, answered: Answered): Promise<Run | undefined> {
   const { rows } =
@@ -199,7 +199,7 @@ where receipt_id = $1 and (${OPEN} or ($2 = 'SUCCEEDED' and state = 'FAILED')) r
   return rows[0] && runOf(rows[0])
 }
 
-/** Open runs that were due by `before` and not yet reported as late: they are late now. */
+/** Marks open runs as late that were due by `before` and aren't marked yet; returns them. */
 export async function markLate(db: Db, before: number, now: number): Promise<Run[]> {
   const { rows } = await db.query<Row>({
     text: `update tokenmill.schedule_run set late_at = $2 where ${OPEN} and late_at is null and due_at <= $1 returning ${COLUMNS}`,
@@ -208,7 +208,7 @@ export async function markLate(db: Db, before: number, now: number): Promise<Run
   return rows.map(runOf)
 }
 
-/** Open runs of removed schedules, or due by `before`: given up. */
+/** Gives up open runs of removed schedules, and open runs that were due by `before`; returns them. */
 export async function giveUp(db: Db, before: number): Promise<Run[]> {
   const { rows } = await db.query<Row>({
     text: `update tokenmill.schedule_run as r set state = 'FAILED', next_at = null, ended_at = now(),
@@ -220,7 +220,7 @@ returning ${OF_R}`,
   return rows.map(runOf)
 }
 
-/** When the oldest open run was due, and how many open runs were said to be late. */
+/** When the oldest open run was due, and how many open runs are marked as late. */
 export async function measureOpen(db: Db): Promise<{ oldestDueAt: number | undefined; late: number }> {
   const { rows } = await db.query<{ due_at: number | null; late: number }>({
     text: `select min(due_at) as due_at, count(late_at) as late from tokenmill.schedule_run where ${OPEN}`,
@@ -228,10 +228,7 @@ export async function measureOpen(db: Db): Promise<{ oldestDueAt: number | undef
   return { oldestDueAt: rows[0]?.due_at ?? undefined, late: rows[0]?.late ?? 0 }
 }
 
-/**
- * Open runs that were due by `dueBefore`, and those that failed since `failedSince` (ms), but for failures after which the
- * schedule ran well for the same entity; none of a removed schedule. The oldest first.
- */
+/** Open runs that were due by `dueBefore`, and runs that failed since `failedSince` (ms); oldest first. */
 export async function listTroubled(
   db: Db,
   { dueBefore, failedSince, limit }: { dueBefore: number; failedSince: number; limit: number },
@@ -255,7 +252,7 @@ export interface RunFilter {
   limit: number
 }
 
-/** The latest first. */
+/** Runs, latest first. */
 export async function list(db: Db, { scheduleId, businessDate, state, limit }: RunFilter): Promise<Run[]> {
   const { rows } = await db.query<Row>({
     text: `select ${COLUMNS} from tokenmill.schedule_run
@@ -266,12 +263,12 @@ order by business_date desc, schedule_id, entity_id limit $4`,
   return rows.map(runOf)
 }
 
-/** Of one schedule, the latest first. */
+/** Runs of one schedule, latest first. */
 export function listOf(db: Db, scheduleId: string, limit: number): Promise<Run[]> {
   return list(db, { scheduleId, limit })
 }
 
-/** Ended runs of dates before `businessDate`; answers how many. */
+/** Deletes ended runs of dates before `businessDate`; returns how many. */
 export async function forget(db: Db, businessDate: string): Promise<number> {
   const { count } = await db.query({
     text: 'delete from tokenmill.schedule_run where business_date < $1 and next_at is null',

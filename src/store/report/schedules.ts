@@ -1,14 +1,14 @@
-// Schedules: the tasks of every night. producers/schedule computes which dates are due; the outcome of each date is a
-// run (schedule-runs.ts).
+// Schedules: tasks that run once a day. producers/schedule computes which dates are due; each date is a run
+// (schedule-runs.ts).
 import type { MimeType, ReportType } from '../../job/report.ts'
 import type { Db } from '../pool.ts'
 
 interface Common {
   scheduleId: string
-  /** `HH:MM` on the zone's clock. */
+  /** `HH:MM`, local time in the schedule's time zone. */
   time: string
   zone: string
-  /** ms since the epoch, as are all moments here. */
+  /** All times in this file are ms since the epoch. */
   createdAt: number
   removedAt: number | null
   /** The latest date that has a run, `YYYY-MM-DD`. */
@@ -19,7 +19,7 @@ export interface ReportSchedule extends Common {
   kind: 'report'
   clientId: string
   reportType: ReportType
-  /** Null: every entity of the client. */
+  /** Null: the schedule is for every entity of the client. */
   entityId: string | null
   mimeType: MimeType
   parameters: Record<string, string | number | boolean>
@@ -72,7 +72,7 @@ const SELECT = `select s.schedule_id, s.kind, s.client_id, s.report_type, s.enti
 s.created_at, s.removed_at, (select r.business_date from tokenmill.schedule_run as r where r.schedule_id = s.schedule_id
   order by r.business_date desc limit 1) as newest from tokenmill.schedule as s`
 
-/** Those that weren't removed, oldest first. */
+/** Schedules that weren't removed, oldest first. */
 export async function list(db: Db): Promise<Schedule[]> {
   const { rows } = await db.query<Row>({
     text: `${SELECT} where s.removed_at is null order by s.created_at, s.schedule_id`,
@@ -80,14 +80,14 @@ export async function list(db: Db): Promise<Schedule[]> {
   return rows.map(scheduleOf)
 }
 
-/** Removed ones too. `scheduleId` is a UUID. */
+/** A schedule by its id (a UUID), also a removed one. */
 export async function find(db: Db, scheduleId: string): Promise<Schedule | undefined> {
   const { rows } = await db.query<Row>({ text: `${SELECT} where s.schedule_id = $1`, values: [scheduleId] })
   return rows[0] && scheduleOf(rows[0])
 }
 
 export type NewSchedule = Omit<ReportSchedule, 'kind' | 'createdAt' | 'removedAt' | 'newest'> & {
-  /** Since when missed nights are made up for, ms since the epoch. */
+  /** Missed dates since this time are made up for, ms since the epoch. */
   since?: number
 }
 
@@ -103,7 +103,7 @@ values ($1, 'report', $2, $3, $4, $5, $6::jsonb, $7, $8, coalesce($9, now()))`,
   })
 }
 
-/** False where there is no such schedule of reports. */
+/** Removes a schedule of reports. False if there is none with this id. */
 export async function remove(db: Db, scheduleId: string): Promise<boolean> {
   const { count } = await db.query({
     text: `update tokenmill.schedule set removed_at = now() where schedule_id = $1 and removed_at is null and kind = 'report'`,

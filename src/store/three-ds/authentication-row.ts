@@ -1,11 +1,13 @@
-// Converts the row of an authentication to its record and back. The secrets are sealed and opened by functions that the
-// caller hands in; this room has no key.
+// Converts the row of an authentication to its record and back. The caller passes the functions that seal and open
+// secrets; this room has no key.
 import { Secret } from '../../secret.ts'
 import type { Category, Network } from '../../three-ds/outcome.ts'
 import { type Authentication, FINDINGS, type Finding, type Secrets } from '../../three-ds/record.ts'
 import type { State } from '../../three-ds/transition.ts'
 
-/** The functions of the vault's key ring that are needed here. `row` names the row to which the bytes are bound. */
+/**
+ * The functions of the vault's key ring that are used here. `row` names the row to which the sealed bytes are bound.
+ */
 export interface Sealer {
   sealThreeDs(plain: Buffer, row: string): { sealed: Buffer; keyVersion: number }
   openThreeDs(sealed: Buffer, keyVersion: number, row: string): Buffer
@@ -38,7 +40,7 @@ export type Row = { [name in Finding]: string | null } & {
   version: number
 }
 
-/** Set once. */
+/** Columns that are set when the row is inserted and never change. */
 const LASTING = [
   'authentication_id',
   'transaction_id',
@@ -108,7 +110,7 @@ function openSecrets({ sealed, seal_version, authentication_id }: Row, sealer: S
   return JSON.parse(sealer.openThreeDs(sealed, seal_version, rowName(authentication_id)).toString('utf8')) as Secrets
 }
 
-/** Column → value, as the driver takes it. */
+/** The values by column, in the form that the driver takes. */
 export function valuesOf(record: Authentication, sealer: Sealer): Record<(typeof NAMES)[number], unknown> {
   const secrets = record.secrets.reveal()
   const sealed =

@@ -1,5 +1,5 @@
-// Lists and counts authentications: a search as one parameterised statement. A page is read per entity from an index,
-// and the pages are merged, so that a client with many entities needs no sort of all rows.
+// Lists and counts authentications: a search becomes one parameterised statement. It reads one page per entity from an
+// index and merges the pages, so that a client with many entities needs no sort of all rows.
 import { setImmediate } from 'node:timers/promises'
 import { type FieldKind, fieldOf } from '../../three-ds/fields.ts'
 import { type Condition, likePattern, type Search } from '../../three-ds/filter.ts'
@@ -16,7 +16,7 @@ const TYPES = {
   text: 'text',
 } as const satisfies Record<FieldKind, string>
 
-/** The page of `search` within these entities. */
+/** One page of the authentications of these entities that match `search`. */
 export async function find(
   db: Db,
   sealer: Sealer,
@@ -26,7 +26,7 @@ export async function find(
   const { rows } = await db.query<Row>(listStatement(entities, search))
   const found: Authentication[] = []
   for (const row of rows) {
-    // Lookups of other clients wait for this event loop, and a page may hold ten thousand proofs to open.
+    // Other clients' requests wait for this event loop, and a page may have ten thousand sealed values to open.
     if (found.length % OPENED_AT_ONCE === OPENED_AT_ONCE - 1) await setImmediate()
     found.push(recordOf(row, sealer))
   }
@@ -34,7 +34,7 @@ export async function find(
 }
 const OPENED_AT_ONCE = 100
 
-/** One, if it is of these entities. */
+/** One authentication; undefined if it isn't one of these entities'. */
 export async function findOne(
   db: Db,
   sealer: Sealer,
@@ -49,7 +49,7 @@ export async function findOne(
   return rows[0] && recordOf(rows[0], sealer)
 }
 
-/** How many there are, whatever the page. */
+/** How many authentications match, on all pages together. */
 export async function count(db: Db, entities: readonly string[], search: Search): Promise<number> {
   const { where, values } = conditionsOf(entities, search.conditions)
   const { rows } = await db.query<{ count: number }>({
@@ -65,11 +65,11 @@ export function listStatement(entities: readonly string[], search: Search): Stat
   const limit = `$${values.push(search.limit)}::int`
   const skip = `$${values.push(search.skip)}::int`
   const order = orderOf(search)
-  // The outer order may be by the status, which follows from the state and is no column of the record's.
+  // The outer order may be by status. The status is computed from the state; the record has no such member.
   const page = (entity: string, range: string) =>
     `select ${COLUMNS}, pares_status from tokenmill.authentication as a where a.entity_id = ${entity} and ${where}
 order by ${order} ${range}`
-  // One entity needs no merging.
+  // With one entity there is nothing to merge.
   if (new Set(entities).size === 1) return { text: page('($1::uuid[])[1]', `limit ${limit} offset ${skip}`), values }
   return {
     text: `select ${COLUMNS} from unnest($1::uuid[]) as caller(entity)
@@ -79,7 +79,7 @@ order by ${order} limit ${limit} offset ${skip}`,
   }
 }
 
-// The id last, so that pages neither repeat nor leave out what else is equal.
+// The order of a search. The id comes last, so that pages neither repeat nor miss rows that are equal otherwise.
 function orderOf({ sort }: Search): string {
   const columns = new Set([fieldOf(sort.field).column, 'created_at', 'authentication_id'])
   return [...columns].map(column => `${column} ${sort.descending ? 'desc' : 'asc'}`).join(', ')
@@ -104,7 +104,7 @@ function clauseOf({ field, operator, values }: Condition, bind: (value: unknown)
   switch (operator) {
     case '=':
       return values.length === 1 && first !== undefined ? `${name} = ${bound(first)}` : `${name} = any(${list()})`
-    // What has no value isn't equal either.
+    // A row without a value counts as not equal.
     case '!=':
       return `(${name} is null or ${name} <> all(${list()}))`
     case '>=':

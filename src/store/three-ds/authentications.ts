@@ -1,5 +1,5 @@
-// Authentications: one row each, found by its ids, written only over the version that was read. The rules in
-// src/three-ds decide the states.
+// Authentications: one row each. A row is found by its ids, and updated only if its version is the one that was read.
+// The rules in src/three-ds decide the states.
 import type { Authentication } from '../../three-ds/record.ts'
 import type { Db } from '../pool.ts'
 import { CHANGING, COLUMNS, NAMES, type Row, recordOf, type Sealer, valuesOf } from './authentication-row.ts'
@@ -46,7 +46,7 @@ export function findByKey(
   })
 }
 
-/** Pending authentications whose time is over, the oldest first. */
+/** Pending authentications whose time is over, oldest first. */
 export async function findOverdue(db: Db, sealer: Sealer, now: number, limit: number): Promise<Authentication[]> {
   const { rows } = await db.query<Row>({
     name: 'authentication-overdue',
@@ -61,7 +61,7 @@ const INSERT = `insert into tokenmill.authentication (${COLUMNS})
 values (${NAMES.map((_, index) => `$${index + 1}`).join(', ')})
 on conflict on constraint idempotency_key_stands_once_per_client do nothing`
 
-/** False where the client's idempotency key is in use. */
+/** Inserts an authentication. False if the client has used this idempotency key before. */
 export async function insert(db: Db, sealer: Sealer, record: Authentication): Promise<boolean> {
   const values = valuesOf(record, sealer)
   const { count } = await db.query({
@@ -76,7 +76,7 @@ const UPDATE = `update tokenmill.authentication
 set ${CHANGING.map((name, index) => `${name} = $${index + 2}`).join(', ')}
 where authentication_id = $1 and version = $${CHANGING.length + 2}`
 
-/** Writes a record whose version is one above the version that was read; false where another writer was first. */
+/** Writes a record whose version is one above the one that was read. False if another writer was first. */
 export async function save(db: Db, sealer: Sealer, record: Authentication): Promise<boolean> {
   const values = valuesOf(record, sealer)
   const { count } = await db.query({
@@ -87,7 +87,7 @@ export async function save(db: Db, sealer: Sealer, record: Authentication): Prom
   return count === 1
 }
 
-/** Up to `limit` that were made before `before` (ms). Returns how many. */
+/** Erases up to `limit` authentications that were made before `before` (ms). Returns how many. */
 export async function eraseOld(db: Db, before: number, limit: number): Promise<number> {
   const { count } = await db.query({
     text: `delete from tokenmill.authentication where authentication_id = any(array(

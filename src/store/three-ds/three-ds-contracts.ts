@@ -1,10 +1,10 @@
-// 3-D Secure contracts: the operator's terms, and the sealed key of the contract's JWTs.
+// 3-D Secure contracts: the terms that an operator has entered, and the sealed key of the contract's JWTs.
 import { Secret } from '../../secret.ts'
 import type { Contract, ContractTerms } from '../../three-ds/contract.ts'
 import type { Db } from '../pool.ts'
 import type { Sealer } from './authentication-row.ts'
 
-/** Column → term. */
+/** The columns and the terms that they hold. */
 const TERMS = {
   entity_id: 'entityId',
   name: 'name',
@@ -37,7 +37,7 @@ const infoOf = (row: Row): ContractInfo => ({
 
 const keyRow = (contractId: string) => `threeds-contract/${contractId}`
 
-/** With its key, which the reader role may not select. */
+/** A contract with its key, which the reader role may not select. */
 export async function find(db: Db, sealer: Sealer, contractId: string): Promise<Contract | undefined> {
   const { rows } = await db.query<KeyedRow>({
     name: 'threeds-contract-find',
@@ -50,7 +50,7 @@ from tokenmill.threeds_contract where contract_id = $1`,
   return { ...infoOf(row), key: new Secret(sealer.openThreeDs(row.key_sealed, row.key_version, keyRow(contractId))) }
 }
 
-/** Oldest first; of one entity where it is named. */
+/** Contracts without keys, oldest first, of one entity or of all. */
 export async function list(db: Db, entityId: string | null = null): Promise<ContractInfo[]> {
   const { rows } = await db.query<Row>({
     text: `select contract_id, created_at, ${NAMES.join(', ')} from tokenmill.threeds_contract
@@ -60,7 +60,7 @@ where $1::uuid is null or entity_id = $1 order by created_at, contract_id`,
   return rows.map(infoOf)
 }
 
-/** False where the entity has a contract of this name. */
+/** Inserts a contract. False if the entity has a contract with this name. */
 export async function insert(db: Db, sealer: Sealer, contract: Omit<Contract, 'createdAt'>): Promise<boolean> {
   const { sealed, keyVersion } = sealer.sealThreeDs(contract.key.reveal(), keyRow(contract.contractId))
   const { count } = await db.query({

@@ -1,5 +1,5 @@
-// JWTs with which browsers begin: each is valid for one authentication and used once, which a conditional update
-// ensures. The JWT itself isn't stored.
+// JWTs with which browsers begin an authentication. Each JWT is valid for one authentication and used once; a
+// conditional update ensures that. The JWT itself isn't stored.
 import type { IssuedJwt } from '../../three-ds/ports.ts'
 import type { Db } from '../pool.ts'
 
@@ -40,7 +40,10 @@ export async function find(db: Db, jti: string): Promise<IssuedJwt | undefined> 
   )
 }
 
-/** Records the authentication of this JWT: the last lookup that named it, as long as the JWT is unused. */
+/**
+ * Records which authentication the JWT belongs to. While the JWT is unused, a later lookup that names it replaces an
+ * earlier one.
+ */
 export async function bind(
   db: Db,
   {
@@ -59,7 +62,7 @@ where jti = $1 and contract_id = $2 and used_at is null and issued_at > $4`,
   return count === 1
 }
 
-/** False where it was used before, or never issued. */
+/** Marks a JWT as used. False if it was used before or never issued. */
 export async function use(db: Db, jti: string, usedAt: number): Promise<boolean> {
   const { count } = await db.query({
     name: 'threeds-jwt-use',
@@ -69,7 +72,7 @@ export async function use(db: Db, jti: string, usedAt: number): Promise<boolean>
   return count === 1
 }
 
-/** Up to `limit` that were issued before `before` (ms). Returns how many. */
+/** Erases up to `limit` JWTs that were issued before `before` (ms). Returns how many. */
 export async function eraseOld(db: Db, before: number, limit: number): Promise<number> {
   const { count } = await db.query({
     text: `delete from tokenmill.threeds_jwt where jti = any(array(

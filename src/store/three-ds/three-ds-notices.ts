@@ -1,12 +1,12 @@
-// The end of an authentication as an outbox row, written in the transaction that ends it: if the process dies then, the
-// workers publish it. The rules in src/three-ds decide when one has ended.
+// Writes the end of an authentication as an outbox row, in the transaction that ends it: if the process dies right
+// after, the workers publish the row. The rules in src/three-ds decide when an authentication has ended.
 import { notificationOf } from '../../three-ds/notification.ts'
 import type { Authentication } from '../../three-ds/record.ts'
 import * as clients from '../access/clients.ts'
 import * as outbox from '../job/outbox.ts'
 import type { Db } from '../pool.ts'
 
-/** Writes nothing where no client is to be notified. */
+/** Inserts the row. Does nothing if no client is to be notified. */
 export async function insert(db: Db, record: Authentication): Promise<void> {
   const client = await clients.find(db, record.clientId)
   if (!client || client.revokedAt !== null) return

@@ -1,5 +1,5 @@
 // How long 3-D Secure data are kept: JWTs as long as they can be used, authentications as long as a payment can be
-// disputed. The scheduler runs it every hour.
+// disputed. The scheduler runs the sweep every hour.
 
 import type { Db } from '../pool.ts'
 import * as authentications from './authentications.ts'
@@ -13,7 +13,7 @@ interface SweptThreeDs {
   authentications: number
 }
 
-/** `rowsMax` at a time, until nothing is left. `now`: ms since the epoch. */
+/** Erases everything that is too old, in steps of `rowsMax`. `now`: ms since the epoch. */
 export async function sweepThreeDs(db: Db, now: number): Promise<SweptThreeDs> {
   const { jwtDays, authenticationDays, rowsMax } = THREE_DS_RETENTION
   return {

@@ -1,5 +1,5 @@
-// The store behind the ports of the 3-D Secure flows: one pool, with the secrets sealed and opened by the vault's key
-// ring. The transaction that saves an end also writes its event. Nothing is decided here.
+// The store behind the ports of the 3-D Secure flows: one pool, with secrets that the vault's key ring seals and opens.
+// The transaction that saves the end of an authentication also writes its event. Nothing is decided here.
 import type { Authentications, Contracts, Jwts } from '../../three-ds/ports.ts'
 import type { Authentication } from '../../three-ds/record.ts'
 import { isFinal } from '../../three-ds/transition.ts'
@@ -54,7 +54,10 @@ async function save(store: Store, sealer: Sealer, record: Authentication): Promi
   }
 }
 
-/** An end is never overwritten, so a record that is saved with one has just ended. */
+/**
+ * Saves a record and, if the record has an end, its event. An end is never overwritten, so a record with an end has
+ * just ended.
+ */
 async function saveAndTell(db: Db, sealer: Sealer, record: Authentication): Promise<void> {
   const [saved] = await Promise.all([
     authentications.save(db, sealer, record),
@@ -63,11 +66,11 @@ async function saveAndTell(db: Db, sealer: Sealer, record: Authentication): Prom
   if (!saved) throw new LostRace('changed meanwhile')
 }
 
-/** Both or neither. */
+/** Saves the record and marks the JWT as used, or does neither. */
 async function saveWithJwt(store: Store, sealer: Sealer, { record, jti, usedAt }: Saving) {
   try {
     return await store.transaction(async db => {
-      // The JWT's row first: of two transactions, the second waits here and finds the JWT used.
+      // The JWT's row is updated first: of two transactions the second waits here, and then finds the JWT used.
       if (!(await jwts.use(db, jti, usedAt))) return 'used'
       if (record) await saveAndTell(db, sealer, record)
       return 'saved'

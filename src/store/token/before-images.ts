@@ -1,17 +1,17 @@
-// Rows as they were before an interactive job changed them, sealed: what a reversal puts back. What they hold isn't
-// known here.
+// Sealed copies of rows as they were before an interactive job changed them; a reversal restores them. This file
+// doesn't know what the copies hold.
 import { byteas, plains } from '../columns.ts'
 import type { Db } from '../pool.ts'
 
 export interface BeforeImage {
-  /** Of the job that changed the row. */
+  /** The receipt of the job that changed the row. */
   receiptId: string
   tokenId: string
   sealed: Buffer
   keyVersion: number
 }
 
-/** No reversal reaches further back. */
+/** How long the copies are kept: no reversal reaches further back. */
 export const BEFORE_IMAGE_HOURS = 24
 
 export async function insertAll(db: Db, images: readonly BeforeImage[]): Promise<void> {
@@ -40,7 +40,7 @@ export async function find(db: Db, receiptId: string): Promise<BeforeImage | und
   return row && { receiptId, tokenId: row.token_id, sealed: row.sealed, keyVersion: row.key_version }
 }
 
-/** Removes a deleted card from these rows, too. */
+/** Erases the copies of deleted tokens. */
 export async function eraseOf(db: Db, tokenIds: readonly string[]): Promise<void> {
   if (tokenIds.length === 0) return
   await db.query({
@@ -50,7 +50,7 @@ export async function eraseOf(db: Db, tokenIds: readonly string[]): Promise<void
   })
 }
 
-/** Those older than a reversal may be. Returns how many. */
+/** Erases copies that are too old for a reversal. Returns how many. */
 export async function eraseOld(db: Db, now: number): Promise<number> {
   const { count } = await db.query({
     text: 'delete from tokenmill.before_image where created_at < $1',

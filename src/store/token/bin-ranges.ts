@@ -1,4 +1,4 @@
-// The BIN table that the operator imported. A range keeps its id for ever, because tokens refer to it; its issuer data
+// The BIN table that an operator imported. A range keeps its id for ever, because tokens refer to it; the issuer's data
 // may change.
 import type { BinRange } from '../../token/bin.ts'
 import { type Column, rowSet } from '../columns.ts'
@@ -57,7 +57,9 @@ const CHANGED = COLUMNS.filter(({ name }) => name !== 'prefix').map(({ name }) =
 const ON_CONFLICT = `on conflict on constraint bin_prefix_stands_once do update set ${CHANGED.map(name => `${name} = excluded.${name}`).join(', ')}
 where (${CHANGED.map(name => `old.${name}`).join(', ')}) is distinct from (${CHANGED.map(name => `excluded.${name}`).join(', ')})`
 
-/** Adds new prefixes and updates known ones. No prefix occurs twice. Returns how many rows were written. */
+/**
+ * Adds new prefixes and updates known ones. No prefix may occur twice in `ranges`. Returns how many rows were written.
+ */
 export async function saveAll(db: Db, ranges: readonly NewBinRange[]): Promise<number> {
   if (ranges.length === 0) return 0
   const { source, values } = rowSet(COLUMNS, ranges)

@@ -1,9 +1,9 @@
-// How often a client asked for cards of the same BIN and last four that were not known: what somebody who guesses
-// PANs leaves behind. A window is 24 hours.
+// Counts how often a client asked for unknown cards with the same BIN and last four digits: that is the trace of
+// somebody who guesses PANs. A window is 24 hours.
 import { listOf, plains, texts } from '../columns.ts'
 import type { Db } from '../pool.ts'
 
-/** Asked for by this client: a card of this BIN and last four. */
+/** This client asked for a card with these digits. */
 export interface Guess {
   clientId: string
   tokenScope: string
@@ -25,7 +25,7 @@ const valuesOf = (guesses: readonly Guess[]) => [
   texts(guesses.map(({ digits }) => digits)),
 ]
 
-/** Adds one miss for each and returns, in the order given, how many there are then. */
+/** Adds one miss for each guess. Returns the new counts, in the same order. */
 export async function addAll(db: Db, guesses: readonly Guess[]): Promise<number[]> {
   if (guesses.length === 0) return []
   const { rows } = await db.query<Row>({
@@ -42,7 +42,7 @@ returning client_id, token_scope, digits, misses`,
   return missesOf(guesses, rows)
 }
 
-/** Misses within the window for each, in the order given. */
+/** The misses within the window for each guess, in the same order. */
 export async function countAll(db: Db, guesses: readonly Guess[]): Promise<number[]> {
   if (guesses.length === 0) return []
   const { rows } = await db.query<Row>({
@@ -61,7 +61,7 @@ function missesOf(guesses: readonly Guess[], rows: readonly Row[]): number[] {
   return guesses.map(({ clientId, tokenScope, digits }) => found.get(`${clientId} ${tokenScope} ${digits}`) ?? 0)
 }
 
-/** Misses whose window began before `before` (ms). Returns how many. */
+/** Erases misses whose window began before `before` (ms). Returns how many. */
 export async function eraseOld(db: Db, before: number): Promise<number> {
   const { count } = await db.query({
     text: 'delete from tokenmill.guess where since < $1',

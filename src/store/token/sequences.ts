@@ -1,4 +1,4 @@
-// The highest `sequence` of a client that took effect on a token, over all kinds that change one.
+// The highest `sequence` of a client that took effect on a token, across all kinds that change a token.
 import { plains, texts } from '../columns.ts'
 import { type Db, LostRace } from '../pool.ts'
 
@@ -8,7 +8,7 @@ export interface SequenceMark {
   sequence: number
 }
 
-/** Those of these clients on these tokens that are there. */
+/** The stored marks of these clients on these tokens. */
 export async function findAll(
   db: Db,
   wanted: readonly Pick<SequenceMark, 'clientId' | 'tokenId'>[],
@@ -27,7 +27,7 @@ export async function find(db: Db, clientId: string, tokenId: string): Promise<n
   return (await findAll(db, [{ clientId, tokenId }]))[0]?.sequence
 }
 
-/** Moves marks up, at most one for a client and token; LostRace where a later one has taken effect meanwhile. */
+/** Raises marks, at most one per client and token. Throws LostRace if a higher sequence has taken effect meanwhile. */
 export async function advanceAll(db: Db, marks: readonly SequenceMark[]): Promise<void> {
   if (marks.length === 0) return
   const { count } = await db.query({

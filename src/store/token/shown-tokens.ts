@@ -1,5 +1,5 @@
-// Tokens as the reader role may see them: what may be shown of a card, and nothing by which it could be found. Columns
-// that a reader may not select are null here; tokens.ts has rows for writing.
+// Tokens as the reader role may see them: what may be shown of a card, and no column by which a card could be found.
+// Columns that the role may not select are null here; tokens.ts reads whole rows.
 import type { TokenRow } from '../../token/token.ts'
 import { plains } from '../columns.ts'
 import type { Db } from '../pool.ts'
@@ -43,7 +43,7 @@ const HIDDEN = {
   mark: null,
 } as const
 
-/** By id (a UUID), a deleted one too. */
+/** A token by its id (a UUID), also a deleted one. */
 export async function find(db: Db, tokenId: string): Promise<TokenRow | undefined> {
   const { rows } = await db.query<Row>({
     name: 'shown-token-find',
@@ -54,7 +54,7 @@ export async function find(db: Db, tokenId: string): Promise<TokenRow | undefine
   return row && tokenOf(row)
 }
 
-/** By id, deleted ones too; absent ones are left out. */
+/** Tokens by id, also deleted ones; missing ones are left out. */
 export async function findByIds(db: Db, tokenIds: readonly string[]): Promise<TokenRow[]> {
   if (tokenIds.length === 0) return []
   const { rows } = await db.query<Row>({
@@ -66,7 +66,7 @@ cross join lateral (select ${COLUMNS} from tokenmill.token where token_id = want
   return rows.map(tokenOf)
 }
 
-/** Live tokens of third parties by that name. */
+/** Live tokens of third parties whose value is `name`. */
 export async function findByThirdParty(db: Db, name: string): Promise<TokenRow[]> {
   const { rows } = await db.query<Row>({
     name: 'shown-tokens-by-third-party',

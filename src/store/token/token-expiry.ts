@@ -1,20 +1,22 @@
-// Tokens whose expiry date has passed, in pages along an index: a page costs the same however many there are. It
-// changes none of them; jobs do.
+// Finds tokens whose expiry date has passed, page by page along an index: a page costs the same however many tokens
+// there are. It changes no token; jobs do that.
 import { plains } from '../columns.ts'
 import type { Db } from '../pool.ts'
 
 export interface ExpiredToken {
   tokenId: string
-  /** `YYYY-MM-DD`, the last day of the token. */
+  /** `YYYY-MM-DD`, the last day on which the token is valid. */
   tokenExpiryDate: string
-  /** Whose scope it is in. */
+  /** The entity of the token's scope. */
   entityId: string
 }
 
-/** The end of the page before. */
+/** The last token of the page before. */
 export type Place = Pick<ExpiredToken, 'tokenExpiryDate' | 'tokenId'>
 
-/** Active tokens whose date is `lastDay` or earlier, in the order of date and id, beyond `after`. */
+/**
+ * One page of active tokens whose date is `lastDay` or earlier, in the order of date and id, after the place `after`.
+ */
 export async function findExpired(
   db: Db,
   lastDay: string,
@@ -40,7 +42,7 @@ order by t.token_expiry_date, t.token_id`,
 }
 const NOTHING = '00000000-0000-0000-0000-000000000000'
 
-/** Those among `tokenIds` that still are active and past their date. */
+/** Those of `tokenIds` that are still active and past their date. */
 export async function stillExpired(db: Db, lastDay: string, tokenIds: readonly string[]): Promise<Set<string>> {
   const { rows } = await db.query<{ token_id: string }>({
     name: 'tokens-still-expired',

@@ -1,5 +1,5 @@
-// The token table: found by card or by id, saved as sets. One statement per table and chunk; a single job is a set of
-// one.
+// The token table. Tokens are found by card or by id, and saved as sets: one statement per table and chunk. A single
+// job is a set of one.
 import type { BatchMark, ThirdPartyName, TokenRow } from '../../token/token.ts'
 import { byteas, type Column, listOf, plains, rowSet, texts } from '../columns.ts'
 import { type Db, LostRace } from '../pool.ts'
@@ -51,7 +51,7 @@ const column = (
   plain = true,
 ): Column<StoredToken> => ({ name, type, text, plain })
 const flag = (value: boolean | undefined) => (value === undefined ? null : value ? 't' : 'f')
-// Rows of a chunk share their time, and formatting a time takes longer than the rest of a row.
+// The rows of a chunk have the same time, and formatting a time takes longer than the rest of a row.
 let lastMoment = { ms: 0, text: new Date(0).toISOString() }
 function moment(ms: number): string {
   if (lastMoment.ms !== ms) lastMoment = { ms, text: new Date(ms).toISOString() }
@@ -95,7 +95,7 @@ const COLUMNS: readonly Column<StoredToken>[] = [
 ]
 const NAMES = COLUMNS.map(({ name }) => name).join(', ')
 
-/** Of a row's columns. */
+/** The third party's name for a token, from the columns of its row. */
 export function thirdPartyOf({
   third_party_type: type,
   third_party_token: token,
@@ -144,14 +144,14 @@ function tokenOf(row: Row): StoredToken {
   }
 }
 
-// One look-up per card inside one statement: `= any(…)` would get a plan made on the empty table, and become slower
-// with it.
+// One look-up per card within one statement. With `= any(…)` PostgreSQL could keep a plan that it made while the table
+// was empty, which becomes slow as the table grows.
 const FIND_BY_FINGERPRINT = `select ${NAMES} from unnest(${listOf(1, 'bytea')}) as wanted(card)
 cross join lateral (select ${NAMES} from tokenmill.token where fingerprint = wanted.card limit 1) as found`
 const FIND_BY_ID = `select ${NAMES} from unnest(${listOf(1, 'uuid')}) as wanted(id)
 cross join lateral (select ${NAMES} from tokenmill.token where token_id = wanted.id limit 1) as found`
 
-/** The live tokens of these cards; absent ones are left out. */
+/** The live tokens of these cards; cards without one are left out. */
 export async function findByFingerprints(db: Db, fingerprints: readonly Buffer[]): Promise<StoredToken[]> {
   const { rows } = await db.query<Row>({
     name: 'tokens-by-card',
@@ -161,7 +161,7 @@ export async function findByFingerprints(db: Db, fingerprints: readonly Buffer[]
   return rows.map(tokenOf)
 }
 
-/** Tokens by id, deleted ones included. */
+/** Tokens by id, also deleted ones. */
 export async function findByIds(db: Db, tokenIds: readonly string[]): Promise<StoredToken[]> {
   const { rows } = await db.query<Row>({ name: 'tokens-by-id', text: FIND_BY_ID, values: [plains(tokenIds)] })
   return rows.map(tokenOf)
@@ -180,7 +180,7 @@ where s.third_party and s.state = 'ACTIVE' and s.reference = any($1::text[])`,
   return rows.map(tokenOf)
 }
 
-/** One token, its row locked until the transaction ends: another transaction that writes a receipt into it waits. */
+/** One token. Its row stays locked until the transaction ends: another writer of a receipt waits. */
 export async function hold(db: Db, tokenId: string): Promise<StoredToken | undefined> {
   const { rows } = await db.query<Row>({
     text: `select ${NAMES} from tokenmill.token where token_id = $1 for update`,
@@ -190,7 +190,7 @@ export async function hold(db: Db, tokenId: string): Promise<StoredToken | undef
   return row && tokenOf(row)
 }
 
-/** The rows of these tokens, locked until the transaction ends: another transaction that changes one waits. */
+/** These tokens. Their rows stay locked until the transaction ends: another transaction that changes one waits. */
 export async function holdAll(
   db: Db,
   tokenIds: readonly string[],
@@ -205,9 +205,9 @@ order by token_id for no key update`,
 }
 
 /**
- * Inserts tokens whose cards have none yet. Returns the cards (latin1 of the fingerprint) for which another transaction
- * has just made a token. Rows are sorted by fingerprint, so that two chunks with the same cards wait for each other in
- * one order.
+ * Inserts tokens of cards that have none yet. Returns the cards (latin1 of the fingerprint) for which another
+ * transaction has just inserted a token. Rows are sorted by fingerprint, so that two chunks with the same cards lock
+ * them in the same order.
  */
 export async function insertMissing(db: Db, tokens: readonly StoredToken[]): Promise<string[]> {
   if (tokens.length === 0) return []
@@ -220,7 +220,7 @@ on conflict on constraint one_live_token_per_card do nothing`,
     values,
   })
   if (count === tokens.length) return []
-  // This happens seldom: finding out which ones is cheaper than returning every chunk's ids.
+  // This happens seldom, so a search is cheaper than returning the ids of every chunk.
   const inserted = await findIds(
     db,
     sorted.map(({ tokenId }) => tokenId),
@@ -231,7 +231,7 @@ on conflict on constraint one_live_token_per_card do nothing`,
 }
 const NOTHING = Buffer.alloc(0)
 
-/** Inserts all, or throws LostRace. */
+/** Inserts all tokens, or throws LostRace. */
 export async function insertAll(db: Db, tokens: readonly StoredToken[]): Promise<void> {
   const lost = await insertMissing(db, tokens)
   if (lost.length > 0) throw new LostRace('a card got its token meanwhile')
@@ -250,7 +250,7 @@ cross join lateral (select token_id from tokenmill.token where token_id = wanted
 const CHANGED = COLUMNS.filter(({ name }) => name !== 'token_id' && name !== 'token_scope' && name !== 'created_at')
 const SET = CHANGED.map(({ name }) => `${name} = v.${name}`).join(', ')
 
-/** Writes rows whose version is one above the version that was read; all, or throws LostRace. */
+/** Updates rows whose version is one above the one that was read. Updates all, or throws LostRace. */
 export async function updateAll(db: Db, tokens: readonly StoredToken[]): Promise<void> {
   if (tokens.length === 0) return
   const sorted = tokens.toSorted((a, b) => (a.tokenId < b.tokenId ? -1 : 1))
@@ -263,14 +263,14 @@ export async function updateAll(db: Db, tokens: readonly StoredToken[]): Promise
   if (count !== tokens.length) throw new LostRace('a token was changed meanwhile')
 }
 
-/** The receipt that last answered for a token of this version, where nothing else of it changes. */
+/** The last receipt of a token, for a job that changes nothing else in the row. */
 export interface Touch {
   tokenId: string
   receiptId: string
   version: number
 }
 
-/** Each of another token; all or LostRace. */
+/** Writes receipts into different tokens: all of them, or throws LostRace. */
 export async function touchAll(db: Db, touches: readonly Touch[]): Promise<void> {
   if (touches.length === 0) return
   const sorted = touches.toSorted((a, b) => (a.tokenId < b.tokenId ? -1 : 1))
@@ -288,7 +288,7 @@ where t.token_id = v.id and t.version = v.version`,
   if (count !== touches.length) throw new LostRace('a token was changed meanwhile')
 }
 
-/** Writes the receipt of a batch into live tokens for which it changed something outside their rows. */
+/** Writes the receipt of a batch into live tokens for which the batch changed something outside their rows. */
 export async function nameReceipt(db: Db, tokenIds: readonly string[], receiptId: string): Promise<void> {
   if (tokenIds.length === 0) return
   await db.query({

@@ -1,5 +1,5 @@
-// Whether the directory server would accept an AReq made of this lookup. Values that the table requires and only the
-// caller can give are checked here, before anything is saved or sent.
+// Whether a directory server would accept an AReq made of this lookup. Required values that only the caller can give
+// are checked here, before anything is saved or sent.
 
 import { MESSAGE_VERSION } from '../messages.ts'
 import type { Category, Network } from '../outcome.ts'
@@ -13,7 +13,7 @@ const SCRIPTED = [
   'browser_time_zone',
 ] as const
 
-/** The facts of a lookup that the table needs. */
+/** The facts of a lookup that the table of members needs. */
 interface Admitted {
   device_channel: 'Browser' | '3RI'
   message_category: Category
@@ -31,10 +31,10 @@ interface Admitted {
 }
 
 const CHANNELS = { Browser: 'BRW', '3RI': '3RI' } as const
-/** EMV's word for a payment. */
+/** EMV's message category of a payment. */
 const PAYMENT = '01'
 
-/** `network`: undefined while the card isn't known. */
+/** The facts for the table of members. `network` is undefined while the card isn't known. */
 export function situationOf(
   request: Admitted,
   network: Network | undefined,
@@ -50,7 +50,8 @@ export function situationOf(
     ...(channel === '3RI'
       ? { threeRIInd: request.three_ri_indicator }
       : { authenticationInd: request.authentication_indicator ?? PAYMENT }),
-    // With scripts EMV requires all of these; a browser whose caller left one out counts as one without scripts.
+    // If scripts are on, EMV requires all of these members. A browser for which the caller left one out counts as one
+    // without scripts.
     hasScripts: device.browser_javascript_enabled !== false && SCRIPTED.every(name => isGiven(device[name])),
     hasBillingCountry: isGiven(request.billing_country_code),
     hasShippingCountry: isGiven(request.shipping_country_code),
@@ -59,7 +60,7 @@ export function situationOf(
 
 type Source = Exclude<keyof Admitted, 'device_data_info'> | `device_data_info.${(typeof SCRIPTED)[number]}`
 
-/** Members that nothing but these fields can fill. */
+/** Members that can only come from these fields of the request. */
 const SOURCES: { readonly [M in Member]?: readonly Source[] } = {
   threeRIInd: ['three_ri_indicator'],
   recurringFrequency: ['recurring_frequency'],
@@ -72,7 +73,7 @@ const SOURCES: { readonly [M in Member]?: readonly Source[] } = {
   browserTZ: ['device_data_info.browser_time_zone'],
 }
 
-/** Fields without which the directory server would refuse the request, as the body names them. */
+/** The fields without which a directory server would refuse the request, under their names in the body. */
 export function missingFields(request: Admitted, network?: Network, version?: Version): Source[] {
   const situation = situationOf(request, network, version)
   return Object.entries(SOURCES)
@@ -86,7 +87,7 @@ function valueAt(request: Admitted, field: Source): unknown {
   return inner === undefined ? request[name] : request.device_data_info?.[inner]
 }
 
-/** Callers send fields that they don't use as empty texts. */
+/** Whether a value was given: callers send unused fields as empty texts. */
 export function isGiven(value: unknown): boolean {
   return value !== undefined && value !== ''
 }

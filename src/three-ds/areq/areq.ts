@@ -1,5 +1,5 @@
-// Makes the authentication request (AReq, EMV 3-D Secure) of a lookup. It holds the card number, so it travels as a
-// Secret. table.ts says which members it has, members.ts what they hold.
+// Builds the authentication request (AReq, EMV 3-D Secure) of a lookup. It holds the card number, so it is passed on as
+// a Secret. table.ts decides which members it has, members.ts what they contain.
 import { assert } from '../../errors.ts'
 import { Secret } from '../../secret.ts'
 import { MESSAGE_VERSION } from '../messages.ts'
@@ -37,7 +37,10 @@ interface Place {
   isRequired: boolean
 }
 
-/** A text in the form of this edition, cut to the standard's length; undefined where it is better left out. */
+/**
+ * A text in the form that this protocol version allows, cut to the standard's length; undefined if it is better left
+ * out.
+ */
 function written(value: unknown, { member, version, isRequired }: Place): unknown {
   if (typeof value !== 'string') return value
   const isUnicode = version === '2.3.1'
@@ -48,7 +51,7 @@ function written(value: unknown, { member, version, isRequired }: Place): unknow
 }
 
 const NAME_LENGTH_MIN = 2
-/** Texts that may grow when they are transliterated. */
+/** The longest length of texts that may grow when they are transliterated. */
 const LENGTHS: { readonly [M in Member]?: number } = {
   cardholderName: 45,
   billAddrLine1: 50,

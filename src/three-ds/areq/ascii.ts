@@ -1,9 +1,9 @@
-// Texts for the older editions of the messages: printable ASCII. Other characters are transliterated as a bank does (ü
-// is ue); the caller handles those that can't be.
+// Texts for older protocol versions, which allow printable ASCII only. Other characters are transliterated as banks do
+// (ü becomes ue). The caller handles characters that can't be transliterated.
 import transliterate from '@sindresorhus/transliterate'
 
 const FOREIGN = /[^\x20-\x7e]+/g
-/** Apostrophes and quotes of books stand in names, and the package leaves them. */
+/** Typographic apostrophes and quotes occur in names, and the package leaves them unchanged. */
 const QUOTES: [string, string][] = [
   ['‘', "'"],
   ['’', "'"],
@@ -11,9 +11,9 @@ const QUOTES: [string, string][] = [
   ['”', '"'],
 ]
 
-/** Characters that have no ASCII stay as they are: see `isAscii`. */
+/** The text transliterated. Characters without an ASCII form stay as they are: see `isAscii`. */
 export function toAscii(text: string): string {
-  // Only what is foreign: the package takes ASCII's own ^ and ` for marks, and drops them.
+  // Only characters outside ASCII are passed on: the package would drop ASCII's own ^ and ` as diacritics.
   return text.normalize('NFKC').replace(FOREIGN, foreign => transliterate(foreign, { customReplacements: QUOTES }))
 }
 
@@ -21,7 +21,7 @@ export function isAscii(text: string): boolean {
   return !/[^\x20-\x7e]/.test(text)
 }
 
-/** A question mark for each character that can't be transliterated: for texts that can't be left out. */
+/** The text with a question mark for each character that can't be transliterated; for texts that can't be left out. */
 export function markForeign(text: string): string {
   return Array.from(text, one => (isAscii(one) ? one : '?')).join('')
 }

@@ -1,5 +1,5 @@
-// The contents of an AReq's members, each made of the lookup, its card and its contract. areq.ts decides whether a
-// member is sent.
+// The contents of an AReq's members, made from the lookup, its card and its contract. areq.ts decides which members are
+// sent.
 import { assert } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
 import { countryNumber } from '../../token/country.ts'
@@ -10,17 +10,17 @@ import type { Network } from '../outcome.ts'
 import { isAscii } from './ascii.ts'
 import type { Member, Situation } from './table.ts'
 
-/** The card of a lookup once it was opened. */
+/** The decrypted card of a lookup. */
 export interface PlainCard {
   pan: Secret
-  /** 1 to 12, and four digits; absent where it isn't known. */
+  /** Month 1 to 12, and a four-digit year; undefined if not known. */
   expiryMonth?: number
   expiryYear?: number
 }
 
-/** This 3DS Server, as directory servers know it. */
+/** How directory servers know this 3DS Server. */
 export interface ServerIdentity {
-  /** Where RReq messages are sent. */
+  /** The URL to which RReq messages are sent. */
   url: string
   refNumber: string
   operatorId: string
@@ -37,7 +37,7 @@ export interface Asking {
   now: number
 }
 
-/** Members without a source: those of an app, and how the shop logged its customer in. */
+/** Members for which we have no data: those of an app, and how the shop authenticated its customer. */
 type Unsent = Extract<Member, `sdk${string}` | 'deviceRenderOptions' | 'threeDSRequestorAuthenticationInfo'>
 type Members = Record<Exclude<Member, Unsent>, unknown>
 
@@ -76,12 +76,12 @@ export function membersOf({ transactionId, request, contract, card, server, now 
   } satisfies Members
 }
 
-/** An address isn't transliterated, because it would then be another address. */
+/** A URL in ASCII. It isn't transliterated, because that would make it another URL. */
 function asciiUrl(url: string): string {
   return isAscii(url) ? url : new URL(url).href
 }
 
-/** Goods and services. */
+/** transType 01: goods and services. */
 const PURCHASE = '01'
 /** Product code → transType: goods, check acceptance, account funding, quasi-cash, prepaid activation and load. */
 const TRANSACTION_TYPES: ReadonlyMap<string, string> = new Map([
@@ -92,7 +92,7 @@ const TRANSACTION_TYPES: ReadonlyMap<string, string> = new Map([
   ['PAL', '28'],
 ])
 
-/** EMV's date for a series whose end was not agreed. */
+/** EMV's date for a series without an agreed end. */
 const NO_END = '99991231'
 
 function purchaseOf(request: LookupRequest, now: number) {
@@ -110,7 +110,7 @@ function purchaseOf(request: LookupRequest, now: number) {
   }
 }
 
-/** How the cardholder was authenticated before; their forms were checked with the lookup. */
+/** How the cardholder was authenticated before. The lookup's schema has checked the forms. */
 function priorOf(request: LookupRequest): Record<string, unknown> | undefined {
   const text = (value: string | number | undefined) => (value === undefined || value === '' ? undefined : String(value))
   const time = text(request.prior_authentication_time)
@@ -141,7 +141,10 @@ function compact(moment: Date): string {
   return moment.toISOString().replace(/\D/g, '').slice(0, 14)
 }
 
-/** The subdivision of ISO 3166-2, at most three characters, without its country; a name has no place in the message. */
+/**
+ * The subdivision part of ISO 3166-2, at most three characters, without the country; undefined for a name, which the
+ * message can't hold.
+ */
 function stateOf(given: string | undefined): string | undefined {
   const code = given?.toUpperCase().replace(/^[A-Z]{2}-(?=[A-Z0-9]{1,3}$)/, '')
   return code !== undefined && /^[A-Z0-9]{1,3}$/.test(code) ? code : undefined
@@ -172,18 +175,21 @@ function holderOf(request: LookupRequest) {
   }
 }
 
-/** EMV wants the country's code apart; of a number that doesn't say it nothing is made. */
+/** EMV requires the country code as a separate member; undefined for a number that doesn't show its country code. */
 function phoneOf(given: string | undefined): { cc: string; subscriber: string } | undefined {
   const found = /^\+(\d{1,3})[ .-]([\d ().-]{1,15})$/.exec(given ?? '')
   return found?.[1] && found[2] ? { cc: found[1], subscriber: found[2].replace(/\D/g, '') } : undefined
 }
 
-/** An address with a dot at an end or twice in a row is a valid one to HTML, and no dot-atom to RFC 5322 (3.4). */
+/**
+ * The address if it is a dot-atom (RFC 5322, 3.4). HTML also accepts addresses with a dot at an end or two dots in a
+ * row.
+ */
 function dotAtom(address: string | undefined): string | undefined {
   return address !== undefined && /^[^.@]+(\.[^.@]+)*@/.test(address) ? address : undefined
 }
 
-// Required of a browser whether the caller gave them or not.
+// Members that a browser request must have, whether or not the caller gave them.
 function browserOf(device: DeviceDataInfo, contract: Contract, { hasScripts }: Situation) {
   return {
     notificationURL: asciiUrl(contract.notificationUrl),
@@ -203,7 +209,7 @@ function browserOf(device: DeviceDataInfo, contract: Contract, { hasScripts }: S
 
 const COLOR_DEPTHS = [48, 32, 24, 16, 15, 8, 4, 1]
 
-/** The next lower of EMV's list: browsers report others, 30 among them. */
+/** The next lower colour depth of EMV's list; browsers also report others, such as 30. */
 function colorDepth(reported: string | undefined): string | undefined {
   const depth = COLOR_DEPTHS.find(one => one <= Number(reported))
   return depth === undefined ? undefined : String(depth)

@@ -1,13 +1,13 @@
-// Which members an AReq has (EMV 3-D Secure 2.1, 2.2, 2.3.1): one cell for each member, edition, device channel and message
-// category. AReqs are built by it and lookups are checked by it. A member that isn't here is never sent. What the members
-// hold is areq.ts.
+// Which members an AReq has (EMV 3-D Secure 2.1, 2.2, 2.3.1): one cell per member, protocol version, device channel and
+// message category. AReqs are built and lookups are checked with this table. A member that isn't here is never sent.
+// members.ts makes the contents.
 import type { VERSIONS } from '../messages.ts'
 import { type Category, isMastercards, type Network } from '../outcome.ts'
 
 export type Version = (typeof VERSIONS)[number]
-/** An app (no lookup of ours comes from one), a browser, a request of the merchant's without a cardholder. */
+/** An app (no lookup of ours comes from one), a browser, or a request of the merchant without a cardholder. */
 type Channel = 'APP' | 'BRW' | '3RI'
-/** conditional: CONDITIONS says which of the other three. */
+/** `conditional`: CONDITIONS decides which of the other three applies. */
 type Cell = 'required' | 'conditional' | 'optional' | 'absent'
 type Row = Record<Channel, Record<Category, Cell>>
 
@@ -56,7 +56,7 @@ const EDITION_2_2 = {
   threeRIInd: merchantAsks,
   acctNumber: always,
   cardExpiryDate: anywhere,
-  // Visa asks for the acquirer without a payment, too.
+  // Visa requires the acquirer's members also without a payment.
   acquirerBIN: merchant,
   acquirerMerchantID: merchant,
   mcc: merchant,
@@ -116,7 +116,8 @@ export type Member = keyof typeof EDITION_2_2
 export const MEMBERS = Object.keys(EDITION_2_2) as Member[]
 
 export const TABLE = {
-  // Without a word on scripts or on decoupled authentication; what goes with scripts is always there.
+  // Version 2.1.0 has no member for scripts or decoupled authentication; the members that go with scripts are always
+  // required.
   '2.1.0': {
     ...EDITION_2_2,
     threeDSRequestorDecReqInd: nowhere,
@@ -131,17 +132,17 @@ export const TABLE = {
   '2.3.1': EDITION_2_2,
 } as const satisfies Record<Version, Record<Member, Row>>
 
-/** The names of members whose cell is `conditional` anywhere. */
+/** The names of all members with a cell `conditional`. */
 type Conditional = {
   [M in Member]: 'conditional' extends (typeof TABLE)[Version][M][Channel][Category] ? M : never
 }[Member]
 
-/** The facts of a request that decide what it has to hold. */
+/** The facts of a request that decide which members it must have. */
 export interface Situation {
   version: Version
   channel: Channel
   category: Category
-  /** threeDSRequestorAuthenticationInd; none in 3RI. */
+  /** threeDSRequestorAuthenticationInd; undefined for 3RI. */
   authenticationInd?: string | undefined
   threeRIInd?: string | undefined
   hasScripts: boolean
@@ -180,7 +181,7 @@ const CONDITIONS = {
   purchaseInstalData: when(isInstalment),
   recurringExpiry: when(isSeries),
   recurringFrequency: when(isSeries),
-  // Subdivisions are those of a country.
+  // A subdivision is sent only with its country.
   billAddrState: onlyWith(({ hasBillingCountry }) => hasBillingCountry),
   shipAddrState: onlyWith(({ hasShippingCountry }) => hasShippingCountry),
   browserJavaEnabled: withScripts,
@@ -188,12 +189,12 @@ const CONDITIONS = {
   browserScreenHeight: withScripts,
   browserScreenWidth: withScripts,
   browserTZ: withScripts,
-  // Mastercard refuses a 3RI payment that names no authentication before it (error 201).
+  // Mastercard refuses a 3RI payment that names no earlier authentication (error 201).
   threeDSRequestorPriorAuthenticationInfo: ({ network }) =>
     network !== undefined && isMastercards(network) ? 'required' : 'optional',
 } as const satisfies Record<Conditional, Condition>
 
-/** Must the request hold this member, may it, or has the member no place in it? */
+/** Whether the request must have this member, may have it, or must not have it. */
 export function inclusionOf(member: Member, situation: Situation): Exclude<Cell, 'conditional'> {
   const cell: Cell = TABLE[situation.version][member][situation.channel][situation.category]
   return cell === 'conditional' ? CONDITIONS[member as Conditional](situation) : cell

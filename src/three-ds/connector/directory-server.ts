@@ -1,5 +1,5 @@
-// The connector to a directory server: sends an AReq as JSON over HTTPS and reads the answer. It repeats only a request
-// that wasn't sent; any other repeat is up to the caller, under the same transaction id. It stores nothing.
+// The connector to a directory server: sends an AReq as JSON over HTTPS and reads the answer. It repeats a request only
+// if nothing was sent; the caller decides on any other repeat, which has the same transaction id.
 import { Buffer } from 'node:buffer'
 import { type Outbound, type OutboundAnswer, OutboundError } from '../../outbound.ts'
 import type { AReq } from '../areq/areq.ts'
@@ -8,14 +8,14 @@ import type { Answer, DirectoryServer } from '../ports.ts'
 
 interface DirectoryOptions {
   outbound: Pick<Outbound, 'request'>
-  /** For each attempt. */
+  /** The time limit of each attempt. */
   timeoutMs: number
 }
 
 const TRIES = 2
 const BYTES_MAX = 64 * 1024
 
-/** The most that a call takes: the value of `Ports.askMsMax`. */
+/** The longest time that a call may take, with its repeats, in ms: the value of `Ports.askMsMax`. */
 export function askMsMax(timeoutMs: number): number {
   return TRIES * timeoutMs + 1_000
 }
@@ -32,7 +32,7 @@ async function authenticate(url: string, areq: AReq, options: DirectoryOptions):
     } catch (error) {
       if (!(error instanceof OutboundError)) throw error
       if (error.sent) return answerOf(error)
-      // A forbidden name stays forbidden at the second attempt.
+      // A forbidden address stays forbidden, so there is no second attempt.
       if (tries === TRIES || error.kind === 'forbidden') return { kind: 'unreachable' }
     }
   }
@@ -48,7 +48,10 @@ function post(url: string, areq: AReq, { outbound, timeoutMs }: DirectoryOptions
   })
 }
 
-/** The request was sent, and no whole answer came. An answer that is too large, or no HTTP, is an answer all the same. */
+/**
+ * What a failure means once the request was sent. An answer that is too large, or isn't HTTP, still counts as an
+ * answer.
+ */
 function answerOf({ kind }: OutboundError): Answer {
   return kind === 'too_large' || kind === 'protocol' ? { kind: 'malformed' } : { kind: 'unknown' }
 }
@@ -57,7 +60,7 @@ function read({ status, body }: OutboundAnswer, areq: AReq): Answer {
   const message = json(body)
   const erro = Erro.safeParse(message)
   if (erro.success) return { kind: 'refused', erro: erro.data }
-  // A gateway in between may have lost the answer.
+  // A gateway in between may have answered although the directory server got the request.
   if (status >= 500) return { kind: 'unknown' }
   const ares = ARes.safeParse(message)
   const isOurs = ares.success && ares.data.threeDSServerTransID === areq.reveal().threeDSServerTransID

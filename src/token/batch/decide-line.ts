@@ -1,5 +1,5 @@
-// Decides one line of a batch over the row of a card that already has a token, whoever made the token. The table in
-// order.ts says which line counts. A line that makes a token isn't decided here.
+// Decides one line of a batch for a card that already has a token, whoever made that token. The table in order.ts says
+// which line counts. ../decide.ts decides lines that make a token.
 import { refuse } from '../../errors.ts'
 import { addType, CARD_FIELD_NAMES, CARD_FIELDS, type Given, isReusable, writeFields } from '../card-fields.ts'
 import {
@@ -28,12 +28,12 @@ export function decideLine(row: TokenRow, line: Line): Verdict {
   return onConflict === 'keep' || onConflict === 'reject' ? keepFirstLine(row, line) : keepHighestRank(row, line)
 }
 
-/** DUPLICATE where another line of this batch has written the card already. */
+/** DUPLICATE if another line of this batch has written the card before, else `otherwise`. */
 function outcomeOf<Else>(mark: BatchMark | undefined, batch: BatchLine, otherwise: Else): 'DUPLICATE' | Else {
   return mark !== undefined && mark.line !== batch.line ? 'DUPLICATE' : otherwise
 }
 
-/** keep, reject */
+/** The policies `keep` and `reject`. */
 function keepFirstLine(row: TokenRow, { given, card, context, batch, field }: Line): Verdict {
   const mark = markOf(row, batch)
   if (!mark?.created) {
@@ -47,7 +47,7 @@ function keepFirstLine(row: TokenRow, { given, card, context, batch, field }: Li
     )
   }
   if (batch.line >= mark.line) return unchanged(row, outcomeOf(mark, batch, 'UNCHANGED'), context)
-  // This line comes before the mark's line in the file: in file order the row would hold this line's data alone.
+  // This line is earlier in the file than the mark's line. In file order the row would hold only this line's data.
   const fresh = newTokenRow(given, card, context)
   const draft: TokenRow = {
     ...row,
@@ -66,19 +66,19 @@ function differs(row: TokenRow, given: Given, card: CardFacts): boolean {
   return CARD_FIELD_NAMES.some(name => {
     const field = CARD_FIELDS[name]
     if (!field.given(given) || field.same(row, given)) return false
-    // A stated brand that equals the detected brand is no difference.
+    // A stated brand that equals the detected brand counts as no difference.
     return name !== 'brand' || row.brand !== card.brand
   })
 }
 
-/** update, latest-expiry */
+/** The policies `update` and `latest-expiry`. */
 function keepHighestRank(row: TokenRow, { given, card, context, batch }: Line): Verdict {
   const mark = markOf(row, batch)
   const lines = linesOf(row, batch)
   const draft = { ...row }
   let isNew = false
   let isRanked = mark === undefined
-  // latest-expiry: a line whose expiry isn't later than the stored card's expiry changes nothing.
+  // latest-expiry: a line changes nothing unless its expiry is later than that of the stored card.
   if (lines.before === undefined || expiryRank(given) > lines.before) {
     const rank = rankOf(given, batch.line, batch.onConflict)
     isNew = writeFields(draft, given, card.brand, name => {
@@ -89,7 +89,7 @@ function keepHighestRank(row: TokenRow, { given, card, context, batch }: Line): 
     })
     if (writeType(draft, given, card)) isNew = true
     if (renew(draft, given)) isNew = true
-    // In file order the earliest line makes the token, and sets its first status.
+    // In file order the earliest line would have made the token and set its first status.
     if (lines.first !== undefined && batch.line < lines.first) {
       lines.first = batch.line
       isRanked = true

@@ -15,14 +15,14 @@ import type { BatchMark, LineOfField, TokenRow } from '../token.ts'
 export type OnConflict = 'update' | 'keep' | 'reject' | 'latest-expiry'
 export type OnExpired = 'import' | 'suspend' | 'reject'
 
-/** The record being decided, as one line of its batch. */
+/** The record that is being decided, as one line of its batch. */
 export interface BatchLine {
   batchNo: number
   /** 1 to 2^31 - 1. */
   line: number
   onConflict: OnConflict
   onExpired: OnExpired
-  /** "Expired" and "past" are judged by this time, whenever the chunk runs: ms since the epoch. */
+  /** The time by which "expired" and "past" are decided, whenever the chunk runs; ms since the epoch. */
   acceptedAt: number
 }
 
@@ -33,12 +33,14 @@ interface Expiry {
 
 const LINES = 2 ** 31
 
-/** A card without an expiry date ranks below every other. */
+/** The rank of an expiry date. A card without one ranks below every other. */
 export function expiryRank({ expiryMonth, expiryYear }: Expiry): number {
   return expiryYear ? expiryYear * 12 + (expiryMonth ?? 0) : 0
 }
 
-/** The higher rank counts. Exact: an expiry's rank has 17 bits, a line 31. */
+/**
+ * The rank of a line; the higher rank counts. The number is exact: the rank of an expiry has 17 bits, a line number 31.
+ */
 export function rankOf(expiry: Expiry, line: number, onConflict: OnConflict): number {
   return onConflict === 'latest-expiry' ? expiryRank(expiry) * LINES + (LINES - 1 - line) : line
 }
@@ -48,12 +50,12 @@ export function markOf(row: TokenRow, batch: BatchLine): BatchMark | undefined {
   return row.mark?.batchNo === batch.batchNo ? row.mark : undefined
 }
 
-/** The mark of a row that a batch has just made: every field came from that line. */
+/** The mark of a row that a batch has just made: every field came from the same line. */
 export function firstMark({ batchNo, line }: BatchLine): BatchMark {
   return { batchNo, created: true, line, lines: null }
 }
 
-/** A copy of the row's ranks by field, to be extended, for the policies that keep them. */
+/** A copy of the row's ranks by field, which the caller extends; only for policies that keep ranks. */
 export function linesOf(row: TokenRow, batch: BatchLine): LineOfField {
   const mark = markOf(row, batch)
   if (mark?.lines) return { ...mark.lines }

@@ -1,11 +1,11 @@
-// OpenPGP private keys for capture: made, imported and opened. The key-encryption key wraps their binary form; messages
-// are in pgp.ts.
+// OpenPGP private keys for encrypted cards: makes, imports and opens them. The key-encryption key wraps their binary
+// form. pgp.ts decrypts messages.
 import { decryptKey, generateKey, type PrivateKey, readPrivateKey } from 'openpgp'
 import { ConfigError } from '../../config.ts'
 import { Secret } from '../../secret.ts'
 import { OPENPGP, OPENPGP_DECRYPTION } from './pgp.ts'
 
-/** Curve25519 in the version 4 form that every client in the field reads. */
+/** Makes a Curve25519 key in the version 4 form, which every OpenPGP client can read. */
 export async function makePgpKey(alias: string): Promise<Secret<PrivateKey>> {
   const { privateKey } = await generateKey({
     type: 'ecc',
@@ -17,11 +17,11 @@ export async function makePgpKey(alias: string): Promise<Secret<PrivateKey>> {
   return new Secret(privateKey)
 }
 
-/** Throws `ConfigError` where it can't be read, unlocked or decrypt cards. */
+/** Reads an armored private key. Throws `ConfigError` if it can't be read, can't be unlocked or can't decrypt cards. */
 export async function readPgpKey(armored: Secret, passphrase: Secret | undefined): Promise<Secret<PrivateKey>> {
   const key = await unlock(armored, passphrase).catch(() => undefined)
   if (!key) throw new ConfigError('the OpenPGP private key can not be read, or the passphrase is wrong')
-  // No date: an expired key still opens what was encrypted to it.
+  // No date is passed: an expired key still decrypts what was encrypted to it.
   const usable = await key.getDecryptionKeys(undefined, null, undefined, OPENPGP_DECRYPTION).catch(() => [])
   if (usable.length === 0)
     throw new ConfigError('the OpenPGP key has no usable encryption key: RSA of 2048 bits or a curve')
@@ -29,7 +29,7 @@ export async function readPgpKey(armored: Secret, passphrase: Secret | undefined
 }
 
 export async function openPgpKey(binary: Buffer): Promise<Secret<PrivateKey>> {
-  // A copy: the caller erases its own, and the parser keeps views into what it is given.
+  // A copy, because the caller erases its bytes, and the parser keeps views into the bytes that it gets.
   return new Secret(trustOldCurve(await readPrivateKey({ binaryKey: Uint8Array.from(binary), config: OPENPGP })))
 }
 
@@ -40,9 +40,10 @@ async function unlock(armored: Secret, passphrase: Secret | undefined): Promise<
 }
 
 /**
- * On Node the library can't verify a secp256k1 signature (it asks for a package that it doesn't bring), so that it would
- * pass over such a key's own subkeys. We need no proof of their binding, since the key-encryption key vouches for the whole;
- * and an ECDH subkey can do nothing but decrypt. Every other key goes the library's way.
+ * Accepts the subkeys of a secp256k1 key. On Node the library can't verify a secp256k1 signature (it needs a package
+ * that it doesn't include), so it would ignore such a key's own subkeys. We need no proof that they belong to the key,
+ * because the key-encryption key protects the whole; and an ECDH subkey can only decrypt. All other keys are left to
+ * the library.
  */
 function trustOldCurve(key: PrivateKey): PrivateKey {
   const trusted = [key, ...key.subkeys].filter(part => {

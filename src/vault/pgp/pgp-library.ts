@@ -1,10 +1,10 @@
 // Extends the OpenPGP library, once, at its first use: padded compression, and the names of ciphers that it lacks. It
-// replaces a method of the library's own packet class; package.json fixes the exact version, and tests read real files
-// of gpg and sq.
+// replaces a method of the library's packet class. package.json pins the exact version, and tests read real files of
+// gpg and sq.
 import { createInflate, createInflateRaw, type Inflate, type InflateRaw, inflateRawSync, inflateSync } from 'node:zlib'
 import { CompressedDataPacket, type Config, enums } from 'openpgp'
 
-/** RFC 5581. The library reports a cipher with a name as unsupported, and one without a name as a wrong number. */
+/** RFC 5581. The library reports a cipher that has a name as unsupported, and one without a name as a wrong number. */
 Object.assign(enums.symmetric, { camellia128: 11, camellia192: 12, camellia256: 13 })
 
 interface Pieces {
@@ -22,8 +22,8 @@ const INFLATE = new Map<number, { whole: typeof inflateSync; stream: () => Infla
   [enums.compression.zlib, { whole: inflateSync, stream: createInflate }],
 ])
 
-// Sequoia hides the length of a message in a compressed packet whose deflate data end before the packet does. The
-// library's own decompressor refuses what follows as junk; zlib's way, and gpg's, is to end where the data end.
+// Sequoia hides the length of a message by padding: the compressed packet goes on after the deflate data have ended.
+// The library's own decompressor refuses those bytes as junk; zlib and gpg stop where the deflate data end.
 const packet = CompressedDataPacket.prototype as unknown as CompressedPacket
 const decompress = packet.decompress
 packet.decompress = async function (this: CompressedPacket, config: Config) {
@@ -51,12 +51,15 @@ async function wholeOf(compressed: Uint8Array | Pieces): Promise<Uint8Array> {
   return Buffer.concat(pieces)
 }
 
-/** Ends without an error only after `source` has: its own end is where the integrity of a message shows. */
+/**
+ * Decompresses `source`. It ends without an error only after `source` has ended, because the integrity of the message
+ * is checked at the end of `source`.
+ */
 async function* inflatePieces(source: Pieces, inflater: Inflate | InflateRaw): AsyncGenerator<Uint8Array> {
   const reader = source.getReader()
   const fed = feed(reader, inflater)
   fed.catch(error => inflater.destroy(error))
-  // What is wrong arrives at the loop, or, once the data have ended, with `fed`.
+  // Errors surface in the loop, or in `fed` once the data have ended.
   inflater.on('error', () => {})
   try {
     yield* inflater as AsyncIterable<Uint8Array>
@@ -75,7 +78,7 @@ async function feed(reader: ReturnType<Pieces['getReader']>, inflater: Inflate |
     isThrough = true
   })
   for (let next = await reader.read(); !next.done; next = await reader.read()) {
-    // Padding: read for the integrity of the message, and for nothing else.
+    // Padding is read only because the integrity check covers it.
     if (isThrough || inflater.write(next.value)) continue
     await Promise.race([through, new Promise<void>(resolve => inflater.once('drain', resolve))])
   }

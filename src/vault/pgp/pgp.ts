@@ -1,4 +1,5 @@
-// OpenPGP messages that hold one card, opened in memory and bounded. Whole files are decrypted elsewhere, as streams.
+// Decrypts OpenPGP messages that hold one card, in memory and with a limit on their size. Whole files are decrypted
+// elsewhere, as streams.
 import { type Config, config, decrypt, type PrivateKey, readMessage } from 'openpgp'
 import type { Reason } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
@@ -6,7 +7,7 @@ import './pgp-library.ts'
 
 export const PGP_PLAIN_BYTES_MAX = 8 * 1024
 
-/** Every option that decides what is accepted, said here rather than left to the library's defaults. */
+/** Every option that decides what is accepted is set here, so that the library's defaults don't matter. */
 export const OPENPGP: Config = {
   ...config,
   allowUnauthenticatedMessages: false,
@@ -16,22 +17,26 @@ export const OPENPGP: Config = {
   enforceGrammar: true,
   maxDecompressedMessageSize: PGP_PLAIN_BYTES_MAX,
   minRSABits: 2047,
-  // The library's constant-time way is a BigInt exponentiation per cipher, 50 ms an RSA message, and isn't constant in
-  // time. Node's own PKCS #1 decryption is: OpenSSL 3.2 and later answers bad padding with random bytes.
+  // The library's own "constant-time" decryption is a BigInt exponentiation per cipher: it takes 50 ms per RSA message
+  // and isn't constant in time. Node's PKCS #1 decryption is: OpenSSL 3.2 and later answers wrong padding with random
+  // bytes.
   constantTimePKCS1Decryption: false,
 }
 
-/** For decryption alone: keys of old clients lie on secp256k1, which nothing new is encrypted to. */
+/** Only for decryption: keys of old clients are on secp256k1, to which nothing new is encrypted. */
 export const OPENPGP_DECRYPTION: Config = { ...OPENPGP, rejectCurves: new Set() }
 
 const ARMOR = '-----BEGIN PGP MESSAGE-----'
 
-/** Whether this is a message in bare armor. */
+/** Whether the text is a message in armor that isn't base64-encoded once more. */
 export function isArmored(text: string): boolean {
   return text.trimStart().startsWith(ARMOR)
 }
 
-/** `text`: bare armor, or base64 of an armored or a binary message. The plaintext, or the reason why there is none. */
+/**
+ * Decrypts a message. `text`: armor, or base64 of an armored or a binary message. Returns the plaintext, or the reason
+ * why there is none.
+ */
 export async function openPgp(
   text: string,
   privateKey: Secret<PrivateKey>,
@@ -46,7 +51,7 @@ export async function openPgp(
     })
     return data.length > PGP_PLAIN_BYTES_MAX ? 'card_undecryptable' : data
   } catch (error) {
-    // A session key that opened but is for IDEA, which the library doesn't have.
+    // The session key was decrypted, but it is for IDEA, which the library doesn't have.
     return error instanceof Error && error.message.endsWith(': Unsupported cipher')
       ? 'cipher_unsupported'
       : 'card_undecryptable'
@@ -62,7 +67,7 @@ async function readForm(text: string) {
     : readMessage({ binaryMessage: new Uint8Array(bytes), config: OPENPGP })
 }
 
-/** Some encoders break lines or leave the padding out; nothing else is forgiven. */
+/** Decodes base64. Line breaks and missing padding are accepted, because some encoders make them; nothing else is. */
 function decodeBase64(text: string): Buffer {
   const joined = text.replace(/\r?\n/g, '')
   const bytes = Buffer.from(joined, 'base64')

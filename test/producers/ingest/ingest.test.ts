@@ -1,4 +1,4 @@
-// A file of transactions through the command, the queue, a worker process and the store, on both engines.
+// A file of transactions through the command, the queue, a worker and the store, on both engines.
 import { randomUUID } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ describeEngines('tokenmill ingest transactions', engine => {
   let installation: Installation
   beforeAll(async () => {
     installation = await openInstallation(engine)
-    await installation.startWorkers({ processes: 1, roles: ['bulk'] })
+    await installation.openWorkers({ roles: ['bulk'] })
   })
   afterAll(() => installation.close())
 

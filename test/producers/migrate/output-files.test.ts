@@ -256,6 +256,9 @@ describeStore('a run', engine => {
     }
     await refused(['--return', at('x')], '--return needs a profile that says the shape')
     await refused(['--from', 'braintree', '--return', at('x')], '--return needs a profile that says the shape')
+    const { stdout } = await runCommand(['profile', 'list', '--json'], { env: installation.env })
+    expect(JSON.parse(stdout)).toContainEqual(expect.objectContaining({ name: 'braintree', return: false }))
+    expect(JSON.parse(stdout)).toContainEqual(expect.objectContaining({ name: 'square', return: true }))
     await refused(
       ['--from', profile, '--rejects', at('x'), '--return', at('x')],
       '--rejects and --return name the same',

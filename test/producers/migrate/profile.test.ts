@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { stateOf } from '../../../src/store/batch/batch-state.ts'
 import * as batches from '../../../src/store/batch/batches.ts'
+import { runCommand } from '../../support/command.ts'
 import { describeEngines } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
-import { startCommand } from '../../support/process.ts'
 import { testPan } from '../../support/test-pan.ts'
 import { until } from '../../support/until.ts'
 
@@ -32,16 +32,13 @@ describeEngines('a file of a provider', engine => {
   let profile: string
   beforeAll(async () => {
     installation = await openInstallation(engine)
-    await installation.startWorkers({ roles: ['bulk'] })
+    await installation.openWorkers({ roles: ['bulk'] })
     profile = join(installation.dataDir, 'wine-club.json')
     await writeFile(profile, JSON.stringify(PROFILE))
   }, 60_000)
   afterAll(() => installation?.close())
 
-  const tokenmill = async (args: string[]) => {
-    const child = startCommand(args, { env: installation.env as Record<string, string> })
-    return { ...(await child.exit), stdout: child.stdout(), stderr: child.stderr() }
-  }
+  const tokenmill = (args: string[]) => runCommand(args, { env: installation.env })
   const migrate = async (args: string[]) => {
     const end = await tokenmill(['migrate', ...args, '--client', installation.clientFile, '--json'])
     return { ...end, json: end.stdout === '' ? undefined : JSON.parse(end.stdout) }

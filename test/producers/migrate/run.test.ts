@@ -16,7 +16,7 @@ describeEngines('migrate', engine => {
   let installation: Installation
   beforeAll(async () => {
     installation = await openInstallation(engine)
-    await installation.startWorkers({ roles: ['bulk'] })
+    await installation.openWorkers({ roles: ['bulk'] })
   })
   afterAll(() => installation?.close())
 

@@ -5,22 +5,22 @@ import type { Client } from '../../../producers/client.ts'
 import { type Explanation, explain, type Question } from '../../../producers/operate/explain.ts'
 import { tokenBatch } from '../../../producers/token-batch.ts'
 import { moveToFailed } from '../../../src/queue/failed.ts'
-import type { Supervised } from '../../../workers/process/supervise.ts'
 import { cli } from '../../cli/command-bench.ts'
 import { describeEngines } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { until } from '../../support/until.ts'
+import type { OpenedWorkers } from '../../support/workers.ts'
 
 const CARD = { cardNumber: '4111111111111111', expiryMonth: 12, expiryYear: 2030, cardholderName: 'ANNA MEYER' }
 
 describeEngines('explain', engine => {
   let installation: Installation
-  let workers: Supervised
+  let workers: OpenedWorkers
   let client: Client
   let batchId: string
   beforeAll(async () => {
     installation = await openInstallation(engine)
-    workers = await installation.startWorkers()
+    workers = await installation.openWorkers()
     client = await installation.connect()
     batchId = await sendBatch()
   })

@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { askAll, type Check, type State, worstOf } from '../../../producers/operate/check.ts'
@@ -377,6 +378,22 @@ describe('a check', () => {
       ['too slow', 'no answer within 0.15 s'],
       ['server', 'yes'],
     ])
+  })
+
+  it('is not held to be late where this process itself could not run', async () => {
+    const busy = async () => {
+      await setImmediate()
+      const until = performance.now() + 400
+      while (performance.now() < until);
+      await setImmediate()
+      return { state: 'well' as const, says: 'yes' }
+    }
+    const [check] = await askAll(
+      [{ name: 'store', ask: busy, server: 'the store' }],
+      {},
+      { firstMs: 300, lastMs: 2_000 },
+    )
+    expect(check).toEqual({ name: 'store', state: 'well', says: 'yes' })
   })
 
   it('of the backlog is critical where an interactive job waits for more than a minute, and patient with bulk', () => {

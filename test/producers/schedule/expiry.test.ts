@@ -26,7 +26,7 @@ describeEngines('a token whose date has passed', engine => {
   let deleted = ''
   beforeAll(async () => {
     installation = await openInstallation(engine)
-    const workers = await installation.startWorkers({ roles: ['interactive'] })
+    const workers = await installation.openWorkers({ roles: ['interactive'] })
     client = await installation.connect()
     const ids: string[] = []
     for (let n = 0; n < PASSED + 3; n++) ids.push(await create(n))
@@ -84,7 +84,7 @@ describeEngines('a token whose date has passed', engine => {
     expect((await installation.queues.depth('token-lifecycle')).waiting).toBe(PAGE)
     expect(await runsOf(installation, EXPIRY)).toMatchObject([{ state: 'QUEUED', tokens: null }])
     const second = await openScheduleFor(installation, { settings: { sweepPage: PAGE } })
-    await installation.startWorkers({ roles: ['interactive'] })
+    await installation.openWorkers({ roles: ['interactive'] })
     const [run] = await until(
       async () => {
         const found = await runsOf(installation, EXPIRY)

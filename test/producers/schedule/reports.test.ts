@@ -27,7 +27,7 @@ describeEngines('a schedule', engine => {
       text: 'update tokenmill.client set entities = $2::uuid[] where client_id = $1',
       values: [clientId, `{${ENTITY},${OTHER}}`],
     })
-    await installation.startWorkers({ roles: ['bulk'] })
+    await installation.openWorkers({ roles: ['bulk'] })
   })
   afterAll(async () => {
     for (const schedule of open) await schedule.close()
@@ -65,7 +65,7 @@ describeEngines('a schedule', engine => {
         const found = await runsOf(installation, scheduleId)
         return found.length === count && found.every(run => run.endedAt !== null) && found
       },
-      { ms: 25_000, what: `${count} runs` },
+      { what: `${count} runs` },
     )
   const reportsOf = async () => {
     const { rows } = await installation.vault.store.query<{ n: number }>({

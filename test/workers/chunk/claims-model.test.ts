@@ -23,7 +23,7 @@ import {
   shape,
 } from './claims-model.ts'
 
-const RUNS = Number(process.env['CLAIMS_RUNS'] ?? 40)
+const RUNS = Number(process.env['CLAIMS_RUNS'] ?? 25)
 const CARDS = 4
 const OWNERS = 3
 
@@ -185,7 +185,7 @@ describeStore('owners and their cards', engine => {
     const { rows: references } = await installation.vault.store.query<{
       card_id: string
       token_id: string
-      on_file: { network_transaction_ids?: string[] }
+      on_file: { network_transaction_ids?: string[]; network_transaction_id?: string }
     }>({
       text: 'select card_id, token_id, on_file from tokenmill.source_reference where token_scope = $1',
       values: [scope],
@@ -201,9 +201,10 @@ describeStore('owners and their cards', engine => {
         .sort(),
       deleted: rows.filter(({ status }) => status === 'DELETED').length,
       owners: references
-        .map(({ card_id: card, token_id: token, on_file: { network_transaction_ids: ids = [] } }) =>
-          [card.replace('card_', ''), cardOf(token), ids.join('+')].join(' '),
-        )
+        .map(({ card_id: card, token_id: token, on_file: told }) => {
+          const { network_transaction_ids: ids = [], network_transaction_id: used = '-' } = told
+          return [card.replace('card_', ''), cardOf(token), ids.join('+'), used].join(' ')
+        })
         .sort(),
     }
   }

@@ -33,6 +33,8 @@ interface Token {
 interface Reference {
   token: number
   ids: readonly string[]
+  /** The id in use: the last one given. */
+  used: string | undefined
   mark: { batch: number; line: number } | undefined
   /** The single job that wrote it last, and what that job found. */
   last: { job: number; before: Omit<Reference, 'last'> | undefined } | undefined
@@ -105,14 +107,15 @@ function claim(
   }
   const known = stored?.ids ?? []
   const ids = nti === undefined || known.includes(nti) ? known : [...known, nti]
-  const before = stored && { token: stored.token, ids: stored.ids, mark: stored.mark }
-  references.set(owner, { token, ids, mark, last: 'job' in by ? { job: by.job, before } : undefined })
+  const used = nti ?? stored?.used
+  const before = stored && { token: stored.token, ids: stored.ids, used: stored.used, mark: stored.mark }
+  references.set(owner, { token, ids, used, mark, last: 'job' in by ? { job: by.job, before } : undefined })
   if (!stored) return 'ADDED'
   if (stored.token !== token) {
     if ('left' in by) by.left.add(stored.token)
     return 'MOVED'
   }
-  const isChanged = ids !== known || ('relinked' in by && by.relinked)
+  const isChanged = ids !== known || used !== stored.used || ('relinked' in by && by.relinked)
   return isChanged ? 'CHANGED' : 'UNCHANGED'
 }
 
@@ -185,9 +188,9 @@ export function shape({ tokens, references }: Model) {
     cards: tokens.flatMap(({ card, status }) => (status === 'DELETED' ? [] : [`${card} ${status}`])).sort(),
     deleted: tokens.filter(({ status }) => status === 'DELETED').length,
     owners: [...references]
-      .map(([owner, { token, ids }]) => {
+      .map(([owner, { token, ids, used = '-' }]) => {
         const { card, status } = tokens[token] ?? { card: -1, status: 'DELETED' }
-        return `${owner} ${status === 'DELETED' ? 'gone' : card} ${ids.join('+')}`
+        return `${owner} ${status === 'DELETED' ? 'gone' : card} ${ids.join('+')} ${used}`
       })
       .sort(),
   }

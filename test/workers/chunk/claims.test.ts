@@ -3,8 +3,12 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { makeScope } from '../../../cli/commands/scope.ts'
+import * as batches from '../../../src/store/batch/batches.ts'
+import * as receipts from '../../../src/store/job/receipts.ts'
+import type { Db, Store } from '../../../src/store/pool.ts'
 import { countOwners } from '../../../src/store/reference/source-references.ts'
-import { formatReuseToken } from '../../../src/token/token.ts'
+import { formatReuseToken, parseReuseToken } from '../../../src/token/token.ts'
+import { runJob } from '../../../workers/line/run-job.ts'
 import { describeStore } from '../../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../../support/installation.ts'
 import { testPan } from '../../support/test-pan.ts'
@@ -203,5 +207,86 @@ describeStore('records of a chunk that name owners', engine => {
     expect(new Set(made.map(({ reuse_token: id }) => id)).size).toBe(2)
     const shared = await onFile.chunk([record(c, other), record(nextPan(), own)], { policy })
     expect(outcomesOf(shared)).toEqual(['UNCHANGED MOVED', 'CREATED MOVED'])
+  })
+
+  it('for one card at once each add their owner', async () => {
+    const owners = [nextOwner(), nextOwner(), nextOwner(), nextOwner()]
+    const pan = nextPan()
+    const race = (names: typeof owners) => Promise.all(names.map(own => onFile.chunk([record(pan, own)])))
+    const made = (await race(owners.slice(0, 2))).flat()
+    const added = (await race(owners.slice(2))).flat()
+    expect([...made, ...added].map(({ reference_outcome: one }) => one)).toEqual(owners.map(() => 'ADDED'))
+    expect(new Set([...made, ...added].map(({ reuse_token: id }) => id)).size).toBe(1)
+    const tokenId = (await onFile.reference(owners[0] ?? {}))?.tokenId ?? ''
+    expect(await countOwners(installation.vault.store, [tokenId])).toEqual(new Map([[tokenId, 4]]))
+  })
+
+  it.each(['chunk', 'single job'])('or a %s that meet the deletion of their token make another one', async kind => {
+    const [pan, own] = [nextPan(), nextOwner()]
+    const [made] = await onFile.chunk([record(pan, nextOwner())])
+    const { world } = onFile
+    const job = kind === 'chunk' ? await onFile.chunkJob([record(pan, own)]) : await onFile.createJob(pan, own)
+    let deletions = 0
+    const store: Store = {
+      ...world.deps.store,
+      transaction: async (work, options) => {
+        // It has read the token by now.
+        if (options?.lock === job.receiptId && deletions === 0) {
+          deletions += 1
+          await world.ask('token-lifecycle', { id: made?.reuse_token, action: 'DELETE' })
+        }
+        return world.deps.store.transaction(work, options)
+      },
+    }
+    await runJob(job, new AbortController().signal, { ...world.deps, store })
+    expect(deletions).toBe(1)
+    const token = formatReuseToken((await onFile.reference(own))?.tokenId ?? '')
+    expect(token).not.toBe(made?.reuse_token)
+    expect(await onFile.token(token)).toMatchObject({ status: 'ACTIVE' })
+  })
+
+  it('pay alone for it: a chunk of others has the layout, the receipt and the statements that it had', async () => {
+    const { world } = onFile
+    const [pan, batchId] = [nextPan(), `f-${randomUUID()}`]
+    await onFile.chunk([record(pan)])
+    const job = await onFile.chunkJob([record(pan), record(nextPan())], { batchId, policy: { on_conflict: 'keep' } })
+    const sent: string[] = []
+    const recording = (db: Db): Db => ({
+      query: statement => {
+        sent.push(statement.name ?? statement.text)
+        return db.query(statement)
+      },
+    })
+    const { store } = world.deps
+    const recorded: Store = {
+      ...store,
+      ...recording(store),
+      transaction: (work, options) => store.transaction(db => work(recording(db)), options),
+    }
+    await runJob(job, new AbortController().signal, { ...world.deps, store: recorded })
+    expect(sent.filter(name => /reference|hold|touch|name-receipt/.test(name))).toEqual([])
+    const batch = await batches.find(store, installation.credentials.signingKey.clientId, batchId)
+    expect(batch?.layout).toEqual({
+      ...{ record_kind: 'token-create', token_scope: onFile.scope, chunk_records: 500 },
+      ...{ on_conflict: 'keep', on_expired: 'import' },
+    })
+    const [first, second] = world.resultOf(job.receiptId)?.records ?? []
+    const ids = [first, second].map(made => parseReuseToken(made?.reuse_token ?? ''))
+    const receipt = await receipts.find(store, job.receiptId)
+    expect(receipt?.outcomes).toBe(
+      JSON.stringify([
+        [1, 2, ids[0]],
+        [2, 0, ids[1]],
+      ]),
+    )
+  })
+
+  it('tell the policies of owners in the layout of their batch, only where they are given', async () => {
+    const [batchId, policy] = [`f-${randomUUID()}`, { on_orphan: 'keep', relink: false }]
+    await onFile.chunk([record(nextPan())], { batchId, policy })
+    await expect(onFile.chunk([record(nextPan())], { batchId, number: 1 })).rejects.toThrow('batch_layout')
+    expect(await onFile.chunk([record(nextPan())], { batchId, number: 1, policy })).toMatchObject([
+      { outcome: 'CREATED' },
+    ])
   })
 })

@@ -126,7 +126,9 @@ describe('a system client', () => {
     const allowed = (iss: string) => KINDS.filter(kind => judge({ iss, kind, roles: [] }) === undefined)
     expect(allowed('worker')).toEqual(['reversal'])
     expect(allowed('scheduler')).toEqual(['token-lifecycle', 'report', 'webhook'])
-    expect(allowed('gateway')).toEqual(KINDS.filter(kind => !['transaction-batch', 'webhook'].includes(kind)))
+    expect(allowed('gateway')).toEqual(
+      KINDS.filter(kind => !['transaction-batch', 'reference', 'webhook'].includes(kind)),
+    )
   })
 
   it('on a client’s behalf may no more than that client', () => {

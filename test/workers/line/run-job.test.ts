@@ -17,7 +17,7 @@ import { ENTITY, type Installation, openInstallation } from '../../support/insta
 import { until } from '../../support/until.ts'
 import { openWorld, type World } from '../provider/bundle.ts'
 
-const OVERTAKEN = fileURLToPath(new URL('../../support/overtaken-worker.ts', import.meta.url))
+const OVERTAKEN = fileURLToPath(new URL('../../support/scripts/overtaken-worker.ts', import.meta.url))
 
 describeEngines('a job that fails while another copy of it ends', engine => {
   let installation: Installation

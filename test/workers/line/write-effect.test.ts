@@ -1,6 +1,6 @@
 // Effects are written as sets: one statement for each list however many decisions there are, in one order, and a
 // race that one decision lost is found among the others. The statements are the store's; here they run on its tables.
-import { randomBytes, randomUUID } from 'node:crypto'
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
 import { openLog } from '../../../src/log.ts'
@@ -22,7 +22,7 @@ import { writeEffects } from '../../../workers/line/write-effect.ts'
 import { findCompensations } from '../../../workers/provider/owed-compensation.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
-const deps = { clock: systemClock }
+const deps = { clock: systemClock, ring: { ownerHash: (key: string) => createHash('sha256').update(key).digest() } }
 const SCOPE = randomUUID()
 
 function token(over: Partial<StoredToken> = {}): StoredToken {
@@ -114,6 +114,19 @@ describe('an effect', () => {
     await written
     // Compensations read first, when everything else is answered.
     expect(sent.slice(16)).toEqual(['scheme-intents-by-receipt'])
+  })
+
+  it('asks once for the owners of all tokens that it deletes', async () => {
+    const sent: string[] = []
+    const recording: Db = {
+      query: async ({ name = '' }) => {
+        sent.push(name.replace(/-[1n]+$/, ''))
+        return { rows: [], count: 2 }
+      },
+    }
+    const deleted = () => token({ version: 2, status: 'DELETED', fingerprint: null, sealed: null })
+    await writeEffects(recording, [{ updates: [deleted()] }, { updates: [deleted()] }], deps)
+    expect(sent).toEqual(['tokens-update', 'references-remove-of'])
   })
 
   it('that is empty sends nothing', async () => {

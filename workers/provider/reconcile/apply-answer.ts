@@ -1,12 +1,12 @@
-// What a provider's answer makes of a row, as values to be written. The row follows the provider; whether the answer was
-// to be expected isn't judged here.
+// What a provider's answer makes of a row, as values to be written. The row always takes the provider's state, expected
+// or not.
 import type { ProviderRefusal, ProviderToken } from '../../../src/scheme/provider.ts'
 import type { LeasedUpdate, StoredScheme } from '../../../src/store/provider/scheme-row.ts'
 import type { KeyRing } from '../../../src/vault/key-ring.ts'
 
 type SealingRing = Pick<KeyRing, 'sealNetworkToken'>
 
-/** The row of `token`, with nothing left to be asked. */
+/** The row with the state of `token`, and with no call left to make. */
 export function applyToken(row: StoredScheme, token: ProviderToken, ring: SealingRing): LeasedUpdate {
   const { provisionId, attempts: _, ...kept } = row
   const base: LeasedUpdate = { ...kept, provisionId, ...NOTHING_OPEN, reference: token.reference, refusal: null }
@@ -30,12 +30,12 @@ export function deletedRow(row: LeasedUpdate): LeasedUpdate {
   return { ...row, ...NOTHING_OPEN, ...NO_NUMBER, state: 'DELETED', suspendedBy: [] }
 }
 
-/** The provider made no token. `refusal`: why; null where the token wasn't wanted any more. */
+/** The provider made no token. `refusal`: why; null if the token wasn't wanted any more. */
 export function voidRow(row: LeasedUpdate, refusal: ProviderRefusal | null): LeasedUpdate {
   return { ...row, ...NOTHING_OPEN, ...NO_NUMBER, state: 'VOID', reference: null, refusal }
 }
 
-/** Nothing new is known; `dueAt`: when the row is looked at again. */
+/** Nothing new is known. `dueAt`: when the row is due again. */
 export function unchangedRow(
   row: LeasedUpdate,
   dueAt: number | null,
@@ -48,7 +48,7 @@ const NOTHING_OPEN = { card: null, cardVersion: null, asked: null, dueAt: null, 
 
 const NO_NUMBER = { sealed: null, sealVersion: null, lastFour: null } as const
 
-/** Whether the token's record shows something else. */
+/** Whether the token's record shows a difference. */
 export function differs(before: StoredScheme, after: StoredScheme): boolean {
   return SHOWN.some(field => String(before[field]) !== String(after[field]))
 }

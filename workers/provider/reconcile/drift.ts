@@ -1,13 +1,13 @@
-// Differences between store and network: counted, logged, and kept as audit rows for the operator.
+// Records differences between store and network: counts them, logs them, and writes audit rows for the operator.
 import * as audits from '../../../src/store/access/audits.ts'
 import type { Db } from '../../../src/store/pool.ts'
 import type { Deps } from '../../deps.ts'
 
 interface Drift {
   /**
-   * `state`, `data`: the store followed. `orphan`, `unknown`: the network has a token that the store doesn't know.
-   * `missing`: the network doesn't know a token of the store. The token may be of a network that was set up before: its
-   * row is left as it is.
+   * `state`, `data`: the store took the network's value. `orphan`, `unknown`: the network has a token that the store
+   * doesn't know. `missing`: the network doesn't know a token of the store; it may belong to a network that was set up
+   * before, so its row stays as it is.
    */
   what: 'state' | 'data' | 'orphan' | 'unknown' | 'missing'
   provider: string

@@ -1,5 +1,5 @@
-// Reconciles what is due without a job: provisionings and deletions that the loop calls for, calls whose processes died,
-// networks' notifications, reversals that got lost. Several processes may do this at the same time.
+// Reconciles due rows without a job: provisionings and deletions that the loop calls for, calls whose processes died,
+// notifications of networks, lost reversals. Several processes may do this at the same time.
 import { setTimeout as pause } from 'node:timers/promises'
 import { describeError } from '../../../src/log.ts'
 import { every } from '../../../src/recurring.ts'
@@ -19,18 +19,18 @@ import { sweep } from './sweep.ts'
 const TICK_MS = 250
 const OWED_MS = 15_000
 const SWEEP_MS = 60_000
-/** Rows that one process reconciles at the same time: enough for a network of a few hundred calls a second. */
+/** How many rows a process reconciles at the same time: enough for a few hundred calls a second. */
 const ROWS_MAX = 64
 const NOTICES_MAX = 64
 /** A notification may come before the row of its token is written; after this time the token counts as unknown. */
 const UNKNOWN_MS_MAX = 3_600_000
 const UNKNOWN_AGAIN_MS = 2_000
 const LEASED_AGAIN_MS = 500
-/** Until a row is looked at again after an error of ours. */
+/** How long to wait before a row is tried again after an error of ours. */
 const FAILED_AGAIN_MS = 2_000
 const GIVE_BACK_MS = 1_000
 
-/** Returns how to stop. */
+/** Starts the loop. Returns a function that stops it. */
 export function startSchemeLoop(deps: Deps): () => Promise<void> {
   const stops = [
     openDueWorker(deps),
@@ -43,7 +43,7 @@ export function startSchemeLoop(deps: Deps): () => Promise<void> {
   }
 }
 
-/** Keeps up to `ROWS_MAX` rows under way: a slow row doesn't hold up the others. */
+/** Keeps up to `ROWS_MAX` rows in progress, so that a slow row doesn't hold up the others. */
 function openDueWorker(deps: Deps): () => Promise<void> {
   const underway = new Set<Promise<void>>()
   const lease = openLease(deps)
@@ -76,7 +76,7 @@ async function reconcileOrLeave(row: StoredScheme, lease: string, deps: Deps, is
     await reconcileRow(row, lease, 'bulk', deps)
   } catch (error) {
     deps.log.warn({ provision: row.provisionId, error: describeError(error) }, 'a scheme token is left for later')
-    // The lease lives as long as this process: unless it is given back, no other process ever gets the row.
+    // The lease is renewed as long as this process lives, so without this no other process would ever get the row.
     while (!(await giveBack(row.provisionId, lease, deps)) && !isOver()) await pause(GIVE_BACK_MS)
   }
 }
@@ -88,7 +88,7 @@ function giveBack(provisionId: string, lease: string, { store, clock }: Deps): P
   )
 }
 
-/** Reconciles once what is due; answers how many rows. For tests, which don't wait for the loop. */
+/** Reconciles all due rows once; returns how many. For tests. */
 export async function workDue(deps: Deps): Promise<number> {
   const lease = openLease(deps)
   try {
@@ -120,9 +120,9 @@ async function workNotice(notice: notices.SchemeNotice, deps: Deps): Promise<voi
   const lease = openLease(deps)
   try {
     const [leased] = await schemeTokens.take(store, [row.provisionId], lease.id, clock(), lease.until())
-    // The call that is under way may be older than the notification.
+    // The call in progress may have begun before the notification.
     if (!leased) return await notices.putOff(store, notice, clock() + LEASED_AGAIN_MS)
-    // Where the network can't be asked now, the row stays due.
+    // If the network can't be called now, the row stays due.
     const after = await reconcileRow(leased, lease.id, 'bulk', deps)
     if (after) await notices.remove(store, notice)
   } finally {
@@ -130,7 +130,7 @@ async function workNotice(notice: notices.SchemeNotice, deps: Deps): Promise<voi
   }
 }
 
-/** Queues again the reversals that have been owed for some time: the first may have been lost with its queue. */
+/** Queues reversals again that have been owed for some time: the first may be lost with its queue. */
 export async function queueOwed(deps: Deps): Promise<void> {
   const now = deps.clock()
   for (const receiptId of await intents.takeOwed(deps.store, now - 2 * OWED_MS, now, 100)) {

@@ -1,6 +1,6 @@
-// Brings a leased row and its provider together: finds the outcome of a lost call, provisions what the loop is to
-// provision, deletes what is retired, or asks for the token's state. The row alone says what is due, so that the process
-// that had it before may be dead.
+// Reconciles a leased row with its provider: finds the result of a lost call, provisions what the loop must provision,
+// deletes what is retired, or asks for the token's state. The row alone says what is due, so the process that leased it
+// before may be dead.
 import type { Urgency } from '../../../src/scheme/provider.ts'
 import type { Db } from '../../../src/store/pool.ts'
 import type { LeasedUpdate, StoredScheme } from '../../../src/store/provider/scheme-row.ts'
@@ -12,18 +12,21 @@ import { writeAnswer } from '../write-answer.ts'
 import { applyToken, deletedRow, differs, unchangedRow, voidRow } from './apply-answer.ts'
 import { noteDrift } from './drift.ts'
 
-/** A provider that doesn't know of a call is asked about it so often. */
+/** How often a provider is asked about a call that it doesn't know before that counts as final. */
 const UNKNOWN_MAX = 9
 const BACKOFF = { firstMs: 500, mostMs: 300_000 } as const
 
 export interface ReconcileOptions {
-  /** True: the client learns of the change otherwise than by an event, from what is read once the transaction `ended`. */
+  /**
+   * If it returns true, the client learns of the change otherwise and gets no event. `ended` settles when the
+   * transaction has ended; whatever tells the client must be read after that.
+   */
   isSilent?: (ended: Promise<void>) => boolean
-  /** Runs in the transaction that writes a change of what the token shows. */
+  /** Runs in the transaction that writes a change of the shown scheme token. */
   onChange?: (db: Db, after: StoredScheme) => Promise<unknown>
 }
 
-/** The row as written; undefined where the lease was lost. Never throws because of the provider. */
+/** Returns the row as written; undefined if the lease was lost. Errors of the provider don't make it throw. */
 export async function reconcileRow(
   row: StoredScheme,
   lease: string,
@@ -32,7 +35,7 @@ export async function reconcileRow(
   { isSilent = () => false, onChange }: ReconcileOptions = {},
 ): Promise<StoredScheme | undefined> {
   const update = await updateOf(row, urgency, deps)
-  // Before the transaction: a transaction has a connection, and mustn't wait for a second one.
+  // Read before the transaction: a transaction holds a connection and must not wait for a second one.
   const scope = await deps.directory.scope(row.tokenScope)
   const ended = Promise.withResolvers<void>()
   const writing = deps.store.transaction(async db => {
@@ -47,7 +50,9 @@ export async function reconcileRow(
   return written
 }
 
-/** A job's own call is told by its result; the client learns by an event of every other change. */
+/**
+ * Whether the client gets an event. A job's own call is reported by the job's result; every other change by an event.
+ */
 function isNews(before: StoredScheme, after: StoredScheme): boolean {
   if (!before.current || before.retiredAt !== null || after.retiredAt !== null) return false
   const isByJob = before.asked !== null && !before.background
@@ -68,7 +73,10 @@ async function updateOf(row: StoredScheme, urgency: Urgency, deps: Deps): Promis
   return later(row, answer, deps)
 }
 
-/** Of a row that the loop provisions: it calls at once the first time, and asks for the outcome before any other call. */
+/**
+ * Provisions a row of the loop: the first time it calls at once; later it first asks for the result of the earlier
+ * call.
+ */
 async function provision(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<LeasedUpdate> {
   if (row.attempts > 1) {
     const found = await findProvisioned(row, urgency, deps)
@@ -80,15 +88,15 @@ async function provision(row: StoredScheme, urgency: Urgency, deps: Deps): Promi
   if (answer.answer === 'refused') return voidRow(row, answer.reason)
   if (answer.answer === 'duplicate') return voidRow(row, null)
   if (answer.answer === 'no-effect' && row.attempts > ABSENT_MAX) {
-    // The issuer ended the token before we knew of it, and the network never makes another one under that id.
+    // The issuer ended the token before we knew of it, and the network never makes another token for that id.
     if (answer.isAbsent) return voidRow(row, 'token_unknown')
-    // The network has had no answer from the issuer each time.
+    // The network got no answer from the issuer each time.
     if (answer.isFinalTwice) return voidRow(row, 'card_declined')
   }
   return later(row, answer, deps)
 }
 
-/** Of a job's row: the job goes on by itself, so that only the outcome of its call is found. */
+/** Handles a row of a job: the job makes its own calls, so only the result of a lost call is looked for. */
 async function findOutcome(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<LeasedUpdate> {
   if (row.asked === null) return unchangedRow(row, null)
   const found = await findProvisioned(row, urgency, deps)
@@ -115,8 +123,8 @@ async function remove(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<
 }
 
 /**
- * Of a third party's token: nothing of it stays here, not even its name. A token that is found only now is deleted without
- * being written down.
+ * Deletes a retired third party's token. Its name isn't stored: a token that is found only now is deleted without being
+ * written down.
  */
 async function removeForgotten(row: StoredScheme, urgency: Urgency, deps: Deps): Promise<LeasedUpdate> {
   let { reference } = row
@@ -136,12 +144,15 @@ function isTokenUnknown(answer: CallAnswer): boolean {
   return answer.answer === 'refused' && answer.reason === 'token_unknown'
 }
 
-/** For more than a minute, a provider that doesn't know of a call may be working on it, or may not have received it yet. */
+/**
+ * Whether a provider that doesn't know of a call may still be working on it, or may not have received it yet. That
+ * holds for more than a minute.
+ */
 function mayStillHappen({ attempts }: StoredScheme): boolean {
   return attempts < UNKNOWN_MAX
 }
 
-/** Exponential backoff with jitter; never earlier than the provider said. */
+/** The row, due again after an exponential backoff with jitter, but never earlier than the provider said. */
 function later(row: LeasedUpdate, answer: CallAnswer, { clock, log }: Deps): LeasedUpdate {
   if (answer.answer === 'refused')
     log.warn({ provision: row.provisionId, reason: answer.reason }, 'a network refuses what is due of a scheme token')

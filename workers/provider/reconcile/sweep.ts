@@ -1,6 +1,6 @@
-// Compares the store with the networks: asks for the state of each live scheme token about once an hour, and the first time
-// also for other tokens of its card at the network. The store follows the network; each difference is counted and leaves
-// an audit row.
+// Compares the store with the networks: asks for the state of each live scheme token about once an hour, and the first
+// time also for other tokens of its card at the network. The store takes the network's state; each difference is
+// counted and leaves an audit row.
 import type { Urgency } from '../../../src/scheme/provider.ts'
 import type { StoredScheme } from '../../../src/store/provider/scheme-row.ts'
 import * as schemeTokens from '../../../src/store/provider/scheme-tokens.ts'
@@ -14,15 +14,18 @@ import { noteDrift } from './drift.ts'
 import { reconcileRow } from './reconcile-row.ts'
 
 const HOUR_MS = 3_600_000
-/** Per run, and there is one each minute: 30,000 rows per hour and process; a larger installation needs longer. */
+/**
+ * Per run, and there is one run a minute: 30,000 rows per hour and process. A larger installation needs longer than an
+ * hour.
+ */
 const ROWS_MAX = 500
 const AT_ONCE = 8
 const BULK: Urgency = 'bulk'
 const REFERENCES_MAX = 50
-/** Any job that could still use a third party's token has ended by then. */
+/** After this time every job that could still use a third party's token has ended. */
 const UNUSED_MS = 8 * 86_400_000
 
-/** Compares, once, the rows whose last comparison is older than `olderThanMs`; returns how many. */
+/** Compares once the rows whose last comparison is older than `olderThanMs`; returns how many. */
 export async function sweep(deps: Deps, olderThanMs = HOUR_MS): Promise<number> {
   const { store, clock } = deps
   await schemeTokens.retireUntaken(store, clock() - UNUSED_MS, clock(), ROWS_MAX)
@@ -32,7 +35,9 @@ export async function sweep(deps: Deps, olderThanMs = HOUR_MS): Promise<number> 
   return checked
 }
 
-/** Takes only as many as are asked about at the same time: a job that needs one of them waits for the lease. */
+/**
+ * Leases only as many rows as are compared at the same time, because a job that needs one of them waits for the lease.
+ */
 async function checkSome(before: number, deps: Deps): Promise<number> {
   const lease = openLease(deps)
   try {
@@ -58,7 +63,7 @@ async function check(row: StoredScheme, lease: string, deps: Deps): Promise<void
   if (after && row.checkedAt === null) await searchOrphans(after, deps)
 }
 
-/** Reports tokens of the card at its network that no row of ours has. An operator must find out whose they are. */
+/** Reports tokens of the card at its network that no row has. An operator must find out who made them. */
 async function searchOrphans(row: StoredScheme, deps: Deps): Promise<void> {
   const provider = providerOf(deps, row.provider)
   const [token] = await tokens.findByIds(deps.store, [row.tokenId])

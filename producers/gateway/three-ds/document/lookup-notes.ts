@@ -1,5 +1,5 @@
-// Describes the properties of a lookup's request for the OpenAPI document of 3-D Secure. Each description ends with the
-// name of the matching member of the AReq message, in brackets. Indicators are those of EMV 3-D Secure.
+// Texts of the OpenAPI document about the request of a lookup. Each description ends with the matching member of the
+// AReq message, in brackets. Indicators are those of EMV 3-D Secure.
 
 import type { Notes } from '../../../../src/job/describe/annotate.ts'
 import { ENCRYPTED_CARD } from '../../../../src/job/describe/field-notes.ts'

@@ -1,4 +1,5 @@
-// Properties of what the 3-D Secure service answers. The name of the EMV 3-D Secure member stands in brackets.
+// Texts of the OpenAPI document about the answers of the 3-D Secure service. The name of the EMV 3-D Secure member is
+// in brackets.
 import type { Notes } from '../../../../src/job/describe/annotate.ts'
 import { BRANDS } from '../../../../src/token/brand.ts'
 

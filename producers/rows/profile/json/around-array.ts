@@ -1,5 +1,5 @@
-// Follows a JSON document up to one of its arrays and behind it, in bounded memory, keeping nothing but the names of a few
-// members. The array itself is cut by elements.ts.
+// Follows a JSON document up to one of its arrays and after it, in bounded memory; it keeps only the names of a few
+// members. elements.ts cuts the array itself.
 import { FileError } from '../../file-error.ts'
 import { shown } from '../../layout.ts'
 import { broken, isBlank, JSON_BYTES as J, notJson, type Taken } from './marks.ts'
@@ -9,18 +9,18 @@ const KEYS_SHOWN_MAX = 20
 
 export class AroundArray {
   readonly #path: readonly string[]
-  /** Names of members of the document, for a message. */
+  /** Names of members of the document, for an error message. */
   readonly #names: string[] = []
   #begun = false
   #found = false
   #depth = 0
-  /** So many of the open containers lead to the array, one within the other. */
+  /** How many of the open containers lead to the array. */
   #onPath = 0
-  /** The value that comes next leads to the array. */
+  /** The next value leads to the array. */
   #leads: boolean
   #inString = false
   #escaped = false
-  /** The bytes of the string before a colon, with its closing quote; undefined where there is none. */
+  /** The bytes of the string before a colon, with its closing quote; undefined if there is none. */
   #text: number[] | undefined
 
   constructor(path: readonly string[]) {
@@ -28,7 +28,7 @@ export class AroundArray {
     this.#leads = path.length === 0
   }
 
-  /** Reads up to the byte behind the bracket that opens the array, or to the end of the chunk. */
+  /** Reads to the byte after the bracket that opens the array, or to the end of the chunk. */
   take(chunk: Buffer, from: number, firstLine: number): Taken {
     let line = firstLine
     for (let at = from; at < chunk.length; at++) {
@@ -40,7 +40,7 @@ export class AroundArray {
     return { at: chunk.length, line, crossed: false }
   }
 
-  /** Called once, at the end of the file. */
+  /** Call it once, at the end of the file. */
   end(line: number): void {
     if (!this.#begun) throw new FileError('input', 'The file is empty.', 'Check the export that made it.')
     if (this.#depth > 0) throw broken(line, 'breaks off before its end')
@@ -61,7 +61,7 @@ export class AroundArray {
     if (this.#text !== undefined && this.#text.length < KEY_BYTES_MAX) this.#text.push(byte)
   }
 
-  /** True where the array begins. */
+  /** True if the array begins at this byte. */
   #takeMark(byte: number, line: number): boolean {
     if (byte === J.OPEN_BRACE || byte === J.OPEN_BRACKET) return this.#open(byte, line)
     if (!this.#begun) throw notJson(line)
@@ -97,7 +97,7 @@ export class AroundArray {
     this.#leads = false
   }
 
-  /** A colon stands behind each name and nowhere else. */
+  /** A member's name ended: outside strings a colon follows each name and nothing else. */
   #name(): void {
     const name = this.#text && textOf(this.#text)
     this.#text = undefined
@@ -110,7 +110,7 @@ export class AroundArray {
 const isScalar = (byte: number) =>
   (byte >= 48 && byte <= 57) || (byte >= 97 && byte <= 122) || byte === 43 || byte === 45 || byte === 46 || byte === 69
 
-/** '' for bytes that are no JSON string, or a longer one than is kept. */
+/** The string; '' for bytes that aren't a JSON string, or that are longer than what is kept. */
 function textOf(bytes: readonly number[]): string {
   try {
     const value: unknown = JSON.parse(`"${Buffer.from(bytes).toString('utf8')}`)

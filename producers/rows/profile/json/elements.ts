@@ -1,10 +1,10 @@
-// Cuts a JSON document into the elements of one of its arrays, by their bytes and in bounded memory. What stands around the
-// array is passed over; the elements aren't parsed here. Only a document that can't be cut is an error.
+// Cuts a JSON document into the elements of one of its arrays, by bytes and in bounded memory. The rest of the document
+// is skipped, and elements aren't parsed here. Throws only if the document can't be cut.
 import { AroundArray } from './around-array.ts'
 import { broken, isBlank, JSON_BYTES as J, type Taken } from './marks.ts'
 import { type Element, OpenElement } from './open-element.ts'
 
-/** `path`: the names of the members that lead to the array; none where the document is the array. */
+/** Yields the elements. `path`: the names of the members that lead to the array; empty if the document is the array. */
 export async function* readElements(bytes: AsyncIterable<Buffer>, path: readonly string[]): AsyncGenerator<Element[]> {
   const around = new AroundArray(path)
   const array = new ArrayCutter()
@@ -30,7 +30,7 @@ class ArrayCutter {
   #elements: Element[] = []
   #expects: 'value or end' | 'value' | 'comma or end' = 'value or end'
 
-  /** Reads up to the byte behind the bracket that closes the array, or to the end of the chunk. */
+  /** Reads to the byte after the bracket that closes the array, or to the end of the chunk. */
   take(chunk: Buffer, from: number, firstLine: number): Taken {
     let line = firstLine
     for (let at = from; at < chunk.length; ) {
@@ -53,7 +53,7 @@ class ArrayCutter {
     return { at: chunk.length, line, crossed: false }
   }
 
-  /** The elements that ended in the chunk. */
+  /** The elements that end in this chunk. */
   elementsOf(chunk: Buffer): Element[] {
     this.#element.keep(chunk)
     const elements = this.#elements
@@ -61,7 +61,7 @@ class ArrayCutter {
     return elements
   }
 
-  /** True for a comma or the bracket that closes the array, false for the first byte of an element. */
+  /** True for a comma or the bracket that closes the array; false for the first byte of an element. */
   #isMark(byte: number, line: number): boolean {
     const afterValue = this.#expects === 'comma or end'
     if (byte === J.CLOSE_BRACKET && this.#expects !== 'value') return true

@@ -1,4 +1,4 @@
-// The bytes of JSON that have a meaning outside of strings, and what a document is told that can't be read by them.
+// The bytes of JSON that have a meaning outside strings, and the errors for a document that can't be read by them.
 import { FileError } from '../../file-error.ts'
 
 export const JSON_BYTES = {
@@ -14,10 +14,10 @@ export const JSON_BYTES = {
 } as const
 
 export interface Taken {
-  /** The index behind what was read. */
+  /** The index after what was read. */
   at: number
   line: number
-  /** The array began or ended there. */
+  /** The array began or ended at `at`. */
   crossed: boolean
 }
 

@@ -11,12 +11,12 @@ import type { Element } from './open-element.ts'
 import { isObject, type Lineage, type Lookups, lookupsOf, walk } from './path.ts'
 
 export const RECORDS_MAX = 10_000
-/** So many records at a time, whatever an element holds. */
+/** This many records are yielded at a time, however many an element holds. */
 const TOGETHER = 500
 const LF = 10
 const CR = 13
 
-/** One object per line. */
+/** Reads a file with one object per line. */
 export async function* readObjects(
   bytes: AsyncIterable<Buffer>,
   uses: readonly FieldUse[],
@@ -45,7 +45,7 @@ export async function* readObjects(
   lookups.end()
 }
 
-/** The records within the elements of an array; an element without records is told as childless. */
+/** Reads the records within the elements of an array. An element without records is returned with `childless`. */
 export async function* readNested(
   bytes: AsyncIterable<Buffer>,
   format: Json,
@@ -81,7 +81,7 @@ function* recordsOf({ line, bytes }: Element, number: number, levels: Levels, lo
     return yield rejected(line, number, undefined, reason)
   }
   for (const [index, { lineage, wrong }] of leaves.entries()) {
-    // Where the elements are the records themselves, none has a place within another.
+    // If the elements are the records themselves, a record has no number within an element.
     const item = levels.length === 0 || lineage[0] === undefined ? undefined : index + 1
     if (wrong) yield rejected(line, number, index + 1, 'row_json')
     else {
@@ -92,13 +92,13 @@ function* recordsOf({ line, bytes }: Element, number: number, levels: Levels, lo
 }
 
 interface Leaf {
-  /** The record itself is undefined where an element has none. */
+  /** The record and its parents. The record is undefined if the element has none. */
   lineage: Lineage
-  /** What stands in the place of the record is no object. */
+  /** The value in the record's place isn't an object. */
   wrong: boolean
 }
 
-/** The records below an object; undefined if they are too many. */
+/** The records below an object; undefined if there are too many. */
 function leavesOf(lineage: Lineage, levels: Levels): Leaf[] | undefined {
   let leaves: Leaf[] = [{ lineage, wrong: false }]
   for (const path of levels) {

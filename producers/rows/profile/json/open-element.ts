@@ -1,13 +1,13 @@
-// The element of a JSON array whose end hasn't been read yet: finds its last byte and keeps its bytes, up to 1 MiB. What is
-// no JSON within it shows when it is parsed.
+// The element of a JSON array whose end hasn't been read yet: finds its last byte and keeps its bytes, up to 1 MiB.
+// Whether it is valid JSON is found out when it is parsed.
 import { JSON_BYTES as J } from './marks.ts'
 
 export const ELEMENT_BYTES_MAX = 1024 * 1024
 
 export interface Element {
-  /** The physical line of its first byte. */
+  /** The physical line of the element's first byte. */
   line: number
-  /** Undefined for an element over 1 MiB, which isn't kept. */
+  /** Undefined for an element of more than 1 MiB, which isn't kept. */
   bytes: Buffer | undefined
 }
 
@@ -24,7 +24,10 @@ KINDS[J.BACKSLASH] = ESCAPE
 for (const byte of [J.OPEN_BRACE, J.OPEN_BRACKET]) KINDS[byte] = OPENING
 for (const byte of [J.CLOSE_BRACE, J.CLOSE_BRACKET]) KINDS[byte] = CLOSING
 
-/** What a byte does to the element: it goes on, ends with the byte, or ended before it. */
+/**
+ * What a byte does to the element: `on`: the element goes on; `end`: it ends with this byte; `ended`: it ended before
+ * this byte.
+ */
 type Turn = 'on' | 'end' | 'ended'
 
 export interface Scanned {
@@ -38,7 +41,7 @@ export class OpenElement {
   #line = 0
   #parts: Buffer[] = []
   #length = 0
-  /** Where the element begins or goes on in the chunk at hand. */
+  /** Where the element begins or continues in the current chunk. */
   #start = 0
   #depth = 0
   #inString = false
@@ -54,7 +57,7 @@ export class OpenElement {
     this.#line = line
   }
 
-  /** Goes on to the end of the element or of the chunk. */
+  /** Reads to the end of the element or of the chunk. */
   scan(chunk: Buffer, from: number, firstLine: number): Scanned {
     let line = firstLine
     for (let at = from; at < chunk.length; at++) {
@@ -83,7 +86,7 @@ export class OpenElement {
     if (kind === QUOTED) this.#inString = true
     else if (kind === OPENING) this.#depth += 1
     else if (kind === CLOSING) {
-      // A number or a word ends before what follows it.
+      // A number or a word ends before the byte that follows it.
       if (this.#depth === 0) return 'ended'
       this.#depth -= 1
       if (this.#depth === 0) return 'end'
@@ -91,7 +94,7 @@ export class OpenElement {
     return 'on'
   }
 
-  /** Keeps what the chunk has of the element. */
+  /** Keeps the element's part of the chunk. */
   keep(chunk: Buffer): void {
     if (!this.#open) return
     this.#length += chunk.length - this.#start
@@ -100,7 +103,7 @@ export class OpenElement {
     this.#start = 0
   }
 
-  /** The element, whose last byte stands before `end`. */
+  /** The element, which ends before the index `end`. */
   finish(chunk: Buffer, end: number): Element {
     const last = chunk.subarray(this.#start, end)
     const tooLarge = this.#length + last.length > ELEMENT_BYTES_MAX

@@ -1,5 +1,5 @@
-// Finds the values of a JSON record by the paths of a profile. A member whose name is the whole path (`card.number`, as
-// in flattened files) comes before a path of that form.
+// Finds the values of a JSON record by the paths of a profile. If a member's name is the whole path (`card.number`, as
+// in flattened files), that member is used; else the path is followed.
 import { FileError } from '../../file-error.ts'
 import { shown } from '../../layout.ts'
 import { textOf } from '../../ndjson.ts'
@@ -12,13 +12,19 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** A record and the objects around it, the nearest first; undefined for one that isn't there. */
+/** A record and the objects around it, nearest first; undefined for one that is missing. */
 export type Lineage = readonly (JsonObject | undefined)[]
 
 export interface Lookups {
-  /** The text of each field: '' where there is no such member, undefined where its value is no text and no exact number. */
+  /**
+   * The text of each field: '' if there is no such member, undefined if its value is neither a text nor an exact
+   * number.
+   */
   find(lineage: Lineage): (string | undefined)[]
-  /** Called once, at the end of the file. A misspelt path shows by no record having such a member: JSON has no header. */
+  /**
+   * Call it once, at the end of the file. Throws a FileError if no record has a member at the path of the card number,
+   * the reference or the expiry: JSON has no header, so a misspelt path shows only then. Other paths may match nothing.
+   */
   end(): void
 }
 
@@ -66,7 +72,10 @@ function lookupOf({ field }: FieldUse): (lineage: Lineage) => unknown {
   }
 }
 
-/** Undefined where a member is absent; an object where the path would lead through something else. */
+/**
+ * The value at a path. Undefined if a member is absent; an object (which no field accepts) if the path leads through
+ * something that isn't an object.
+ */
 export function walk(object: JsonObject, path: readonly string[]): unknown {
   let value: unknown = object
   for (const name of path) {

@@ -201,7 +201,7 @@ describeEngines('a batch over HTTP', engine => {
 
   describe('with workers', () => {
     beforeAll(async () => {
-      await installation.startWorkers({ roles: ['bulk'] })
+      await installation.openWorkers({ roles: ['bulk'] })
     })
 
     it('that was cancelled has taken no effect', async () => {

@@ -29,7 +29,7 @@ describeEngines('an idempotency key', engine => {
   let caller: Caller
   beforeAll(async () => {
     installation = await openInstallation(engine)
-    await installation.startWorkers({ roles: ['interactive'] })
+    await installation.openWorkers({ roles: ['interactive'] })
     caller = await openGatewayFor(installation)
   })
   afterAll(async () => {
@@ -186,7 +186,7 @@ describeEngines('without an answer in time', engine => {
     const body = { token_scope: installation.scope, ...(await encrypted(VISA, installation.credentials)) }
     const late = await caller.call('PUT', CARD, { body, headers: key('undone') })
     expect(late.body['reversal_status']).toBe('REQUIRED')
-    await installation.startWorkers({ roles: ['interactive'] })
+    await installation.openWorkers({ roles: ['interactive'] })
     const repeat = async () => (await caller.call('PUT', CARD, { body, headers: key('undone') })).body
     // Until then the reversal is still due.
     const again = await until(async () => [await repeat()].find(said => said['reversal_status'] !== 'REQUIRED'), {

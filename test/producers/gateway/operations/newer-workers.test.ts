@@ -186,7 +186,7 @@ where receipt_id = any($1::uuid[]) and state = 'REFUSED' order by code`,
   })
 
   it('tells the end of an operation whose receipt holds such a reason, by the status of the receipt', async () => {
-    await installation.startWorkers({ roles: ['interactive'] })
+    await installation.openWorkers({ roles: ['interactive'] })
     const path = `${CARD}/t${'0'.repeat(26)}/suspend`
     const made = await caller.call('PATCH', path, { headers: { prefer: 'respond-async' } })
     const place = made.headers.get('location') ?? ''
@@ -259,7 +259,7 @@ where receipt_id = any($1::uuid[]) and state = 'REFUSED' order by code`,
     const ends = [await lineOf('unread'), await lineOf('beside')].sort()
     expect(ends).toEqual(['2,,POSTPONED,409,,,,,,,,', '2,r-1,FAILED,500,,,,,,,,internal'])
     await installation.queues.obliterate('token-batch')
-    await installation.startWorkers({ roles: ['bulk'] })
+    await installation.openWorkers({ roles: ['bulk'] })
     await start('record')
     await lineOf('record')
     const rejected = JSON.stringify([[2, 4, 0, 'r-1', NEWER.code, 'body.card']])

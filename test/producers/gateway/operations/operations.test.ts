@@ -139,7 +139,7 @@ describeEngines('a write that prefers to be answered later', engine => {
 
   describe('with workers', () => {
     beforeAll(async () => {
-      await installation.startWorkers({ roles: ['interactive'] })
+      await installation.openWorkers({ roles: ['interactive'] })
     })
 
     it('that the queue lost is queued again, and done once', async () => {

@@ -654,7 +654,7 @@ where report_uid = $1`,
     describe('with workers', () => {
       beforeAll(async () => {
         await fillLedger(installation.vault.store, ENTITY, 200)
-        await installation.startWorkers({ roles: ['bulk'] })
+        await installation.openWorkers({ roles: ['bulk'] })
       })
       const downloaded = (uid: string, authorization = caller.authorization) =>
         until(

@@ -46,7 +46,7 @@ describeEngines('errors', engine => {
 
   beforeAll(async () => {
     installation = await openInstallation(engine)
-    await installation.startWorkers({ roles: ['interactive'] })
+    await installation.openWorkers({ roles: ['interactive'] })
     caller = await openGatewayFor(installation)
   })
   afterAll(async () => {
@@ -163,6 +163,10 @@ describeEngines('errors', engine => {
     })
     it('with unknown fields are 400, and made-up names aren’t repeated', async () => {
       expectProblem(await caller.put(VISA, { colour: 'red' }), 400, { 'body.colour': 'field_unknown' })
+      const onFile = { on_file: { provider: 'p', card_id: 'c' } }
+      expectProblem(await caller.put(VISA, onFile), 400, { 'body.on_file': 'field_unknown' })
+      const patch = await caller.call('PATCH', `${CARD}/t01HZXB5KXQ8J5N4R6V7W8X9Y0Z`, { body: onFile })
+      expectProblem(patch, 400, { 'body.on_file': 'field_unknown' })
       const answer = await caller.put(VISA, { '4111 1111 1111 1111': 1 })
       expectProblem(answer, 400, { 'body.(unnamed)': 'field_unknown' })
       expect(answer.text).not.toContain('4111')

@@ -12,7 +12,7 @@ describeEngines('a gateway', engine => {
   let caller: Caller
   beforeAll(async () => {
     installation = await openInstallation(engine)
-    await installation.startWorkers({ roles: ['interactive'] })
+    await installation.openWorkers({ roles: ['interactive'] })
     caller = await openGatewayFor(installation)
   })
   afterAll(async () => {

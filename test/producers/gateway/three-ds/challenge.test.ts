@@ -15,7 +15,7 @@ let bundle: HttpBundle
 const told: Delivery[] = []
 beforeAll(async () => {
   bundle = await openHttpBundle()
-  await bundle.installation.startWorkers({ roles: ['interactive'] })
+  await bundle.installation.openWorkers({ roles: ['interactive'] })
   bundle.shop.results(delivery => {
     told.push(delivery)
   })

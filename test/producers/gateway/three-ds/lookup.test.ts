@@ -13,7 +13,7 @@ import { ALL_ROLES, type HttpBundle, openHttpBundle, SERVICE } from './bundle.ts
 let bundle: HttpBundle
 beforeAll(async () => {
   bundle = await openHttpBundle({ TOKENMILL_THREE_DS_TIMEOUT_SECONDS: '1' })
-  await bundle.installation.startWorkers({ roles: ['interactive'] })
+  await bundle.installation.openWorkers({ roles: ['interactive'] })
 })
 afterAll(() => bundle?.close())
 

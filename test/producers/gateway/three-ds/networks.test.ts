@@ -11,7 +11,7 @@ import { type HttpBundle, openHttpBundle, SERVICE } from './bundle.ts'
 let bundle: HttpBundle
 beforeAll(async () => {
   bundle = await openHttpBundle()
-  await bundle.installation.startWorkers({ roles: ['interactive'] })
+  await bundle.installation.openWorkers({ roles: ['interactive'] })
 })
 afterAll(() => bundle?.close())
 

@@ -41,7 +41,7 @@ describeEngines('the card token service', engine => {
 
   beforeAll(async () => {
     installation = await openInstallation(engine)
-    await installation.startWorkers({ roles: ['interactive'] })
+    await installation.openWorkers({ roles: ['interactive'] })
     caller = await openGatewayFor(installation)
   })
   afterAll(async () => {

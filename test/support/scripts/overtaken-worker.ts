@@ -2,7 +2,7 @@
 // OVERTAKEN_FILE is there, and then finds a bug. All else it works as any worker does.
 import { existsSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { runWorkerProcess } from '../../cli/process/worker-process.ts'
+import { runWorkerProcess } from '../../../cli/process/worker-process.ts'
 
 const file = process.env['OVERTAKEN_FILE'] ?? ''
 const still = new Int32Array(new SharedArrayBuffer(4))

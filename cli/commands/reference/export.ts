@@ -1,0 +1,115 @@
+// `tokenmill references export`: whose cards the tokens of a scope stand for, and what must travel with them. Read in pages,
+// so that memory doesn't grow with the scope.
+import { createWriteStream } from 'node:fs'
+import { rename, rm } from 'node:fs/promises'
+import type { Writable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { cannotWrite } from '../../../producers/rows/atomic-file.ts'
+import { systemClock } from '../../../src/clock.ts'
+import { cellOf } from '../../../src/csv-text.ts'
+import * as audits from '../../../src/store/access/audits.ts'
+import * as scopes from '../../../src/store/access/scopes.ts'
+import type { Db } from '../../../src/store/pool.ts'
+import type { ShownReference } from '../../../src/store/reference/shown-references.ts'
+import { pagesOf } from '../../../src/store/reference/shown-references.ts'
+import { reuseTokenOf } from '../../../src/token/token.ts'
+import { EXIT, Stop } from '../../exit.ts'
+import { openCommandStore, withSession } from '../../open/open.ts'
+import { actor, say, type Terminal } from '../../terminal.ts'
+
+interface ExportOptions {
+  scope: string
+  format: 'csv' | 'ndjson'
+  out?: string
+}
+
+const SAY_EVERY_MS = 10_000
+
+export function run(terminal: Terminal, { scope, format, out }: ExportOptions): Promise<void> {
+  return withSession(terminal, async session => {
+    const { store } = await openCommandStore(session)
+    if (!(await scopes.find(store, scope))) throw new Stop(`there is no token scope ${scope}`, EXIT.usage)
+    // It tells of every customer of the scope: that leaves a trace.
+    await audits.insert(store, { actor: actor(), action: 'references.export', subject: scope, detail: { format } })
+    let rows = 0
+    let saidAt = systemClock()
+    const tell = (count: number) => {
+      rows += count
+      if (systemClock() - saidAt < SAY_EVERY_MS) return
+      saidAt = systemClock()
+      say(terminal, `${rows} references ...`)
+    }
+    const lines = linesOf(store, scope, format, tell)
+    if (out === undefined) await pipeline(lines, terminal.stdout, { end: false })
+    else await writeFile(out, lines)
+    say(terminal, `${rows} references${out === undefined ? '' : ` are in ${out}`}`)
+  })
+}
+
+async function* linesOf(
+  db: Db,
+  tokenScope: string,
+  format: ExportOptions['format'],
+  tell: (count: number) => void,
+): AsyncGenerator<string> {
+  if (format === 'csv') yield `${COLUMNS.join(',')}\n`
+  for await (const page of pagesOf(db, { tokenScope })) {
+    const records = page.map(recordOf)
+    tell(records.length)
+    yield records
+      .map(record => (format === 'csv' ? COLUMNS.map(name => cell(record[name])).join(',') : JSON.stringify(record)))
+      .join('\n')
+      .concat('\n')
+  }
+}
+
+const COLUMNS = [
+  'provider',
+  'provider_account',
+  'customer_id',
+  'card_id',
+  'reuse_token',
+  'network_transaction_id',
+  'transaction_link_id',
+  'is_default',
+] as const
+
+/** What the source didn't give is left out. */
+function recordOf(reference: ShownReference): Partial<Record<(typeof COLUMNS)[number], string | boolean>> {
+  const { provider, providerAccount, customerId, cardId, onFile, token } = reference
+  const { network_transaction_id, transaction_link_id, is_default } = onFile
+  return {
+    provider,
+    ...(providerAccount === '' ? {} : { provider_account: providerAccount }),
+    ...(customerId === '' ? {} : { customer_id: customerId }),
+    card_id: cardId,
+    reuse_token: reuseTokenOf(token),
+    ...(network_transaction_id === undefined ? {} : { network_transaction_id }),
+    ...(transaction_link_id === undefined ? {} : { transaction_link_id }),
+    ...(is_default === undefined ? {} : { is_default }),
+  }
+}
+
+function cell(value: string | boolean | undefined): string {
+  return value === undefined ? '' : cellOf(String(value))
+}
+
+/** Whole or not at all. */
+async function writeFile(path: string, lines: AsyncIterable<string>): Promise<void> {
+  const beside = `${path}.${process.pid}.new`
+  const file: Writable = createWriteStream(beside, { mode: 0o600, flush: true })
+  let failure: unknown
+  file.on('error', error => {
+    failure = error
+  })
+  try {
+    await pipeline(lines, file)
+    await rename(beside, path).catch(error => {
+      failure = error
+      throw error
+    })
+  } catch (error) {
+    await rm(beside, { force: true })
+    throw error === failure ? cannotWrite(path, error) : error
+  }
+}

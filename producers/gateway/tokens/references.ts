@@ -1,0 +1,131 @@
+// The routes of source references: whose card a token stands for, and what must travel with it. Ids of providers stand in
+// bodies only: a path or a query would land in the logs of proxies.
+import { z } from 'zod'
+import { text, tokenId, uuid } from '../../../src/job/envelope/text.ts'
+import { OnFileRequest, ownerFields, ownerOf } from '../../../src/job/on-file.ts'
+import type { ShownReference } from '../../../src/store/reference/shown-references.ts'
+import * as references from '../../../src/store/reference/shown-references.ts'
+import { ownerKey, REFERENCE_OUTCOMES } from '../../../src/token/on-file.ts'
+import { reuseTokenOf } from '../../../src/token/token.ts'
+import type { GatewayApp } from '../app.ts'
+import type { GatewayDeps } from '../deps.ts'
+import { AcceptedRecord, respondLater } from '../operations/operation-routes.ts'
+import { prefersAsync } from '../operations/operations.ts'
+import { sendWrite } from '../operations/write.ts'
+import { declineFor } from '../server/error-bodies.ts'
+import { idempotencyKeyOf, WriteHeaders } from '../server/headers.ts'
+import { decline } from '../server/replies.ts'
+import { ERRORS, GoneRecord, PatchRecord } from './records.ts'
+import { unmask } from './shown-scheme.ts'
+import { findVisible } from './visible-token.ts'
+
+const OF_CARD = '/oidc/api/v2/card/:id/references'
+const LOOKUP = '/oidc/api/v2/references/lookup'
+const TAGS = ['Source references']
+const LOOKUP_MAX = 1_000
+/** A lookup of that many owners, whatever their ids. */
+const LOOKUP_BYTES_MAX = 1024 * 1024
+
+const Id = z.strictObject({ id: tokenId().describe('The reuse token.') })
+const Reference = z.strictObject(OnFileRequest.shape)
+const Lookup = z.strictObject({
+  token_scope: uuid(),
+  references: z.array(z.strictObject(ownerFields)).min(1).max(LOOKUP_MAX),
+})
+const Added = PatchRecord.extend({
+  // Absent where another job has changed the owner since the answer that is repeated.
+  reference_outcome: z.enum(REFERENCE_OUTCOMES).optional(),
+  previous_token: text(14, 255).optional(),
+})
+const Found = Reference.extend({
+  found: z.literal(true),
+  reuse_token: text(14, 255),
+  token_status: z.enum(['ACTIVE', 'SUSPENDED']),
+})
+const Absent = z.strictObject({ found: z.literal(false) })
+
+export function referenceRoutes(app: GatewayApp, deps: GatewayDeps): void {
+  app.route({
+    method: 'PUT',
+    url: OF_CARD,
+    config: { access: ['TOKEN_WRITE'] },
+    schema: {
+      operationId: 'putReference',
+      summary: 'Adds an owner of the card, or changes what must travel with it',
+      tags: TAGS,
+      headers: WriteHeaders,
+      params: Id,
+      body: OnFileRequest,
+      response: { 200: z.union([Added, GoneRecord]), 202: AcceptedRecord, ...ERRORS },
+    },
+    handler: async ({ body, params, caller, headers }, reply) => {
+      const request = { id: params.id, on_file: body }
+      const write = { kind: 'token-update', request, idempotencyKey: idempotencyKeyOf(headers) } as const
+      if (prefersAsync(headers.prefer)) return respondLater(write, caller, deps, reply)
+      const written = await sendWrite(write, caller, deps)
+      if ('declined' in written) return decline(reply, written.declined)
+      const record = written.code === 200 ? written.record : {}
+      return reply.code(200).send((await unmask(record, params.id, deps)) as z.infer<typeof Added>)
+    },
+  })
+  app.route({
+    method: 'GET',
+    url: OF_CARD,
+    config: { access: ['TOKEN_READ'] },
+    schema: {
+      operationId: 'getReferences',
+      summary: 'Whose card the token stands for, and what must travel with it',
+      tags: TAGS,
+      params: Id,
+      response: { 200: z.strictObject({ references: z.array(Reference) }), ...ERRORS },
+    },
+    handler: async ({ params, caller }, reply) => {
+      const found = await findVisible(params.id, caller, deps)
+      if (!found) return decline(reply, declineFor('token_not_found', 'params.id'))
+      const owners = await references.findByToken(deps.store, found.row.tokenId)
+      return reply.code(200).send({ references: owners.map(shown) })
+    },
+  })
+  app.route({
+    method: 'POST',
+    url: LOOKUP,
+    bodyLimit: LOOKUP_BYTES_MAX,
+    config: { access: ['TOKEN_READ'] },
+    schema: {
+      operationId: 'lookUpReferences',
+      summary: 'Finds tokens by the ids of their sources',
+      tags: TAGS,
+      body: Lookup,
+      response: { 200: z.strictObject({ references: z.array(z.union([Found, Absent])) }), ...ERRORS },
+    },
+    handler: async ({ body, caller }, reply) => {
+      const scope = await deps.directory.scope(body.token_scope)
+      if (!scope || !caller.client.entities.includes(scope.entityId))
+        return decline(reply, declineFor('scope_forbidden', 'body.token_scope'))
+      const owners = body.references.map(reference => ownerOf(reference, scope.tokenScope))
+      const found = await references.findByOwners(deps.store, owners)
+      const answers = owners.map(owner => found.get(ownerKey(owner))).map(one => (one ? located(one) : ABSENT))
+      return reply.code(200).send({ references: answers })
+    },
+  })
+}
+
+const ABSENT = { found: false } as const
+
+function located(reference: ShownReference): z.infer<typeof Found> {
+  const { token } = reference
+  const token_status = token.status === 'SUSPENDED' ? 'SUSPENDED' : 'ACTIVE'
+  return { found: true, reuse_token: reuseTokenOf(token), token_status, ...shown(reference) }
+}
+
+function shown({ provider, providerAccount, customerId, cardId, onFile }: ShownReference): z.infer<typeof Reference> {
+  const { billing_address: _, network_transaction_ids: ids, ...rest } = onFile
+  return {
+    provider,
+    ...(providerAccount === '' ? {} : { provider_account: providerAccount }),
+    ...(customerId === '' ? {} : { customer_id: customerId }),
+    card_id: cardId,
+    ...(ids ? { network_transaction_ids: [...ids] } : {}),
+    ...rest,
+  }
+}

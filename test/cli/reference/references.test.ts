@@ -1,0 +1,206 @@
+// `tokenmill references`, and releases from a file: what a person sees who moves cards on, and what is missing of them.
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Client } from '../../../producers/client.ts'
+import type { OwnerRequest } from '../../../src/job/on-file.ts'
+import { describeStore } from '../../support/engines.ts'
+import { type Installation, openInstallation } from '../../support/installation.ts'
+import { testPan } from '../../support/test-pan.ts'
+import { cli as runCli, type Said } from '../command-bench.ts'
+
+const ACME = { provider: 'acme', provider_account: 'acct-1' }
+
+describeStore('references', engine => {
+  let installation: Installation
+  let client: Client
+  let folder: string
+  beforeAll(async () => {
+    installation = await openInstallation(engine)
+    await installation.startWorkers()
+    client = await installation.connect()
+    folder = await mkdtemp(join(tmpdir(), 'tokenmill-references-'))
+  }, 60_000)
+  afterAll(async () => {
+    await installation?.close()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  const cli = async (...words: string[]): Promise<Said> => {
+    const said = await runCli(words, { env: installation.env })
+    // A command sets the status of its process, which here is the test's.
+    const status = said.status || Number(process.exitCode ?? 0)
+    process.exitCode = undefined
+    return { ...said, status }
+  }
+  const write = async (name: string, lines: readonly string[]) => {
+    const path = join(folder, name)
+    await writeFile(path, `${lines.join('\n')}\n`)
+    return path
+  }
+  let last = 0
+  /** A token of its own for one owner, or nobody. */
+  async function made(onFile?: OwnerRequest & Record<string, unknown>, scope = installation.scope): Promise<string> {
+    last += 1
+    const card = await client.encryptCard({ cardNumber: testPan(last), expiryMonth: 12, expiryYear: 2031 })
+    const { record } = await client.call('token-create', {
+      ...{ token_scope: scope, ...card },
+      ...(onFile ? { on_file: onFile } : {}),
+    })
+    return String(record?.['reuse_token'])
+  }
+  const scopeOption = () => ['--scope', installation.scope]
+  const csvOf = ({ stdout }: Said) => stdout.trimEnd().split('\n')
+
+  it('export is in order, whole, and guarded in CSV only', async () => {
+    const { scope } = await installation.addClient('exported')
+    const b = await made({ ...ACME, customer_id: 'ben', card_id: '=2+2', is_default: true }, scope)
+    const a = await made(
+      { ...ACME, customer_id: 'anna', card_id: 'a,1', network_transaction_id: 'MCC1', transaction_link_id: 'x' },
+      scope,
+    )
+    await made({ ...ACME, card_id: 'elsewhere' })
+    const said = await cli('references', 'export', '--scope', scope)
+    expect(said.stdout).toBe(
+      [
+        'provider,provider_account,customer_id,card_id,reuse_token,network_transaction_id,transaction_link_id,is_default',
+        `acme,acct-1,anna,"a,1",${a},MCC1,x,`,
+        `acme,acct-1,ben,'=2+2,${b},,,true`,
+        '',
+      ].join('\n'),
+    )
+    expect(said.stderr).toContain('2 references')
+    expect(said.stdout + said.stderr).not.toMatch(/411111/)
+    const out = join(folder, 'out.ndjson')
+    const other = await cli('references', 'export', '--scope', scope, '--format', 'ndjson', '--out', out)
+    expect(other).toMatchObject({ status: 0, stdout: '' })
+    const lines = (await readFile(out, 'utf8'))
+      .trimEnd()
+      .split('\n')
+      .map(line => JSON.parse(line) as unknown)
+    expect(lines).toEqual([
+      {
+        ...{ ...ACME, customer_id: 'anna', card_id: 'a,1', reuse_token: a },
+        ...{ network_transaction_id: 'MCC1', transaction_link_id: 'x' },
+      },
+      { ...ACME, customer_id: 'ben', card_id: '=2+2', reuse_token: b, is_default: true },
+    ])
+    const { rows } = await installation.vault.store.query<{ subject: string }>({
+      text: `select subject from tokenmill.audit where action = 'references.export'`,
+    })
+    expect(rows).toEqual([{ subject: scope }, { subject: scope }])
+  })
+
+  it('export of more than a page has each owner once', async () => {
+    const { scope } = await installation.addClient('paged')
+    const token = await made({ ...ACME, card_id: 'first' }, scope)
+    await installation.vault.store.query({
+      text: `insert into tokenmill.source_reference (token_scope, provider, provider_account, customer_id, card_id, token_id,
+  on_file, version, created_at, updated_at, last_receipt)
+select token_scope, provider, provider_account, 'c' || n % 7, 'card-' || n, token_id, on_file, 1, now(), now(), last_receipt
+from tokenmill.source_reference, generate_series(1, 2500) as n where token_scope = $1`,
+      values: [scope],
+    })
+    const lines = csvOf(await cli('references', 'export', '--scope', scope)).slice(1)
+    expect(lines).toHaveLength(2_501)
+    expect(new Set(lines).size).toBe(2_501)
+    expect(lines.every(line => line.includes(token))).toBe(true)
+  })
+
+  it('export of a scope that is none says so', async () => {
+    expect(await cli('references', 'export', '--scope', '11111111-2222-4333-8444-555555555555')).toMatchObject({
+      status: 64,
+      stdout: '',
+    })
+  })
+
+  it('missing says of each card that has no token why', async () => {
+    const owner = { ...ACME, customer_id: 'anna' }
+    await made({ ...owner, card_id: 'has-one' })
+    await made({ ...owner, card_id: 'was-released' })
+    const release = { token_scope: installation.scope, ...owner, card_id: 'was-released', action: 'RELEASE' }
+    await client.call('reference', release)
+    const deleted = await made({ ...owner, card_id: 'was-deleted' })
+    await client.call('token-lifecycle', { id: deleted, action: 'DELETE' })
+    await made({ provider: 'acme', card_id: 'other-account' })
+    const cards = await write('cards.csv', [
+      'reference,card_number,expiry',
+      'was-rejected,4111111111111112,12/31',
+      `was-kept-by-nobody,${testPan(900_001)},12/31`,
+      'was-released,4111111111111112,12/31',
+    ])
+    const run = await cli('migrate', cards, '--client', installation.clientFile, ...scopeOption())
+    expect({ status: run.status, stderr: run.stderr }).toMatchObject({ status: 3 })
+    const names = ['has-one', 'was-released', 'was-deleted', 'other-account', 'was-rejected', 'was-kept-by-nobody']
+    const expected = await write('expected.txt', ['reference', ...names, 'never'])
+    const options = [...scopeOption(), '--provider', 'acme', '--provider-account', 'acct-1']
+    const said = await cli('references', 'missing', expected, ...options, '--json')
+    expect(said.status).toBe(3)
+    const at = expect.stringMatching(/^\d{4}-.*Z$/)
+    const batch_id = expect.any(String)
+    expect(said.json()).toEqual([
+      // Its last row came after its release.
+      { card_id: 'was-released', why: 'rejected', at, reason: 'pan_luhn', batch_id, line: 4 },
+      { card_id: 'was-deleted', why: 'released', at, reason: 'token_deleted' },
+      { card_id: 'other-account', why: 'never_came' },
+      { card_id: 'was-rejected', why: 'rejected', at, reason: 'pan_luhn', batch_id, line: 2 },
+      { card_id: 'was-kept-by-nobody', why: 'not_kept', at, batch_id, line: 3 },
+      { card_id: 'never', why: 'never_came' },
+    ])
+    const text = await cli('references', 'missing', expected, ...options)
+    expect(csvOf(text)[0]).toBe('card_id,why,at,reason,batch_id,line')
+    expect(csvOf(text)).toContain('never,never_came,,,,')
+    expect(text.stdout + text.stderr).not.toMatch(/411111/)
+    const all = await write('all.txt', ['has-one'])
+    expect(await cli('references', 'missing', all, ...options)).toMatchObject({ status: 0, stdout: '' })
+    expect(await cli('references', 'missing', join(folder, 'none.txt'), ...options)).toMatchObject({ status: 64 })
+  })
+
+  it('are released by a file, in its order', async () => {
+    const owner = { ...ACME, customer_id: 'file' }
+    const [one, other] = [await made({ ...owner, card_id: 'file-1' }), await made({ ...owner, card_id: 'file-2' })]
+    const file = await write('release.csv', [
+      'reference,provider,provider_account,customer_id,card_id,action,on_orphan',
+      'r1,acme,acct-1,file,file-1,RELEASE,delete',
+      'r2,acme,acct-1,file,file-1,RELEASE,',
+      'r3,acme,acct-1,file,unknown,RELEASE,',
+      'r4,acme,acct-1,file,file-2,SUSPEND,',
+    ])
+    const options = [
+      '--record-kind',
+      'reference',
+      '--chunk',
+      '1',
+      '--client',
+      installation.clientFile,
+      ...scopeOption(),
+    ]
+    const results = join(folder, 'release.results.csv')
+    expect(await cli('migrate', file, ...options, '--results', results)).toMatchObject({ status: 3 })
+    const rows = (await readFile(results, 'utf8')).trimEnd().split('\n').slice(1)
+    expect(rows.map(row => row.split(',').slice(1, 5).join())).toEqual([
+      `r1,UPDATED,200,${one}`,
+      'r2,UNCHANGED,200,',
+      'r3,REJECTED,404,',
+      'r4,REJECTED,400,',
+    ])
+    expect(rows[2]).toContain('reference_unknown')
+    const exported = await cli('references', 'export', ...scopeOption())
+    expect(exported.stdout).toContain(other)
+    expect(exported.stdout).not.toContain(one)
+  })
+
+  it('are released by submit', async () => {
+    const owner = { ...ACME, card_id: 'submitted' }
+    const id = await made(owner)
+    const request = { token_scope: installation.scope, ...owner, action: 'RELEASE' }
+    const file = await write('work.ndjson', [JSON.stringify({ kind: 'reference', request })])
+    const said = await cli('submit', file, '--client', installation.clientFile)
+    expect(said.status).toBe(0)
+    expect(JSON.parse(said.stdout)).toMatchObject({
+      ...{ line: 1, code: 200 },
+      record: { outcome: 'UPDATED', reuse_token: id, token_status: 'ACTIVE' },
+    })
+  })
+})

@@ -1,0 +1,49 @@
+// Workers in the test's own process, for tests that need workers and ask nothing of their processes: to start a worker
+// process takes about a second of processor time. Tests that kill workers, count their processes, make them misbehave or
+// let several race start processes (`startWorkers` in installation.ts).
+import { randomUUID } from 'node:crypto'
+import { openSession } from '../../cli/open/open.ts'
+import { WORKER_SCRIPT } from '../../cli/process/local-workers.ts'
+import { openWorker } from '../../cli/process/worker-process.ts'
+import type { Snapshot } from '../../src/metrics.ts'
+import { startWorkers } from '../../workers/main.ts'
+import type { Supervised } from '../../workers/process/supervise.ts'
+import { readWorkerSettings, type WorkerRole, workerEnv } from '../../workers/process/worker-settings.ts'
+
+export type OpenedWorkers = Pick<Supervised, 'snapshots' | 'close'>
+
+/** What the processes of these roles do between their start and their end. */
+export async function openWorkers(env: NodeJS.ProcessEnv, roles: readonly WorkerRole[]): Promise<OpenedWorkers> {
+  const opened: OpenedWorker[] = []
+  const close = async () => {
+    await Promise.all(opened.map(one => one.close()))
+  }
+  try {
+    for (const role of roles) opened.push(await openOne(env, role))
+  } catch (error) {
+    await close()
+    throw error
+  }
+  return { snapshots: () => Promise.all(opened.map(one => one.snapshot())), close }
+}
+
+interface OpenedWorker {
+  snapshot(): Promise<Snapshot>
+  close(): Promise<void>
+}
+
+async function openOne(around: NodeJS.ProcessEnv, role: WorkerRole): Promise<OpenedWorker> {
+  const own = { role, name: `${role}-0`, place: randomUUID(), kinds: undefined, concurrency: undefined }
+  const env = { ...around, ...workerEnv(own) }
+  const worker = readWorkerSettings(env)
+  const { stdin, stdout, stderr } = process
+  const session = openSession({ env, stdin, stdout, stderr }, `worker-${role}`)
+  try {
+    const opened = await openWorker(session, worker)
+    const { snapshot } = await startWorkers(opened, { worker, cell: { script: WORKER_SCRIPT, env } })
+    return { snapshot, close: () => session.lifetime.close() }
+  } catch (error) {
+    await session.lifetime.close()
+    throw error
+  }
+}

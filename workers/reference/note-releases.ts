@@ -1,0 +1,91 @@
+// What stays of owners whose source references are removed: a keyed hash of each owner's ids, and an event for each client of
+// the entity that is subscribed to it. Why they are removed is decided elsewhere.
+import { assert } from '../../src/errors.ts'
+import { releaseId } from '../../src/job/envelope/ids.ts'
+import * as endpoints from '../../src/store/event/endpoints.ts'
+import type { Event } from '../../src/store/event/events.ts'
+import { tellAll } from '../../src/store/event/tell.ts'
+import type { Db } from '../../src/store/pool.ts'
+import * as released from '../../src/store/reference/released-references.ts'
+import type { StoredReference } from '../../src/store/reference/source-references.ts'
+import * as references from '../../src/store/reference/source-references.ts'
+import type { StoredToken } from '../../src/store/token/tokens.ts'
+import { ownerKey } from '../../src/token/on-file.ts'
+import { reuseTokenOf } from '../../src/token/token.ts'
+import type { KeyRing } from '../../src/vault/key-ring.ts'
+import type { Deps } from '../deps.ts'
+
+export interface ReleaseDeps extends Pick<Deps, 'clock'> {
+  ring: Pick<KeyRing, 'ownerHash'>
+}
+
+/** A reference that was removed, and the token that it named. */
+export interface Release {
+  reference: StoredReference
+  token: Pick<StoredToken, 'tokenId' | 'thirdParty'>
+  /** Of the job that removed it. */
+  receiptId: string
+}
+
+/** Of tokens that are deleted in this transaction: nobody owns them any more. */
+export async function releaseOwnersOf(db: Db, deleted: readonly StoredToken[], deps: ReleaseDeps): Promise<void> {
+  const removed = await references.removeOf(
+    db,
+    deleted.map(({ tokenId }) => tokenId),
+  )
+  const tokens = new Map(deleted.map(token => [token.tokenId, token]))
+  const releases = removed.map(reference => {
+    const token = tokens.get(reference.tokenId)
+    assert(token?.lastReceipt, 'a token that is deleted names the job that deletes it')
+    return { reference, token, receiptId: token.lastReceipt }
+  })
+  await noteReleases(db, releases, 'TOKEN_DELETED', deps)
+}
+
+/** In the transaction that removes the references. */
+export async function noteReleases(
+  db: Db,
+  releases: readonly Release[],
+  cause: released.ReleaseCause,
+  { clock, ring }: ReleaseDeps,
+): Promise<void> {
+  if (releases.length === 0) return
+  const releasedAt = clock()
+  const noted = releases.map(release => {
+    const { reference, receiptId } = release
+    const ownerHash = ring.ownerHash(ownerKey(reference))
+    const cardHash = ring.ownerHash(ownerKey({ ...reference, customerId: '' }))
+    return { ...release, row: { ownerHash, cardHash, cause, receiptId, releasedAt } }
+  })
+  const scopes = new Set(releases.map(({ reference }) => reference.tokenScope))
+  const [subscribed] = await Promise.all([
+    endpoints.findSubscribedIn(db, [...scopes], 'reference.released'),
+    released.insertAll(
+      db,
+      noted.map(({ row }) => row),
+    ),
+  ])
+  const told = noted.flatMap(({ row, reference, token }): Event[] => {
+    const ofScope = subscribed.filter(({ tokenScope }) => tokenScope === reference.tokenScope)
+    const about = {
+      type: 'reference.released',
+      subject: releaseId(row.ownerHash.toString('hex'), row.receiptId),
+      revision: 1,
+      data: dataOf(reference, token, cause),
+    } as const
+    return [...new Set(ofScope.map(({ clientId }) => clientId))].map(clientId => ({ ...about, clientId }))
+  })
+  await tellAll(db, told, [...new Map(subscribed.map(endpoint => [endpoint.endpointId, endpoint])).values()])
+}
+
+function dataOf(reference: StoredReference, token: Release['token'], cause: released.ReleaseCause) {
+  return {
+    token_scope: reference.tokenScope,
+    provider: reference.provider,
+    ...(reference.providerAccount === '' ? {} : { provider_account: reference.providerAccount }),
+    ...(reference.customerId === '' ? {} : { customer_id: reference.customerId }),
+    card_id: reference.cardId,
+    reuse_token: reuseTokenOf(token),
+    cause,
+  }
+}

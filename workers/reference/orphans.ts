@@ -1,0 +1,39 @@
+// Tokens that have lost their last owner: kept, suspended or deleted, as the job or the batch that took the owner says.
+import { isRefusal } from '../../src/errors.ts'
+import type { OnOrphan } from '../../src/job/choices.ts'
+import type { Db } from '../../src/store/pool.ts'
+import * as references from '../../src/store/reference/source-references.ts'
+import type { StoredToken } from '../../src/store/token/tokens.ts'
+import * as tokens from '../../src/store/token/tokens.ts'
+import { lifecycle } from '../../src/token/decide.ts'
+import type { Moment } from '../../src/token/verdict.ts'
+import { reversibleSince } from '../card/before-image.ts'
+import { writeEffects } from '../line/write-effect.ts'
+import type { ReleaseDeps } from './note-releases.ts'
+
+const EVENTS = { keep: undefined, suspend: 'SUSPEND', delete: 'DELETE' } as const satisfies Record<OnOrphan, unknown>
+
+/**
+ * `left`: tokens that lost an owner, by id, whose rows the transaction holds, and what becomes of those without any. Returns
+ * those that were suspended or deleted, as they are now.
+ */
+export async function endOrphans(
+  db: Db,
+  left: ReadonlyMap<string, OnOrphan>,
+  job: Moment,
+  deps: ReleaseDeps,
+): Promise<Map<string, StoredToken>> {
+  const asked = [...left].filter(([, onOrphan]) => EVENTS[onOrphan] !== undefined).map(([tokenId]) => tokenId)
+  const owners = await references.countClaims(db, asked, reversibleSince(job.now))
+  const orphans = asked.filter(tokenId => !owners.has(tokenId))
+  if (orphans.length === 0) return new Map()
+  const updates = (await tokens.findByIds(db, orphans)).flatMap(row => {
+    const event = EVENTS[left.get(row.tokenId) ?? 'keep']
+    const verdict = event && lifecycle(row, event, job, 'body')
+    if (!verdict || isRefusal(verdict) || !verdict.changed) return []
+    return [{ ...verdict.row, sealVersion: verdict.row.sealed === null ? null : row.sealVersion }]
+  })
+  const deleted = updates.filter(({ status }) => status === 'DELETED').map(({ tokenId }) => tokenId)
+  await writeEffects(db, [{ updates, erasedImages: deleted, retirements: deleted }], deps)
+  return new Map(updates.map(row => [row.tokenId, row]))
+}

@@ -1,0 +1,116 @@
+// Releases owners: their references go, what stays of them is noted, and a token that is left without owner becomes what its
+// last owner's release says. All of it under the locks of the tokens' rows, so that no owner is counted twice or forgotten.
+import { type Refusal, refuse } from '../../src/errors.ts'
+import type { OnOrphan } from '../../src/job/choices.ts'
+import { type Db, LostRace } from '../../src/store/pool.ts'
+import * as released from '../../src/store/reference/released-references.ts'
+import type { StoredReference } from '../../src/store/reference/source-references.ts'
+import * as references from '../../src/store/reference/source-references.ts'
+import type { StoredToken } from '../../src/store/token/tokens.ts'
+import * as tokens from '../../src/store/token/tokens.ts'
+import { type OwnerId, ownerKey } from '../../src/token/on-file.ts'
+import type { Moment } from '../../src/token/verdict.ts'
+import { noteReleases, type ReleaseDeps } from './note-releases.ts'
+import { endOrphans } from './orphans.ts'
+
+export interface AskedRelease {
+  owner: OwnerId
+  onOrphan: OnOrphan
+}
+
+export type ReleaseEnd = { outcome: 'UPDATED' | 'UNCHANGED'; token: StoredToken | undefined } | Refusal
+
+/** The ends in the order of `asked`. Throws `LostRace` where others have changed one of these references meanwhile. */
+export async function releaseAll(
+  db: Db,
+  asked: readonly AskedRelease[],
+  job: Moment,
+  deps: ReleaseDeps,
+): Promise<ReleaseEnd[]> {
+  const { found, wasReleased } = await look(db, asked, deps)
+  const removed = [...found.values()]
+  const held = await hold(
+    db,
+    removed.map(({ tokenId }) => tokenId),
+  )
+  await references.removeAll(db, removed)
+  await noteReleases(
+    db,
+    removed.map(reference => ({ reference, token: tokenOf(reference, held), receiptId: job.receiptId })),
+    'RELEASED',
+    deps,
+  )
+  const ended = await endOrphans(db, lastReleases(asked, found), job, deps)
+  return endsOf(asked, found, wasReleased, new Map([...held, ...ended]))
+}
+
+/** What `releaseAll` would answer now. */
+export async function predictReleases(
+  db: Db,
+  asked: readonly AskedRelease[],
+  deps: Pick<ReleaseDeps, 'ring'>,
+): Promise<ReleaseEnd[]> {
+  const { found, wasReleased } = await look(db, asked, deps)
+  return endsOf(asked, found, wasReleased, new Map())
+}
+
+interface Seen {
+  /** By `ownerKey`. */
+  found: ReadonlyMap<string, StoredReference>
+  /** The owners, by key, that have none and once had. */
+  wasReleased: ReadonlySet<string>
+}
+
+async function look(db: Db, asked: readonly AskedRelease[], { ring }: Pick<ReleaseDeps, 'ring'>): Promise<Seen> {
+  const owners = new Map(asked.map(({ owner }) => [ownerKey(owner), owner]))
+  const found = await references.findByOwners(db, [...owners.values()])
+  const absent = [...owners.keys()].filter(key => !found.has(key)).map(key => ({ key, hash: ring.ownerHash(key) }))
+  const known = await released.find(
+    db,
+    absent.map(({ hash }) => hash),
+  )
+  const gone = absent.filter(({ hash }) => known.has(hash.toString('hex')))
+  return { found, wasReleased: new Set(gone.map(({ key }) => key)) }
+}
+
+/** The tokens as they are under their locks. */
+async function hold(db: Db, tokenIds: readonly string[]): Promise<Map<string, StoredToken>> {
+  const ids = [...new Set(tokenIds)]
+  if (ids.length === 0) return new Map()
+  await tokens.holdAll(db, ids)
+  return new Map((await tokens.findByIds(db, ids)).map(row => [row.tokenId, row]))
+}
+
+function tokenOf({ tokenId }: StoredReference, held: ReadonlyMap<string, StoredToken>): StoredToken {
+  const token = held.get(tokenId)
+  if (!token || token.status === 'DELETED') throw new LostRace('the token was deleted meanwhile')
+  return token
+}
+
+/** The last one asked of each token, by token id. */
+function lastReleases(asked: readonly AskedRelease[], found: Seen['found']): Map<string, OnOrphan> {
+  return new Map(
+    asked.flatMap(({ owner, onOrphan }) => {
+      const reference = found.get(ownerKey(owner))
+      return reference ? [[reference.tokenId, onOrphan] as const] : []
+    }),
+  )
+}
+
+/** Of two that ask for the same owner, the second finds that it is released. */
+function endsOf(
+  asked: readonly AskedRelease[],
+  found: Seen['found'],
+  wasReleased: Seen['wasReleased'],
+  rows: ReadonlyMap<string, StoredToken>,
+): ReleaseEnd[] {
+  const done = new Set(wasReleased)
+  return asked.map(({ owner }) => {
+    const key = ownerKey(owner)
+    if (done.has(key)) return { outcome: 'UNCHANGED', token: undefined }
+    const reference = found.get(key)
+    if (!reference) return refuse('reference_unknown', 'body.card_id')
+    done.add(key)
+    return { outcome: 'UPDATED', token: rows.get(reference.tokenId) }
+  })
+}
