@@ -53,3 +53,8 @@ export interface MigrateOptions {
   /** Stops once more rows than this are rejected. */
   rejectedMax?: RejectedMax | undefined
 }
+
+/** What happens to one token keeps the order of the file only if each chunk waits for the one before. */
+export function isOrdered({ recordKind, onOrphan = 'keep', relink = false }: MigrateOptions): boolean {
+  return recordKind !== 'token-create' || onOrphan !== 'keep' || relink
+}

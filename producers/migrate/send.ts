@@ -15,7 +15,7 @@ import type { FileRow, ResultRow } from '../rows/outcome/result-row.ts'
 import type { Row } from '../rows/rows.ts'
 import { type BatchPlan, tokenBatch } from '../token-batch.ts'
 import type { OnFileGate } from './on-file-gate.ts'
-import type { MigrateOptions } from './options.ts'
+import { isOrdered, type MigrateOptions } from './options.ts'
 import type { Output } from './output.ts'
 import { hopelessReason, refusedChunk } from './refused-chunk.ts'
 import { passOver, type SchemePart, withSchemeTokens } from './scheme-tokens.ts'
@@ -139,11 +139,6 @@ export async function sendChunks(
     stopWatching()
   }
   return { complete, rows, stopped: complete ? undefined : stopped }
-}
-
-/** What happens to one token keeps the order of the file only if each chunk waits for the one before. */
-function isOrdered({ recordKind, onOrphan = 'keep', relink = false }: MigrateOptions): boolean {
-  return recordKind !== 'token-create' || onOrphan !== 'keep' || relink
 }
 
 /** What a run needs to send its chunks. `tell` writes each line only once. */
