@@ -1,5 +1,6 @@
-// `npm run demo`: makes an OpenPGP-encrypted sample export, migrates it on the embedded engine in a data directory of
-// its own, and shows what came of it: results, reports, a token over HTTP. Every run begins afresh.
+// `npm run demo`: makes an OpenPGP-encrypted sample export in the columns of a provider, migrates it on the embedded engine
+// in a data directory of its own, and shows what came of it: results, a card of two customers, reports, a token over HTTP.
+// Every run begins afresh.
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join, relative, resolve } from 'node:path'
 import { migrateFile, report } from '../cli/commands/migrate.ts'
@@ -9,6 +10,7 @@ import { openProducer } from '../cli/open/producer.ts'
 import { processTerminal, say } from '../cli/terminal.ts'
 import { SAMPLE_ROWS, writeSample } from '../producers/migrate/sample.ts'
 import { makePgpKeyPair } from '../producers/rows/openpgp/decrypt.ts'
+import { BUILT_IN } from '../producers/rows/profile/built-in.ts'
 import { discard } from '../src/embedded/server.ts'
 import { endWithParent } from '../src/lifetime.ts'
 import { readOverHttp } from './demo-http.ts'
@@ -16,6 +18,15 @@ import { reportBatch, reportNight } from './demo-reports.ts'
 
 const ROWS = 10_000
 const ROWS_SHOWN = 6
+const ACCOUNT = 'acct_demo'
+
+/** Stripe documents only the state of the ids: whoever has the file must say that it holds them. */
+const STRIPE = BUILT_IN['stripe-csv']
+const PROFILE = {
+  ...STRIPE,
+  name: 'stripe-with-network-ids',
+  on_file: { ...STRIPE.on_file, network_transaction_ids: { from: 'card.transaction_ids' } },
+}
 
 const dataDir = resolve('.tokenmill-demo')
 const env = {
@@ -36,15 +47,27 @@ async function demo(): Promise<void> {
   const key = join(dataDir, 'export-key.asc')
   const pair = await makePgpKeyPair('tokenmill demo')
   await writeFile(key, pair.privateKey, { mode: 0o600 })
-  const sample = await writeSample(file, { rows: ROWS, seed: 1, now: Date.now(), encryptTo: pair.publicKey })
+  const profile = join(dataDir, 'stripe.json')
+  await writeFile(profile, `${JSON.stringify(PROFILE, null, 2)}\n`)
+  const kind = { rows: ROWS, seed: 1, now: Date.now(), isStripe: true }
+  const sample = await writeSample(file, { ...kind, encryptTo: pair.publicKey })
   const bad = SAMPLE_ROWS.filter(species => species !== 'good').map(species => `${sample[species]} ${species}`)
-  say(terminal, `A sample export of ${ROWS} test cards, OpenPGP-encrypted: ${relative('.', file)}`)
+  say(
+    terminal,
+    `A sample export of ${ROWS} test cards in the columns of Stripe, OpenPGP-encrypted: ${relative('.', file)}`,
+  )
   say(terminal, `Of them on purpose: ${bad.join(', ')}.`)
+  say(
+    terminal,
+    `Its profile is stripe-csv, and says where the network transaction ids stand: ${relative('.', profile)}`,
+  )
   say(terminal, 'Starting the embedded PostgreSQL and the workers ...')
   const session = openSession(terminal)
   try {
     const options = {
       decryptKey: key,
+      from: profile,
+      providerAccount: ACCOUNT,
       onConflict: 'update',
       onExpired: 'import',
       chunk: 500,
@@ -55,6 +78,8 @@ async function demo(): Promise<void> {
     report(session, summary, {})
     const lines = (await readFile(summary.results, 'utf8')).split('\n')
     show(`\nThe first rows of the results:\n${lines.slice(0, ROWS_SHOWN + 1).join('\n')}\n`)
+    const shared = sharedCard(lines)
+    if (shared) show(`Two customers have one card, so they share its token:\n${shared.join('\n')}\n`)
     show(`results   ${relative('.', summary.results)}`)
     show(`manifest  ${relative('.', summary.manifest)}`)
     show(
@@ -70,6 +95,18 @@ async function demo(): Promise<void> {
   } finally {
     await session.lifetime.close()
   }
+}
+
+/** Two rows of results with one token. */
+function sharedCard(lines: readonly string[]): [string, string] | undefined {
+  const byToken = new Map<string, string>()
+  for (const line of lines) {
+    const [token] = /\bt[0-9A-Z]{26}\b/.exec(line) ?? []
+    const first = token && byToken.get(token)
+    if (first) return [first, line]
+    if (token) byToken.set(token, line)
+  }
+  return undefined
 }
 
 const show = (text: string) => terminal.stdout.write(`${text}\n`)

@@ -9,6 +9,7 @@ import type { Logger } from '../src/log.ts'
 import type { Queues } from '../src/queue/engine.ts'
 import { holdsPossiblePan } from '../src/token/possible-pan.ts'
 import type { Credentials } from './client-file.ts'
+import type { ReadFeatures } from './live-features.ts'
 import type { KeyCheck } from './live-key.ts'
 import { FileError } from './rows/file-error.ts'
 
@@ -26,6 +27,10 @@ export interface FileRunDeps {
   giveUpAfterMs?: number | undefined
   /** Says whether the client's key is live. For a caller that knows more than the list that workers publish. */
   checkKey?: KeyCheck | undefined
+  /** Tells what workers understand, for such a caller. */
+  features?: ReadFeatures | undefined
+  /** After so long without a word of all workers, nothing is sent that they must understand, ms. */
+  featureWaitMs?: number | undefined
 }
 
 /** Throws a FileError for a text that can't be a batch id, or could be a card number. */

@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import type { CardFindings } from '../../producers/inspect/cards.ts'
 import type { ColumnGuess } from '../../producers/inspect/column-guess.ts'
 import { type Inspection, inspect } from '../../producers/inspect/inspect.ts'
+import type { OwnerFindings } from '../../producers/inspect/owners.ts'
 import { codeOf, FileError } from '../../producers/rows/file-error.ts'
 import { shown } from '../../producers/rows/layout.ts'
 import { openSource, validateSource } from '../../producers/rows/source.ts'
@@ -93,6 +94,7 @@ function cardsText(cards: CardFindings): string {
     'rows with a reference': String(references.rows),
     'references that repeat': String(references.repeated),
     'references that share a card': sharing === undefined ? undefined : String(sharing),
+    ...(cards.owners && ownersOf(cards.owners)),
     expired: String(cards.expired),
     'without expiry': cards.withoutExpiry === 0 ? undefined : String(cards.withoutExpiry),
     ...countsOf('brand', cards.brands),
@@ -101,6 +103,24 @@ function cardsText(cards: CardFindings): string {
     ...countsOf('would be skipped,', cards.skipped),
     ...countsOf('would be repaired,', cards.repairs),
   })
+}
+
+function ownersOf({ rows, owners, customers, networkIds, linkIds, ...more }: OwnerFindings): Record<string, string> {
+  const { distinct, withOneRow, rowsMost } = customers
+  return {
+    'cards with an owner': String(rows),
+    'different owners': `${owners.distinct}, ${owners.repeated} of them in several rows`,
+    'owners with several numbers': more.numbersBeyondOne === 0 ? 'none' : `${more.numbersBeyondOne} numbers too many`,
+    'owners that share a card': String(more.sharing),
+    customers: distinct === 0 ? 'none' : `${distinct}, ${withOneRow} of them with one card; the most have ${rowsMost}`,
+    'network transaction ids': withOf(networkIds),
+    'transaction link ids': `${withOf(linkIds)}; ${linkIds.unusual} of unusual form`,
+  }
+}
+
+/** `with 9, without 1` */
+function withOf(counts: { with: number; without: number }): string {
+  return `with ${counts.with}, without ${counts.without}`
 }
 
 function countsOf(what: string, counts: Record<string, number>): Record<string, string> {

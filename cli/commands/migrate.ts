@@ -1,12 +1,13 @@
 // `tokenmill migrate FILE`: reads the options, runs the producer and prints the result.
 import { readFile } from 'node:fs/promises'
 import type { MigrateOptions } from '../../producers/migrate/options.ts'
+import type { OwnerCounts } from '../../producers/migrate/owners.ts'
 import { migrate, type Summary } from '../../producers/migrate/run.ts'
 import { FileError } from '../../producers/rows/file-error.ts'
 import { type ColumnMap, parseMap } from '../../producers/rows/layout.ts'
 import { readOnly } from '../../producers/rows/only.ts'
 import { FILE_OUTCOMES, type FileReasons } from '../../producers/rows/outcome/file-outcome.ts'
-import type { Profile } from '../../producers/rows/profile/profile.ts'
+import { type Profile, withAccount } from '../../producers/rows/profile/profile.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { Counts } from '../../src/job/outcome.ts'
 import { lowerPriority } from '../../src/low-priority.ts'
@@ -38,6 +39,9 @@ interface Options extends JsonOption, GiveUpOption {
   only?: string
   onConflict: MigrateOptions['onConflict']
   onExpired: MigrateOptions['onExpired']
+  onOrphan?: MigrateOptions['onOrphan']
+  relink?: boolean
+  providerAccount?: string
   chunk: number
   inFlight: number
   batchId?: string
@@ -72,7 +76,7 @@ export async function migrateFile(
 ): Promise<Summary> {
   const { terminal, log } = session
   const map = options.map === undefined ? undefined : await readMap(options.map)
-  const profile = options.from === undefined ? undefined : await readProfile(options.from, options)
+  const profile = options.from === undefined ? withoutProfile(options) : await readProfile(options.from, options)
   const producing = await openProducer(session, options.client, ['bulk'])
   const { credentials } = producing
   return migrate(
@@ -94,6 +98,8 @@ export async function migrateFile(
       expect: options.expect,
       onConflict: options.onConflict,
       onExpired: options.onExpired,
+      onOrphan: options.onOrphan,
+      relink: options.relink ?? false,
       chunk: options.chunk,
       inFlight: options.inFlight,
       batchId: options.batchId,
@@ -125,7 +131,13 @@ async function readProfile(from: string, options: Options): Promise<Profile> {
   }
   if (options.recordKind !== 'token-create')
     throw new FileError('usage', '--from reads cards.', 'Leave --record-kind out, or --from.')
-  return profileOf(from)
+  const profile = await profileOf(from)
+  return options.providerAccount === undefined ? profile : withAccount(profile, options.providerAccount)
+}
+
+function withoutProfile({ providerAccount }: Options): undefined {
+  if (providerAccount !== undefined)
+    throw new FileError('usage', '--provider-account needs a profile.', 'Name one with --from, or leave it out.')
 }
 
 export async function readMap(path: string): Promise<ColumnMap> {
@@ -150,7 +162,7 @@ export function report(
   summary: Summary,
   options: JsonOption & Pick<Options, 'expect' | 'again'>,
 ): void {
-  const { batchId, variant, rows, counts, reasons, repairs, complete, stopped, ms, differences } = summary
+  const { batchId, variant, rows, counts, reasons, repairs, owners, complete, stopped, ms, differences } = summary
   const { results, rejects, return: back, manifest } = summary
   const outcomes = Object.fromEntries(FILE_OUTCOMES.map(outcome => [outcome.toLowerCase(), counts[outcome]]))
   const isExpected = complete && options.expect !== undefined
@@ -163,6 +175,8 @@ export function report(
     ...outcomes,
     reasons,
     repairs,
+    references: owners?.references,
+    on_file: owners?.on_file,
     stopped,
     ms,
     results,
@@ -179,6 +193,7 @@ export function report(
     ...Object.fromEntries(shown.map(([outcome, n]) => [outcome, String(n)])),
     ...reasonFacts(reasons),
     ...Object.fromEntries(Object.entries(repairs).map(([name, n]) => [`  repaired, ${name}`, String(n)])),
+    ...(owners && ownerFacts(owners)),
     results,
     rejects,
     return: back,
@@ -200,6 +215,22 @@ function howToContinue(batchId: string, { again }: Pick<Options, 'again'>) {
   // Running with `--again` once more would make another batch.
   const named = `run it with --batch-id ${batchId} in place of --again`
   return { goOn: named, withoutLimit: `${named} and without --limit` }
+}
+
+const TRAITS: Record<string, string> = {
+  nti: 'with network ids',
+  tlid: 'with link ids',
+  tlid_unusual: 'of unusual form',
+}
+
+/** `owners  added 9, moved 1` */
+function ownerFacts({ references, on_file }: OwnerCounts): Record<string, string> {
+  const outcomes = Object.entries(references).map(([outcome, n]) => `${outcome.toLowerCase()} ${n}`)
+  const traits = Object.entries(TRAITS).flatMap(([name, text]) => {
+    const n = on_file[name]
+    return n ? [[`  ${text}`, String(n)]] : []
+  })
+  return { owners: outcomes.length === 0 ? 'none' : outcomes.join(', '), ...Object.fromEntries(traits) }
 }
 
 /** The reasons of each outcome, such as `rejected, pan_luhn 12`, most frequent first. */

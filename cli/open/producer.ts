@@ -2,6 +2,7 @@
 // the engine and local workers. With REDIS_URL these commands never open a store.
 import { join } from 'node:path'
 import { type Credentials, readCredentials } from '../../producers/client-file.ts'
+import { type ReadFeatures, storedFeatures } from '../../producers/live-features.ts'
 import { type KeyCheck, KeyNotLiveError } from '../../producers/live-key.ts'
 import { ConfigError, storeMode } from '../../src/config.ts'
 import { openRegistry } from '../../src/metrics.ts'
@@ -9,6 +10,7 @@ import { openOps } from '../../src/ops.ts'
 import { PortInUse } from '../../src/port-in-use.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import * as clients from '../../src/store/access/clients.ts'
+import * as processes from '../../src/store/access/processes.ts'
 import type { Supervised } from '../../workers/process/supervise.ts'
 import { startLocalWorkers } from '../process/local-workers.ts'
 import { say } from '../terminal.ts'
@@ -20,6 +22,8 @@ export interface Producing {
   credentials: Credentials
   /** Asks the store whether the client's key is live; undefined if there is no store here. */
   checkKey?: KeyCheck
+  /** Of the store, likewise. */
+  features?: ReadFeatures
 }
 
 /** The option of commands that send much and wait for answers. */
@@ -82,7 +86,9 @@ export async function openProducer(
   if (!(await isLive())) throw new KeyNotLiveError(signingKey)
   const checkKey: KeyCheck = async () => ({ is: (await isLive()) ? 'live' : 'gone' })
   if (database.embedded && roles.length > 0) shown.workers = await startLocalWorkers(session, roles)
-  return { credentials, queues: await openQueues(session, database, LISTENERS), checkKey }
+  const queues = await openQueues(session, database, LISTENERS)
+  const features = storedFeatures(queues, ms => processes.listWorkers(store, ms))
+  return { credentials, queues, checkKey, features }
 }
 
 /** How many queues a producer listens to: its results queue only. */

@@ -1,7 +1,7 @@
 // Defines the arguments and options of the commands that read files: `migrate`, `submit`, `manifest`, `ingest`. The
 // code that runs them is loaded only when it is needed.
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { CHUNK, LEDGER_CHUNK, ON_CONFLICT, ON_EXPIRED, RECORD_KINDS } from '../../src/job/choices.ts'
+import { CHUNK, LEDGER_CHUNK, ON_CONFLICT, ON_EXPIRED, ON_ORPHAN, RECORD_KINDS } from '../../src/job/choices.ts'
 import { addCommand, collect, jsonOption, readBetween, readCount, readUuid } from '../command.ts'
 import type { Terminal } from '../terminal.ts'
 
@@ -28,6 +28,10 @@ export function migrate(command: Command, terminal: Terminal): void {
       new Option('--format <name>', 'format of the file, if its name does not say it').choices(['csv', 'ndjson']),
     )
     .option('--from <profile>', 'read a provider’s file by this profile: its name or a file (see `tokenmill profile`)')
+    .option(
+      '--provider-account <name>',
+      'account at the provider that the file is of, where the profile does not say it',
+    )
     .option('--decrypt-key <file>', 'OpenPGP private key; TOKENMILL_PGP_PASSPHRASE holds its passphrase')
     .option('--verify-key <file>', 'OpenPGP public key that must have signed the file')
     .option('--map <file>', 'JSON that renames columns: {"column of the file": "tokenmill column" or null}')
@@ -48,6 +52,13 @@ export function migrate(command: Command, terminal: Terminal): void {
     .addOption(
       new Option('--on-expired <policy>', 'what to do with an expired card').choices(ON_EXPIRED).default('import'),
     )
+    .addOption(
+      new Option(
+        '--on-orphan <policy>',
+        'what to do with a token whose last owner moves to another one (default: keep)',
+      ).choices(ON_ORPHAN),
+    )
+    .option('--relink', 'let an owner with another number keep its token, which gets the number')
     .option('--chunk <n>', 'records per job', readBetween(1, CHUNK.recordsMax), CHUNK.recordsDefault)
     .option('--in-flight <n>', 'number of chunks sent ahead of the first unanswered one', readBetween(1, 256), 16)
     .option('--batch-id <id>', 'id of the batch (default: from the file, the scope and the options that decide)')

@@ -2,7 +2,7 @@
 // checked here (units, times with an offset); the worker checks everything else.
 import type { Reason } from '../../src/errors.ts'
 import type { TransactionLine } from '../../src/job/transaction-batch.ts'
-import { checkMinor, minorOf } from './amount.ts'
+import { checkMinor, minorOf } from '../../src/token/amount.ts'
 import type { Layout } from './columns.ts'
 
 /** A row that isn't sent. */

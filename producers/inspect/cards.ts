@@ -5,6 +5,7 @@ import { isRefusal } from '../../src/errors.ts'
 import { detectBrand, isPossibleLength } from '../../src/token/brand.ts'
 import { type CardInput, checkCard, isExpired } from '../../src/token/card.ts'
 import type { Row } from '../rows/record.ts'
+import { OwnedBy, type OwnerFindings, openOwnerInspection } from './owners.ts'
 import { openTally } from './tally.ts'
 
 export interface CardFindings {
@@ -18,6 +19,8 @@ export interface CardFindings {
   references: { rows: number; repeated: number }
   /** How many references there are beyond one per card; undefined if rows have no reference. */
   sharing: number | undefined
+  /** Undefined where no row says whose card it is. */
+  owners: OwnerFindings | undefined
   expired: number
   withoutExpiry: number
   brands: Record<string, number>
@@ -34,7 +37,11 @@ export interface CardInspection {
 }
 
 const Sent = z.object({
-  request: z.object({ card: z.record(z.string(), z.unknown()).optional(), encrypted_card: z.string().optional() }),
+  request: z.object({
+    card: z.record(z.string(), z.unknown()).optional(),
+    encrypted_card: z.string().optional(),
+    on_file: OwnedBy.optional(),
+  }),
 })
 
 /** `at`: cards that have expired at this time count as expired, ms since the epoch. */
@@ -43,18 +50,22 @@ export function openCardInspection(at: number): CardInspection {
   const references = openTally()
   // A number with two references counts as one card with two names.
   const pairs = openTally()
+  const owners = openOwnerInspection()
   let unnamed = 0
   const findings = {
     ...{ rows: 0, cards: 0, encrypted: 0, expired: 0, withoutExpiry: 0 },
     ...{ brands: {}, expiryYears: {}, rejected: {}, skipped: {}, repairs: {} },
   }
 
-  function seeCard(row: Row, raw: Record<string, unknown>): void {
+  function seeCard(row: Row, raw: Record<string, unknown>, onFile: OwnedBy | undefined): void {
     const card = checkCard(raw, 'card')
     if (isRefusal(card)) count(findings.rejected, card.reason)
     else if (!isPossibleLength(card.pan.reveal(), detectBrand(card.pan.reveal())))
       count(findings.rejected, 'pan_length')
-    else seeSound(row, card)
+    else {
+      seeSound(row, card)
+      if (onFile) owners.see(onFile, card.pan.reveal())
+    }
   }
 
   function seeSound(row: Row, card: CardInput): void {
@@ -76,8 +87,8 @@ export function openCardInspection(at: number): CardInspection {
       if (row.skipped !== undefined) return count(findings.skipped, row.skipped)
       if (row.reference !== undefined) references.add(row.reference)
       if (row.rejected !== undefined) return count(findings.rejected, row.rejected)
-      const { card, encrypted_card: encrypted } = Sent.parse(JSON.parse(row.json)).request
-      if (card) seeCard(row, card)
+      const { card, encrypted_card: encrypted, on_file: onFile } = Sent.parse(JSON.parse(row.json)).request
+      if (card) seeCard(row, card, onFile)
       else if (encrypted !== undefined) {
         findings.cards += 1
         findings.encrypted += 1
@@ -90,11 +101,13 @@ export function openCardInspection(at: number): CardInspection {
         ...findings,
         distinctCards: findings.encrypted > 0 ? undefined : all.distinct,
         references: { rows: named.added, repeated: named.repeated },
+        owners: owners.end(),
         sharing: unnamed > 0 || findings.encrypted > 0 ? undefined : pairs.end().distinct - all.distinct,
       }
     },
     close() {
       for (const tally of [numbers, references, pairs]) tally.close()
+      owners.close()
     },
   }
 }

@@ -19,9 +19,18 @@ export function layoutOf(
     ignore_unknown: options.ignoreUnknown,
     echo: [...options.echo],
     ...(options.schemeTokens ? { scheme_tokens: true } : {}),
+    ...(options.onOrphan ? { on_orphan: options.onOrphan } : {}),
+    ...(options.relink ? { relink: true } : {}),
     ...(options.only ? { only_sha256: options.only.sha256 } : {}),
     ...(options.profile ? { profile: options.profile.name, profile_sha256: digestOf(options.profile) } : {}),
+    ...accountOf(options.profile),
   }
+}
+
+/** It is part of the profile's digest as well; here it can be read. */
+function accountOf(profile: Profile | undefined): { provider_account?: string } {
+  const account = profile?.on_file?.provider_account
+  return account && 'constant' in account ? { provider_account: account.constant } : {}
 }
 
 /**

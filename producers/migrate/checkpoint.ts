@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { writeAtomically } from '../rows/atomic-file.ts'
 import { codeOf, FileError } from '../rows/file-error.ts'
 import { FILE_OUTCOMES } from '../rows/outcome/file-outcome.ts'
+import { ownerCounts } from './owners.ts'
 
 const hex = z.string().regex(/^[0-9a-f]{64}$/)
 const count = z.int().min(0)
@@ -46,6 +47,7 @@ export const Checkpoint = z.strictObject({
   reasons: OutcomeReasons.optional(),
   /** Undefined in version 1 of the file. */
   repairs: RepairCounts.optional(),
+  ...ownerCounts,
   started_at: z.iso.datetime(),
 })
 export type Checkpoint = z.infer<typeof Checkpoint>

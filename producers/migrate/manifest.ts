@@ -19,6 +19,7 @@ import {
 } from '../rows/outcome/file-outcome.ts'
 import { RESULT_COLUMNS } from '../rows/outcome/result-row.ts'
 import { DigestOfFile, OutcomeCounts, OutcomeReasons, RepairCounts } from './checkpoint.ts'
+import { ownerCounts } from './owners.ts'
 
 const NamedFile = DigestOfFile.extend({ name: z.string() })
 
@@ -39,6 +40,7 @@ export const Manifest = z.strictObject({
   reasons: OutcomeReasons.optional(),
   /** How many rows were repaired in which way; absent in version 1. */
   repairs: RepairCounts.optional(),
+  ...ownerCounts,
   started_at: z.iso.datetime(),
   ended_at: z.iso.datetime(),
 })

@@ -1,7 +1,7 @@
 // The options of a migration, as the command line gives them. The command sets their defaults; batch-identity.ts works
 // out the batch that they describe.
 import type { RecordKind } from '../../src/job/catalogue.ts'
-import type { ON_CONFLICT, ON_EXPIRED } from '../../src/job/token-batch.ts'
+import type { ON_CONFLICT, ON_EXPIRED, ON_ORPHAN } from '../../src/job/token-batch.ts'
 import type { Secret } from '../../src/secret.ts'
 import type { Format } from '../rows/input-format.ts'
 import type { ColumnMap } from '../rows/layout.ts'
@@ -37,6 +37,10 @@ export interface MigrateOptions {
   expect?: string | undefined
   onConflict: (typeof ON_CONFLICT)[number]
   onExpired: (typeof ON_EXPIRED)[number]
+  /** What becomes of a token whose last owner goes to another token. */
+  onOrphan?: (typeof ON_ORPHAN)[number] | undefined
+  /** An owner with another number keeps its token, which gets the number. */
+  relink?: boolean | undefined
   chunk: number
   inFlight: number
   batchId?: string | undefined
@@ -48,4 +52,9 @@ export interface MigrateOptions {
   limit?: number | undefined
   /** Stops once more rows than this are rejected. */
   rejectedMax?: RejectedMax | undefined
+}
+
+/** What happens to one token keeps the order of the file only if each chunk waits for the one before. */
+export function isOrdered({ recordKind, onOrphan = 'keep', relink = false }: MigrateOptions): boolean {
+  return recordKind !== 'token-create' || onOrphan !== 'keep' || relink
 }

@@ -37,6 +37,7 @@ export function outputForms(options: MigrateOptions, variant: Variant): OutputFo
 function resultsForm({ profile, schemeTokens, echo }: MigrateOptions, variant: Variant): OutputForm {
   const columns = {
     profile: profile !== undefined,
+    owners: profile?.on_file !== undefined,
     tokenStatus: variant === 'replay',
     failedFacet: schemeTokens,
     echo: echo.length === 0 ? undefined : echo,

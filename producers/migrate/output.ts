@@ -12,6 +12,7 @@ import { type Checkpoint, removeCheckpoint, writeCheckpoint } from './checkpoint
 import type { MigrateOptions } from './options.ts'
 import { digestOf, type FileDigest, type OutputFile, openOutputFile } from './output-file.ts'
 import { outputForms } from './output-files.ts'
+import { countOwner, type OwnerCounts, ownersSoFar } from './owners.ts'
 import { entryOf, type PlannedFile, startingPoint } from './starting-point.ts'
 
 export interface Output {
@@ -19,6 +20,7 @@ export interface Output {
   reasons: FileReasons
   /** How many rows were repaired in which way. */
   repairs: Record<string, number>
+  owners: OwnerCounts
   /** The position of the first chunk that isn't written. */
   nextChunk: number
   /** An older release wrote the first of the results. */
@@ -64,6 +66,7 @@ export async function openOutput(
   const counts: FileCounts = { ...noFileCounts(), ...before?.counts }
   const reasons: FileReasons = structuredClone(before?.reasons ?? {})
   const repairs: Record<string, number> = { ...before?.repairs }
+  const owners = ownersSoFar(before)
   let nextChunk = before?.next_chunk ?? 0
   const isOfOlderRelease = before !== undefined && before.reasons === undefined
   let savedAt = 0
@@ -82,6 +85,7 @@ export async function openOutput(
       // Reasons would cover only part of the rows. The next run must also see that an older release began this file.
       ...(isOfOlderRelease ? {} : { reasons }),
       repairs,
+      ...(options.profile?.on_file ? owners : {}),
       started_at: new Date(plan.startedAt).toISOString(),
     })
     savedAt = clock()
@@ -114,16 +118,19 @@ export async function openOutput(
     counts,
     reasons,
     repairs,
+    owners,
     isOfOlderRelease,
     get nextChunk() {
       return nextChunk
     },
     async write(rows, given) {
       for (const [index, { form }] of files.entries()) await opened[index]?.append(form.textOf(rows, given))
-      for (const { outcome, reason, repairs: repaired = [] } of rows) {
+      for (const row of rows) {
+        const { outcome, reason, repairs: repaired = [] } = row
         counts[outcome] += 1
         if (reason) addReason(reasons, outcome, reason, 1)
         for (const name of repaired) repairs[name] = (repairs[name] ?? 0) + 1
+        if (row.onFile) countOwner(owners, row)
       }
       nextChunk += 1
       if (clock() - savedAt >= CHECKPOINT_MS) await save()

@@ -1,7 +1,6 @@
 // `tokenmill migrate`: a file of cards becomes chunks on the queue, and their answers become a results file in input
 // order and a signed manifest. It can be stopped anywhere, and the same command continues it. The worker decides what a
 // row does.
-import { resolve } from 'node:path'
 import { assert } from '../../src/errors.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
 import type { Extent } from '../../src/job/envelope/batch-extent.ts'
@@ -11,7 +10,6 @@ import { signDetached } from '../detached-signature.ts'
 import { checkBatchId, type FileRunDeps } from '../file-run.ts'
 import { openProgress } from '../progress.ts'
 import { begun, cutRows, type RowChunk } from '../rows/chunks.ts'
-import { FileError } from '../rows/file-error.ts'
 import { formatOf } from '../rows/input-format.ts'
 import { checkColumns } from '../rows/layout.ts'
 import { openEarlyWord } from '../rows/outcome/early-word.ts'
@@ -20,13 +18,16 @@ import { firstCards } from '../rows/outcome/preview.ts'
 import { readRows } from '../rows/rows.ts'
 import { openSource } from '../rows/source.ts'
 import { type ValidatedFile, validateFile } from '../rows/validate-file.ts'
-import { batchIdOf, layoutOf, OUTPUTS, type OutputName, pathsOf, replyToOf, type Variant } from './batch-identity.ts'
+import { batchIdOf, layoutOf, type OutputName, replyToOf, type Variant } from './batch-identity.ts'
+import { filesOf, refuseImpossible } from './check-options.ts'
 import { removeCheckpoint } from './checkpoint.ts'
 import { limitInChunks, measureExtent } from './extent.ts'
 import { type Manifest, nameFrom, readManifest, writeManifest } from './manifest.ts'
+import { type OnFileGate, openOnFileGate } from './on-file-gate.ts'
 import type { MigrateOptions } from './options.ts'
 import { type OutputDigests, openOutput } from './output.ts'
-import { keptOf, outputForms } from './output-files.ts'
+import { keptOf } from './output-files.ts'
+import type { OwnerCounts } from './owners.ts'
 import { openRun, type Run } from './resume.ts'
 import { lockFiles } from './run-lock.ts'
 import { type Stopped, sendChunks } from './send.ts'
@@ -40,6 +41,8 @@ export interface Summary {
   reasons: FileReasons
   /** How many rows were repaired in which way. */
   repairs: Record<string, number>
+  /** What became of the owners of cards, where the profile names them. */
+  owners: OwnerCounts | undefined
   results: string
   rejects?: string | undefined
   return?: string | undefined
@@ -98,6 +101,7 @@ async function runLocked(
   deps: FileRunDeps,
 ): Promise<Summary> {
   const run = await openRun(options, batchId, validated, began)
+  const gate = openOnFileGate(options, deps)
   // Answers to an earlier run are discarded: this run gets every answer again, from the receipts.
   const { clientId } = deps.credentials.signingKey
   await deps.queues.obliterate(resultsQueue(clientId, replyToOf(batchId))).catch(() => {})
@@ -126,7 +130,8 @@ async function runLocked(
       deps.stream.write(
         `tokenmill: --limit ${options.limit} is rounded up to ${limit} whole chunks of ${chunkRecords} rows\n`,
       )
-    const sent = await sendAll(chunks.all, { options, run: { ...run, extent, limit }, client, deps, validated })
+    await gate.pass()
+    const sent = await sendAll(chunks.all, { options, run: { ...run, extent, limit }, client, deps, gate, validated })
     const summary = {
       batchId,
       variant: run.variant,
@@ -134,6 +139,7 @@ async function runLocked(
       counts: sent.counts,
       reasons: sent.reasons,
       repairs: sent.repairs,
+      owners: options.profile?.on_file ? sent.owners : undefined,
       rows: sent.rows,
       stopped: sent.stopped,
       ms: deps.clock() - began,
@@ -144,6 +150,7 @@ async function runLocked(
     await finish(options, run, { ...sent, input: input.digest() }, deps)
     return { ...summary, complete: true, differences: compare(expected, sent.counts) }
   } finally {
+    await gate.close()
     await client.close()
     if (run.done()) await deps.queues.obliterate(resultsQueue(client.clientId, replyToOf(batchId))).catch(() => {})
   }
@@ -154,10 +161,11 @@ interface SendingAll {
   run: Run & { extent: Extent | undefined; limit: number | undefined }
   client: Client
   deps: FileRunDeps
+  gate: OnFileGate
   validated: ValidatedFile | undefined
 }
 
-async function sendAll(chunks: AsyncIterable<RowChunk>, { options, run, client, deps, validated }: SendingAll) {
+async function sendAll(chunks: AsyncIterable<RowChunk>, { options, run, client, deps, gate, validated }: SendingAll) {
   const output = await openOutput(options, run, validated, { clock: deps.clock, tell: tellTo(deps.stream) })
   const done = sumOfFile(output.counts)
   const progress = openProgress({ stream: deps.stream, clock: deps.clock, total: validated?.rows, done })
@@ -168,11 +176,11 @@ async function sendAll(chunks: AsyncIterable<RowChunk>, { options, run, client, 
       progress.update(output.counts)
       earlyWord.see(output.counts, output.reasons)
     }
-    const sending = { options, plan: run, client, deps, output, onProgress }
+    const sending = { options, plan: run, client, deps, output, gate, onProgress }
     const { complete, rows, stopped } = await sendChunks(chunks, sending)
     const digests = await output.close()
-    const { counts, reasons, repairs } = output
-    return { complete, rows, stopped, counts, reasons, repairs, digests }
+    const { counts, reasons, repairs, owners } = output
+    return { complete, rows, stopped, counts, reasons, repairs, owners, digests }
   } finally {
     progress.stop()
     await output.release()
@@ -187,6 +195,7 @@ async function finish(
     counts: FileCounts
     reasons: FileReasons
     repairs: Record<string, number>
+    owners: OwnerCounts
     digests: OutputDigests
     input: { sha256: string; bytes: number }
   },
@@ -211,6 +220,7 @@ async function finish(
     counts: sent.counts,
     reasons: sent.reasons,
     repairs: sent.repairs,
+    ...(options.profile?.on_file ? sent.owners : {}),
     started_at: new Date(run.startedAt).toISOString(),
     ended_at: new Date(deps.clock()).toISOString(),
   }
@@ -225,59 +235,4 @@ function compare(expected: Manifest | undefined, counts: FileCounts): Summary['d
     const before = (expected.counts as Record<string, number>)[outcome] ?? 0
     return before === found ? [] : [{ outcome, expected: before, found }]
   })
-}
-
-/** The files that the run writes, by the options that name them. */
-function filesOf(options: MigrateOptions): [option: string, path: string][] {
-  const paths = pathsOf(options, options.dryRun ? 'dry-run' : 'run')
-  return Object.entries(OUTPUTS).flatMap(([name, option]): [string, string][] => {
-    const path = paths[name as OutputName]
-    return path === undefined ? [] : [[option, path]]
-  })
-}
-
-function refuseSameFile(options: MigrateOptions): void {
-  const { manifest } = pathsOf(options, options.dryRun ? 'dry-run' : 'run')
-  const given = [['FILE', options.file], ['--manifest', manifest], ...filesOf(options)] as const
-  const seen = new Map<string, string>()
-  for (const [option, path] of given) {
-    const before = seen.get(resolve(path))
-    if (before !== undefined)
-      throw new FileError('usage', `${before} and ${option} name the same file.`, 'Give each a name of its own.')
-    seen.set(resolve(path), option)
-  }
-}
-
-function refuseImpossible(options: MigrateOptions): void {
-  const { file, batchId, results, recordKind, scope, dryRun, again, schemeTokens, limit } = options
-  outputForms(options, 'run')
-  refuseSameFile(options)
-  if (dryRun && limit !== undefined)
-    throw new FileError('usage', '--limit goes with a real run.', 'A dry run changes nothing: leave --limit out.')
-  if (file === '-' && (batchId === undefined || results === undefined)) {
-    throw new FileError(
-      'usage',
-      'Standard input needs --batch-id and --results.',
-      'Give both, so that the run can be continued.',
-    )
-  }
-  if (recordKind === 'token-create' && scope === undefined) {
-    throw new FileError(
-      'usage',
-      'A migration of new tokens needs a token scope.',
-      'Give --scope UUID; `tokenmill scope list` names yours.',
-    )
-  }
-  if (schemeTokens && recordKind !== 'token-create')
-    throw new FileError(
-      'usage',
-      '--scheme-tokens needs --record-kind token-create.',
-      'Use --record-kind scheme-token for tokens that exist.',
-    )
-  if (again && (dryRun || batchId !== undefined))
-    throw new FileError(
-      'usage',
-      '--again makes a new batch id and starts a real run.',
-      'Leave --batch-id and --dry-run out.',
-    )
 }

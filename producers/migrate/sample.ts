@@ -12,6 +12,8 @@ export interface SampleOptions {
   now: number
   /** Armored OpenPGP public key; without one the file is in the clear. */
   encryptTo?: string | undefined
+  /** The columns of Stripe's CSV: a repeated card is one of two customers. Else our own columns. */
+  isStripe?: boolean | undefined
 }
 
 /** The kinds of rows; each row of a sample is of one kind. */
@@ -46,8 +48,6 @@ const FIRST = ['ANNA', 'BEN', 'CLARA', 'DAVID', 'ELIF', 'FATIMA', 'GEORG', 'HANA
 const LAST = ['MEYER', 'NGUYEN', 'OKAFOR', 'PETROV', 'QUINN', 'ROSSI', 'SATO', 'TAYLOR', 'ÜNAL', 'VARGA', 'WEISS']
 const LONG_NAME = 'MARIA ALEXANDRA CONSTANZE VON UND ZU LICHTENFELS'
 
-const SAMPLE_HEADER = 'reference,card_number,expiry_month,expiry_year,cardholder_name'
-
 const PIECE_CHARACTERS = 64 * 1024
 /** How many rows back a repeated card may be. */
 const RECENT = 997
@@ -69,51 +69,82 @@ async function* sampleBytes(options: SampleOptions, counts: SampleCounts): Async
   const year = today.getUTCFullYear()
   const month = today.getUTCMonth() + 1
   const draw = drawer(seed)
-  const recent: string[] = []
+  const recent: Card[] = []
   const start = Math.floor(draw() * 1e8)
-  let text = `${SAMPLE_HEADER}\n`
+  const { header, line, cut } = options.isStripe ? STRIPE : OWN
+  let text = `${header}\n`
   for (let index = 0; index < rows; index++) {
     let row = speciesOf(draw() * 1000)
     if (row === 'duplicate' && recent.length === 0) row = 'good'
-    const reference = `cust-${String(index + 1).padStart(7, '0')}`
     const pan = panOf(index, start)
     const name = nameOf(draw)
     const ahead = Math.floor(draw() * 60) + 1
-    const good = `${pan},${expiryOf(year, month, ahead)},${name}`
+    const good = { pan, expiry: expiryOf(year, month, ahead), name }
     counts[row]++
     if (row === 'good') recent[Math.min(recent.length, index % RECENT)] = good
-    switch (row) {
-      case 'good':
-        text += `${reference},${good}\n`
-        break
-      case 'duplicate':
-        text += `${reference},${recent[Math.floor(draw() * recent.length)]}\n`
-        break
-      case 'expired':
-        text += `${reference},${pan},${expiryOf(year, month, -ahead)},${name}\n`
-        break
-      case 'luhn':
-        text += `${reference},${pan.slice(0, -1)}${(Number(pan.at(-1)) + 1) % 10},${expiryOf(year, month, ahead)},${name}\n`
-        break
-      case 'length':
-        text += `${reference},${pan.slice(0, 11)},${expiryOf(year, month, ahead)},${name}\n`
-        break
-      case 'month':
-        text += `${reference},${pan},13,${year + 2},${name}\n`
-        break
-      case 'name':
-        text += `${reference},${pan},${expiryOf(year, month, ahead)},${LONG_NAME}\n`
-        break
-      case 'broken':
-        text += index % 2 === 0 ? `${reference},${pan},1\n` : `${reference},${pan},1,${year},"${name.slice(1, 4)}"X\n`
-        break
-    }
+    const repeated = row === 'duplicate' ? recent[Math.floor(draw() * recent.length)] : undefined
+    const spoilt = SPOILT[row]?.(good, { year, month, ahead })
+    text += row === 'broken' ? cut(index, { ...good, expiry: `1,${year}` }) : line(index, repeated ?? spoilt ?? good)
+    text += '\n'
     if (text.length >= PIECE_CHARACTERS) {
       yield Buffer.from(text)
       text = ''
     }
   }
   if (text !== '') yield Buffer.from(text)
+}
+
+interface Card {
+  pan: string
+  /** Month and year, two cells. */
+  expiry: string
+  name: string
+}
+
+type Spoil = (card: Card, at: { year: number; month: number; ahead: number }) => Card
+
+const SPOILT: Partial<Record<SampleRow, Spoil>> = {
+  expired: (card, { year, month, ahead }) => ({ ...card, expiry: expiryOf(year, month, -ahead) }),
+  luhn: card => ({ ...card, pan: `${card.pan.slice(0, -1)}${(Number(card.pan.at(-1)) + 1) % 10}` }),
+  length: card => ({ ...card, pan: card.pan.slice(0, 11) }),
+  month: (card, { year }) => ({ ...card, expiry: `13,${year + 2}` }),
+  name: card => ({ ...card, name: LONG_NAME }),
+}
+
+interface Shape {
+  header: string
+  line(index: number, card: Card): string
+  /** A line with too few fields, or with quotes that do not match. */
+  cut(index: number, card: Card): string
+}
+
+const serial = (index: number) => String(index + 1).padStart(7, '0')
+
+const OWN: Shape = {
+  header: 'reference,card_number,expiry_month,expiry_year,cardholder_name',
+  line: (index, { pan, expiry, name }) => `cust-${serial(index)},${pan},${expiry},${name}`,
+  cut: (index, { pan, name, expiry }) =>
+    index % 2 === 0
+      ? `cust-${serial(index)},${pan},1`
+      : `cust-${serial(index)},${pan},${expiry},"${name.slice(1, 4)}"X`,
+}
+
+/** Each customer has two cards, of which the first is the default one. */
+const STRIPE: Shape = {
+  header:
+    'description,name,email,id,card.address_city,card.address_country,card.address_line1,card.address_line2,card.address_state,card.address_zip,card.exp_month,card.exp_year,card.id,card.name,card.number,default_source,card.transaction_ids',
+  line(index, { pan, expiry, name }) {
+    const first = index - (index % 2)
+    const owner = `,,,cus_${serial(first)},,,,,,`
+    return `${owner},${expiry},card_${serial(index)},${name},${pan},card_${serial(first)},${networkIdOf(index)}`
+  },
+  cut: (index, { pan, name }) =>
+    index % 2 === 0 ? `,,,cus_${serial(index)},${pan}` : `,,,cus_${serial(index)},"${name.slice(1, 4)}"X`,
+}
+
+/** Of every fifth card none is known. Leading zeros are real. */
+function networkIdOf(index: number): string {
+  return index % 5 === 4 ? '' : `0161${String((index + 1) * 35_317).padStart(11, '0')}`
 }
 
 /**

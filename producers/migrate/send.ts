@@ -14,7 +14,8 @@ import type { SkipReason } from '../rows/outcome/file-outcome.ts'
 import type { FileRow, ResultRow } from '../rows/outcome/result-row.ts'
 import type { Row } from '../rows/rows.ts'
 import { type BatchPlan, tokenBatch } from '../token-batch.ts'
-import type { MigrateOptions } from './options.ts'
+import type { OnFileGate } from './on-file-gate.ts'
+import { isOrdered, type MigrateOptions } from './options.ts'
 import type { Output } from './output.ts'
 import { hopelessReason, refusedChunk } from './refused-chunk.ts'
 import { passOver, type SchemePart, withSchemeTokens } from './scheme-tokens.ts'
@@ -48,6 +49,7 @@ export interface Sending {
   client: Client
   deps: FileRunDeps
   output: Output
+  gate: OnFileGate
   onProgress: () => void
 }
 
@@ -62,10 +64,9 @@ interface Sum {
 
 export async function sendChunks(
   chunks: AsyncIterable<RowChunk>,
-  { options, plan, client, deps, output, onProgress }: Sending,
+  { options, plan, client, deps, output, gate, onProgress }: Sending,
 ): Promise<Sum> {
-  // Updates and actions of one token keep their order only if each chunk waits for the one before.
-  const inFlight = options.recordKind === 'token-create' ? options.inFlight : 1
+  const inFlight = isOrdered(options) ? 1 : options.inFlight
   const window: Sent[] = []
   const skipped = output.nextChunk
   let rows = 0
@@ -117,6 +118,7 @@ export async function sendChunks(
   deps.queues.on('away', () => tell('the queue server is away; waiting for it ...'))
   try {
     for await (const chunk of chunks) {
+      if (chunk.position >= skipped) await gate.pass()
       stopped ??= limitBefore(chunk, plan)
       if (deps.stop.aborted || stopped) {
         complete = false
@@ -140,7 +142,7 @@ export async function sendChunks(
 }
 
 /** What a run needs to send its chunks. `tell` writes each line only once. */
-type ChunkSending = Omit<Sending, 'output' | 'onProgress'> & Pick<SchemePart, 'tell'>
+type ChunkSending = Omit<Sending, 'output' | 'gate' | 'onProgress'> & Pick<SchemePart, 'tell'>
 
 function once(tell: (line: string) => void): (line: string) => void {
   const told = new Set<string>()
@@ -186,7 +188,12 @@ function batchOf({ options, plan, deps }: ChunkSending): BatchPlan {
     recordKind: options.recordKind,
     tokenScope: options.scope,
     acceptedAt: Math.floor(plan.startedAt / 1000),
-    policy: { on_conflict: options.onConflict, on_expired: options.onExpired },
+    policy: {
+      on_conflict: options.onConflict,
+      on_expired: options.onExpired,
+      ...(options.onOrphan ? { on_orphan: options.onOrphan } : {}),
+      ...(options.relink ? { relink: true } : {}),
+    },
     dryRun: options.dryRun,
     chunkRecords: plan.chunkRecords,
     extent: plan.extent,
@@ -273,8 +280,8 @@ function withRow(record: RecordResult, row: Row | undefined): ResultRow {
     throw new Error('broken law: outcomes stand in the order of their rows')
   const leak = record.reason === 'reference_pan'
   const own = leak ? { reference: undefined, echo: undefined } : { reference: row.reference, echo: row.echo }
-  const { fileLine, item, repairs } = row
-  return repairs === undefined ? { ...record, ...own } : { ...record, ...own, fileLine, item, repairs }
+  const { fileLine, item, repairs, onFile } = row
+  return repairs === undefined ? { ...record, ...own } : { ...record, ...own, fileLine, item, repairs, onFile }
 }
 
 /** Prints a hint once if no worker takes the chunks. */

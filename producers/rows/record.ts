@@ -9,7 +9,7 @@ import { couldLookLikeCard } from '../../src/token/pan-lookalike.ts'
 import type { ColumnName } from './columns.ts'
 import { readExpiry, readMonth, readYear } from './expiry.ts'
 import type { Layout } from './layout.ts'
-import type { SkipReason } from './outcome/file-outcome.ts'
+import type { OnFileTrait, SkipReason } from './outcome/file-outcome.ts'
 
 export interface Row {
   /**
@@ -30,6 +30,8 @@ export interface Row {
   fileLine?: number | undefined
   /** In nested JSON: the number of the element, and of the card within it: `17.2`. */
   item?: string | undefined
+  /** Of a row that says whose card it is: which ids travel with it. */
+  onFile?: readonly OnFileTrait[] | undefined
   /** The repairs that the profile made in this row, by name. */
   repairs?: readonly string[] | undefined
   /** The texts of the kept fields as they stand in the file; absent if none are kept, or the row can't be read. */
@@ -74,8 +76,8 @@ export function skipRow(line: number, skipped: SkipReason, reference?: string | 
   return { line, reference, json: '', rejected: undefined, number: '', echo: undefined, skipped }
 }
 
-/** Makes a row. Cells are texts; '' for a cell that the row doesn't have. */
-export function buildRow(line: number, cells: readonly string[], layout: Layout): Row {
+/** Makes a row. Cells are texts; '' for a cell that the row doesn't have. `onFile`: the JSON object of `on_file`, '' for none. */
+export function buildRow(line: number, cells: readonly string[], layout: Layout, onFile = ''): Row {
   const pan = cell(cells, layout, 'card_number')
   const reference = cell(cells, layout, 'reference')
   const spoilt = checkReference(reference, pan)
@@ -87,7 +89,8 @@ export function buildRow(line: number, cells: readonly string[], layout: Layout)
   if (refused !== undefined) {
     return rejectRow(line, refused, repeated, refused === 'field_characters' ? undefined : echoed, pan)
   }
-  const request = BUILDERS[layout.recordKind](cells, layout)
+  const built = BUILDERS[layout.recordKind](cells, layout)
+  const request = onFile === '' ? built : join(built, `"on_file":${onFile}`)
   if (typeof request !== 'string') return rejectRow(line, request.reason, repeated, echoed, pan)
   const named = repeated === undefined ? '' : `,"reference":${quote(repeated)}`
   const json = `{"line":${line}${named},"request":{${request}}}`
@@ -121,6 +124,11 @@ const UNPLAIN = /["\\\u0000-\u001f\u007f-\u009f\u2028\u2029\ud800-\udfff]/
 
 function quote(text: string): string {
   return UNPLAIN.test(text) ? JSON.stringify(text) : `"${text}"`
+}
+
+/** A text in JSON; undefined for one that no field takes. */
+export function quoted(text: string): string | undefined {
+  return UNPLAIN.test(text) && !isPrintable(text) ? undefined : quote(text)
 }
 
 /** The members of a JSON object without its braces ('' for none), or why there can be no record. */

@@ -132,8 +132,9 @@ function rowOf(given: ProfiledRow, layout: Layout, line: number): Row {
     ? skipRow(line, skipped, reference)
     : rejected
       ? rejectRow(line, rejected, reference)
-      : buildRow(line, cells, layout)
+      : buildRow(line, cells, layout, given.onFile?.json)
   row.repairs = repairs
+  if (row.rejected === undefined) row.onFile = given.onFile?.traits
   row.number = given.number
   if (given.kept) row.kept = given.kept
   if (element === undefined) return row

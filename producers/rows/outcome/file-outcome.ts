@@ -5,6 +5,9 @@ import { type Counts, noCounts, OUTCOMES, type Outcome } from '../../../src/job/
 /** Why a row isn't sent: it holds no card, `--only` doesn't list it, or the profile's filters leave it out. */
 export type SkipReason = 'no_card' | 'not_listed' | 'filtered'
 
+/** What travels with a card for its owner: network transaction ids, a transaction link id, and one of unusual form. */
+export type OnFileTrait = 'nti' | 'tlid' | 'tlid_unusual'
+
 export const FILE_OUTCOMES = [...OUTCOMES, 'SKIPPED'] as const
 export type FileOutcome = Outcome | 'SKIPPED'
 export type FileCounts = Counts & { SKIPPED: number }

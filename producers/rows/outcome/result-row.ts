@@ -9,6 +9,8 @@ import type { SkipReason } from './file-outcome.ts'
 export interface ResultColumns {
   /** The file was read with a profile: the results say which card of its element a row is, and what was repaired. */
   profile?: boolean | undefined
+  /** The profile says whose cards the rows are. */
+  owners?: boolean | undefined
   /** A replay also shows the token's current status. */
   tokenStatus?: boolean | undefined
   /** Shows which part failed: the token or its scheme token. */
@@ -18,7 +20,7 @@ export interface ResultColumns {
 }
 
 /** What a row has beside its record's outcome. */
-type OfRow = Pick<Row, 'fileLine' | 'item' | 'repairs'> & { echo?: readonly string[] | undefined }
+type OfRow = Pick<Row, 'fileLine' | 'item' | 'repairs' | 'onFile'> & { echo?: readonly string[] | undefined }
 
 export type ResultRow = RecordResult & OfRow
 /** A row that the reader skipped; no worker saw it. */
@@ -47,9 +49,10 @@ export const RESULT_COLUMNS = [
   'reason',
 ] as const
 
-export function headerOf({ profile, tokenStatus, failedFacet, echo = [] }: ResultColumns): string {
+export function headerOf({ profile, owners, tokenStatus, failedFacet, echo = [] }: ResultColumns): string {
   const more = [
     ...(profile ? ['item', 'repairs'] : []),
+    ...(owners ? ['reference_outcome', 'previous_token'] : []),
     ...(tokenStatus ? ['token_status'] : []),
     ...(failedFacet ? ['failed_facet'] : []),
     ...echo.map(cellOf),
@@ -61,8 +64,8 @@ type MayBeSkipped = AnyRow | (SkippedRow & Partial<AnyRow>)
 
 /** Rows as lines of CSV. */
 export function textOf(rows: readonly (AnyRow | SkippedRow)[], columns: ResultColumns): string {
-  const { profile, tokenStatus, failedFacet, echo } = columns
-  const hasMore = profile || tokenStatus || failedFacet || echo !== undefined
+  const { profile, owners, tokenStatus, failedFacet, echo } = columns
+  const hasMore = profile || owners || tokenStatus || failedFacet || echo !== undefined
   let text = ''
   for (const given of rows) {
     const row: MayBeSkipped = given
@@ -78,9 +81,10 @@ export function textOf(rows: readonly (AnyRow | SkippedRow)[], columns: ResultCo
 }
 
 /** The cells of columns that only some results have. */
-function moreOf(row: MayBeSkipped, { profile, tokenStatus, failedFacet, echo }: ResultColumns): string {
+function moreOf(row: MayBeSkipped, { profile, owners, tokenStatus, failedFacet, echo }: ResultColumns): string {
   let text = ''
   if (profile) text += `,${row.item ?? ''},${row.repairs?.join(' ') ?? ''}`
+  if (owners) text += `,${row.reference_outcome ?? ''},${guarded(row.previous_token)}`
   if (tokenStatus) text += `,${row.token_status ?? ''}`
   if (failedFacet) text += `,${facetOf(row)}`
   // A rejected row repeats no values, but has (empty) cells in these columns.

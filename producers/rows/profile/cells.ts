@@ -8,7 +8,10 @@ import { parseTemplate } from './field.ts'
 import type { Profile } from './profile-schema.ts'
 
 /** The repairs that a profile may declare, in the order in which rows list them. */
-export const REPAIRS = ['blanks', 'encoding', 'name_cut', 'name_dropped', 'number_separators'] as const
+export const REPAIRS = [
+  ...(['blanks', 'country_dropped', 'encoding', 'name_cut', 'name_dropped'] as const),
+  ...(['number_separators', 'postal_zeros'] as const),
+] as const
 export type Repair = (typeof REPAIRS)[number]
 
 /**
@@ -42,10 +45,14 @@ export function numberOf({ columns }: Profile, use: Use): Make<string> {
 }
 
 /** The reference; '' if all fields of the template are empty, undefined if only some are. */
-export function referenceOf(template: string | undefined, use: Use): (texts: readonly string[]) => string | undefined {
+export function referenceOf(
+  template: string | undefined,
+  path: string,
+  use: Use,
+): (texts: readonly string[]) => string | undefined {
   if (template === undefined) return () => ''
   const { parts, after } = parseTemplate(template)
-  const placed = parts.map(({ before, field, last4 }) => ({ before, last4, at: use(field, 'columns.reference') }))
+  const placed = parts.map(({ before, field, last4 }) => ({ before, last4, at: use(field, path) }))
   return texts => {
     const filled = placed.map(({ at, last4 }) => (last4 ? lastFour(texts[at] ?? '') : (texts[at] ?? '')))
     if (filled.every(text => text === '')) return ''

@@ -1,9 +1,10 @@
 // Makes a row from a record, as a profile says: its cells, or the reason why it has none. cells.ts makes the cells.
-import type { Reason } from '../../../src/errors.ts'
+import { isRefusal, type Reason } from '../../../src/errors.ts'
 import { couldLookLikeCard } from '../../../src/token/pan-lookalike.ts'
 import { COLUMN_NAMES, type ColumnName } from '../columns.ts'
 import { checkReference } from '../record.ts'
 import { cleaner, expiryOf, filterOf, nameOf, numberOf, othersOf, REPAIRS, type Repair, referenceOf } from './cells.ts'
+import { type MakeOnFile, type OnFileText, onFileOf } from './on-file/make.ts'
 import type { Profile } from './profile-schema.ts'
 import { ECHO, type FieldUse, type KeptField, type RawRecord } from './records.ts'
 
@@ -30,6 +31,8 @@ export interface ProfiledRow {
   skipped: 'no_card' | 'filtered' | undefined
   /** Sorted, without repetitions. */
   repairs: readonly Repair[]
+  /** Whose card it is, where the profile says so and the row has an id of its card. */
+  onFile: OnFileText | undefined
   /** The texts of the kept fields as they stand in the file; undefined if none are kept, or the record can't be read. */
   kept: readonly string[] | undefined
 }
@@ -49,14 +52,16 @@ export function rowMaker(profile: Profile, { echo, keep }: Repeated): RowMaker {
   const uses: FieldUse[] = []
   const use = (field: string, path: string, compared = false) => uses.push({ field, path, compared }) - 1
   const { columns } = profile
+  const clean = cleaner(profile)
   const made = {
-    clean: cleaner(profile),
+    clean,
     number: numberOf(profile, use),
-    reference: referenceOf(columns.reference, use),
+    reference: referenceOf(columns.reference, 'columns.reference', use),
     expiry: expiryOf(columns.expiry, use),
     name: nameOf(columns.cardholder_name, use),
     others: othersOf(columns, use),
     passes: filterOf(profile.where ?? [], use),
+    onFile: profile.on_file && onFileOf(profile.on_file, use, clean),
   }
   const echoAt = uses.length
   for (const field of echo) use(field, ECHO)
@@ -83,6 +88,7 @@ interface Plan {
   name: ReturnType<typeof nameOf>
   others: ReturnType<typeof othersOf>
   passes: ReturnType<typeof filterOf>
+  onFile: MakeOnFile | undefined
   uses: readonly FieldUse[]
   /** The number of the first echoed field; the fields before it are the profile's. */
   echoAt: number
@@ -118,6 +124,8 @@ function makeRow(plan: Plan, record: RawRecord): ProfiledRow {
   if (wrong !== undefined) return without(record, wrong, own)
   const date = plan.expiry(texts)
   if (date === undefined) return without(record, { rejected: 'expiry_format' }, own)
+  const onFile = plan.onFile?.(texts, repairs, pan)
+  if (isRefusal(onFile)) return without(record, { rejected: onFile.reason }, own)
 
   const cells = plan.blank.slice()
   cells[AT.card_number] = pan
@@ -129,11 +137,11 @@ function makeRow(plan: Plan, record: RawRecord): ProfiledRow {
   for (let index = plan.echoAt; index < plan.keepAt; index++) {
     cells[COLUMN_NAMES.length + index - plan.echoAt] = values[index] ?? ''
   }
-  if (plan.isConverted && cells.some(cell => FOREIGN.test(cell))) repairs.add('encoding')
+  if (plan.isConverted && [...cells, onFile?.json ?? ''].some(text => FOREIGN.test(text))) repairs.add('encoding')
   const { line, element, item } = record
   const made = repairs.size === 0 ? NO_REPAIRS : REPAIRS.filter(repair => repairs.has(repair))
   const none = { rejected: undefined, reference: undefined, skipped: undefined }
-  return { line, element, item, cells, ...none, number: pan, repairs: made, kept }
+  return { line, element, item, cells, ...none, number: pan, repairs: made, onFile, kept }
 }
 
 /** Whether results may repeat the reference of a row without cells. If the row has no number, its card isn't known. */
@@ -159,6 +167,7 @@ function without(
   { rejected, skipped }: Without,
   own: Pick<ProfiledRow, 'reference' | 'number' | 'kept'> = NOTHING_OWN,
 ): ProfiledRow {
-  return { line, element, item, cells: NO_CELLS, rejected, skipped, repairs: NO_REPAIRS, ...own }
+  const nothing = { cells: NO_CELLS, repairs: NO_REPAIRS, onFile: undefined }
+  return { line, element, item, rejected, skipped, ...nothing, ...own }
 }
 const NOTHING_OWN = { reference: undefined, number: '', kept: undefined }

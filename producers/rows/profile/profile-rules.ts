@@ -4,6 +4,7 @@ import { COLUMNS, type ColumnName } from '../columns.ts'
 import { isSecurityCode } from '../security-code.ts'
 import { parseTemplate } from './field.ts'
 import type { FileFormat, Fixed } from './format.ts'
+import { onFileOf } from './on-file/make.ts'
 import type { Profile } from './profile-schema.ts'
 import { checkReturn, isOfReturn, returnFieldsOf } from './return-shape.ts'
 
@@ -31,18 +32,33 @@ export function fieldsOf(profile: Profile): { path: string; field: string }[] {
     if (value !== undefined && 'from' in value) found.push({ path: `columns.${name}.from`, field: value.from })
   }
   for (const [index, { field }] of where.entries()) found.push({ path: `where.${index}.field`, field })
+  const { on_file: onFile } = profile
+  if (onFile) {
+    onFileOf(
+      onFile,
+      (field, path) => found.push({ path, field }),
+      text => text,
+    )
+  }
   return found
 }
 
 /** Whether the field at this path is card data: `columns.expiry.month` belongs to the column expiry, which is. */
 export function isCardData(path: string): boolean {
+  if (path.startsWith('on_file.cardholder_name.')) return true
   const [group, column = ''] = path.split('.')
   return group === 'columns' && Object.hasOwn(COLUMNS, column) && COLUMNS[column as ColumnName].card
 }
 
 /** The first fault of the profile; undefined if it has none. */
 export function checkProfile(profile: Profile): ProfileFault | undefined {
-  return checkFields(profile) ?? checkFilters(profile) ?? checkFormat(profile.format) ?? checkReturn(profile.return)
+  return (
+    checkFields(profile) ??
+    checkFilters(profile) ??
+    checkOnFile(profile) ??
+    checkFormat(profile.format) ??
+    checkReturn(profile.return)
+  )
 }
 
 function checkFields(profile: Profile): ProfileFault | undefined {
@@ -76,6 +92,21 @@ function checkFields(profile: Profile): ProfileFault | undefined {
 function checkFilters({ where = [] }: Profile): ProfileFault | undefined {
   const bad = where.findIndex(({ is, is_not }) => (is === undefined) === (is_not === undefined))
   return bad < 0 ? undefined : { wrong: `where.${bad} must have either is or is_not`, next: 'Give one of them.' }
+}
+
+const OTHER_ON_FILE = /^on_file\.(?!card_id$|customer_id$)/
+
+function checkOnFile(profile: Profile): ProfileFault | undefined {
+  const { columns, on_file: onFile } = profile
+  if (onFile === undefined) return undefined
+  if ((onFile.first_amount === undefined) !== (onFile.first_currency === undefined))
+    return { wrong: 'on_file has only one of first_amount and first_currency', next: 'Give both or neither.' }
+  const number = columns.card_number.from
+  const ids = [onFile.card_id, onFile.customer_id ?? ''].flatMap(template => parseTemplate(template).parts)
+  if (ids.some(({ field, last4 }) => !last4 && field === number))
+    return { wrong: 'on_file makes an id of the card number', next: 'Write :last4 behind it: {number:last4}.' }
+  const reads = fieldsOf(profile).find(({ path, field }) => field === number && OTHER_ON_FILE.test(path))
+  return reads && { wrong: `${reads.path} names the field of the card number`, next: 'Leave it out.' }
 }
 
 function checkFormat(format: FileFormat): ProfileFault | undefined {

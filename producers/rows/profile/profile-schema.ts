@@ -1,9 +1,10 @@
-// A profile: how to read the file of one provider. It is data, written as JSON with this schema. Values for which a
-// record has no place yet (network ids, customers, billing addresses) have no member here; unknown members are refused.
+// A profile: how to read the file of one provider. It is data, written as JSON with this schema. Unknown members are
+// refused.
 import { z } from 'zod'
 import { EXPIRY_FORMS } from './expiry-form.ts'
 import { TEMPLATE } from './field.ts'
 import { FileFormat, field } from './format.ts'
+import { OnFileColumns } from './on-file/schema.ts'
 import { ReturnShape } from './return-shape.ts'
 
 const name = z
@@ -119,6 +120,7 @@ export const Profile = z.strictObject({
     .optional()
     .describe('What a row without a card number is: rejected (if absent), or skipped, as a customer without a card.'),
   columns: Columns,
+  on_file: OnFileColumns.optional(),
   drop: z
     .array(field('A field.'))
     .max(1_000)

@@ -2,6 +2,8 @@
 // file may not be a profile at all.
 import type { z } from 'zod'
 import { readObject } from '../../../src/job/envelope/strict-json.ts'
+import { ownerFields } from '../../../src/job/on-file.ts'
+import { holdsPossiblePan } from '../../../src/token/possible-pan.ts'
 import { FileError } from '../file-error.ts'
 import { shown } from '../layout.ts'
 import { checkProfile } from './profile-rules.ts'
@@ -23,6 +25,23 @@ export function parseProfile(file: string, text: string): Profile {
   const fault = checkProfile(parsed.data)
   if (fault !== undefined) throw new FileError('usage', `${file}: ${fault.wrong}.`, fault.next)
   return parsed.data
+}
+
+/** The profile for files of one account at its provider. Throws a FileError where the profile names accounts itself. */
+export function withAccount(profile: Profile, account: string): Profile {
+  const { on_file: onFile } = profile
+  const option = '--provider-account'
+  if (onFile === undefined)
+    throw new FileError(
+      'usage',
+      `${option} needs a profile with on_file.`,
+      'Leave it out, or add on_file to the profile.',
+    )
+  if (onFile.provider_account !== undefined)
+    throw new FileError('usage', `${option} and the profile both say the account.`, 'Leave one of them out.')
+  if (!ownerFields.card_id.safeParse(account).success || holdsPossiblePan(account))
+    throw new FileError('usage', `${option} takes up to 128 characters, and no card number.`, 'Choose another name.')
+  return { ...profile, on_file: { ...onFile, provider_account: { constant: account } } }
 }
 
 type Issue = z.core.$ZodIssue

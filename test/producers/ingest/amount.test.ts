@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { minorOf } from '../../../producers/ingest/amount.ts'
 import { momentOf } from '../../../producers/ingest/record.ts'
+import { minorOf } from '../../../src/token/amount.ts'
 
 describe('an amount in major units', () => {
   it.each([

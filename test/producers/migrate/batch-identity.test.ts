@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import { batchIdOf, layoutOf } from '../../../producers/migrate/batch-identity.ts'
 import type { MigrateOptions } from '../../../producers/migrate/options.ts'
-import type { Profile } from '../../../producers/rows/profile/profile.ts'
+import { type Profile, withAccount } from '../../../producers/rows/profile/profile.ts'
 import { profile } from '../rows/profile/profiled.ts'
 
 const by = (one: Profile): MigrateOptions => ({
@@ -30,4 +30,27 @@ it.each([
   const [id, layout] = identity({})
   expect(identity(changes)[0]).not.toBe(id)
   expect(identity(changes)[1]).not.toBe(layout)
+})
+
+it('a batch is another one for each account at the provider, and for what it does with owners that move', () => {
+  const owned = profile({ on_file: { provider: 'shop', card_id: '{id}' } })
+  const plain = by(owned)
+  const others: MigrateOptions[] = [
+    by(withAccount(owned, 'one')),
+    by(withAccount(owned, 'other')),
+    { ...plain, onOrphan: 'keep' },
+    { ...plain, onOrphan: 'suspend' },
+    { ...plain, relink: true },
+  ]
+  const ids = [plain, ...others].map(options => batchIdOf(options, undefined))
+  expect(new Set(ids).size).toBe(ids.length)
+  expect(layoutOf(plain)).not.toHaveProperty('on_orphan')
+  expect(layoutOf({ ...plain, relink: false })).toEqual(layoutOf(plain))
+  expect(others.map(layoutOf)).toMatchObject([
+    { provider_account: 'one' },
+    { provider_account: 'other' },
+    { on_orphan: 'keep' },
+    { on_orphan: 'suspend' },
+    { relink: true },
+  ])
 })

@@ -163,6 +163,85 @@ describeEngines('a file of a provider', engine => {
     expect(first?.['reuse_token']).toBe(third?.['reuse_token'])
   }, 60_000)
 
+  const customersFile = async (name: string, numbers: Record<string, number>) => {
+    const cards = (ids: readonly string[]) =>
+      ids.flatMap(id => {
+        const n = numbers[id]
+        return n === undefined ? [] : [{ id, number: testPan(n), exp_month: 12, exp_year: 2030, name: 'Zoë M' }]
+      })
+    const customers = [
+      { id: 'cus_1', default_source: 'card_1', cards: cards(['card_1', 'card_2']) },
+      { id: 'cus_2', default_source: null, cards: cards(['card_3']) },
+    ]
+    const file = join(installation.dataDir, name)
+    await writeFile(file, JSON.stringify({ customers }))
+    return file
+  }
+
+  it('says whose cards they are: two customers share a token, and a changed number moves its owner', async () => {
+    const options = ['--from', 'stripe-json', '--provider-account', 'acct_1']
+    const first = await customersFile('first.json', { card_1: 61, card_2: 62, card_3: 61 })
+    const done = await migrate([first, ...options])
+    expect(done, done.stderr).toMatchObject({ code: 0, json: { created: 2, duplicate: 1, references: { ADDED: 3 } } })
+    const [one, two, three] = await resultsOf(first)
+    expect([one, two, three].map(row => [row?.['reference_outcome'], row?.['previous_token']])).toEqual(
+      Array(3).fill(['ADDED', '']),
+    )
+    expect(one?.['reuse_token']).toBe(three?.['reuse_token'])
+
+    const second = await customersFile('second.json', { card_1: 61, card_2: 63, card_3: 61 })
+    const moved = await migrate([second, ...options])
+    expect(moved, moved.stderr).toMatchObject({ code: 0, json: { references: { UNCHANGED: 2, MOVED: 1 } } })
+    const [, row] = await resultsOf(second)
+    expect(row).toMatchObject({
+      ...{ reference: 'card_2', outcome: 'CREATED', reference_outcome: 'MOVED' },
+      previous_token: two?.['reuse_token'],
+    })
+    expect(row?.['reuse_token']).not.toBe(two?.['reuse_token'])
+    const manifest = JSON.parse(await readFile(`${second}.manifest.json`, 'utf8'))
+    expect(manifest).toMatchObject({
+      ...{ references: { UNCHANGED: 2, MOVED: 1 }, on_file: {} },
+      options: { provider_account: 'acct_1' },
+    })
+
+    // Ids of another account name other owners.
+    const elsewhere = await customersFile('elsewhere.json', { card_1: 61 })
+    const added = await migrate([elsewhere, '--from', 'stripe-json', '--provider-account', 'acct_2'])
+    expect(added, added.stderr).toMatchObject({ code: 0, json: { unchanged: 1, references: { ADDED: 1 } } })
+  }, 60_000)
+
+  it('keeps a token for an owner whose number changed, or drops the one that nobody owns, where it is asked to', async () => {
+    const options = ['--from', 'stripe-json', '--provider-account', 'acct_3']
+    const before = await customersFile('before.json', { card_1: 71, card_2: 72 })
+    await migrate([before, ...options])
+    const [kept, dropped] = await resultsOf(before)
+    const relinked = await migrate([await customersFile('relink.json', { card_1: 73 }), ...options, '--relink'])
+    expect(relinked, relinked.stderr).toMatchObject({ code: 0 })
+    const [row] = await resultsOf(join(installation.dataDir, 'relink.json'))
+    expect(row).toMatchObject({ reuse_token: kept?.['reuse_token'] })
+    const orphaned = await customersFile('orphan.json', { card_2: 74 })
+    const gone = await migrate([orphaned, ...options, '--on-orphan', 'delete'])
+    expect(gone, gone.stderr).toMatchObject({ code: 0, json: { references: { MOVED: 1 } } })
+    const replay = await migrate([before, ...options])
+    expect(replay, replay.stderr).toMatchObject({ json: { variant: 'replay' } })
+    const replayed = (await readFile(`${before}.replay.results.csv`, 'utf8')).split('\n')
+    expect(replayed[0]).toContain(',item,repairs,reference_outcome,previous_token,token_status')
+    expect(replayed[2]).toMatch(new RegExp(`,card_2,CREATED,200,${dropped?.['reuse_token']},.*,1\\.2,,ADDED,,DELETED$`))
+  }, 60_000)
+
+  it('that names owners is not sent with options that its profile has no use for', async () => {
+    const file = await put('no-owners.csv', [rowOf(81)])
+    for (const [option, why] of [
+      [['--provider-account', 'a'], 'needs a profile with on_file'],
+      [['--on-orphan', 'keep'], 'needs a profile that says whose cards the rows are'],
+      [['--relink'], 'needs a profile that says whose cards the rows are'],
+    ] as const) {
+      const end = await migrate([file, '--from', profile, ...option])
+      expect(end).toMatchObject({ code: 64 })
+      expect(end.stderr).toContain(why)
+    }
+  }, 60_000)
+
   it('is refused where a second option says how it is read, or a column is missing', async () => {
     const file = await put('refused.csv', [rowOf(31)])
     for (const beside of [['--format', 'csv'], ['--ignore-unknown']]) {

@@ -6,6 +6,8 @@ import { generateKey } from 'openpgp'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { writeSample } from '../../../producers/migrate/sample.ts'
 import { barOf, measureRun, openProgress } from '../../../producers/progress.ts'
+import { BUILT_IN } from '../../../producers/rows/profile/built-in.ts'
+import type { Profile } from '../../../producers/rows/profile/profile.ts'
 import { readRows } from '../../../producers/rows/rows.ts'
 import { openSource } from '../../../producers/rows/source.ts'
 import { validateFile } from '../../../producers/rows/validate-file.ts'
@@ -31,6 +33,26 @@ describe('the sample', () => {
     const [a, b, c] = await Promise.all(['a', 'b', 'c'].map(name => readFile(path(`${name}.csv`), 'utf8')))
     expect(a).toBe(b)
     expect(a).not.toBe(c)
+  })
+
+  it('has the same rows in the columns of Stripe, and customers who share a card', async () => {
+    const counts = await writeSample(path('s.csv'), { rows: 2_000, seed: 7, now: NOW, isStripe: true })
+    expect(counts).toEqual(await writeSample(path('a.csv'), { rows: 2_000, seed: 7, now: NOW }))
+    const rowsOf = async (name: string, profile?: Profile) => {
+      const { digests } = await validateFile({ path: path(name) }, { ...CSV, profile })
+      return collect(readRows((await openSource({ path: path(name) }, digests)).bytes, { ...CSV, profile }))
+    }
+    const own = await rowsOf('a.csv')
+    const stripe = await rowsOf('s.csv', BUILT_IN['stripe-csv'])
+    const cardsOf = (rows: typeof own) => rows.map(({ rejected, json }) => rejected ?? JSON.parse(json).request.card)
+    expect(cardsOf(stripe)).toEqual(cardsOf(own))
+    const customers = new Map<string, Set<string>>()
+    for (const { rejected, json, number } of stripe) {
+      if (rejected !== undefined) continue
+      const sharing = customers.get(number) ?? new Set()
+      customers.set(number, sharing.add(JSON.parse(json).request.on_file.customer_id))
+    }
+    expect([...customers.values()].filter(sharing => sharing.size > 1).length).toBeGreaterThan(counts.duplicate / 2)
   })
 
   it('has as many bad, repeated and expired rows as it says', async () => {

@@ -50,6 +50,7 @@ export function lookupsOf(uses: readonly FieldUse[]): Lookups {
 const NEEDED: ReadonlySet<string> = new Set([
   'columns.card_number.from',
   'columns.reference',
+  'on_file.card_id',
   ...['columns.expiry.from', 'columns.expiry.month', 'columns.expiry.year'],
 ])
 

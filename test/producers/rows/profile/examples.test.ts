@@ -2,13 +2,18 @@ import { readdirSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { BUILT_IN } from '../../../../producers/rows/profile/built-in.ts'
 import { parseProfile } from '../../../../producers/rows/profile/profile.ts'
-import { profileNamed, read } from './profiled.ts'
+import { profileNamed, read, readOwners } from './profiled.ts'
 import { SAMPLES } from './samples.ts'
 
 describe('the profile', () => {
   it.each(Object.entries(SAMPLES))('%s reads a file in the shape of its provider', async (name, { file, rows }) => {
     expect(await read(profileNamed(name), file)).toEqual(rows)
     expect(await read(profileNamed(name), file, { sizes: [1] })).toEqual(rows)
+  })
+
+  it.each(Object.entries(SAMPLES))('%s says whose cards they are', async (name, { file, owners = [] }) => {
+    const found = await readOwners(profileNamed(name), file)
+    expect(found.filter(owner => owner !== undefined)).toEqual(owners)
   })
 
   it.each(Object.entries(BUILT_IN))('%s keeps the rules of profiles', (name, profile) => {

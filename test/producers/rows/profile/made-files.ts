@@ -14,8 +14,17 @@ export interface Made {
   first: string
   last: string
   type: string
+  customer: string
+  networkIds: string
+  linkId: string
+  standard: string
+  zip: string
+  day: string
 }
-const NAMES = ['id', 'number', 'month', 'year', 'expiry', 'first', 'last', 'type'] as const
+const NAMES = [
+  ...(['id', 'number', 'month', 'year', 'expiry', 'first', 'last', 'type'] as const),
+  ...(['customer', 'networkIds', 'linkId', 'standard', 'zip', 'day'] as const),
+] as const
 
 export interface Declared {
   kind: 'delimited' | 'fixed' | 'ndjson' | 'json'
@@ -37,6 +46,15 @@ export interface Declared {
   last4: boolean
   where: boolean
   no_card: 'skip' | 'reject'
+  onFile: OwnerDeclared | undefined
+}
+
+interface OwnerDeclared {
+  customer: boolean
+  separator: string | undefined
+  equals: boolean
+  zipLength: number | undefined
+  day: 'YYYY-MM-DD' | 'DD/MM/YYYY'
 }
 
 export const declared: fc.Arbitrary<Declared> = fc.record({
@@ -59,6 +77,16 @@ export const declared: fc.Arbitrary<Declared> = fc.record({
   last4: fc.boolean(),
   where: fc.boolean(),
   no_card: fc.constantFrom('skip', 'reject'),
+  onFile: fc.option(
+    fc.record({
+      customer: fc.boolean(),
+      separator: fc.constantFrom(undefined, '/', '- '),
+      equals: fc.boolean(),
+      zipLength: fc.constantFrom(undefined, 5),
+      day: fc.constantFrom('YYYY-MM-DD', 'DD/MM/YYYY'),
+    }),
+    { nil: undefined },
+  ),
 })
 
 const odd = fc.string({
@@ -85,6 +113,15 @@ export const records: fc.Arbitrary<Made[]> = fc.array(
     first: fc.oneof(odd, long, word),
     last: fc.oneof(odd, long, word),
     type: fc.constantFrom('card', 'bank', ' card', ''),
+    customer: fc.oneof(odd, word),
+    networkIds: fc.oneof(
+      fc.constantFrom('016', '01/02', '1- 2- ', '/', '378282246310005', '4111 1111 1111 1111'),
+      word,
+    ),
+    linkId: fc.oneof(fc.constantFrom('-AbCdEfGhIjKlMnOpQrStU', 'AbCd_fGhIjKlMnOpQrStUvW'), odd, word),
+    standard: fc.constantFrom('c1', 'Y', 'N', '', 'card_2', 'NULL'),
+    zip: fc.oneof(fc.constantFrom('1234', '01234', '123456', 'AB1'), word),
+    day: fc.oneof(fc.constantFrom('2026-02-28', '2026-02-30', '28/02/2026', '1/1/2026', '02/28/2026'), word),
   }),
   { minLength: 1, maxLength: 12 },
 )
@@ -124,6 +161,7 @@ export function profileOf(one: Declared): Profile {
       format: format[kind],
       ...{ trim: one.trim, null_words: one.null_words, no_card: one.no_card },
       ...(one.where ? { where: [{ field: 'type', is: ['card'] }] } : {}),
+      ...ownersOf(one),
     },
     {
       reference: one.last4 ? '{id}/{number:last4}' : '{id}',
@@ -132,6 +170,21 @@ export function profileOf(one: Declared): Profile {
       cardholder_name: { from: one.twoNames ? ['first', 'last'] : ['first'], too_long: one.too_long },
     },
   )
+}
+
+function ownersOf({ onFile }: Declared) {
+  if (onFile === undefined) return {}
+  const { customer, separator, equals, zipLength: length, day: form } = onFile
+  const declared = {
+    ...{ provider: 'shop', card_id: '{id}', cardholder_name: { from: ['first', 'last'] } },
+    ...(customer ? { customer_id: '{customer}' } : {}),
+    network_transaction_ids: { from: 'networkIds', ...(separator === undefined ? {} : { separator }) },
+    transaction_link_id: { from: 'linkId' },
+    is_default: equals ? { from: 'standard', equals: 'id' } : { from: 'standard', yes: ['Y', 'c1'], no: ['N'] },
+    billing_address: { postal_code: { from: 'zip', ...(length === undefined ? {} : { length }) } },
+    agreed_on: { from: 'day', form },
+  }
+  return { on_file: declared }
 }
 
 /** The file that holds the records. */
@@ -172,6 +225,8 @@ export interface Expected {
   cells?: { reference: string; number: string; month: string; year: string; name: string }
   reference?: string | undefined
   repairs: string[]
+  /** The members of `on_file`, without what isn't given. */
+  owner?: Record<string, unknown> | undefined
 }
 
 /** What a record is by the profile, worked out step by step. */
@@ -208,10 +263,69 @@ export function expectedOf(record: Made, one: Declared): Expected {
     repairs.add(one.too_long === 'drop' ? 'name_dropped' : 'name_cut')
     name = one.too_long === 'drop' ? '' : name.slice(0, 30).trimEnd()
   }
+  const owner = ownerOf(record, number, one, { clean, repairs })
+  if (typeof owner === 'string') return without(owner)
   const cells = { reference, number, month: expiry.month, year: expiry.year, name }
   const single = one.encoding === 'windows-1252' || one.encoding === 'iso-8859-1'
-  if (single && /[éß]/.test(Object.values(cells).join(''))) repairs.add('encoding')
-  return { outcome: 'row', cells, repairs: [...repairs].sort() }
+  if (single && /[éß]/.test(Object.values(cells).join('') + JSON.stringify(owner ?? ''))) repairs.add('encoding')
+  return { outcome: 'row', cells, repairs: [...repairs].sort(), owner }
+}
+
+/** The members of `on_file`, or why the row is rejected. */
+function ownerOf(
+  record: Made,
+  number: string,
+  { onFile }: Declared,
+  { clean, repairs }: { clean: (text: string, counts?: boolean) => string; repairs: Set<string> },
+): Record<string, unknown> | string | undefined {
+  if (onFile === undefined) return undefined
+  const customer = onFile.customer ? clean(record.customer) : ''
+  const networkText = clean(record.networkIds)
+  const linkId = clean(record.linkId)
+  const standard = clean(record.standard, false)
+  const zip = clean(record.zip)
+  const day = clean(record.day)
+  const name = [clean(record.first), clean(record.last)].filter(Boolean).join(' ')
+  const id = clean(record.id)
+  if (id === '') return undefined
+  const { separator, zipLength = 0 } = onFile
+  const split = separator === undefined ? [networkText] : networkText.split(separator).map(text => clean(text))
+  const networkIds = split.filter(Boolean)
+  const isWrongDay = day !== '' && !isDay(day, onFile.day)
+  const isWrongWord = !onFile.equals && !['', 'Y', 'c1', 'N'].includes(standard)
+  const digits = number.replace(/\D/g, '')
+  const isOwn = (text: string) => digits.length >= 12 && text.replace(/\D/g, '').includes(digits)
+  // In the order in which members are made.
+  if (networkIds.some(isOwn)) return 'reference_pan'
+  for (const text of [id, customer, name, linkId]) {
+    if (isOwn(text)) return 'reference_pan'
+    if (text.includes('\t')) return 'field_characters'
+  }
+  if (isWrongDay) return 'field_format'
+  if (isWrongWord) return 'field_value'
+  const isShort = /^\d+$/.test(zip) && zip.length < zipLength
+  if (isShort) repairs.add('postal_zeros')
+  return {
+    ...{ provider: 'shop', card_id: id },
+    ...(customer === '' ? {} : { customer_id: customer }),
+    ...(name === '' ? {} : { cardholder_name: name }),
+    ...(networkIds.length === 0 ? {} : { network_transaction_ids: networkIds }),
+    ...(linkId === '' ? {} : { transaction_link_id: linkId }),
+    ...(day === ''
+      ? {}
+      : { agreed_on: onFile.day === 'YYYY-MM-DD' ? day : day.replace(/^(\d+)\/(\d+)\/(\d+)$/, isoOf) }),
+    ...(onFile.equals ? { is_default: standard !== '' && standard === clean(record.id, false) } : {}),
+    ...(onFile.equals || standard === '' ? {} : { is_default: standard !== 'N' }),
+    ...(zip === '' ? {} : { billing_address: { postal_code: isShort ? zip.padStart(5, '0') : zip } }),
+  }
+}
+
+const isoOf = (_: string, day: string, month: string, year: string) =>
+  [year, month.padStart(2, '0'), day.padStart(2, '0')].join('-')
+
+/** Of the dates that are made. */
+function isDay(text: string, form: OwnerDeclared['day']): boolean {
+  return form === 'YYYY-MM-DD' ? text === '2026-02-28' : text === '28/02/2026' || text === '1/1/2026'
 }
 
 function expiryOf(record: Made, one: Declared, clean: (text: string) => string) {

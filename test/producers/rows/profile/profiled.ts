@@ -5,6 +5,7 @@ import { type Profile, parseProfile } from '../../../../producers/rows/profile/p
 import { type ProfiledRow, profiledLayout, readProfiled } from '../../../../producers/rows/profile/read.ts'
 import type { KeptField } from '../../../../producers/rows/profile/records.ts'
 import { buildRow } from '../../../../producers/rows/record.ts'
+import { OnFileRecord } from '../../../../src/job/on-file.ts'
 import { collect, inPieces } from '../bytes.ts'
 
 export const PAN = '4111111111111111'
@@ -64,6 +65,17 @@ export async function read(by: Profile, bytes: Buffer | string, reading: Reading
     const echoed = built.echo === undefined ? '' : ` <${built.echo.join('|')}>`
     const outcome = built.rejected === undefined ? card : `rejected ${built.rejected}`
     return `${place} ${built.reference ?? '?'}: ${outcome}${repairs}${echoed}`
+  })
+}
+
+/** What each row that is sent says of its owner; undefined for a row that says nothing. */
+export async function readOwners(by: Profile, bytes: Buffer | string): Promise<(OnFileRecord | undefined)[]> {
+  const layout = profiledLayout(by, { recordKind: 'token-create' })
+  const rows = await readRaw(by, bytes)
+  return rows.flatMap(({ line, cells, rejected, skipped, onFile }) => {
+    if (rejected !== undefined || skipped !== undefined) return []
+    const { request } = JSON.parse(buildRow(line, cells, layout, onFile?.json).json)
+    return [OnFileRecord.optional().parse(request.on_file)]
   })
 }
 

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { COLUMN_NAMES } from '../../../../producers/rows/columns.ts'
 import type { ProfiledRow } from '../../../../producers/rows/profile/read.ts'
+import { OnFileRecord } from '../../../../src/job/on-file.ts'
 import {
   type Declared,
   declared,
@@ -29,8 +30,11 @@ function seen(row: ProfiledRow): Expected {
     year: cell(row, 'expiry_year'),
     name: cell(row, 'cardholder_name'),
   }
-  return { outcome: 'row', cells, repairs: [...row.repairs] }
+  const owner = row.onFile && OnFileRecord.parse(JSON.parse(row.onFile.json))
+  return { outcome: 'row', cells, repairs: [...row.repairs], owner }
 }
+
+const noOwner = { customer: '', networkIds: '', linkId: '', standard: '', zip: '', day: '' }
 
 /** Without the customer that has no cards. */
 const ofRecords = (rows: ProfiledRow[], { kind }: Declared) => (kind === 'json' ? rows.slice(0, -1) : rows)
@@ -53,7 +57,7 @@ describe('for any profile and any rows', () => {
     const keep = names.map((field, index) => ({ field, path: `return.columns.${index}.from` }))
     await fc.assert(
       fc.asyncProperty(declared, records, async (any, made) => {
-        const how: Declared = { ...any, encoding: 'utf-8', twoNames: false }
+        const how: Declared = { ...any, encoding: 'utf-8', twoNames: false, onFile: undefined }
         const given = holdable(made, how)
         // The last name is no card data as long as the profile doesn't read it.
         const by = profileOf({ ...how, too_long: 'reject' })
@@ -79,6 +83,7 @@ describe('for any profile and any rows', () => {
           form: undefined,
           last4: false,
           where: false,
+          onFile: undefined,
         }
         const file = (rows: Made[]) => readRaw(profileOf(how), fileOf(holdable(rows, how), how))
         const first = (await file(made)).filter(row => row.cells.length > 0)
@@ -86,7 +91,7 @@ describe('for any profile and any rows', () => {
         const again = first.map(row => {
           const [month, year] = [cell(row, 'expiry_month'), cell(row, 'expiry_year')]
           const name = cell(row, 'cardholder_name')
-          const empty = { expiry: '', last: '', type: '' }
+          const empty = { ...{ expiry: '', last: '', type: '' }, ...noOwner }
           return { ...empty, id: cell(row, 'reference'), number: cell(row, 'card_number'), month, year, first: name }
         })
         const second = ofRecords(await file(again), how)
@@ -101,7 +106,16 @@ describe('for any profile and any rows', () => {
     await fc.assert(
       fc.asyncProperty(declared, records, async (any, made) => {
         const nothing = { trim: false, null_words: [], remove: '', too_long: 'reject', twoNames: false } as const
-        const how: Declared = { ...any, ...nothing, null_words: [], form: undefined, last4: false, encoding: 'utf-8' }
+        const onFile = any.onFile && { ...any.onFile, zipLength: undefined }
+        const how: Declared = {
+          ...any,
+          ...nothing,
+          null_words: [],
+          form: undefined,
+          last4: false,
+          encoding: 'utf-8',
+          onFile,
+        }
         const given = holdable(made, how)
         const rows = ofRecords(await readRaw(profileOf(how), fileOf(given, how)), how)
         for (const [index, row] of rows.entries()) {

@@ -8,6 +8,8 @@ const AMEX = '378282246310005'
 export interface Sample {
   file: string | Buffer
   rows: readonly string[]
+  /** What the rows that are sent say of their owners. */
+  owners?: readonly object[]
 }
 
 const LONG = 'MARIA DEL CARMEN FERNANDEZ LOPEZ'
@@ -25,6 +27,17 @@ export const SAMPLES: Record<string, Sample> = {
       `3 card_2: ${MASTERCARD} 12/2031 Ada "Byron"`,
       '4 ?: skipped no_card',
     ],
+    owners: [
+      {
+        ...{ provider: 'stripe', customer_id: 'cus_1', card_id: 'card_1', cardholder_name: 'Ada Lovelace' },
+        is_default: true,
+        billing_address: { line1: '1 Rue', city: 'Paris', postal_code: '07501', country: 'FR' },
+      },
+      {
+        ...{ provider: 'stripe', customer_id: 'cus_1', card_id: 'card_2', cardholder_name: 'Ada "Byron"' },
+        is_default: false,
+      },
+    ],
   },
   'stripe-json': {
     file: `{"exported_at":"2026-11-01","customers":[
@@ -39,6 +52,13 @@ export const SAMPLES: Record<string, Sample> = {
       `2.1.2 card_2: ${MASTERCARD} 12/2031`,
       '5.2 ?: skipped no_card',
       '6.3.1 card_3: rejected expiry_format',
+    ],
+    owners: [
+      {
+        ...{ provider: 'stripe', customer_id: 'cus_1', card_id: 'card_1', cardholder_name: 'Zoë Lovelace' },
+        ...{ is_default: true, billing_address: { line1: '1 Rue' } },
+      },
+      { provider: 'stripe', customer_id: 'cus_1', card_id: 'card_2', is_default: false },
     ],
   },
   braintree: {
@@ -55,10 +75,15 @@ export const SAMPLES: Record<string, Sample> = {
       '4 ?: skipped no_card',
       '5 tok3: rejected expiry_format',
     ],
+    owners: [
+      { provider: 'braintree', customer_id: '1001', card_id: 'tok1', cardholder_name: 'Ada Lovelace' },
+      { provider: 'braintree', customer_id: '1001', card_id: 'tok2', cardholder_name: 'Lovelace' },
+    ],
   },
   square: {
     file: `card_id,pan,expiration,postal_code,customer_id\nccof:1,${PAN},2030-05,07501,C1\nccof:2,${AMEX},05/30,,C2\n`,
     rows: [`2 ccof:1: ${PAN} 5/2030`, '3 ccof:2: rejected expiry_format'],
+    owners: [{ provider: 'square', customer_id: 'C1', card_id: 'ccof:1', billing_address: { postal_code: '07501' } }],
   },
   bluesnap: {
     file: [
@@ -67,6 +92,13 @@ export const SAMPLES: Record<string, Sample> = {
       `,${PAN},Bob,,5,30,,`,
     ].join('\n'),
     rows: [`2 1001-1111: ${PAN} 5/2030 Ada Lovelace`, '3 ?: rejected field_required'],
+    owners: [
+      {
+        ...{ provider: 'bluesnap', customer_id: '1001', card_id: '1111', cardholder_name: 'Ada Lovelace' },
+        network_transaction_ids: ['016153570198200'],
+        billing_address: { postal_code: '01234' },
+      },
+    ],
   },
   'adyen-import': {
     file: [
@@ -75,14 +107,30 @@ export const SAMPLES: Record<string, Sample> = {
       'M1,b@example.org,shopper-2,RECURRING,e2,Bob,,,,,,,,,,,,',
     ].join('\n'),
     rows: [`2 shopper-1-1111: ${PAN} 5/2030 MARIA DEL CARMEN FERNANDEZ LOP [name_cut]`, '3 ?: skipped no_card'],
+    owners: [
+      {
+        ...{ provider: 'adyen', provider_account: 'M1', customer_id: 'shopper-1', card_id: '1111' },
+        cardholder_name: LONG,
+      },
+    ],
   },
   gr4vy: {
     file: `audit_reference_id,merchant_account_id,buyer.external_identifier,payment_method.number,payment_method.expiration_date,payment_method.scheme_transaction_id,payment_method.external_identifier\na1,default,b1,${PAN},05/30,016,pm-1\n`,
     rows: [`2 pm-1: ${PAN} 5/2030`],
+    owners: [
+      {
+        ...{ provider: 'gr4vy', provider_account: 'default', customer_id: 'b1', card_id: 'pm-1' },
+        network_transaction_ids: ['016'],
+      },
+    ],
   },
   spreedly: {
     file: `id,first_name,last_name,card_number,expiration_month,expiration_year\n1,Ada,Lovelace,${PAN},5,2030\n2,MARIA DEL CARMEN,FERNANDEZ LOPEZ,${AMEX},12,31\n`,
     rows: [`2 1: ${PAN} 5/2030 Ada Lovelace`, `3 2: ${AMEX} 12/2031 [name_dropped]`],
+    owners: [
+      { provider: 'spreedly', card_id: '1', cardholder_name: 'Ada Lovelace' },
+      { provider: 'spreedly', card_id: '2', cardholder_name: 'MARIA DEL CARMEN FERNANDEZ LOPEZ' },
+    ],
   },
   zuora: {
     file: `Credit Card Number,Expiration Year,Expiration Month,Credit Card Holder Name,Address 1\n4111-1111-1111-1111,2030,05, Ada Lovelace ,"1, Rue"\n${AMEX},30,5,Bob,\n`,
@@ -91,14 +139,26 @@ export const SAMPLES: Record<string, Sample> = {
   'mercado-pago': {
     file: `Filler,external_reference,customer_email,Filler,Filler,card_number,expiration_month,expiration_year,cardholder_name,Filler\nx,ref-1,a@example.org,,,${PAN},05,30,Ada,y\nx,ref-2,b@example.org,,,${AMEX},05,91,Bob,y\n`,
     rows: [`2 ref-1: ${PAN} 5/2030 Ada`, `3 ref-2: ${AMEX} 5/1991 Bob`],
+    owners: [
+      { provider: 'mercado-pago', card_id: 'ref-1' },
+      { provider: 'mercado-pago', card_id: 'ref-2' },
+    ],
   },
   checkout: {
     file: `email,number,month,year,name,token,scheme_transaction_id,transaction_link_id,AddressLine1,AddressLine2,AddressPostal,AddressCity,AddressState,AddressCountry\na@example.org,${PAN},5,2030,Ada,src_1,016,-AbCdEfGhIjKlMnOpQrStU,,,01234,,,FR\n`,
     rows: [`2 src_1: ${PAN} 5/2030 Ada`],
+    owners: [
+      {
+        ...{ provider: 'checkout', customer_id: 'a@example.org', card_id: 'src_1' },
+        ...{ network_transaction_ids: ['016'], transaction_link_id: '-AbCdEfGhIjKlMnOpQrStU' },
+        billing_address: { postal_code: '01234', country: 'FR' },
+      },
+    ],
   },
   payrix: {
     file: `source_customer_id,source_token_id,card_number,card_type,token_expiration,customer_first_name,customer_last_name\nc1,t1,${PAN},visa,0530,Ada,Lovelace\nc2,t2,${AMEX},amex,3013,Bob,B\n`,
     rows: [`2 t1: ${PAN} 5/2030 Ada Lovelace`, '3 t2: rejected expiry_format'],
+    owners: [{ provider: 'payrix', customer_id: 'c1', card_id: 't1', cardholder_name: 'Ada Lovelace' }],
   },
   tokenex: {
     file: Buffer.from(
@@ -106,6 +166,10 @@ export const SAMPLES: Record<string, Sample> = {
       'latin1',
     ),
     rows: [`2 t1: ${PAN} 5/2030 René Müller [encoding]`, `3 t2: ${AMEX} 12/2031 Bob Bobson`],
+    owners: [
+      { provider: 'tokenex', card_id: 't1', cardholder_name: 'René Müller' },
+      { provider: 'tokenex', card_id: 't2', cardholder_name: 'Bob Bobson' },
+    ],
   },
   'european-spreadsheet': {
     file: Buffer.concat([
@@ -149,5 +213,11 @@ export const SAMPLES: Record<string, Sample> = {
   oppwa: {
     file: `CustomerName,Email,RegistrationId,UniqueId,Expiry,City,OPP_card.country,OPP_billing.street1,State,Zip,OPP_card.number\nAda,a@example.org,8a82,u1,2030-05,Paris,FR,1 Rue,,07501,${PAN}\n`,
     rows: [`2 8a82: ${PAN} 5/2030 Ada`],
+    owners: [
+      {
+        ...{ provider: 'aci', card_id: '8a82', cardholder_name: 'Ada' },
+        billing_address: { line1: '1 Rue', city: 'Paris', postal_code: '07501' },
+      },
+    ],
   },
 }

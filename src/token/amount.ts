@@ -1,7 +1,7 @@
-// Converts the amounts of a file to minor units by moving digits, without arithmetic, so the result is exact. The sign
-// isn't checked here.
-import type { Reason } from '../../src/errors.ts'
-import { minorUnit } from '../../src/token/currency.ts'
+// Converts amounts that are texts to minor units, exactly: digits are moved, never computed with. The sign of an amount
+// isn't judged here.
+import type { Reason } from '../errors.ts'
+import { minorUnit } from './currency.ts'
 
 const MAJOR = /^(-?)(\d{1,18})(?:\.(\d{1,18}))?$/
 const MINOR = /^-?\d{1,18}$/
