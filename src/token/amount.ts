@@ -1,4 +1,4 @@
-// Converts the amounts that are texts to minor units by moving digits, without arithmetic, so the result is exact. The sign
+// Converts amounts that are texts to minor units by moving digits, without arithmetic, so the result is exact. The sign
 // isn't checked here.
 import type { Reason } from '../errors.ts'
 import { minorUnit } from './currency.ts'
