@@ -1,5 +1,5 @@
-// Lets chunks with `on_file` pass only while every live worker understands it: one of an older release would reject each of
-// their rows.
+// Lets chunks that name owners of cards pass only while every live worker understands them: a worker of an older release
+// would reject each row with `on_file`, and refuse a chunk of the kind `reference`.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ConfigError } from '../../src/config.ts'
 import { SPEAKING } from '../../src/job/envelope/features.ts'
@@ -21,8 +21,10 @@ const BEGIN_MS = 20_000
 const LATER_MS = SPEAKING.countedMs + SPEAKING.freshMs
 const LOOK_MS = 100
 
-export function openOnFileGate({ profile }: Pick<MigrateOptions, 'profile'>, deps: FileRunDeps): OnFileGate {
-  if (!profile?.on_file) return OPEN
+type Sent = Pick<MigrateOptions, 'profile' | 'recordKind'>
+
+export function openOnFileGate({ profile, recordKind }: Sent, deps: FileRunDeps): OnFileGate {
+  if (!profile?.on_file && recordKind !== 'reference') return OPEN
   const { queues, credentials, clock, log, stop } = deps
   const features = watchFeatures(deps.features ?? listedFeatures(queues, credentials, clock), { log })
   let waitMs = deps.featureWaitMs ?? BEGIN_MS
@@ -30,14 +32,16 @@ export function openOnFileGate({ profile }: Pick<MigrateOptions, 'profile'>, dep
     async pass() {
       await features.ready
       if (await isKnown(features, waitMs, stop)) waitMs = deps.featureWaitMs ?? LATER_MS
-      else if (!stop.aborted) throw new ConfigError(NOT_UNDERSTOOD)
+      else if (!stop.aborted) throw new ConfigError(notUnderstood(recordKind))
     },
     close: features.close,
   }
 }
 
-const NOT_UNDERSTOOD =
-  'not every live worker understands on_file, which the profile gives: upgrade all workers to this release, or start them if none runs, then run the same command again'
+function notUnderstood(recordKind: Sent['recordKind']): string {
+  const what = recordKind === 'reference' ? 'the release of owners' : 'on_file, which the profile gives'
+  return `not every live worker understands ${what}: upgrade all workers to this release, or start them if none runs, then run the same command again`
+}
 
 async function isKnown(features: Pick<LiveFeatures, 'has'>, ms: number, stop: AbortSignal): Promise<boolean> {
   const until = performance.now() + ms

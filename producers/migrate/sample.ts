@@ -142,7 +142,7 @@ const STRIPE: Shape = {
     index % 2 === 0 ? `,,,cus_${serial(index)},${pan}` : `,,,cus_${serial(index)},"${name.slice(1, 4)}"X`,
 }
 
-/** Of every fifth card none is known. Leading zeros are real. */
+/** The network id; '' for every fifth card, as if none were known. Leading zeros belong to the id. */
 function networkIdOf(index: number): string {
   return index % 5 === 4 ? '' : `0161${String((index + 1) * 35_317).padStart(11, '0')}`
 }

@@ -30,7 +30,7 @@ export interface Row {
   fileLine?: number | undefined
   /** In nested JSON: the number of the element, and of the card within it: `17.2`. */
   item?: string | undefined
-  /** Of a row that says whose card it is: which ids travel with it. */
+  /** The ids that travel with the card, if the row says whose card it is. */
   onFile?: readonly OnFileTrait[] | undefined
   /** The repairs that the profile made in this row, by name. */
   repairs?: readonly string[] | undefined
@@ -76,7 +76,10 @@ export function skipRow(line: number, skipped: SkipReason, reference?: string | 
   return { line, reference, json: '', rejected: undefined, number: '', echo: undefined, skipped }
 }
 
-/** Makes a row. Cells are texts; '' for a cell that the row doesn't have. `onFile`: the JSON object of `on_file`, '' for none. */
+/**
+ * Makes a row. Cells are texts; '' for a cell that the row doesn't have. `onFile`: the JSON object of `on_file`, '' for
+ * none.
+ */
 export function buildRow(line: number, cells: readonly string[], layout: Layout, onFile = ''): Row {
   const pan = cell(cells, layout, 'card_number')
   const reference = cell(cells, layout, 'reference')
@@ -126,7 +129,7 @@ function quote(text: string): string {
   return UNPLAIN.test(text) ? JSON.stringify(text) : `"${text}"`
 }
 
-/** A text in JSON; undefined for one that no field takes. */
+/** A text in JSON; undefined for a text that no field accepts. */
 export function quoted(text: string): string | undefined {
   return UNPLAIN.test(text) && !isPrintable(text) ? undefined : quote(text)
 }

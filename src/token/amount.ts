@@ -1,5 +1,5 @@
-// Converts amounts that are texts to minor units, exactly: digits are moved, never computed with. The sign of an amount
-// isn't judged here.
+// Converts amounts that are texts to minor units by moving digits, without arithmetic, so the result is exact. The sign
+// isn't checked here.
 import type { Reason } from '../errors.ts'
 import { minorUnit } from './currency.ts'
 

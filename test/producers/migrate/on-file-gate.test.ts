@@ -1,4 +1,4 @@
-// Rows that say whose cards they are pass only while every live worker understands that.
+// Rows that name owners of cards pass only while every live worker understands them.
 import { describe, expect, it } from 'vitest'
 import type { FileRunDeps } from '../../../producers/file-run.ts'
 import { openOnFileGate } from '../../../producers/migrate/on-file-gate.ts'
@@ -8,13 +8,20 @@ import { ConfigError } from '../../../src/config.ts'
 import { silent } from '../bundle.ts'
 
 /** `named`: what workers say they understand, reading by reading; the last one stands. */
-function gateOf(named: readonly (readonly string[])[], profile = BUILT_IN.square, stop = new AbortController()) {
+function gateOf(
+  named: readonly (readonly string[])[],
+  sent: Partial<Parameters<typeof openOnFileGate>[0]> = { profile: BUILT_IN.square },
+  stop = new AbortController(),
+) {
   let readings = 0
   const read = async () => named[Math.min(readings++, named.length - 1)] ?? []
   const deps: Pick<FileRunDeps, 'features' | 'featureWaitMs' | 'log' | 'stop'> = {
     ...{ features: read, featureWaitMs: 150, log: silent, stop: stop.signal },
   }
-  return { gate: openOnFileGate({ profile }, deps as FileRunDeps), readings: () => readings }
+  return {
+    gate: openOnFileGate({ recordKind: 'token-create', profile: undefined, ...sent }, deps as FileRunDeps),
+    readings: () => readings,
+  }
 }
 
 describe('the gate of rows with owners', () => {
@@ -32,9 +39,19 @@ describe('the gate of rows with owners', () => {
     await gate.close()
   })
 
+  it('stays shut in the same way for a file that releases owners', async () => {
+    const known = gateOf([['on_file']], { recordKind: 'reference' })
+    await known.gate.pass()
+    await known.gate.close()
+    const { gate } = gateOf([['traceparent']], { recordKind: 'reference' })
+    await expect(gate.pass()).rejects.toThrow(ConfigError)
+    await expect(gate.pass()).rejects.toThrow('the release of owners')
+    await gate.close()
+  })
+
   it('lets a run that is to stop do so', async () => {
     const stop = new AbortController()
-    const { gate } = gateOf([[]], BUILT_IN.square, stop)
+    const { gate } = gateOf([[]], undefined, stop)
     const passed = gate.pass()
     stop.abort()
     await passed
@@ -43,7 +60,7 @@ describe('the gate of rows with owners', () => {
 
   it('asks nobody for a profile without owners', async () => {
     const { on_file: _, ...plain } = BUILT_IN.square
-    const { gate, readings } = gateOf([[]], parseProfile('plain.json', JSON.stringify(plain)))
+    const { gate, readings } = gateOf([[]], { profile: parseProfile('plain.json', JSON.stringify(plain)) })
     await gate.pass()
     await gate.close()
     expect(readings()).toBe(0)

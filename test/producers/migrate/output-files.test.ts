@@ -236,6 +236,33 @@ describeStore('a run', engine => {
     expect(manifest).not.toHaveProperty('return')
   })
 
+  it('counts owners once where it begins again for a new file, and writes that file for a profile that names them', async () => {
+    const named = at('owners.json')
+    const onFile = {
+      provider: 'club',
+      customer_id: '{customer}',
+      card_id: '{card}',
+      cardholder_name: { from: ['holder'] },
+    }
+    await writeFile(named, JSON.stringify({ ...PROFILE, on_file: onFile }))
+    const file = await put('owned.csv', many(40_000, 40))
+    const first = ['--from', named, '--return', at('owned.back'), '--chunk', '10']
+    const canary = await migrate([file, ...first, '--limit', '20'])
+    expect(canary, canary.stderr).toMatchObject({ code: 3, json: { references: { ADDED: 18 } } })
+    const rest = await migrate([file, ...first, '--rejects', at('owned.rejects')])
+    expect(rest, rest.stderr).toMatchObject({ code: 3, json: { complete: true, references: { ADDED: 36 } } })
+    expect(rest.stderr).toContain('begins again at the first row')
+    expect(JSON.parse(await read(`${file}.manifest.json`))).toMatchObject({
+      ...{ references: { ADDED: 36 }, on_file: {} },
+      ...{ rejects: { name: 'owned.rejects' }, return: { name: 'owned.back' } },
+    })
+    expect((await read(at('owned.back'))).trim().split('\n')).toHaveLength(41)
+    const [header, row] = (await read(at('owned.rejects'))).split('\n')
+    expect(header).toBe('line,item,outcome,reason,field,reference,bin,last_four,card,kind,customer')
+    expect(row).toMatch(/^5,,REJECTED,expiry_format,,c_40003,\d{6},\d{4},c_40003,card,cus_3$/)
+    expect(await verify(file)).toMatchObject({ code: 0 })
+  })
+
   it('writes them in a dry run, too, beside its results', async () => {
     const file = await put('dry.csv', many(30_000, 10))
     const done = await migrate([file, ...beside('dry'), '--dry-run'])

@@ -42,6 +42,8 @@ describe('of a row are kept', () => {
     expect(keptFieldsOf({ recordKind, profile: by }, { rejects: false, back: false })).toBeUndefined()
     expect(keptFieldsOf({ recordKind, profile: by }, { rejects: true, back: true })).toEqual([
       { field: 'card_id', path: '--rejects' },
+      { field: 'customer_id', path: '--rejects' },
+      { field: 'postal_code', path: '--rejects' },
       { field: 'customer_id', path: 'return.columns.7.from' },
     ])
   })
@@ -74,6 +76,33 @@ describe('of a row are kept', () => {
     const options = { format: 'csv', recordKind, profile: json, keep } as const
     const [other] = await collect(readRows(inPieces(JSON.stringify(record)), options))
     expect(other).toMatchObject({ kept: [''], rejected: undefined })
+  })
+
+  it('what tells whose card it is, but no card data that is read for it, whatever names its column', async () => {
+    const onFile = {
+      ...{ provider: 'club', customer_id: '{member}-{#3}', card_id: '{id}-{number:last4}' },
+      cardholder_name: { from: ['full name'] },
+      network_transaction_ids: { from: 'nti' },
+      billing_address: { line1: '#5', city: 'NAME', state: 'Full Name' },
+    }
+    const format = { type: 'delimited', header: 'any_case' }
+    const by = profile({ format, on_file: onFile, drop: ['pin'] })
+    const names = 'id,number,month,year,name,member,nti,full name,pin'
+    const text = `${names}\n1,${PAN},5,2030,ADA,m1,016153,ADA LOVELACE,1234\n`
+    const [row] = await rowsOf(text, { format: 'csv', recordKind, profile: by })
+    const shown = Object.fromEntries(namesOf({ recordKind, profile: by }).map((name, at) => [name, row?.kept?.[at]]))
+    expect(shown).toEqual({
+      ...{ id: '1', member: 'm1', nti: '016153' },
+      ...{ '#3': '', '#5': '', NAME: '', 'Full Name': '' },
+    })
+  })
+
+  it('no column that is dropped: who names one for an owner is refused', async () => {
+    const owner = (customer: string) => ({ provider: 'club', card_id: '{id}', customer_id: customer })
+    expect(() => profile({ drop: ['pin'], on_file: owner('{pin}') })).toThrow('drop')
+    const by = profile({ drop: ['pin'], on_file: owner('{#6}') })
+    const text = `id,number,month,year,name,pin\n1,${PAN},5,2030,ADA,1234\n`
+    await expect(rowsOf(text, { format: 'csv', recordKind, profile: by })).rejects.toThrow('on_file.customer_id')
   })
 
   it('the number of a row that its profile rejects or skips, so that nothing like it is shown', async () => {
