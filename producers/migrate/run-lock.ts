@@ -38,9 +38,11 @@ export async function lockRun(results: string): Promise<() => Promise<void>> {
   const path = `${results}.lock`
   const own = { host: hostname(), pid: process.pid, began: await beginOf(process.pid) }
   while (!(await take(path, own, results))) {
-    const owner = await ownerOf(path)
+    const left = await textOf(path)
+    if (left === undefined) continue
+    const owner = ownerIn(left)
     if (owner && (await isAlive(owner))) throw isHeld(results, path, owner)
-    await clear(path, owner)
+    await clear(path, left)
   }
   return () => rm(path, { force: true })
 }
@@ -60,17 +62,28 @@ async function take(path: string, own: Owner, results: string): Promise<boolean>
   }
 }
 
-/** The owner that the lock file names; undefined if the file is gone or isn't a lock file. */
-async function ownerOf(path: string): Promise<Owner | undefined> {
+/** What the lock file holds; undefined if it is gone. */
+async function textOf(path: string): Promise<string | undefined> {
+  return readFile(path, 'utf8').catch(error => {
+    if (codeOf(error) === 'ENOENT') return undefined
+    throw cannotWrite(path, error)
+  })
+}
+
+/** The owner that the lock file names; undefined if it isn't a lock file. */
+function ownerIn(text: string): Owner | undefined {
   try {
-    return Owner.parse(JSON.parse(await readFile(path, 'utf8')))
+    return Owner.parse(JSON.parse(text))
   } catch {
     return undefined
   }
 }
 
-/** Removes the lock of a dead owner. One process at a time does so, and only while the lock still names that owner. */
-async function clear(path: string, dead: Owner | undefined): Promise<void> {
+/**
+ * Removes the lock of a dead owner, which holds the text `left`. One process at a time does so, and only while the lock
+ * still holds that text: nobody can put another lock in its place before it is removed.
+ */
+async function clear(path: string, left: string): Promise<void> {
   const turn = `${path}.clearing`
   try {
     await writeFile(turn, '', { mode: 0o600, flag: 'wx' })
@@ -81,7 +94,7 @@ async function clear(path: string, dead: Owner | undefined): Promise<void> {
     return pause(CLEARING_MS)
   }
   try {
-    if (JSON.stringify(await ownerOf(path)) === JSON.stringify(dead)) await rm(path, { force: true })
+    if ((await textOf(path)) === left) await rm(path, { force: true })
   } finally {
     await rm(turn, { force: true })
   }
