@@ -11,7 +11,8 @@ const OUTCOME_TEXTS = {
   UNCHANGED: 'Every field of the record equals the stored one, or the policy keeps the stored data.',
   DUPLICATE: 'Another record of this batch has the same card; the row shows the token of that record.',
   REJECTED: 'The record was refused; the row has code and reason.',
-  FAILED: 'A fault or defect stopped the record in every attempt. Run the file again to decide such records again.',
+  FAILED:
+    'A fault stopped the record, or the whole chunk after its last attempt. Run the file again to decide such records again.',
   CANCELLED: 'The batch was cancelled before the record was started.',
 } as const satisfies Record<Outcome, string>
 

@@ -21,8 +21,8 @@ export interface SchemePart {
 }
 
 /**
- * How many batch ids are tried. If a token was made only at a second try, the list of scheme tokens differs, so the
- * chunk needs another batch id.
+ * How many batch ids are tried. If a token was made only at a second try, the list of scheme tokens differs
+ * from the list that was sent before, so the chunk needs another batch id.
  */
 const NAMES_MAX = 5
 

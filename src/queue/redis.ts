@@ -1,4 +1,4 @@
-// Redis, one server or a cluster: opens the connections and refuses a server that may lose jobs. While the server is
+// Redis, one server or a cluster: opens the connections and refuses a server that may evict keys. While the server is
 // away, calls of producers fail within seconds and workers wait; so the two have separate connections.
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis'
 import { ConfigError } from '../config.ts'
@@ -177,8 +177,8 @@ function untilReady(client: Client): Promise<void> {
 }
 
 /**
- * Throws `ConfigError` for a server that may lose jobs. Reads INFO, because managed servers and strict ACLs forbid
- * CONFIG.
+ * Throws `ConfigError` if the server may evict keys, and warns if AOF is off. Reads INFO, because managed servers and
+ * strict ACLs forbid CONFIG.
  */
 async function assertFit(node: Redis, log: QueueOptions['log']): Promise<void> {
   const info = `${await node.info('memory')}\n${await node.info('persistence')}`
