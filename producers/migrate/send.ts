@@ -118,8 +118,8 @@ export async function sendChunks(
   deps.queues.on('away', () => tell('the queue server is away; waiting for it ...'))
   try {
     for await (const chunk of chunks) {
-      if (chunk.position >= skipped) await gate.pass()
       stopped ??= limitBefore(chunk, plan)
+      if (!stopped && chunk.position >= skipped) await gate.pass()
       if (deps.stop.aborted || stopped) {
         complete = false
         break
