@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ConfigError } from '../../src/config.ts'
 import { SPEAKING } from '../../src/job/envelope/features.ts'
+import type { Result } from '../../src/job/result.ts'
 import { tellTo } from '../answer-deadline.ts'
 import type { FileRunDeps } from '../file-run.ts'
 import { type LiveFeatures, listedFeatures, watchFeatures } from '../live-features.ts'
@@ -75,4 +76,26 @@ async function isKnown(features: Pick<LiveFeatures, 'has'>, ms: number, deps: Fi
 function nobodyListened(ms: number): FileError {
   const what = `No worker listened on token-batch for ${ms / 1000} s (--give-up-after).`
   return new FileError('input', what, 'Start workers, then run the same command again.')
+}
+
+const OWNER_FIELD = /(^|\.)on_file$/
+
+/**
+ * The error for an answer of a worker of an older release, which took the chunk before the gate could know of that
+ * worker: it rejected rows because they name owners, and their receipts keep that. A dry run has no receipts.
+ */
+export function olderWorkerError(
+  { records = [] }: Result,
+  { number, batchId, dryRun }: { number: number | undefined; batchId: string; dryRun: boolean },
+): ConfigError | undefined {
+  const refused = records.filter(
+    ({ outcome, reason, field = '' }) =>
+      outcome === 'REJECTED' && reason === 'field_unknown' && OWNER_FIELD.test(field),
+  )
+  if (refused.length === 0) return undefined
+  const what = `a worker of an older release rejected ${refused.length} rows of chunk ${number} of batch ${batchId}, because it does not understand on_file`
+  const again = dryRun
+    ? 'run the same command again'
+    : 'run the file with --again: the same command would read these rejections from their receipts. Rows that were done come back UNCHANGED'
+  return new ConfigError(`${what}: upgrade all workers to this release, then ${again}`)
 }
