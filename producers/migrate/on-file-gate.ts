@@ -3,12 +3,18 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ConfigError } from '../../src/config.ts'
 import { SPEAKING } from '../../src/job/envelope/features.ts'
+import type { Result } from '../../src/job/result.ts'
+import { tellTo } from '../answer-deadline.ts'
 import type { FileRunDeps } from '../file-run.ts'
 import { type LiveFeatures, listedFeatures, watchFeatures } from '../live-features.ts'
+import { FileError } from '../rows/file-error.ts'
 import type { MigrateOptions } from './options.ts'
 
 export interface OnFileGate {
-  /** Waits for workers to say so. Throws a ConfigError where they don't; returns early where the run is to stop. */
+  /**
+   * Waits for workers to say so; where no worker listens, until one does. Throws a ConfigError where they don't say so;
+   * returns early where the run is to stop.
+   */
   pass(): Promise<void>
   close(): Promise<void>
 }
@@ -19,19 +25,22 @@ const OPEN: OnFileGate = { pass: async () => {}, close: async () => {} }
 const BEGIN_MS = 20_000
 /** A worker that died without a word counts as live for so long. */
 const LATER_MS = SPEAKING.countedMs + SPEAKING.freshMs
+const READ_MS = 1_000
 const LOOK_MS = 100
+/** How often the workers that listen are counted: once a second. */
+const LOOKS_PER_COUNT = 10
+const NOBODY = 'no worker listens on token-batch; start one with `tokenmill workers`. Waiting ...'
 
 type Sent = Pick<MigrateOptions, 'profile' | 'recordKind'>
 
 export function openOnFileGate({ profile, recordKind }: Sent, deps: FileRunDeps): OnFileGate {
   if (!profile?.on_file && recordKind !== 'reference') return OPEN
   const { queues, credentials, clock, log, stop } = deps
-  const features = watchFeatures(deps.features ?? listedFeatures(queues, credentials, clock), { log })
+  const features = watchFeatures(deps.features ?? listedFeatures(queues, credentials, clock), { log, everyMs: READ_MS })
   let waitMs = deps.featureWaitMs ?? BEGIN_MS
   return {
     async pass() {
-      await features.ready
-      if (await isKnown(features, waitMs, stop)) waitMs = deps.featureWaitMs ?? LATER_MS
+      if (await isKnown(features, waitMs, deps)) waitMs = deps.featureWaitMs ?? LATER_MS
       else if (!stop.aborted) throw new ConfigError(notUnderstood(recordKind))
     },
     close: features.close,
@@ -40,11 +49,53 @@ export function openOnFileGate({ profile, recordKind }: Sent, deps: FileRunDeps)
 
 function notUnderstood(recordKind: Sent['recordKind']): string {
   const what = recordKind === 'reference' ? 'the release of owners' : 'on_file, which the profile gives'
-  return `not every live worker understands ${what}: upgrade all workers to this release, or start them if none runs, then run the same command again`
+  return `not every live worker understands ${what}: upgrade all workers to this release, then run the same command again`
 }
 
-async function isKnown(features: Pick<LiveFeatures, 'has'>, ms: number, stop: AbortSignal): Promise<boolean> {
-  const until = performance.now() + ms
-  while (!features.has('on_file') && !stop.aborted && performance.now() < until) await sleep(LOOK_MS)
+/** The time for which workers may be silent about it counts from the moment at which one of them listens. */
+async function isKnown(features: Pick<LiveFeatures, 'has'>, ms: number, deps: FileRunDeps): Promise<boolean> {
+  const { queues, stop, stream, giveUpAfterMs = Number.POSITIVE_INFINITY } = deps
+  const began = performance.now()
+  let until = began + ms
+  let isTold = false
+  for (let look = 0; !features.has('on_file') && !stop.aborted; look += 1) {
+    const isOver = performance.now() >= until
+    const isCounted = isOver || look % LOOKS_PER_COUNT === 0
+    if (isCounted && (await queues.workersOf('token-batch').catch(() => undefined)) === 0) {
+      const waitedMs = performance.now() - began
+      if (waitedMs > giveUpAfterMs) throw nobodyListened(giveUpAfterMs)
+      if (waitedMs > ms && !isTold) tellTo(stream)(NOBODY)
+      isTold ||= waitedMs > ms
+      until = performance.now() + ms
+    } else if (isOver) return false
+    await sleep(LOOK_MS)
+  }
   return features.has('on_file')
+}
+
+function nobodyListened(ms: number): FileError {
+  const what = `No worker listened on token-batch for ${ms / 1000} s (--give-up-after).`
+  return new FileError('input', what, 'Start workers, then run the same command again.')
+}
+
+const OWNER_FIELD = /(^|\.)on_file$/
+
+/**
+ * The error for an answer of a worker of an older release, which took the chunk before the gate could know of that
+ * worker: it rejected rows because they name owners, and their receipts keep that. A dry run has no receipts.
+ */
+export function olderWorkerError(
+  { records = [] }: Result,
+  { number, batchId, dryRun }: { number: number | undefined; batchId: string; dryRun: boolean },
+): ConfigError | undefined {
+  const refused = records.filter(
+    ({ outcome, reason, field = '' }) =>
+      outcome === 'REJECTED' && reason === 'field_unknown' && OWNER_FIELD.test(field),
+  )
+  if (refused.length === 0) return undefined
+  const what = `a worker of an older release rejected ${refused.length} rows of chunk ${number} of batch ${batchId}, because it does not understand on_file`
+  const again = dryRun
+    ? 'run the same command again'
+    : 'run the file with --again: the same command would read these rejections from their receipts. Rows that were done come back UNCHANGED'
+  return new ConfigError(`${what}: upgrade all workers to this release, then ${again}`)
 }

@@ -60,7 +60,7 @@ export async function openOutput(
   { clock, tell }: OutputDeps,
 ): Promise<Output> {
   const { paths } = plan
-  const start = await startingPoint(plan.checkpoint, outputForms(options, plan.variant), paths)
+  const start = await startingPoint(plan.checkpoint, outputForms(options, plan.variant), { paths, now: clock() })
   const { before, beganAgainFor } = start
   let { files } = start
   const counts: FileCounts = { ...noFileCounts(), ...before?.counts }

@@ -14,7 +14,7 @@ import type { SkipReason } from '../rows/outcome/file-outcome.ts'
 import type { FileRow, ResultRow } from '../rows/outcome/result-row.ts'
 import type { Row } from '../rows/rows.ts'
 import { type BatchPlan, tokenBatch } from '../token-batch.ts'
-import type { OnFileGate } from './on-file-gate.ts'
+import { type OnFileGate, olderWorkerError } from './on-file-gate.ts'
 import { isOrdered, type MigrateOptions } from './options.ts'
 import type { Output } from './output.ts'
 import { hopelessReason, refusedChunk } from './refused-chunk.ts'
@@ -83,6 +83,8 @@ export async function sendChunks(
       await output.discard()
       throw hopeless
     }
+    const refused = result && olderWorkerError(result, { ...plan, number: sent.chunk.number, dryRun: options.dryRun })
+    if (refused) throw refused
     await output.write(rowsOf(sent.chunk, result, plan), sent.chunk.rows)
     onProgress()
     if (isOverMax(options.rejectedMax, output.counts)) stopped = 'rejected'
@@ -118,8 +120,8 @@ export async function sendChunks(
   deps.queues.on('away', () => tell('the queue server is away; waiting for it ...'))
   try {
     for await (const chunk of chunks) {
-      if (chunk.position >= skipped) await gate.pass()
       stopped ??= limitBefore(chunk, plan)
+      if (!stopped && chunk.position >= skipped) await gate.pass()
       if (deps.stop.aborted || stopped) {
         complete = false
         break

@@ -22,11 +22,20 @@ export interface StartingPoint {
   beganAgainFor: string[]
 }
 
-/** Throws a FileError for a file that belongs to something else. */
+/**
+ * From this age on workers take no further chunk of the batch, and the receipts of its rows may be gone: a run that begins
+ * again might not get to the row at which it stood.
+ */
+const BEGIN_AGAIN_MS_MAX = 7 * 86_400_000
+
+/**
+ * Throws a FileError for a file that belongs to something else, and for one that is new in a batch that is too old to begin
+ * again. `now`: ms since the epoch.
+ */
 export async function startingPoint(
   checkpoint: Checkpoint | undefined,
   forms: readonly OutputForm[],
-  paths: Paths,
+  { paths, now }: { paths: Paths; now: number },
 ): Promise<StartingPoint> {
   const files: PlannedFile[] = []
   const added: string[] = []
@@ -41,8 +50,18 @@ export async function startingPoint(
   }
   if (checkpoint === undefined || checkpoint.next_chunk === 0 || added.length === 0)
     return { files, before: checkpoint, beganAgainFor: [] }
+  if (now - Date.parse(checkpoint.started_at) > BEGIN_AGAIN_MS_MAX) throw tooOld(added, checkpoint)
   const cutBack = files.map(file => (file.at.bytes === 0 ? file : { ...file, at: digestOf(file.form.header) }))
   return { files: cutBack, before: undefined, beganAgainFor: added }
+}
+
+function tooOld(added: readonly string[], { batch_id: batchId, started_at: startedAt }: Checkpoint): FileError {
+  const options = added.join(' and ')
+  return new FileError(
+    'usage',
+    `${options} is new in this run, but batch ${batchId} was begun on ${startedAt.slice(0, 10)}, more than 7 days ago: its rows may no longer be answered, and its results would be lost.`,
+    `Leave ${options} out, or run the file with --again.`,
+  )
 }
 
 /** Undefined where the checkpoint doesn't name this file. */

@@ -9,7 +9,8 @@ const FailedCopy = z.object({
   jws: z.string(),
   block: z.string().exactOptional(),
   kind: z.string(),
-  code: z.string(),
+  /** The fault's code. */
+  code: z.string().regex(/^[a-z_]{1,40}$/),
   attempt: z.number(),
   /** Milliseconds since the epoch. */
   failedAt: z.number(),
@@ -21,8 +22,11 @@ const FailedCopy = z.object({
   reference: z.string().exactOptional(),
 })
 export type FailedCopy = z.infer<typeof FailedCopy>
-/** The copy's data as they lie in the queue. */
-const StoredCopy = FailedCopy.extend({ scrubbed: z.literal(true).optional() })
+/** The copy as it lies in the queue. */
+const StoredCopy = z.object({
+  id: z.string().regex(/^f_[A-Za-z0-9_-]{43}$/),
+  data: FailedCopy.extend({ scrubbed: z.literal(true).optional() }),
+})
 
 export interface FailedJob extends FailedCopy {
   /** The copy's id. */
@@ -39,8 +43,11 @@ const queueOf = (kind: string) => `failed-${kind}`
 /** One life of a job has one copy. The same job, queued again later, has another life and so another copy. */
 const copyId = ({ id, enqueuedAt }: Pick<ReceivedJob, 'id' | 'enqueuedAt'>) =>
   `f_${createHash('sha256').update(`${id}\n${enqueuedAt}`).digest('base64url')}`
-/** Undefined for data that no worker wrote: anybody who may write to the server can add a job to this queue. */
-const storedCopyOf = (data: unknown) => StoredCopy.safeParse(data).data
+/**
+ * Undefined for a job that no worker wrote: anybody who may write to the server can add a job to this queue. A job of the
+ * right form is still no proof of who wrote it, but its id and its code are safe to print.
+ */
+const storedCopyOf = ({ id, data }: Pick<ListedJob, 'id' | 'data'>) => StoredCopy.safeParse({ id, data }).data?.data
 
 /**
  * Makes a copy of `job` and returns the copy's id. The worker calls it before its handler returns `failed`, which
@@ -58,11 +65,11 @@ export async function moveToFailed(
   return id
 }
 
-function failedJobOf({ id, data }: Pick<ListedJob, 'id' | 'data'>): FailedJob | undefined {
-  const stored = storedCopyOf(data)
+function failedJobOf(job: Pick<ListedJob, 'id' | 'data'>): FailedJob | undefined {
+  const stored = storedCopyOf(job)
   if (!stored) return undefined
   const { scrubbed, ...copy } = stored
-  return { ...copy, id, scrubbed: scrubbed === true }
+  return { ...copy, id: job.id, scrubbed: scrubbed === true }
 }
 
 /** Copies, oldest first; `start` and `end` are inclusive. */
@@ -144,16 +151,15 @@ export async function scrubFailed(
   const { waiting } = await queues.depth(queueOf(kind))
   search: for (let end = waiting - 1; end >= 0; end -= PAGE) {
     const page = await queues.list(queueOf(kind), ['waiting'], Math.max(0, end - PAGE + 1), end)
-    for (const { id, data, timestamp } of page.reverse()) {
-      const stored = storedCopyOf(data)
-      if (stored?.scrubbed) break search
-      if (timestamp <= before) due.push(id)
+    for (const job of page.reverse()) {
+      if (storedCopyOf(job)?.scrubbed) break search
+      if (job.timestamp <= before) due.push(job.id)
     }
   }
   let count = 0
   for (const id of due.reverse()) {
     const found = await queues.get(queueOf(kind), id)
-    const stored = found && storedCopyOf(found.data)
+    const stored = found && storedCopyOf(found)
     if (found && !stored) await queues.remove(queueOf(kind), id)
     if (!stored || stored.scrubbed) continue
     if (await queues.update(queueOf(kind), id, { ...scrub(stored), scrubbed: true })) count += 1

@@ -159,6 +159,19 @@ describeEngines('failed jobs', engine => {
     expect(await failedList(queues, 'f-alien')).toHaveLength(2)
   })
 
+  it.each([
+    ['an id that is no copy’s', 'f_1', {}],
+    ['a code that is no word', `f_${'a'.repeat(43)}`, { code: '\u001b[2J' }],
+    ['a code without end', `f_${'b'.repeat(43)}`, { code: 'a'.repeat(41) }],
+  ])('with %s are not shown, and are removed as what no worker wrote', async (_, id, more) => {
+    const { queues } = opened
+    await queues.add('failed-f-forged', { id, data: { ...copyOf('f-forged', 'j_1'), ...more } })
+    expect(await failedList(queues, 'f-forged')).toEqual([])
+    expect(await failedRetry(queues, 'f-forged', id)).toBe('gone')
+    await scrubFailed(queues, 'f-forged', 0, scrub)
+    expect(await queues.has('failed-f-forged', id)).toBe(false)
+  })
+
   it('are bounded in number and age', async () => {
     const { queues } = opened
     await fill('f-trim', 50)

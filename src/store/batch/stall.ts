@@ -6,7 +6,7 @@ import { HELD_BACK_MIN, pendingAnswers } from '../job/outbox.ts'
 import type { Db } from '../pool.ts'
 import type { Batch } from './batch-row.ts'
 
-/** A chunk of the batch that failed for good, as its copy in the failed set shows it. */
+/** A chunk of the batch that failed for good, as a copy in the failed set says. Nobody has proved who wrote the copy. */
 export interface FailedChunk {
   /** The id of the copy. */
   id: string
@@ -62,8 +62,7 @@ const IDS_MAX = 3
 
 function whyFailed(failed: readonly FailedChunk[]): string {
   const faults = [...new Set(failed.map(({ fault }) => fault))].join(', ')
-  const [one, verb] = failed.length === 1 ? ['1 chunk', 'is'] : [`${failed.length} chunks`, 'are']
-  const says = `${one} of it ${verb} in the failed set (${faults})`
+  const says = `the failed set has ${failed.length === 1 ? '1 copy that names' : `${failed.length} copies that name`} it (${faults})`
   const ids = failed.filter(({ whyNot }) => whyNot === undefined).map(({ id }) => id)
   if (ids.length > IDS_MAX)
     return `${says}; \`tokenmill failed list\` shows them, \`tokenmill failed retry\` sends them again`

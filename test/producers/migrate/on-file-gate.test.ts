@@ -5,23 +5,35 @@ import { openOnFileGate } from '../../../producers/migrate/on-file-gate.ts'
 import { BUILT_IN } from '../../../producers/rows/profile/built-in.ts'
 import { parseProfile } from '../../../producers/rows/profile/profile.ts'
 import { ConfigError } from '../../../src/config.ts'
+import { until } from '../../support/until.ts'
 import { silent } from '../bundle.ts'
 
 /** `named`: what workers say they understand, reading by reading; the last one stands. */
 function gateOf(
   named: readonly (readonly string[])[],
   sent: Partial<Parameters<typeof openOnFileGate>[0]> = { profile: BUILT_IN.square },
-  stop = new AbortController(),
+  { stop = new AbortController(), workers = async () => 1, ...more }: Partial<Surroundings> = {},
 ) {
   let readings = 0
+  const told: string[] = []
   const read = async () => named[Math.min(readings++, named.length - 1)] ?? []
-  const deps: Pick<FileRunDeps, 'features' | 'featureWaitMs' | 'log' | 'stop'> = {
-    ...{ features: read, featureWaitMs: 150, log: silent, stop: stop.signal },
-  }
+  const deps = {
+    ...{ features: read, featureWaitMs: 150, log: silent, stop: stop.signal, queues: { workersOf: workers } },
+    ...{ stream: { write: (line: string) => told.push(line) }, ...more },
+  } as unknown as FileRunDeps
   return {
-    gate: openOnFileGate({ recordKind: 'token-create', profile: undefined, ...sent }, deps as FileRunDeps),
+    gate: openOnFileGate({ recordKind: 'token-create', profile: undefined, ...sent }, deps),
     readings: () => readings,
+    told,
   }
+}
+
+interface Surroundings {
+  stop: AbortController
+  /** How many workers listen. */
+  workers: () => Promise<number>
+  features: FileRunDeps['features']
+  giveUpAfterMs: number
 }
 
 describe('the gate of rows with owners', () => {
@@ -51,10 +63,35 @@ describe('the gate of rows with owners', () => {
 
   it('lets a run that is to stop do so', async () => {
     const stop = new AbortController()
-    const { gate } = gateOf([[]], undefined, stop)
+    const { gate } = gateOf([[]], undefined, { stop })
     const passed = gate.pass()
     stop.abort()
     await passed
+    await gate.close()
+  })
+
+  it('lets a run stop whose first reading never ends', async () => {
+    const stop = new AbortController()
+    const { gate } = gateOf([], undefined, { stop, features: () => new Promise(() => {}) })
+    const passed = gate.pass()
+    stop.abort()
+    await passed
+  })
+
+  it('waits where no worker listens, as a file without owners does, and says so once', async () => {
+    let named: readonly string[] = []
+    const { gate, told } = gateOf([], undefined, { workers: async () => 0, features: async () => named })
+    const passed = gate.pass()
+    await until(() => told.length > 0)
+    named = ['on_file']
+    await passed
+    await gate.close()
+    expect(told).toEqual([expect.stringContaining('no worker listens on token-batch')])
+  })
+
+  it('waits for a listening worker no longer than --give-up-after says', async () => {
+    const { gate } = gateOf([[]], undefined, { workers: async () => 0, giveUpAfterMs: 500 })
+    await expect(gate.pass()).rejects.toThrow(/No worker listened .*--give-up-after/)
     await gate.close()
   })
 

@@ -204,11 +204,14 @@ values ($1, 'stalls', 'token-create', $2, 10, '{}', now(), 2, 20, now() - interv
       ...{ jws: 'x', block: 'y', kind: 'token-batch', code: 'store_busy', attempt: 8 },
       failedAt: Date.now(),
     }
+    const [ours, others] = ['o', 'x'].map(letter => `f_${letter.repeat(43)}`) as [string, string]
     await installation.queues.addBulk(FAILED_QUEUE('token-batch'), [
-      { id: 'f_ours', data: { ...copy, jobId: 'j_1', clientId, jti: 'stalls-1' } },
-      { id: 'f_others', data: { ...copy, jobId: 'j_2', clientId, jti: 'another-1' } },
+      { id: ours, data: { ...copy, jobId: 'j_1', clientId, jti: 'stalls-1' } },
+      { id: others, data: { ...copy, jobId: 'j_2', clientId, jti: 'another-1' } },
+      // No worker makes such an id.
+      { id: 'f_1', data: { ...copy, jobId: 'j_3', clientId, jti: 'stalls-0' } },
     ])
-    const failed = '1 chunk of it is in the failed set (store_busy); `tokenmill failed retry f_ours` sends it again'
+    const failed = `the failed set has 1 copy that names it (store_busy); \`tokenmill failed retry ${ours}\` sends it again`
     expect((await look()).named['batches']).toMatchObject({ says: `1 STALLED; stalls: ${failed}` })
     const shown = await cli(['batch', 'show', 'stalls', '--json'], { env: installation.env })
     expect(shown.json()).toMatchObject({ why: failed })

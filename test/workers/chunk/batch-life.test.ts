@@ -225,11 +225,11 @@ it.each<[Partial<Parameters<typeof whyStalled>[0]>, RegExp]>([
   [{ workers: 2, unread: 0, queued: 7 }, /7 chunks are in the queue/],
   [
     { failed: [FAILED] },
-    /^1 chunk of it is in the failed set \(store_busy\); `tokenmill failed retry f_1` sends it again$/,
+    /^the failed set has 1 copy that names it \(store_busy\); `tokenmill failed retry f_1` sends it again$/,
   ],
   [
     { queued: 7, failed: [FAILED, { ...FAILED, id: 'f_2', fault: 'defect' }] },
-    /^2 chunks of it are in the failed set \(store_busy, defect\); `tokenmill failed retry f_1 f_2` sends them again$/,
+    /^the failed set has 2 copies that name it \(store_busy, defect\); `tokenmill failed retry f_1 f_2` sends them again$/,
   ],
   [{ failed: [1, 2, 3, 4].map(n => ({ ...FAILED, id: `f_${n}` })) }, /; `tokenmill failed list` shows them/],
   [{ failed: [{ ...FAILED, whyNot: 'its card data are gone' }] }, /can not be retried: its card data are gone$/],
