@@ -97,5 +97,12 @@ describe('the file that goes back', () => {
     expect(cells([given(own, testPan(2)), given(testPan(2), '016153570198200')])).toEqual(['', '016153570198200'])
     // Of a row without a number nobody knows the card.
     expect(cells([given('', own), given('', 'cus_7')])).toEqual(['', 'cus_7'])
+    // Nor of one whose columns are shifted: a number with its expiry, without a check digit, mistyped.
+    for (const text of [`${own} 12/27`, '6212345678901234', '4111111111111112']) {
+      expect(cells([given('visa', text)])).toEqual([''])
+      expect(cells([given(`${own}|123`, text)])).toEqual([''])
+      expect(cells([given(`${own} 123`, text)])).toEqual([''])
+    }
+    expect(cells([given('4000 0000-0000 0000 006', '016153570198200')])).toEqual(['016153570198200'])
   })
 })
