@@ -7,18 +7,20 @@ import { holdsOwnNumber, isWholeNumber, type Row, rejectRow } from './record.ts'
 
 /**
  * Returns the rows with such rows rejected. `stored`: references will be stored before a worker checks them, so all are
- * compared here. Otherwise references of sent rows are compared here only with cards that no worker sees (those of
+ * compared here. Otherwise references and texts about owners of sent rows are compared here only with cards that no worker sees (those of
  * rejected and skipped rows); the worker compares them with the other cards. So a chunk that an older release sent
  * stays the same chunk. A row whose own number is none stays the same record, too; the results repeat no text of it that
  * could be a card number.
  */
 export function refusePanLookalikes(rows: Row[], { stored }: { stored: boolean }): Row[] {
-  if (!rows.some(({ reference, echo = [] }) => [reference, ...echo].some(couldLookLikeCard))) return rows
+  if (!rows.some(couldName)) return rows
   const all = likenessesOf(rows)
   const unseen = stored ? all : likenessesOf(rows.filter(row => !isSent(row)))
   const leakOf = (row: Row): Reason | undefined => {
-    const { reference, echo = [] } = row
-    if (reference !== undefined && (isSent(row) ? unseen : all).isIn(reference)) return 'reference_pan'
+    const { reference, echo = [], cardLike = [] } = row
+    const judged = isSent(row) ? unseen : all
+    if (reference !== undefined && judged.isIn(reference)) return 'reference_pan'
+    if (cardLike.some(text => judged.isIn(text))) return 'reference_pan'
     return echo.some(value => all.isIn(value)) ? 'echo_pan' : undefined
   }
   return rows.map(row => {
@@ -55,6 +57,10 @@ export function cardDetector(rows: readonly Row[]): (text: string, row: Row) => 
     all ??= likenessesOf(rows)
     return all.isIn(text)
   }
+}
+
+function couldName({ reference, echo = [], cardLike = [] }: Row): boolean {
+  return cardLike.length > 0 || couldLookLikeCard(reference) || echo.some(couldLookLikeCard)
 }
 
 /** Whether the row is sent; a worker compares its reference with the cards of all sent rows. */

@@ -32,6 +32,8 @@ export interface Row {
   item?: string | undefined
   /** The ids that travel with the card, if the row says whose card it is. */
   onFile?: readonly OnFileTrait[] | undefined
+  /** The texts about the owner that could be a card number. */
+  cardLike?: readonly string[] | undefined
   /** The repairs that the profile made in this row, by name. */
   repairs?: readonly string[] | undefined
   /** The texts of the kept fields as they stand in the file; absent if none are kept, or the row can't be read. */

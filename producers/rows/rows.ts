@@ -134,7 +134,10 @@ function rowOf(given: ProfiledRow, layout: Layout, line: number): Row {
       ? rejectRow(line, rejected, reference)
       : buildRow(line, cells, layout, given.onFile?.json)
   row.repairs = repairs
-  if (row.rejected === undefined) row.onFile = given.onFile?.traits
+  if (row.rejected === undefined) {
+    row.onFile = given.onFile?.traits
+    row.cardLike = given.onFile?.cardLike
+  }
   row.number = given.number
   if (given.kept) row.kept = given.kept
   if (element === undefined) return row
