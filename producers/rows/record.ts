@@ -36,7 +36,7 @@ export interface Row {
   cardLike?: readonly string[] | undefined
   /** The repairs that the profile made in this row, by name. */
   repairs?: readonly string[] | undefined
-  /** The texts of the kept fields as they stand in the file; absent if none are kept, or the row can't be read. */
+  /** The texts of the kept fields as they stand in the file, long ones cut; absent if none are kept, or the row can't be read. */
   kept?: readonly string[] | undefined
   /** Why the row isn't sent; undefined if it is sent. The `json` of a skipped row is empty. */
   skipped?: SkipReason | undefined

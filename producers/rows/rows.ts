@@ -10,7 +10,7 @@ import { ndjsonLayout, readNdjson } from './ndjson.ts'
 import { keepOnly, type OnlyList } from './only.ts'
 import type { Profile } from './profile/profile.ts'
 import { type ProfiledRow, profiledLayout, readProfiled } from './profile/read.ts'
-import type { KeptField } from './profile/records.ts'
+import { type KeptField, keptText } from './profile/records.ts'
 import { buildRow, type Row, rejectRow, rejectUnread, skipRow } from './record.ts'
 
 export type { Row } from './record.ts'
@@ -109,7 +109,7 @@ async function* ndjsonRows(bytes: AsyncIterable<Buffer>, options: RowOptions): A
 
 function rowOfCells(line: number, cells: readonly string[], layout: Layout): Row {
   const row = buildRow(line, cells, layout)
-  if (layout.keep) row.kept = layout.keep.map(index => cells[index] ?? '')
+  if (layout.keep) row.kept = layout.keep.map(index => keptText(cells[index] ?? ''))
   return row
 }
 

@@ -1,7 +1,9 @@
 // The file that goes back to the provider, line by line, in the shape that a profile declares. It is exact: no cell is
-// guarded against spreadsheets, for a program reads it. A cell that would show a card number is left empty.
+// guarded against spreadsheets, for a program reads it. A cell that would show a card number is
+// left empty, and so is one whose text was cut.
 import { tookEffect } from '../../../src/job/outcome.ts'
 import { cardDetector } from '../pan-lookalikes.ts'
+import { isCut } from '../profile/records.ts'
 import type { ReturnColumn, ReturnShape, ReturnValue } from '../profile/return-shape.ts'
 import type { Row } from '../record.ts'
 import type { FileRow } from './result-row.ts'
@@ -33,7 +35,7 @@ export function returnWriter(shape: ReturnShape, keptAt: number): ReturnWriter {
         if (own === undefined || (shape.rows === 'took_effect' && !tookEffect(row.outcome))) continue
         const kept = (at: number) => {
           const given = own.kept?.[at] ?? ''
-          return showsCard(given, own) ? '' : given
+          return isCut(given) || showsCard(given, own) ? '' : given
         }
         text += lineOf(cells.map(cell => cell(row, kept)))
       }
