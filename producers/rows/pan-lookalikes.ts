@@ -44,11 +44,13 @@ function withoutUnknownCard(row: Row): Row {
   }
 }
 
+export type CardDetector = (text: string, row: Row) => boolean
+
 /**
  * Tells whether a text of a row shows a card: the row's own, or one that looks like any card of these rows. For a row
  * whose number is none, every text that could be a card number counts.
  */
-export function cardDetector(rows: readonly Row[]): (text: string, row: Row) => boolean {
+export function cardDetector(rows: readonly Row[]): CardDetector {
   let all: PanLookalikes | undefined
   return (text, { number }) => {
     if (holdsOwnNumber(text, number)) return true

@@ -2,7 +2,7 @@
 // guarded against spreadsheets, for a program reads it. A cell that would show a card number is
 // left empty, and so is one whose text was cut.
 import { tookEffect } from '../../../src/job/outcome.ts'
-import { cardDetector } from '../pan-lookalikes.ts'
+import { type CardDetector, cardDetector } from '../pan-lookalikes.ts'
 import { isCut } from '../profile/records.ts'
 import type { ReturnColumn, ReturnShape, ReturnValue } from '../profile/return-shape.ts'
 import type { Row } from '../record.ts'
@@ -12,8 +12,8 @@ type Cell = (row: FileRow, kept: (at: number) => string) => string
 
 export interface ReturnWriter {
   header: string
-  /** `rows`: the ends of the rows `given`, in the same order. */
-  textOf(rows: readonly FileRow[], given: readonly Row[]): string
+  /** `rows`: the ends of the rows `given`, in the same order. `showsCard`: knows the cards of their whole chunk. */
+  textOf(rows: readonly FileRow[], given: readonly Row[], showsCard?: CardDetector): string
 }
 
 /** `keptAt`: the place of the shape's first field among the texts that a row keeps. */
@@ -27,8 +27,7 @@ export function returnWriter(shape: ReturnShape, keptAt: number): ReturnWriter {
   })
   return {
     header: lineOf(shape.columns.map(({ name }) => name)),
-    textOf(rows, given) {
-      const showsCard = cardDetector(given)
+    textOf(rows, given, showsCard = cardDetector(given)) {
       let text = ''
       for (const [index, row] of rows.entries()) {
         const own = given[index]
