@@ -2,6 +2,8 @@
 import { resolve } from 'node:path'
 import { FileError } from '../rows/file-error.ts'
 import { OUTPUTS, type OutputName, pathsOf } from './batch-identity.ts'
+import { checkpointPath } from './checkpoint.ts'
+import { signaturePath } from './manifest.ts'
 import type { MigrateOptions } from './options.ts'
 import { outputForms } from './output-files.ts'
 
@@ -26,8 +28,14 @@ export function filesOf(options: MigrateOptions): [option: string, path: string]
 }
 
 function refuseSameFile(options: MigrateOptions): void {
-  const { manifest } = pathsOf(options, options.dryRun ? 'dry-run' : 'run')
-  const given = [['FILE', options.file], ['--manifest', manifest], ...filesOf(options)] as const
+  const { manifest, results } = pathsOf(options, options.dryRun ? 'dry-run' : 'run')
+  const given = [
+    ['FILE', options.file],
+    ['--manifest', manifest],
+    ['the signature of --manifest', signaturePath(manifest)],
+    ['the checkpoint of --results', checkpointPath(results)],
+    ...filesOf(options),
+  ] as const
   const seen = new Map<string, string>()
   for (const [option, path] of given) {
     const before = seen.get(resolve(path))
@@ -37,10 +45,17 @@ function refuseSameFile(options: MigrateOptions): void {
   }
 }
 
+function refuseStandardOutput({ rejects, return: back }: MigrateOptions): void {
+  const option = rejects === '-' ? '--rejects' : back === '-' ? '--return' : undefined
+  if (option !== undefined)
+    throw new FileError('usage', `${option} - is no name of a file.`, `Give it one with ${option} FILE.`)
+}
+
 export function refuseImpossible(options: MigrateOptions): void {
   const { file, batchId, results, recordKind, scope, dryRun, again, schemeTokens, limit } = options
   refuseOwnerless(options)
   outputForms(options, 'run')
+  refuseStandardOutput(options)
   refuseSameFile(options)
   if (dryRun && limit !== undefined)
     throw new FileError('usage', '--limit goes with a real run.', 'A dry run changes nothing: leave --limit out.')

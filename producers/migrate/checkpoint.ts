@@ -52,7 +52,7 @@ export const Checkpoint = z.strictObject({
 })
 export type Checkpoint = z.infer<typeof Checkpoint>
 
-function checkpointPath(results: string): string {
+export function checkpointPath(results: string): string {
   return `${results}.checkpoint.json`
 }
 

@@ -6,6 +6,7 @@ import { keptFieldsOf, rejectsFieldsOf } from '../rows/kept.ts'
 import { headerOfRejects, textOfRejects } from '../rows/outcome/reject-row.ts'
 import { type FileRow, headerOf, textOf } from '../rows/outcome/result-row.ts'
 import { returnWriter } from '../rows/outcome/return-row.ts'
+import { type CardDetector, cardDetector } from '../rows/pan-lookalikes.ts'
 import type { KeptField } from '../rows/profile/records.ts'
 import type { Row } from '../rows/rows.ts'
 import type { OutputName, Variant } from './batch-identity.ts'
@@ -16,8 +17,20 @@ export interface OutputForm {
   header: string
   /** Of a form that may change between two runs of a batch. */
   shapeSha256?: string | undefined
-  /** `rows`: the ends of the rows `given`, in the same order. */
-  textOf(rows: readonly FileRow[], given: readonly Row[]): string
+  /** `rows`: the ends of the rows `given`, in the same order. `showsCard`: knows the cards of their whole chunk. */
+  textOf(rows: readonly FileRow[], given: readonly Row[], showsCard: CardDetector): string
+}
+
+/** The text of a whole chunk could be longer than a string may be. */
+const PART_ROWS = 100
+
+/** The text of a chunk in parts. `rows`: the ends of the rows `given`, in the same order. */
+export function* textsOf(form: OutputForm, rows: readonly FileRow[], given: readonly Row[]): Generator<string> {
+  const showsCard = cardDetector(given)
+  for (let from = 0; from < rows.length; from += PART_ROWS) {
+    const part = [from, from + PART_ROWS] as const
+    yield form.textOf(rows.slice(...part), given.slice(...part), showsCard)
+  }
 }
 
 /** What each row must keep for these files. */

@@ -11,7 +11,7 @@ import { layoutOf, type OutputName, type Paths, type Variant } from './batch-ide
 import { type Checkpoint, removeCheckpoint, writeCheckpoint } from './checkpoint.ts'
 import type { MigrateOptions } from './options.ts'
 import { digestOf, type FileDigest, type OutputFile, openOutputFile } from './output-file.ts'
-import { outputForms } from './output-files.ts'
+import { outputForms, textsOf } from './output-files.ts'
 import { countOwner, type OwnerCounts, ownersSoFar } from './owners.ts'
 import { entryOf, type PlannedFile, startingPoint } from './starting-point.ts'
 
@@ -124,7 +124,8 @@ export async function openOutput(
       return nextChunk
     },
     async write(rows, given) {
-      for (const [index, { form }] of files.entries()) await opened[index]?.append(form.textOf(rows, given))
+      for (const [index, { form }] of files.entries())
+        for (const text of textsOf(form, rows, given)) await opened[index]?.append(text)
       for (const row of rows) {
         const { outcome, reason, repairs: repaired = [] } = row
         counts[outcome] += 1

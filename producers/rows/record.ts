@@ -4,7 +4,7 @@
 import { type Reason, type Refusal, refuse } from '../../src/errors.ts'
 import { isPrintable } from '../../src/job/envelope/text.ts'
 import { CHUNK } from '../../src/job/token-batch.ts'
-import { digitsOf, passesLuhn } from '../../src/token/pan.ts'
+import { digitsOf, PAN_LENGTH, panFault, passesLuhn } from '../../src/token/pan.ts'
 import { couldLookLikeCard } from '../../src/token/pan-lookalike.ts'
 import type { ColumnName } from './columns.ts'
 import { readExpiry, readMonth, readYear } from './expiry.ts'
@@ -32,9 +32,11 @@ export interface Row {
   item?: string | undefined
   /** The ids that travel with the card, if the row says whose card it is. */
   onFile?: readonly OnFileTrait[] | undefined
+  /** The texts about the owner that could be a card number. */
+  cardLike?: readonly string[] | undefined
   /** The repairs that the profile made in this row, by name. */
   repairs?: readonly string[] | undefined
-  /** The texts of the kept fields as they stand in the file; absent if none are kept, or the row can't be read. */
+  /** The texts of the kept fields as they stand in the file, long ones cut; absent if none are kept, or the row can't be read. */
   kept?: readonly string[] | undefined
   /** Why the row isn't sent; undefined if it is sent. The `json` of a skipped row is empty. */
   skipped?: SkipReason | undefined
@@ -234,4 +236,17 @@ export function holdsOwnNumber(text: string, pan: string): boolean {
   const own = digitsOf(pan)
   if (own.length >= 12 && own.length <= 19) return held.includes(own)
   return held.length <= 19 && passesLuhn(held)
+}
+
+/** More digits than this may be a shorter number and what stands behind it. */
+const USUAL_LENGTH_MAX = 16
+
+/**
+ * Whether a row's card_number is a whole card number and nothing else. If it isn't, columns may be shifted, and nobody
+ * knows the row's card. A long one must have the form of a card number: a security code or an expiry could end it.
+ */
+export function isWholeNumber(number: string): boolean {
+  if (!/^[\d -]+$/.test(number)) return false
+  const digits = digitsOf(number)
+  return digits.length > USUAL_LENGTH_MAX ? panFault(digits) === undefined : digits.length >= PAN_LENGTH.least
 }

@@ -10,7 +10,7 @@ import { ndjsonLayout, readNdjson } from './ndjson.ts'
 import { keepOnly, type OnlyList } from './only.ts'
 import type { Profile } from './profile/profile.ts'
 import { type ProfiledRow, profiledLayout, readProfiled } from './profile/read.ts'
-import type { KeptField } from './profile/records.ts'
+import { type KeptField, keptText } from './profile/records.ts'
 import { buildRow, type Row, rejectRow, rejectUnread, skipRow } from './record.ts'
 
 export type { Row } from './record.ts'
@@ -109,7 +109,7 @@ async function* ndjsonRows(bytes: AsyncIterable<Buffer>, options: RowOptions): A
 
 function rowOfCells(line: number, cells: readonly string[], layout: Layout): Row {
   const row = buildRow(line, cells, layout)
-  if (layout.keep) row.kept = layout.keep.map(index => cells[index] ?? '')
+  if (layout.keep) row.kept = layout.keep.map(index => keptText(cells[index] ?? ''))
   return row
 }
 
@@ -134,7 +134,10 @@ function rowOf(given: ProfiledRow, layout: Layout, line: number): Row {
       ? rejectRow(line, rejected, reference)
       : buildRow(line, cells, layout, given.onFile?.json)
   row.repairs = repairs
-  if (row.rejected === undefined) row.onFile = given.onFile?.traits
+  if (row.rejected === undefined) {
+    row.onFile = given.onFile?.traits
+    row.cardLike = given.onFile?.cardLike
+  }
   row.number = given.number
   if (given.kept) row.kept = given.kept
   if (element === undefined) return row

@@ -69,6 +69,14 @@ describe('rows of a file', () => {
     })
   })
 
+  it('stay the same records, but repeat no text that could be a card where their own number is none', () => {
+    const shifted = { reference: `${CARD} 12/27`, echo: ['VISA', '6212345678901234'] }
+    const rows = [row(2, 'visa', shifted), row(3, `${CARD}|123`, shifted), row(4, 'visa', { echo: ['city'] })]
+    const bare = { reference: undefined, echo: undefined }
+    const [two, three, four] = rows
+    expect(refusePanLookalikes(rows, { stored: false })).toEqual([{ ...two, ...bare }, { ...three, ...bare }, four])
+  })
+
   it('are refused for a reference that would be stored before a worker could judge it', () => {
     const rows = [row(2, CARD), row(3, '5555555555554444', { reference: CARD })]
     const refused = { reference: undefined, rejected: 'reference_pan', echo: undefined }

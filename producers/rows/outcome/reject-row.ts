@@ -2,10 +2,10 @@
 // card data. A row that couldn't be split has its place and the reason alone.
 import { cellOf } from '../../../src/csv-text.ts'
 import { shownBin } from '../../../src/token/brand.ts'
-import { digitsOf, PAN_LENGTH } from '../../../src/token/pan.ts'
+import { digitsOf, passesLuhn } from '../../../src/token/pan.ts'
 import { couldLookLikeCard } from '../../../src/token/pan-lookalike.ts'
 import type { KeptField } from '../profile/records.ts'
-import type { Row } from '../record.ts'
+import { isWholeNumber, type Row } from '../record.ts'
 import { masked } from './mask.ts'
 import type { FileRow } from './result-row.ts'
 
@@ -56,15 +56,20 @@ function isUnsplit(reason: string): boolean {
 /** As results show it. Where the row's number is none, columns may have gone astray, and nobody knows the card. */
 function referenceOf(reference: string | undefined, number: string): string {
   if (reference === undefined) return ''
-  return isWhole(digitsOf(number)) || !couldLookLikeCard(reference) ? reference : ''
+  return isWholeNumber(number) || !couldLookLikeCard(reference) ? reference : ''
 }
 
 /** Six digits of the BIN, which any scope may show, and the last four. */
 function endsOf(number: string): [bin: string, lastFour: string] {
+  if (!isWholeNumber(number)) return ['', '']
   const digits = digitsOf(number)
-  return isWhole(digits) ? [shownBin(digits, 6), digits.slice(-4)] : ['', '']
+  return couldEndInCode(digits) ? ['', ''] : [shownBin(digits, 6), digits.slice(-4)]
 }
 
-function isWhole({ length }: string): boolean {
-  return length >= PAN_LENGTH.least && length <= PAN_LENGTH.most
+/** A card number of 14 digits and a security code of three. An expiry has four, as the longer codes have. */
+const WITH_CODE_LEAST = 17
+
+function couldEndInCode(digits: string): boolean {
+  if (digits.length < WITH_CODE_LEAST) return false
+  return !passesLuhn(digits) || passesLuhn(digits.slice(0, -3)) || passesLuhn(digits.slice(0, -4))
 }

@@ -1,7 +1,9 @@
 // The file that goes back to the provider, line by line, in the shape that a profile declares. It is exact: no cell is
-// guarded against spreadsheets, for a program reads it. A cell that would show a card number is left empty.
+// guarded against spreadsheets, for a program reads it. A cell that would show a card number is
+// left empty, and so is one whose text was cut.
 import { tookEffect } from '../../../src/job/outcome.ts'
-import { cardDetector } from '../pan-lookalikes.ts'
+import { type CardDetector, cardDetector } from '../pan-lookalikes.ts'
+import { isCut } from '../profile/records.ts'
 import type { ReturnColumn, ReturnShape, ReturnValue } from '../profile/return-shape.ts'
 import type { Row } from '../record.ts'
 import type { FileRow } from './result-row.ts'
@@ -10,8 +12,8 @@ type Cell = (row: FileRow, kept: (at: number) => string) => string
 
 export interface ReturnWriter {
   header: string
-  /** `rows`: the ends of the rows `given`, in the same order. */
-  textOf(rows: readonly FileRow[], given: readonly Row[]): string
+  /** `rows`: the ends of the rows `given`, in the same order. `showsCard`: knows the cards of their whole chunk. */
+  textOf(rows: readonly FileRow[], given: readonly Row[], showsCard?: CardDetector): string
 }
 
 /** `keptAt`: the place of the shape's first field among the texts that a row keeps. */
@@ -25,15 +27,14 @@ export function returnWriter(shape: ReturnShape, keptAt: number): ReturnWriter {
   })
   return {
     header: lineOf(shape.columns.map(({ name }) => name)),
-    textOf(rows, given) {
-      const showsCard = cardDetector(given)
+    textOf(rows, given, showsCard = cardDetector(given)) {
       let text = ''
       for (const [index, row] of rows.entries()) {
         const own = given[index]
         if (own === undefined || (shape.rows === 'took_effect' && !tookEffect(row.outcome))) continue
         const kept = (at: number) => {
           const given = own.kept?.[at] ?? ''
-          return showsCard(given, own) ? '' : given
+          return isCut(given) || showsCard(given, own) ? '' : given
         }
         text += lineOf(cells.map(cell => cell(row, kept)))
       }

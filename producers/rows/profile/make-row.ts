@@ -6,7 +6,7 @@ import { checkReference } from '../record.ts'
 import { cleaner, expiryOf, filterOf, nameOf, numberOf, othersOf, REPAIRS, type Repair, referenceOf } from './cells.ts'
 import { type MakeOnFile, type OnFileText, onFileOf } from './on-file/make.ts'
 import type { Profile } from './profile-schema.ts'
-import { ECHO, type FieldUse, type KeptField, type RawRecord } from './records.ts'
+import { ECHO, type FieldUse, type KeptField, keptText, type RawRecord } from './records.ts'
 
 export interface ProfiledRow {
   /** The physical line of the row's first byte, from 1; in nested JSON the line of its element. */
@@ -33,7 +33,7 @@ export interface ProfiledRow {
   repairs: readonly Repair[]
   /** Whose card it is, where the profile says so and the row has an id of its card. */
   onFile: OnFileText | undefined
-  /** The texts of the kept fields as they stand in the file; undefined if none are kept, or the record can't be read. */
+  /** The texts of the kept fields as they stand in the file, long ones cut; undefined if none are kept, or the record can't be read. */
   kept: readonly string[] | undefined
 }
 
@@ -109,7 +109,7 @@ const AT = Object.fromEntries(COLUMN_NAMES.map((name, index) => [name, index])) 
 function makeRow(plan: Plan, record: RawRecord): ProfiledRow {
   const { values } = record
   if (record.rejected !== undefined) return without(record, { rejected: record.rejected })
-  const kept = plan.keeps ? values.slice(plan.keepAt).map(value => value ?? '') : undefined
+  const kept = plan.keeps ? values.slice(plan.keepAt).map(value => keptText(value ?? '')) : undefined
   const repairs = new Set<Repair>()
   const texts: string[] = []
   for (let index = 0; index < plan.echoAt; index++) {

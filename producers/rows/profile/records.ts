@@ -43,3 +43,19 @@ export const NO_VALUES: readonly string[] = []
 export function unreadable(line: number, rejected: Reason): RawRecord {
   return { line, element: undefined, item: undefined, values: NO_VALUES, rejected, childless: false }
 }
+
+const KEPT_MAX = 1_000
+const NUMERALS = /\p{N}/gu
+
+/**
+ * A text as a row keeps it. Of a longer text the beginning is kept, with a mark and without its digits, which could be
+ * part of a card number. It is copied: a slice would hold the whole text in memory.
+ */
+export function keptText(text: string): string {
+  if (text.length <= KEPT_MAX) return text
+  return `${Buffer.from(text.slice(0, KEPT_MAX)).toString().replace(NUMERALS, '*')}…`
+}
+
+export function isCut(kept: string): boolean {
+  return kept.length > KEPT_MAX
+}

@@ -3,13 +3,19 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { readCheckpoint } from '../../../producers/migrate/checkpoint.ts'
+import type { MigrateOptions } from '../../../producers/migrate/options.ts'
+import { outputForms, textsOf } from '../../../producers/migrate/output-files.ts'
+import { cardDetector } from '../../../producers/rows/pan-lookalikes.ts'
 import { BUILT_IN } from '../../../producers/rows/profile/built-in.ts'
+import { parseProfile } from '../../../producers/rows/profile/profile.ts'
+import { type Row, rejectRow } from '../../../producers/rows/record.ts'
 import { runCommand } from '../../support/command.ts'
 import { describeStore } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { startCommand } from '../../support/process.ts'
 import { testPan } from '../../support/test-pan.ts'
 import { until } from '../../support/until.ts'
+import { rejected } from '../rows/outcome/ended-rows.ts'
 import { SAMPLES } from '../rows/profile/samples.ts'
 
 /** A file that says all it can: a column that is dropped, a code under another name, free text. */
@@ -37,6 +43,10 @@ const PROFILE = {
     ],
     delimiter: ';',
   },
+}
+const OPTIONS: MigrateOptions = {
+  ...{ file: 'cards.csv', ignoreUnknown: false, echo: [], dryRun: false, again: false, scope: 's' },
+  ...{ onConflict: 'update', onExpired: 'import', chunk: 500, inFlight: 16, recordKind: 'token-create' },
 }
 const HEADER = 'customer;card;number;valid;holder;cvv;pin;kind'
 
@@ -301,4 +311,19 @@ describeStore('a run', engine => {
     expect(missing.stderr).toContain('no column "customer" (return.columns.3.from)')
     expect(await migrate([other, '--from', profile])).toMatchObject({ code: 0 })
   })
+})
+
+it('takes the rows of a chunk in parts of 100, none of which shows a card of another part', () => {
+  const by = parseProfile('club.json', JSON.stringify(PROFILE))
+  const rows = Array.from({ length: 201 }, (_, n): Row => {
+    const kept = ['c', 'card', n === 0 ? testPan(200) : `cus_${n}`]
+    return { ...rejectRow(n + 2, 'pan_luhn', `r${n}`, undefined, testPan(n)), kept }
+  })
+  const ends = rows.map(({ line }) => ({ ...rejected, line }))
+  for (const form of outputForms({ ...OPTIONS, profile: by, rejects: 'r', return: 'b' }, 'run')) {
+    const texts = [...textsOf(form, ends, rows)]
+    expect(texts.map(text => text.split('\n').length - 1)).toEqual([100, 100, 1])
+    expect(texts.join('')).toBe(form.textOf(ends, rows, cardDetector(rows)))
+    expect(texts[0]).not.toContain(testPan(200))
+  }
 })

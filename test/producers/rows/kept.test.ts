@@ -59,6 +59,18 @@ describe('of a row are kept', () => {
     expect(rows.map(({ kept }) => kept)).toEqual([['', 'VISA', '', '', 'Köln'], undefined])
   })
 
+  it('texts of up to 1,000 characters; of a longer one the beginning, marked, without its digits', async () => {
+    const long = `no ${PAN}${'é'.repeat(2_000)}`
+    const options = { format: 'csv', recordKind, echo: ['City'], ignoreUnknown: true } as const
+    const [plain] = await rowsOf(`reference,card_number,expiry,City\nr,1,12/30,${long}\n`, options)
+    const beginning = `no ${'*'.repeat(16)}${'é'.repeat(981)}…`
+    expect(plain?.kept?.at(-1)).toBe(beginning)
+    const by = profile({ where: [{ field: 'kind', is_not: ['x'] }] })
+    const file = `id,number,month,year,name,kind\n1,${PAN},13,2030,A,${long}\n2,${PAN},13,2030,A,${'x'.repeat(1_000)}\n`
+    const rows = await rowsOf(file, { format: 'csv', recordKind, profile: by })
+    expect(rows.map(({ kept }) => kept?.[1])).toEqual([beginning, 'x'.repeat(1_000)])
+  })
+
   it('no column of card data that is named by its place, and values of JSON that are no texts as none', async () => {
     const where = [
       { field: '#4', is: ['2030'] },

@@ -7,13 +7,15 @@ import type { OnFileTrait } from '../../outcome/file-outcome.ts'
 import { type Repair, referenceOf, type Use } from '../cells.ts'
 import { addressPart } from './address.ts'
 import { agreementParts } from './agreement.ts'
-import { at, type Given, joined, type Part, textPart, textValue } from './part.ts'
+import { at, type Given, idPart, joined, type Part, textPart, textValue } from './part.ts'
 import type { OnFileColumns } from './schema.ts'
 
 export interface OnFileText {
   /** A JSON object. */
   json: string
   traits: readonly OnFileTrait[]
+  /** Those of its texts that could be a card number. */
+  cardLike: readonly string[]
 }
 
 /** Undefined for a row without an owner: one that has no id of its card. */
@@ -36,11 +38,11 @@ export function onFileOf(columns: OnFileColumns, use: Use, clean: Clean): MakeOn
   const linkAt = columns.transaction_link_id && use(columns.transaction_link_id.from, at('transaction_link_id.from'))
   const linkId = (texts: readonly string[]) => (linkAt === undefined ? '' : (texts[linkAt] ?? ''))
   const parts = [
-    textPart('card_id', ID_MAX, ({ texts }) => cardId(texts) ?? ''),
+    idPart('card_id', ID_MAX, ({ texts }) => cardId(texts) ?? ''),
     accountPart(columns.provider_account, use),
     customerPart(columns.customer_id, use),
     namePart(columns.cardholder_name, use),
-    textPart('transaction_link_id', NETWORK_ID_MAX, ({ texts }) => linkId(texts)),
+    idPart('transaction_link_id', NETWORK_ID_MAX, ({ texts }) => linkId(texts)),
     ...agreementParts(columns, use),
     addressPart(columns.billing_address, use),
   ]
@@ -48,12 +50,12 @@ export function onFileOf(columns: OnFileColumns, use: Use, clean: Clean): MakeOn
     const id = cardId(texts)
     if (id === '') return undefined
     if (id === undefined) return refuse('field_required', at('card_id'))
-    const row = { texts, repairs, number: ownNumber(pan) }
+    const row = { texts, repairs, number: ownNumber(pan), cardLike: [] }
     const network = networkIds(row)
     const members = joined([() => network, ...parts], row)
     if (isRefusal(members)) return members
     const traits = traitsOf(network !== '', linkId(texts))
-    return { json: `{"provider":"${columns.provider}",${members}}`, traits }
+    return { json: `{"provider":"${columns.provider}",${members}}`, traits, cardLike: row.cardLike }
   }
 }
 

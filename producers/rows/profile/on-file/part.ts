@@ -2,6 +2,8 @@
 // text of them passes.
 import { isRefusal, type Reason, type Refusal, refuse } from '../../../../src/errors.ts'
 import { holdsPan } from '../../../../src/token/pan.ts'
+import { couldLookLikeCard } from '../../../../src/token/pan-lookalike.ts'
+import { holdsPossiblePan } from '../../../../src/token/possible-pan.ts'
 import { quoted } from '../../record.ts'
 import type { Repair } from '../cells.ts'
 
@@ -12,6 +14,8 @@ export interface Given {
   repairs: Set<Repair>
   /** The digits of the row's card number, '' where it can be none. */
   number: string
+  /** The texts so far that could be a card number. */
+  cardLike: string[]
 }
 
 /** `"name":value`, or several of them; '' for none. */
@@ -30,8 +34,14 @@ export function joined(parts: readonly Part[], row: Given): string | Refusal {
   return members
 }
 
-/** `most`: in UTF-16 units. */
+/** A text that is no id of a provider's or a network's may hold no possible card number. `most`: in UTF-16 units. */
 export function textPart(name: string, most: number, textOf: (row: Given) => string): Part {
+  const part = idPart(name, most, textOf)
+  return row => (holdsPossiblePan(textOf(row)) ? refuse('reference_pan', at(name)) : part(row))
+}
+
+/** An id may be a long number. `most`: in UTF-16 units. */
+export function idPart(name: string, most: number, textOf: (row: Given) => string): Part {
   return row => {
     const text = textOf(row)
     if (text === '') return ''
@@ -40,9 +50,10 @@ export function textPart(name: string, most: number, textOf: (row: Given) => str
   }
 }
 
-/** A text in JSON. None may hold the card number of its row; workers compare it with the others of its chunk. */
-export function textValue(text: string, most: number, { number }: Given): string | { reason: Reason } {
+/** A text in JSON. None may hold the card number of its row; it is compared with the others of its chunk later. */
+export function textValue(text: string, most: number, { number, cardLike }: Given): string | { reason: Reason } {
   if (text.length > most) return { reason: 'field_length' }
   if (number !== '' && holdsPan(text, number)) return { reason: 'reference_pan' }
+  if (couldLookLikeCard(text)) cardLike.push(text)
   return quoted(text) ?? { reason: 'field_characters' }
 }

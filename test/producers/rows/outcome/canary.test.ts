@@ -22,8 +22,12 @@ const separator = fc.constantFrom('', ' ', '-', '.', '/')
 const written = fc
   .tuple(pan, separator, fc.constantFrom('', 'old: ', 'é '))
   .map(([number, between, before]) => before + [...number].join(between))
-const cell = fc.oneof(written, fc.constantFrom('', 'c1', 'card', '016153570198200', 'x', '-1', '12/30'))
+const cell = fc.oneof(
+  written,
+  fc.constantFrom('', 'c1', 'card', '016153570198200', 'x', '-1', '12/30', '4111111111111111 12/27'),
+)
 const CODE = '73951'
+const isWhole = (number: string) => /^[\d -]+$/.test(number) && /^\d{12,16}$/.test(number.replace(/\D/g, ''))
 
 it('no number is in clear, and nothing of a code, wherever in the file it stands', async () => {
   const row = fc.record({
@@ -51,14 +55,18 @@ it('no number is in clear, and nothing of a code, wherever in the file it stands
       )
       const rejects = headerOfRejects(columns) + textOfRejects(ends, rows, columns)
       expect(rejects.split('\n')).toHaveLength(made.length + 2)
+      const numbers = new Set(made.map(one => one.number.replace(/\D/g, '')))
       for (const output of [rejects, back.header + back.textOf(ends, rows)]) {
         expect(output).not.toContain(CODE)
         expect(output).not.toContain('ADA')
-        // The last cells of a row and the first ones of the next don't make a number.
-        for (const shown of output.split(/[,\n]/)) {
-          const digits = shown.replace(/\D/g, '')
-          const leaks = PANS.filter(number => digits.includes(number))
-          expect(leaks.filter(number => made.some(one => one.number.replace(/\D/g, '') === number))).toEqual([])
+        for (const [index, line] of output.split('\n').slice(1, -1).entries()) {
+          // Where the row's own number is none, columns may be shifted: nobody knows which number is its card.
+          const isKnown = isWhole(made[index]?.number ?? '')
+          // The last cell of a row and the first one of the next don't make a number.
+          for (const shown of line.split(',')) {
+            const digits = shown.replace(/\D/g, '')
+            expect(PANS.filter(pan => digits.includes(pan) && (!isKnown || numbers.has(pan)))).toEqual([])
+          }
         }
       }
     }),

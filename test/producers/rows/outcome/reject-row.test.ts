@@ -57,6 +57,17 @@ describe('the rejected rows', () => {
     for (const number of ['', '41111111111', '41111111111111111111', 'Ada']) expect(ends(number)).toEqual(['', ''])
   })
 
+  it('show nothing of a security code or an expiry that stands behind a number', () => {
+    const ends = (number: string) => text(given({ number })).split(',').slice(6, 8)
+    const behind = ['4111111111111111|123', '4111111111111111 123', '378282246310005/1234', '3782822463100051234']
+    for (const number of [...behind, '378282246310005-1230', '30569309025904123', '4111111111111111 (12)'])
+      expect(ends(number), number).toEqual(['', ''])
+    // It passes Luhn by chance.
+    expect(ends('4111 1111 1111 1111 110')).toEqual(['', ''])
+    expect(ends('6212345678901234 123')).toEqual(['', ''])
+    expect(ends('4000 0000 0000 0000 006')).toEqual(['400000', '0006'])
+  })
+
   it('repeat no reference that could be a card where nobody knows the row’s card', () => {
     const reference = PAN
     expect(text(given({ number: '12/30', reference }), { reference })).not.toContain(PAN)

@@ -95,7 +95,16 @@ describe('the file that goes back', () => {
     const own = testPan(1)
     expect(cells([given(own, `x ${own.replace(/(....)/g, '$1-')}`)])).toEqual([''])
     expect(cells([given(own, testPan(2)), given(testPan(2), '016153570198200')])).toEqual(['', '016153570198200'])
+    // A text that was cut is no id.
+    expect(cells([given(own, `${'x'.repeat(1_000)}…`), given(own, 'x'.repeat(1_000))])).toEqual(['', 'x'.repeat(1_000)])
     // Of a row without a number nobody knows the card.
     expect(cells([given('', own), given('', 'cus_7')])).toEqual(['', 'cus_7'])
+    // Nor of one whose columns are shifted: a number with its expiry, without a check digit, mistyped.
+    for (const text of [`${own} 12/27`, '6212345678901234', '4111111111111112']) {
+      expect(cells([given('visa', text)])).toEqual([''])
+      expect(cells([given(`${own}|123`, text)])).toEqual([''])
+      expect(cells([given(`${own} 123`, text)])).toEqual([''])
+    }
+    expect(cells([given('4000 0000-0000 0000 006', '016153570198200')])).toEqual(['016153570198200'])
   })
 })

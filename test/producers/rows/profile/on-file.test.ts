@@ -1,6 +1,7 @@
 // Whose card a row is, and what travels with it: each member as its profile declares it, and what a row costs that doesn't
 // have the declared form.
 import { describe, expect, it } from 'vitest'
+import { refusePanLookalikes } from '../../../../producers/rows/pan-lookalikes.ts'
 import { parseProfile, withAccount } from '../../../../producers/rows/profile/profile.ts'
 import { readRows } from '../../../../producers/rows/rows.ts'
 import { collect, inPieces } from '../bytes.ts'
@@ -184,6 +185,49 @@ describe('what travels with a card', () => {
     expect(await one(ids, { nti: '378282246310005' })).toEqual({ network_transaction_ids: ['378282246310005'] })
     expect(await one(ids, { nti: `x${PAN.slice(0, 8)} ${PAN.slice(8)}` })).toBe('reference_pan')
     expect(await one({ customer_id: '{cust}' }, { cust: PAN })).toBe('reference_pan')
+  })
+
+  it('may hold what could be any card number only in network ids and the id of the card', async () => {
+    const other = '5555 5555-5555 4444'
+    for (const member of [
+      { customer_id: '{text}' },
+      { provider_account: { from: 'text' } },
+      { cardholder_name: { from: ['text'] } },
+      { billing_address: { line1: 'text' } },
+      { billing_address: { postal_code: { from: 'text' } } },
+    ])
+      expect(await one(member, { text: `old ${other}` }), JSON.stringify(member)).toBe('reference_pan')
+    expect(await one({ customer_id: '{text}' }, { text: '4111111111111112' })).toEqual({
+      customer_id: '4111111111111112',
+    })
+    const kept = { card_id: '{text}', transaction_link_id: { from: 'text' } }
+    expect(await one(kept, { text: other })).toEqual({ transaction_link_id: other })
+  })
+
+  it('is compared with the cards that no worker sees, and with all where it is stored before a worker sees it', async () => {
+    const given = by(
+      { card_id: '{text}', network_transaction_ids: { from: 'nti' } },
+      {
+        where: [{ field: 'name', is_not: ['OLD'] }],
+      },
+    )
+    const [gone, other] = ['5555555555554444', '378282246310005']
+    const file = [
+      `${HEADER},text,nti`,
+      `c1,${gone},5,2030,OLD,,`,
+      `c2,${other},13,2030,ADA,,`,
+      `c3,${PAN},5,2030,ADA,x${gone},`,
+      `c4,${PAN},5,2030,ADA,x,${other}`,
+      `c5,${PAN},5,2030,ADA,x,016153570198200`,
+      `c6,6011111111111117,5,2030,ADA,x${PAN},`,
+    ]
+    const options = { format: 'csv', recordKind: 'token-create', profile: given } as const
+    const rows = await collect(readRows(inPieces(file.join('\n')), options))
+    const reasons = (stored: boolean) => refusePanLookalikes(rows, { stored }).map(({ rejected }) => rejected)
+    const unseen = [undefined, 'expiry_format', 'reference_pan', 'reference_pan', undefined]
+    expect(reasons(false)).toEqual([...unseen, undefined])
+    expect(reasons(true)).toEqual([...unseen, 'reference_pan'])
+    expect(refusePanLookalikes(rows, { stored: false })[2]?.json).not.toContain(gone)
   })
 
   it('of a text that is too long, or holds control characters, costs its row', async () => {
