@@ -6,14 +6,15 @@ import { claimOf, type OnFileRecord } from '../../src/job/on-file.ts'
 import type { UpdateRecord } from '../../src/job/token-batch.ts'
 import type { TokenLifecycle } from '../../src/job/token-lifecycle.ts'
 import * as references from '../../src/store/reference/source-references.ts'
-import * as beforeImages from '../../src/store/token/before-images.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { type CardInput, checkCard } from '../../src/token/card.ts'
 import { type Given, lifecycle, update } from '../../src/token/decide.ts'
 import type { Claim } from '../../src/token/on-file.ts'
 import type { SchemeAction } from '../../src/token/scheme.ts'
+import { confirmed } from '../card/before-image.ts'
 import { factsOf } from '../card/card-facts.ts'
+import { onFileRefusal } from '../card/claim.ts'
 import { tokensFor } from '../card/find-token.ts'
 import { countMisses, guessOf } from '../card/guess-limit.ts'
 import { openCapture } from '../card/open-capture.ts'
@@ -212,8 +213,9 @@ export function judgeChange(
   row: StoredToken,
   { now, receiptId }: ChunkContext['work'],
 ): Refusal | undefined {
-  const verdict = 'given' in change ? update(row, change.given, { now, receiptId }) : undefined
-  return isRefusal(verdict) ? verdict : undefined
+  if (!('given' in change)) return undefined
+  const verdict = update(row, change.given, { now, receiptId })
+  return isRefusal(verdict) ? verdict : onFileRefusal(change.onFile, row)
 }
 
 function isSameCard(one: StoredToken, other: StoredToken): boolean {
@@ -260,7 +262,7 @@ async function applyUpdate(
   rows: ReadonlyMap<string, StoredToken>,
   { context: { work }, deps, guesses }: Applying,
 ): Promise<Applied | Refusal> {
-  const { card, field } = change
+  const { card, field, onFile } = change
   const scope = card && (await deps.directory.scope(row.tokenScope))
   const facts = card && scope && factsOf(card, { scope, withAnalytics: true, field }, deps)
   if (isRefusal(facts)) return facts
@@ -268,6 +270,9 @@ async function applyUpdate(
   const given = { ...change.given, ...(facts ? { card: facts } : {}) }
   const verdict = update(row, given, { now: work.now, receiptId: work.receiptId })
   if (isRefusal(verdict)) return verdict
+  // The record needn't hold the card that the token has.
+  const telling = onFileRefusal(onFile, row) ?? onFileRefusal(onFile, verdict.row)
+  if (telling) return telling
   const guess = facts && guessOf(work.client.clientId, row.tokenScope, facts)
   if (guess && guesses) {
     await guesses.load([guess])
@@ -291,10 +296,4 @@ async function isTaken(
   const [stored] = await tokens.findByFingerprints(deps.store, [fingerprint])
   if (stored && stored.tokenId !== row.tokenId) return true
   return [...rows.values()].some(other => other.tokenId !== row.tokenId && other.fingerprint?.equals(fingerprint))
-}
-
-/** Writes this batch's receipt into a row that a reversal could still restore, so that no reversal does. */
-function confirmed(row: StoredToken, { now, receiptId }: ChunkContext['work']): StoredToken {
-  const isYoung = now - row.updatedAt < beforeImages.BEFORE_IMAGE_HOURS * 3_600_000
-  return row.mark === null && isYoung && row.lastReceipt !== receiptId ? { ...row, lastReceipt: receiptId } : row
 }

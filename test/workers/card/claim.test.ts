@@ -2,11 +2,13 @@
 // back.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import * as retention from '../../../src/store/retention.ts'
 import { formatReuseToken } from '../../../src/token/token.ts'
 import { describeStore } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { testPan } from '../../support/test-pan.ts'
 import { type OnFileWorld, openOnFile, owner, record } from '../on-file-bundle.ts'
+import { subscribe } from '../reference/owners.ts'
 
 describeStore('a single job that names an owner', engine => {
   let installation: Installation
@@ -27,6 +29,15 @@ describeStore('a single job that names an owner', engine => {
   const tokenOf = async (given: Record<string, unknown>) => {
     const reference = await onFile.reference(given)
     return reference && formatReuseToken(reference.tokenId)
+  }
+
+  /** The reference was written more than a day ago. */
+  const age = async (given: Record<string, unknown>) => {
+    const reference = await onFile.reference(given)
+    await installation.vault.store.query({
+      text: `update tokenmill.source_reference set updated_at = updated_at - interval '25 hours' where reference_no = $1`,
+      values: [reference?.referenceNo ?? 0],
+    })
   }
 
   it('adds, confirms, changes and moves its reference, and its answer says so', async () => {
@@ -140,7 +151,42 @@ describeStore('a single job that names an owner', engine => {
     expect(await tokenOf(other)).toBe(made?.['reuse_token'])
   })
 
-  it('that moved a reference away from a token that is gone leaves none behind', async () => {
+  it('is taken back for a day only: after that its former token may have got another card', async () => {
+    const [pan, next, third, own, other] = [nextPan(), nextPan(), nextPan(), nextOwner(), nextOwner()]
+    const { record: shared } = await onFile.create(pan, own)
+    await onFile.create(pan, other)
+    const moved = await onFile.createJob(next, own)
+    const { record: made } = await onFile.world.run(moved)
+    await age(own)
+    const [relinked] = await onFile.chunk([record(third, other)], { policy: { relink: true } })
+    expect(relinked?.reuse_token).toBe(shared?.['reuse_token'])
+    expect(await onFile.reverse(moved)).toBe('COMPLETED')
+    expect(await tokenOf(own)).toBe(made?.['reuse_token'])
+    expect(await onFile.token(made?.['reuse_token'])).toMatchObject({ status: 'ACTIVE' })
+  })
+
+  it('keeps what it replaced for a day, or until the former token is deleted', async () => {
+    const named = { cardholder_name: 'BEN MEYER' }
+    const { store } = installation.vault
+    const [own, other] = [nextOwner(), nextOwner()]
+    for (const each of [own, other]) {
+      await onFile.create(nextPan(), { ...each, ...named })
+      await onFile.create(nextPan(), { ...each, cardholder_name: 'BEN' })
+    }
+    await age(own)
+    const before = (await onFile.reference(other))?.before
+    expect(before).toMatchObject({ onFile: named })
+    await retention.sweep(store, 90, Date.now())
+    expect(await onFile.reference(own)).toMatchObject({ before: null, onFile: { cardholder_name: 'BEN' }, version: 2 })
+    expect((await onFile.reference(other))?.before).toEqual(before)
+
+    const id = formatReuseToken(before?.tokenId ?? '')
+    await onFile.world.ask('token-lifecycle', { id, action: 'DELETE' })
+    expect((await onFile.reference(other))?.before).toEqual({ ...before, onFile: {} })
+  })
+
+  it('that moved a reference away from a token that is gone leaves none behind, and tells so', async () => {
+    await subscribe(installation)
     const [pan, next, own] = [nextPan(), nextPan(), nextOwner()]
     const { record: former } = await onFile.create(pan, own)
     const moved = await onFile.createJob(next, own)
@@ -148,5 +194,22 @@ describeStore('a single job that names an owner', engine => {
     await onFile.world.ask('token-lifecycle', { id: former?.['reuse_token'], action: 'DELETE' })
     expect(await onFile.reverse(moved)).toBe('COMPLETED')
     expect(await onFile.reference(own)).toBeUndefined()
+    // The owner had a card before that job, and has none now: that is told, and a release of the owner finds it.
+    const { rows } = await installation.vault.store.query<{ data: Record<string, unknown> }>({
+      text: `select data from tokenmill.event where type = 'reference.released' and data->>'card_id' = $1`,
+      values: [own.card_id],
+    })
+    expect(rows.map(({ data }) => data)).toEqual([
+      { token_scope: onFile.scope, ...own, reuse_token: former?.['reuse_token'], cause: 'TOKEN_DELETED' },
+    ])
+    const release = { token_scope: onFile.scope, ...own, action: 'RELEASE' }
+    expect((await onFile.world.ask('reference', release)).code).toBe(200)
+    // An owner whom the reversed job added was never one.
+    const never = nextOwner()
+    const added = await onFile.createJob(nextPan(), never)
+    await onFile.world.run(added)
+    expect(await onFile.reverse(added)).toBe('COMPLETED')
+    const unknown = await onFile.world.ask('reference', { ...release, ...never })
+    expect(JSON.stringify(unknown.error)).toContain('reference_unknown')
   })
 })
