@@ -13,7 +13,7 @@ import * as references from '../src/store/reference/source-references.ts'
 import * as tokens from '../src/store/token/tokens.ts'
 import { takeBack } from '../src/token/on-file.ts'
 import { undo } from '../src/token/undo.ts'
-import { findBefore } from './card/before-image.ts'
+import { findBefore, reversibleSince } from './card/before-image.ts'
 import { findReplacements } from './card/scheme-replacement.ts'
 import type { Deps } from './deps.ts'
 import type { Effect } from './line/effect.ts'
@@ -133,11 +133,13 @@ async function reverse(
   deps: Deps,
 ): Promise<void> {
   const row = await tokens.hold(db, receipt.tokenId ?? '')
-  const now = deps.clock()
   // Before the token's row: an owner whom this job added was never one, and isn't told of a release.
-  await takeReferencesBack(db, receipt, work, now)
+  await takeReferencesBack(db, receipt, work, deps)
+  const now = deps.clock()
   const before = await findBefore(db, receipt.receiptId, deps.ring)
-  const operation = { outcome: receipt.outcome, receiptId: receipt.receiptId, reversalId: work.receiptId, now }
+  const isOwned =
+    row !== undefined && receipt.outcome === 'CREATED' && (await references.countOwners(db, [row.tokenId])).size > 0
+  const operation = { outcome: receipt.outcome, receiptId: receipt.receiptId, reversalId: work.receiptId, now, isOwned }
   const undone = row && undo(row, before, operation)
   if (row && undone && !(await isTakenByAnother(db, undone))) {
     const restored = { ...undone, sealVersion: undone.sealed === null ? null : undone.sealVersion }
@@ -154,18 +156,26 @@ async function takeReferencesBack(
   db: Db,
   { receiptId }: receipts.Receipt,
   work: Work<Reversal>,
-  now: number,
+  { clock }: Pick<Deps, 'clock'>,
 ): Promise<void> {
   const written = await references.findByReceipt(db, receiptId)
   if (written.length === 0) return
   const former = written.flatMap(({ before, tokenId }) => (before && before.tokenId !== tokenId ? before.tokenId : []))
   const held = former.length === 0 ? new Map() : await tokens.holdAll(db, former)
   const isLive = (tokenId: string) => held.has(tokenId) && held.get(tokenId)?.status !== 'DELETED'
-  const ends = written.map(row => ({ row, end: takeBack(row, { reversalId: work.receiptId, now, isLive }) }))
-  await tokens.nameReceipt(db, former, work.receiptId)
+  // Read under the locks: a batch that held them before has counted the owners who may still come back.
+  const now = clock()
+  const at = { reversalId: work.receiptId, now, since: reversibleSince(now), isLive }
+  const ends = written.map(row => ({ row, end: takeBack(row, at) }))
+  const restored = ends.flatMap(({ row, end }) => (end && end !== 'removed' ? { row, end } : []))
+  await tokens.nameReceipt(
+    db,
+    restored.flatMap(({ row, end }) => (end.tokenId === row.tokenId ? [] : end.tokenId)),
+    work.receiptId,
+  )
   await references.updateAll(
     db,
-    ends.flatMap(({ end }) => (end && end !== 'removed' ? end : [])),
+    restored.map(({ end }) => end),
   )
   await references.removeAll(
     db,

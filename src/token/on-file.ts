@@ -140,17 +140,27 @@ export function toldAgain({ version, tokenId, onFile, before }: SourceReference)
   return { outcome: isSame(before.onFile, onFile) ? 'UNCHANGED' : 'CHANGED', previousToken: undefined }
 }
 
+interface TakingBack {
+  reversalId: string
+  /** ms since the epoch. */
+  now: number
+  /** ms since the epoch. A job that changed or moved a reference by then isn't taken back. */
+  since: number
+  isLive: (tokenId: string) => boolean
+}
+
 /**
  * The row after a reversal of the single job that was the last to write it. `removed` if that job added the reference,
- * or if the token to which it belonged before isn't live any more. Undefined if the job only confirmed the reference.
+ * or if the token to which it belonged before isn't live any more. Undefined if the row stays as it is: there is
+ * nothing to restore, or the job was too long ago, so that its former token may have another card by now.
  */
 export function takeBack<Row extends SourceReference>(
   row: Row,
-  { reversalId, now, isLive }: { reversalId: string; now: number; isLive: (tokenId: string) => boolean },
+  { reversalId, now, since, isLive }: TakingBack,
 ): Row | 'removed' | undefined {
   if (row.version === 1) return 'removed'
   const { before } = row
-  if (!before) return undefined
+  if (!before || row.updatedAt <= since) return undefined
   if (before.tokenId !== row.tokenId && !isLive(before.tokenId)) return 'removed'
   const { tokenId, onFile, mark } = before
   const next = { version: row.version + 1, updatedAt: now, lastReceipt: reversalId, before: null }

@@ -61,7 +61,7 @@ describe('a claim', () => {
 })
 
 describe('a reversal', () => {
-  const back = { reversalId: 'x', now: NOW + 1, isLive: () => true }
+  const back = { reversalId: 'x', now: NOW + 1, since: NOW - 1, isLive: () => true }
   const written = (stored: SourceReference | undefined, onFile = {}, tokenId = 't1') => {
     const { row } = judge(stored, onFile, { tokenId })
     if (!row) throw new Error('a single job writes its reference')
@@ -84,6 +84,12 @@ describe('a reversal', () => {
     if (typeof restored !== 'object') throw new Error('it is a row')
     expect(takeBack(restored, back)).toBeUndefined()
     expect(toldAgain(restored)).toBeUndefined()
+  })
+
+  it('leaves what was written too long ago as it is', () => {
+    const row = written(reference(), { is_default: true }, 't2')
+    expect(takeBack(row, { ...back, since: NOW })).toBeUndefined()
+    expect(takeBack(row, { ...back, since: NOW, isLive: () => false })).toBeUndefined()
   })
 
   it('leaves no reference to a token that is gone', () => {

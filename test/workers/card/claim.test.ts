@@ -29,6 +29,15 @@ describeStore('a single job that names an owner', engine => {
     return reference && formatReuseToken(reference.tokenId)
   }
 
+  /** The reference was written more than a day ago. */
+  const age = async (given: Record<string, unknown>) => {
+    const reference = await onFile.reference(given)
+    await installation.vault.store.query({
+      text: `update tokenmill.source_reference set updated_at = updated_at - interval '25 hours' where reference_no = $1`,
+      values: [reference?.referenceNo ?? 0],
+    })
+  }
+
   it('adds, confirms, changes and moves its reference, and its answer says so', async () => {
     const [pan, next, own] = [nextPan(), nextPan(), nextOwner()]
     const added = await onFile.create(pan, own)
@@ -138,6 +147,20 @@ describeStore('a single job that names an owner', engine => {
     expect(await onFile.token(made?.['reuse_token'])).toMatchObject({ status: 'ACTIVE' })
     expect(await onFile.reference(own)).toBeUndefined()
     expect(await tokenOf(other)).toBe(made?.['reuse_token'])
+  })
+
+  it('is taken back for a day only: after that its former token may have got another card', async () => {
+    const [pan, next, third, own, other] = [nextPan(), nextPan(), nextPan(), nextOwner(), nextOwner()]
+    const { record: shared } = await onFile.create(pan, own)
+    await onFile.create(pan, other)
+    const moved = await onFile.createJob(next, own)
+    const { record: made } = await onFile.world.run(moved)
+    await age(own)
+    const [relinked] = await onFile.chunk([record(third, other)], { policy: { relink: true } })
+    expect(relinked?.reuse_token).toBe(shared?.['reuse_token'])
+    expect(await onFile.reverse(moved)).toBe('COMPLETED')
+    expect(await tokenOf(own)).toBe(made?.['reuse_token'])
+    expect(await onFile.token(made?.['reuse_token'])).toMatchObject({ status: 'ACTIVE' })
   })
 
   it('that moved a reference away from a token that is gone leaves none behind', async () => {
