@@ -19,9 +19,12 @@ export interface ShownClaim {
   previous_token?: string
 }
 
-/** The refusal of a text in `on_file` that looks like the job's own card: these texts are stored and shown. */
+/**
+ * The refusal of a text in `on_file`, or in what was made of it, that looks like this card: these texts are stored and
+ * shown.
+ */
 export function onFileRefusal(
-  onFile: OnFileRequest | undefined,
+  onFile: object | undefined,
   { bin, lastFour }: Pick<StoredToken, 'bin' | 'lastFour'>,
 ): Refusal | undefined {
   if (!onFile || bin === null || lastFour === null) return undefined

@@ -14,6 +14,7 @@ import { type Given, lifecycle, update } from '../../src/token/decide.ts'
 import type { Claim } from '../../src/token/on-file.ts'
 import type { SchemeAction } from '../../src/token/scheme.ts'
 import { factsOf } from '../card/card-facts.ts'
+import { onFileRefusal } from '../card/claim.ts'
 import { tokensFor } from '../card/find-token.ts'
 import { countMisses, guessOf } from '../card/guess-limit.ts'
 import { openCapture } from '../card/open-capture.ts'
@@ -212,8 +213,9 @@ export function judgeChange(
   row: StoredToken,
   { now, receiptId }: ChunkContext['work'],
 ): Refusal | undefined {
-  const verdict = 'given' in change ? update(row, change.given, { now, receiptId }) : undefined
-  return isRefusal(verdict) ? verdict : undefined
+  if (!('given' in change)) return undefined
+  const verdict = update(row, change.given, { now, receiptId })
+  return isRefusal(verdict) ? verdict : onFileRefusal(change.onFile, row)
 }
 
 function isSameCard(one: StoredToken, other: StoredToken): boolean {
@@ -260,7 +262,7 @@ async function applyUpdate(
   rows: ReadonlyMap<string, StoredToken>,
   { context: { work }, deps, guesses }: Applying,
 ): Promise<Applied | Refusal> {
-  const { card, field } = change
+  const { card, field, onFile } = change
   const scope = card && (await deps.directory.scope(row.tokenScope))
   const facts = card && scope && factsOf(card, { scope, withAnalytics: true, field }, deps)
   if (isRefusal(facts)) return facts
@@ -268,6 +270,9 @@ async function applyUpdate(
   const given = { ...change.given, ...(facts ? { card: facts } : {}) }
   const verdict = update(row, given, { now: work.now, receiptId: work.receiptId })
   if (isRefusal(verdict)) return verdict
+  // The record needn't hold the card that the token has.
+  const telling = onFileRefusal(onFile, row) ?? onFileRefusal(onFile, verdict.row)
+  if (telling) return telling
   const guess = facts && guessOf(work.client.clientId, row.tokenScope, facts)
   if (guess && guesses) {
     await guesses.load([guess])

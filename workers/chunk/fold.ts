@@ -9,6 +9,7 @@ import { LostRace } from '../../src/store/pool.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import { type CardFacts, create, type Given, update, type Decided as Verdict } from '../../src/token/decide.ts'
 import type { Claim } from '../../src/token/on-file.ts'
+import { onFileRefusal } from '../card/claim.ts'
 import { timeOf, tokenIdAt } from '../card/seal-row.ts'
 import { type Contract, nameOf } from '../card/third-party.ts'
 import type { ThirdPartyResult } from '../provider/third-party-actions.ts'
@@ -150,9 +151,11 @@ function relink(
   relinks: Relinks,
   { folded, freed, work }: { folded: Map<string, Folded>; freed: Set<string>; work: ChunkContext['work'] },
 ): KeyedOutcome {
-  const { given, facts, field, key } = record
+  const { given, facts, field, key, claim } = record
   const { now, receiptId } = work
-  const verdict = update(owned, { ...given, card: facts }, { now, receiptId, field })
+  // The chunk's own cards are compared elsewhere.
+  const telling = claim && onFileRefusal([claim.onFile, { ...claim.owner, tokenScope: '' }], owned)
+  const verdict = telling ?? update(owned, { ...given, card: facts }, { now, receiptId, field })
   if (isRefusal(verdict)) return keyless(record, verdict)
   const formerKey = owned.fingerprint?.toString('latin1') ?? ''
   const before = folded.get(formerKey)

@@ -154,6 +154,24 @@ describeStore('records of a chunk that name owners', engine => {
     expect((await onFile.reference(other))?.onFile).toMatchObject({ network_transaction_id: '123456789012345' })
   })
 
+  it('are refused where a text looks like the card that their token has, or had', async () => {
+    const [one, two, own] = [nextPan(), nextPan(), nextOwner()]
+    const [made] = await onFile.chunk([record(one)])
+    const update = async (onFileOf: Record<string, unknown>, more = {}) => {
+      const requests = [{ id: made?.reuse_token, on_file: onFileOf, ...more }]
+      const [told] = await onFile.chunk(requests, { recordKind: 'token-update' })
+      return told
+    }
+    const refused = { outcome: 'REJECTED', reason: 'reference_pan', field: 'body.on_file' }
+    expect(await update({ ...own, card_id: testPan(one) })).toMatchObject(refused)
+    expect(await update({ ...own, transaction_link_id: testPan(one) }, record(two))).toMatchObject(refused)
+    expect(await onFile.reference(own)).toBeUndefined()
+    expect(await update(own)).toMatchObject({ outcome: 'UNCHANGED', reference_outcome: 'ADDED' })
+    const naming = record(nextPan(), { ...own, cardholder_name: `ANNA ${testPan(one)}` })
+    expect((await onFile.chunk([naming], { policy: { relink: true } }))[0]).toMatchObject(refused)
+    expect((await onFile.reference(own))?.onFile).toEqual({})
+  })
+
   it('of updates give tokens an owner, or move one', async () => {
     const [one, two, own] = [nextPan(), nextPan(), nextOwner()]
     const [first, second] = await onFile.chunk([record(one), record(two)])
