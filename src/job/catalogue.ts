@@ -245,10 +245,16 @@ export function isKind(word: unknown): word is Kind {
   return typeof word === 'string' && Object.hasOwn(CATALOGUE, word)
 }
 
-/** A batch needs the role of each of its records; a dry run also answers about tokens, which needs TOKEN_READ. */
-function rolesOfRecords({ record_kind, dry_run }: Sent): Role[] {
+/**
+ * A batch needs the role of each of its records; a dry run also answers about tokens, which needs TOKEN_READ. Moving
+ * the last owner away can suspend or delete a token, which needs TOKEN_LIFECYCLE.
+ */
+function rolesOfRecords({ record_kind, dry_run, policy }: Sent): Role[] {
   const { role } = CATALOGUE[record_kind as RecordKind]
-  return dry_run === true ? [role, 'TOKEN_READ'] : [role]
+  const { on_orphan = 'keep' } = (policy ?? {}) as { on_orphan?: unknown }
+  const reading = dry_run === true ? (['TOKEN_READ'] as const) : []
+  const ending = on_orphan === 'keep' ? [] : (['TOKEN_LIFECYCLE'] as const)
+  return [role, ...reading, ...ending]
 }
 
 /** The kinds that each system client may sign. Every other client may sign all kinds that aren't `systemOnly`. */

@@ -105,6 +105,17 @@ describe('a client', () => {
     expect(judge({ ...of('token-update', true), roles: ['TOKEN_WRITE', 'TOKEN_READ'] })).toBeUndefined()
   })
 
+  it('needs the role of lifecycles for a batch that suspends or deletes tokens without owners', () => {
+    const of = (on_orphan: string, roles: Role[]) => ({
+      ...{ kind: 'token-batch' as const, roles, request: { record_kind: 'token-create', policy: { on_orphan } } },
+    })
+    expect(judge(of('keep', ['TOKEN_WRITE']))).toBeUndefined()
+    for (const ending of ['suspend', 'delete']) {
+      expect(judge(of(ending, ['TOKEN_WRITE']))).toBe('role_missing body.roles')
+      expect(judge(of(ending, ['TOKEN_WRITE', 'TOKEN_LIFECYCLE']))).toBeUndefined()
+    }
+  })
+
   it('needs the role of scheme tokens for an update that asks something of one', () => {
     const request = { scheme_token_action: 'SUSPEND' }
     expect(judge({ kind: 'token-update', roles: ['TOKEN_WRITE'] })).toBeUndefined()
