@@ -11,6 +11,7 @@ import * as outbox from './job/outbox.ts'
 import { type Db, LostRace, type Store } from './pool.ts'
 import * as schemeIntents from './provider/scheme-intents.ts'
 import * as schemeTokens from './provider/scheme-tokens.ts'
+import * as references from './reference/source-references.ts'
 import { PARTITION_LOCK, PARTITIONED, partitionStatements } from './schema.ts'
 import * as beforeImages from './token/before-images.ts'
 import * as guesses from './token/guesses.ts'
@@ -34,6 +35,7 @@ interface Swept {
   dryRuns: number
   captureKeys: number
   beforeImages: number
+  formerReferences: number
   schemes: number
   processes: number
   events: number
@@ -57,13 +59,25 @@ export async function sweep(store: Store, receiptDays: number, now: number): Pro
     dryRuns: await dryRuns.eraseOldUse(store, now - RETENTION.dryRunDays * DAY_MS),
     captureKeys: await captureKeys.destroyRetired(store, now - RETENTION.captureKeyDays * DAY_MS),
     beforeImages: await beforeImages.eraseOld(store, now),
+    formerReferences: await inPages(page => references.eraseFormer(store, now - REVERSIBLE_MS, page)),
     schemes: await eraseSchemes(store, receiptDays, now),
     processes: await processes.removeSilent(store, BEAT.keptMs),
     ...(await eraseEvents(store, now - RETENTION.eventDays * DAY_MS)),
   }
 }
 
-const EVENTS_PAGE = 5_000
+const REVERSIBLE_MS = beforeImages.BEFORE_IMAGE_HOURS * HOUR_MS
+const PAGE = 5_000
+
+/** Erases until nothing is left. `erase`: erases at most so many rows, and says how many. */
+async function inPages(erase: (page: number) => Promise<number>): Promise<number> {
+  let erased = 0
+  for (;;) {
+    const count = await erase(PAGE)
+    erased += count
+    if (count < PAGE) return erased
+  }
+}
 
 /**
  * Erases old events. Nobody waits for an event as for an answer: an event that is still unpublished then is never
@@ -71,12 +85,7 @@ const EVENTS_PAGE = 5_000
  */
 async function eraseEvents(store: Store, before: number): Promise<Pick<Swept, 'events' | 'untoldEvents'>> {
   const untoldEvents = await outbox.eraseUntoldEvents(store, before)
-  let erased = 0
-  for (;;) {
-    const page = await events.eraseOld(store, before, EVENTS_PAGE)
-    erased += page
-    if (page < EVENTS_PAGE) return { events: erased, untoldEvents }
-  }
+  return { events: await inPages(page => events.eraseOld(store, before, page)), untoldEvents }
 }
 
 /** Erases intents that are as old as receipts may be, and provisionings of which nothing is left. */

@@ -107,6 +107,11 @@ describe('on an empty, never analysed table, the generic plan', () => {
       /Index Scan using source_reference_of_token/,
     ],
     [
+      'erases what was kept of source references at tokens',
+      (db: Db) => references.eraseFormerOf(db, [id]),
+      /Index Scan using source_reference_of_former_token/,
+    ],
+    [
       'reads source references on',
       (db: Db) => pagesOf(db, owner).next(),
       /Index Scan using one_token_per_source_reference/,

@@ -38,6 +38,10 @@ export async function writeEffects(db: Db, effects: readonly Effect[], deps: Rel
     references.insertAll(db, all.newReferences),
     references.updateAll(db, all.changedReferences),
     releaseOwnersOf(db, deleted, deps),
+    references.eraseFormerOf(
+      db,
+      deleted.map(({ tokenId }) => tokenId),
+    ),
     addMisses(db, all.misses),
     sequences.advanceAll(db, all.sequences),
     // After the tokens, because a job that asks a network for a token holds the token's row while it records that.

@@ -186,6 +186,28 @@ where r.reference_no = v.reference_no and r.version = v.version - 1`,
   if (count !== references.length) throw new LostRace('a source reference was changed meanwhile')
 }
 
+/** Erases what single jobs replaced before `before` (ms), in at most `limit` rows. Returns in how many. */
+export async function eraseFormer(db: Db, before: number, limit: number): Promise<number> {
+  const { count } = await db.query({
+    text: `update tokenmill.source_reference set before = null where reference_no = any(array(
+  select reference_no from tokenmill.source_reference where before is not null and updated_at < $1
+  order by updated_at limit $2 for update skip locked))`,
+    values: [new Date(before), limit],
+  })
+  return count
+}
+
+/** Erases what was kept at these tokens for owners who have moved away. Whoever asks deletes the tokens. */
+export async function eraseFormerOf(db: Db, tokenIds: readonly string[]): Promise<void> {
+  if (tokenIds.length === 0) return
+  await db.query({
+    name: 'references-erase-former-of',
+    text: `update tokenmill.source_reference set before = jsonb_set(before, '{onFile}', '{}')
+where before is not null and before->>'tokenId' = any($1::text[])`,
+    values: [plains(tokenIds)],
+  })
+}
+
 /** Removes all of these tokens, and returns them. Whoever asks holds the tokens' rows. */
 export async function removeOf(db: Db, tokenIds: readonly string[]): Promise<StoredReference[]> {
   if (tokenIds.length === 0) return []

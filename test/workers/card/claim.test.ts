@@ -2,6 +2,7 @@
 // back.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import * as retention from '../../../src/store/retention.ts'
 import { formatReuseToken } from '../../../src/token/token.ts'
 import { describeStore } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
@@ -161,6 +162,26 @@ describeStore('a single job that names an owner', engine => {
     expect(await onFile.reverse(moved)).toBe('COMPLETED')
     expect(await tokenOf(own)).toBe(made?.['reuse_token'])
     expect(await onFile.token(made?.['reuse_token'])).toMatchObject({ status: 'ACTIVE' })
+  })
+
+  it('keeps what it replaced for a day, or until the former token is deleted', async () => {
+    const named = { cardholder_name: 'BEN MEYER' }
+    const { store } = installation.vault
+    const [own, other] = [nextOwner(), nextOwner()]
+    for (const each of [own, other]) {
+      await onFile.create(nextPan(), { ...each, ...named })
+      await onFile.create(nextPan(), { ...each, cardholder_name: 'BEN' })
+    }
+    await age(own)
+    const before = (await onFile.reference(other))?.before
+    expect(before).toMatchObject({ onFile: named })
+    await retention.sweep(store, 90, Date.now())
+    expect(await onFile.reference(own)).toMatchObject({ before: null, onFile: { cardholder_name: 'BEN' }, version: 2 })
+    expect((await onFile.reference(other))?.before).toEqual(before)
+
+    const id = formatReuseToken(before?.tokenId ?? '')
+    await onFile.world.ask('token-lifecycle', { id, action: 'DELETE' })
+    expect((await onFile.reference(other))?.before).toEqual({ ...before, onFile: {} })
   })
 
   it('that moved a reference away from a token that is gone leaves none behind', async () => {

@@ -116,7 +116,7 @@ describe('an effect', () => {
     expect(sent.slice(16)).toEqual(['scheme-intents-by-receipt'])
   })
 
-  it('asks once for the owners of all tokens that it deletes', async () => {
+  it('asks once for the owners, and the former owners, of all tokens that it deletes', async () => {
     const sent: string[] = []
     const recording: Db = {
       query: async ({ name = '' }) => {
@@ -126,7 +126,7 @@ describe('an effect', () => {
     }
     const deleted = () => token({ version: 2, status: 'DELETED', fingerprint: null, sealed: null })
     await writeEffects(recording, [{ updates: [deleted()] }, { updates: [deleted()] }], deps)
-    expect(sent).toEqual(['tokens-update', 'references-remove-of'])
+    expect(sent).toEqual(['tokens-update', 'references-remove-of', 'references-erase-former-of'])
   })
 
   it('that is empty sends nothing', async () => {
