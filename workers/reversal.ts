@@ -21,6 +21,7 @@ import { type Handler, type JobAnswer, Postponed, type Work } from './line/work.
 import { writeEffects } from './line/write-effect.ts'
 import { compensateAll } from './provider/compensate.ts'
 import { findCompensations, recordCompensations } from './provider/owed-compensation.ts'
+import { noteReleases } from './reference/note-releases.ts'
 
 export const reversal: Handler<Reversal> = {
   async reach(work, request, deps) {
@@ -156,7 +157,7 @@ async function takeReferencesBack(
   db: Db,
   { receiptId }: receipts.Receipt,
   work: Work<Reversal>,
-  { clock }: Pick<Deps, 'clock'>,
+  deps: Deps,
 ): Promise<void> {
   const written = await references.findByReceipt(db, receiptId)
   if (written.length === 0) return
@@ -164,7 +165,7 @@ async function takeReferencesBack(
   const held = former.length === 0 ? new Map() : await tokens.holdAll(db, former)
   const isLive = (tokenId: string) => held.has(tokenId) && held.get(tokenId)?.status !== 'DELETED'
   // Read under the locks: a batch that held them before has counted the owners who may still come back.
-  const now = clock()
+  const now = deps.clock()
   const at = { reversalId: work.receiptId, now, since: reversibleSince(now), isLive }
   const ends = written.map(row => ({ row, end: takeBack(row, at) }))
   const restored = ends.flatMap(({ row, end }) => (end && end !== 'removed' ? { row, end } : []))
@@ -177,10 +178,29 @@ async function takeReferencesBack(
     db,
     restored.map(({ end }) => end),
   )
-  await references.removeAll(
-    db,
-    ends.flatMap(({ row, end }) => (end === 'removed' ? row : [])),
+  const removed = ends.flatMap(({ row, end }) => (end === 'removed' ? row : []))
+  await references.removeAll(db, removed)
+  await noteLost(db, removed, work.receiptId, deps)
+}
+
+/** The owners of removed references who had a card before the job, on a token that was deleted meanwhile. */
+async function noteLost(
+  db: Db,
+  removed: readonly references.StoredReference[],
+  receiptId: string,
+  deps: Deps,
+): Promise<void> {
+  const lost = removed.flatMap(reference =>
+    reference.before ? [{ reference, tokenId: reference.before.tokenId }] : [],
   )
+  if (lost.length === 0) return
+  const rows = await tokens.findByIds(db, [...new Set(lost.map(({ tokenId }) => tokenId))])
+  const deleted = new Map(rows.map(row => [row.tokenId, row]))
+  const releases = lost.flatMap(({ reference, tokenId }) => {
+    const token = deleted.get(tokenId)
+    return token ? [{ reference, token, receiptId }] : []
+  })
+  await noteReleases(db, releases, 'TOKEN_DELETED', deps)
 }
 
 /** The effect that restores a token's row. The loop makes the provider calls that follow. */

@@ -8,6 +8,7 @@ import { describeStore } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { testPan } from '../../support/test-pan.ts'
 import { type OnFileWorld, openOnFile, owner, record } from '../on-file-bundle.ts'
+import { subscribe } from '../reference/owners.ts'
 
 describeStore('a single job that names an owner', engine => {
   let installation: Installation
@@ -184,7 +185,8 @@ describeStore('a single job that names an owner', engine => {
     expect((await onFile.reference(other))?.before).toEqual({ ...before, onFile: {} })
   })
 
-  it('that moved a reference away from a token that is gone leaves none behind', async () => {
+  it('that moved a reference away from a token that is gone leaves none behind, and tells so', async () => {
+    await subscribe(installation)
     const [pan, next, own] = [nextPan(), nextPan(), nextOwner()]
     const { record: former } = await onFile.create(pan, own)
     const moved = await onFile.createJob(next, own)
@@ -192,5 +194,22 @@ describeStore('a single job that names an owner', engine => {
     await onFile.world.ask('token-lifecycle', { id: former?.['reuse_token'], action: 'DELETE' })
     expect(await onFile.reverse(moved)).toBe('COMPLETED')
     expect(await onFile.reference(own)).toBeUndefined()
+    // The owner had a card before that job, and has none now: that is told, and a release of the owner finds it.
+    const { rows } = await installation.vault.store.query<{ data: Record<string, unknown> }>({
+      text: `select data from tokenmill.event where type = 'reference.released' and data->>'card_id' = $1`,
+      values: [own.card_id],
+    })
+    expect(rows.map(({ data }) => data)).toEqual([
+      { token_scope: onFile.scope, ...own, reuse_token: former?.['reuse_token'], cause: 'TOKEN_DELETED' },
+    ])
+    const release = { token_scope: onFile.scope, ...own, action: 'RELEASE' }
+    expect((await onFile.world.ask('reference', release)).code).toBe(200)
+    // An owner whom the reversed job added was never one.
+    const never = nextOwner()
+    const added = await onFile.createJob(nextPan(), never)
+    await onFile.world.run(added)
+    expect(await onFile.reverse(added)).toBe('COMPLETED')
+    const unknown = await onFile.world.ask('reference', { ...release, ...never })
+    expect(JSON.stringify(unknown.error)).toContain('reference_unknown')
   })
 })

@@ -5,7 +5,10 @@ import { inspect } from 'node:util'
 import fc from 'fast-check'
 import { afterAll, beforeAll, it } from 'vitest'
 import { makeScope } from '../../../cli/commands/scope.ts'
+import { OnFileRequest, ownerOf as ownerIdOf } from '../../../src/job/on-file.ts'
 import type { Result } from '../../../src/job/result.ts'
+import * as released from '../../../src/store/reference/released-references.ts'
+import { ownerKey } from '../../../src/token/on-file.ts'
 import { formatReuseToken } from '../../../src/token/token.ts'
 import { describeStore } from '../../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../../support/installation.ts'
@@ -218,7 +221,19 @@ describeStore('owners and their cards', engine => {
           return [card.replace('card_', ''), cardOf(token), ids.join('+'), used].join(' ')
         })
         .sort(),
+      released: await readReleased(scope),
     }
+  }
+
+  /** The owners of whom a release is noted. */
+  async function readReleased(scope: string): Promise<number[]> {
+    const { store, ring } = installation.vault
+    const all = Array.from({ length: OWNERS }, (_, owner) => owner)
+    const hashes = all.map(owner =>
+      ring.ownerHash(ownerKey(ownerIdOf(OnFileRequest.parse(ownerOf(`${owner}`)), scope))),
+    )
+    const found = await released.find(store, hashes)
+    return all.filter(owner => found.has(hashes[owner]?.toString('hex') ?? ''))
   }
 })
 

@@ -46,9 +46,17 @@ export interface Model {
   /** What chunks were told, by batch and number. */
   chunks: ReadonlyMap<string, string>
   reversed: ReadonlySet<number>
+  /** The owners who lost a token that was deleted. */
+  released: ReadonlySet<number>
 }
 
-export const NOTHING: Model = { tokens: [], references: new Map(), chunks: new Map(), reversed: new Set() }
+export const NOTHING: Model = {
+  tokens: [],
+  references: new Map(),
+  chunks: new Map(),
+  reversed: new Set(),
+  released: new Set(),
+}
 export const LINES = 10
 
 export interface After {
@@ -166,6 +174,7 @@ function endOrphan(row: Token, action: 'keep' | 'suspend' | 'delete'): void {
 
 function reverse(model: Model, draft: Draft, job: number): Model {
   if (model.reversed.has(job)) return model
+  const released = new Set(model.released)
   for (const token of draft.tokens)
     if (token.maker === job) Object.assign(token, { status: 'DELETED', maker: undefined })
   for (const [owner, reference] of draft.references) {
@@ -173,17 +182,19 @@ function reverse(model: Model, draft: Draft, job: number): Model {
     const { before } = reference.last
     const former = before && draft.tokens[before.token]
     const isBack = before && former && (before.token === reference.token || former.status !== 'DELETED')
-    if (!isBack) draft.references.delete(owner)
-    else {
+    if (!isBack) {
+      draft.references.delete(owner)
+      if (before) released.add(owner)
+    } else {
       draft.references.set(owner, { ...before, last: undefined })
       if (before.token !== reference.token) former.maker = undefined
     }
   }
-  return { ...model, ...draft, reversed: new Set([...model.reversed, job]) }
+  return { ...model, ...draft, reversed: new Set([...model.reversed, job]), released }
 }
 
 /** What the store shows of it. */
-export function shape({ tokens, references }: Model) {
+export function shape({ tokens, references, released }: Model) {
   return {
     cards: tokens.flatMap(({ card, status }) => (status === 'DELETED' ? [] : [`${card} ${status}`])).sort(),
     deleted: tokens.filter(({ status }) => status === 'DELETED').length,
@@ -193,5 +204,6 @@ export function shape({ tokens, references }: Model) {
         return `${owner} ${status === 'DELETED' ? 'gone' : card} ${ids.join('+')} ${used}`
       })
       .sort(),
+    released: [...released].sort(),
   }
 }
