@@ -32,3 +32,9 @@ const decode = (text: string | null) => (text === null ? null : Buffer.from(text
 export function reversibleSince(now: number): number {
   return now - beforeImages.BEFORE_IMAGE_HOURS * 3_600_000
 }
+
+/** Writes a batch's receipt into a row that a reversal could still restore, so that no reversal does. */
+export function confirmed(row: StoredToken, { now, receiptId }: { now: number; receiptId: string }): StoredToken {
+  const isYoung = row.updatedAt > reversibleSince(now)
+  return row.mark === null && isYoung && row.lastReceipt !== receiptId ? { ...row, lastReceipt: receiptId } : row
+}

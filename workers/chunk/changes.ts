@@ -6,13 +6,13 @@ import { claimOf, type OnFileRecord } from '../../src/job/on-file.ts'
 import type { UpdateRecord } from '../../src/job/token-batch.ts'
 import type { TokenLifecycle } from '../../src/job/token-lifecycle.ts'
 import * as references from '../../src/store/reference/source-references.ts'
-import * as beforeImages from '../../src/store/token/before-images.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { type CardInput, checkCard } from '../../src/token/card.ts'
 import { type Given, lifecycle, update } from '../../src/token/decide.ts'
 import type { Claim } from '../../src/token/on-file.ts'
 import type { SchemeAction } from '../../src/token/scheme.ts'
+import { confirmed } from '../card/before-image.ts'
 import { factsOf } from '../card/card-facts.ts'
 import { onFileRefusal } from '../card/claim.ts'
 import { tokensFor } from '../card/find-token.ts'
@@ -296,10 +296,4 @@ async function isTaken(
   const [stored] = await tokens.findByFingerprints(deps.store, [fingerprint])
   if (stored && stored.tokenId !== row.tokenId) return true
   return [...rows.values()].some(other => other.tokenId !== row.tokenId && other.fingerprint?.equals(fingerprint))
-}
-
-/** Writes this batch's receipt into a row that a reversal could still restore, so that no reversal does. */
-function confirmed(row: StoredToken, { now, receiptId }: ChunkContext['work']): StoredToken {
-  const isYoung = now - row.updatedAt < beforeImages.BEFORE_IMAGE_HOURS * 3_600_000
-  return row.mark === null && isYoung && row.lastReceipt !== receiptId ? { ...row, lastReceipt: receiptId } : row
 }
