@@ -104,7 +104,7 @@ export function referenceRoutes(app: GatewayApp, deps: GatewayDeps): void {
         return decline(reply, declineFor('scope_forbidden', 'body.token_scope'))
       const owners = body.references.map(reference => ownerOf(reference, scope.tokenScope))
       const found = await references.findByOwners(deps.store, owners)
-      const answers = owners.map(owner => found.get(ownerKey(owner))).map(one => (one ? located(one) : ABSENT))
+      const answers = owners.map(owner => located(found.get(ownerKey(owner))))
       return reply.code(200).send({ references: answers })
     },
   })
@@ -112,9 +112,12 @@ export function referenceRoutes(app: GatewayApp, deps: GatewayDeps): void {
 
 const ABSENT = { found: false } as const
 
-function located(reference: ShownReference): z.infer<typeof Found> {
+function located(reference: ShownReference | undefined): z.infer<typeof Found | typeof Absent> {
+  if (!reference) return ABSENT
   const { token } = reference
-  const token_status = token.status === 'SUSPENDED' ? 'SUSPENDED' : 'ACTIVE'
+  const { status: token_status } = token
+  // A worker that knew no owners has deleted the token.
+  if (token_status === 'DELETED') return ABSENT
   return { found: true, reuse_token: reuseTokenOf(token), token_status, ...shown(reference) }
 }
 

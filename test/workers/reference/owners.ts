@@ -92,6 +92,16 @@ order by data->>'card_id', event_id`,
   return owners
 }
 
+/** Writes a reference of this owner at a deleted token, as a worker that knows no owners leaves it. */
+export function leaveAt({ vault, scope }: Installation, id: string, owner: OwnerRequest): Promise<void> {
+  const now = Date.now()
+  const row = {
+    ...{ ...ownerOf(owner, scope), referenceNo: undefined, tokenId: parseReuseToken(id) ?? '', onFile: {}, version: 1 },
+    ...{ createdAt: now, updatedAt: now, lastReceipt: randomUUID(), mark: null, before: null },
+  }
+  return references.insertAll(vault.store, [row])
+}
+
 export function keyOf(installation: Installation, owner: OwnerRequest) {
   return ownerOf(owner, installation.scope)
 }

@@ -9,7 +9,7 @@ import { describeStore } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { openSystemDesk } from '../../support/system-requests.ts'
 import { testPan } from '../../support/test-pan.ts'
-import { keyOf, type Owners, openOwners, subscribe } from './owners.ts'
+import { keyOf, leaveAt, type Owners, openOwners, subscribe } from './owners.ts'
 
 const ANNA = { provider: 'acme', provider_account: 'acct-1', customer_id: 'anna' }
 const BEN = { provider: 'acme', provider_account: 'acct-1', customer_id: 'ben' }
@@ -149,6 +149,20 @@ describeStore('an owner', engine => {
       expect((await owners.add(last, ben)).record).toMatchObject({ reference_outcome: 'MOVED', previous_token: id })
       expect((await owners.release(anna, { on_orphan: 'delete' })).record).toMatchObject({ token_status: 'ACTIVE' })
       expect(await owners.ownersOf(id)).toEqual([])
+    })
+
+    it('after a worker that knows no owners has deleted the token, keeps nothing else from being released', async () => {
+      const [{ id, anna }, other] = [await shared(), await shared()]
+      await client.call('token-lifecycle', { id, action: 'DELETE' })
+      const left = { ...anna, card_id: `${anna.card_id}-left` }
+      await leaveAt(installation, id, left)
+      const records = await owners.batch('reference', [
+        { ...left, action: 'RELEASE', on_orphan: 'delete' },
+        { ...other.anna, action: 'RELEASE' },
+      ])
+      expect(records).toMatchObject([{ outcome: 'UPDATED' }, { outcome: 'UPDATED' }])
+      expect(await owners.ownersOf(id)).toEqual([])
+      expect((await owners.told(id)).filter(({ cause }) => cause === 'RELEASED')).toHaveLength(1)
     })
 
     it('is known in its own scope only, and to its own entity', async () => {

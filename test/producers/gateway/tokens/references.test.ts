@@ -5,6 +5,7 @@ import * as references from '../../../../src/store/reference/source-references.t
 import { describeStore } from '../../../support/engines.ts'
 import { type Installation, openInstallation } from '../../../support/installation.ts'
 import { testPan } from '../../../support/test-pan.ts'
+import { leaveAt } from '../../../workers/reference/owners.ts'
 import { basicOf, CARD, type Caller, openGatewayFor } from '../bundle.ts'
 
 const LOOKUP = '/oidc/api/v2/references/lookup'
@@ -96,6 +97,14 @@ describeStore('source references over HTTP', engine => {
     })
     await gateway.call('DELETE', `${CARD}/${one}`)
     expect((await lookUp([first])).body).toEqual({ references: [{ found: false }] })
+  })
+
+  it('that a worker left at a deleted token are not found', async () => {
+    const id = await token()
+    await gateway.call('DELETE', `${CARD}/${id}`)
+    const anna = { ...ANNA, card_id: 'left' }
+    await leaveAt(installation, id, anna)
+    expect((await lookUp([anna])).body).toEqual({ references: [{ found: false }] })
   })
 
   it('are looked up a thousand at once and no more', async () => {
