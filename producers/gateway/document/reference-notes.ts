@@ -7,6 +7,7 @@ export const REFERENCE_PROPERTIES: Notes = {
   'lookUpReferences.body.token_scope': 'UUID of the token scope whose owners are looked up.',
   'body.references': 'The owners that are looked up, 1 to 1,000.',
   'getReferences.200.references': 'The owners of the card, oldest first; empty where none was named.',
+  'getReferences.200.next': 'The value of `after` for the next page; absent where there are no more owners.',
   'lookUpReferences.200.references': 'One answer for each owner that was asked for, in that order.',
   found: 'Whether this owner has a token.',
   reference_outcome:
@@ -65,7 +66,7 @@ export const REFERENCE_OPERATIONS: Readonly<Record<string, OperationNotes>> = {
   },
   getReferences: {
     description:
-      "Whose card the token stands for, and what must travel with it to another provider. Only tokens of the client's entities are shown; billing addresses never are.",
+      "Whose card the token stands for, and what must travel with it to another provider. Only tokens of the client's entities are shown; billing addresses never are. One answer has at most `limit` owners; `next` says that there are more.",
     parameters: id,
     answers: {
       200: { description: 'The owners.', examples: json({ owners: { references: [{ ...onFile, ...kept }] } }) },

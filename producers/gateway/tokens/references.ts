@@ -26,8 +26,18 @@ const LOOKUP_MAX = 1_000
 /** A lookup of that many owners, whatever their ids. */
 const LOOKUP_BYTES_MAX = 1024 * 1024
 
+const PAGE_MAX = 1_000
+
 const Id = z.strictObject({ id: tokenId().describe('The reuse token.') })
 const Reference = z.strictObject(OnFileRequest.shape)
+const PageQuery = z.strictObject({
+  after: z.coerce.number().int().min(1).optional().describe('`next` of the page before.'),
+  limit: z.coerce.number().int().min(1).max(PAGE_MAX).default(PAGE_MAX).describe('How many at most.'),
+})
+const Page = z.strictObject({
+  references: z.array(Reference),
+  next: z.int().optional(),
+})
 const Lookup = z.strictObject({
   token_scope: uuid(),
   references: z.array(z.strictObject(ownerFields)).min(1).max(LOOKUP_MAX),
@@ -77,13 +87,17 @@ export function referenceRoutes(app: GatewayApp, deps: GatewayDeps): void {
       summary: 'Whose card the token stands for, and what must travel with it',
       tags: TAGS,
       params: Id,
-      response: { 200: z.strictObject({ references: z.array(Reference) }), ...ERRORS },
+      querystring: PageQuery,
+      response: { 200: Page, ...ERRORS },
     },
-    handler: async ({ params, caller }, reply) => {
+    handler: async ({ params, query: { after = 0, limit }, caller }, reply) => {
       const found = await findVisible(params.id, caller, deps)
       if (!found) return decline(reply, declineFor('token_not_found', 'params.id'))
-      const owners = await references.findByToken(deps.store, found.row.tokenId)
-      return reply.code(200).send({ references: owners.map(shown) })
+      const { tokenId } = found.row
+      const owners = await references.findByToken(deps.store, { tokenId, after, limit: limit + 1 })
+      const page = owners.slice(0, limit)
+      const next = owners.length > limit ? page.at(-1)?.referenceNo : undefined
+      return reply.code(200).send({ references: page.map(shown), ...(next === undefined ? {} : { next }) })
     },
   })
   app.route({

@@ -41,15 +41,26 @@ function referenceOf(row: Row): ShownReference {
   }
 }
 
+export interface TokenPage {
+  tokenId: string
+  /** Only references with a higher number; 0 for the first page. */
+  after: number
+  limit: number
+}
+
 /** Of one token, oldest first. */
-export async function findByToken(db: Db, tokenId: string): Promise<ShownReference[]> {
-  const { rows } = await db.query<Row>({
+export async function findByToken(
+  db: Db,
+  { tokenId, after, limit }: TokenPage,
+): Promise<(ShownReference & { referenceNo: number })[]> {
+  const { rows } = await db.query<Row & { reference_no: number }>({
     name: 'shown-references-by-token',
-    text: `select r.*, t.* from (select reference_no, ${COLUMNS} from tokenmill.source_reference where token_id = $1) as r
+    text: `select r.*, t.* from (select reference_no, ${COLUMNS} from tokenmill.source_reference
+  where token_id = $1 and reference_no > $2 order by reference_no limit $3) as r
 ${WITH_TOKEN} order by r.reference_no`,
-    values: [tokenId],
+    values: [tokenId, after, limit],
   })
-  return rows.map(referenceOf)
+  return rows.map(row => ({ ...referenceOf(row), referenceNo: row.reference_no }))
 }
 
 /** Those of these owners that are there, by `ownerKey`. */

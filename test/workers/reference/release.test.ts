@@ -3,8 +3,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Client } from '../../../producers/client.ts'
 import * as deliveries from '../../../src/store/event/deliveries.ts'
+import type { Db, Statement } from '../../../src/store/pool.ts'
 import * as released from '../../../src/store/reference/released-references.ts'
+import * as references from '../../../src/store/reference/source-references.ts'
+import * as tokens from '../../../src/store/token/tokens.ts'
 import { ownerKey } from '../../../src/token/on-file.ts'
+import { parseReuseToken } from '../../../src/token/token.ts'
+import { releaseOwnersOf } from '../../../workers/reference/note-releases.ts'
 import { describeStore } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { openSystemDesk } from '../../support/system-requests.ts'
@@ -38,6 +43,12 @@ describeStore('an owner', engine => {
     ]
     return { card: last, anna, ben, id: await owners.own(last, anna, ben) }
   }
+  const recording = (db: Db, sent: Statement[]): Db => ({
+    query: statement => {
+      sent.push(statement)
+      return db.query(statement)
+    },
+  })
   const hashOf = (owner: typeof ANNA & { card_id: string }) =>
     installation.vault.ring.ownerHash(ownerKey(keyOf(installation, owner)))
 
@@ -55,6 +66,24 @@ describeStore('an owner', engine => {
       expect([...found.values()].map(one => one.cause)).toEqual([cause, cause])
       const list = await deliveries.list(installation.vault.store, { endpointId, limit: 100 })
       expect(list.filter(({ type }) => type === 'reference.released').length).toBeGreaterThanOrEqual(3)
+    })
+
+    it('is released in slices with the others, however many they are', async () => {
+      const { id, card } = await shared()
+      const many = Array.from({ length: 2_100 }, (_, n) => ({ ...ANNA, card_id: `many-${card}-${n}` }))
+      await leaveAt(installation, id, ...many)
+      const { store } = installation.vault
+      const [token] = await tokens.findByIds(store, [parseReuseToken(id) ?? ''])
+      if (!token) throw new Error('it was made')
+      const sent: Statement[] = []
+      await store.transaction(db =>
+        releaseOwnersOf(recording(db, sent), [token], { clock: Date.now, ring: installation.vault.ring }),
+      )
+      expect(await owners.ownersOf(id)).toEqual([])
+      expect(await owners.told(id)).toHaveLength(2_102)
+      expect(sent.filter(({ name }) => name === 'released-references-insert')).toHaveLength(3)
+      const removal = sent.find(({ name }) => name === 'references-remove-of')
+      expect(removal?.text).not.toMatch(/on_file|before/)
     })
 
     it('by a chunk is released by the chunk', async () => {
@@ -163,6 +192,15 @@ describeStore('an owner', engine => {
       expect(records).toMatchObject([{ outcome: 'UPDATED' }, { outcome: 'UPDATED' }])
       expect(await owners.ownersOf(id)).toEqual([])
       expect((await owners.told(id)).filter(({ cause }) => cause === 'RELEASED')).toHaveLength(1)
+    })
+
+    it('is counted no further than asked', async () => {
+      const { id, card } = await shared()
+      await owners.add(card, { provider: 'other', card_id: `counted-${card}` })
+      const tokenId = parseReuseToken(id) ?? ''
+      const counted = (max?: number) => references.countClaims(installation.vault.store, [tokenId], Date.now(), max)
+      expect(await counted(1)).toEqual(new Map([[tokenId, 1]]))
+      expect(await counted()).toEqual(new Map([[tokenId, 3]]))
     })
 
     it('is known in its own scope only, and to its own entity', async () => {

@@ -60,6 +60,18 @@ describeStore('source references over HTTP', engine => {
     })
   })
 
+  it('are read page by page, oldest first', async () => {
+    const id = await token()
+    const all = ['page-1', 'page-2', 'page-3'].map(card_id => ({ ...ANNA, card_id }))
+    for (const owner of all) await add(id, owner)
+    const page = (query: string) => gateway.call('GET', `${CARD}/${id}/references?${query}`)
+    const first = (await page('limit=2')).body
+    expect(first).toEqual({ references: all.slice(0, 2), next: expect.any(Number) })
+    expect((await page(`limit=2&after=${first['next']}`)).body).toEqual({ references: all.slice(2) })
+    expect((await page('limit=3')).body).toEqual({ references: all })
+    expect(await page('limit=1001')).toMatchObject({ status: 400, body: { details: { 'query.limit': {} } } })
+  })
+
   it('of a card that is known at another token move to this one', async () => {
     const [former, id] = [await token(), await token()]
     const anna = { ...ANNA, card_id: 'moves' }
