@@ -71,13 +71,17 @@ async function noteSome(db: Db, releases: readonly Release[], { subscribed, caus
     const { reference, receiptId } = release
     const ownerHash = ring.ownerHash(ownerKey(reference))
     const cardHash = ring.ownerHash(ownerKey({ ...reference, customerId: '' }))
-    return { ...release, row: { ownerHash, cardHash, cause, receiptId, releasedAt } }
+    assert(reference.referenceNo, 'a reference that was removed was stored')
+    return {
+      ...release,
+      row: { ownerHash, cardHash, cause, receiptId, releasedAt, referenceNo: reference.referenceNo },
+    }
   })
   const told = noted.flatMap(({ row, reference, token }): Event[] => {
     const ofScope = subscribed.filter(({ tokenScope }) => tokenScope === reference.tokenScope)
     const about = {
       type: 'reference.released',
-      subject: releaseId(row.ownerHash.toString('hex'), row.receiptId),
+      subject: releaseId(row.ownerHash.toString('hex'), row.receiptId, row.referenceNo),
       revision: 1,
       data: dataOf(reference, token, cause),
     } as const

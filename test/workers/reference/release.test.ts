@@ -86,6 +86,26 @@ describeStore('an owner', engine => {
       expect(removal?.text).not.toMatch(/on_file|before/)
     })
 
+    it('is told twice where one job releases it, and once more after it was added again', async () => {
+      const { id, card } = await shared()
+      const { store, ring } = installation.vault
+      const [token] = await tokens.findByIds(store, [parseReuseToken(id) ?? ''])
+      if (!token) throw new Error('it was made')
+      const again = { ...ANNA, card_id: `again-${card}` }
+      const release = async () => {
+        await leaveAt(installation, id, again)
+        await store.transaction(db => releaseOwnersOf(db, [token], { clock: Date.now, ring }))
+      }
+      await release()
+      await release()
+      expect((await owners.told(id)).filter(({ card_id }) => card_id === again.card_id)).toHaveLength(2)
+      const { rows } = await store.query<{ n: number }>({
+        text: 'select count(*)::integer as n from tokenmill.released_reference where owner_hash = $1',
+        values: [hashOf(again)],
+      })
+      expect(rows).toEqual([{ n: 2 }])
+    })
+
     it('by a chunk is released by the chunk', async () => {
       const [one, other] = [await shared(), await shared()]
       const records = await owners.batch('token-lifecycle', [
