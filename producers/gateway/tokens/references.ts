@@ -135,14 +135,15 @@ function located(reference: ShownReference | undefined): z.infer<typeof Found | 
   return { found: true, reuse_token: reuseTokenOf(token), token_status, ...shown(reference) }
 }
 
+const SHOWN: ReadonlySet<string> = new Set(Object.keys(OnFileRequest.shape))
+
+/** A newer worker may have stored members that this release doesn't describe. */
 function shown({ provider, providerAccount, customerId, cardId, onFile }: ShownReference): z.infer<typeof Reference> {
-  const { billing_address: _, network_transaction_ids: ids, ...rest } = onFile
   return {
     provider,
     ...(providerAccount === '' ? {} : { provider_account: providerAccount }),
     ...(customerId === '' ? {} : { customer_id: customerId }),
     card_id: cardId,
-    ...(ids ? { network_transaction_ids: [...ids] } : {}),
-    ...rest,
+    ...Object.fromEntries(Object.entries(onFile).filter(([name]) => SHOWN.has(name))),
   }
 }
