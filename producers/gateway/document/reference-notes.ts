@@ -12,7 +12,8 @@ export const REFERENCE_PROPERTIES: Notes = {
   found: 'Whether this owner has a token.',
   reference_outcome:
     '`ADDED`: a new owner. `CHANGED`: something of it changed. `MOVED`: the owner had another token under this id. `UNCHANGED`: all of it was known.',
-  previous_token: 'With `MOVED`: the token that the owner had under this id.',
+  previous_token:
+    'With `MOVED`: the token that the owner had under this id. Absent where that token is for analytics only.',
 }
 
 const anna = {
@@ -75,7 +76,7 @@ export const REFERENCE_OPERATIONS: Readonly<Record<string, OperationNotes>> = {
   },
   lookUpReferences: {
     description:
-      'Finds tokens by the ids under which a provider knew customers and cards, up to 1,000 at once. The body may have 1 MiB. Ids stand in the body, since paths and queries are logged by proxies. An owner is found under exactly the ids that it was added with.',
+      'Finds tokens by the ids under which a provider knew customers and cards, up to 1,000 at once. The body may have 1 MiB. Ids stand in the body, since paths and queries are logged by proxies. An owner is found under exactly the ids that it was added with. A token that is for analytics only is found without `reuse_token`.',
     body: json({ owners: { token_scope: SCOPE, references: [anna, { provider: 'stripe', card_id: 'card_2' }] } }),
     answers: {
       200: {

@@ -6,7 +6,7 @@ import { OnFileRequest, ownerFields, ownerOf } from '../../../src/job/on-file.ts
 import type { ShownReference } from '../../../src/store/reference/shown-references.ts'
 import * as references from '../../../src/store/reference/shown-references.ts'
 import { ownerKey, REFERENCE_OUTCOMES } from '../../../src/token/on-file.ts'
-import { reuseTokenOf } from '../../../src/token/token.ts'
+import { shownReuseToken } from '../../../src/token/render.ts'
 import type { GatewayApp } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
 import { AcceptedRecord, respondLater } from '../operations/operation-routes.ts'
@@ -49,7 +49,7 @@ const Added = PatchRecord.extend({
 })
 const Found = Reference.extend({
   found: z.literal(true),
-  reuse_token: text(14, 255),
+  reuse_token: text(14, 255).optional(),
   token_status: z.enum(['ACTIVE', 'SUSPENDED']),
 })
 const Absent = z.strictObject({ found: z.literal(false) })
@@ -132,7 +132,8 @@ function located(reference: ShownReference | undefined): z.infer<typeof Found | 
   const { status: token_status } = token
   // A worker that knew no owners has deleted the token.
   if (token_status === 'DELETED') return ABSENT
-  return { found: true, reuse_token: reuseTokenOf(token), token_status, ...shown(reference) }
+  const reuseToken = shownReuseToken(token)
+  return { found: true, ...(reuseToken ? { reuse_token: reuseToken } : {}), token_status, ...shown(reference) }
 }
 
 const SHOWN: ReadonlySet<string> = new Set(Object.keys(OnFileRequest.shape))

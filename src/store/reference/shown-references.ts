@@ -8,7 +8,7 @@ import { thirdPartyOf } from '../token/tokens.ts'
 
 export interface ShownReference extends OwnerId {
   onFile: OnFile
-  token: Pick<TokenRow, 'tokenId' | 'thirdParty' | 'status'>
+  token: Pick<TokenRow, 'tokenId' | 'thirdParty' | 'tokenType' | 'status'>
 }
 
 interface Row {
@@ -20,13 +20,14 @@ interface Row {
   on_file: OnFile
   token_id: string
   status: TokenRow['status']
+  token_type: TokenRow['tokenType']
   third_party_type: string | null
   third_party_token: string | null
 }
 
 const OWNER = 'provider, provider_account, customer_id, card_id'
 const COLUMNS = `token_scope, ${OWNER}, on_file - 'billing_address' as on_file, token_id`
-const WITH_TOKEN = `cross join lateral (select status, third_party_type, third_party_token
+const WITH_TOKEN = `cross join lateral (select status, token_type, third_party_type, third_party_token
   from tokenmill.token where token_id = r.token_id limit 1) as t`
 
 function referenceOf(row: Row): ShownReference {
@@ -37,7 +38,7 @@ function referenceOf(row: Row): ShownReference {
     customerId: row.customer_id,
     cardId: row.card_id,
     onFile: row.on_file,
-    token: { tokenId: row.token_id, thirdParty: thirdPartyOf(row), status: row.status },
+    token: { tokenId: row.token_id, thirdParty: thirdPartyOf(row), tokenType: row.token_type, status: row.status },
   }
 }
 

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ownerOf } from '../../../../src/job/on-file.ts'
 import * as references from '../../../../src/store/reference/source-references.ts'
+import { formatReuseToken } from '../../../../src/token/token.ts'
 import { describeStore } from '../../../support/engines.ts'
 import { type Installation, openInstallation } from '../../../support/installation.ts'
 import { testPan } from '../../../support/test-pan.ts'
@@ -109,6 +110,23 @@ describeStore('source references over HTTP', engine => {
     })
     await gateway.call('DELETE', `${CARD}/${one}`)
     expect((await lookUp([first])).body).toEqual({ references: [{ found: false }] })
+  })
+
+  it('of a token for analytics only are found without its reuse token', async () => {
+    last += 1
+    const { body } = await gateway.put(
+      { cardNumber: testPan(last), expiryMonth: 12, expiryYear: 2031 },
+      { token_type: 'ANALYTICS' },
+    )
+    expect(body).not.toHaveProperty('reuse_token')
+    const { store } = installation.vault
+    const { rows } = await store.query<{ id: string }>({
+      text: `select token_id as id from tokenmill.token where analytics_token = $1`,
+      values: [String(body['analytics_token'])],
+    })
+    const anna = { ...ANNA, card_id: 'analytics' }
+    await leaveAt(installation, formatReuseToken(rows[0]?.id ?? ''), anna)
+    expect((await lookUp([anna])).body).toEqual({ references: [{ found: true, token_status: 'ACTIVE', ...anna }] })
   })
 
   it('that a worker left at a deleted token are not found', async () => {
