@@ -3,7 +3,8 @@ import { isRefusal } from '../src/errors.ts'
 import { ownerOf } from '../src/job/on-file.ts'
 import type { Reference } from '../src/job/reference.ts'
 import * as tokens from '../src/store/token/tokens.ts'
-import { reuseTokenOf, type TokenRow } from '../src/token/token.ts'
+import { shownReuseToken } from '../src/token/render.ts'
+import type { TokenRow } from '../src/token/token.ts'
 import { scopeFor } from './card/card-facts.ts'
 import { type Handler, noEffect, type Retells } from './line/work.ts'
 import { releaseAll } from './reference/release.ts'
@@ -30,6 +31,11 @@ export const reference: Handler<Reference> & Retells = {
   },
 }
 
-function recordOf(outcome: string | null, token: Pick<TokenRow, 'tokenId' | 'thirdParty' | 'status'> | undefined) {
-  return { outcome, ...(token ? { reuse_token: reuseTokenOf(token), token_status: token.status } : {}) }
+function recordOf(
+  outcome: string | null,
+  token: Pick<TokenRow, 'tokenId' | 'thirdParty' | 'tokenType' | 'status'> | undefined,
+) {
+  if (!token) return { outcome }
+  const reuseToken = shownReuseToken(token)
+  return { outcome, ...(reuseToken ? { reuse_token: reuseToken } : {}), token_status: token.status }
 }

@@ -3,7 +3,8 @@
 // src/store/batch/batch-sums.ts adds up the chunks of a batch.
 import { meaningOf } from '../errors.ts'
 import { REFERENCE_OUTCOMES, type ReferenceOutcome } from '../token/on-file.ts'
-import { reuseTokenOf, type TokenRow } from '../token/token.ts'
+import { shownReuseToken } from '../token/render.ts'
+import type { TokenRow } from '../token/token.ts'
 import { type Counts, noCounts, OUTCOMES, type Outcome, type RecordResult, tookEffect } from './outcome.ts'
 
 /** The parts of a token that an outcome shows. */
@@ -38,7 +39,7 @@ export interface RecordOutcome {
 export interface Claimed {
   outcome: ReferenceOutcome
   /** The token to which the reference belonged before. */
-  previous: Pick<TokenRow, 'tokenId' | 'thirdParty'> | undefined
+  previous: Pick<TokenRow, 'tokenId' | 'thirdParty' | 'tokenType'> | undefined
 }
 
 /** An outcome read from its packed form: with token ids in place of rows. */
@@ -113,9 +114,11 @@ export function toResult(record: RecordOutcome): RecordResult {
   if (reason?.startsWith('scheme_')) result.failed_facet = 'scheme_token'
   if (outcome === 'FAILED') result.reversal_status = 'NONE'
   if (claimed) result.reference_outcome = claimed.outcome
-  if (claimed?.previous) result.previous_token = reuseTokenOf(claimed.previous)
+  const previous = claimed?.previous && shownReuseToken(claimed.previous)
+  if (previous) result.previous_token = previous
   if (!token) return result
-  if (token.tokenType !== 'ANALYTICS') result.reuse_token = reuseTokenOf(token)
+  const reuseToken = shownReuseToken(token)
+  if (reuseToken) result.reuse_token = reuseToken
   if (token.analyticsToken !== null) result.analytics_token = token.analyticsToken
   if (token.bin !== null) result.bin = token.bin
   if (token.lastFour !== null) result.last_four = token.lastFour

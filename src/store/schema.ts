@@ -30,6 +30,7 @@ export const MIGRATIONS = [
   '0024-dropped-envelopes',
   '0025-source-references',
   '0026-released-references',
+  '0028-references-by-number',
 ] as const
 
 /** Throws `ConfigError` (exit 78, with what to do) if the store's schema isn't the one of this release. */

@@ -173,15 +173,26 @@ const IDS_MAX = 50
 function merge(former: OnFile, given: OnFile): OnFile {
   const { network_transaction_ids: listed = [], network_transaction_id: used } = given
   const known = former.network_transaction_ids ?? []
-  const fresh = [...listed, ...(used === undefined ? [] : [used])].filter(id => !known.includes(id))
-  const ids = [...known, ...new Set(fresh)].slice(-IDS_MAX)
-  const inUse = used ?? listed.at(-1)
+  const last = listed.at(-1)
+  // A list whose last id is known was read before, so it says nothing about the id in use.
+  const isRepeated = last !== undefined && known.includes(last)
+  const inUse = used ?? (isRepeated ? (former.network_transaction_id ?? last) : last)
+  const ids = [...new Set([...known, ...listed, ...(used === undefined ? [] : [used])])]
   return {
     ...former,
     ...given,
-    ...(ids.length > 0 ? { network_transaction_ids: ids } : {}),
+    ...(ids.length > 0 ? { network_transaction_ids: withinMax(ids, inUse ?? former.network_transaction_id) } : {}),
     ...(inUse === undefined ? {} : { network_transaction_id: inUse }),
   }
+}
+
+/** The first id is that of the first payment, to which later payments refer. It is kept, and so is the id in use. */
+function withinMax(ids: readonly string[], inUse: string | undefined): readonly string[] {
+  const [first, ...others] = ids
+  if (ids.length <= IDS_MAX || first === undefined) return ids
+  const latest = [first, ...others.slice(1 - IDS_MAX)]
+  if (inUse === undefined || latest.includes(inUse)) return latest
+  return [first, inUse, ...others.slice(2 - IDS_MAX)]
 }
 
 function isSame(one: OnFile, other: OnFile): boolean {

@@ -101,9 +101,14 @@ export function renderLifecycle(row: Pick<TokenRow, 'tokenId' | 'thirdParty' | '
   return { id: reuseTokenOf(row), token_status: row.status }
 }
 
+/** The reuse token as callers may see it: undefined for a token that is for analytics only. */
+export function shownReuseToken(row: Pick<TokenRow, 'tokenId' | 'thirdParty' | 'tokenType'>): string | undefined {
+  return isReusable(row.tokenType) ? reuseTokenOf(row) : undefined
+}
+
 function namesOf(row: TokenRow) {
   return {
-    reuse_token: isReusable(row.tokenType) ? reuseTokenOf(row) : undefined,
+    reuse_token: shownReuseToken(row),
     analytics_token: isAnalytic(row.tokenType) ? (row.analyticsToken ?? undefined) : undefined,
     reuse_token_type: row.thirdParty?.type ?? 'INTERNAL',
     token_scope: row.tokenScope,

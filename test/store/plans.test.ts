@@ -6,7 +6,7 @@ import { type Db, openStore, type Statement, type Store } from '../../src/store/
 import * as intents from '../../src/store/provider/scheme-intents.ts'
 import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import * as released from '../../src/store/reference/released-references.ts'
-import { pagesOf } from '../../src/store/reference/shown-references.ts'
+import { findByToken, pagesOf } from '../../src/store/reference/shown-references.ts'
 import * as references from '../../src/store/reference/source-references.ts'
 import * as guesses from '../../src/store/token/guesses.ts'
 import * as sequences from '../../src/store/token/sequences.ts'
@@ -110,6 +110,16 @@ describe('on an empty, never analysed table, the generic plan', () => {
       'erases what was kept of source references at tokens',
       (db: Db) => references.eraseFormerOf(db, [id]),
       /Index Scan using source_reference_of_former_token/,
+    ],
+    [
+      'counts the claims of tokens',
+      (db: Db) => references.countClaims(db, [id], 0),
+      /Index (Only )?Scan using source_reference_of_token_by_age[\s\S]*Index Scan using source_reference_of_former_token/,
+    ],
+    [
+      'reads the owners of a token on',
+      (db: Db) => findByToken(db, { tokenId: id, after: 1, limit: 2 }),
+      /Index Scan using source_reference_of_token_by_age/,
     ],
     [
       'reads source references on',

@@ -32,10 +32,31 @@ describe('a claim', () => {
     })
   })
 
-  it('keeps the latest fifty ids of transactions', () => {
+  it('that lists known ids again leaves the one in use', () => {
+    const stored = reference({ onFile: { network_transaction_ids: ['A', 'B'], network_transaction_id: 'B' } })
+    expect(judge(stored, { network_transaction_ids: ['A'] }).outcome).toBe('UNCHANGED')
+    expect(judge(stored, { network_transaction_ids: ['older', 'A'] }).row?.onFile).toMatchObject({
+      network_transaction_id: 'B',
+    })
+    expect(judge(stored, { network_transaction_ids: ['A', 'C'] }).row?.onFile).toMatchObject({
+      network_transaction_id: 'C',
+    })
+    expect(judge(stored, { network_transaction_ids: ['A'], network_transaction_id: 'A' }).row?.onFile).toMatchObject({
+      network_transaction_id: 'A',
+    })
+  })
+
+  it('keeps fifty ids of transactions: the first, the one in use and the latest', () => {
     const ids = Array.from({ length: 50 }, (_, index) => `n${index}`)
-    const { row } = judge(reference({ onFile: { network_transaction_ids: ids } }), { network_transaction_id: 'last' })
-    expect(row?.onFile.network_transaction_ids).toEqual([...ids.slice(1), 'last'])
+    const stored = reference({ onFile: { network_transaction_ids: ids, network_transaction_id: 'n49' } })
+    const { row } = judge(stored, { network_transaction_id: 'last' })
+    expect(row?.onFile.network_transaction_ids).toEqual(['n0', ...ids.slice(2), 'last'])
+    const fresh = ids.map(id => `fresh-${id}`)
+    const given = { network_transaction_ids: fresh, network_transaction_id: 'n7' }
+    const { onFile } = judge(stored, given).row ?? {}
+    expect(onFile).toMatchObject({
+      ...{ network_transaction_ids: ['n0', 'n7', ...fresh.slice(2)], network_transaction_id: 'n7' },
+    })
   })
 
   it('that confirms what stands names itself in the row and leaves its time', () => {

@@ -8,7 +8,7 @@ import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { judgeClaim, ownerKey, toldAgain } from '../../src/token/on-file.ts'
 import { holdsPanLookalike } from '../../src/token/pan.ts'
-import { reuseTokenOf } from '../../src/token/token.ts'
+import { shownReuseToken } from '../../src/token/render.ts'
 import type { Deps } from '../deps.ts'
 import type { Effect } from '../line/effect.ts'
 import type { Work } from '../line/work.ts'
@@ -63,5 +63,6 @@ async function shownClaim(
   { store }: Pick<Deps, 'store'>,
 ): Promise<ShownClaim> {
   const [previous] = previousToken === undefined ? [] : await tokens.findByIds(store, [previousToken])
-  return { reference_outcome: outcome, ...(previous ? { previous_token: reuseTokenOf(previous) } : {}) }
+  const previousName = previous && shownReuseToken(previous)
+  return { reference_outcome: outcome, ...(previousName ? { previous_token: previousName } : {}) }
 }

@@ -7,7 +7,7 @@ import type { Event } from '../../src/store/event/events.ts'
 import { tellAll } from '../../src/store/event/tell.ts'
 import type { Db } from '../../src/store/pool.ts'
 import * as released from '../../src/store/reference/released-references.ts'
-import type { StoredReference } from '../../src/store/reference/source-references.ts'
+import type { RemovedReference } from '../../src/store/reference/source-references.ts'
 import * as references from '../../src/store/reference/source-references.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import { ownerKey } from '../../src/token/on-file.ts'
@@ -21,7 +21,7 @@ export interface ReleaseDeps extends Pick<Deps, 'clock'> {
 
 /** A reference that was removed, and the token that it named. */
 export interface Release {
-  reference: StoredReference
+  reference: RemovedReference
   token: Pick<StoredToken, 'tokenId' | 'thirdParty'>
   /** Of the job that removed it. */
   receiptId: string
@@ -42,6 +42,9 @@ export async function releaseOwnersOf(db: Db, deleted: readonly StoredToken[], d
   await noteReleases(db, releases, 'TOKEN_DELETED', deps)
 }
 
+/** A card may have very many owners. */
+const AT_ONCE = 1_000
+
 /** In the transaction that removes the references. */
 export async function noteReleases(
   db: Db,
@@ -50,35 +53,48 @@ export async function noteReleases(
   { clock, ring }: ReleaseDeps,
 ): Promise<void> {
   if (releases.length === 0) return
-  const releasedAt = clock()
+  const scopes = new Set(releases.map(({ reference }) => reference.tokenScope))
+  const subscribed = await endpoints.findSubscribedIn(db, [...scopes], 'reference.released')
+  const about = { subscribed, cause, releasedAt: clock(), ring }
+  for (let from = 0; from < releases.length; from += AT_ONCE)
+    await noteSome(db, releases.slice(from, from + AT_ONCE), about)
+}
+
+interface About extends Pick<ReleaseDeps, 'ring'> {
+  subscribed: Awaited<ReturnType<typeof endpoints.findSubscribedIn>>
+  cause: released.ReleaseCause
+  releasedAt: number
+}
+
+async function noteSome(db: Db, releases: readonly Release[], { subscribed, cause, releasedAt, ring }: About) {
   const noted = releases.map(release => {
     const { reference, receiptId } = release
     const ownerHash = ring.ownerHash(ownerKey(reference))
     const cardHash = ring.ownerHash(ownerKey({ ...reference, customerId: '' }))
-    return { ...release, row: { ownerHash, cardHash, cause, receiptId, releasedAt } }
+    assert(reference.referenceNo, 'a reference that was removed was stored')
+    return {
+      ...release,
+      row: { ownerHash, cardHash, cause, receiptId, releasedAt, referenceNo: reference.referenceNo },
+    }
   })
-  const scopes = new Set(releases.map(({ reference }) => reference.tokenScope))
-  const [subscribed] = await Promise.all([
-    endpoints.findSubscribedIn(db, [...scopes], 'reference.released'),
-    released.insertAll(
-      db,
-      noted.map(({ row }) => row),
-    ),
-  ])
   const told = noted.flatMap(({ row, reference, token }): Event[] => {
     const ofScope = subscribed.filter(({ tokenScope }) => tokenScope === reference.tokenScope)
     const about = {
       type: 'reference.released',
-      subject: releaseId(row.ownerHash.toString('hex'), row.receiptId),
+      subject: releaseId(row.ownerHash.toString('hex'), row.receiptId, row.referenceNo),
       revision: 1,
       data: dataOf(reference, token, cause),
     } as const
     return [...new Set(ofScope.map(({ clientId }) => clientId))].map(clientId => ({ ...about, clientId }))
   })
-  await tellAll(db, told, [...new Map(subscribed.map(endpoint => [endpoint.endpointId, endpoint])).values()])
+  const rows = noted.map(({ row }) => row)
+  await Promise.all([
+    released.insertAll(db, rows),
+    tellAll(db, told, [...new Map(subscribed.map(endpoint => [endpoint.endpointId, endpoint])).values()]),
+  ])
 }
 
-function dataOf(reference: StoredReference, token: Release['token'], cause: released.ReleaseCause) {
+function dataOf(reference: RemovedReference, token: Release['token'], cause: released.ReleaseCause) {
   return {
     token_scope: reference.tokenScope,
     provider: reference.provider,

@@ -24,7 +24,7 @@ export async function endOrphans(
   deps: ReleaseDeps,
 ): Promise<Map<string, StoredToken>> {
   const asked = [...left].filter(([, onOrphan]) => EVENTS[onOrphan] !== undefined).map(([tokenId]) => tokenId)
-  const owners = await references.countClaims(db, asked, reversibleSince(job.now))
+  const owners = await references.countClaims(db, asked, reversibleSince(job.now), 1)
   const orphans = asked.filter(tokenId => !owners.has(tokenId))
   if (orphans.length === 0) return new Map()
   const updates = (await tokens.findByIds(db, orphans)).flatMap(row => {

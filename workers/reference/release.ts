@@ -1,8 +1,8 @@
 // Releases owners: their references go, what stays of them is noted, and a token that is left without owner becomes what its
 // last owner's release says. All of it under the locks of the tokens' rows, so that no owner is counted twice or forgotten.
-import { type Refusal, refuse } from '../../src/errors.ts'
+import { assert, type Refusal, refuse } from '../../src/errors.ts'
 import type { OnOrphan } from '../../src/job/choices.ts'
-import { type Db, LostRace } from '../../src/store/pool.ts'
+import type { Db } from '../../src/store/pool.ts'
 import * as released from '../../src/store/reference/released-references.ts'
 import type { StoredReference } from '../../src/store/reference/source-references.ts'
 import * as references from '../../src/store/reference/source-references.ts'
@@ -81,9 +81,10 @@ async function hold(db: Db, tokenIds: readonly string[]): Promise<Map<string, St
   return new Map((await tokens.findByIds(db, ids)).map(row => [row.tokenId, row]))
 }
 
+/** A token that is deleted here was so before: a deletion meanwhile takes the reference, which `removeAll` then misses. */
 function tokenOf({ tokenId }: StoredReference, held: ReadonlyMap<string, StoredToken>): StoredToken {
   const token = held.get(tokenId)
-  if (!token || token.status === 'DELETED') throw new LostRace('the token was deleted meanwhile')
+  assert(token, 'a source reference names a token')
   return token
 }
 

@@ -7,11 +7,13 @@ export const REFERENCE_PROPERTIES: Notes = {
   'lookUpReferences.body.token_scope': 'UUID of the token scope whose owners are looked up.',
   'body.references': 'The owners that are looked up, 1 to 1,000.',
   'getReferences.200.references': 'The owners of the card, oldest first; empty where none was named.',
+  'getReferences.200.next': 'The value of `after` for the next page; absent where there are no more owners.',
   'lookUpReferences.200.references': 'One answer for each owner that was asked for, in that order.',
   found: 'Whether this owner has a token.',
   reference_outcome:
     '`ADDED`: a new owner. `CHANGED`: something of it changed. `MOVED`: the owner had another token under this id. `UNCHANGED`: all of it was known.',
-  previous_token: 'With `MOVED`: the token that the owner had under this id.',
+  previous_token:
+    'With `MOVED`: the token that the owner had under this id. Absent where that token is for analytics only.',
 }
 
 const anna = {
@@ -65,7 +67,7 @@ export const REFERENCE_OPERATIONS: Readonly<Record<string, OperationNotes>> = {
   },
   getReferences: {
     description:
-      "Whose card the token stands for, and what must travel with it to another provider. Only tokens of the client's entities are shown; billing addresses never are.",
+      "Whose card the token stands for, and what must travel with it to another provider. Only tokens of the client's entities are shown; billing addresses never are. One answer has at most `limit` owners; `next` says that there are more.",
     parameters: id,
     answers: {
       200: { description: 'The owners.', examples: json({ owners: { references: [{ ...onFile, ...kept }] } }) },
@@ -74,7 +76,7 @@ export const REFERENCE_OPERATIONS: Readonly<Record<string, OperationNotes>> = {
   },
   lookUpReferences: {
     description:
-      'Finds tokens by the ids under which a provider knew customers and cards, up to 1,000 at once. The body may have 1 MiB. Ids stand in the body, since paths and queries are logged by proxies. An owner is found under exactly the ids that it was added with.',
+      'Finds tokens by the ids under which a provider knew customers and cards, up to 1,000 at once. The body may have 1 MiB. Ids stand in the body, since paths and queries are logged by proxies. An owner is found under exactly the ids that it was added with. A token that is for analytics only is found without `reuse_token`.',
     body: json({ owners: { token_scope: SCOPE, references: [anna, { provider: 'stripe', card_id: 'card_2' }] } }),
     answers: {
       200: {

@@ -6,7 +6,7 @@ import { OnFileRequest, ownerFields, ownerOf } from '../../../src/job/on-file.ts
 import type { ShownReference } from '../../../src/store/reference/shown-references.ts'
 import * as references from '../../../src/store/reference/shown-references.ts'
 import { ownerKey, REFERENCE_OUTCOMES } from '../../../src/token/on-file.ts'
-import { reuseTokenOf } from '../../../src/token/token.ts'
+import { shownReuseToken } from '../../../src/token/render.ts'
 import type { GatewayApp } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
 import { AcceptedRecord, respondLater } from '../operations/operation-routes.ts'
@@ -26,8 +26,18 @@ const LOOKUP_MAX = 1_000
 /** A lookup of that many owners, whatever their ids. */
 const LOOKUP_BYTES_MAX = 1024 * 1024
 
+const PAGE_MAX = 1_000
+
 const Id = z.strictObject({ id: tokenId().describe('The reuse token.') })
 const Reference = z.strictObject(OnFileRequest.shape)
+const PageQuery = z.strictObject({
+  after: z.coerce.number().int().min(1).optional().describe('`next` of the page before.'),
+  limit: z.coerce.number().int().min(1).max(PAGE_MAX).default(PAGE_MAX).describe('How many at most.'),
+})
+const Page = z.strictObject({
+  references: z.array(Reference),
+  next: z.int().optional(),
+})
 const Lookup = z.strictObject({
   token_scope: uuid(),
   references: z.array(z.strictObject(ownerFields)).min(1).max(LOOKUP_MAX),
@@ -39,7 +49,7 @@ const Added = PatchRecord.extend({
 })
 const Found = Reference.extend({
   found: z.literal(true),
-  reuse_token: text(14, 255),
+  reuse_token: text(14, 255).optional(),
   token_status: z.enum(['ACTIVE', 'SUSPENDED']),
 })
 const Absent = z.strictObject({ found: z.literal(false) })
@@ -77,13 +87,17 @@ export function referenceRoutes(app: GatewayApp, deps: GatewayDeps): void {
       summary: 'Whose card the token stands for, and what must travel with it',
       tags: TAGS,
       params: Id,
-      response: { 200: z.strictObject({ references: z.array(Reference) }), ...ERRORS },
+      querystring: PageQuery,
+      response: { 200: Page, ...ERRORS },
     },
-    handler: async ({ params, caller }, reply) => {
+    handler: async ({ params, query: { after = 0, limit }, caller }, reply) => {
       const found = await findVisible(params.id, caller, deps)
       if (!found) return decline(reply, declineFor('token_not_found', 'params.id'))
-      const owners = await references.findByToken(deps.store, found.row.tokenId)
-      return reply.code(200).send({ references: owners.map(shown) })
+      const { tokenId } = found.row
+      const owners = await references.findByToken(deps.store, { tokenId, after, limit: limit + 1 })
+      const page = owners.slice(0, limit)
+      const next = owners.length > limit ? page.at(-1)?.referenceNo : undefined
+      return reply.code(200).send({ references: page.map(shown), ...(next === undefined ? {} : { next }) })
     },
   })
   app.route({
@@ -104,7 +118,7 @@ export function referenceRoutes(app: GatewayApp, deps: GatewayDeps): void {
         return decline(reply, declineFor('scope_forbidden', 'body.token_scope'))
       const owners = body.references.map(reference => ownerOf(reference, scope.tokenScope))
       const found = await references.findByOwners(deps.store, owners)
-      const answers = owners.map(owner => found.get(ownerKey(owner))).map(one => (one ? located(one) : ABSENT))
+      const answers = owners.map(owner => located(found.get(ownerKey(owner))))
       return reply.code(200).send({ references: answers })
     },
   })
@@ -112,20 +126,25 @@ export function referenceRoutes(app: GatewayApp, deps: GatewayDeps): void {
 
 const ABSENT = { found: false } as const
 
-function located(reference: ShownReference): z.infer<typeof Found> {
+function located(reference: ShownReference | undefined): z.infer<typeof Found | typeof Absent> {
+  if (!reference) return ABSENT
   const { token } = reference
-  const token_status = token.status === 'SUSPENDED' ? 'SUSPENDED' : 'ACTIVE'
-  return { found: true, reuse_token: reuseTokenOf(token), token_status, ...shown(reference) }
+  const { status: token_status } = token
+  // A worker that knew no owners has deleted the token.
+  if (token_status === 'DELETED') return ABSENT
+  const reuseToken = shownReuseToken(token)
+  return { found: true, ...(reuseToken ? { reuse_token: reuseToken } : {}), token_status, ...shown(reference) }
 }
 
+const SHOWN: ReadonlySet<string> = new Set(Object.keys(OnFileRequest.shape))
+
+/** A newer worker may have stored members that this release doesn't describe. */
 function shown({ provider, providerAccount, customerId, cardId, onFile }: ShownReference): z.infer<typeof Reference> {
-  const { billing_address: _, network_transaction_ids: ids, ...rest } = onFile
   return {
     provider,
     ...(providerAccount === '' ? {} : { provider_account: providerAccount }),
     ...(customerId === '' ? {} : { customer_id: customerId }),
     card_id: cardId,
-    ...(ids ? { network_transaction_ids: [...ids] } : {}),
-    ...rest,
+    ...Object.fromEntries(Object.entries(onFile).filter(([name]) => SHOWN.has(name))),
   }
 }

@@ -26,7 +26,7 @@ export const ON_FILE_NOTES: Notes = {
   network_transaction_ids:
     'All network transaction ids (NTI) as given, oldest first, up to 50. New ones are added to those that are known.',
   network_transaction_id:
-    'The network transaction id that payments name, up to 64 characters. Without it the last one of `network_transaction_ids`.',
+    'The network transaction id that payments name, up to 64 characters. Without it the last one of `network_transaction_ids`, unless that one was known already.',
   transaction_link_id: "Mastercard's transaction link id (TLID), usually 22 characters, whose case counts.",
   first_amount: 'Amount of the first authorisation, in minor units.',
   first_currency: 'Its currency, ISO 4217 alphabetic code.',

@@ -70,9 +70,9 @@ export function threeDsEventId(authentication: string): string {
   return uuidV5(THREE_DS_NAMESPACE, `event\n${authentication}`)
 }
 
-/** The id of one release of an owner: the subject of its event. `ownerHash` is in hex. */
-export function releaseId(ownerHash: string, receipt: string): string {
-  return uuidV5(EVENT_NAMESPACE, `release\n${ownerHash}\n${receipt}`)
+/** The id of the release of one reference: the subject of its event. `ownerHash` is in hex. */
+export function releaseId(ownerHash: string, receipt: string, referenceNo: number): string {
+  return uuidV5(EVENT_NAMESPACE, `release\n${ownerHash}\n${receipt}\n${referenceNo}`)
 }
 
 /** The id of an event for one subscription. Every attempt to deliver it has the same id. */

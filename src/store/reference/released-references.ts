@@ -11,6 +11,8 @@ export interface ReleasedReference {
   cause: ReleaseCause
   /** The receipt of the job that released the reference. */
   receiptId: string
+  /** The number of the reference that was released. */
+  referenceNo: number
   /** ms since the epoch. */
   releasedAt: number
 }
@@ -20,9 +22,10 @@ export async function insertAll(db: Db, released: readonly ReleasedReference[]):
   const sorted = released.toSorted((a, b) => Buffer.compare(a.ownerHash, b.ownerHash))
   await db.query({
     name: 'released-references-insert',
-    text: `insert into tokenmill.released_reference (owner_hash, card_hash, released_at, cause, receipt_id)
-select v.hash, v.card, v.at, v.cause, v.receipt
-from unnest($1::bytea[], $2::bytea[], $3::timestamptz[], $4::text[], $5::uuid[]) as v(hash, card, at, cause, receipt)
+    text: `insert into tokenmill.released_reference (owner_hash, card_hash, released_at, cause, receipt_id, reference_no)
+select v.hash, v.card, v.at, v.cause, v.receipt, v.no
+from unnest($1::bytea[], $2::bytea[], $3::timestamptz[], $4::text[], $5::uuid[], $6::bigint[])
+  as v(hash, card, at, cause, receipt, no)
 on conflict do nothing`,
     values: [
       byteas(sorted.map(({ ownerHash }) => ownerHash)),
@@ -30,6 +33,7 @@ on conflict do nothing`,
       plains(sorted.map(({ releasedAt }) => `"${new Date(releasedAt).toISOString()}"`)),
       plains(sorted.map(({ cause }) => cause)),
       plains(sorted.map(({ receiptId }) => receiptId)),
+      plains(sorted.map(({ referenceNo }) => referenceNo)),
     ],
   })
 }

@@ -8,7 +8,7 @@ import { thirdPartyOf } from '../token/tokens.ts'
 
 export interface ShownReference extends OwnerId {
   onFile: OnFile
-  token: Pick<TokenRow, 'tokenId' | 'thirdParty' | 'status'>
+  token: Pick<TokenRow, 'tokenId' | 'thirdParty' | 'tokenType' | 'status'>
 }
 
 interface Row {
@@ -20,13 +20,14 @@ interface Row {
   on_file: OnFile
   token_id: string
   status: TokenRow['status']
+  token_type: TokenRow['tokenType']
   third_party_type: string | null
   third_party_token: string | null
 }
 
 const OWNER = 'provider, provider_account, customer_id, card_id'
 const COLUMNS = `token_scope, ${OWNER}, on_file - 'billing_address' as on_file, token_id`
-const WITH_TOKEN = `cross join lateral (select status, third_party_type, third_party_token
+const WITH_TOKEN = `cross join lateral (select status, token_type, third_party_type, third_party_token
   from tokenmill.token where token_id = r.token_id limit 1) as t`
 
 function referenceOf(row: Row): ShownReference {
@@ -37,19 +38,30 @@ function referenceOf(row: Row): ShownReference {
     customerId: row.customer_id,
     cardId: row.card_id,
     onFile: row.on_file,
-    token: { tokenId: row.token_id, thirdParty: thirdPartyOf(row), status: row.status },
+    token: { tokenId: row.token_id, thirdParty: thirdPartyOf(row), tokenType: row.token_type, status: row.status },
   }
 }
 
+export interface TokenPage {
+  tokenId: string
+  /** Only references with a higher number; 0 for the first page. */
+  after: number
+  limit: number
+}
+
 /** Of one token, oldest first. */
-export async function findByToken(db: Db, tokenId: string): Promise<ShownReference[]> {
-  const { rows } = await db.query<Row>({
+export async function findByToken(
+  db: Db,
+  { tokenId, after, limit }: TokenPage,
+): Promise<(ShownReference & { referenceNo: number })[]> {
+  const { rows } = await db.query<Row & { reference_no: number }>({
     name: 'shown-references-by-token',
-    text: `select r.*, t.* from (select reference_no, ${COLUMNS} from tokenmill.source_reference where token_id = $1) as r
+    text: `select r.*, t.* from (select reference_no, ${COLUMNS} from tokenmill.source_reference
+  where token_id = $1 and reference_no > $2 order by reference_no limit $3) as r
 ${WITH_TOKEN} order by r.reference_no`,
-    values: [tokenId],
+    values: [tokenId, after, limit],
   })
-  return rows.map(referenceOf)
+  return rows.map(row => ({ ...referenceOf(row), referenceNo: row.reference_no }))
 }
 
 /** Those of these owners that are there, by `ownerKey`. */

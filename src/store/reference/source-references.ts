@@ -1,4 +1,5 @@
 // Source references: for whom a card is on file. They are found by owner or by token, and saved as sets.
+import { CHUNK } from '../../job/choices.ts'
 import { type OwnerId, ownerKey, type SourceReference } from '../../token/on-file.ts'
 import { type Column, listOf, plains, rowSet, texts } from '../columns.ts'
 import { type Db, LostRace } from '../pool.ts'
@@ -61,16 +62,25 @@ const NUMBER = column('reference_no', 'bigint', r => r.referenceNo ?? null)
 const CHANGED = [NUMBER, ...STATE]
 const SET = STATE.map(({ name }) => `${name} = v.${name}`).join(', ')
 const INSERTED_NAMES = INSERTED.map(({ name }) => name).join(', ')
+const OWNED = ['reference_no', ...OWNER.map(({ name }) => name), 'token_id'].join(', ')
 const NAMES = `reference_no, ${INSERTED_NAMES}`
 
-function referenceOf(row: Row): StoredReference {
+type OwnerRow = Pick<Row, 'token_scope' | 'provider' | 'provider_account' | 'customer_id' | 'card_id'>
+
+function ownerIn(row: OwnerRow): OwnerId {
   return {
-    referenceNo: row.reference_no,
     tokenScope: row.token_scope,
     provider: row.provider,
     providerAccount: row.provider_account,
     customerId: row.customer_id,
     cardId: row.card_id,
+  }
+}
+
+function referenceOf(row: Row): StoredReference {
+  return {
+    ...ownerIn(row),
+    referenceNo: row.reference_no,
     tokenId: row.token_id,
     onFile: row.on_file,
     version: row.version,
@@ -136,23 +146,32 @@ where token_id = any($1::uuid[]) group by token_id`,
   return new Map(rows.map(row => [row.token_id, row.owners]))
 }
 
+/** A record takes at most two claims of a token away: by leaving it, and by giving up that a reversal brings it back. */
+const CLAIMS_MAX = 2 * CHUNK.recordsMax + 2
+
 /**
  * As `countOwners`, but also counts owners who left the token after `since` (ms): a reversal could bring them back, and
- * they must find their card there.
+ * they must find their card there. Counts to `max`; by default so far that a chunk can't leave one of more than that.
  */
-export async function countClaims(db: Db, tokenIds: readonly string[], since: number): Promise<Map<string, number>> {
+export async function countClaims(
+  db: Db,
+  tokenIds: readonly string[],
+  since: number,
+  max = CLAIMS_MAX,
+): Promise<Map<string, number>> {
   if (tokenIds.length === 0) return new Map()
-  const { rows } = await db.query<{ token_id: string; owners: number }>({
+  const { rows } = await db.query<{ token_id: string; claims: number }>({
     name: 'reference-claims',
-    text: `select token_id, count(*)::integer as owners from (
-  select token_id from tokenmill.source_reference where token_id = any($1::uuid[])
+    text: `select wanted.id as token_id, claimed.claims from unnest(${listOf(1, 'uuid')}) as wanted(id)
+cross join lateral (select count(*)::integer as claims from (
+  (select 1 from tokenmill.source_reference where token_id = wanted.id limit $3)
   union all
-  select (before->>'tokenId')::uuid from tokenmill.source_reference
-  where before is not null and before->>'tokenId' = any($2::text[]) and before->>'tokenId' <> token_id::text
-    and updated_at > $3) as claimed group by token_id`,
-    values: [plains(tokenIds), plains(tokenIds), new Date(since)],
+  (select 1 from tokenmill.source_reference where before is not null and before->>'tokenId' = wanted.id::text
+    and before->>'tokenId' <> token_id::text and updated_at > $2 limit $3)
+  limit $3) as one) as claimed where claimed.claims > 0`,
+    values: [plains(tokenIds), new Date(since), max],
   })
-  return new Map(rows.map(row => [row.token_id, row.owners]))
+  return new Map(rows.map(row => [row.token_id, row.claims]))
 }
 
 /** Inserts all references, sorted by owner, or throws LostRace. */
@@ -208,15 +227,18 @@ where before is not null and before->>'tokenId' = any($1::text[])`,
   })
 }
 
-/** Removes all of these tokens, and returns them. Whoever asks holds the tokens' rows. */
-export async function removeOf(db: Db, tokenIds: readonly string[]): Promise<StoredReference[]> {
+/** Whose reference was removed, and from which token. */
+export type RemovedReference = OwnerId & Pick<StoredReference, 'referenceNo' | 'tokenId'>
+
+/** Removes all of these tokens, and returns whose they were. Whoever asks holds the tokens' rows. */
+export async function removeOf(db: Db, tokenIds: readonly string[]): Promise<RemovedReference[]> {
   if (tokenIds.length === 0) return []
-  const { rows } = await db.query<Row>({
+  const { rows } = await db.query<OwnerRow & Pick<Row, 'reference_no' | 'token_id'>>({
     name: 'references-remove-of',
-    text: `delete from tokenmill.source_reference where token_id = any($1::uuid[]) returning ${NAMES}`,
+    text: `delete from tokenmill.source_reference where token_id = any($1::uuid[]) returning ${OWNED}`,
     values: [plains(tokenIds)],
   })
-  return rows.map(referenceOf)
+  return rows.map(row => ({ ...ownerIn(row), referenceNo: row.reference_no, tokenId: row.token_id }))
 }
 
 /** Removes rows of these versions; all, or throws LostRace. */

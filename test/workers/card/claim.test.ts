@@ -58,6 +58,14 @@ describeStore('a single job that names an owner', engine => {
     })
   })
 
+  it('names no former token that is for analytics only', async () => {
+    const [pan, own] = [nextPan(), nextOwner()]
+    await onFile.chunk([record(pan, own, { token_type: 'ANALYTICS' })])
+    const moved = await onFile.create(nextPan(), own)
+    expect(moved.record).toMatchObject({ reference_outcome: 'MOVED' })
+    expect(moved.record).not.toHaveProperty('previous_token')
+  })
+
   it('of an update gives the token to an owner', async () => {
     const [own, other] = [nextOwner(), nextOwner()]
     const [first, second] = [await onFile.create(nextPan(), own), await onFile.create(nextPan(), other)]

@@ -115,7 +115,8 @@ function claim(
   }
   const known = stored?.ids ?? []
   const ids = nti === undefined || known.includes(nti) ? known : [...known, nti]
-  const used = nti ?? stored?.used
+  // A list that is sent again leaves the id in use.
+  const used = ids === known ? (stored?.used ?? nti) : nti
   const before = stored && { token: stored.token, ids: stored.ids, used: stored.used, mark: stored.mark }
   references.set(owner, { token, ids, used, mark, last: 'job' in by ? { job: by.job, before } : undefined })
   if (!stored) return 'ADDED'

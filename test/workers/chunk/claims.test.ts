@@ -56,6 +56,14 @@ describeStore('records of a chunk that name owners', engine => {
     expect(await countOwners(installation.vault.store, [first?.tokenId ?? ''])).toEqual(new Map([[first?.tokenId, 2]]))
   })
 
+  it('name no former token that is for analytics only', async () => {
+    const own = nextOwner()
+    await onFile.chunk([record(nextPan(), own, { token_type: 'ANALYTICS' })])
+    const [moved] = await onFile.chunk([record(nextPan(), own)])
+    expect(moved).toMatchObject({ outcome: 'CREATED', reference_outcome: 'MOVED' })
+    expect(moved).not.toHaveProperty('previous_token')
+  })
+
   it('move a known reference to the token of its new number, and name the former token', async () => {
     const [former, next, own] = [nextPan(), nextPan(), nextOwner()]
     const [made] = await onFile.chunk([record(former, own)])

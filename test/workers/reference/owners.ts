@@ -92,6 +92,19 @@ order by data->>'card_id', event_id`,
   return owners
 }
 
+/** Writes references of these owners to the token's rows, whatever its status, as no job does. */
+export function leaveAt({ vault, scope }: Installation, id: string, ...left: OwnerRequest[]): Promise<void> {
+  const now = Date.now()
+  const rest = {
+    ...{ referenceNo: undefined, tokenId: parseReuseToken(id) ?? '', onFile: {}, version: 1, createdAt: now },
+    ...{ updatedAt: now, lastReceipt: randomUUID(), mark: null, before: null },
+  }
+  return references.insertAll(
+    vault.store,
+    left.map(owner => ({ ...ownerOf(owner, scope), ...rest })),
+  )
+}
+
 export function keyOf(installation: Installation, owner: OwnerRequest) {
   return ownerOf(owner, installation.scope)
 }

@@ -3,13 +3,18 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Client } from '../../../producers/client.ts'
 import * as deliveries from '../../../src/store/event/deliveries.ts'
+import type { Db, Statement } from '../../../src/store/pool.ts'
 import * as released from '../../../src/store/reference/released-references.ts'
+import * as references from '../../../src/store/reference/source-references.ts'
+import * as tokens from '../../../src/store/token/tokens.ts'
 import { ownerKey } from '../../../src/token/on-file.ts'
+import { parseReuseToken } from '../../../src/token/token.ts'
+import { releaseOwnersOf } from '../../../workers/reference/note-releases.ts'
 import { describeStore } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { openSystemDesk } from '../../support/system-requests.ts'
 import { testPan } from '../../support/test-pan.ts'
-import { keyOf, type Owners, openOwners, subscribe } from './owners.ts'
+import { keyOf, leaveAt, type Owners, openOwners, subscribe } from './owners.ts'
 
 const ANNA = { provider: 'acme', provider_account: 'acct-1', customer_id: 'anna' }
 const BEN = { provider: 'acme', provider_account: 'acct-1', customer_id: 'ben' }
@@ -38,6 +43,12 @@ describeStore('an owner', engine => {
     ]
     return { card: last, anna, ben, id: await owners.own(last, anna, ben) }
   }
+  const recording = (db: Db, sent: Statement[]): Db => ({
+    query: statement => {
+      sent.push(statement)
+      return db.query(statement)
+    },
+  })
   const hashOf = (owner: typeof ANNA & { card_id: string }) =>
     installation.vault.ring.ownerHash(ownerKey(keyOf(installation, owner)))
 
@@ -55,6 +66,44 @@ describeStore('an owner', engine => {
       expect([...found.values()].map(one => one.cause)).toEqual([cause, cause])
       const list = await deliveries.list(installation.vault.store, { endpointId, limit: 100 })
       expect(list.filter(({ type }) => type === 'reference.released').length).toBeGreaterThanOrEqual(3)
+    })
+
+    it('is released in slices with the others, however many they are', async () => {
+      const { id, card } = await shared()
+      const many = Array.from({ length: 2_100 }, (_, n) => ({ ...ANNA, card_id: `many-${card}-${n}` }))
+      await leaveAt(installation, id, ...many)
+      const { store } = installation.vault
+      const [token] = await tokens.findByIds(store, [parseReuseToken(id) ?? ''])
+      if (!token) throw new Error('it was made')
+      const sent: Statement[] = []
+      await store.transaction(db =>
+        releaseOwnersOf(recording(db, sent), [token], { clock: Date.now, ring: installation.vault.ring }),
+      )
+      expect(await owners.ownersOf(id)).toEqual([])
+      expect(await owners.told(id)).toHaveLength(2_102)
+      expect(sent.filter(({ name }) => name === 'released-references-insert')).toHaveLength(3)
+      const removal = sent.find(({ name }) => name === 'references-remove-of')
+      expect(removal?.text).not.toMatch(/on_file|before/)
+    })
+
+    it('is told twice where one job releases it, and once more after it was added again', async () => {
+      const { id, card } = await shared()
+      const { store, ring } = installation.vault
+      const [token] = await tokens.findByIds(store, [parseReuseToken(id) ?? ''])
+      if (!token) throw new Error('it was made')
+      const again = { ...ANNA, card_id: `again-${card}` }
+      const release = async () => {
+        await leaveAt(installation, id, again)
+        await store.transaction(db => releaseOwnersOf(db, [token], { clock: Date.now, ring }))
+      }
+      await release()
+      await release()
+      expect((await owners.told(id)).filter(({ card_id }) => card_id === again.card_id)).toHaveLength(2)
+      const { rows } = await store.query<{ n: number }>({
+        text: 'select count(*)::integer as n from tokenmill.released_reference where owner_hash = $1',
+        values: [hashOf(again)],
+      })
+      expect(rows).toEqual([{ n: 2 }])
     })
 
     it('by a chunk is released by the chunk', async () => {
@@ -149,6 +198,29 @@ describeStore('an owner', engine => {
       expect((await owners.add(last, ben)).record).toMatchObject({ reference_outcome: 'MOVED', previous_token: id })
       expect((await owners.release(anna, { on_orphan: 'delete' })).record).toMatchObject({ token_status: 'ACTIVE' })
       expect(await owners.ownersOf(id)).toEqual([])
+    })
+
+    it('after a worker that knows no owners has deleted the token, keeps nothing else from being released', async () => {
+      const [{ id, anna }, other] = [await shared(), await shared()]
+      await client.call('token-lifecycle', { id, action: 'DELETE' })
+      const left = { ...anna, card_id: `${anna.card_id}-left` }
+      await leaveAt(installation, id, left)
+      const records = await owners.batch('reference', [
+        { ...left, action: 'RELEASE', on_orphan: 'delete' },
+        { ...other.anna, action: 'RELEASE' },
+      ])
+      expect(records).toMatchObject([{ outcome: 'UPDATED' }, { outcome: 'UPDATED' }])
+      expect(await owners.ownersOf(id)).toEqual([])
+      expect((await owners.told(id)).filter(({ cause }) => cause === 'RELEASED')).toHaveLength(1)
+    })
+
+    it('is counted no further than asked', async () => {
+      const { id, card } = await shared()
+      await owners.add(card, { provider: 'other', card_id: `counted-${card}` })
+      const tokenId = parseReuseToken(id) ?? ''
+      const counted = (max?: number) => references.countClaims(installation.vault.store, [tokenId], Date.now(), max)
+      expect(await counted(1)).toEqual(new Map([[tokenId, 1]]))
+      expect(await counted()).toEqual(new Map([[tokenId, 3]]))
     })
 
     it('is known in its own scope only, and to its own entity', async () => {

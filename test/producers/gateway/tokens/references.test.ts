@@ -2,9 +2,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ownerOf } from '../../../../src/job/on-file.ts'
 import * as references from '../../../../src/store/reference/source-references.ts'
+import { formatReuseToken } from '../../../../src/token/token.ts'
 import { describeStore } from '../../../support/engines.ts'
 import { type Installation, openInstallation } from '../../../support/installation.ts'
 import { testPan } from '../../../support/test-pan.ts'
+import { leaveAt } from '../../../workers/reference/owners.ts'
 import { basicOf, CARD, type Caller, openGatewayFor } from '../bundle.ts'
 
 const LOOKUP = '/oidc/api/v2/references/lookup'
@@ -59,6 +61,18 @@ describeStore('source references over HTTP', engine => {
     })
   })
 
+  it('are read page by page, oldest first', async () => {
+    const id = await token()
+    const all = ['page-1', 'page-2', 'page-3'].map(card_id => ({ ...ANNA, card_id }))
+    for (const owner of all) await add(id, owner)
+    const page = (query: string) => gateway.call('GET', `${CARD}/${id}/references?${query}`)
+    const first = (await page('limit=2')).body
+    expect(first).toEqual({ references: all.slice(0, 2), next: expect.any(Number) })
+    expect((await page(`limit=2&after=${first['next']}`)).body).toEqual({ references: all.slice(2) })
+    expect((await page('limit=3')).body).toEqual({ references: all })
+    expect(await page('limit=1001')).toMatchObject({ status: 400, body: { details: { 'query.limit': {} } } })
+  })
+
   it('of a card that is known at another token move to this one', async () => {
     const [former, id] = [await token(), await token()]
     const anna = { ...ANNA, card_id: 'moves' }
@@ -98,6 +112,31 @@ describeStore('source references over HTTP', engine => {
     expect((await lookUp([first])).body).toEqual({ references: [{ found: false }] })
   })
 
+  it('of a token for analytics only are found without its reuse token', async () => {
+    last += 1
+    const { body } = await gateway.put(
+      { cardNumber: testPan(last), expiryMonth: 12, expiryYear: 2031 },
+      { token_type: 'ANALYTICS' },
+    )
+    expect(body).not.toHaveProperty('reuse_token')
+    const { store } = installation.vault
+    const { rows } = await store.query<{ id: string }>({
+      text: `select token_id as id from tokenmill.token where analytics_token = $1`,
+      values: [String(body['analytics_token'])],
+    })
+    const anna = { ...ANNA, card_id: 'analytics' }
+    await leaveAt(installation, formatReuseToken(rows[0]?.id ?? ''), anna)
+    expect((await lookUp([anna])).body).toEqual({ references: [{ found: true, token_status: 'ACTIVE', ...anna }] })
+  })
+
+  it('that a worker left at a deleted token are not found', async () => {
+    const id = await token()
+    await gateway.call('DELETE', `${CARD}/${id}`)
+    const anna = { ...ANNA, card_id: 'left' }
+    await leaveAt(installation, id, anna)
+    expect((await lookUp([anna])).body).toEqual({ references: [{ found: false }] })
+  })
+
   it('are looked up a thousand at once and no more', async () => {
     const id = await token()
     const asked = Array.from({ length: 1_000 }, (_, n) => ({
@@ -113,17 +152,17 @@ describeStore('source references over HTTP', engine => {
     expect(tooMany).toMatchObject({ status: 400, body: { details: { 'body.references': { code: 'field_length' } } } })
   })
 
-  it('show no billing address', async () => {
+  it('show no billing address, and no member of a release to come', async () => {
     const id = await token()
     const anna = { ...ANNA, card_id: 'billed' }
     await add(id, anna)
     const { store } = installation.vault
     const [stored] = (await references.findByOwners(store, [ownerOf(anna, installation.scope)])).values()
     if (!stored) throw new Error('it was added')
-    const onFile = { ...stored.onFile, billing_address: { line1: 'Hidden Lane 1' } }
+    const onFile = { ...stored.onFile, billing_address: { line1: 'Hidden Lane 1' }, of_tomorrow: true }
     await references.updateAll(store, [{ ...stored, onFile, version: stored.version + 1 }])
-    expect((await read(id)).text + (await lookUp([anna])).text).not.toContain('Hidden')
-    expect((await read(id)).body).toEqual({ references: [anna] })
+    expect((await read(id)).text + (await lookUp([anna])).text).not.toMatch(/Hidden|tomorrow/)
+    expect(await read(id)).toMatchObject({ status: 200, body: { references: [anna] } })
   })
 
   describe('of another entity', () => {
