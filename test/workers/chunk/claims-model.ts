@@ -107,7 +107,8 @@ function claim(
   }
   const known = stored?.ids ?? []
   const ids = nti === undefined || known.includes(nti) ? known : [...known, nti]
-  const used = nti ?? stored?.used
+  // An id that was listed before says nothing about the one in use.
+  const used = nti === undefined || known.includes(nti) ? stored?.used : nti
   const before = stored && { token: stored.token, ids: stored.ids, used: stored.used, mark: stored.mark }
   references.set(owner, { token, ids, used, mark, last: 'job' in by ? { job: by.job, before } : undefined })
   if (!stored) return 'ADDED'
