@@ -92,7 +92,7 @@ describeStore('owners and their cards', engine => {
           })
           const onFile = await openOnFile(installation, scope.tokenScope)
           const run: Run = { onFile, id: randomUUID(), batches, models: [NOTHING], jobs: [] }
-          for (const one of steps) await play(run, one)
+          for (const one of steps.flatMap(one => inOrder(one, batches))) await play(run, one)
         },
       ),
       {
@@ -102,6 +102,14 @@ describeStore('owners and their cards', engine => {
       },
     )
   }, 600_000)
+
+  /** Chunks of a batch with `relink`, or that ends orphans, are sent one after the other (docs/upstream.md). */
+  function inOrder(step: readonly Drawn[], batches: readonly BatchPlan[]): (readonly Drawn[])[] {
+    const [one, other] = step
+    if (one?.do !== 'chunk' || other?.do !== 'chunk' || one.batch !== other.batch) return [step]
+    const { relink = false, on_orphan: onOrphan = 'keep' } = batches[one.batch]?.policy ?? {}
+    return relink || onOrphan !== 'keep' ? [[one], [other]] : [step]
+  }
 
   async function play(run: Run, step: readonly Drawn[]): Promise<void> {
     const settled = run.models.map(model => ({ model, deeds: deedsOf(run, model, step) }))
