@@ -30,7 +30,7 @@ export interface EngineBackend {
   sever(queue: string, id: string): Promise<void>
   /** Removes jobs that no worker can process (damage.ts); returns how many it removed. */
   discardDamaged(queue: string): Promise<number>
-  /** Removes this job in any state; false if there is no such job. */
+  /** Removes a damaged job that a worker has fetched and can't finish; false if it is gone already. */
   discard(queue: string, id: string): Promise<boolean>
   claim(installation: string): Promise<string>
   setNotice(name: NoticeName, text: string, lifeMs: number): Promise<void>

@@ -113,7 +113,9 @@ export async function connectPostgres(pool: PgPoolLike, options: QueueOptions): 
       return (await ask<{ n: number }>(pool, sql, [queue])).length
     },
     async discard(queue, id) {
-      const sql = 'delete from bullmq.job where queue = $1 and id = $2 returning 1 as n'
+      // Another job may have got this id since the damaged one was removed: that one stays.
+      const sql = `delete from bullmq.job where queue = $1 and id = $2
+        and greatest(attempts_made, attempts_started, stalled_count) >= 2147483647 returning 1 as n`
       return (await ask<{ n: number }>(pool, sql, [queue, id])).length > 0
     },
     // The store is in the same PostgreSQL and holds the installation's id.

@@ -19,8 +19,20 @@ export async function discardDamaged(client: Client, keyOf: (name: string) => st
   return damaged.length
 }
 
+/**
+ * Removes a job whose attempts can't be counted, so that no worker can finish it. False if there is no such job: another
+ * one may have got the id since, and stays.
+ */
+export async function discardUnfinishable(
+  client: Client,
+  keyOf: (name: string) => string,
+  id: string,
+): Promise<boolean> {
+  return !isCount(await client.hget(keyOf(id), 'atm')) && discard(client, keyOf, id)
+}
+
 /** Removes the job from every list and frees its id. False if there was no such job. */
-export async function discard(client: Client, keyOf: (name: string) => string, id: string): Promise<boolean> {
+async function discard(client: Client, keyOf: (name: string) => string, id: string): Promise<boolean> {
   const lists = ['active', 'wait', 'paused'].map(list => client.lrem(keyOf(list), 0, id))
   const sets = ['delayed', 'prioritized'].map(set => client.zrem(keyOf(set), id))
   await Promise.all([...lists, ...sets, client.srem(keyOf('stalled'), id)])

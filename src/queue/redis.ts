@@ -6,7 +6,7 @@ import { Fault } from '../errors.ts'
 import type { EngineBackend } from './backend.ts'
 import { toQueueFault, withTimeout } from './bounded-call.ts'
 import type { QueueOptions } from './engine.ts'
-import { discard, discardDamaged } from './redis-damage.ts'
+import { discardDamaged, discardUnfinishable } from './redis-damage.ts'
 import { credentialsOf, nodeOf } from './redis-url.ts'
 
 const CALL_MS = 5_000
@@ -92,7 +92,7 @@ export async function connectRedis(urls: string[], options: QueueOptions): Promi
       await producer.hdel(keyOf(queue, id), 'parent', 'parentKey', 'rjk', 'deid')
     },
     discardDamaged: queue => discardDamaged(producer, name => keyOf(queue, name)),
-    discard: (queue, id) => discard(producer, name => keyOf(queue, name), id),
+    discard: (queue, id) => discardUnfinishable(producer, name => keyOf(queue, name), id),
     async claim(id) {
       await producer.set(`${prefix}:installation`, id, 'NX')
       return (await producer.get(`${prefix}:installation`)) ?? id
