@@ -7,6 +7,12 @@ export type Encoding = (typeof ENCODINGS)[number]
 
 export const field = (what: string) => z.string().regex(FIELD).describe(what)
 
+export const nameFields = z
+  .array(field('A field.'))
+  .min(1)
+  .max(4)
+  .describe('The fields of the name, joined by a blank; empty ones are left out.')
+
 export const delimiter = z
   .string()
   .regex(/^[^A-Za-z0-9"\\\r\n\0 ]$/u)

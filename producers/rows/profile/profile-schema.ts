@@ -3,7 +3,7 @@
 import { z } from 'zod'
 import { EXPIRY_FORMS } from './expiry-form.ts'
 import { TEMPLATE } from './field.ts'
-import { FileFormat, field } from './format.ts'
+import { FileFormat, field, nameFields } from './format.ts'
 import { OnFileColumns } from './on-file/schema.ts'
 import { ReturnShape } from './return-shape.ts'
 
@@ -67,11 +67,7 @@ const Columns = z
     expiry: Expiry,
     cardholder_name: z
       .strictObject({
-        from: z
-          .array(field('A field.'))
-          .min(1)
-          .max(4)
-          .describe('The fields of the name, joined by a blank; empty ones are left out.'),
+        from: nameFields,
         too_long: z
           .enum(['reject', 'drop', 'cut'])
           .optional()

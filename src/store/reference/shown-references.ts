@@ -2,21 +2,16 @@
 // reversal would put back. It reads only; source-references.ts has rows for writing.
 import { type OnFile, type OwnerId, ownerKey } from '../../token/on-file.ts'
 import type { TokenRow } from '../../token/token.ts'
-import { listOf, plains, texts } from '../columns.ts'
 import type { Db } from '../pool.ts'
 import { thirdPartyOf } from '../token/tokens.ts'
+import { IS_WANTED, type OwnerRow, ownerIn, ownersList, WANTED_OWNERS } from './owner-columns.ts'
 
 export interface ShownReference extends OwnerId {
   onFile: OnFile
   token: Pick<TokenRow, 'tokenId' | 'thirdParty' | 'tokenType' | 'status'>
 }
 
-interface Row {
-  token_scope: string
-  provider: string
-  provider_account: string
-  customer_id: string
-  card_id: string
+interface Row extends OwnerRow {
   on_file: OnFile
   token_id: string
   status: TokenRow['status']
@@ -32,11 +27,7 @@ const WITH_TOKEN = `cross join lateral (select status, token_type, third_party_t
 
 function referenceOf(row: Row): ShownReference {
   return {
-    tokenScope: row.token_scope,
-    provider: row.provider,
-    providerAccount: row.provider_account,
-    customerId: row.customer_id,
-    cardId: row.card_id,
+    ...ownerIn(row),
     onFile: row.on_file,
     token: { tokenId: row.token_id, thirdParty: thirdPartyOf(row), tokenType: row.token_type, status: row.status },
   }
@@ -69,18 +60,9 @@ export async function findByOwners(db: Db, owners: readonly OwnerId[]): Promise<
   if (owners.length === 0) return new Map()
   const { rows } = await db.query<Row>({
     name: 'shown-references-by-owner',
-    text: `select r.*, t.* from rows from (unnest(${listOf(1, 'uuid')}), unnest(${listOf(2, 'text')}), unnest(${listOf(3, 'text')}),
-  unnest(${listOf(4, 'text')}), unnest(${listOf(5, 'text')})) as wanted(scope, source, account, customer, card)
-cross join lateral (select ${COLUMNS} from tokenmill.source_reference where token_scope = wanted.scope
-  and provider = wanted.source and provider_account = wanted.account and customer_id = wanted.customer
-  and card_id = wanted.card limit 1) as r ${WITH_TOKEN}`,
-    values: [
-      plains(owners.map(({ tokenScope }) => tokenScope)),
-      texts(owners.map(({ provider }) => provider)),
-      texts(owners.map(({ providerAccount }) => providerAccount)),
-      texts(owners.map(({ customerId }) => customerId)),
-      texts(owners.map(({ cardId }) => cardId)),
-    ],
+    text: `select r.*, t.* from ${WANTED_OWNERS}
+cross join lateral (select ${COLUMNS} from tokenmill.source_reference where ${IS_WANTED} limit 1) as r ${WITH_TOKEN}`,
+    values: ownersList(owners),
   })
   return new Map(rows.map(referenceOf).map(reference => [ownerKey(reference), reference]))
 }

@@ -1,21 +1,17 @@
 // Source references: for whom a card is on file. They are found by owner or by token, and saved as sets.
 import { CHUNK } from '../../job/choices.ts'
 import { type OwnerId, ownerKey, type SourceReference } from '../../token/on-file.ts'
-import { type Column, listOf, plains, rowSet, texts } from '../columns.ts'
+import { type Column, listOf, plains, rowSet } from '../columns.ts'
 import { type Db, LostRace } from '../pool.ts'
+import { IS_WANTED, type OwnerRow, ownerIn, ownersList, WANTED_OWNERS } from './owner-columns.ts'
 
 export interface StoredReference extends SourceReference {
   /** Undefined for a row that isn't stored yet. */
   referenceNo: number | undefined
 }
 
-interface Row {
+interface Row extends OwnerRow {
   reference_no: number
-  token_scope: string
-  provider: string
-  provider_account: string
-  customer_id: string
-  card_id: string
   token_id: string
   on_file: SourceReference['onFile']
   version: number
@@ -65,18 +61,6 @@ const INSERTED_NAMES = INSERTED.map(({ name }) => name).join(', ')
 const OWNED = ['reference_no', ...OWNER.map(({ name }) => name), 'token_id'].join(', ')
 const NAMES = `reference_no, ${INSERTED_NAMES}`
 
-type OwnerRow = Pick<Row, 'token_scope' | 'provider' | 'provider_account' | 'customer_id' | 'card_id'>
-
-function ownerIn(row: OwnerRow): OwnerId {
-  return {
-    tokenScope: row.token_scope,
-    provider: row.provider,
-    providerAccount: row.provider_account,
-    customerId: row.customer_id,
-    cardId: row.card_id,
-  }
-}
-
 function referenceOf(row: Row): StoredReference {
   return {
     ...ownerIn(row),
@@ -97,18 +81,9 @@ export async function findByOwners(db: Db, owners: readonly OwnerId[]): Promise<
   if (owners.length === 0) return new Map()
   const { rows } = await db.query<Row>({
     name: 'references-by-owner',
-    text: `select found.* from rows from (unnest(${listOf(1, 'uuid')}), unnest(${listOf(2, 'text')}), unnest(${listOf(3, 'text')}),
-  unnest(${listOf(4, 'text')}), unnest(${listOf(5, 'text')})) as wanted(scope, provider, account, customer, card)
-cross join lateral (select ${NAMES} from tokenmill.source_reference where token_scope = wanted.scope
-  and provider = wanted.provider and provider_account = wanted.account and customer_id = wanted.customer
-  and card_id = wanted.card limit 1) as found`,
-    values: [
-      plains(owners.map(({ tokenScope }) => tokenScope)),
-      texts(owners.map(({ provider }) => provider)),
-      texts(owners.map(({ providerAccount }) => providerAccount)),
-      texts(owners.map(({ customerId }) => customerId)),
-      texts(owners.map(({ cardId }) => cardId)),
-    ],
+    text: `select found.* from ${WANTED_OWNERS}
+cross join lateral (select ${NAMES} from tokenmill.source_reference where ${IS_WANTED} limit 1) as found`,
+    values: ownersList(owners),
   })
   return new Map(rows.map(referenceOf).map(reference => [ownerKey(reference), reference]))
 }

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { ownerFields } from '../../../../src/job/on-file.ts'
 import { AGREED_BY, AGREEMENTS } from '../../../../src/token/on-file.ts'
 import { TEMPLATE } from '../field.ts'
-import { field } from '../format.ts'
+import { field, nameFields } from '../format.ts'
 import { DATE_FORMS } from './date-form.ts'
 
 const template = (what: string) => z.string().max(1_000).regex(TEMPLATE).describe(what)
@@ -89,11 +89,7 @@ export const OnFileColumns = z
     ),
     cardholder_name: z
       .strictObject({
-        from: z
-          .array(field('A field.'))
-          .min(1)
-          .max(4)
-          .describe('The fields of the name, joined by a blank; empty ones are left out.'),
+        from: nameFields,
       })
       .optional()
       .describe('The name as the provider has it, up to 256 characters.'),
