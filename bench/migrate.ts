@@ -14,7 +14,17 @@ export interface MigrateRun {
 }
 
 export async function runMigrate(installation: Installation, file: string, args: string[] = []): Promise<MigrateRun> {
+  await startBulkWorkers(installation)
+  return migrateFile(installation, file, args)
+}
+
+/** One process for each core. */
+export async function startBulkWorkers(installation: Installation): Promise<void> {
   await installation.startWorkers({ processes: availableParallelism(), roles: ['bulk'] })
+}
+
+/** Migrates a file by workers that run already. */
+export async function migrateFile(installation: Installation, file: string, args: string[] = []): Promise<MigrateRun> {
   const child = startCommand(['migrate', file, '--client', installation.clientFile, '--json', ...args], {
     env: installation.env as Record<string, string>,
   })

@@ -1,7 +1,7 @@
-// `npm run soak`: migrates and ingests generated files of any size, each twice, and runs at full volume the suites that
-// `npm test` runs with less. Nothing may be lost or doubled, and memory may not grow with the size. `--rows 5000000` or
-// `--bytes 2000000000` sets the size, `--engine postgres` selects the other engine, `--parts migrate` selects some of
-// migrate, ingest and suites. The last line is `N passed, N failed`.
+// `npm run soak`: inspects generated streams of any size, migrates and ingests generated files, each twice, and runs at full
+// volume the suites that `npm test` runs with less. Nothing may be lost or doubled, and memory may not grow with the size.
+// `--rows 5000000` or `--bytes 2000000000` sets the size, `--engine postgres` selects the other engine, `--parts migrate`
+// selects some of inspect, migrate, ingest and suites. The last line is `N passed, N failed`.
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,9 +9,10 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { SOAK } from '../test/support/volume.ts'
 import { openPlace } from './place.ts'
-import { soakIngest } from './soak-ingest.ts'
-import { soakMigrate } from './soak-migrate.ts'
-import { type Check, openChecks, type SoakOptions } from './soak-run.ts'
+import { soakIngest } from './soak/ingest.ts'
+import { soakInspect } from './soak/inspect.ts'
+import { soakMigrate } from './soak/migrate.ts'
+import { type Check, openChecks, type SoakOptions } from './soak/run.ts'
 
 const BYTES_PER_ROW = 60
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -21,7 +22,7 @@ const { values } = parseArgs({
     rows: { type: 'string', default: '1000000' },
     bytes: { type: 'string' },
     engine: { type: 'string', default: 'redis' },
-    parts: { type: 'string', default: 'migrate,ingest,suites' },
+    parts: { type: 'string', default: 'inspect,migrate,ingest,suites' },
   },
 })
 const rows = values.bytes === undefined ? Number(values.rows) : Math.ceil(Number(values.bytes) / BYTES_PER_ROW)
@@ -30,6 +31,7 @@ const parts = values.parts.split(',')
 if (!Number.isSafeInteger(rows) || rows < 1) throw new Error('--rows and --bytes take a whole number above 0')
 
 const { check, counts } = openChecks()
+if (parts.includes('inspect')) await soakInspect({ bytes: Number(values.bytes ?? rows * BYTES_PER_ROW), check })
 const place = await openPlace()
 try {
   const options: SoakOptions = { place, engine, rows, check }

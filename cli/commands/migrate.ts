@@ -1,13 +1,20 @@
 // `tokenmill migrate FILE`: reads the options, runs the producer and prints the result.
 import { readFile } from 'node:fs/promises'
-import type { MigrateOptions } from '../../producers/migrate/options.ts'
+import type { FileRunDeps } from '../../producers/file-run.ts'
+import type { MigrateOptions, SourceTime } from '../../producers/migrate/options.ts'
 import type { OwnerCounts } from '../../producers/migrate/owners.ts'
 import { migrate, type Summary } from '../../producers/migrate/run.ts'
 import { FileError } from '../../producers/rows/file-error.ts'
 import { type ColumnMap, parseMap } from '../../producers/rows/layout.ts'
-import { readOnly } from '../../producers/rows/only.ts'
-import { FILE_OUTCOMES, type FileReasons } from '../../producers/rows/outcome/file-outcome.ts'
+import { readOnly } from '../../producers/rows/only/read.ts'
+import {
+  FILE_OUTCOMES,
+  type FileCounts,
+  type FileReasons,
+  sumOfFile,
+} from '../../producers/rows/outcome/file-outcome.ts'
 import { type Profile, withAccount } from '../../producers/rows/profile/profile.ts'
+import { readIso } from '../../producers/rows/profile/time-form.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { Counts } from '../../src/job/outcome.ts'
 import { lowerPriority } from '../../src/low-priority.ts'
@@ -17,10 +24,10 @@ import { decryption } from '../open/encrypted-file.ts'
 import { openSession, type Session } from '../open/open.ts'
 import { type GiveUpOption, openProducer, waitingOf } from '../open/producer.ts'
 import { stopper } from '../process/stopper.ts'
-import { facts, print, say, type Terminal } from '../terminal.ts'
+import { facts, print, say, type Terminal, userName } from '../terminal.ts'
 import { profileOf } from './profile.ts'
 
-interface Options extends JsonOption, GiveUpOption {
+export interface MigrateCommandOptions extends JsonOption, GiveUpOption {
   client?: string
   scope?: string
   format?: 'csv' | 'ndjson'
@@ -39,12 +46,14 @@ interface Options extends JsonOption, GiveUpOption {
   only?: string
   onConflict: MigrateOptions['onConflict']
   onExpired: MigrateOptions['onExpired']
+  sourceTime?: string
   onOrphan?: MigrateOptions['onOrphan']
   relink?: boolean
   providerAccount?: string
   chunk: number
   inFlight: number
   batchId?: string
+  migration?: string
   recordKind: MigrateOptions['recordKind']
   schemeTokens?: boolean
   again?: boolean
@@ -52,7 +61,7 @@ interface Options extends JsonOption, GiveUpOption {
   maxRejected?: MigrateOptions['rejectedMax']
 }
 
-export async function run(terminal: Terminal, file: string, options: Options): Promise<void> {
+export async function run(terminal: Terminal, file: string, options: MigrateCommandOptions): Promise<void> {
   lowerPriority()
   const session = openSession(terminal)
   const stop = stopper(session)
@@ -71,23 +80,29 @@ export async function run(terminal: Terminal, file: string, options: Options): P
 export async function migrateFile(
   session: Session,
   file: string,
-  options: Options,
+  options: MigrateCommandOptions,
   signal: AbortSignal,
 ): Promise<Summary> {
+  const { optionsOf, deps } = await openMigration(session, options, signal)
+  return migrate(optionsOf(file), deps)
+}
+
+/** Opens what the migration of one file or several needs. */
+export async function openMigration(
+  session: Session,
+  options: MigrateCommandOptions,
+  signal: AbortSignal,
+): Promise<{ optionsOf: (file: string) => MigrateOptions; deps: FileRunDeps }> {
   const { terminal, log } = session
   const map = options.map === undefined ? undefined : await readMap(options.map)
   const profile = options.from === undefined ? withoutProfile(options) : await readProfile(options.from, options)
   const producing = await openProducer(session, options.client, ['bulk'])
-  const { credentials } = producing
-  return migrate(
-    {
-      file,
-      format: options.format,
-      scope: options.scope ?? (options.recordKind === 'token-create' ? credentials.tokenScope : undefined),
-      ...decryption(terminal, options),
-      map,
-      profile,
-      only: options.only === undefined ? undefined : await readOnly(options.only),
+  const only = options.only === undefined ? undefined : await readOnly(options.only)
+  const { tokenScope } = producing.credentials
+  const scope = options.scope ?? (options.recordKind === 'token-create' ? tokenScope : undefined)
+  return {
+    optionsOf: file => ({
+      ...{ file, format: options.format, scope, ...decryption(terminal, options), map, profile, only },
       ignoreUnknown: options.ignoreUnknown ?? false,
       echo: options.echo ?? [],
       results: options.results,
@@ -98,8 +113,10 @@ export async function migrateFile(
       expect: options.expect,
       onConflict: options.onConflict,
       onExpired: options.onExpired,
+      sourceTime: options.sourceTime === undefined ? undefined : sourceTimeOf(options.sourceTime),
       onOrphan: options.onOrphan,
       relink: options.relink ?? false,
+      migration: options.migration,
       chunk: options.chunk,
       inFlight: options.inFlight,
       batchId: options.batchId,
@@ -108,8 +125,9 @@ export async function migrateFile(
       again: options.again ?? false,
       limit: options.limit,
       rejectedMax: options.maxRejected,
-    },
-    {
+      startedBy: { command: terminal.words, osUser: userName() },
+    }),
+    deps: {
       ...producing,
       log,
       clock: systemClock,
@@ -117,13 +135,13 @@ export async function migrateFile(
       stop: signal,
       ...waitingOf(session, options),
     },
-  )
+  }
 }
 
 /**
  * Reads a profile. It replaces the options `--map`, `--format` and `--ignore-unknown`, so those are refused beside it.
  */
-async function readProfile(from: string, options: Options): Promise<Profile> {
+async function readProfile(from: string, options: MigrateCommandOptions): Promise<Profile> {
   const beside = (['map', 'format', 'ignoreUnknown'] as const).find(name => options[name] !== undefined)
   if (beside !== undefined) {
     const wrong = `--from and --${beside === 'ignoreUnknown' ? 'ignore-unknown' : beside} say both how the file is read.`
@@ -135,7 +153,13 @@ async function readProfile(from: string, options: Options): Promise<Profile> {
   return options.providerAccount === undefined ? profile : withAccount(profile, options.providerAccount)
 }
 
-function withoutProfile({ providerAccount }: Options): undefined {
+/** A day is its beginning in UTC; what is no day and no time is the name of a column. */
+function sourceTimeOf(text: string): SourceTime {
+  const ms = readIso(text)
+  return ms === undefined ? { column: text } : { at: new Date(ms).toISOString() }
+}
+
+function withoutProfile({ providerAccount }: MigrateCommandOptions): undefined {
   if (providerAccount !== undefined)
     throw new FileError('usage', '--provider-account needs a profile.', 'Name one with --from, or leave it out.')
 }
@@ -160,7 +184,7 @@ export function statusOf({
 export function report(
   { terminal }: Pick<Session, 'terminal'>,
   summary: Summary,
-  options: JsonOption & Pick<Options, 'expect' | 'again'>,
+  options: JsonOption & Pick<MigrateCommandOptions, 'expect' | 'again'>,
 ): void {
   const { batchId, variant, rows, counts, reasons, repairs, owners, complete, stopped, ms, differences } = summary
   const { results, rejects, return: back, manifest } = summary
@@ -201,16 +225,38 @@ export function report(
     counts: isAsExpected ? `as expected by ${options.expect}` : undefined,
   })
   print(terminal, options, value, text)
-  for (const { outcome, expected, found } of differences)
-    say(terminal, `tokenmill: ${outcome}: ${expected} expected, ${found} found`)
-  const { goOn, withoutLimit } = howToContinue(batchId, options)
-  if (stopped === 'limit') say(terminal, `tokenmill: stopped at --limit; ${withoutLimit} to go on`)
-  else if (stopped === 'rejected')
-    throw new Stop(`stopped: more rows are rejected than --max-rejected allows; ${goOn} to continue`)
-  else if (!complete) throw new Stop(`stopped before the end; ${goOn} to continue`)
+  for (const line of differenceLines(differences)) say(terminal, `tokenmill: ${line}`)
+  if (stopped === 'limit')
+    say(terminal, `tokenmill: stopped at --limit; ${howToContinue(batchId, options).withoutLimit} to go on`)
+  const stop = stopOf(summary, options)
+  if (stop) throw stop
 }
 
-function howToContinue(batchId: string, { again }: Pick<Options, 'again'>) {
+export function differenceLines(differences: Summary['differences']): string[] {
+  return differences.map(({ outcome, expected, found }) => `${outcome}: ${expected} expected, ${found} found`)
+}
+
+/** With what a run ends that stopped before the end of its file, unless `--limit` asked for that. */
+export function stopOf(
+  { batchId, counts, results, complete, stopped, broken }: Omit<Summary, 'ms' | 'variant'>,
+  options: Pick<MigrateCommandOptions, 'again'>,
+): Stop | undefined {
+  if (complete || stopped === 'limit') return undefined
+  const { goOn } = howToContinue(batchId, options)
+  if (stopped === 'rejected')
+    return new Stop(
+      `stopped: more rows are rejected than --max-rejected allows; ${goOn} with a higher bound, or without one, to continue`,
+    )
+  if (broken) return new Stop(`${broken.message} ${whatIsKept(counts, results)}`, broken.status)
+  return new Stop(`stopped before the end; ${goOn} to continue`)
+}
+
+/** The rows before the place at which the file can't be read on. */
+function whatIsKept(counts: FileCounts, results: string): string {
+  return `The ${sumOfFile(counts)} rows that were answered before stand, and are in ${results}: once the rest is mended, give the same command the whole input again; it goes on behind them`
+}
+
+function howToContinue(batchId: string, { again }: Pick<MigrateCommandOptions, 'again'>) {
   if (!again) return { goOn: 'run the same command again', withoutLimit: 'run the same command without it' }
   // Running with `--again` once more would make another batch.
   const named = `run it with --batch-id ${batchId} in place of --again`

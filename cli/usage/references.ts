@@ -1,6 +1,6 @@
 // How `tokenmill references` is typed. What it does is loaded when it is used.
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { addCommand, readUuid } from '../command.ts'
+import { addCommand, collect, readUuid } from '../command.ts'
 import type { Terminal } from '../terminal.ts'
 
 function readProvider(text: string): string {
@@ -19,5 +19,10 @@ export function references(family: Command, terminal: Terminal): void {
     .requiredOption('--scope <uuid>', 'the token scope', readUuid)
     .requiredOption('--provider <name>', 'the provider whose ids they are', readProvider)
     .option('--provider-account <id>', 'the account at the provider')
+    .option(
+      '--results <file>',
+      'results of migrate, which know the rows that were skipped; may be repeated',
+      collect(String),
+    )
     .action(async (file, options) => (await import('../commands/reference/missing.ts')).run(terminal, file, options))
 }

@@ -35,10 +35,13 @@ export function draftProfile(form: FileForm, columns: readonly ColumnGuess[]): D
     const list = others.map(({ name }) => shown(name)).join(', ')
     open.push(`Several columns look like card numbers: the draft reads ${shown(number.name)}, and passes over ${list}.`)
   }
+  const onFile = onFileOf(columns)
+  if (onFile) open.push(...onFile.check)
   const draft = {
     profile: 1,
     name: 'draft',
     title: 'Draft by tokenmill inspect: compare it with the file',
+    ...(onFile ? { add: onFile.check } : {}),
     format: formatOf(form),
     columns: {
       ...(reference ? { reference: `{${reference.name}}` } : {}),
@@ -46,8 +49,62 @@ export function draftProfile(form: FileForm, columns: readonly ColumnGuess[]): D
       expiry: expiry.columns,
       ...(names.length > 0 ? { cardholder_name: { from: names.map(({ name }) => name) } } : {}),
     },
+    ...(onFile ? { on_file: onFile.columns } : {}),
   }
   return { profile: parseProfile('draft', JSON.stringify(draft)), open }
+}
+
+/** A sentence of a profile has at most 500 characters, and a name may have to be escaped. */
+const SHOWN_MAX = 40
+/** Stands in a draft for the name of the provider, which no file says. */
+const PROVIDER = 'name-of-the-provider'
+
+/**
+ * Whose card a row is, where columns look like it: the id of a card, and a customer's or what travels with the card. Names
+ * alone say that, so each column is to be checked.
+ */
+function onFileOf(columns: readonly ColumnGuess[]) {
+  const named = (meaning: Meaning) =>
+    columns.find(one => one.meaning === meaning && one.name.length <= SHOWN_MAX && isNameable(one.name, columns))?.name
+  const card = named('card_id')
+  const customer = named('customer_id')
+  const networkIds = named('network_transaction_id')
+  const linkId = named('transaction_link_id')
+  if (card === undefined || (customer ?? networkIds ?? linkId) === undefined) return undefined
+  const check = [
+    `on_file.provider: write the provider’s name in place of ${PROVIDER}; the account there is not in the file: give --provider-account.`,
+    `on_file.card_id: check that ${shown(card)} holds the provider’s id of each card, and the same one in later files.`,
+    ...(customer === undefined
+      ? []
+      : [`on_file.customer_id: check that ${shown(customer)} holds the id of the customer.`]),
+    ...(networkIds === undefined
+      ? []
+      : [
+          `on_file.network_transaction_ids: check that ${shown(networkIds)} holds the network’s ids, not the provider’s own; where a cell holds several, add their separator.`,
+        ]),
+    ...(linkId === undefined
+      ? []
+      : [`on_file.transaction_link_id: check that ${shown(linkId)} holds Mastercard’s transaction link id.`]),
+  ]
+  return {
+    check,
+    columns: {
+      provider: PROVIDER,
+      card_id: `{${card}}`,
+      ...(customer === undefined ? {} : { customer_id: `{${customer}}` }),
+      ...(networkIds === undefined ? {} : { network_transaction_ids: { from: networkIds } }),
+      ...(linkId === undefined ? {} : { transaction_link_id: { from: linkId } }),
+    },
+  }
+}
+
+/** Whether a profile can name the column: its name is usual, and no other column's. */
+function isNameable(name: string, columns: readonly ColumnGuess[]): boolean {
+  return isUsual(name) && columns.filter(column => column.name === name).length === 1
+}
+
+function isUsual(name: string): boolean {
+  return FIELD.test(name) && !name.startsWith('^.') && !name.endsWith(':last4')
 }
 
 /** One sentence for each column that the draft would read but that has no unique name. */
@@ -55,10 +112,9 @@ function whyUnnameable(reads: readonly (string | undefined)[], columns: readonly
   const names = columns.map(({ name }) => name)
   return [...new Set(reads)].flatMap(name => {
     if (name === undefined) return []
-    const isUsual = FIELD.test(name) && !name.startsWith('^.') && !name.endsWith(':last4')
+    if (isNameable(name, columns)) return []
     const at = names.indexOf(name)
-    if (isUsual && names.indexOf(name, at + 1) < 0) return []
-    const why = isUsual ? 'stands there more than once and ' : ''
+    const why = isUsual(name) ? 'stands there more than once and ' : ''
     return [`The name of column ${at + 1} (${shown(name)}) ${why}can’t stand in a profile: write #${at + 1} for it.`]
   })
 }

@@ -21,10 +21,16 @@ export function layoutOf(
     ...(options.schemeTokens ? { scheme_tokens: true } : {}),
     ...(options.onOrphan ? { on_orphan: options.onOrphan } : {}),
     ...(options.relink ? { relink: true } : {}),
+    ...sourceTimeOf(options),
     ...(options.only ? { only_sha256: options.only.sha256 } : {}),
     ...(options.profile ? { profile: options.profile.name, profile_sha256: digestOf(options.profile) } : {}),
     ...accountOf(options.profile),
   }
+}
+
+function sourceTimeOf({ sourceTime }: MigrateOptions): { source_time?: string; source_time_column?: string } {
+  if (!sourceTime) return {}
+  return 'at' in sourceTime ? { source_time: sourceTime.at } : { source_time_column: sourceTime.column }
 }
 
 /** It is part of the profile's digest as well; here it can be read. */

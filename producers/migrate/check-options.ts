@@ -1,5 +1,6 @@
 // Refuses options of a migration that can't go together, before a file is read.
 import { resolve } from 'node:path'
+import { holdsPossiblePan } from '../../src/token/possible-pan.ts'
 import { FileError } from '../rows/file-error.ts'
 import { OUTPUTS, type OutputName, pathsOf } from './batch-identity.ts'
 import { checkpointPath } from './checkpoint.ts'
@@ -16,6 +17,47 @@ function refuseOwnerless({ profile, onOrphan, relink }: MigrateOptions): void {
     `${option} needs a profile that says whose cards the rows are.`,
     'Name one with --from that has on_file, or leave it out.',
   )
+}
+
+/** `newest` compares source times, and nothing else does. */
+function refuseUntimed({ onConflict, sourceTime, recordKind }: MigrateOptions): void {
+  if (onConflict === 'newest' && !sourceTime)
+    throw new FileError(
+      'usage',
+      '--on-conflict newest needs --source-time.',
+      'Name the column that says when each row was given, or the day on which the file was made (2026-03-31).',
+    )
+  if (onConflict !== 'newest' && sourceTime)
+    throw new FileError(
+      'usage',
+      '--source-time needs --on-conflict newest.',
+      'Give both, so that an older file undoes nothing newer, or leave --source-time out.',
+    )
+  if (sourceTime && recordKind !== 'token-create')
+    throw new FileError(
+      'usage',
+      '--source-time goes with --record-kind token-create.',
+      'Leave --source-time and --on-conflict newest out.',
+    )
+}
+
+function refuseUnfitList({ only, profile }: MigrateOptions): void {
+  if (!only?.namesOwners || profile?.on_file) return
+  const next = 'Name one with --from that has on_file, or list references.'
+  throw new FileError('usage', '--only lists customers, and nothing says whose cards the rows are.', next)
+}
+
+/** Refuses a list that was made for another file. `sha256`: of the file, undefined for standard input. */
+export function refuseOtherFile({ only, file }: MigrateOptions, sha256: string | undefined): void {
+  if (only?.inputSha256 === undefined || only.inputSha256 === sha256) return
+  const next = 'Give the file of that `migrate diff`, or run it again with this file.'
+  throw new FileError('usage', `The plan of --only names lines of another file than ${file}.`, next)
+}
+
+/** It is told in clear where batches are listed. */
+function refuseNumber({ migration }: MigrateOptions): void {
+  if (migration !== undefined && holdsPossiblePan(migration))
+    throw new FileError('usage', 'The name of --migration could be a card number.', 'Choose another.')
 }
 
 /** The files that the run writes, by the options that name them. */
@@ -54,6 +96,9 @@ function refuseStandardOutput({ rejects, return: back }: MigrateOptions): void {
 export function refuseImpossible(options: MigrateOptions): void {
   const { file, batchId, results, recordKind, scope, dryRun, again, schemeTokens, limit } = options
   refuseOwnerless(options)
+  refuseUntimed(options)
+  refuseUnfitList(options)
+  refuseNumber(options)
   outputForms(options, 'run')
   refuseStandardOutput(options)
   refuseSameFile(options)

@@ -13,13 +13,13 @@ import type { ValidatedFile } from '../rows/validate-file.ts'
  */
 export async function measureExtent(
   source: SourceOptions,
-  rowOptions: RowOptions,
+  rowOptions: RowOptions & { migration?: string | undefined },
   file: ValidatedFile,
   chunkRecords: number,
 ): Promise<Extent> {
   const known = chunksOf(file, chunkRecords)
   const count = known ? { chunks: known, rows: file.rows } : await countAll(source, rowOptions, file, chunkRecords)
-  return { ...count, sha256: file.digests.sha256, ...nameOfSource(source.path) }
+  return { ...count, sha256: file.digests.sha256, ...nameOfSource(source.path, rowOptions.migration) }
 }
 
 async function countAll(

@@ -1,12 +1,14 @@
-// Lets chunks that name owners of cards pass only while every live worker understands them: a worker of an older release
-// would reject each row with `on_file`, and refuse a chunk of the kind `reference`.
+// Lets chunks that name owners of cards, or compare source times, pass only while every live worker understands them: a
+// worker of an older release would reject each row with `on_file`, and refuse a chunk of the kind `reference` or of the
+// policy `newest`.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ConfigError } from '../../src/config.ts'
-import { SPEAKING } from '../../src/job/envelope/features.ts'
+import { type Feature, SPEAKING } from '../../src/job/envelope/features.ts'
 import type { Result } from '../../src/job/result.ts'
 import { tellTo } from '../answer-deadline.ts'
+import { openTrustedKeys } from '../client/trusted-keys.ts'
 import type { FileRunDeps } from '../file-run.ts'
-import { type LiveFeatures, listedFeatures, watchFeatures } from '../live-features.ts'
+import { listedFeatures, watchFeatures } from '../live-features.ts'
 import { FileError } from '../rows/file-error.ts'
 import type { MigrateOptions } from './options.ts'
 
@@ -21,44 +23,56 @@ export interface OnFileGate {
 
 const OPEN: OnFileGate = { pass: async () => {}, close: async () => {} }
 
-/** Workers that have just been started say so within this time. */
-const BEGIN_MS = 20_000
-/** A worker that died without a word counts as live for so long. */
-const LATER_MS = SPEAKING.countedMs + SPEAKING.freshMs
+/** A worker that died without a word counts as live for so long: also one whose place was taken by a new one. */
+const WAIT_MS = SPEAKING.countedMs + SPEAKING.freshMs
+/** A person is told of a longer wait. */
+const TELL_MS = 2_000
 const READ_MS = 1_000
 const LOOK_MS = 100
 /** How often the workers that listen are counted: once a second. */
 const LOOKS_PER_COUNT = 10
 const NOBODY = 'no worker listens on token-batch; start one with `tokenmill workers`. Waiting ...'
 
-type Sent = Pick<MigrateOptions, 'profile' | 'recordKind'>
+type Sent = Pick<MigrateOptions, 'profile' | 'recordKind' | 'onConflict'>
 
-export function openOnFileGate({ profile, recordKind }: Sent, deps: FileRunDeps): OnFileGate {
-  if (!profile?.on_file && recordKind !== 'reference') return OPEN
+function neededBy({ profile, recordKind, onConflict }: Sent): Feature[] {
+  const needed: Feature[] = profile?.on_file || recordKind === 'reference' ? ['on_file'] : []
+  return onConflict === 'newest' ? [...needed, 'newest'] : needed
+}
+
+export function openOnFileGate(sent: Sent, deps: FileRunDeps): OnFileGate {
+  const needed = neededBy(sent)
+  if (needed.length === 0) return OPEN
   const { queues, credentials, clock, log, stop } = deps
-  const features = watchFeatures(deps.features ?? listedFeatures(queues, credentials, clock), { log, everyMs: READ_MS })
-  let waitMs = deps.featureWaitMs ?? BEGIN_MS
+  const features = watchFeatures(deps.features ?? listedFeatures(queues, openTrustedKeys(credentials, log), clock), {
+    log,
+    everyMs: READ_MS,
+  })
+  const waitMs = deps.featureWaitMs ?? WAIT_MS
   return {
     async pass() {
-      if (await isKnown(features, waitMs, deps)) waitMs = deps.featureWaitMs ?? LATER_MS
-      else if (!stop.aborted) throw new ConfigError(notUnderstood(recordKind))
+      const missing = () => needed.filter(word => !features.has(word))
+      const isPassed = await untilNone(missing, waitMs, deps)
+      if (!isPassed && !stop.aborted) throw new ConfigError(notUnderstood(sent, missing()))
     },
     close: features.close,
   }
 }
 
-function notUnderstood(recordKind: Sent['recordKind']): string {
-  const what = recordKind === 'reference' ? 'the release of owners' : 'on_file, which the profile gives'
+function notUnderstood({ recordKind }: Sent, missing: readonly Feature[]): string {
+  const owners = recordKind === 'reference' ? 'the release of owners' : 'on_file, which the profile gives'
+  const what = missing.includes('on_file') ? owners : '--on-conflict newest'
   return `not every live worker understands ${what}: upgrade all workers to this release, then run the same command again`
 }
 
 /** The time for which workers may be silent about it counts from the moment at which one of them listens. */
-async function isKnown(features: Pick<LiveFeatures, 'has'>, ms: number, deps: FileRunDeps): Promise<boolean> {
+async function untilNone(missing: () => Feature[], ms: number, deps: FileRunDeps): Promise<boolean> {
   const { queues, stop, stream, giveUpAfterMs = Number.POSITIVE_INFINITY } = deps
   const began = performance.now()
   let until = began + ms
   let isTold = false
-  for (let look = 0; !features.has('on_file') && !stop.aborted; look += 1) {
+  let isTellingDue = true
+  for (let look = 0; missing().length > 0 && !stop.aborted; look += 1) {
     const isOver = performance.now() >= until
     const isCounted = isOver || look % LOOKS_PER_COUNT === 0
     if (isCounted && (await queues.workersOf('token-batch').catch(() => undefined)) === 0) {
@@ -68,9 +82,14 @@ async function isKnown(features: Pick<LiveFeatures, 'has'>, ms: number, deps: Fi
       isTold ||= waitedMs > ms
       until = performance.now() + ms
     } else if (isOver) return false
+    else if (isTellingDue && performance.now() - began >= TELL_MS) {
+      isTellingDue = false
+      const words = missing().join(' and ')
+      tellTo(stream)(`waiting until every live worker says that it understands ${words} (at most ${ms / 1000} s) ...`)
+    }
     await sleep(LOOK_MS)
   }
-  return features.has('on_file')
+  return missing().length === 0
 }
 
 function nobodyListened(ms: number): FileError {

@@ -5,11 +5,16 @@ import type { ON_CONFLICT, ON_EXPIRED, ON_ORPHAN } from '../../src/job/token-bat
 import type { Secret } from '../../src/secret.ts'
 import type { Format } from '../rows/input-format.ts'
 import type { ColumnMap } from '../rows/layout.ts'
-import type { OnlyList } from '../rows/only.ts'
+import type { OnlyList } from '../rows/only/list.ts'
 import type { Profile } from '../rows/profile/profile.ts'
+import type { BatchPlan } from '../token-batch.ts'
+import type { StartedBy } from './provenance.ts'
 
 /** A number of rows, or a share of those that were answered. */
 export type RejectedMax = { rows: number } | { share: number }
+
+/** `at`: of all rows, RFC 3339 in UTC. `column`: the file's column that says it of each row. */
+export type SourceTime = { at: string } | { column: string }
 
 export interface MigrateOptions {
   /** `-`: standard input. */
@@ -31,16 +36,20 @@ export interface MigrateOptions {
   /** The file that goes back to the provider, in the shape that the profile says. */
   return?: string | undefined
   dryRun: boolean
-  /** The references of the wanted rows; other rows are skipped. */
+  /** The wanted rows; others are skipped. */
   only?: OnlyList | undefined
   /** The path of a dry run's manifest, with which this run's counts are compared. */
   expect?: string | undefined
   onConflict: (typeof ON_CONFLICT)[number]
   onExpired: (typeof ON_EXPIRED)[number]
+  /** When the data was given, for the policy `newest`. */
+  sourceTime?: SourceTime | undefined
   /** What becomes of a token whose last owner goes to another token. */
   onOrphan?: (typeof ON_ORPHAN)[number] | undefined
   /** An owner with another number keeps its token, which gets the number. */
   relink?: boolean | undefined
+  /** The name of the migration of which this batch is a part. */
+  migration?: string | undefined
   chunk: number
   inFlight: number
   batchId?: string | undefined
@@ -52,6 +61,20 @@ export interface MigrateOptions {
   limit?: number | undefined
   /** Stops once more rows than this are rejected. */
   rejectedMax?: RejectedMax | undefined
+  startedBy?: StartedBy | undefined
+}
+
+/** `inputSha256`: decides between data of the same source time. */
+export function policyOf(options: MigrateOptions, inputSha256: string): NonNullable<BatchPlan['policy']> {
+  const { onConflict, onExpired, onOrphan, relink, sourceTime } = options
+  return {
+    on_conflict: onConflict,
+    on_expired: onExpired,
+    ...(onOrphan ? { on_orphan: onOrphan } : {}),
+    ...(relink ? { relink: true } : {}),
+    ...(onConflict === 'newest' ? { input_sha256: inputSha256 } : {}),
+    ...(sourceTime && 'at' in sourceTime ? { source_time: sourceTime.at } : {}),
+  }
 }
 
 /** What happens to one token keeps the order of the file only if each chunk waits for the one before. */

@@ -14,6 +14,8 @@ export interface FileDigest {
 
 export interface OutputFile {
   append(text: string): Promise<void>
+  /** What was appended so far, durable or not. */
+  mark(): FileDigest
   /** Makes the text durable: only then may a checkpoint name it. */
   sync(): Promise<FileDigest>
   close(): Promise<void>
@@ -105,7 +107,9 @@ async function closedOnError(file: FileHandle, opening: () => Promise<OutputFile
 
 function appendTo(path: string, file: FileHandle, hash: Hash, start: number): OutputFile {
   let bytes = start
+  const mark = () => ({ bytes, sha256: hash.copy().digest('hex') })
   return {
+    mark,
     async append(text) {
       const chunk = Buffer.from(text)
       try {
@@ -122,7 +126,7 @@ function appendTo(path: string, file: FileHandle, hash: Hash, start: number): Ou
       await file.datasync().catch(error => {
         throw cannotWrite(path, error)
       })
-      return { bytes, sha256: hash.copy().digest('hex') }
+      return mark()
     },
     close: () => file.close(),
   }

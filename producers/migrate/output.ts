@@ -3,7 +3,7 @@
 import { rm } from 'node:fs/promises'
 import type { Clock } from '../../src/clock.ts'
 import { addReason } from '../../src/job/chunk-outcomes.ts'
-import { type FileCounts, type FileReasons, noFileCounts } from '../rows/outcome/file-outcome.ts'
+import { type FileCounts, type FileReasons, noFileCounts, sumOfFile } from '../rows/outcome/file-outcome.ts'
 import type { FileRow } from '../rows/outcome/result-row.ts'
 import type { Row } from '../rows/rows.ts'
 import type { ValidatedFile } from '../rows/validate-file.ts'
@@ -23,6 +23,8 @@ export interface Output {
   owners: OwnerCounts
   /** The position of the first chunk that isn't written. */
   nextChunk: number
+  /** How many rows were written in earlier runs. */
+  rowsBefore: number
   /** An older release wrote the first of the results. */
   isOfOlderRelease: boolean
   /** Writes the rows of the next chunk in order: `rows` are the ends of those `given`. */
@@ -51,6 +53,9 @@ export interface OutputDeps {
   tell: (line: string) => void
 }
 
+/** What a checkpoint says of the rows that were written. */
+type Standing = Pick<Output, 'nextChunk' | 'counts' | 'reasons' | 'repairs' | 'owners'> & { files: PlannedFile[] }
+
 const CHECKPOINT_MS = 1_000
 
 export async function openOutput(
@@ -71,7 +76,15 @@ export async function openOutput(
   const isOfOlderRelease = before !== undefined && before.reasons === undefined
   let savedAt = 0
 
+  /**
+   * Of standard input, what stood before the last chunk that was sent. The next run sends that chunk again: its answer
+   * shows that the input is the same, and tells of failed rows that were done meanwhile.
+   */
+  let beforeLast: Standing | undefined
+  const standing = () => ({ files, nextChunk, counts, reasons, repairs, owners })
+
   async function saveCheckpoint(): Promise<void> {
+    const { files, nextChunk, counts, reasons, repairs, owners } = beforeLast ?? standing()
     await writeCheckpoint(paths.results, {
       v: 2,
       batch_id: plan.batchId,
@@ -105,6 +118,17 @@ export async function openOutput(
     await saveCheckpoint()
     return digestsOf(files)
   }
+  function count(row: FileRow): void {
+    const { outcome, reason, repairs: repaired = [] } = row
+    counts[outcome] += 1
+    if (reason) addReason(reasons, outcome, reason, 1)
+    for (const name of repaired) repairs[name] = (repairs[name] ?? 0) + 1
+    if (row.onFile) countOwner(owners, row)
+  }
+  function markedNow(): Standing {
+    const marked = files.map((file, index) => ({ ...file, at: opened[index]?.mark() ?? file.at }))
+    return { files: marked, nextChunk, ...structuredClone({ counts, reasons, repairs, owners }) }
+  }
   async function release(): Promise<void> {
     if (open) await closeAll(opened)
     open = false
@@ -119,20 +143,16 @@ export async function openOutput(
     reasons,
     repairs,
     owners,
+    rowsBefore: sumOfFile(counts),
     isOfOlderRelease,
     get nextChunk() {
       return nextChunk
     },
     async write(rows, given) {
+      if (!validated && given.some(({ skipped }) => skipped === undefined)) beforeLast = markedNow()
       for (const [index, { form }] of files.entries())
         for (const text of textsOf(form, rows, given)) await opened[index]?.append(text)
-      for (const row of rows) {
-        const { outcome, reason, repairs: repaired = [] } = row
-        counts[outcome] += 1
-        if (reason) addReason(reasons, outcome, reason, 1)
-        for (const name of repaired) repairs[name] = (repairs[name] ?? 0) + 1
-        if (row.onFile) countOwner(owners, row)
-      }
+      for (const row of rows) count(row)
       nextChunk += 1
       if (clock() - savedAt >= CHECKPOINT_MS) await save()
     },

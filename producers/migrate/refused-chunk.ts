@@ -13,7 +13,8 @@ const NEXT: Record<string, string> = {
   role_missing: 'Ask the operator to grant the client this role.',
   entity_forbidden: 'The client’s file names an entity that the client does not act for; ask the operator.',
   jti_reused: 'Another file was sent under this batch id; choose another --batch-id.',
-  dry_run_rows: 'Try again tomorrow, or ask the operator to raise the limit.',
+  dry_run_rows:
+    'Ask the operator to raise TOKENMILL_DRY_RUN_ROWS_MAX above the rows of the file; if it is above, try again tomorrow.',
 }
 
 /** The error for a chunk that was refused as a whole. `startedAt`: when the batch was first run, ms since the epoch. */
@@ -26,8 +27,13 @@ export function refusedChunk(number: number, result: Result, { startedAt }: { st
   return new FileError(
     'input',
     `Chunk ${number} was refused: ${field}: ${detail?.message ?? result.error?.message ?? reason}${since}`,
-    NEXT[reason] ?? 'Correct that, then run the same command again.',
+    nextOf(field, reason) ?? 'Correct that, then run the same command again.',
   )
+}
+
+/** The command line knows only policies of this release, so workers that refuse one are of an older release. */
+function nextOf(field: string, reason: string): string | undefined {
+  return field.startsWith('body.request.policy') ? NEXT['field_unknown'] : NEXT[reason]
 }
 
 /**

@@ -1,6 +1,7 @@
 // `tokenmill migrate`: a file of cards becomes chunks on the queue, and their answers become a results file in input
 // order and a signed manifest. It can be stopped anywhere, and the same command continues it. The worker decides what a
 // row does.
+import { createHash } from 'node:crypto'
 import { assert } from '../../src/errors.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
 import type { Extent } from '../../src/job/envelope/batch-extent.ts'
@@ -10,16 +11,20 @@ import { signDetached } from '../detached-signature.ts'
 import { checkBatchId, type FileRunDeps } from '../file-run.ts'
 import { openProgress } from '../progress.ts'
 import { begun, cutRows, type RowChunk } from '../rows/chunks.ts'
+import { FileError } from '../rows/file-error.ts'
 import { formatOf } from '../rows/input-format.ts'
 import { checkColumns } from '../rows/layout.ts'
+import type { PgpKeys } from '../rows/openpgp/decrypt.ts'
 import { openEarlyWord } from '../rows/outcome/early-word.ts'
 import { type FileCounts, type FileReasons, sumOfFile } from '../rows/outcome/file-outcome.ts'
 import { firstCards } from '../rows/outcome/preview.ts'
+import type { FileRow } from '../rows/outcome/result-row.ts'
+import { openSeriesWord } from '../rows/outcome/series-word.ts'
 import { readRows } from '../rows/rows.ts'
 import { openSource } from '../rows/source.ts'
 import { type ValidatedFile, validateFile } from '../rows/validate-file.ts'
 import { batchIdOf, layoutOf, type OutputName, replyToOf, type Variant } from './batch-identity.ts'
-import { filesOf, refuseImpossible } from './check-options.ts'
+import { filesOf, refuseImpossible, refuseOtherFile } from './check-options.ts'
 import { removeCheckpoint } from './checkpoint.ts'
 import { limitInChunks, measureExtent } from './extent.ts'
 import { type Manifest, nameFrom, readManifest, writeManifest } from './manifest.ts'
@@ -28,6 +33,7 @@ import type { MigrateOptions } from './options.ts'
 import { type OutputDigests, openOutput } from './output.ts'
 import { keptOf } from './output-files.ts'
 import type { OwnerCounts } from './owners.ts'
+import { provenanceOf } from './provenance.ts'
 import { openRun, type Run } from './resume.ts'
 import { lockFiles } from './run-lock.ts'
 import { type Stopped, sendChunks } from './send.ts'
@@ -49,8 +55,10 @@ export interface Summary {
   manifest: string
   /** False: stopped before the end; run the same command to go on. */
   complete: boolean
-  /** Why the run stopped, if its options caused that. */
+  /** Why the run stopped, if its options or its file caused that. */
   stopped: Stopped | undefined
+  /** The error at which the reading of the file stopped. */
+  broken: FileError | undefined
   ms: number
   /** The counts that differ from the expected manifest; empty if none differ or no manifest is expected. */
   differences: { outcome: string; expected: number; found: number }[]
@@ -67,7 +75,7 @@ export async function migrate(options: MigrateOptions, deps: FileRunDeps): Promi
   // With a profile, `format` isn't used.
   const format = options.profile ? 'csv' : formatOf(options.file, options.format)
   const began = deps.clock()
-  const rowOptions = { ...options, format, keep: keptOf(options) }
+  const rowOptions = { ...options, format, keep: keptOf(options), timeColumn: timeColumnOf(options, began) }
   const source = {
     path: options.file,
     decryptKeyFile: options.decryptKeyFile,
@@ -76,6 +84,7 @@ export async function migrate(options: MigrateOptions, deps: FileRunDeps): Promi
   }
   const expected = options.expect === undefined ? undefined : (await readManifest(options.expect)).manifest
   const validated = options.file === '-' ? undefined : await validateFile(source, rowOptions)
+  refuseOtherFile(options, validated?.digests.sha256)
   const batchId = batchIdOf(options, validated?.digests)
   const release = await lockFiles(filesOf(options).map(([, path]) => path))
   try {
@@ -83,6 +92,18 @@ export async function migrate(options: MigrateOptions, deps: FileRunDeps): Promi
   } finally {
     await release()
   }
+}
+
+/** Throws a FileError for a time of all rows that lies ahead or before 1970: in a column each row would be rejected. */
+function timeColumnOf({ sourceTime }: MigrateOptions, now: number): string | undefined {
+  if (sourceTime === undefined || 'column' in sourceTime) return sourceTime?.column
+  const ms = Date.parse(sourceTime.at)
+  if (ms >= 0 && ms <= now) return undefined
+  throw new FileError(
+    'usage',
+    `--source-time lies ${ms < 0 ? 'before 1970' : 'in the future'}.`,
+    ms < 0 ? 'Give the time at which the file was made.' : 'Give the time at which the file was made, or earlier.',
+  )
 }
 
 interface LockedRun {
@@ -124,14 +145,25 @@ async function runLocked(
       deps.stream.write(firstCards(options.profile.name, chunks.first?.rows ?? []))
     // A dry run stores no batch, so nobody needs its extent.
     const extent =
-      validated && !options.dryRun ? await measureExtent(source, rowOptions, validated, chunkRecords) : undefined
+      validated && !options.dryRun
+        ? await measureExtent(source, { ...rowOptions, migration: options.migration }, validated, chunkRecords)
+        : undefined
     const limit = limitInChunks(options.limit, extent, chunkRecords)
     if (limit !== undefined && options.limit !== limit * chunkRecords)
       deps.stream.write(
         `tokenmill: --limit ${options.limit} is rounded up to ${limit} whole chunks of ${chunkRecords} rows\n`,
       )
+    // The digest of standard input is known only at its end.
+    const inputSha256 = validated?.digests.sha256 ?? createHash('sha256').update(batchId).digest('hex')
     await gate.pass()
-    const sent = await sendAll(chunks.all, { options, run: { ...run, extent, limit }, client, deps, gate, validated })
+    const sent = await sendAll(chunks.all, {
+      options,
+      run: { ...run, extent, limit, inputSha256 },
+      client,
+      deps,
+      gate,
+      validated,
+    })
     const summary = {
       batchId,
       variant: run.variant,
@@ -142,12 +174,13 @@ async function runLocked(
       owners: options.profile?.on_file ? sent.owners : undefined,
       rows: sent.rows,
       stopped: sent.stopped,
+      broken: sent.broken,
       ms: deps.clock() - began,
       differences: [],
     }
     if (!sent.complete) return { ...summary, complete: false }
     if (validated) assert(sent.rows === validated.rows, `${validated.rows} rows were counted and ${sent.rows} read`)
-    await finish(options, run, { ...sent, input: input.digest() }, deps)
+    await finish(options, run, { ...sent, input: input.digest(), pgpKeys: validated?.pgpKeys }, deps)
     return { ...summary, complete: true, differences: compare(expected, sent.counts) }
   } finally {
     await gate.close()
@@ -158,7 +191,7 @@ async function runLocked(
 
 interface SendingAll {
   options: MigrateOptions
-  run: Run & { extent: Extent | undefined; limit: number | undefined }
+  run: Run & { extent: Extent | undefined; limit: number | undefined; inputSha256: string }
   client: Client
   deps: FileRunDeps
   gate: OnFileGate
@@ -172,15 +205,17 @@ async function sendAll(chunks: AsyncIterable<RowChunk>, { options, run, client, 
   progress.update(output.counts)
   try {
     const earlyWord = openEarlyWord(tellTo(deps.stream))
-    const onProgress = () => {
+    const seriesWord = openSeriesWord(tellTo(deps.stream))
+    const onProgress = (rows: readonly FileRow[]) => {
       progress.update(output.counts)
       earlyWord.see(output.counts, output.reasons)
+      seriesWord.see(rows, output.counts)
     }
     const sending = { options, plan: run, client, deps, output, gate, onProgress }
-    const { complete, rows, stopped } = await sendChunks(chunks, sending)
+    const { complete, rows, stopped, broken } = await sendChunks(chunks, sending)
     const digests = await output.close()
     const { counts, reasons, repairs, owners } = output
-    return { complete, rows, stopped, counts, reasons, repairs, owners, digests }
+    return { complete, rows, stopped, broken, counts, reasons, repairs, owners, digests }
   } finally {
     progress.stop()
     await output.release()
@@ -198,6 +233,7 @@ async function finish(
     owners: OwnerCounts
     digests: OutputDigests
     input: { sha256: string; bytes: number }
+    pgpKeys: PgpKeys | undefined
   },
   deps: FileRunDeps,
 ): Promise<void> {
@@ -210,6 +246,7 @@ async function finish(
   const manifest: Manifest = {
     v: 2,
     batch_id: batchId,
+    ...(options.migration === undefined ? {} : { migration: options.migration }),
     dry_run: options.dryRun,
     input: { ...sent.input, name: nameFrom(paths.manifest, options.file) },
     results: { ...sent.digests.results, name: nameFrom(paths.manifest, paths.results) },
@@ -221,6 +258,7 @@ async function finish(
     reasons: sent.reasons,
     repairs: sent.repairs,
     ...(options.profile?.on_file ? sent.owners : {}),
+    ...provenanceOf(options.startedBy ?? {}, signingKey.clientId, sent.pgpKeys),
     started_at: new Date(run.startedAt).toISOString(),
     ended_at: new Date(deps.clock()).toISOString(),
   }
@@ -229,7 +267,8 @@ async function finish(
   run.finish()
 }
 
-function compare(expected: Manifest | undefined, counts: FileCounts): Summary['differences'] {
+/** The counts that differ from those of the expected manifest. */
+export function compare(expected: Pick<Manifest, 'counts'> | undefined, counts: FileCounts): Summary['differences'] {
   if (!expected) return []
   return Object.entries(counts).flatMap(([outcome, found]) => {
     const before = (expected.counts as Record<string, number>)[outcome] ?? 0

@@ -14,8 +14,11 @@ import type { SkipReason } from '../rows/outcome/file-outcome.ts'
 import type { FileRow, ResultRow } from '../rows/outcome/result-row.ts'
 import type { Row } from '../rows/rows.ts'
 import { type BatchPlan, tokenBatch } from '../token-batch.ts'
+import { firstMaxOf, KNOWN_END, openEnd } from './input/open-end.ts'
+import { tellOfAway, tellOfSilence, watchForWorkers } from './input/silence.ts'
+import { untilBroken } from './input/until-broken.ts'
 import { type OnFileGate, olderWorkerError } from './on-file-gate.ts'
-import { isOrdered, type MigrateOptions } from './options.ts'
+import { isOrdered, type MigrateOptions, policyOf } from './options.ts'
 import type { Output } from './output.ts'
 import { hopelessReason, refusedChunk } from './refused-chunk.ts'
 import { passOver, type SchemePart, withSchemeTokens } from './scheme-tokens.ts'
@@ -28,6 +31,8 @@ interface RunIdentity {
   extent: Extent | undefined
   /** The run stops after this many chunks. */
   limit: number | undefined
+  /** Decides between data of the same source time. */
+  inputSha256: string
 }
 
 interface Sent {
@@ -38,28 +43,27 @@ interface Sent {
 
 /** How long an answer is awaited: longer than any job may wait for its start. */
 const ANSWER_MS_MAX = 8 * 86_400_000
-const NOBODY_MS = 10_000
-const SILENT_MS = 30_000
-/** How many chunks are sent before the first one is answered: enough to keep all workers busy. */
-const FIRST_MAX = 4
 
 export interface Sending {
   options: MigrateOptions
   plan: RunIdentity
   client: Client
   deps: FileRunDeps
-  output: Output
+  output: Pick<Output, 'counts' | 'nextChunk' | 'rowsBefore' | 'isOfOlderRelease' | 'write' | 'discard'>
   gate: OnFileGate
-  onProgress: () => void
+  /** Takes the rows that were written last. */
+  onProgress: (rows: readonly FileRow[]) => void
 }
 
-/** Why a run stopped before the end of its file, as its options asked. */
-export type Stopped = 'limit' | 'rejected'
+/** Why a run stopped before the end of its file: as its options asked, or because the file can't be read on. */
+export type Stopped = 'limit' | 'rejected' | 'input'
 
 interface Sum {
   complete: boolean
   rows: number
   stopped: Stopped | undefined
+  /** Why the file can't be read on. */
+  broken: FileError | undefined
 }
 
 export async function sendChunks(
@@ -67,11 +71,13 @@ export async function sendChunks(
   { options, plan, client, deps, output, gate, onProgress }: Sending,
 ): Promise<Sum> {
   const inFlight = isOrdered(options) ? 1 : options.inFlight
+  const inFlightFirst = Math.min(inFlight, firstMaxOf(options.file))
   const window: Sent[] = []
   const skipped = output.nextChunk
   let rows = 0
   let complete = true
   let stopped: Stopped | undefined
+  const input = untilBroken(chunks)
   const awaitOldest = async () => {
     const [sent] = window
     if (!sent) return
@@ -85,8 +91,10 @@ export async function sendChunks(
     }
     const refused = result && olderWorkerError(result, { ...plan, number: sent.chunk.number, dryRun: options.dryRun })
     if (refused) throw refused
-    await output.write(rowsOf(sent.chunk, result, plan), sent.chunk.rows)
-    onProgress()
+    const ended = rowsOf(sent.chunk, result, plan)
+    await output.write(ended, sent.chunk.rows)
+    openEnded.see(sent.chunk, ended)
+    onProgress(ended)
     if (isOverMax(options.rejectedMax, output.counts)) stopped = 'rejected'
   }
   /**
@@ -97,11 +105,17 @@ export async function sendChunks(
     const passed = output.isOfOlderRelease ? passedOver(chunk, sending) : undefined
     if (passed) await answerDeadline.watch(passed)
   }
-  const sendNext = async (chunk: RowChunk) => {
-    // Until the first chunk is answered only a few are sent, because its answer may show that all rows will be refused.
-    while (window.length >= (output.nextChunk === 0 ? Math.min(FIRST_MAX, inFlight) : inFlight)) await awaitOldest()
+  const sendWatched = (chunk: RowChunk): Promise<Result | undefined> => {
     const answer = send(chunk, sending)
-    window.push({ chunk, answer: answer ? answerDeadline.watch(answer) : Promise.resolve(undefined) })
+    return answer ? answerDeadline.watch(answer) : Promise.resolve(undefined)
+  }
+  /** Sends a chunk that was answered before, and throws if it isn't the same one. */
+  const sendAgain = async (chunk: RowChunk) => {
+    return rowsOf(chunk, await sendWatched(chunk), plan)
+  }
+  const sendNext = async (chunk: RowChunk) => {
+    while (window.length >= (output.nextChunk === skipped ? inFlightFirst : inFlight)) await awaitOldest()
+    window.push({ chunk, answer: sendWatched(chunk) })
     window.at(-1)?.answer.catch(() => {})
   }
   const { stop, giveUpAfterMs } = deps
@@ -109,17 +123,12 @@ export async function sendChunks(
   const tell = tellTo(deps.stream)
   const sending = { options, plan, client, deps, tell: once(tell) }
   const answerDeadline = openAnswerDeadline({ stop, giveUpAfterMs, onEnd, tell })
+  const openEnded = plan.extent ? KNOWN_END : openEnd({ passed: output.rowsBefore, dryRun: options.dryRun, sendAgain })
   const stopWatching = watchForWorkers(deps, () => window.length > 0)
-  const silent = setTimeout(() => {
-    if (window.length > 0 && output.nextChunk === skipped)
-      tell(
-        'no answer came for 30 s. Workers may be busy, or may not know this client; check that its file is of this installation.',
-      )
-  }, SILENT_MS)
-  silent.unref()
-  deps.queues.on('away', () => tell('the queue server is away; waiting for it ...'))
+  const stopTelling = tellOfSilence(tell, () => window.length > 0 && output.nextChunk === skipped)
+  const stopTellingAway = tellOfAway(deps, tell)
   try {
-    for await (const chunk of chunks) {
+    for await (const chunk of input.chunks) {
       stopped ??= limitBefore(chunk, plan)
       if (!stopped && chunk.position >= skipped) await gate.pass()
       if (deps.stop.aborted || stopped) {
@@ -127,20 +136,25 @@ export async function sendChunks(
         break
       }
       rows += chunk.rows.length
+      openEnded.take(chunk)
       if (chunk.position < skipped) await passOverDone(chunk)
       else await sendNext(chunk)
     }
     while (window.length > 0) await awaitOldest()
+    if (input.broken()) stopped = 'input'
+    complete &&= !input.broken()
+    if (complete) await openEnded.end(rows)
   } catch (error) {
     // The client was closed at the answer deadline. The next run sends the unanswered chunks again.
     if (!(error instanceof ClosedError)) throw error
     complete = false
   } finally {
     answerDeadline.close()
-    clearTimeout(silent)
+    stopTelling()
+    stopTellingAway()
     stopWatching()
   }
-  return { complete, rows, stopped: complete ? undefined : stopped }
+  return { complete, rows, stopped: complete ? undefined : stopped, broken: input.broken() }
 }
 
 /** What a run needs to send its chunks. `tell` writes each line only once. */
@@ -190,12 +204,7 @@ function batchOf({ options, plan, deps }: ChunkSending): BatchPlan {
     recordKind: options.recordKind,
     tokenScope: options.scope,
     acceptedAt: Math.floor(plan.startedAt / 1000),
-    policy: {
-      on_conflict: options.onConflict,
-      on_expired: options.onExpired,
-      ...(options.onOrphan ? { on_orphan: options.onOrphan } : {}),
-      ...(options.relink ? { relink: true } : {}),
-    },
+    policy: policyOf(options, plan.inputSha256),
     dryRun: options.dryRun,
     chunkRecords: plan.chunkRecords,
     extent: plan.extent,
@@ -284,16 +293,4 @@ function withRow(record: RecordResult, row: Row | undefined): ResultRow {
   const own = leak ? { reference: undefined, echo: undefined } : { reference: row.reference, echo: row.echo }
   const { fileLine, item, repairs, onFile } = row
   return repairs === undefined ? { ...record, ...own } : { ...record, ...own, fileLine, item, repairs, onFile }
-}
-
-/** Prints a hint once if no worker takes the chunks. */
-function watchForWorkers({ queues, stream, log }: FileRunDeps, waiting: () => boolean): () => void {
-  const timer = setTimeout(async () => {
-    const listening = await queues.workersOf('token-batch').catch(() => undefined)
-    log.debug({ listening }, 'workers of token-batch')
-    if (listening === 0 && waiting())
-      tellTo(stream)('no worker listens on token-batch; start one with `tokenmill workers`. Waiting ...')
-  }, NOBODY_MS)
-  timer.unref()
-  return () => clearTimeout(timer)
 }

@@ -7,14 +7,15 @@ import type { Batch } from '../../src/store/batch/batch-row.ts'
 import * as receiptSearch from '../../src/store/job/receipt-search.ts'
 import type { Db } from '../../src/store/pool.ts'
 import * as released from '../../src/store/reference/released-references.ts'
-import { pagesOf } from '../../src/store/reference/shown-references.ts'
+import { isDangling, pagesOf } from '../../src/store/reference/shown-references.ts'
 import type { OwnerId } from '../../src/token/on-file.ts'
 
 /**
- * `not_kept`: its last row took effect, but named no owner. `rejected`, `failed`, `cancelled`: so ended its last row. A
- * later release or row outranks an earlier one.
+ * `not_kept`: its last row took effect, but named no owner. `rejected`, `failed`, `cancelled`: so ended its last row.
+ * `skipped`: it was never sent, as results files say. A later release or row outranks an earlier one, and what the store
+ * knows outranks results files.
  */
-export const MISSING_WHY = ['never_came', 'released', 'rejected', 'failed', 'cancelled', 'not_kept'] as const
+export const MISSING_WHY = ['never_came', 'released', 'rejected', 'failed', 'cancelled', 'not_kept', 'skipped'] as const
 
 export interface MissingReference {
   cardId: string
@@ -25,32 +26,63 @@ export interface MissingReference {
   reason?: string | undefined
   batchId?: string
   line?: number
+  /** The results file that says so. */
+  file?: string
+}
+
+/** What results files say of a row. */
+export interface WrittenRow {
+  file: string
+  line: number
+  outcome: string
+  reason: string | undefined
 }
 
 export interface ExpectedReferences {
   ids: ReadonlySet<string>
   of: Pick<OwnerId, 'tokenScope' | 'provider' | 'providerAccount'>
-  /** The keyed hash of a card's ids without its customer's. */
-  hashOf: (cardId: string) => Buffer
+  /** The keyed hashes of a card's ids without its customer's, under each of `versions` of the key. */
+  hashesOf: (cardId: string) => Buffer[]
+  versions: readonly number[]
+  /** What results files say of these cards, by id. */
+  written?: (cardIds: ReadonlySet<string>) => Promise<ReadonlyMap<string, WrittenRow>>
   tell?: (line: string) => void
 }
 
 /** In the order of `ids`. */
 export async function findMissing(db: Db, expected: ExpectedReferences): Promise<MissingReference[]> {
-  const { ids, of, hashOf, tell } = expected
+  const { ids, of, written, tell } = expected
   const missing = new Set(ids)
   const { tokenScope } = of
-  for await (const page of pagesOf(db, { tokenScope, of })) for (const { cardId } of page) missing.delete(cardId)
+  const dangling = new Map<string, MissingReference>()
+  for await (const page of pagesOf(db, { tokenScope, of })) {
+    for (const reference of page) {
+      const { cardId, token } = reference
+      if (!isDangling(reference)) missing.delete(cardId)
+      else dangling.set(cardId, { cardId, why: 'released', at: token.updatedAt, reason: 'token_deleted' })
+    }
+  }
   tell?.(`${missing.size} of ${ids.size} have no token`)
   if (missing.size === 0) return []
-  const releases = await findReleased(db, [...missing], hashOf)
+  const releases = await findReleased(db, [...missing], expected)
   const rows = await findLastRows(db, tokenScope, missing, tell)
+  const ends = await written?.(missing)
   return [...missing].map(cardId => {
-    const release = releases.get(cardId)
+    const release = latest(releases.get(cardId), dangling.get(cardId))
     const row = rows.get(cardId)
     if (row && (row.at ?? 0) > (release?.at ?? 0)) return row
-    return release ?? { cardId, why: 'never_came' }
+    return release ?? writtenOf(cardId, ends?.get(cardId)) ?? { cardId, why: 'never_came' }
   })
+}
+
+function latest(one: MissingReference | undefined, other: MissingReference | undefined): MissingReference | undefined {
+  return (other?.at ?? 0) > (one?.at ?? 0) ? other : one
+}
+
+function writtenOf(cardId: string, end: WrittenRow | undefined): MissingReference | undefined {
+  if (!end) return undefined
+  const { file, line, outcome, reason } = end
+  return { cardId, why: outcome === 'SKIPPED' ? 'skipped' : whyOf(outcome), reason, line, file }
 }
 
 const HASHES = 1_000
@@ -58,21 +90,14 @@ const HASHES = 1_000
 async function findReleased(
   db: Db,
   cardIds: readonly string[],
-  hashOf: ExpectedReferences['hashOf'],
+  { hashesOf, versions }: Pick<ExpectedReferences, 'hashesOf' | 'versions'>,
 ): Promise<Map<string, MissingReference>> {
   const found = new Map<string, MissingReference>()
   for (let start = 0; start < cardIds.length; start += HASHES) {
-    const hashed = cardIds.slice(start, start + HASHES).map(cardId => ({ cardId, hash: hashOf(cardId) }))
-    const known = await released.findByCards(
-      db,
-      hashed.map(({ hash }) => hash),
-    )
-    for (const { cardId, hash } of hashed) {
-      const release = known.get(hash.toString('hex'))
-      if (!release) continue
-      const { cause, releasedAt: at } = release
+    const sought = cardIds.slice(start, start + HASHES).map(key => ({ key, hashes: hashesOf(key) }))
+    const known = await released.findByCards(db, sought, versions)
+    for (const [cardId, { cause, releasedAt: at }] of known)
       found.set(cardId, { cardId, why: 'released', at, reason: cause.toLowerCase() })
-    }
   }
   return found
 }

@@ -5,7 +5,7 @@ import { dirname } from 'node:path'
 import { codeOf, FileError } from './file-error.ts'
 
 /** Replaces the file of that name; the new one has mode 0600. */
-export async function writeAtomically(path: string, text: string): Promise<void> {
+export async function writeAtomically(path: string, text: string | Buffer): Promise<void> {
   const beside = `${path}.${process.pid}.new`
   try {
     const file = await open(beside, 'w', 0o600)

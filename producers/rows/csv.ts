@@ -74,7 +74,7 @@ export async function* readCsv(bytes: AsyncIterable<Buffer>, options: CsvOptions
     open = readQuoted(open.length > 0 ? [...open, ...lines] : lines, false, sink, dialect)
   }
 
-  for await (const block of readLines(bytes)) {
+  for await (const block of readLines(bytes, () => line - 1)) {
     read(block)
     if (rows.length > 0) yield rows
     rows = []

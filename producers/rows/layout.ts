@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { COLUMN_NAMES, COLUMNS, type ColumnName, isColumnOf, NEEDED, type RecordKind } from './columns.ts'
 import { FileError } from './file-error.ts'
 import type { KeptField } from './profile/records.ts'
+import { type ReadTime, readIso } from './profile/time-form.ts'
 import { isSecurityCode } from './security-code.ts'
 
 /** `--map`: a name in the file's header → a column of COLUMNS, or null to leave the column out. */
@@ -19,6 +20,8 @@ export interface ColumnOptions {
   echo?: readonly string[] | undefined
   /** The file's columns whose texts each row keeps. */
   keep?: readonly KeptField[] | undefined
+  /** The file's column that says when each row's data was given. */
+  timeColumn?: string | undefined
 }
 
 /** The position of each column among the cells of a row, -1 for a column that isn't there. */
@@ -28,6 +31,8 @@ export interface Layout {
   echo: readonly number[]
   /** -1 for a column that isn't there; undefined if nothing is kept. */
   keep?: readonly number[] | undefined
+  /** Where each row says when its data was given, and how that is read. */
+  sourceTime?: { at: number; read: ReadTime } | undefined
 }
 
 export function parseMap(name: string, text: string): ColumnMap {
@@ -73,10 +78,10 @@ export function checkColumns({ recordKind, map = {}, echo = [] }: ColumnOptions)
 /**
  * The column that a name in a file's header means; null if the column is left out, undefined if the name is unknown.
  */
-export function resolve(name: string, { recordKind, map = {}, ignoreUnknown = false }: ColumnOptions) {
+export function resolve(name: string, { recordKind, map = {}, ignoreUnknown = false, timeColumn }: ColumnOptions) {
   if (Object.hasOwn(map, name)) return map[name] as ColumnName | null
   if (isColumnOf(recordKind, name)) return name
-  return ignoreUnknown ? null : undefined
+  return ignoreUnknown || name === timeColumn ? null : undefined
 }
 
 /**
@@ -95,7 +100,9 @@ export function layoutOf(header: readonly string[], line: number, options: Colum
   )
   if (wrong.length > 0) throw unusable(line, wrong, recordKind)
   const keep = options.keep?.map(({ field }) => seen.get(field) ?? -1)
-  return { recordKind, at, echo: echo.map(name => seen.get(name) as number), keep }
+  const timeAt = options.timeColumn === undefined ? undefined : seen.get(options.timeColumn)
+  const sourceTime = timeAt === undefined ? undefined : { at: timeAt, read: readIso }
+  return { recordKind, at, echo: echo.map(name => seen.get(name) as number), keep, sourceTime }
 }
 
 /** What is wrong, and what to do about it. */
@@ -151,7 +158,7 @@ function readNames(header: readonly string[], options: ColumnOptions): ReadNames
 
 /** Names in `--map` and `--echo` that the file doesn't have. */
 function wrongOfOptions(header: readonly string[], seen: Map<string, number>, options: ColumnOptions): Wrong[] {
-  const { map = {}, echo = [] } = options
+  const { map = {}, echo = [], timeColumn } = options
   const has = `The file has ${header.slice(0, NAMES_MAX).map(shown).join(', ')}${header.length > NAMES_MAX ? ', …' : ''}.`
   const mapped = Object.entries(map).filter(([name, column]) => column !== null && !seen.has(name))
   return [
@@ -159,6 +166,9 @@ function wrongOfOptions(header: readonly string[], seen: Map<string, number>, op
     ...echo
       .filter(name => !seen.has(name))
       .map(name => ({ what: `no column ${shown(name)} to echo`, next: `Check --echo. ${has}` })),
+    ...(timeColumn === undefined || seen.has(timeColumn)
+      ? []
+      : [{ what: `no column ${shown(timeColumn)}, which --source-time names`, next: `Check --source-time. ${has}` }]),
   ]
 }
 const NAMES_MAX = 40

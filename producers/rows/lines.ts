@@ -4,6 +4,8 @@ import { CHUNK } from '../../src/job/token-batch.ts'
 import { FileError } from './file-error.ts'
 
 export const LINE_BYTES_MAX = CHUNK.lineBytesMax
+/** A longer line hides other rows: the text lost its line ends, as UTF-16 does with one lost byte. */
+export const LINE_BYTES_LOST = 16 * 1024 * 1024
 
 /** Whole lines with their ends (only the file's last may lack it), or one line that was too long to keep. */
 export interface Block {
@@ -23,7 +25,8 @@ interface OpenLine {
   length: number
 }
 
-export async function* readLines(bytes: AsyncIterable<Buffer>): AsyncGenerator<Block> {
+/** `lineNow`: the number of the line that was yielded last. Throws a FileError for a line of more than 16 MiB. */
+export async function* readLines(bytes: AsyncIterable<Buffer>, lineNow: () => number): AsyncGenerator<Block> {
   const line: OpenLine = { parts: [], length: 0 }
   for await (const chunk of withoutByteOrderMark(bytes)) {
     const first = line.length > 0 ? chunk.indexOf(LF) + 1 : 0
@@ -33,9 +36,15 @@ export async function* readLines(bytes: AsyncIterable<Buffer>): AsyncGenerator<B
     if (last > first) yield* wholeLines(chunk.subarray(first, last))
     const tooLong = last < chunk.length ? extendLine(line, chunk.subarray(last)) : undefined
     if (tooLong) yield tooLong
+    if (line.length > LINE_BYTES_LOST) throw endless(lineNow())
   }
   const ended = line.length > 0 ? endLine(line, NOTHING) : undefined
   if (ended) yield ended
+}
+
+function endless(line: number): FileError {
+  const wrong = `Line ${line}: the row is longer than ${LINE_BYTES_LOST / 1024 / 1024} MiB, so it hides other rows.`
+  return new FileError('input', wrong, 'The text lost its line ends or its encoding there: get the file again.')
 }
 
 /** Reports a line as too long once, at the part that makes it so. */

@@ -7,6 +7,7 @@ import { COLUMN_NAMES } from './columns.ts'
 import { FileError } from './file-error.ts'
 import { absent, type ColumnOptions, checkColumns, columnsOf, type Layout, resolve, shown } from './layout.ts'
 import { readLines } from './lines.ts'
+import { readIso } from './profile/time-form.ts'
 
 export interface NdjsonRow {
   line: number
@@ -20,20 +21,22 @@ const CR = 13
 const PLACES_MAX = 1_000
 const NO_CELLS: readonly string[] = []
 
-/** Each column of COLUMNS has its position; the echoed columns follow, then the kept ones. */
+/** Each column of COLUMNS has its position; the echoed columns follow, then the kept ones, then the source time. */
 export function ndjsonLayout(options: ColumnOptions): Layout {
   checkColumns(options)
   const at = absent()
   for (const [index, name] of COLUMN_NAMES.entries()) at[name] = index
   const echo = (options.echo ?? []).map((_, index) => COLUMN_NAMES.length + index)
   const keep = options.keep?.map((_, index) => COLUMN_NAMES.length + echo.length + index)
-  return { recordKind: options.recordKind, at, echo, keep }
+  const timeAt = COLUMN_NAMES.length + echo.length + (keep?.length ?? 0)
+  const sourceTime = options.timeColumn === undefined ? undefined : { at: timeAt, read: readIso }
+  return { recordKind: options.recordKind, at, echo, keep, sourceTime }
 }
 
 export async function* readNdjson(bytes: AsyncIterable<Buffer>, options: ColumnOptions): AsyncGenerator<NdjsonRow[]> {
   const read = cellReader(options)
   let line = 0
-  for await (const { bytes: block, tooLong } of readLines(bytes)) {
+  for await (const { bytes: block, tooLong } of readLines(bytes, () => line)) {
     const rows: NdjsonRow[] = []
     if (tooLong) rows.push(reject(++line, 'row_too_long'))
     for (let start = 0; start < block.length; ) {
@@ -58,18 +61,19 @@ function readLine(line: number, bytes: Buffer, read: ReadText): NdjsonRow | unde
   return read(line, bytes.toString('utf8'), isUtf8(bytes))
 }
 
-/** The positions of a key's value among the columns, the echoed ones and the kept ones; -1 for none. */
+/** The positions of a key's value among the columns, the echoed ones, the kept ones and as source time; -1 for none. */
 interface Place {
   own: number
   echo: number
   keep: number
+  time: number
 }
 
 function cellReader(options: ColumnOptions): ReadText {
-  const { at } = ndjsonLayout(options)
+  const { at, sourceTime } = ndjsonLayout(options)
   const { echo = [], keep = [] } = options
   const keepAt = COLUMN_NAMES.length + echo.length
-  const blank = new Array<string>(keepAt + keep.length).fill('')
+  const blank = new Array<string>(keepAt + keep.length + (sourceTime ? 1 : 0)).fill('')
   const places = new Map<string, Place>()
   let first = true
 
@@ -84,6 +88,7 @@ function cellReader(options: ColumnOptions): ReadText {
       own: ours === null ? -1 : at[ours],
       echo: index < 0 ? -1 : COLUMN_NAMES.length + index,
       keep: kept < 0 ? -1 : keepAt + kept,
+      time: sourceTime && key === options.timeColumn ? sourceTime.at : -1,
     }
     // --ignore-unknown may drop any number of keys, so the cache of places is limited.
     if (places.size < PLACES_MAX) places.set(key, place)
@@ -121,11 +126,12 @@ function cellReader(options: ColumnOptions): ReadText {
   }
 }
 
-function putValue(cells: string[], { own, echo, keep }: Place, value: unknown): Reason | undefined {
-  if (own < 0 && echo < 0) return undefined
+function putValue(cells: string[], { own, echo, keep, time }: Place, value: unknown): Reason | undefined {
+  if (own < 0 && echo < 0 && time < 0) return undefined
   const cell = textOf(value)
   if (cell === undefined) return 'field_type'
   if (keep >= 0) cells[keep] = cell
+  if (time >= 0) cells[time] = cell
   if (echo >= 0) cells[echo] = cell
   if (own < 0 || cell === '') return undefined
   if (cells[own] !== '') return 'field_conflict'

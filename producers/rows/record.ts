@@ -10,6 +10,7 @@ import type { ColumnName } from './columns.ts'
 import { readExpiry, readMonth, readYear } from './expiry.ts'
 import type { Layout } from './layout.ts'
 import type { OnFileTrait, SkipReason } from './outcome/file-outcome.ts'
+import type { RowOwner } from './profile/on-file/owner.ts'
 
 export interface Row {
   /**
@@ -32,6 +33,8 @@ export interface Row {
   item?: string | undefined
   /** The ids that travel with the card, if the row says whose card it is. */
   onFile?: readonly OnFileTrait[] | undefined
+  /** Whose card it is; undefined if nobody asks for it. */
+  owner?: RowOwner | undefined
   /** The texts about the owner that could be a card number. */
   cardLike?: readonly string[] | undefined
   /** The repairs that the profile made in this row, by name. */
@@ -95,7 +98,8 @@ export function buildRow(line: number, cells: readonly string[], layout: Layout,
     return rejectRow(line, refused, repeated, refused === 'field_characters' ? undefined : echoed, pan)
   }
   const built = BUILDERS[layout.recordKind](cells, layout)
-  const request = onFile === '' ? built : join(built, `"on_file":${onFile}`)
+  const time = timeOf(cells, layout)
+  const request = join(onFile === '' ? built : join(built, `"on_file":${onFile}`), time)
   if (typeof request !== 'string') return rejectRow(line, request.reason, repeated, echoed, pan)
   const named = repeated === undefined ? '' : `,"reference":${quote(repeated)}`
   const json = `{"line":${line}${named},"request":{${request}}}`
@@ -105,6 +109,17 @@ export function buildRow(line: number, cells: readonly string[], layout: Layout,
   }
   return { line, reference: repeated, json, rejected: undefined, number: pan, echo: echoed }
 }
+
+/** The member for the time at which the row's data was given. */
+function timeOf(cells: readonly string[], { sourceTime }: Layout): Request {
+  if (!sourceTime) return ''
+  const ms = sourceTime.read(cells[sourceTime.at] ?? '')
+  const isMoment = ms !== undefined && ms >= 0 && ms <= MOMENT_MAX
+  return isMoment ? `"source_time":"${new Date(ms).toISOString()}"` : refuse('source_time_invalid', 'source_time')
+}
+
+/** The end of the year 9999. */
+const MOMENT_MAX = 253_402_300_799_999
 
 function cell(cells: readonly string[], layout: Layout, name: ColumnName): string {
   const index = layout.at[name]

@@ -7,7 +7,7 @@ import type { Format } from './input-format.ts'
 import { type ColumnOptions, type Layout, layoutOf } from './layout.ts'
 import { LINE_BYTES_MAX } from './lines.ts'
 import { ndjsonLayout, readNdjson } from './ndjson.ts'
-import { keepOnly, type OnlyList } from './only.ts'
+import { keepOnly, type OnlyList } from './only/list.ts'
 import type { Profile } from './profile/profile.ts'
 import { type ProfiledRow, profiledLayout, readProfiled } from './profile/read.ts'
 import { type KeptField, keptText } from './profile/records.ts'
@@ -19,8 +19,10 @@ export interface RowOptions extends ColumnOptions {
   format: Format
   /** How the provider wrote the file; then `format` and column names aren't used. */
   profile?: Profile | undefined
-  /** The references of the wanted rows. */
+  /** The wanted rows. */
   only?: OnlyList | undefined
+  /** Each row of a file with owners says whose card it is, also one that is rejected or skipped. */
+  owners?: boolean | undefined
   /** Fields of the file whose texts each row keeps. */
   keep?: readonly KeptField[] | undefined
 }
@@ -140,14 +142,15 @@ function rowOf(given: ProfiledRow, layout: Layout, line: number): Row {
   }
   row.number = given.number
   if (given.kept) row.kept = given.kept
+  if (given.owner) row.owner = given.owner
   if (element === undefined) return row
   row.fileLine = given.line
   row.item = item === undefined ? String(element) : `${element}.${item}`
   return row
 }
 
-function asked({ echo = [], keep }: RowOptions) {
-  return { recordKind: 'token-create' as const, echo, keep }
+function asked({ echo = [], keep, timeColumn, only, owners = only?.namesOwners }: RowOptions) {
+  return { recordKind: 'token-create' as const, echo, keep, timeColumn, owners }
 }
 
 const HEADER_WRONG: Record<string, string> = {

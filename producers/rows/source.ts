@@ -8,7 +8,14 @@ import { pipeline } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { codeOf, FileError } from './file-error.ts'
 import { inputFormatOf } from './input-format.ts'
-import { decryptOpenpgp, type OpenpgpKeys, type OpenpgpOptions, readKeys } from './openpgp/decrypt.ts'
+import {
+  decryptOpenpgp,
+  fingerprintsOf,
+  type OpenpgpKeys,
+  type OpenpgpOptions,
+  type PgpKeys,
+  readKeys,
+} from './openpgp/decrypt.ts'
 import { digestWhileReading, type InputDigest, releaseVerified, type SegmentDigests } from './segments.ts'
 
 export interface SourceOptions extends OpenpgpOptions {
@@ -28,6 +35,13 @@ export interface Source {
 const READ_BYTES = 1024 * 1024
 const UNZIP_BYTES = 64 * 1024
 
+export interface Validated<T> {
+  digests: SegmentDigests
+  /** The keys that opened an encrypted file. */
+  pgpKeys: PgpKeys | undefined
+  checked: T
+}
+
 /**
  * Reads the whole file, passes its bytes only to `check`, and returns its digests once the integrity is verified.
  * `check` may stop early by throwing. For an encrypted file its error is thrown only if the file is genuine, so that a
@@ -36,14 +50,14 @@ const UNZIP_BYTES = 64 * 1024
 export async function validateSource<T>(
   options: SourceOptions,
   check: (bytes: AsyncIterable<Buffer>) => Promise<T>,
-): Promise<{ digests: SegmentDigests; checked: T }> {
+): Promise<Validated<T>> {
   if (options.path === '-') throw new FileError('usage', 'Standard input cannot be read twice.', 'Give a file.')
   const keys = await keysFor(options)
   const raw = digestWhileReading(readRaw(options.path))
   const bytes = unwrap(options.path, raw.bytes, keys)[Symbol.asyncIterator]()
   try {
     const checked = await checkThrough(bytes, keys !== undefined, check)
-    return { digests: raw.digests(), checked }
+    return { digests: raw.digests(), pgpKeys: keys && fingerprintsOf(keys), checked }
   } finally {
     await bytes.return?.(undefined)
   }

@@ -2,6 +2,7 @@
 // records.
 import { formatOf } from './input-format.ts'
 import { checkColumns } from './layout.ts'
+import type { PgpKeys } from './openpgp/decrypt.ts'
 import { type Counted, countRows, type RowOptions } from './rows.ts'
 import type { SegmentDigests } from './segments.ts'
 import { type SourceOptions, validateSource } from './source.ts'
@@ -9,11 +10,13 @@ import { type SourceOptions, validateSource } from './source.ts'
 /** `rows` also counts rejected rows: the run must end with this many outcomes. */
 export interface ValidatedFile extends Counted {
   digests: SegmentDigests
+  /** The keys that opened an encrypted file. */
+  pgpKeys: PgpKeys | undefined
 }
 
 export async function validateFile(source: SourceOptions, rows: RowOptions): Promise<ValidatedFile> {
   if (!rows.profile) checkColumns(rows)
   const format = rows.profile ? rows.format : formatOf(source.path, rows.format)
-  const { digests, checked } = await validateSource(source, bytes => countRows(bytes, { ...rows, format }))
-  return { digests, ...checked }
+  const { digests, pgpKeys, checked } = await validateSource(source, bytes => countRows(bytes, { ...rows, format }))
+  return { digests, pgpKeys, ...checked }
 }

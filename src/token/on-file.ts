@@ -1,6 +1,8 @@
 // What is kept for a card beside its token, and for whom. An owner is a customer in one account at a provider, who gave
 // the card under an id of that provider. A token can have any number of owners. The rules are pure; nothing is looked
 // up or saved here.
+import { giverAt, isLater } from './batch/newest.ts'
+import type { Giver } from './token.ts'
 
 /**
  * Who gave the card, and under which id. The combination is unique within a token scope. A text is empty if the
@@ -60,8 +62,10 @@ export interface SourceReference extends OwnerId {
   lastReceipt: string
   /** The last batch that changed the reference, and the line of its file; null for a single job. */
   mark: { batchNo: number; line: number } | null
+  /** Who gave the card; null until a batch with `newest` touches the reference. */
+  givenAt: Giver | null
   /** The reference before the last single job changed it; a reversal restores it. */
-  before: Pick<SourceReference, 'tokenId' | 'onFile' | 'lastReceipt' | 'mark'> | null
+  before: Pick<SourceReference, 'tokenId' | 'onFile' | 'lastReceipt' | 'mark' | 'givenAt'> | null
 }
 
 export const REFERENCE_OUTCOMES = ['ADDED', 'CHANGED', 'MOVED', 'UNCHANGED', 'OLDER'] as const
@@ -83,6 +87,12 @@ export interface ClaimContext {
   mark: { batchNo: number; line: number } | undefined
   /** The token was the owner's before, and is now linked to the claim's card. */
   relinked?: boolean | undefined
+  /** Default: the time `now`. */
+  giver?: Giver | undefined
+  /** The claim counts only if nobody gave the owner a card later. */
+  newest?: boolean | undefined
+  /** The owner's token was linked to another number later. */
+  outdated?: boolean | undefined
 }
 
 export interface JudgedClaim {
@@ -96,37 +106,56 @@ export interface JudgedClaim {
   previousToken: string | undefined
 }
 
+/** Whether a later claim of the owner stands. */
+export function isOlderClaim(
+  stored: SourceReference,
+  { mark, newest, now, giver = giverAt(now) }: Pick<ClaimContext, 'mark' | 'newest' | 'now' | 'giver'>,
+): boolean {
+  if (newest) return isLater(stored.givenAt ?? giverAt(stored.updatedAt), giver)
+  return mark !== undefined && stored.mark?.batchNo === mark.batchNo && mark.line < stored.mark.line
+}
+
+/**
+ * A single job wrote the reference last. After an older claim was compared with it, no reversal takes it back, because then
+ * neither of the two would stand.
+ */
+function compared(stored: SourceReference, { receiptId, mark }: ClaimContext): SourceReference | undefined {
+  if (!mark || stored.mark) return undefined
+  return { ...stored, version: stored.version + 1, lastReceipt: receiptId, mark, before: null }
+}
+
 /**
  * Decides a claim. `stored`: the reference of its owner, as earlier records left it. Of two lines of one batch the
- * later line in the file wins, in whatever order they are worked.
+ * later line in the file wins, in whatever order they are worked; with `newest` the claim that was given later.
  */
 export function judgeClaim(
   stored: SourceReference | undefined,
   { owner, onFile }: Claim,
   at: ClaimContext,
 ): JudgedClaim {
-  const { tokenId, receiptId, now, mark, relinked = false } = at
+  const { tokenId, receiptId, now, mark, relinked = false, newest = false, giver = giverAt(now) } = at
   if (!stored) {
     const row = {
       ...owner,
-      ...{ tokenId, onFile: merge({}, onFile), version: 1, createdAt: now, updatedAt: now },
-      ...{ lastReceipt: receiptId, mark: mark ?? null, before: null },
+      ...{ tokenId, onFile: onlyGiven(onFile), version: 1, createdAt: now, updatedAt: now },
+      ...{ lastReceipt: receiptId, mark: mark ?? null, givenAt: newest ? giver : null, before: null },
     }
     return { outcome: 'ADDED', row, previousToken: undefined }
   }
-  if (mark && stored.mark?.batchNo === mark.batchNo && mark.line < stored.mark.line) {
-    return { outcome: 'OLDER', row: undefined, previousToken: undefined }
+  if (at.outdated || isOlderClaim(stored, at)) {
+    return { outcome: 'OLDER', row: newest ? compared(stored, at) : undefined, previousToken: undefined }
   }
   const merged = merge(stored.onFile, onFile)
   const isMoved = stored.tokenId !== tokenId
   const isKept = !isMoved && !relinked && isSame(merged, stored.onFile)
-  const { tokenId: formerToken, onFile: formerOnFile, lastReceipt, mark: formerMark } = stored
+  const { tokenId: formerToken, onFile: formerOnFile, lastReceipt, mark: formerMark, givenAt } = stored
   const row = {
     ...stored,
     ...{ tokenId, onFile: merged, version: stored.version + 1, lastReceipt: receiptId, mark: mark ?? null },
     updatedAt: isKept ? stored.updatedAt : now,
+    givenAt: newest || givenAt ? giver : null,
     // A batch isn't reversed, so nothing is kept to restore.
-    before: mark ? null : { tokenId: formerToken, onFile: formerOnFile, lastReceipt, mark: formerMark },
+    before: mark ? null : { tokenId: formerToken, onFile: formerOnFile, lastReceipt, mark: formerMark, givenAt },
   }
   const outcome = isMoved ? 'MOVED' : isKept ? 'UNCHANGED' : 'CHANGED'
   return { outcome, row, previousToken: isMoved ? formerToken : undefined }
@@ -162,12 +191,19 @@ export function takeBack<Row extends SourceReference>(
   const { before } = row
   if (!before || row.updatedAt <= since) return undefined
   if (before.tokenId !== row.tokenId && !isLive(before.tokenId)) return 'removed'
-  const { tokenId, onFile, mark } = before
+  // An older release didn't keep givers.
+  const { tokenId, onFile, mark, givenAt = null } = before
   const next = { version: row.version + 1, updatedAt: now, lastReceipt: reversalId, before: null }
-  return { ...row, tokenId, onFile, mark, ...next }
+  return { ...row, tokenId, onFile, mark, givenAt, ...next }
 }
 
 const IDS_MAX = 50
+
+/** The data of a new reference. */
+function onlyGiven(given: OnFile): OnFile {
+  const hasIds = given.network_transaction_ids !== undefined || given.network_transaction_id !== undefined
+  return hasIds ? merge({}, given) : given
+}
 
 /** Given members replace stored ones; network transaction ids are added to the known ones. */
 function merge(former: OnFile, given: OnFile): OnFile {

@@ -8,7 +8,7 @@ const NOW = 1_000
 function reference(over: Partial<SourceReference> = {}): SourceReference {
   return {
     ...{ ...OWNER, tokenId: 't1', onFile: {}, version: 1, createdAt: 0, updatedAt: 0, lastReceipt: 'r0' },
-    ...{ mark: null, before: null, ...over },
+    ...{ mark: null, givenAt: null, before: null, ...over },
   }
 }
 

@@ -23,20 +23,20 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { Secret } from '../../src/secret.ts'
 import { importCaptureKey, openCaptureKey } from '../../src/vault/capture.ts'
 import { encryptCard } from '../../src/vault/encrypt.ts'
-import type { KeyProvider } from '../../src/vault/kek.ts'
 import { openCard, PGP_CARD_BYTES_MAX } from '../../src/vault/open-card.ts'
 import { PGP_PLAIN_BYTES_MAX } from '../../src/vault/pgp/pgp.ts'
-import { CARD, CARD_TEXT, openKek, openPairs, PAN, type Pair, revealed } from './bundle.ts'
+import type { PrivateHalves } from '../../src/vault/private-half.ts'
+import { CARD, CARD_TEXT, openHalves, openKek, openPairs, PAN, type Pair, revealed } from './bundle.ts'
 import { IDEA_MESSAGE, OLD_CARD, OLD_KEY, OLD_MESSAGE } from './old-client.ts'
 
 const REFUSED = { refused: true, reason: 'card_undecryptable', field: 'body.encrypted_card' }
 
-let kek: KeyProvider
+let halves: PrivateHalves
 let pgp: Pair
 let jwe: Pair
 beforeAll(async () => {
-  kek = await openKek()
-  const pairs = await openPairs(kek)
+  halves = await openHalves(await openKek())
+  const pairs = await openPairs(halves)
   pgp = pairs.pgp
   jwe = pairs['jwe-ec']
 })
@@ -98,8 +98,8 @@ describe('an encrypted card as OpenPGP message', () => {
   })
 
   it('is opened with a key that lies on secp256k1 altogether, as old clients have', async () => {
-    const record = await importCaptureKey(new Secret(OLD_KEY), 'old', 'pgp', kek)
-    const key = await openCaptureKey(record, kek)
+    const record = await importCaptureKey(new Secret(OLD_KEY), 'old', 'pgp', halves)
+    const key = await openCaptureKey(record, halves)
     expect(revealed(await openCard(OLD_MESSAGE, key))).toBe(OLD_CARD)
     expect(revealed(await openCard(base64(OLD_MESSAGE), key))).toBe(OLD_CARD)
   })
@@ -120,7 +120,7 @@ describe('an encrypted card as OpenPGP message', () => {
   })
 
   it('under IDEA is refused by a reason of its own', async () => {
-    const key = await openCaptureKey(await importCaptureKey(new Secret(OLD_KEY), 'old', 'pgp', kek), kek)
+    const key = await openCaptureKey(await importCaptureKey(new Secret(OLD_KEY), 'old', 'pgp', halves), halves)
     expect(await openCard(IDEA_MESSAGE, key)).toEqual({ ...REFUSED, reason: 'cipher_unsupported' })
     for (const options of [
       { type: 'rsa', rsaBits: 2048 },
@@ -255,10 +255,10 @@ async function generate(options: Partial<KeyOptions>): Promise<Pair & { publicKe
     format: 'armored',
     config: { rejectCurves: new Set() },
   })
-  const record = await importCaptureKey(new Secret(privateKey), 'generated', 'pgp', kek)
+  const record = await importCaptureKey(new Secret(privateKey), 'generated', 'pgp', halves)
   return {
     record,
-    key: await openCaptureKey(record, kek),
+    key: await openCaptureKey(record, halves),
     to: pgp.to,
     publicKey: await readKey({ armoredKey: armored }),
   }

@@ -22,6 +22,8 @@ export interface ChunkOptions {
   line?: number
   policy?: Record<string, unknown>
   recordKind?: RecordKind
+  /** Of each record, by its place. */
+  references?: readonly string[]
   dryRun?: boolean
 }
 
@@ -50,18 +52,24 @@ export function owner(name: string, more: Record<string, unknown> = {}): Record<
   return { provider: 'stripe', customer_id: `cus_${name}`, card_id: `card_${name}`, ...more }
 }
 
-export async function openOnFile(installation: Installation, scope = installation.scope): Promise<OnFileWorld> {
-  const world = await openWorld(installation)
+export async function openOnFile(
+  installation: Installation,
+  scope = installation.scope,
+  beside?: World,
+): Promise<OnFileWorld> {
+  const world = await openWorld(installation, { beside })
   const { credentials, vault } = installation
   const captureKey = credentials.captureKeys.jwe
   if (!captureKey) throw new Error('these credentials hold no JWE key')
   const acceptedAt = Math.floor(Date.now() / 1000) - 1
   const chunkJob: OnFileWorld['chunkJob'] = async (requests, options = {}) => {
     const { batchId = `f-${randomUUID()}`, number = 0, line = number * 100 + 1, recordKind = 'token-create' } = options
-    const { policy, dryRun = false } = options
+    const { policy, references, dryRun = false } = options
     const tokenScope = recordKind === 'token-create' ? scope : undefined
     const named = { batchId: dryRun ? `dry-${batchId}` : batchId, recordKind, tokenScope, acceptedAt, captureKey }
-    const lines = requests.map((request, index) => JSON.stringify({ line: line + index, request }))
+    const lines = requests.map((request, index) =>
+      JSON.stringify({ line: line + index, reference: references?.[index], request }),
+    )
     const plan = { ...named, dryRun, ...(policy ? { policy } : {}) }
     const ask = await tokenBatch(credentials.signingKey.clientId, plan, { lines, number })
     if ('refused' in ask) throw new Error(`refused: ${ask.reason} ${ask.field}`)

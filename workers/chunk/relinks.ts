@@ -8,6 +8,8 @@ import * as references from '../../src/store/reference/source-references.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { isExpired } from '../../src/token/card.ts'
+import { isOlderClaim } from '../../src/token/on-file.ts'
+import { isSameCard } from '../../src/token/token.ts'
 import { reversibleSince } from '../card/before-image.ts'
 import { findReplacements, relinkedOf } from '../card/scheme-replacement.ts'
 import type { Deps } from '../deps.ts'
@@ -16,6 +18,7 @@ import { writeEffects } from '../line/write-effect.ts'
 import type { ChunkContext } from './chunk.ts'
 import { openClaims } from './claims.ts'
 import type { Relinks } from './fold.ts'
+import { isNewest } from './source-times.ts'
 
 export interface CountedRelinks extends Relinks {
   /** How many owners each token had when it was read. */
@@ -46,21 +49,22 @@ export async function openRelinks(
     owners,
     since,
     baseOf: tokenId => bases.get(tokenId),
-    rowFor({ line, claim, contract, facts, given }, isTaken) {
+    rowFor({ line, claim, contract, facts, given, giver }, isTaken) {
       const reference = claim && claims.current(claim)
       const row = reference && rows.get(reference.tokenId)
       if (!row || isTaken || contract || row.thirdParty || row.status === 'DELETED') return undefined
-      if (row.fingerprint?.equals(facts.fingerprint)) return undefined
+      if (isSameCard(row.cards, facts.fingerprints.known)) return undefined
       const { batch, work, acceptedAt } = context
-      const isOlder = batch && reference.mark?.batchNo === batch.batchNo && line < reference.mark.line
+      const mark = batch && { batchNo: batch.batchNo, line }
+      const isOlder = isOlderClaim(reference, { mark, newest: isNewest(work.request), now: work.now, giver })
       const isRefused = work.request.policy?.on_expired === 'reject' && isExpired(given, acceptedAt)
       const isOnly = (owners.get(row.tokenId) ?? 0) + claims.gainOf(row.tokenId) === 1
       return isOlder || isRefused || !isOnly ? undefined : row
     },
-    note({ line, claim }, row, relinked) {
+    note({ line, claim, giver }, row, relinked) {
       if (!row) return
       rows.set(row.tokenId, row)
-      if (claim) claims.judge({ line, claim }, row.tokenId, relinked)
+      if (claim) claims.judge({ line, claim, giver }, row.tokenId, relinked)
     },
   }
 }

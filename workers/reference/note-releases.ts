@@ -16,7 +16,7 @@ import type { KeyRing } from '../../src/vault/key-ring.ts'
 import type { Deps } from '../deps.ts'
 
 export interface ReleaseDeps extends Pick<Deps, 'clock'> {
-  ring: Pick<KeyRing, 'ownerHash'>
+  ring: Pick<KeyRing, 'ownerHash' | 'ownerHashes' | 'ownerVersions'>
 }
 
 /** A reference that was removed, and the token that it named. */
@@ -69,12 +69,13 @@ interface About extends Pick<ReleaseDeps, 'ring'> {
 async function noteSome(db: Db, releases: readonly Release[], { subscribed, cause, releasedAt, ring }: About) {
   const noted = releases.map(release => {
     const { reference, receiptId } = release
-    const ownerHash = ring.ownerHash(ownerKey(reference))
-    const cardHash = ring.ownerHash(ownerKey({ ...reference, customerId: '' }))
+    // One after the other, without a pause: both are made by the same key.
+    const { hash: ownerHash, keyVersion } = ring.ownerHash(ownerKey(reference))
+    const { hash: cardHash } = ring.ownerHash(ownerKey({ ...reference, customerId: '' }))
     assert(reference.referenceNo, 'a reference that was removed was stored')
     return {
       ...release,
-      row: { ownerHash, cardHash, cause, receiptId, releasedAt, referenceNo: reference.referenceNo },
+      row: { ownerHash, cardHash, keyVersion, cause, receiptId, releasedAt, referenceNo: reference.referenceNo },
     }
   })
   const told = noted.flatMap(({ row, reference, token }): Event[] => {

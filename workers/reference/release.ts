@@ -64,13 +64,9 @@ interface Seen {
 async function look(db: Db, asked: readonly AskedRelease[], { ring }: Pick<ReleaseDeps, 'ring'>): Promise<Seen> {
   const owners = new Map(asked.map(({ owner }) => [ownerKey(owner), owner]))
   const found = await references.findByOwners(db, [...owners.values()])
-  const absent = [...owners.keys()].filter(key => !found.has(key)).map(key => ({ key, hash: ring.ownerHash(key) }))
-  const known = await released.find(
-    db,
-    absent.map(({ hash }) => hash),
-  )
-  const gone = absent.filter(({ hash }) => known.has(hash.toString('hex')))
-  return { found, wasReleased: new Set(gone.map(({ key }) => key)) }
+  const absent = [...owners.keys()].filter(key => !found.has(key)).map(key => ({ key, hashes: ring.ownerHashes(key) }))
+  const known = await released.find(db, absent, ring.ownerVersions())
+  return { found, wasReleased: new Set(known.keys()) }
 }
 
 /** The tokens as they are under their locks. */

@@ -5,14 +5,14 @@ import { rename, rm } from 'node:fs/promises'
 import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { cannotWrite } from '../../../producers/rows/atomic-file.ts'
+import { type HandsOut, withAccess } from '../../../src/acts/access.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { cellOf } from '../../../src/csv-text.ts'
-import * as audits from '../../../src/store/access/audits.ts'
 import * as scopes from '../../../src/store/access/scopes.ts'
 import type { Db } from '../../../src/store/pool.ts'
 import type { ShownReference } from '../../../src/store/reference/shown-references.ts'
-import { pagesOf } from '../../../src/store/reference/shown-references.ts'
-import { reuseTokenOf } from '../../../src/token/token.ts'
+import { isDangling, pagesOf } from '../../../src/store/reference/shown-references.ts'
+import { shownReuseToken } from '../../../src/token/render.ts'
 import { EXIT, Stop } from '../../exit.ts'
 import { openCommandStore, withSession } from '../../open/open.ts'
 import { actor, say, type Terminal } from '../../terminal.ts'
@@ -29,8 +29,6 @@ export function run(terminal: Terminal, { scope, format, out }: ExportOptions): 
   return withSession(terminal, async session => {
     const { store } = await openCommandStore(session)
     if (!(await scopes.find(store, scope))) throw new Stop(`there is no token scope ${scope}`, EXIT.usage)
-    // It tells of every customer of the scope: that leaves a trace.
-    await audits.insert(store, { actor: actor(), action: 'references.export', subject: scope, detail: { format } })
     let rows = 0
     let saidAt = systemClock()
     const tell = (count: number) => {
@@ -39,22 +37,34 @@ export function run(terminal: Terminal, { scope, format, out }: ExportOptions): 
       saidAt = systemClock()
       say(terminal, `${rows} references ...`)
     }
-    const lines = linesOf(store, scope, format, tell)
-    if (out === undefined) await pipeline(lines, terminal.stdout, { end: false })
-    else await writeFile(out, lines)
+    const access = { actor: actor(), action: 'references.export', subject: scope, detail: { format } }
+    const { auditUrl } = session.config
+    await withAccess(store, access, { waits: auditUrl !== undefined }, async handsOut => {
+      const lines = linesOf({ store, scope, handsOut }, format, tell)
+      if (out === undefined) await pipeline(lines, terminal.stdout, { end: false })
+      else await writeFile(out, lines)
+    })
     say(terminal, `${rows} references${out === undefined ? '' : ` are in ${out}`}`)
   })
 }
 
+interface Exported {
+  store: Db
+  scope: string
+  handsOut: HandsOut
+}
+
 async function* linesOf(
-  db: Db,
-  tokenScope: string,
+  { store, scope, handsOut }: Exported,
   format: ExportOptions['format'],
   tell: (count: number) => void,
 ): AsyncGenerator<string> {
   if (format === 'csv') yield `${COLUMNS.join(',')}\n`
-  for await (const page of pagesOf(db, { tokenScope })) {
-    const records = page.map(recordOf)
+  for await (const page of pagesOf(store, { tokenScope: scope })) {
+    const shown = page.filter(reference => !isDangling(reference))
+    if (shown.length === 0) continue
+    await handsOut(shown.map(({ token }) => token.tokenId))
+    const records = shown.map(recordOf)
     tell(records.length)
     yield records
       .map(record => (format === 'csv' ? COLUMNS.map(name => cell(record[name])).join(',') : JSON.stringify(record)))
@@ -78,12 +88,13 @@ const COLUMNS = [
 function recordOf(reference: ShownReference): Partial<Record<(typeof COLUMNS)[number], string | boolean>> {
   const { provider, providerAccount, customerId, cardId, onFile, token } = reference
   const { network_transaction_id, transaction_link_id, is_default } = onFile
+  const reuseToken = shownReuseToken(token)
   return {
     provider,
     ...(providerAccount === '' ? {} : { provider_account: providerAccount }),
     ...(customerId === '' ? {} : { customer_id: customerId }),
     card_id: cardId,
-    reuse_token: reuseTokenOf(token),
+    ...(reuseToken === undefined ? {} : { reuse_token: reuseToken }),
     ...(network_transaction_id === undefined ? {} : { network_transaction_id }),
     ...(transaction_link_id === undefined ? {} : { transaction_link_id }),
     ...(is_default === undefined ? {} : { is_default }),

@@ -1,6 +1,7 @@
 // `tokenmill references missing`: which cards of a list have no token, and why.
 import { findMissing, type MissingReference } from '../../../producers/operate/missing-references.ts'
-import { readOnly } from '../../../producers/rows/only.ts'
+import { readReferences } from '../../../producers/rows/only/read.ts'
+import { readEnds } from '../../../producers/rows/outcome/read-results.ts'
 import { cellOf } from '../../../src/csv-text.ts'
 import { isPrintable } from '../../../src/job/envelope/text.ts'
 import * as scopes from '../../../src/store/access/scopes.ts'
@@ -14,20 +15,24 @@ interface MissingOptions extends JsonOption {
   scope: string
   provider: string
   providerAccount?: string
+  results?: string[]
 }
 
-const COLUMNS = ['card_id', 'why', 'at', 'reason', 'batch_id', 'line'] as const
+const COLUMNS = ['card_id', 'why', 'at', 'reason', 'batch_id', 'line', 'file'] as const
 
 export function run(terminal: Terminal, file: string, options: MissingOptions): Promise<void> {
   return withSession(terminal, async session => {
-    const { references: ids } = await readOnly(file, 'Give a text file with one id on each line.')
+    const ids = await readReferences(file)
     const { store, ring } = await openVault(session)
-    const { scope: tokenScope, provider, providerAccount = '' } = options
+    const { scope: tokenScope, provider, providerAccount = '', results = [] } = options
+    if (ids.size === 0) throw new Stop(`${file} lists no ids of cards`, EXIT.usage)
     if (!(await scopes.find(store, tokenScope))) throw new Stop(`there is no token scope ${tokenScope}`, EXIT.usage)
     const of = { tokenScope, provider, providerAccount }
     const missing = await findMissing(store, {
       ...{ ids, of },
-      hashOf: cardId => ring.ownerHash(ownerKey({ ...of, customerId: '', cardId })),
+      hashesOf: cardId => ring.ownerHashes(ownerKey({ ...of, customerId: '', cardId })),
+      versions: ring.ownerVersions(),
+      written: cardIds => readEnds(results, cardIds),
       tell: line => say(terminal, line),
     })
     const records = missing.map(recordOf)
@@ -37,7 +42,7 @@ export function run(terminal: Terminal, file: string, options: MissingOptions): 
   })
 }
 
-function recordOf({ cardId, why, at, reason, batchId, line }: MissingReference) {
+function recordOf({ cardId, why, at, reason, batchId, line, file }: MissingReference) {
   return {
     // A list may hold anything, which a terminal would obey.
     card_id: isPrintable(cardId) ? cardId : JSON.stringify(cardId),
@@ -46,6 +51,7 @@ function recordOf({ cardId, why, at, reason, batchId, line }: MissingReference) 
     ...(reason === undefined ? {} : { reason }),
     ...(batchId === undefined ? {} : { batch_id: batchId }),
     ...(line === undefined ? {} : { line }),
+    ...(file === undefined ? {} : { file }),
   } satisfies Partial<Record<(typeof COLUMNS)[number], string | number>>
 }
 

@@ -1,4 +1,4 @@
-// OpenPGP as a stream: decrypts an input of any size in flat memory, and encrypts the sample. The plaintext is not yet
+// Decrypts and encrypts OpenPGP as a stream, in constant memory. The plaintext is not yet
 // authenticated while it flows: a reader may act on it only after the stream has ended without an error, or on a
 // ciphertext that was verified before (see source.ts).
 import { readFile } from 'node:fs/promises'
@@ -26,6 +26,12 @@ export interface OpenpgpKeys {
   decryption: PrivateKey
   /** If set, the message must have a valid signature by this key. */
   verification: Key | undefined
+}
+
+/** The fingerprints of the primary keys, upper-case hex. */
+export interface PgpKeys {
+  decryption: string
+  verification?: string | undefined
 }
 
 export interface OpenpgpOptions {
@@ -65,7 +71,18 @@ export async function readKeys(options: OpenpgpOptions): Promise<OpenpgpKeys> {
   return { decryption: await unlock(decryptKeyFile, locked, passphrase), verification }
 }
 
-async function readKeyFile<T>(path: string, what: string, parse: (text: string | Buffer) => Promise<T>): Promise<T> {
+export function fingerprintsOf({ decryption, verification }: OpenpgpKeys): PgpKeys {
+  return {
+    decryption: decryption.getFingerprint().toUpperCase(),
+    verification: verification?.getFingerprint().toUpperCase(),
+  }
+}
+
+export async function readKeyFile<T>(
+  path: string,
+  what: string,
+  parse: (text: string | Buffer) => Promise<T>,
+): Promise<T> {
   const bytes = await readFile(path).catch(error => {
     throw new FileError('usage', `The key file ${path} cannot be read.`, 'Check its name and permissions.', error)
   })

@@ -43,7 +43,7 @@ export function onlyReason(
 }
 
 /** The warning: the reason, its text, and the most likely cause. */
-function wordOf(reason: string): string {
+export function wordOf(reason: string): string {
   const { text } = REASONS[reason as Reason] ?? {}
   const cause = CAUSES[reason as Reason]
   return [`${reason}.`, text, cause && `Likely cause: ${cause}`].filter(Boolean).join(' ')

@@ -51,7 +51,7 @@ export async function* readFixed(
     return unreadable(line, reason)
   }
 
-  for await (const { bytes: block, tooLong } of readLines(skipLines(bytes, skipped))) {
+  for await (const { bytes: block, tooLong } of readLines(skipLines(bytes, skipped), () => line)) {
     const records: (RawRecord | undefined)[] = []
     if (tooLong) {
       line += 1

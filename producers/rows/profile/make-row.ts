@@ -5,8 +5,9 @@ import { COLUMN_NAMES, type ColumnName } from '../columns.ts'
 import { checkReference } from '../record.ts'
 import { cleaner, expiryOf, filterOf, nameOf, numberOf, othersOf, REPAIRS, type Repair, referenceOf } from './cells.ts'
 import { type MakeOnFile, type OnFileText, onFileOf } from './on-file/make.ts'
+import { type RowOwner, rowOwnerOf } from './on-file/owner.ts'
 import type { Profile } from './profile-schema.ts'
-import { ECHO, type FieldUse, type KeptField, keptText, type RawRecord } from './records.ts'
+import { ECHO, type FieldUse, type KeptField, keptText, type RawRecord, SOURCE_TIME } from './records.ts'
 
 export interface ProfiledRow {
   /** The physical line of the row's first byte, from 1; in nested JSON the line of its element. */
@@ -33,6 +34,8 @@ export interface ProfiledRow {
   repairs: readonly Repair[]
   /** Whose card it is, where the profile says so and the row has an id of its card. */
   onFile: OnFileText | undefined
+  /** Undefined if nobody asks for owners. */
+  owner: RowOwner | undefined
   /** The texts of the kept fields as they stand in the file, long ones cut; undefined if none are kept, or the record can't be read. */
   kept: readonly string[] | undefined
 }
@@ -46,9 +49,13 @@ export interface Repeated {
   echo: readonly string[]
   /** Undefined: nothing is kept. */
   keep: readonly KeptField[] | undefined
+  /** The field that says when the row's data was given. */
+  timeColumn?: string | undefined
+  /** Each row says whose card it is, also one that is rejected or skipped. */
+  owners?: boolean | undefined
 }
 
-export function rowMaker(profile: Profile, { echo, keep }: Repeated): RowMaker {
+export function rowMaker(profile: Profile, { echo, keep, timeColumn, owners = false }: Repeated): RowMaker {
   const uses: FieldUse[] = []
   const use = (field: string, path: string, compared = false) => uses.push({ field, path, compared }) - 1
   const { columns } = profile
@@ -62,7 +69,10 @@ export function rowMaker(profile: Profile, { echo, keep }: Repeated): RowMaker {
     others: othersOf(columns, use),
     passes: filterOf(profile.where ?? [], use),
     onFile: profile.on_file && onFileOf(profile.on_file, use, clean),
+    owner: owners && profile.on_file ? rowOwnerOf(profile.on_file, use) : undefined,
+    unread: owners && profile.on_file ? ('unknown' as const) : undefined,
   }
+  const timeAt = timeColumn === undefined ? -1 : use(timeColumn, SOURCE_TIME)
   const echoAt = uses.length
   for (const field of echo) use(field, ECHO)
   const keepAt = uses.length
@@ -70,6 +80,7 @@ export function rowMaker(profile: Profile, { echo, keep }: Repeated): RowMaker {
   const plan = {
     ...made,
     uses,
+    timeAt,
     echoAt,
     keepAt,
     keeps: keep !== undefined,
@@ -89,7 +100,12 @@ interface Plan {
   others: ReturnType<typeof othersOf>
   passes: ReturnType<typeof filterOf>
   onFile: MakeOnFile | undefined
+  owner: ReturnType<typeof rowOwnerOf> | undefined
+  /** The owner of a row that can't be read. */
+  unread: 'unknown' | undefined
   uses: readonly FieldUse[]
+  /** The number of the field of the source time; -1 for none. */
+  timeAt: number
   /** The number of the first echoed field; the fields before it are the profile's. */
   echoAt: number
   /** The number of the first kept field; those decide nothing. */
@@ -108,7 +124,7 @@ const AT = Object.fromEntries(COLUMN_NAMES.map((name, index) => [name, index])) 
 
 function makeRow(plan: Plan, record: RawRecord): ProfiledRow {
   const { values } = record
-  if (record.rejected !== undefined) return without(record, { rejected: record.rejected })
+  if (record.rejected !== undefined) return without(record, { rejected: record.rejected, owner: plan.unread })
   const kept = plan.keeps ? values.slice(plan.keepAt).map(value => keptText(value ?? '')) : undefined
   const repairs = new Set<Repair>()
   const texts: string[] = []
@@ -118,7 +134,7 @@ function makeRow(plan: Plan, record: RawRecord): ProfiledRow {
   const pan = plan.number(texts, repairs)
   const named = plan.reference(texts)
   const sound = isSound(named, pan) ? named : undefined
-  const own = { reference: sound, number: pan, kept }
+  const own = { reference: sound, number: pan, kept, owner: plan.owner?.(texts) }
   if (!record.childless && !plan.passes(texts)) return without(record, { skipped: 'filtered' }, own)
   const wrong = faultOf(plan, record, pan, named)
   if (wrong !== undefined) return without(record, wrong, own)
@@ -133,15 +149,25 @@ function makeRow(plan: Plan, record: RawRecord): ProfiledRow {
   cells[AT.expiry_month] = date.month
   cells[AT.expiry_year] = date.year
   cells[AT.cardholder_name] = plan.name(texts, repairs)
-  for (const { column, text } of plan.others) cells[AT[column]] = text(texts)
-  for (let index = plan.echoAt; index < plan.keepAt; index++) {
-    cells[COLUMN_NAMES.length + index - plan.echoAt] = values[index] ?? ''
-  }
+  addOthers(cells, plan, { texts, values })
   if (plan.isConverted && [...cells, onFile?.json ?? ''].some(text => FOREIGN.test(text))) repairs.add('encoding')
   const { line, element, item } = record
   const made = repairs.size === 0 ? NO_REPAIRS : REPAIRS.filter(repair => repairs.has(repair))
   const none = { rejected: undefined, reference: undefined, skipped: undefined }
-  return { line, element, item, cells, ...none, number: pan, repairs: made, onFile, kept }
+  return { line, element, item, cells, ...none, number: pan, repairs: made, onFile, owner: own.owner, kept }
+}
+
+/** The cells that the profile's further columns, the echoed fields and the source time make. */
+function addOthers(
+  cells: string[],
+  plan: Plan,
+  { texts, values }: Pick<RawRecord, 'values'> & { texts: readonly string[] },
+): void {
+  for (const { column, text } of plan.others) cells[AT[column]] = text(texts)
+  for (let index = plan.echoAt; index < plan.keepAt; index++) {
+    cells[COLUMN_NAMES.length + index - plan.echoAt] = values[index] ?? ''
+  }
+  if (plan.timeAt >= 0) cells.push(texts[plan.timeAt] ?? '')
 }
 
 /** Whether results may repeat the reference of a row without cells. If the row has no number, its card isn't known. */
@@ -153,21 +179,23 @@ function isSound(reference: string | undefined, pan: string): boolean {
 interface Without {
   rejected?: Reason
   skipped?: 'no_card' | 'filtered'
+  /** Where the row's own fields don't say it. */
+  owner?: RowOwner | undefined
 }
 
 function faultOf(plan: Plan, { values }: RawRecord, pan: string, named: string | undefined): Without | undefined {
   const wrong = values.indexOf(undefined)
-  if (wrong >= 0 && wrong < plan.keepAt) return { rejected: 'field_type' }
+  if (wrong >= 0 && wrong < plan.keepAt) return { rejected: 'field_type', owner: plan.unread }
   if (pan === '') return plan.skipCardless ? { skipped: 'no_card' } : { rejected: 'field_required' }
   return named === undefined ? { rejected: 'field_required' } : undefined
 }
 
 function without(
   { line, element, item }: RawRecord,
-  { rejected, skipped }: Without,
-  own: Pick<ProfiledRow, 'reference' | 'number' | 'kept'> = NOTHING_OWN,
+  { rejected, skipped, owner }: Without,
+  own: Pick<ProfiledRow, 'reference' | 'number' | 'kept' | 'owner'> = NOTHING_OWN,
 ): ProfiledRow {
   const nothing = { cells: NO_CELLS, repairs: NO_REPAIRS, onFile: undefined }
-  return { line, element, item, rejected, skipped, ...nothing, ...own }
+  return { line, element, item, rejected, skipped, ...nothing, ...own, owner: owner ?? own.owner }
 }
-const NOTHING_OWN = { reference: undefined, number: '', kept: undefined }
+const NOTHING_OWN = { reference: undefined, number: '', kept: undefined, owner: undefined }

@@ -7,6 +7,7 @@ import type { FileFormat, Fixed } from './format.ts'
 import { onFileOf } from './on-file/make.ts'
 import type { Profile } from './profile-schema.ts'
 import { checkReturn, isOfReturn, returnFieldsOf } from './return-shape.ts'
+import { isZone, needsZone } from './time-form.ts'
 
 export interface ProfileFault {
   wrong: string
@@ -56,6 +57,7 @@ export function checkProfile(profile: Profile): ProfileFault | undefined {
     checkFields(profile) ??
     checkFilters(profile) ??
     checkOnFile(profile) ??
+    checkSourceTime(profile) ??
     checkFormat(profile.format) ??
     checkReturn(profile.return)
   )
@@ -107,6 +109,16 @@ function checkOnFile(profile: Profile): ProfileFault | undefined {
     return { wrong: 'on_file makes an id of the card number', next: 'Write :last4 behind it: {number:last4}.' }
   const reads = fieldsOf(profile).find(({ path, field }) => field === number && OTHER_ON_FILE.test(path))
   return reads && { wrong: `${reads.path} names the field of the card number`, next: 'Leave it out.' }
+}
+
+function checkSourceTime({ source_time: time }: Profile): ProfileFault | undefined {
+  if (!time) return undefined
+  if (time.zone !== undefined && !isZone(time.zone))
+    return { wrong: 'source_time.zone is no zone', next: 'Write UTC, an offset +02:00, or a name Europe/Paris.' }
+  if (needsZone(time.form) === (time.zone !== undefined)) return undefined
+  return time.zone === undefined
+    ? { wrong: 'source_time has no zone', next: 'Say which zone its times are of, such as UTC or Europe/Paris.' }
+    : { wrong: 'source_time has a zone, but its form says the moment itself', next: 'Leave the zone out.' }
 }
 
 function checkFormat(format: FileFormat): ProfileFault | undefined {

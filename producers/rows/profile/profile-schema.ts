@@ -6,6 +6,7 @@ import { TEMPLATE } from './field.ts'
 import { FileFormat, field, nameFields } from './format.ts'
 import { OnFileColumns } from './on-file/schema.ts'
 import { ReturnShape } from './return-shape.ts'
+import { TIME_FORMS } from './time-form.ts'
 
 const name = z
   .string()
@@ -117,6 +118,26 @@ export const Profile = z.strictObject({
     .describe('What a row without a card number is: rejected (if absent), or skipped, as a customer without a card.'),
   columns: Columns,
   on_file: OnFileColumns.optional(),
+  source_time: z
+    .strictObject({
+      form: z
+        .enum(TIME_FORMS)
+        .describe(
+          'The one form of its texts. A day may be followed by a time of day, HH:MM or HH:MM:SS, behind a blank or T.',
+        ),
+      zone: z
+        .string()
+        .min(1)
+        .max(64)
+        .optional()
+        .describe(
+          'The zone of days and times of day: UTC, an offset such as +02:00, or a name such as Europe/Paris. timestamp (RFC 3339), unix and unix-ms have none.',
+        ),
+    })
+    .optional()
+    .describe(
+      'How the field that migrate --source-time names is read. If absent: ISO 8601, a day or a time with offset.',
+    ),
   drop: z
     .array(field('A field.'))
     .max(1_000)

@@ -11,6 +11,7 @@ import { type ProfiledRow, rowMaker } from './make-row.ts'
 import { fieldsOf, isCardData } from './profile-rules.ts'
 import type { Profile } from './profile-schema.ts'
 import type { FieldUse, KeptField, RawRecord } from './records.ts'
+import { readIso, timeReader } from './time-form.ts'
 
 export { REPAIRS, type Repair } from './cells.ts'
 export type { ProfiledRow } from './make-row.ts'
@@ -21,25 +22,32 @@ export interface ProfiledOptions {
   echo?: readonly string[] | undefined
   /** Fields whose texts each row keeps. */
   keep?: readonly KeptField[] | undefined
+  /** The field that says when each row's data was given. */
+  timeColumn?: string | undefined
+  /** Each row says whose card it is, also one that is rejected or skipped. */
+  owners?: boolean | undefined
 }
 
 const ROWS_MAX = 500
 
 /**
- * A layout with a position for each column of COLUMNS, followed by the echoed fields. Throws a FileError for a field
- * that must not be echoed.
+ * A layout with a position for each column of COLUMNS, followed by the echoed fields and the source time. Throws a
+ * FileError for a field that must not be read or echoed.
  */
-export function profiledLayout(profile: Profile, { recordKind, echo = [] }: ProfiledOptions): Layout {
+export function profiledLayout(profile: Profile, { recordKind, echo = [], timeColumn }: ProfiledOptions): Layout {
   checkColumns({ recordKind, echo })
   const card = new Set(fieldsOf(profile).flatMap(({ path, field }) => (isCardData(path) ? [field] : [])))
-  for (const name of echo) {
-    if (card.has(name) || isSecurityCode(name) || profile.drop?.includes(name)) {
-      throw new FileError('usage', `--echo ${shown(name)} would put card data into the results.`, 'Leave it out.')
-    }
-  }
+  const isUnfit = (name: string) => card.has(name) || isSecurityCode(name) || profile.drop?.includes(name) === true
+  const echoed = echo.find(isUnfit)
+  if (echoed !== undefined)
+    throw new FileError('usage', `--echo ${shown(echoed)} would put card data into the results.`, 'Leave it out.')
+  if (timeColumn !== undefined && isUnfit(timeColumn))
+    throw new FileError('usage', `--source-time ${shown(timeColumn)} is no field of times.`, 'Name another one.')
   const at = absent()
   for (const [index, name] of COLUMN_NAMES.entries()) at[name] = index
-  return { recordKind, at, echo: echo.map((_, index) => COLUMN_NAMES.length + index) }
+  const read = profile.source_time ? timeReader(profile.source_time) : readIso
+  const timed = timeColumn === undefined ? undefined : { at: COLUMN_NAMES.length + echo.length, read }
+  return { recordKind, at, echo: echo.map((_, index) => COLUMN_NAMES.length + index), sourceTime: timed }
 }
 
 /**
@@ -52,7 +60,7 @@ export async function* readProfiled(
   options: ProfiledOptions,
 ): AsyncGenerator<ProfiledRow[]> {
   profiledLayout(profile, options)
-  const { uses, make } = rowMaker(profile, { echo: options.echo ?? [], keep: options.keep })
+  const { uses, make } = rowMaker(profile, { ...options, echo: options.echo ?? [], keep: options.keep })
   let rows = 0
   for await (const records of readRecords(toUtf8(bytes, profile.format.encoding), profile, uses)) {
     rows += records.length

@@ -5,6 +5,9 @@ import type { Reason } from '../../../src/errors.ts'
 /** The path of a field that the results repeat. */
 export const ECHO = '--echo'
 
+/** The path of the field that says when a row's data was given. */
+export const SOURCE_TIME = '--source-time'
+
 /** The path of a field that a file of rejected rows repeats. */
 export const KEPT = '--rejects'
 
@@ -37,6 +40,9 @@ export interface RawRecord {
   /** The element has no records; `values` holds the values of its parents. */
   childless: boolean
 }
+
+/** Stands between the texts of an array, and in no text. */
+export const LIST_SEPARATOR = '\0'
 
 export const NO_VALUES: readonly string[] = []
 

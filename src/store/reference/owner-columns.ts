@@ -1,6 +1,6 @@
 // An owner's ids as columns of `source_reference`, and as a list by which references are looked up. It runs nothing.
 import type { OwnerId } from '../../token/on-file.ts'
-import { listOf, plains, texts } from '../columns.ts'
+import { listOf, texts } from '../columns.ts'
 
 export interface OwnerRow {
   token_scope: string
@@ -20,20 +20,43 @@ export function ownerIn(row: OwnerRow): OwnerId {
   }
 }
 
-/** The owners of `ownersList` as a table `wanted`; parameters 1 to 5. */
-export const WANTED_OWNERS = `rows from (unnest(${listOf(1, 'uuid')}), unnest(${listOf(2, 'text')}), unnest(${listOf(3, 'text')}),
-  unnest(${listOf(4, 'text')}), unnest(${listOf(5, 'text')})) as wanted(scope, source, account, customer, card)`
+const PARTS = [
+  { column: 'token_scope', type: 'uuid', of: (owner: OwnerId) => owner.tokenScope },
+  { column: 'provider', type: 'text', of: (owner: OwnerId) => owner.provider },
+  { column: 'provider_account', type: 'text', of: (owner: OwnerId) => owner.providerAccount },
+  { column: 'customer_id', type: 'text', of: (owner: OwnerId) => owner.customerId },
+  { column: 'card_id', type: 'text', of: (owner: OwnerId) => owner.cardId },
+] as const
 
-/** The condition under which a row of `source_reference` is that of an owner of `wanted`. */
-export const IS_WANTED = `token_scope = wanted.scope and provider = wanted.source and provider_account = wanted.account
-  and customer_id = wanted.customer and card_id = wanted.card`
+export interface WantedOwners {
+  /** Which parts all owners have in common. It is part of a prepared statement's name. */
+  shape: string
+  /** The owners as a table `wanted`; parameters 1 to 5. */
+  from: string
+  /** The condition under which a row of `source_reference` is that of an owner of `wanted`. */
+  isWanted: string
+  values: string[]
+}
 
-export function ownersList(owners: readonly OwnerId[]): string[] {
-  return [
-    plains(owners.map(({ tokenScope }) => tokenScope)),
-    texts(owners.map(({ provider }) => provider)),
-    texts(owners.map(({ providerAccount }) => providerAccount)),
-    texts(owners.map(({ customerId }) => customerId)),
-    texts(owners.map(({ cardId }) => cardId)),
-  ]
+/** Owners for a look-up; at least one. A part that all of them share is sent once. */
+export function wantedOwners(owners: readonly OwnerId[]): WantedOwners {
+  const values: string[] = []
+  const lists: string[] = []
+  const names: string[] = []
+  const conditions: string[] = []
+  let shape = ''
+  for (const [index, { column, type, of }] of PARTS.entries()) {
+    const parts = owners.map(of)
+    const [first = ''] = parts
+    // The card's id is always a list, so that there is a row for each owner.
+    const isOnce = column !== 'card_id' && parts.every(part => part === first)
+    values.push(isOnce ? first : texts(parts))
+    shape += isOnce ? '1' : 'n'
+    conditions.push(`${column} = ${isOnce ? `$${index + 1}::${type}` : `wanted.${column}`}`)
+    if (isOnce) continue
+    lists.push(`unnest(${listOf(index + 1, type)})`)
+    names.push(column)
+  }
+  const from = `rows from (${lists.join(', ')}) as wanted(${names.join(', ')})`
+  return { shape, from, isWanted: conditions.map(one => `r.${one}`).join(' and '), values }
 }

@@ -1,4 +1,5 @@
 // Source references that were released: a keyed hash of each owner's ids, when and why. The ids themselves are erased.
+import { Fault } from '../../errors.ts'
 import { byteas, listOf, plains } from '../columns.ts'
 import type { Db } from '../pool.ts'
 
@@ -8,6 +9,8 @@ export interface ReleasedReference {
   ownerHash: Buffer
   /** The same without the customer's id. */
   cardHash: Buffer
+  /** The version of the data key `owner` that made both. */
+  keyVersion: number
   cause: ReleaseCause
   /** The receipt of the job that released the reference. */
   receiptId: string
@@ -22,10 +25,10 @@ export async function insertAll(db: Db, released: readonly ReleasedReference[]):
   const sorted = released.toSorted((a, b) => Buffer.compare(a.ownerHash, b.ownerHash))
   await db.query({
     name: 'released-references-insert',
-    text: `insert into tokenmill.released_reference (owner_hash, card_hash, released_at, cause, receipt_id, reference_no)
-select v.hash, v.card, v.at, v.cause, v.receipt, v.no
-from unnest($1::bytea[], $2::bytea[], $3::timestamptz[], $4::text[], $5::uuid[], $6::bigint[])
-  as v(hash, card, at, cause, receipt, no)
+    text: `insert into tokenmill.released_reference (owner_hash, card_hash, released_at, cause, receipt_id, reference_no, key_version)
+select v.hash, v.card, v.at, v.cause, v.receipt, v.no, v.version
+from unnest($1::bytea[], $2::bytea[], $3::timestamptz[], $4::text[], $5::uuid[], $6::bigint[], $7::smallint[])
+  as v(hash, card, at, cause, receipt, no, version)
 on conflict do nothing`,
     values: [
       byteas(sorted.map(({ ownerHash }) => ownerHash)),
@@ -34,6 +37,7 @@ on conflict do nothing`,
       plains(sorted.map(({ cause }) => cause)),
       plains(sorted.map(({ receiptId }) => receiptId)),
       plains(sorted.map(({ referenceNo }) => referenceNo)),
+      plains(sorted.map(({ keyVersion }) => keyVersion)),
     ],
   })
 }
@@ -44,28 +48,64 @@ export interface Released {
   releasedAt: number
 }
 
-/** When and why each owner was released last, by hash in hex. */
-export function find(db: Db, ownerHashes: readonly Buffer[]): Promise<Map<string, Released>> {
-  return findLast(db, 'owner_hash', ownerHashes)
+/** The hashes of one owner's ids, or of one card's, under every version of the key that the caller holds. */
+export interface SoughtHashes {
+  key: string
+  hashes: readonly Buffer[]
 }
 
-/** When and why a card of that hash was released last, whoever its customer was. */
-export function findByCards(db: Db, cardHashes: readonly Buffer[]): Promise<Map<string, Released>> {
-  return findLast(db, 'card_hash', cardHashes)
+/**
+ * When and why each owner was released last, by `key`. Throws `Fault('key_unavailable')` if a version of the key is not
+ * among `versions`: rows under it would be missed.
+ */
+export function find(db: Db, sought: readonly SoughtHashes[], versions: readonly number[]) {
+  return findLast(db, 'owner_hash', sought, versions)
+}
+
+/** When and why a card was released last, whoever its customer was. Throws as `find`. */
+export function findByCards(db: Db, sought: readonly SoughtHashes[], versions: readonly number[]) {
+  return findLast(db, 'card_hash', sought, versions)
+}
+
+interface Row {
+  hash: Buffer
+  cause: ReleaseCause | null
+  released_at: number | null
 }
 
 async function findLast(
   db: Db,
   by: 'owner_hash' | 'card_hash',
-  hashes: readonly Buffer[],
+  sought: readonly SoughtHashes[],
+  versions: readonly number[],
 ): Promise<Map<string, Released>> {
-  if (hashes.length === 0) return new Map()
-  const { rows } = await db.query<{ hash: Buffer; cause: ReleaseCause; released_at: number }>({
+  if (sought.length === 0) return new Map()
+  // The first row names the newest version, by the same snapshot: a key is stored before any row names it.
+  const { rows } = await db.query<Row & { newest: number | null }>({
     name: `released-references-by-${by}`,
-    text: `select found.* from unnest(${listOf(1, 'bytea')}) as wanted(hash) cross join lateral (
+    text: `select null::bytea as hash, null::text as cause, null::timestamptz as released_at, max(version) as newest
+from tokenmill.data_key where purpose = 'owner' and state <> 'DESTROYED'
+union all
+select found.hash, found.cause, found.released_at, null from unnest(${listOf(1, 'bytea')}) as wanted(hash) cross join lateral (
   select ${by} as hash, cause, released_at from tokenmill.released_reference
   where ${by} = wanted.hash order by released_at desc limit 1) as found`,
-    values: [byteas(hashes)],
+    values: [byteas(sought.flatMap(({ hashes }) => hashes))],
   })
-  return new Map(rows.map(row => [row.hash.toString('hex'), { cause: row.cause, releasedAt: row.released_at }]))
+  const newest = Math.max(...rows.map(row => row.newest ?? 0))
+  if (newest > Math.max(...versions)) throw new Fault('key_unavailable')
+  const found = new Map(rows.flatMap(row => (row.hash ? [[row.hash.toString('hex'), row] as const] : [])))
+  return new Map(
+    sought.flatMap(({ key, hashes }) => {
+      const last = latest(hashes.map(hash => found.get(hash.toString('hex'))))
+      return last ? [[key, last] as const] : []
+    }),
+  )
+}
+
+function latest(rows: readonly (Row | undefined)[]): Released | undefined {
+  let last: Released | undefined
+  for (const row of rows)
+    if (row?.cause && row.released_at !== null && row.released_at > (last?.releasedAt ?? -1))
+      last = { cause: row.cause, releasedAt: row.released_at }
+  return last
 }

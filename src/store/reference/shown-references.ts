@@ -4,11 +4,19 @@ import { type OnFile, type OwnerId, ownerKey } from '../../token/on-file.ts'
 import type { TokenRow } from '../../token/token.ts'
 import type { Db } from '../pool.ts'
 import { thirdPartyOf } from '../token/tokens.ts'
-import { IS_WANTED, type OwnerRow, ownerIn, ownersList, WANTED_OWNERS } from './owner-columns.ts'
+import { type OwnerRow, ownerIn, wantedOwners } from './owner-columns.ts'
 
 export interface ShownReference extends OwnerId {
   onFile: OnFile
-  token: Pick<TokenRow, 'tokenId' | 'thirdParty' | 'tokenType' | 'status'>
+  token: Pick<TokenRow, 'tokenId' | 'thirdParty' | 'tokenType' | 'status' | 'updatedAt'>
+}
+
+/**
+ * Whether the token was deleted by a worker of a release that doesn't know owners, which leaves its references behind. The
+ * card is gone, so nobody has it on file.
+ */
+export function isDangling({ token }: Pick<ShownReference, 'token'>): boolean {
+  return token.status === 'DELETED'
 }
 
 interface Row extends OwnerRow {
@@ -16,20 +24,26 @@ interface Row extends OwnerRow {
   token_id: string
   status: TokenRow['status']
   token_type: TokenRow['tokenType']
+  token_updated_at: number
   third_party_type: string | null
   third_party_token: string | null
 }
 
-const OWNER = 'provider, provider_account, customer_id, card_id'
-const COLUMNS = `token_scope, ${OWNER}, on_file - 'billing_address' as on_file, token_id`
-const WITH_TOKEN = `cross join lateral (select status, token_type, third_party_type, third_party_token
+const COLUMNS = `token_scope, provider, provider_account, customer_id, card_id, on_file - 'billing_address' as on_file, token_id`
+const WITH_TOKEN = `cross join lateral (select status, token_type, third_party_type, third_party_token, updated_at as token_updated_at
   from tokenmill.token where token_id = r.token_id limit 1) as t`
 
 function referenceOf(row: Row): ShownReference {
   return {
     ...ownerIn(row),
     onFile: row.on_file,
-    token: { tokenId: row.token_id, thirdParty: thirdPartyOf(row), tokenType: row.token_type, status: row.status },
+    token: {
+      tokenId: row.token_id,
+      thirdParty: thirdPartyOf(row),
+      tokenType: row.token_type,
+      status: row.status,
+      updatedAt: row.token_updated_at,
+    },
   }
 }
 
@@ -58,11 +72,12 @@ ${WITH_TOKEN} order by r.reference_no`,
 /** Those of these owners that are there, by `ownerKey`. */
 export async function findByOwners(db: Db, owners: readonly OwnerId[]): Promise<Map<string, ShownReference>> {
   if (owners.length === 0) return new Map()
+  const { shape, from, isWanted, values } = wantedOwners(owners)
   const { rows } = await db.query<Row>({
-    name: 'shown-references-by-owner',
-    text: `select r.*, t.* from ${WANTED_OWNERS}
-cross join lateral (select ${COLUMNS} from tokenmill.source_reference where ${IS_WANTED} limit 1) as r ${WITH_TOKEN}`,
-    values: ownersList(owners),
+    name: `shown-references-by-owner-${shape}`,
+    text: `select r.*, t.* from ${from}
+cross join lateral (select ${COLUMNS} from tokenmill.source_reference as r where ${isWanted} limit 1) as r ${WITH_TOKEN}`,
+    values,
   })
   return new Map(rows.map(referenceOf).map(reference => [ownerKey(reference), reference]))
 }
@@ -73,30 +88,36 @@ export interface ListedReferences {
   of?: Pick<OwnerId, 'provider' | 'providerAccount'> | undefined
 }
 
-const PAGE = 1_000
+/** How many references of all scopes one statement reads: few enough for milliseconds. */
+const PAGE = 5_000
 
-/** In the order of provider, account, customer and card. */
-export async function* pagesOf(db: Db, { tokenScope, of }: ListedReferences): AsyncGenerator<ShownReference[]> {
-  const isWanted = (one: OwnerId) => !of || (one.provider === of.provider && one.providerAccount === of.providerAccount)
-  let after: OwnerId = { tokenScope, provider: '', providerAccount: '', ...of, customerId: '', cardId: '' }
-  for (;;) {
-    const page = await listAfter(db, after)
-    const wanted = page.filter(isWanted)
-    if (wanted.length > 0) yield wanted
-    const last = wanted.at(-1)
-    if (!last || wanted.length < PAGE) return
+/** Oldest first. Pages of few references, or of none, aren't the last. */
+export async function* pagesOf(db: Db, listed: ListedReferences): AsyncGenerator<ShownReference[]> {
+  for (let after = 0; ; ) {
+    const { page, last } = await listAfter(db, listed, after)
+    if (page.length > 0) yield page
+    if (last === undefined) return
     after = last
   }
 }
 
-async function listAfter(db: Db, after: OwnerId): Promise<ShownReference[]> {
-  const { tokenScope, provider, providerAccount, customerId, cardId } = after
-  const { rows } = await db.query<Row>({
-    name: 'shown-references-after',
-    text: `select r.*, t.* from (select ${COLUMNS} from tokenmill.source_reference
-  where token_scope = $1 and (${OWNER}) > ($2, $3, $4, $5) order by ${OWNER} limit $6) as r
-${WITH_TOKEN} order by ${OWNER}`,
-    values: [tokenScope, provider, providerAccount, customerId, cardId, PAGE],
+/** `last`: the number of the last reference that was read; undefined behind the end. */
+async function listAfter(
+  db: Db,
+  { tokenScope, of }: ListedReferences,
+  after: number,
+): Promise<{ page: ShownReference[]; last: number | undefined }> {
+  const { rows } = await db.query<(Row | { token_id: null }) & { last: number | null }>({
+    name: of ? 'shown-references-of-account' : 'shown-references-of-scope',
+    text: `with page as materialized (
+  select reference_no, token_scope, provider, provider_account, customer_id, card_id, on_file, token_id
+  from tokenmill.source_reference where reference_no > $2 order by reference_no limit $3)
+select read.last, r.* from (select max(reference_no) as last from page) as read
+left join lateral (select r.reference_no, ${COLUMNS}, t.* from page as r ${WITH_TOKEN}
+  where token_scope = $1 ${of ? 'and provider = $4 and provider_account = $5' : ''}) as r on true
+order by r.reference_no`,
+    values: [tokenScope, after, PAGE, ...(of ? [of.provider, of.providerAccount] : [])],
   })
-  return rows.map(referenceOf)
+  const page = rows.flatMap(row => (row.token_id === null ? [] : [referenceOf(row)]))
+  return { page, last: rows[0]?.last ?? undefined }
 }

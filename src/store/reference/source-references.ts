@@ -3,7 +3,7 @@ import { CHUNK } from '../../job/choices.ts'
 import { type OwnerId, ownerKey, type SourceReference } from '../../token/on-file.ts'
 import { type Column, listOf, plains, rowSet } from '../columns.ts'
 import { type Db, LostRace } from '../pool.ts'
-import { IS_WANTED, type OwnerRow, ownerIn, ownersList, WANTED_OWNERS } from './owner-columns.ts'
+import { type OwnerRow, ownerIn, wantedOwners } from './owner-columns.ts'
 
 export interface StoredReference extends SourceReference {
   /** Undefined for a row that isn't stored yet. */
@@ -20,6 +20,7 @@ interface Row extends OwnerRow {
   last_receipt: string
   batch_no: number | null
   batch_line: number | null
+  given_at: SourceReference['givenAt']
   before: SourceReference['before']
 }
 
@@ -51,6 +52,7 @@ const STATE: readonly Column<StoredReference>[] = [
   column('last_receipt', 'uuid', r => r.lastReceipt),
   column('batch_no', 'bigint', r => r.mark?.batchNo ?? null),
   column('batch_line', 'integer', r => r.mark?.line ?? null),
+  column('given_at', 'jsonb', r => (r.givenAt ? JSON.stringify(r.givenAt) : null), false),
   column('before', 'jsonb', r => (r.before ? JSON.stringify(r.before) : null), false),
 ]
 const INSERTED = [...OWNER, column('created_at', 'timestamptz', r => moment(r.createdAt), false), ...STATE]
@@ -72,6 +74,7 @@ function referenceOf(row: Row): StoredReference {
     updatedAt: row.updated_at,
     lastReceipt: row.last_receipt,
     mark: row.batch_no === null ? null : { batchNo: row.batch_no, line: row.batch_line ?? 0 },
+    givenAt: row.given_at,
     before: row.before,
   }
 }
@@ -79,11 +82,12 @@ function referenceOf(row: Row): StoredReference {
 /** The references of these owners, by `ownerKey`; missing ones are left out. */
 export async function findByOwners(db: Db, owners: readonly OwnerId[]): Promise<Map<string, StoredReference>> {
   if (owners.length === 0) return new Map()
+  const { shape, from, isWanted, values } = wantedOwners(owners)
   const { rows } = await db.query<Row>({
-    name: 'references-by-owner',
-    text: `select found.* from ${WANTED_OWNERS}
-cross join lateral (select ${NAMES} from tokenmill.source_reference where ${IS_WANTED} limit 1) as found`,
-    values: ownersList(owners),
+    name: `references-by-owner-${shape}`,
+    text: `select found.* from ${from}
+cross join lateral (select ${NAMES} from tokenmill.source_reference as r where ${isWanted} limit 1) as found`,
+    values,
   })
   return new Map(rows.map(referenceOf).map(reference => [ownerKey(reference), reference]))
 }
@@ -149,14 +153,25 @@ cross join lateral (select count(*)::integer as claims from (
   return new Map(rows.map(row => [row.token_id, row.claims]))
 }
 
+/** Compares without making a key of each row, of which a chunk has up to a thousand. */
+function byOwner(a: OwnerId, b: OwnerId): number {
+  return (
+    order(a.tokenScope, b.tokenScope) ||
+    order(a.provider, b.provider) ||
+    order(a.providerAccount, b.providerAccount) ||
+    order(a.customerId, b.customerId) ||
+    order(a.cardId, b.cardId)
+  )
+}
+
+function order(a: string, b: string): number {
+  return a === b ? 0 : a < b ? -1 : 1
+}
+
 /** Inserts all references, sorted by owner, or throws LostRace. */
 export async function insertAll(db: Db, references: readonly StoredReference[]): Promise<void> {
   if (references.length === 0) return
-  const sorted = references.map(row => ({ key: ownerKey(row), row })).sort((a, b) => (a.key < b.key ? -1 : 1))
-  const { shape, source, values } = rowSet(
-    INSERTED,
-    sorted.map(({ row }) => row),
-  )
+  const { shape, source, values } = rowSet(INSERTED, references.toSorted(byOwner))
   const { count } = await db.query({
     name: `references-insert-${shape}`,
     text: `insert into tokenmill.source_reference (${INSERTED_NAMES}) select ${INSERTED_NAMES} from ${source}
@@ -191,26 +206,21 @@ export async function eraseFormer(db: Db, before: number, limit: number): Promis
   return count
 }
 
-/** Erases what was kept at these tokens for owners who have moved away. Whoever asks deletes the tokens. */
-export async function eraseFormerOf(db: Db, tokenIds: readonly string[]): Promise<void> {
-  if (tokenIds.length === 0) return
-  await db.query({
-    name: 'references-erase-former-of',
-    text: `update tokenmill.source_reference set before = jsonb_set(before, '{onFile}', '{}')
-where before is not null and before->>'tokenId' = any($1::text[])`,
-    values: [plains(tokenIds)],
-  })
-}
-
 /** Whose reference was removed, and from which token. */
 export type RemovedReference = OwnerId & Pick<StoredReference, 'referenceNo' | 'tokenId'>
 
-/** Removes all of these tokens, and returns whose they were. Whoever asks holds the tokens' rows. */
+/**
+ * Removes all references of these tokens, and returns whose they were. Erases what was kept at the tokens for owners who
+ * have moved away. Whoever asks holds the tokens' rows, and deletes the tokens.
+ */
 export async function removeOf(db: Db, tokenIds: readonly string[]): Promise<RemovedReference[]> {
   if (tokenIds.length === 0) return []
   const { rows } = await db.query<OwnerRow & Pick<Row, 'reference_no' | 'token_id'>>({
     name: 'references-remove-of',
-    text: `delete from tokenmill.source_reference where token_id = any($1::uuid[]) returning ${OWNED}`,
+    // One statement changes a row once: rows that are removed aren't erased.
+    text: `with erased as (update tokenmill.source_reference set before = jsonb_set(before, '{onFile}', '{}')
+  where before is not null and before->>'tokenId' = any($1::uuid[]::text[]) and token_id <> all($1::uuid[]))
+delete from tokenmill.source_reference where token_id = any($1::uuid[]) returning ${OWNED}`,
     values: [plains(tokenIds)],
   })
   return rows.map(row => ({ ...ownerIn(row), referenceNo: row.reference_no, tokenId: row.token_id }))

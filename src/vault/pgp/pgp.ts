@@ -26,6 +26,15 @@ export const OPENPGP: Config = {
 /** Only for decryption: keys of old clients are on secp256k1, to which nothing new is encrypted. */
 export const OPENPGP_DECRYPTION: Config = { ...OPENPGP, rejectCurves: new Set() }
 
+/**
+ * The most session-key packets of a message that may be for our key. Each costs a private-key operation, and a message
+ * has room for many.
+ */
+const SESSION_KEYS_MAX = 4
+
+/** The id of a key whose sender hides it (RFC 9580, 5.1.8). */
+const HIDDEN = '0'.repeat(16)
+
 const ARMOR = '-----BEGIN PGP MESSAGE-----'
 
 /** Whether the text is a message in armor that isn't base64-encoded once more. */
@@ -43,6 +52,9 @@ export async function openPgp(
 ): Promise<Uint8Array | Extract<Reason, 'card_undecryptable' | 'cipher_unsupported'>> {
   try {
     const message = await readForm(text)
+    const own = [HIDDEN, ...pgpIdsOfKey(privateKey)]
+    const forUs = message.getEncryptionKeyIDs().filter(id => own.includes(id.toHex()))
+    if (forUs.length > SESSION_KEYS_MAX) return 'card_undecryptable'
     const { data } = await decrypt({
       message,
       decryptionKeys: privateKey.reveal(),
@@ -55,6 +67,23 @@ export async function openPgp(
     return error instanceof Error && error.message.endsWith(': Unsupported cipher')
       ? 'cipher_unsupported'
       : 'card_undecryptable'
+  }
+}
+
+/** The ids of a key and its subkeys, lower-case hex. */
+export function pgpIdsOfKey(privateKey: Secret<PrivateKey>): string[] {
+  return privateKey
+    .reveal()
+    .getKeys()
+    .map(key => key.getKeyID().toHex())
+}
+
+/** The ids of the keys that a message names; none for a message that can't be read. A hidden one is all zeros. */
+export async function pgpKeyIdsOf(text: string): Promise<string[]> {
+  try {
+    return (await readForm(text)).getEncryptionKeyIDs().map(id => id.toHex())
+  } catch {
+    return []
   }
 }
 

@@ -53,7 +53,7 @@ describeStore('references', engine => {
   const scopeOption = () => ['--scope', installation.scope]
   const csvOf = ({ stdout }: Said) => stdout.trimEnd().split('\n')
 
-  it('export is in order, whole, and guarded in CSV only', async () => {
+  it('export is oldest first, whole, and guarded in CSV only', async () => {
     const { scope } = await installation.addClient('exported')
     const b = await made({ ...ACME, customer_id: 'ben', card_id: '=2+2', is_default: true }, scope)
     const a = await made(
@@ -65,8 +65,8 @@ describeStore('references', engine => {
     expect(said.stdout).toBe(
       [
         'provider,provider_account,customer_id,card_id,reuse_token,network_transaction_id,transaction_link_id,is_default',
-        `acme,acct-1,anna,"a,1",${a},MCC1,x,`,
         `acme,acct-1,ben,'=2+2,${b},,,true`,
+        `acme,acct-1,anna,"a,1",${a},MCC1,x,`,
         '',
       ].join('\n'),
     )
@@ -80,11 +80,11 @@ describeStore('references', engine => {
       .split('\n')
       .map(line => JSON.parse(line) as unknown)
     expect(lines).toEqual([
+      { ...ACME, customer_id: 'ben', card_id: '=2+2', reuse_token: b, is_default: true },
       {
         ...{ ...ACME, customer_id: 'anna', card_id: 'a,1', reuse_token: a },
         ...{ network_transaction_id: 'MCC1', transaction_link_id: 'x' },
       },
-      { ...ACME, customer_id: 'ben', card_id: '=2+2', reuse_token: b, is_default: true },
     ])
     const { rows } = await installation.vault.store.query<{ subject: string }>({
       text: `select subject from tokenmill.audit where action = 'references.export'`,
@@ -92,20 +92,55 @@ describeStore('references', engine => {
     expect(rows).toEqual([{ subject: scope }, { subject: scope }])
   })
 
-  it('export of more than a page has each owner once', async () => {
+  it('export and missing take a reference whose token an older release deleted for none', async () => {
+    const { scope } = await installation.addClient('dangling')
+    const kept = await made({ ...ACME, card_id: 'kept' }, scope)
+    const deleted = await made({ ...ACME, card_id: 'dangles' }, scope)
+    await client.call('token-lifecycle', { id: deleted, action: 'DELETE' })
+    // A worker of an older release leaves the row behind.
+    await installation.vault.store.query({
+      text: `insert into tokenmill.source_reference (token_scope, provider, provider_account, customer_id, card_id, token_id,
+  on_file, version, created_at, updated_at, last_receipt)
+select r.token_scope, provider, provider_account, customer_id, 'dangles', t.token_id, on_file, 1, now(), now(), r.last_receipt
+from tokenmill.source_reference r, tokenmill.token t where r.token_scope = $1 and t.token_scope = $1 and t.status = 'DELETED'`,
+      values: [scope],
+    })
+    const said = await cli('references', 'export', '--scope', scope)
+    expect(csvOf(said).slice(1)).toEqual([`acme,acct-1,,kept,${kept},,,`])
+    expect(said.stderr).toContain('1 references')
+    const list = await write('dangling.txt', ['kept', 'dangles'])
+    const provider = ['--provider', 'acme', '--provider-account', 'acct-1']
+    const missing = await cli('references', 'missing', list, '--scope', scope, ...provider)
+    expect(missing).toMatchObject({ status: 3 })
+    expect(csvOf(missing).slice(1)).toEqual([expect.stringMatching(/^dangles,released,\S+,token_deleted,,,$/)])
+  })
+
+  it('export names no reuse token of a token that is for analytics only', async () => {
+    const { scope } = await installation.addClient('analytic')
+    const card = await client.encryptCard({ cardNumber: testPan(900_100), expiryMonth: 12, expiryYear: 2031 })
+    const asked = { token_scope: scope, token_type: 'ANALYTICS', ...card, on_file: { ...ACME, card_id: 'counted' } }
+    expect(await client.call('token-create', asked)).toMatchObject({ code: 200 })
+    const said = await cli('references', 'export', '--scope', scope)
+    expect(csvOf(said).slice(1)).toEqual(['acme,acct-1,,counted,,,,'])
+  })
+
+  it('export of more than a page has each owner once, though pages of other scopes lie between', async () => {
     const { scope } = await installation.addClient('paged')
+    const { scope: other } = await installation.addClient('between')
     const token = await made({ ...ACME, card_id: 'first' }, scope)
+    const foreign = await made({ ...ACME, card_id: 'first' }, other)
     await installation.vault.store.query({
       text: `insert into tokenmill.source_reference (token_scope, provider, provider_account, customer_id, card_id, token_id,
   on_file, version, created_at, updated_at, last_receipt)
 select token_scope, provider, provider_account, 'c' || n % 7, 'card-' || n, token_id, on_file, 1, now(), now(), last_receipt
-from tokenmill.source_reference, generate_series(1, 2500) as n where token_scope = $1`,
-      values: [scope],
+from tokenmill.source_reference cross join generate_series(1, 12000) as n
+where token_scope = case when n between 200 and 11800 then $2::uuid else $1::uuid end and card_id = 'first' order by n`,
+      values: [scope, other],
     })
     const lines = csvOf(await cli('references', 'export', '--scope', scope)).slice(1)
-    expect(lines).toHaveLength(2_501)
-    expect(new Set(lines).size).toBe(2_501)
-    expect(lines.every(line => line.includes(token))).toBe(true)
+    expect(lines).toHaveLength(400)
+    expect(new Set(lines).size).toBe(400)
+    expect(lines.every(line => line.includes(token) && !line.includes(foreign))).toBe(true)
   })
 
   it('export of a scope that is none says so', async () => {
@@ -149,12 +184,37 @@ from tokenmill.source_reference, generate_series(1, 2500) as n where token_scope
       { card_id: 'never', why: 'never_came' },
     ])
     const text = await cli('references', 'missing', expected, ...options)
-    expect(csvOf(text)[0]).toBe('card_id,why,at,reason,batch_id,line')
-    expect(csvOf(text)).toContain('never,never_came,,,,')
+    expect(csvOf(text)[0]).toBe('card_id,why,at,reason,batch_id,line,file')
+    expect(csvOf(text)).toContain('never,never_came,,,,,')
     expect(text.stdout + text.stderr).not.toMatch(/411111/)
     const all = await write('all.txt', ['has-one'])
     expect(await cli('references', 'missing', all, ...options)).toMatchObject({ status: 0, stdout: '' })
     expect(await cli('references', 'missing', join(folder, 'none.txt'), ...options)).toMatchObject({ status: 64 })
+  })
+
+  it('missing tells by the results of several parts which cards were skipped, and which part has their last row', async () => {
+    const scoped = scopeOption()
+    const header = 'reference,card_number,expiry'
+    const one = await write('part-1.csv', [header, '=wave-2,4111111111111112,12/31', 'late,4111111111111112,12/31'])
+    const two = await write('part-2.csv', [header, 'late,4111111111111111,13/31', '=left-out,4111111111111112,12/31'])
+    const only = await write('wave.txt', ['late'])
+    const named = ['--migration', 'spring', '--client', installation.clientFile, ...scoped]
+    expect(await cli('migrate', one, two, ...named, '--only', only)).toMatchObject({ status: 3 })
+    const results = [one, two].flatMap(file => ['--results', `${file}.results.csv`])
+    const expected = await write('parts.txt', ['=wave-2', 'late', '=left-out', 'nowhere'])
+    const options = [...scoped, '--provider', 'acme', '--provider-account', 'acct-1', '--json']
+    const said = await cli('references', 'missing', expected, ...options, ...results)
+    expect(said.json(), said.stderr).toMatchObject([
+      { card_id: '=wave-2', why: 'skipped', reason: 'not_listed', line: 2, file: `${one}.results.csv` },
+      // The store knows which row was the last one.
+      { card_id: 'late', why: 'rejected', reason: 'expiry_format', line: 2, batch_id: expect.any(String) },
+      { card_id: '=left-out', why: 'skipped', reason: 'not_listed', line: 3, file: `${two}.results.csv` },
+      { card_id: 'nowhere', why: 'never_came' },
+    ])
+    expect(await cli('references', 'missing', expected, ...options, '--results', one)).toMatchObject({
+      status: 64,
+      stderr: expect.stringContaining('is no results file'),
+    })
   })
 
   it('are released by a file, in its order', async () => {

@@ -40,6 +40,31 @@ it('tells that several columns look like card numbers, and which one it took', a
   expect(open).toEqual(['Several columns look like card numbers: the draft reads "old", and passes over "new".'])
 })
 
+it('names the columns that look like ids of customers and networks, and says what to check of each', async () => {
+  const header = 'card_id,number,expiry,customer_id,network_transaction_id,transaction_link_id'
+  const { profile, open, cards } = await inspected(header, `c1,${PAN},12/30,cus_1,MCC123,AbCdEfGhIjKlMnOpQrStU-`)
+  expect(profile?.on_file).toEqual({
+    provider: 'name-of-the-provider',
+    ...{ card_id: '{card_id}', customer_id: '{customer_id}' },
+    network_transaction_ids: { from: 'network_transaction_id' },
+    transaction_link_id: { from: 'transaction_link_id' },
+  })
+  expect(open.map(sentence => sentence.split(':')[0])).toEqual([
+    ...['on_file.provider', 'on_file.card_id', 'on_file.customer_id'],
+    ...['on_file.network_transaction_ids', 'on_file.transaction_link_id'],
+  ])
+  expect(profile?.add).toEqual(open)
+  expect(cards?.owners).toMatchObject({ rows: 1, customers: { distinct: 1 }, networkIds: { with: 1 } })
+})
+
+it('names no owner where nothing but the id of a card is found, or its name can’t stand in a profile', async () => {
+  const plain = await inspected('card_id,number,expiry', `c1,${PAN},12/30`)
+  expect(plain.profile?.on_file).toBeUndefined()
+  expect(plain.open).toEqual([])
+  const doubled = await inspected('card_id,number,expiry,customer_id,customer_id', `c1,${PAN},12/30,a,b`)
+  expect(doubled.profile?.on_file).toBeUndefined()
+})
+
 it('never reads a security code', async () => {
   const { profile, columns } = await inspected('card_id,number,expiry,card_holder_cid', `c1,${PAN},12/30,1234`)
   expect(columns[3]?.meaning).toBe('security_code')

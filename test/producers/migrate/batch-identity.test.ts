@@ -54,3 +54,11 @@ it('a batch is another one for each account at the provider, and for what it doe
     { relink: true },
   ])
 })
+
+it('a batch is another one for each source time, and as before without one', () => {
+  const plain = by(profile())
+  expect(Object.keys(layoutOf(plain)).filter(name => name.startsWith('source_time'))).toEqual([])
+  const timed = [{ at: '2026-03-31T00:00:00.000Z' }, { at: '2026-04-30T00:00:00.000Z' }, { column: 'updated' }]
+  const ids = [plain, ...timed.map(sourceTime => ({ ...plain, sourceTime }))].map(one => batchIdOf(one, undefined))
+  expect(new Set(ids).size).toBe(4)
+})

@@ -29,3 +29,18 @@ it.each([{ rejects: '-' }, { return: '-' }])('no file beside the results goes to
 it('each file with a name of its own is fine', () => {
   expect(run({ rejects: 'rejects.csv', return: 'back.csv' })).not.toThrow()
 })
+
+it.each<[Partial<MigrateOptions>, string]>([
+  [{ onConflict: 'newest' }, '--on-conflict newest needs --source-time.'],
+  [{ sourceTime: { column: 'updated' } }, '--source-time needs --on-conflict newest.'],
+  [
+    { onConflict: 'newest', sourceTime: { at: '2026-03-31T00:00:00.000Z' }, recordKind: 'token-update' },
+    '--source-time goes with --record-kind token-create.',
+  ],
+])('source times and the policy newest need each other: %j', (changes, text) => {
+  expect(run(changes)).toThrow(text)
+})
+
+it('source times with the policy newest are fine', () => {
+  expect(run({ onConflict: 'newest', sourceTime: { column: 'updated' } })).not.toThrow()
+})

@@ -1,5 +1,6 @@
+import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { appendFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -71,6 +72,17 @@ describe('the manifest', () => {
     const manifest = await finish()
     expect(await failing(manifest)).toEqual([])
     expect(await readFile(manifest, 'utf8')).not.toContain(folder)
+  })
+
+  it('fails where a directory or a pipe stands for a file, and makes the other checks', async () => {
+    const manifest = await finish()
+    await rm(path('cards.csv'))
+    await mkdir(path('cards.csv'))
+    expect(await failing(manifest)).toEqual(['input_digest'])
+    await rm(path('cards.csv'), { recursive: true })
+    await rm(path('cards.csv.results.csv'))
+    execFileSync('mkfifo', [path('cards.csv.results.csv')])
+    expect(await failing(manifest)).toEqual(['results_digest', 'results_counts'])
   })
 
   it('holds without the input, which may have been shredded, and never without the results', async () => {

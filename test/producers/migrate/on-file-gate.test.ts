@@ -22,7 +22,7 @@ function gateOf(
     ...{ stream: { write: (line: string) => told.push(line) }, ...more },
   } as unknown as FileRunDeps
   return {
-    gate: openOnFileGate({ recordKind: 'token-create', profile: undefined, ...sent }, deps),
+    gate: openOnFileGate({ recordKind: 'token-create', profile: undefined, onConflict: 'update', ...sent }, deps),
     readings: () => readings,
     told,
   }
@@ -33,6 +33,7 @@ interface Surroundings {
   /** How many workers listen. */
   workers: () => Promise<number>
   features: FileRunDeps['features']
+  featureWaitMs: number
   giveUpAfterMs: number
 }
 
@@ -48,6 +49,16 @@ describe('the gate of rows with owners', () => {
     const { gate } = gateOf([['traceparent']])
     await expect(gate.pass()).rejects.toThrow(ConfigError)
     await expect(gate.pass()).rejects.toThrow('upgrade all workers to this release')
+    await gate.close()
+  })
+
+  it('stays shut in the same way for a file of source times, which needs a feature of its own', async () => {
+    const sent = { profile: undefined, onConflict: 'newest' } as const
+    const known = gateOf([['newest']], sent)
+    await known.gate.pass()
+    await known.gate.close()
+    const { gate } = gateOf([['traceparent', 'on_file']], sent)
+    await expect(gate.pass()).rejects.toThrow('--on-conflict newest: upgrade all workers')
     await gate.close()
   })
 
@@ -93,6 +104,17 @@ describe('the gate of rows with owners', () => {
     const { gate } = gateOf([[]], undefined, { workers: async () => 0, giveUpAfterMs: 500 })
     await expect(gate.pass()).rejects.toThrow(/No worker listened .*--give-up-after/)
     await gate.close()
+  })
+
+  it('says what it waits for, where workers do not say so at once', async () => {
+    let named: readonly string[] = []
+    const { gate, told } = gateOf([], undefined, { features: async () => named, featureWaitMs: 20_000 })
+    const passed = gate.pass()
+    await until(() => told.length > 0)
+    named = ['on_file']
+    await passed
+    await gate.close()
+    expect(told).toEqual([expect.stringContaining('every live worker says that it understands on_file (at most 20 s)')])
   })
 
   it('asks nobody for a profile without owners', async () => {

@@ -180,7 +180,8 @@ describeStore('a run', engine => {
       ...['not done;c_7;;cus_7;', ''],
     ])
     for (const text of [rejects, back]) {
-      expect(text).not.toMatch(/987|4321|123\b|ADA|GRACE/)
+      // A token's id may hold these digits by chance.
+      expect(text.replace(/t0\w+/g, 'T')).not.toMatch(/987|4321|123\b|ADA|GRACE/)
       for (const n of [1, 3, 4, 6]) expect(text.replace(/\D/g, '')).not.toContain(testPan(n))
     }
     const verified = await verify(file)

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { stateOf } from '../../../src/store/batch/batch-state.ts'
 import * as batches from '../../../src/store/batch/batches.ts'
 import { runCommand } from '../../support/command.ts'
-import { describeEngines } from '../../support/engines.ts'
+import { describeOnRedis } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { testPan } from '../../support/test-pan.ts'
 import { until } from '../../support/until.ts'
@@ -27,7 +27,7 @@ const PROFILE = {
   },
 }
 
-describeEngines('a file of a provider', engine => {
+describeOnRedis('a file of a provider', engine => {
   let installation: Installation
   let profile: string
   beforeAll(async () => {

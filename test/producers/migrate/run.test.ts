@@ -26,6 +26,23 @@ describeEngines('migrate', engine => {
     return { code, stderr, json: stdout === '' ? undefined : JSON.parse(stdout) }
   }
 
+  it('does what is asked of one token in the order of the file, over however many chunks', async () => {
+    const cards = join(installation.dataDir, 'few.csv')
+    await writeFile(cards, 'card_number,expiry\n5555555555554444,12/30\n')
+    await migrate([cards])
+    const [, row] = (await readFile(`${cards}.results.csv`, 'utf8')).split('\n')
+    const id = row?.split(',')[4]
+    const lines = Array.from({ length: 400 }, (_, index) => `${id},${index % 2 === 0 ? 'SUSPEND' : 'ACTIVATE'}`)
+    const file = join(installation.dataDir, 'actions.csv')
+    await writeFile(file, `id,action\n${lines.join('\n')}\n`)
+    const done = await migrate([file, '--record-kind', 'token-lifecycle', '--chunk', '7'])
+    // Each took effect: none found the state that it asks for.
+    expect(done, done.stderr).toMatchObject({ code: 0, json: { rows: 400, updated: 400, unchanged: 0 } })
+  })
+
+  // One engine will do for what the queue has no part in.
+  if (engine.name === 'redis') return
+
   it('gives every row of a file exactly one outcome, and changes nothing the second time', async () => {
     const file = join(installation.dataDir, 'cards.csv')
     const sample = await writeSample(file, { rows: 3_000, seed: 7, now: Date.now() })
@@ -46,20 +63,6 @@ describeEngines('migrate', engine => {
     const verify = ['manifest', 'verify', `${file}.manifest.json`, '--client', installation.clientFile]
     const verified = await runCommand(verify, { env: installation.env })
     expect(verified, verified.stderr).toMatchObject({ code: 0 })
-  })
-
-  it('does what is asked of one token in the order of the file, over however many chunks', async () => {
-    const cards = join(installation.dataDir, 'few.csv')
-    await writeFile(cards, 'card_number,expiry\n5555555555554444,12/30\n')
-    await migrate([cards])
-    const [, row] = (await readFile(`${cards}.results.csv`, 'utf8')).split('\n')
-    const id = row?.split(',')[4]
-    const lines = Array.from({ length: 400 }, (_, index) => `${id},${index % 2 === 0 ? 'SUSPEND' : 'ACTIVATE'}`)
-    const file = join(installation.dataDir, 'actions.csv')
-    await writeFile(file, `id,action\n${lines.join('\n')}\n`)
-    const done = await migrate([file, '--record-kind', 'token-lifecycle', '--chunk', '7'])
-    // Each took effect: none found the state that it asks for.
-    expect(done, done.stderr).toMatchObject({ code: 0, json: { rows: 400, updated: 400, unchanged: 0 } })
   })
 
   it('says which scope is not open, instead of rejecting a million rows', async () => {

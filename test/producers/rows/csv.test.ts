@@ -164,17 +164,19 @@ describe('readCsv', () => {
     }
   })
 
-  it('keeps its memory while a line of a million columns and a line of 200 MB pass', async () => {
-    async function* endless() {
-      yield Buffer.from('a,b\n')
-      for (let index = 0; index < 1_000; index++) yield Buffer.from('x,'.repeat(500))
-      yield Buffer.from('\n')
-      const piece = Buffer.alloc(1_000_000, 'y')
-      for (let index = 0; index < 200; index++) yield piece
-      yield Buffer.from('\nc,1\n')
-    }
+  /** A line of a million columns, and one of so many megabytes. */
+  async function* long(megabytes: number) {
+    yield Buffer.from('a,b\n')
+    for (let index = 0; index < 1_000; index++) yield Buffer.from('x,'.repeat(500))
+    yield Buffer.from('\n')
+    const piece = Buffer.alloc(1_000_000, 'y')
+    for (let index = 0; index < megabytes; index++) yield piece
+    yield Buffer.from('\nc,1\n')
+  }
+
+  it('keeps its memory while a line of a million columns and a line of 16 MB pass', async () => {
     const before = process.memoryUsage().rss
-    const got = await collect(readCsv(endless()))
+    const got = await collect(readCsv(long(16)))
     expect(brief(got)).toEqual([
       [1, ['a', 'b']],
       [2, 'row_too_long'],
@@ -182,6 +184,10 @@ describe('readCsv', () => {
       [4, ['c', '1']],
     ])
     expect(process.memoryUsage().rss - before).toBeLessThan(60 * 1024 * 1024)
+  })
+
+  it('stops at a line that is so long that it hides other rows', async () => {
+    await expect(collect(readCsv(long(17)))).rejects.toThrow('Line 3: the row is longer than 16 MiB')
   })
 
   it('takes BOM, CRLF, blank lines and a missing last line end', async () => {

@@ -3,6 +3,7 @@ import { FileError } from '../../../producers/rows/file-error.ts'
 import { countRows, type RowOptions, readRows } from '../../../producers/rows/rows.ts'
 import { RECORD_REQUESTS, RecordHead } from '../../../src/job/token-batch.ts'
 import { collect, inPieces } from './bytes.ts'
+import { profile } from './profile/profiled.ts'
 
 const PAN = '4111111111111111'
 const HEADER = 'reference,card_number,expiry_month,expiry_year,cardholder_name'
@@ -372,5 +373,50 @@ describe('NDJSON', () => {
 
   it('refuses an empty file', async () => {
     expect((await failure('\n\n', NDJSON)).message).toMatch(/holds no rows/)
+  })
+})
+
+describe('rows with source times', () => {
+  const PROFILE = profile({ source_time: { form: 'DD.MM.YYYY', zone: 'UTC' } })
+  const timesOf = async (text: string, options: RowOptions) =>
+    (await records(text, options)).map(({ request, rejected }) => request?.source_time ?? rejected?.reason)
+
+  it('say when they were given, or are rejected, in every format', async () => {
+    const wanted = [
+      '2026-03-31T00:00:00.000Z',
+      '2026-03-31T08:00:00.000Z',
+      'source_time_invalid',
+      'source_time_invalid',
+    ]
+    const times = ['2026-03-31', '2026-03-31T10:00:00+02:00', '31.3.2026', '']
+    const csv = times.map(time => `${PAN},5,27,${time}`).join('\n')
+    const timed = { timeColumn: 'updated' }
+    expect(await timesOf(`card_number,expiry_month,expiry_year,updated\n${csv}\n`, { ...CSV, ...timed })).toEqual(
+      wanted,
+    )
+    const ndjson = times.map(updated => JSON.stringify({ card_number: PAN, expiry: '05/27', updated })).join('\n')
+    expect(await timesOf(ndjson, { ...NDJSON, ...timed, echo: ['updated'] })).toEqual(wanted)
+    const rows = ['31.3.2026', '31.03.2026 10:00', '2026-03-31', ''].map((time, n) => `${n},${PAN},5,27,ADA,${time}`)
+    const text = `id,number,month,year,name,updated\n${rows.join('\n')}\n`
+    expect(await timesOf(text, { ...CSV, ...timed, profile: PROFILE, echo: ['name'].slice(1) })).toEqual([
+      ...['2026-03-31T00:00:00.000Z', '2026-03-31T10:00:00.000Z', 'source_time_invalid', 'source_time_invalid'],
+    ])
+  })
+
+  it('have no such member where nothing asks for it', async () => {
+    expect(await timesOf(`card_number,expiry_month,expiry_year\n${PAN},5,27\n`, CSV)).toEqual([undefined])
+  })
+
+  it('need the column in the header', async () => {
+    const text = `card_number,expiry_month,expiry_year\n${PAN},5,27\n`
+    const error = await failure(text, { ...CSV, timeColumn: 'updated' })
+    expect(error.message).toContain('no column "updated", which --source-time names')
+  })
+
+  it.each([{ drop: ['updated'] }, {}])('never read card data as a time, nor a dropped field: %j', async changes => {
+    const timeColumn = 'drop' in changes ? 'updated' : 'number'
+    const text = `id,number,month,year,name,updated\n1,${PAN},5,27,ADA,2026-03-31\n`
+    const error = await failure(text, { ...CSV, profile: profile(changes), timeColumn })
+    expect(error.message).toContain('is no field of times')
   })
 })

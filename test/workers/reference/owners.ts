@@ -97,7 +97,7 @@ export function leaveAt({ vault, scope }: Installation, id: string, ...left: Own
   const now = Date.now()
   const rest = {
     ...{ referenceNo: undefined, tokenId: parseReuseToken(id) ?? '', onFile: {}, version: 1, createdAt: now },
-    ...{ updatedAt: now, lastReceipt: randomUUID(), mark: null, before: null },
+    ...{ updatedAt: now, lastReceipt: randomUUID(), mark: null, givenAt: null, before: null },
   }
   return references.insertAll(
     vault.store,

@@ -11,16 +11,23 @@ export async function* readElements(bytes: AsyncIterable<Buffer>, path: readonly
   let within = false
   let line = 1
   for await (const chunk of bytes) {
-    for (let at = 0; at < chunk.length; ) {
-      const taken = within ? array.take(chunk, at, line) : around.take(chunk, at, line)
-      at = taken.at
-      line = taken.line
-      if (taken.crossed) within = !within
+    let failure: { error: unknown } | undefined
+    try {
+      for (let at = 0; at < chunk.length; ) {
+        const taken = within ? array.take(chunk, at, line) : around.take(chunk, at, line)
+        at = taken.at
+        line = taken.line
+        if (taken.crossed) within = !within
+      }
+    } catch (error) {
+      failure = { error }
     }
     const elements = array.elementsOf(chunk)
     if (elements.length > 0) yield elements
+    // The elements before the place count, wherever the pieces of the document end.
+    if (failure) throw failure.error
   }
-  if (within) throw broken(line, 'breaks off within its array')
+  if (within) throw broken(line, `breaks off within its array${array.lastBegan()}`)
   around.end(line)
 }
 
@@ -29,6 +36,13 @@ class ArrayCutter {
   readonly #element = new OpenElement()
   #elements: Element[] = []
   #expects: 'value or end' | 'value' | 'comma or end' = 'value or end'
+  /** The line in which the last element begins; 0 for none. */
+  #began = 0
+
+  /** For a message: an element without its end takes in those that follow, so the fault may lie where it begins. */
+  lastBegan(): string {
+    return this.#began === 0 ? '' : `; its last element begins in line ${this.#began}`
+  }
 
   /** Reads to the byte after the bracket that closes the array, or to the end of the chunk. */
   take(chunk: Buffer, from: number, firstLine: number): Taken {
@@ -44,8 +58,10 @@ class ArrayCutter {
       const byte = chunk[at] as number
       if (byte === J.LF) line += 1
       if (isBlank(byte)) at += 1
-      else if (!this.#isMark(byte, line)) this.#element.begin(at, line)
-      else {
+      else if (!this.#isMark(byte, line)) {
+        this.#element.begin(at, line)
+        this.#began = line
+      } else {
         at += 1
         if (byte === J.CLOSE_BRACKET) return { at, line, crossed: true }
       }
@@ -69,7 +85,7 @@ class ArrayCutter {
       this.#expects = 'value'
       return true
     }
-    if (afterValue || MARKS.has(byte)) throw broken(line, 'is not JSON within its array')
+    if (afterValue || MARKS.has(byte)) throw broken(line, `is not JSON within its array${this.lastBegan()}`)
     this.#expects = 'comma or end'
     return false
   }

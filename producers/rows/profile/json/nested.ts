@@ -32,7 +32,7 @@ export async function* readObjects(
     if (object === undefined) return [unreadable(line, wrongWith(content))]
     return [{ ...at(line, undefined, undefined), values: lookups.find([object]) }]
   }
-  for await (const { bytes: block, tooLong } of readLines(bytes)) {
+  for await (const { bytes: block, tooLong } of readLines(bytes, () => line)) {
     const records: RawRecord[] = []
     if (tooLong) records.push(unreadable(++line, 'row_too_long'))
     for (let start = 0; start < block.length; ) {

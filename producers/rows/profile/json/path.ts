@@ -3,7 +3,7 @@
 import { FileError } from '../../file-error.ts'
 import { shown } from '../../layout.ts'
 import { textOf } from '../../ndjson.ts'
-import type { FieldUse } from '../records.ts'
+import { type FieldUse, LIST_SEPARATOR } from '../records.ts'
 import { isOfReturn } from '../return-shape.ts'
 
 type JsonObject = Readonly<Record<string, unknown>>
@@ -18,7 +18,7 @@ export type Lineage = readonly (JsonObject | undefined)[]
 export interface Lookups {
   /**
    * The text of each field: '' if there is no such member, undefined if its value is neither a text nor an exact
-   * number.
+   * number. The texts of an array are joined where the profile may name several.
    */
   find(lineage: Lineage): (string | undefined)[]
   /**
@@ -37,7 +37,7 @@ export function lookupsOf(uses: readonly FieldUse[]): Lookups {
     const values = lookups.map(lookup => lookup(lineage))
     if (lineage[0] !== undefined) records += 1
     for (const index of unmet) if (values[index] !== undefined) unmet.delete(index)
-    return uses.map(({ compared }, index) => textIn(values[index], compared))
+    return uses.map((use, index) => textIn(values[index], use))
   }
   const end = () => {
     if (records === 0 || unmet.size === 0) return
@@ -54,9 +54,20 @@ const NEEDED: ReadonlySet<string> = new Set([
   ...['columns.expiry.from', 'columns.expiry.month', 'columns.expiry.year'],
 ])
 
-function textIn(value: unknown, compared: boolean): string | undefined {
+/** Members whose field may be an array. */
+const LISTS: ReadonlySet<string> = new Set(['on_file.network_transaction_ids.from'])
+
+function textIn(value: unknown, { compared, path }: FieldUse): string | undefined {
   if (value === undefined) return ''
+  if (LISTS.has(path)) return listIn(value)
   return compared && typeof value === 'boolean' ? String(value) : textOf(value)
+}
+
+function listIn(value: unknown): string | undefined {
+  const texts = Array.isArray(value) ? value.map(textOf) : [textOf(value)]
+  return texts.every(text => text !== undefined && !text.includes(LIST_SEPARATOR))
+    ? texts.join(LIST_SEPARATOR)
+    : undefined
 }
 
 function lookupOf({ field }: FieldUse): (lineage: Lineage) => unknown {

@@ -5,6 +5,7 @@ import { isUsualLinkId } from '../../../../src/token/on-file.ts'
 import { digitsOf, PAN_LENGTH } from '../../../../src/token/pan.ts'
 import type { OnFileTrait } from '../../outcome/file-outcome.ts'
 import { type Repair, referenceOf, type Use } from '../cells.ts'
+import { LIST_SEPARATOR } from '../records.ts'
 import { addressPart } from './address.ts'
 import { agreementParts } from './agreement.ts'
 import { at, type Given, idPart, joined, type Part, textPart, textValue } from './part.ts'
@@ -96,7 +97,8 @@ function networkIdsPart(column: OnFileColumns['network_transaction_ids'], use: U
   return row => {
     const text = row.texts[place] ?? ''
     if (text === '') return ''
-    const ids = separator === undefined ? [text] : text.split(separator).map(part => clean(part, row.repairs))
+    const texts = text.split(LIST_SEPARATOR).flatMap(one => (separator === undefined ? one : one.split(separator)))
+    const ids = texts.length === 1 ? texts : texts.map(one => clean(one, row.repairs))
     const given = ids.filter(id => id !== '')
     if (given.length > NETWORK_IDS_MAX) return refuse('field_length', at(name))
     const values: string[] = []

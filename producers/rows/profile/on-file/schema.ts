@@ -95,7 +95,7 @@ export const OnFileColumns = z
       .describe('The name as the provider has it, up to 256 characters.'),
     network_transaction_ids: z
       .strictObject({
-        from: field('The field that holds it, or several.'),
+        from: field('The field that holds it, or several. In JSON it may be an array of texts, one for each id.'),
         separator: z
           .string()
           .min(1)

@@ -85,6 +85,32 @@ describe('what travels with a card', () => {
     expect(await ids(Array(51).fill('1').join('|'), { separator: '|' })).toBe('field_length')
   })
 
+  it('are network transaction ids in an array of JSON, which nothing else may be', async () => {
+    const given = (separator?: string) =>
+      by(
+        { network_transaction_ids: { from: 'nti', ...(separator ? { separator } : {}) } },
+        { format: { type: 'ndjson' }, trim: true },
+      )
+    const element = (more: object) =>
+      `${JSON.stringify({ id: 'c1', number: PAN, month: '5', year: '2030', name: 'ADA', nti: '', ...more })}\n`
+    const idsOf = async (nti: unknown, separator?: string) => {
+      const [row] = await readRaw(given(separator), element({ nti }))
+      if (row?.rejected) return row.rejected
+      return (await readOwners(given(separator), element({ nti })))[0]?.network_transaction_ids
+    }
+    expect(await idsOf(['MCC1', '016153570198200', 42])).toEqual(['MCC1', '016153570198200', '42'])
+    expect(await idsOf(['one, of its kind'])).toEqual(['one, of its kind'])
+    expect(await idsOf([' 1 ', '', null, '2'])).toEqual(['1', '2'])
+    expect(await idsOf(['1|2', '3'], '|')).toEqual(['1', '2', '3'])
+    expect(await idsOf([])).toBeUndefined()
+    expect(await idsOf('1')).toEqual(['1'])
+    for (const wrong of [['a', ['b']], [{ id: 'a' }], [1.5], [true], ['a\0b'], 'a\0b', { 0: 'a' }])
+      expect(await idsOf(wrong), JSON.stringify(wrong)).toBe('field_type')
+    expect(await idsOf(Array(51).fill('1'))).toBe('field_length')
+    const [row] = await readRaw(given(), element({ name: ['ADA'] }))
+    expect(row?.rejected).toBe('field_type')
+  })
+
   it('is a transaction link id whose case counts; one of unusual form is kept and counted', async () => {
     const rows = await Promise.all(
       ['-AbCdEfGhIjKlMnOpQrStU', 'AbCdEfGhIjKlMnOpQrStUvW', ''].map(async tlid => {

@@ -1,9 +1,9 @@
 // Shared by the parts of the soak: checks that are counted, and a command whose progress and memory are watched.
 import { isDeepStrictEqual } from 'node:util'
-import type { Installation } from '../test/support/installation.ts'
-import { startCommand } from '../test/support/process.ts'
-import { peakMiB } from './migrate.ts'
-import type { EngineName, Place } from './place.ts'
+import type { Installation } from '../../test/support/installation.ts'
+import { startCommand } from '../../test/support/process.ts'
+import { peakMiB } from '../migrate.ts'
+import type { EngineName, Place } from '../place.ts'
 
 /** Prints whether `found` equals `expected`, and counts the check. */
 export type Check = (part: string, what: string, found: unknown, expected: unknown) => void
@@ -22,7 +22,7 @@ export interface Soaked {
 
 /** The most memory that a command may use, however long its input is, in MiB. */
 export const RESIDENT_MIB_MAX = 400
-const PROGRESS_MS = 10_000
+export const PROGRESS_MS = 10_000
 
 export function openChecks(): { check: Check; counts: { passed: number; failed: number } } {
   const counts = { passed: 0, failed: 0 }

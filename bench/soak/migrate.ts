@@ -4,10 +4,10 @@ import { createReadStream } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { makeScope } from '../cli/commands/scope.ts'
-import { writeSample } from '../producers/migrate/sample.ts'
-import { ENTITY } from '../test/support/installation.ts'
-import { RESIDENT_MIB_MAX, runCommand, type SoakOptions } from './soak-run.ts'
+import { makeScope } from '../../cli/commands/scope.ts'
+import { writeSample } from '../../producers/migrate/sample.ts'
+import { ENTITY } from '../../test/support/installation.ts'
+import { RESIDENT_MIB_MAX, runCommand, type SoakOptions } from './run.ts'
 
 /**
  * Rows per file. Rows of one sample don't share a card up to ten million rows; more rows are written as several files,
@@ -32,13 +32,14 @@ async function soakFile(
   number: number,
   rows: number,
 ): Promise<void> {
-  const { store } = installation.vault
+  const { vault } = installation
+  const { store } = vault
   const file = join(place.dir, `soak-${number}.csv`)
   const sample = await writeSample(file, { rows, seed: number, now: Date.now() })
   const { good, expired, duplicate, luhn, length, month, name, broken } = sample
   const expected = { created: good + expired, duplicate, rejected: luhn + length + month + name + broken }
   const features = { par: false, networkTokens: false, requestor: 'MERCHANT', binDigits: 8 } as const
-  const { tokenScope: scope } = await makeScope(store, { entityId: ENTITY, ...features })
+  const { tokenScope: scope } = await makeScope(vault, { entityId: ENTITY, ...features })
   const tokens = async () => {
     const text = `select count(*)::int as tokens, count(distinct fingerprint)::int as cards,
   sum(version)::int as versions, max(updated_at)::text as updated from tokenmill.token where token_scope = $1`

@@ -5,9 +5,9 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { CSV_HEADER, csvRowOf, transactionOf } from '../test/producers/ingest/sample.ts'
-import { ENTITY } from '../test/support/installation.ts'
-import { RESIDENT_MIB_MAX, runCommand, type SoakOptions } from './soak-run.ts'
+import { CSV_HEADER, csvRowOf, transactionOf } from '../../test/producers/ingest/sample.ts'
+import { ENTITY } from '../../test/support/installation.ts'
+import { RESIDENT_MIB_MAX, runCommand, type SoakOptions } from './run.ts'
 
 export async function soakIngest({ place, engine, rows, check }: SoakOptions): Promise<void> {
   const file = join(place.dir, 'soak-transactions.csv')

@@ -1,0 +1,77 @@
+// `tokenmill migrate diff NEW`: lists what a new file would change, and says what to run next.
+import { type DiffSummary, diff } from '../../../producers/diff/diff.ts'
+import type { RejectedMax } from '../../../producers/migrate/options.ts'
+import { withAccess } from '../../../src/acts/access.ts'
+import { lowerPriority } from '../../../src/low-priority.ts'
+import { EXIT, Stop } from '../../exit.ts'
+import { openCommandStore, openSession, type Session } from '../../open/open.ts'
+import { stopper } from '../../process/stopper.ts'
+import { actor, facts, print, say, type Terminal } from '../../terminal.ts'
+import { type MigrateCommandOptions, openMigration } from '../migrate.ts'
+
+interface DiffCommandOptions extends Omit<MigrateCommandOptions, 'recordKind'> {
+  complete?: boolean
+  maxRemoved: RejectedMax
+}
+
+export async function run(terminal: Terminal, file: string, options: DiffCommandOptions): Promise<void> {
+  lowerPriority()
+  const session = openSession(terminal)
+  const stop = stopper(session)
+  try {
+    const { optionsOf, deps } = await openMigration(session, { ...options, recordKind: 'token-create' }, stop.signal)
+    const migrate = optionsOf(file)
+    const { scope } = migrate
+    const complete = options.complete
+      ? { db: await openCompared(session, scope), removedMax: options.maxRemoved }
+      : undefined
+    const found = await diff({ migrate, complete }, deps)
+    show(terminal, file, options, found)
+    conclude(terminal, { file, scope }, found)
+  } finally {
+    stop.leave()
+    await session.lifetime.close()
+  }
+}
+
+/** It reads every owner of the accounts: that leaves a trace. */
+async function openCompared(session: Session, scope: string | undefined) {
+  const { store } = await openCommandStore(session)
+  const access = { actor: actor(), action: 'references.compare', subject: scope ?? '-' }
+  return withAccess(store, access, { waits: session.config.auditUrl !== undefined }, async () => store)
+}
+
+function show(terminal: Terminal, file: string, options: DiffCommandOptions, found: DiffSummary): void {
+  const { rows, changes, leftOut, removed, stopped, plan, releases, ms } = found
+  const value = {
+    ...{ file, rows, changes, left_out: leftOut, removed: removed?.count, compared: removed?.stored },
+    ...{ stopped, plan, releases, ms },
+  }
+  const counts = Object.entries(changes).map(([change, n]) => [change, String(n)])
+  const text = facts({
+    rows: `${rows} in ${(ms / 1000).toFixed(1)} s`,
+    ...Object.fromEntries(counts),
+    'changes nothing': stopped ? undefined : String(leftOut),
+    removed: removed && `${removed.count} of ${removed.stored} stored`,
+    plan: stopped ? undefined : (plan ?? 'nothing to migrate'),
+    releases: stopped || !removed ? undefined : (releases ?? 'nothing to release'),
+  })
+  print(terminal, options, value, text)
+}
+
+interface Next {
+  file: string
+  scope: string | undefined
+}
+
+function conclude(terminal: Terminal, { file, scope }: Next, { stopped, removed, plan, releases }: DiffSummary): void {
+  if (stopped === 'interrupted')
+    throw new Stop('stopped before the end, and nothing was written; run the same command again', EXIT.failure)
+  if (stopped === 'removed' && removed)
+    throw new Stop(
+      `${removed.count} of ${removed.stored} stored owners are not in ${file}, more than --max-removed allows, and nothing was written: see whether the file is whole and of this account; if it is, run the same command with a higher --max-removed`,
+      EXIT.overMax,
+    )
+  if (plan) say(terminal, `tokenmill: next: tokenmill migrate ${file} --only ${plan}, with the same options`)
+  if (releases) say(terminal, `tokenmill: then: tokenmill migrate ${releases} --record-kind reference --scope ${scope}`)
+}

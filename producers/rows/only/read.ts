@@ -1,0 +1,184 @@
+// Reads the file of `--only`: references or customers, one a line; CSV or NDJSON that has such columns; or a plan of
+// `migrate diff`.
+import { createReadStream } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { createInterface } from 'node:readline'
+import { z } from 'zod'
+import { unguarded } from '../../../src/csv-text.ts'
+import { readCsv } from '../csv.ts'
+import { codeOf, FileError } from '../file-error.ts'
+import { type Entry, LISTED, type OnlyList, openList } from './list.ts'
+
+/** A line of a plan, or of another NDJSON file; further members are left out. */
+const Listed = z.object({
+  reference: z.string().min(1).optional(),
+  customer: z.string().min(1).optional(),
+  account: z.string().min(1).optional(),
+  change: z.string().optional(),
+  line: z.int().optional(),
+  item: z.string().optional(),
+  /** The file whose line it is. */
+  input_sha256: z.string().optional(),
+})
+type Listed = z.infer<typeof Listed>
+
+const KEYS = ['reference', 'customer'] as const
+type Key = (typeof KEYS)[number]
+const HEAD_BYTES = 4096
+
+/**
+ * Reads the list. Throws a FileError if the file can't be read or lists nothing. A first line `reference` or `customer`
+ * counts as a header.
+ */
+export async function readOnly(path: string): Promise<OnlyList> {
+  const list = openList()
+  let count = 0
+  let inputSha256: string | undefined
+  try {
+    for await (const { input_sha256: input, ...entry } of entriesOf(path, await headOf(path))) {
+      if (input !== undefined && inputSha256 !== undefined && input !== inputSha256)
+        throw new FileError('usage', `${path} names lines of several files.`, 'Give the plan of one `migrate diff`.')
+      inputSha256 ??= input
+      list.add(entry)
+      count += 1
+    }
+  } catch (error) {
+    throw cannotRead(path, 'Give --only a text file.', error)
+  }
+  if (count === 0)
+    throw new FileError('usage', `${path} names no reference.`, 'Write one reference or customer on each line.')
+  return list.end(inputSha256)
+}
+
+type FoundEntry = Entry & Pick<Listed, 'input_sha256'>
+
+function entriesOf(path: string, head: string): AsyncIterable<FoundEntry> {
+  const form = formOf(head)
+  if (form === 'objects') return objects(path)
+  if (form === 'table') return tableRows(path)
+  return lines(
+    path,
+    KEYS.find(key => key === head),
+  )
+}
+
+function formOf(head: string): 'objects' | 'table' | 'lines' {
+  if (head.startsWith('{')) return 'objects'
+  const columns = head.split(',').map(name => name.replace(/^"(.*)"$/, '$1'))
+  return columns.length > 1 && KEYS.some(key => columns.includes(key)) ? 'table' : 'lines'
+}
+
+/**
+ * Reads a list of references, one a line, with or without the header `reference`. Any other form is refused, because lines
+ * of it would be passed over.
+ */
+export async function readReferences(path: string): Promise<ReadonlySet<string>> {
+  const wanted = 'Give a text file with one id on each line.'
+  const found = new Set<string>()
+  try {
+    const head = await headOf(path)
+    if (formOf(head) !== 'lines' || head === 'customer')
+      throw new FileError('usage', `${path} is not a list of ids alone.`, wanted)
+    for await (const { reference } of lines(path, head === 'reference' ? head : undefined))
+      if (reference !== undefined) found.add(reference)
+    return found
+  } catch (error) {
+    throw cannotRead(path, wanted, error)
+  }
+}
+
+function cannotRead(path: string, wanted: string, error: unknown): FileError {
+  if (error instanceof FileError) return error
+  return new FileError('usage', `${path} cannot be read (${codeOf(error)}).`, wanted, error)
+}
+
+/** The first line, without a byte order mark. */
+async function headOf(path: string): Promise<string> {
+  const file = await open(path)
+  try {
+    const { bytesRead, buffer } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0)
+    return (
+      buffer
+        .toString('utf8', 0, bytesRead)
+        .replace(/^\uFEFF/, '')
+        .split(/\r?\n/, 1)[0] ?? ''
+    )
+  } finally {
+    await file.close()
+  }
+}
+
+async function* textLines(path: string): AsyncGenerator<{ text: string; line: number }> {
+  let line = 0
+  for await (const text of createInterface({ input: createReadStream(path, 'utf8'), crlfDelay: Infinity })) {
+    line += 1
+    const own = line === 1 ? text.replace(/^\uFEFF/, '') : text
+    if (own !== '') yield { text: own, line }
+  }
+}
+
+/** `header`: what the first line says that the others are. */
+async function* lines(path: string, header: Key | undefined): AsyncGenerator<Entry> {
+  for await (const { text, line } of textLines(path))
+    if (line > 1 || header === undefined) yield { [header ?? 'reference']: text }
+}
+
+async function* objects(path: string): AsyncGenerator<FoundEntry> {
+  for await (const { text, line } of textLines(path)) {
+    const listed = parse(text)
+    if (!listed) throw notListed(path, line, 'Write {"reference": "…"} or {"customer": "…"} on each line.')
+    // A row that isn't in the file any more.
+    if (listed.change === 'removed') continue
+    const { reference, customer, account, item, input_sha256 } = listed
+    if (reference !== undefined || customer !== undefined) yield entryOf({ reference, customer, account })
+    else if (listed.line !== undefined && input_sha256 !== undefined)
+      yield { ...entryOf({ line: `${listed.line}`, item }), input_sha256 }
+    else throw notListed(path, line, 'Write {"reference": "…"} or {"customer": "…"} on each line.')
+  }
+}
+
+function parse(text: string): Listed | undefined {
+  try {
+    return Listed.parse(JSON.parse(text))
+  } catch {
+    return undefined
+  }
+}
+
+async function* tableRows(path: string): AsyncGenerator<Entry> {
+  let columns: readonly string[] | undefined
+  for await (const rows of readCsv(createReadStream(path))) {
+    for (const { line, fields, rejected } of rows) {
+      if (rejected !== undefined) throw notListed(path, line, 'Give each row the columns of the header.')
+      if (columns === undefined) {
+        columns = fields
+        continue
+      }
+      const cellOf = (name: string) => fields[columns?.indexOf(name) ?? -1] || undefined
+      const [given, customer, account] = [cellOf('reference'), cellOf('customer'), cellOf('account')]
+      if (given === undefined && customer === undefined)
+        throw notListed(path, line, 'Take the line out, or give it a reference or a customer.')
+      yield entryOf({ reference: given, customer, account })
+      const reference = given !== undefined && isOurs(columns) ? unguarded(given) : given
+      if (reference !== given) yield entryOf({ reference, customer, account })
+    }
+  }
+}
+
+/** Whether it is a file that `migrate` wrote: those guard texts that a spreadsheet would take for a formula. */
+function isOurs(columns: readonly string[]): boolean {
+  return ['line', 'reference', 'outcome', 'reason'].every(name => columns.includes(name))
+}
+
+function entryOf(given: { [name in keyof Entry]: Entry[name] | undefined }): Entry {
+  const entry: Entry = {}
+  for (const name of LISTED) {
+    const value = given[name]
+    if (value !== undefined) entry[name] = value
+  }
+  return entry
+}
+
+function notListed(path: string, line: number, next: string): FileError {
+  return new FileError('usage', `${path}: line ${line} names no reference and no customer.`, next)
+}

@@ -1,0 +1,22 @@
+// Whose card a row is, told apart from what travels with the card: also rows that are rejected or skipped name an owner.
+import type { OwnerId } from '../../../../src/token/on-file.ts'
+import { referenceOf, type Use } from '../cells.ts'
+import type { OnFileColumns } from './schema.ts'
+
+/** `none`: the row has no id of its card. `unknown`: the row can't be read, or only a part of an id is there. */
+export type RowOwner = Omit<OwnerId, 'tokenScope'> | 'none' | 'unknown'
+
+export function rowOwnerOf(columns: OnFileColumns, use: Use): (texts: readonly string[]) => RowOwner {
+  const { provider, provider_account: account } = columns
+  const cardIdOf = referenceOf(columns.card_id, 'on_file.card_id', use)
+  const customerIdOf = referenceOf(columns.customer_id, 'on_file.customer_id', use)
+  const accountAt = account && 'from' in account ? use(account.from, 'on_file.provider_account.from') : -1
+  const constant = account && 'constant' in account ? account.constant : ''
+  return texts => {
+    const cardId = cardIdOf(texts)
+    const customerId = customerIdOf(texts)
+    if (cardId === '') return 'none'
+    if (cardId === undefined || customerId === undefined) return 'unknown'
+    return { provider, providerAccount: texts[accountAt] ?? constant, customerId, cardId }
+  }
+}

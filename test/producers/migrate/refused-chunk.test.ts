@@ -1,0 +1,17 @@
+// What a run says of a chunk that was refused as a whole.
+import { expect, it } from 'vitest'
+import { refusedChunk } from '../../../producers/migrate/refused-chunk.ts'
+import type { Result } from '../../../src/job/result.ts'
+
+const refused = (field: string, code: string) =>
+  refusedChunk(3, { error: { details: { [field]: { code, message: 'No.' } } } } as unknown as Result, { startedAt: 0 })
+
+it.each(['on_conflict', 'input_sha256'])('a policy that workers do not know asks for newer workers: %s', member => {
+  const { message } = refused(`body.request.policy.${member}`, 'field_value')
+  expect(message).toContain('Chunk 3 was refused')
+  expect(message).toContain('upgraded first')
+})
+
+it('another wrong value asks for a correction', () => {
+  expect(refused('body.request.chunk', 'field_range').message).toContain('Correct that')
+})

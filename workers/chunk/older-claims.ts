@@ -1,0 +1,87 @@
+// Finds the records of a batch with `newest` whose owner has another card, or none, for a later reason: the owner was given
+// another card later, the number of its token was changed later, or it was released later. Such a record makes no token and
+// changes none.
+import { type Db, LostRace, type Store } from '../../src/store/pool.ts'
+import * as released from '../../src/store/reference/released-references.ts'
+import type { StoredReference } from '../../src/store/reference/source-references.ts'
+import type { StoredToken } from '../../src/store/token/tokens.ts'
+import * as tokens from '../../src/store/token/tokens.ts'
+import { isLater } from '../../src/token/batch/newest.ts'
+import { isOlderClaim, ownerKey } from '../../src/token/on-file.ts'
+import type { Deps } from '../deps.ts'
+import type { ChunkContext } from './chunk.ts'
+import { openClaims, ownersOf } from './claims.ts'
+import type { OlderClaims, PreparedCreate } from './fold.ts'
+import { isNewest } from './source-times.ts'
+
+export interface FoundOlder extends OlderClaims {
+  /** The tokens of the owners, by id. */
+  tokens: ReadonlyMap<string, StoredToken>
+  /** After new references are written: throws LostRace if one of their owners came and was released meanwhile. */
+  check(db: Db): Promise<void>
+}
+
+/**
+ * Undefined unless the batch compares source times. `stored`: the tokens of the records' cards. `known`: the references of
+ * the owners, read before this is called: an owner without one was released before, if ever.
+ */
+export async function openOlderClaims(
+  prepared: readonly PreparedCreate[],
+  { stored, known }: { stored: ReadonlyMap<string, StoredToken>; known: ReadonlyMap<string, StoredReference> },
+  context: ChunkContext,
+  { store, ring }: Pick<Deps, 'store' | 'ring'>,
+): Promise<FoundOlder | undefined> {
+  if (!isNewest(context.work.request)) return undefined
+  const absent = ownersOf(prepared)
+    .map(ownerKey)
+    .filter(key => !known.has(key))
+    .map(key => ({ key, hashes: ring.ownerHashes(key) }))
+  const versions = ring.ownerVersions()
+  const [owned, releases] = await Promise.all([tokensOf(store, known), findReleases(store, absent, versions)])
+  const claims = openClaims(known, context)
+  const cards = new Map([...stored.values()].map(row => [row.tokenId, row]))
+  return {
+    tokens: owned,
+    async check(db) {
+      const now = await findReleases(db, absent, versions)
+      if ([...now].some(([key, at]) => releases.get(key) !== at)) throw new LostRace('an owner was released meanwhile')
+    },
+    find({ claim, giver, line }, cardToken) {
+      if (!claim) return undefined
+      const reference = claims.current(claim)
+      if (!reference) {
+        const releasedAt = releases.get(ownerKey(claim.owner))
+        return releasedAt !== undefined && releasedAt >= giver[0] ? { tokenId: undefined, outdated: false } : undefined
+      }
+      const { tokenId } = reference
+      if (tokenId === cardToken) return undefined
+      const mark = { batchNo: context.batch?.batchNo ?? 0, line }
+      const number = (owned.get(tokenId) ?? cards.get(tokenId))?.givenAt?.number
+      const isNumberLater = number !== undefined && isLater(number, giver)
+      const isOlder = isOlderClaim(reference, { mark, newest: true, now: context.work.now, giver })
+      if (!isOlder && !isNumberLater) return undefined
+      // A worker of an older release deletes a token and leaves its references.
+      const isGone = owned.get(tokenId)?.status === 'DELETED'
+      return { tokenId: isGone ? undefined : tokenId, outdated: !isOlder }
+    },
+    note({ line, claim, giver }, tokenId, relinked) {
+      if (claim && tokenId !== undefined) claims.judge({ line, claim, giver }, tokenId, relinked)
+    },
+  }
+}
+
+async function tokensOf(store: Store, known: ReadonlyMap<string, StoredReference>): Promise<Map<string, StoredToken>> {
+  const ids = [...new Set([...known.values()].map(({ tokenId }) => tokenId))]
+  const rows = ids.length === 0 ? [] : await tokens.findByIds(store, ids)
+  return new Map(rows.map(row => [row.tokenId, row]))
+}
+
+/** When each of these owners was released last, by key; ms since the epoch. */
+async function findReleases(
+  db: Db,
+  absent: readonly released.SoughtHashes[],
+  versions: readonly number[],
+): Promise<Map<string, number>> {
+  const found = await released.find(db, absent, versions)
+  return new Map([...found].map(([key, { releasedAt }]) => [key, releasedAt]))
+}
