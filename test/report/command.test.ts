@@ -3,13 +3,13 @@ import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { cli as runCli } from '../cli/command-bench.ts'
-import { describeEngines } from '../support/engines.ts'
+import { describeOnRedis } from '../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../support/installation.ts'
 
 const OTHER = '7b2a6f0e-3a52-4c3b-9a57-0c1d2e3f4a5b'
 const WANTED = ['--type', 'DAILY_TRANSACTION_REPORT', '--parameter', 'reportableDay=2026-01-31']
 
-describeEngines('report', engine => {
+describeOnRedis('report', engine => {
   let installation: Installation
   let clerk: Awaited<ReturnType<Installation['addClient']>>
   let other: Awaited<ReturnType<Installation['addClient']>>

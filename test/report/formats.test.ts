@@ -1,4 +1,3 @@
-import { inflateSync } from 'node:zlib'
 import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -12,6 +11,7 @@ import type { Head, Write } from '../../src/report/report-header.ts'
 import { writeText } from '../../src/report/text.ts'
 import { tieOut, totalsOf } from '../../src/report/tie-out.ts'
 import { type LedgerRow, ledgerRow, linesOf, sourceOf } from './memory-ledger.ts'
+import { pdfWords } from './pdf-words.ts'
 
 const DAY = '2026-03-05'
 
@@ -115,21 +115,6 @@ describe('a report as plain text', () => {
   })
 })
 
-/** The words of a PDF of ours: strings of its content streams, as WinAnsi. */
-function wordsOf(pdf: Buffer): string {
-  const text = pdf.toString('latin1')
-  const streams = [...text.matchAll(/FlateDecode[\s\S]*?stream\r?\n/g)].map(({ index, 0: found }) => {
-    const start = index + found.length
-    return inflateSync(pdf.subarray(start, pdf.indexOf('endstream', start))).toString('latin1')
-  })
-  const drawn = streams.join('\n').matchAll(/\[([^\]]*)\] TJ/g)
-  return [...drawn]
-    .map(([, parts = '']) =>
-      [...parts.matchAll(/<([0-9a-f]*)>/g)].map(([, hex = '']) => Buffer.from(hex, 'hex').toString('latin1')).join(''),
-    )
-    .join('\n')
-}
-
 describe('a report as PDF', () => {
   const many = (count: number) =>
     Array.from({ length: count }, (_, index) =>
@@ -142,7 +127,7 @@ describe('a report as PDF', () => {
     )
 
   it('says who, when, what and how much, and numbers its pages', async () => {
-    const words = wordsOf(await written(writePdf, linesOf(many(120))))
+    const words = pdfWords(await written(writePdf, linesOf(many(120))))
     for (const word of [
       'Merchant settlement report',
       DAY,
@@ -164,7 +149,7 @@ describe('a report as PDF', () => {
   })
 
   it('gives the sums of groups beyond 5,000 lines, and says so', async () => {
-    const words = wordsOf(await written(writePdf, linesOf(many(5_001))))
+    const words = pdfWords(await written(writePdf, linesOf(many(5_001))))
     expect(words).toContain('5,001 lines are more than')
     expect(words).not.toContain('order 17')
     expect(words).toContain('B-4')
@@ -172,16 +157,16 @@ describe('a report as PDF', () => {
 
   it('shows what the standard fonts lack as a question mark, and nothing breaks its table', async () => {
     const strange = ['漢字 ❤', 'a\nb', ')Tj ET (', 'Łódź', 'x'.repeat(128), '']
-    const words = wordsOf(
+    const words = pdfWords(
       await written(writePdf, linesOf(strange.map(merchantReference => row({ merchantReference })))),
     )
     expect(words).toContain('?? ?')
     expect(words).toContain(')Tj ET (')
-    expect(wordsOf(await written(writePdf, []))).toContain('There is nothing to report')
+    expect(pdfWords(await written(writePdf, []))).toContain('There is nothing to report')
   })
 
   it('sets numbers whole, however long they are', async () => {
-    const words = wordsOf(
+    const words = pdfWords(
       await written(writePdf, linesOf(Array.from({ length: 20 }, () => row({ gross: 10n ** 18n - 1n })))),
     )
     expect(words).toContain('199,999,999,999,999,999.80')

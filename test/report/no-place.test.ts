@@ -46,7 +46,7 @@ describeEngines('an installation without REPORTS_URL', engine => {
 
   it('has workers that start without reports, say so, and refuse at once what asks for one', async () => {
     const workers = command(['workers'], { TOKENMILL_LOG_LEVEL: 'info' })
-    await workers.line(/"kinds":\["token-batch","transaction-batch"\].*"working"/, ready)
+    await workers.line(/"kinds":\["token-batch","transaction-batch","manifest-total"\].*"working"/, ready)
     expect(workers.stderr().match(/no reports are made on this host: REPORTS_URL is not set/g)).toHaveLength(1)
     const client = await installation.connect()
     const jti = randomUUID()

@@ -133,9 +133,9 @@ describe('the reports of a ledger', () => {
     })
     // Of ten tokens: three have none, three are active (one unchecked), two suspended, one refused, one is deleted.
     await store.query({
-      text: `insert into tokenmill.token (token_id, token_scope, status, token_type, fingerprint, created_at, updated_at, version)
+      text: `insert into tokenmill.token (token_id, token_scope, status, token_type, cards, created_at, updated_at, version)
 select gen_random_uuid(), s, case when n = 9 then 'DELETED' else 'ACTIVE' end, 'REUSE',
-  case when n = 9 then null else sha256((s::text || n)::bytea) end, $3::date + n * interval '1 hour', $3::date + interval '2 day', 1
+  case when n = 9 then null else array[gen_random_uuid()] end, $3::date + n * interval '1 hour', $3::date + interval '2 day', 1
 from generate_series(0, 9) as n, unnest(array[$1, $2]::uuid[]) as s`,
       values: [scope, foreign, DAY],
     })

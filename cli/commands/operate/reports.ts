@@ -5,6 +5,7 @@ import { rename, rm } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { readClientFile } from '../../../producers/client-file.ts'
+import { withAccess } from '../../../src/acts/access.ts'
 import { Fault } from '../../../src/errors.ts'
 import { readReport } from '../../../src/report/files/download.ts'
 import { recordOf } from '../../../src/report/record.ts'
@@ -16,7 +17,7 @@ import type { JsonOption } from '../../command.ts'
 import { EXIT, Stop } from '../../exit.ts'
 import { openCommandStore, withSession } from '../../open/open.ts'
 import { openReportFiles } from '../../open/report-files.ts'
-import { moment, print, say, type Terminal, table } from '../../terminal.ts'
+import { actor, moment, print, say, type Terminal, table } from '../../terminal.ts'
 import { findClient } from '../client/find-client.ts'
 
 interface ListOptions extends JsonOption {
@@ -72,9 +73,13 @@ export function download(terminal: Terminal, uid: string, options: JsonOption & 
     const { status, storageKey, bytes, sha256 } = found
     if (status !== 'SUCCESSFUL' || storageKey === null || bytes === null || sha256 === null)
       throw new Stop(`This report is ${status}${found.failureReason ? `: ${found.failureReason}` : ''}.`)
-    const file = await readReport(files, { storageKey, bytes, sha256 })
-    if (options.out === undefined) return pipeline(file, terminal.stdout, { end: false })
-    await writeWhole(file, options.out)
+    const access = { actor: actor(), action: 'report.download', subject: uid, detail: { sha256 } }
+    await withAccess(store, access, { waits: session.config.auditUrl !== undefined }, async () => {
+      const file = await readReport(files, { storageKey, bytes, sha256 })
+      if (options.out === undefined) await pipeline(file, terminal.stdout, { end: false })
+      else await writeWhole(file, options.out)
+    })
+    if (options.out === undefined) return
     say(terminal, `${options.out}: ${bytes} bytes, SHA-256 ${sha256}`)
     if (options.json) print(terminal, options, recordOf(found), '')
   })

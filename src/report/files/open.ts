@@ -1,4 +1,4 @@
-// Opens the place of report files that the setting REPORTS_URL names: a folder, or an S3 bucket.
+// Opens the place of files that a setting names (REPORTS_URL, AUDIT_URL): a folder, or an S3 bucket.
 import { fileURLToPath } from 'node:url'
 import { ConfigError } from '../../config.ts'
 import { openDisk } from './disk.ts'
@@ -10,12 +10,16 @@ interface FilesOptions {
   url: string
   /** The endpoint of an S3 service other than AWS; buckets are then named in the path instead of the host name. */
   endpoint?: string | undefined
+  /** Files in a bucket are locked for so many days. */
+  lockDays?: number
+  /** The setting that names the place. */
+  setting?: string
 }
 
-export function openFiles({ url, endpoint }: FilesOptions): ReportFiles {
+export function openFiles({ url, endpoint, lockDays, setting = 'REPORTS_URL' }: FilesOptions): ReportFiles {
   const parsed = new URL(url)
   if (parsed.protocol === 'file:') return openDisk(fileURLToPath(parsed))
   if (parsed.protocol !== 's3:' || parsed.hostname === '')
-    throw new ConfigError('REPORTS_URL: must be file:///folder or s3://bucket/prefix')
-  return openS3({ bucket: parsed.hostname, prefix: parsed.pathname.replace(/^\/+|\/+$/g, ''), endpoint })
+    throw new ConfigError(`${setting}: must be file:///folder or s3://bucket/prefix`)
+  return openS3({ bucket: parsed.hostname, prefix: parsed.pathname.replace(/^\/+|\/+$/g, ''), endpoint, lockDays })
 }

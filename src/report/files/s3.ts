@@ -17,13 +17,15 @@ interface S3Options {
   /** Without slashes at either end. */
   prefix: string
   endpoint?: string | undefined
+  /** Nobody can remove a file for so many days: object lock in COMPLIANCE mode. */
+  lockDays?: number | undefined
 }
 
 const CONNECT_MS = 5_000
 const IDLE_MS = 60_000
 
 /** The S3 package is loaded at first use: every command has the setting, but few commands use the files. */
-async function open(endpoint: string | undefined) {
+export async function openClient(endpoint: string | undefined) {
   const sdk = await import('@aws-sdk/client-s3')
   const client: S3Client = new sdk.S3Client({
     ...(endpoint === undefined ? {} : { endpoint, forcePathStyle: true }),
@@ -37,10 +39,10 @@ async function open(endpoint: string | undefined) {
   return { client, sdk }
 }
 
-export function openS3({ bucket: Bucket, prefix, endpoint }: S3Options): ReportFiles {
-  let opened: ReturnType<typeof open> | undefined
+export function openS3({ bucket: Bucket, prefix, endpoint, lockDays }: S3Options): ReportFiles {
+  let opened: ReturnType<typeof openClient> | undefined
   const reached = () => {
-    opened ??= open(endpoint)
+    opened ??= openClient(endpoint)
     return opened
   }
   const folder = prefix === '' ? '' : `${prefix}/`
@@ -63,6 +65,7 @@ export function openS3({ bucket: Bucket, prefix, endpoint }: S3Options): ReportF
               Body: createReadStream(path),
               ContentLength: bytes,
               ChecksumSHA256: Buffer.from(sha256, 'hex').toString('base64'),
+              ...lockFor(lockDays),
             }),
           ),
         )
@@ -114,6 +117,11 @@ export function openS3({ bucket: Bucket, prefix, endpoint }: S3Options): ReportF
       opened?.then(({ client }) => client.destroy()).catch(() => {})
     },
   }
+}
+
+function lockFor(days: number | undefined) {
+  if (days === undefined) return {}
+  return { ObjectLockMode: 'COMPLIANCE' as const, ObjectLockRetainUntilDate: new Date(Date.now() + days * 86_400_000) }
 }
 
 async function reach<T>(work: Promise<T>): Promise<T> {

@@ -11,9 +11,10 @@ where b.batch_id = $2 and case when b.token_scope is null then $1::uuid = all(c.
 
 const NAMES = `(array['${OUTCOMES.join("','")}'])`
 
-// The packed form that src/job/chunk-outcomes.ts writes: [line, outcome, token, reference, reason, field].
+// The packed form that src/job/chunk-outcomes.ts writes: [line, outcome, token, reference, reason, field, …]. A record
+// without a reason that goes on behind it has null there, in some receipts 0.
 const LISTED = `with listed as (
-  select r.chunk, ${NAMES}[(record->>1)::int + 1] as outcome, coalesce(record->>4, '') as reason
+  select r.chunk, ${NAMES}[(record->>1)::int + 1] as outcome, coalesce(nullif(record->>4, '0'), '') as reason
   from (select r.chunk, r.outcomes from ${RECEIPTS}) as r cross join lateral jsonb_array_elements(r.outcomes::jsonb) as record
 ), line as (
   select outcome, reason, count(distinct chunk) as chunks, count(*) as records from listed group by outcome, reason

@@ -1,9 +1,11 @@
 // Nightly reports through scheduler, queue, worker and store, on both engines: one report for a date, whatever fires.
+
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { dateOf, dayAfter } from '../../../producers/schedule/business-dates.ts'
 import { runsOn } from '../../../producers/schedule/new-runs.ts'
 import { TICKS } from '../../../producers/schedule/open.ts'
+import { grantAll } from '../../../src/acts/grants.ts'
 import { runSchedule } from '../../../src/acts/schedule.ts'
 import * as clients from '../../../src/store/access/clients.ts'
 import * as reports from '../../../src/store/report/reports.ts'
@@ -27,6 +29,7 @@ describeEngines('a schedule', engine => {
       text: 'update tokenmill.client set entities = $2::uuid[] where client_id = $1',
       values: [clientId, `{${ENTITY},${OTHER}}`],
     })
+    await grantAll(installation.vault.store, installation.vault.ring)
     await installation.openWorkers({ roles: ['bulk'] })
   })
   afterAll(async () => {
@@ -117,6 +120,9 @@ describeEngines('a schedule', engine => {
     await remove(scheduleId)
   })
 
+  // One engine will do for what the queue has no part in.
+  if (engine.name === 'redis') return
+
   it('of all entities makes one report for each that the client has', async () => {
     const scheduleId = await add({ entityId: null, mimeType: 'text/plain' }, 1)
     const schedule = await openOne()
@@ -149,6 +155,7 @@ describeEngines('a schedule', engine => {
       text: `update tokenmill.client set roles = '{REPORT_REQUEST}' where client_id = $1`,
       values: [clientId],
     })
+    await grantAll(store, installation.vault.ring)
     expect(await rerun()).toEqual({ done: { runs: 1 } })
     expect(await rerun()).toEqual({ refused: 'stands' })
     // Workers believe what they read of a client for some seconds: until then they refuse it once more.

@@ -1,10 +1,12 @@
 // The reporting service: INTERFACE 1, 4 and 5, CONTRACT 9. Every answer is also held against the OpenAPI document.
+
 import { createHash, createPrivateKey, type JsonWebKey, randomBytes, randomUUID } from 'node:crypto'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { registerClient } from '../../../../cli/open/register-client.ts'
+import { grantAll } from '../../../../src/acts/grants.ts'
 import type { Role } from '../../../../src/job/catalogue.ts'
 import type { MimeType, ReportType } from '../../../../src/job/report.ts'
 import type { ReportStatus } from '../../../../src/report/record.ts'
@@ -12,7 +14,7 @@ import { requestKey } from '../../../../src/report/request-key.ts'
 import { patternTable } from '../../../../src/rsql/guide.ts'
 import { REPORT_FIELDS } from '../../../../src/store/report/report-search.ts'
 import { DAY, fillLedger } from '../../../report/ledger.ts'
-import { describeEngines } from '../../../support/engines.ts'
+import { describeOnRedis } from '../../../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../../../support/installation.ts'
 import { until } from '../../../support/until.ts'
 import { type Answer, type Caller, openGatewayFor } from '../bundle.ts'
@@ -68,7 +70,7 @@ interface Planted {
   recorded: Buffer
 }
 
-describeEngines('reports', engine => {
+describeOnRedis('reports', engine => {
   let installation: Installation
   let caller: Caller
   const clients = new Map<string, Promise<string>>()
@@ -723,8 +725,11 @@ where report_uid = $1`,
         const lost = randomUUID()
         const authorization = await as('lost', [ENTITY, lost])
         const body = settlement({ reportEntityUid: lost, mimeType: 'text/plain' })
-        const entities = (list: string[]) =>
-          query(`update tokenmill.client set entities = $1 where name = 'lost'`, [list])
+        const entities = async (list: string[]) => {
+          await query(`update tokenmill.client set entities = $1 where name = 'lost'`, [list])
+          const { store, ring } = installation.vault
+          await grantAll(store, ring)
+        }
         expect((await list({}, authorization)).status).toBe(200)
         await entities([ENTITY])
         const one = await ask(body, { authorization })

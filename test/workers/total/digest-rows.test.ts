@@ -1,0 +1,85 @@
+// Which rows a total leaves out because their token isn't theirs any more, and what one row's digest is.
+import { createHmac, createSecretKey, randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { findById } from '../../../src/store/batch/batch-list.ts'
+import { DIGEST_BYTES } from '../../../src/store/total/digest-runs.ts'
+import { digestRows } from '../../../workers/total/digest-rows.ts'
+import { describeStore } from '../../support/engines.ts'
+import { type Installation, openInstallation } from '../../support/installation.ts'
+import { testPan } from '../../support/test-pan.ts'
+import { type OnFileWorld, openOnFile, owner, record } from '../on-file-bundle.ts'
+
+const KEY = createSecretKey(Buffer.alloc(32, 7))
+
+describeStore('the rows of a total', engine => {
+  let installation: Installation
+  let world: OnFileWorld
+  beforeAll(async () => {
+    installation = await openInstallation(engine)
+    world = await openOnFile(installation)
+  })
+  afterAll(() => installation?.close())
+
+  async function digest(batchId: string) {
+    const [batch] = await findById(installation.vault.store, batchId)
+    return digestRows({ batchNo: batch?.batchNo ?? 0, chunkFrom: 0, chunkTo: 10 }, KEY, installation.vault)
+  }
+  const give = async (batchId: string, cards: readonly [pan: number, name: string][], more = {}) => {
+    const references = cards.map(([, name]) => owner(name).card_id)
+    return world.chunk(
+      cards.map(([pan, name]) => record(pan, owner(name))),
+      { batchId, references, ...more },
+    )
+  }
+
+  it('are digested from number, date and reference', async () => {
+    const batchId = randomUUID()
+    await world.chunk([record(1), record(2)], { batchId, references: ['r-1', 'r-2'] })
+    const { runs, leftOut, withoutExpiry } = await digest(batchId)
+    const wanted = [1, 2].map(n =>
+      createHmac('sha256', KEY)
+        .update(`${testPan(n)}\n203112\nr-${n}`)
+        .digest(),
+    )
+    expect(runs).toMatchObject([{ brand: 'VISA', digests: Buffer.concat(wanted.sort(Buffer.compare)) }])
+    expect(runs[0]?.starts).toHaveLength(257)
+    expect(runs[0]?.starts.at(-1)).toBe(2)
+    expect({ leftOut, withoutExpiry }).toEqual({ leftOut: [], withoutExpiry: 0 })
+  })
+
+  it('leave out an owner who has moved to another token, though the token has other owners', async () => {
+    const batchId = randomUUID()
+    await give(batchId, [
+      [10, 'anna'],
+      [10, 'bert'],
+      [11, 'cora'],
+    ])
+    expect((await digest(batchId)).leftOut).toEqual([])
+    await give(randomUUID(), [[12, 'bert']])
+    const { leftOut, runs } = await digest(batchId)
+    expect(leftOut).toEqual([{ line: 2, reference: 'card_bert', reason: 'owner_moved' }])
+    expect(runs[0]?.digests).toHaveLength(2 * DIGEST_BYTES)
+  })
+
+  it('leave out a row whose token was relinked to another number by a later file', async () => {
+    const batchId = randomUUID()
+    await give(batchId, [[20, 'dora']])
+    const [moved] = await give(randomUUID(), [[21, 'dora']], { policy: { relink: true } })
+    expect(moved).toMatchObject({ outcome: 'UPDATED', reference_outcome: 'CHANGED' })
+    expect((await digest(batchId)).leftOut).toMatchObject([{ line: 1, reason: 'number_differs' }])
+  })
+
+  it('keep an owner whose reference is not the id of the card while the token has an owner', async () => {
+    const batchId = randomUUID()
+    await world.chunk([record(30, owner('emil'))], { batchId, references: ['order 17'] })
+    expect((await digest(batchId)).leftOut).toEqual([])
+    await give(randomUUID(), [[31, 'emil']])
+    expect((await digest(batchId)).leftOut).toMatchObject([{ reference: 'order 17', reason: 'owner_moved' }])
+  })
+
+  it('leave out a token that only stands for analytics: it has no number', async () => {
+    const batchId = randomUUID()
+    await world.chunk([record(40, undefined, { token_type: 'ANALYTICS' })], { batchId, references: ['a'] })
+    expect((await digest(batchId)).leftOut).toMatchObject([{ line: 1, reason: 'no_number' }])
+  })
+})

@@ -1,0 +1,116 @@
+// Digests the rows of some chunks from the sealed cards of their tokens: HMAC-SHA-256(key, number LF expiry LF reference).
+// A row whose token isn't what the row gave any more is left out, with the reason.
+import { createHmac, type KeyObject } from 'node:crypto'
+import { type UnpackedOutcome, unpack } from '../../src/job/chunk-outcomes.ts'
+import { tookEffect } from '../../src/job/outcome.ts'
+import { checkOf, expiryText, type PresentedCard, readPresented } from '../../src/job/presented-card.ts'
+import type { LeftOutReason } from '../../src/job/system/manifest-total.ts'
+import * as receiptSearch from '../../src/store/job/receipt-search.ts'
+import { findOwnership } from '../../src/store/reference/owned-rows.ts'
+import type { StoredToken } from '../../src/store/token/tokens.ts'
+import * as tokens from '../../src/store/token/tokens.ts'
+import type { DigestRun } from '../../src/store/total/digest-runs.ts'
+import type { LeftOut } from '../../src/store/total/total-parts.ts'
+import type { KeyRing } from '../../src/vault/key-ring.ts'
+import type { Deps } from '../deps.ts'
+import { openRuns, type SortedRuns } from './sorted-runs.ts'
+
+export interface DigestedRows {
+  runs: DigestRun[]
+  leftOut: LeftOut[]
+  /** Rows whose receipt doesn't say what the record gave: they count as they are stored. */
+  withoutExpiry: number
+}
+
+/** Each has up to a thousand records. */
+const CHUNKS_AT_ONCE = 4
+
+export async function digestRows(
+  { batchNo, chunkFrom, chunkTo }: { batchNo: number; chunkFrom: number; chunkTo: number },
+  key: KeyObject,
+  deps: Pick<Deps, 'store' | 'ring'>,
+): Promise<DigestedRows> {
+  const runs = openRuns()
+  const leftOut: LeftOut[] = []
+  let withoutExpiry = 0
+  for (let chunk = chunkFrom; chunk < chunkTo; ) {
+    const page = await receiptSearch.chunksFrom(deps.store, batchNo, chunk, CHUNKS_AT_ONCE)
+    const due = page.filter(found => found.chunk < chunkTo)
+    for (const { outcomes } of due) {
+      const digested = await digestChunk(unpack(outcomes), { runs, key }, deps)
+      leftOut.push(...digested.leftOut)
+      withoutExpiry += digested.withoutExpiry
+    }
+    chunk = due.length < CHUNKS_AT_ONCE ? chunkTo : (due.at(-1)?.chunk ?? chunkTo) + 1
+  }
+  return { runs: runs.runs(), leftOut, withoutExpiry }
+}
+
+async function digestChunk(
+  records: readonly UnpackedOutcome[],
+  { runs, key }: { runs: SortedRuns; key: KeyObject },
+  { store, ring }: Pick<Deps, 'store' | 'ring'>,
+): Promise<Omit<DigestedRows, 'runs'>> {
+  const counted = records.filter(({ outcome }) => tookEffect(outcome))
+  const ids = new Set(counted.flatMap(({ tokenId }) => tokenId ?? []))
+  const found = new Map((await tokens.findByIds(store, [...ids])).map(row => [row.tokenId, row]))
+  const moved = await findMoved(counted, store)
+  const leftOut: LeftOut[] = []
+  let withoutExpiry = 0
+  for (const record of counted) {
+    const { line, reference = null, presented } = record
+    const row = judge(record, found.get(record.tokenId ?? ''), moved.has(record), ring)
+    if (typeof row === 'string') {
+      leftOut.push({ line, reference, reason: row })
+      continue
+    }
+    const { tokenId, tokenScope, expiryMonth, expiryYear, brand } = row.token
+    const number = ring.open(row.sealed, row.sealVersion, tokenId, tokenScope).reveal()
+    const text = `${number}\n${expiryText(expiryMonth, expiryYear)}\n${reference ?? ''}`
+    runs.add(brand ?? '', createHmac('sha256', key).update(text, 'utf8').digest())
+    if (presented === undefined) withoutExpiry += 1
+  }
+  return { leftOut, withoutExpiry }
+}
+
+/** The token of a row that counts, or why the row is left out. */
+function judge(
+  { tokenId, presented }: UnpackedOutcome,
+  token: StoredToken | undefined,
+  isMoved: boolean,
+  ring: KeyRing,
+): { token: StoredToken; sealed: Buffer; sealVersion: number } | LeftOutReason {
+  if (tokenId === undefined) return 'no_token'
+  if (!token || token.status === 'DELETED') return 'token_deleted'
+  const given = presented === undefined ? undefined : readPresented(presented)
+  if (given && !isGiven(given, token, ring)) return 'number_differs'
+  if (isMoved) return 'owner_moved'
+  if (given && given.expiry !== expiryText(token.expiryMonth, token.expiryYear)) return 'expiry_differs'
+  const { sealed, sealVersion } = token
+  return sealed && sealVersion !== null ? { token, sealed, sealVersion } : 'no_number'
+}
+
+/** Whether the token has the card that the row gave. The fingerprint key may have turned since. */
+function isGiven({ check, keyVersion }: PresentedCard, token: StoredToken, ring: KeyRing): boolean {
+  const { sealed, sealVersion, tokenId, tokenScope, cards } = token
+  if (cards.some(fp => checkOf(fp) === check)) return true
+  // A row without a number is left out all the same.
+  if (sealed === null || sealVersion === null) return keyVersion !== 1 || ring.cardPhase().writes[0] !== 1
+  const number = ring.open(sealed, sealVersion, tokenId, tokenScope)
+  return checkOf(ring.fingerprintBy(number, tokenScope, keyVersion)) === check
+}
+
+/**
+ * Rows of owners who have left the row's token. If any row's reference is the id of a card, all are; otherwise it shows
+ * only when the token has no owner left.
+ */
+async function findMoved(
+  records: readonly UnpackedOutcome[],
+  store: Deps['store'],
+): Promise<ReadonlySet<UnpackedOutcome>> {
+  const claiming = records.filter(({ claimed, tokenId }) => claimed !== undefined && tokenId !== undefined)
+  const wanted = claiming.map(({ tokenId = '', reference = null }) => ({ tokenId, reference }))
+  const found = await findOwnership(store, wanted)
+  const areCards = found.some(({ isNamed }) => isNamed)
+  return new Set(claiming.filter((_, index) => !found[index]?.isOwned || (areCards && !found[index]?.isNamed)))
+}
