@@ -1,49 +1,58 @@
-// Capture keys: the key pairs to which callers encrypt cards and blocks. A private half leaves this file only wrapped
-// by the key-encryption key (KEK), and is unwrapped only into a `KeyObject` or a `Secret`. The store holds the keys.
+// Capture keys: the key pairs to which callers encrypt cards and blocks. A private half leaves this file only sealed
+// (private-half.ts), and is opened only into a `KeyObject` or a `Secret`. The store holds the keys.
 import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { PrivateKey } from 'openpgp'
 import { ConfigError } from '../config.ts'
 import { assert, Fault } from '../errors.ts'
 import type { Secret } from '../secret.ts'
+import { thumbprintOf } from './client-key.ts'
 import { openJwe, sealJwe } from './jwe.ts'
 import { JWE_ALG, type JweKeyType, jweTypeOf, RSA_BITS } from './jwe-key.ts'
-import type { KeyProvider } from './kek.ts'
+import { pgpIdsOfKey } from './pgp/pgp.ts'
 import { makePgpKey, openPgpKey, readPgpKey } from './pgp/pgp-key.ts'
+import { captureHalfName, type PrivateHalves, type StoredPrivateHalf } from './private-half.ts'
 
 export const CAPTURE_KEY_TYPES = ['jwe-rsa', 'jwe-ec', 'pgp'] as const
 export type CaptureKeyType = (typeof CAPTURE_KEY_TYPES)[number]
 
-export interface CaptureKeyRecord {
+export interface CaptureKeyRecord extends StoredPrivateHalf {
   alias: string
   type: CaptureKeyType
   /** A JWK as JSON, or OpenPGP armor. */
   publicKey: string
-  wrappedPrivate: Buffer
 }
 
 interface JweCaptureKey {
   alias: string
   type: JweKeyType
   privateKey: KeyObject
+  /** The thumbprint of RFC 7638. */
+  kid: string
 }
 
 interface PgpCaptureKey {
   alias: string
   type: 'pgp'
   privateKey: Secret<PrivateKey>
+  /** Of the key and its subkeys, lower-case hex. */
+  keyIds: readonly string[]
 }
 
 export type CaptureKey = JweCaptureKey | PgpCaptureKey
 
 /** Makes a new pair: RSA 2048, P-256, or OpenPGP on curve25519. */
-export async function makeCaptureKey(type: CaptureKeyType, alias: string, kek: KeyProvider): Promise<CaptureKeyRecord> {
-  if (type === 'pgp') return pgpRecord(alias, await makePgpKey(alias), kek)
+export async function makeCaptureKey(
+  type: CaptureKeyType,
+  alias: string,
+  halves: PrivateHalves,
+): Promise<CaptureKeyRecord> {
+  if (type === 'pgp') return pgpRecord(alias, await makePgpKey(alias), halves)
   const { privateKey } =
     type === 'jwe-rsa'
       ? await promisify(generateKeyPair)('rsa', { modulusLength: RSA_BITS.least, publicExponent: 0x10001 })
       : await promisify(generateKeyPair)('ec', { namedCurve: 'P-256' })
-  return jweRecord(alias, type, privateKey, kek)
+  return jweRecord(alias, type, privateKey, halves)
 }
 
 /**
@@ -54,27 +63,31 @@ export async function importCaptureKey(
   text: Secret,
   alias: string,
   type: CaptureKeyType | undefined,
-  kek: KeyProvider,
+  halves: PrivateHalves,
   passphrase?: Secret,
 ): Promise<CaptureKeyRecord> {
   const isPgp = text.reveal().includes('-----BEGIN PGP PRIVATE KEY BLOCK-----')
-  const record = isPgp
-    ? await pgpRecord(alias, await readPgpKey(text, passphrase), kek)
-    : await importJweKey(readPrivateKey(text, passphrase), alias, kek)
+  const record = await (isPgp
+    ? pgpRecord(alias, await readPgpKey(text, passphrase), halves)
+    : importJweKey(readPrivateKey(text, passphrase), alias, halves))
   if (type !== undefined && type !== record.type)
     throw new ConfigError(`this key is of type ${record.type}, not ${type}`)
   return record
 }
 
-/** Unwraps the private half. Throws `Fault('key_unavailable')` if it can't be unwrapped. */
+/** Opens the private half. Throws `Fault('key_unavailable')` if it can't be opened. */
 export async function openCaptureKey(
-  { alias, type, wrappedPrivate }: Pick<CaptureKeyRecord, 'alias' | 'type' | 'wrappedPrivate'>,
-  kek: KeyProvider,
+  { alias, type, ...half }: Pick<CaptureKeyRecord, 'alias' | 'type'> & StoredPrivateHalf,
+  halves: PrivateHalves,
 ): Promise<CaptureKey> {
-  const raw = await kek.unwrap(wrappedPrivate, wrapPurpose(alias, type))
+  const raw = await halves.open(half, captureHalfName(type, alias))
   try {
-    if (type === 'pgp') return { alias, type, privateKey: await openPgpKey(raw) }
-    return { alias, type, privateKey: createPrivateKey({ key: raw, format: 'der', type: 'pkcs8' }) }
+    if (type === 'pgp') {
+      const privateKey = await openPgpKey(raw)
+      return { alias, type, privateKey, keyIds: pgpIdsOfKey(privateKey) }
+    }
+    const privateKey = createPrivateKey({ key: raw, format: 'der', type: 'pkcs8' })
+    return { alias, type, privateKey, kid: thumbprintOf(createPublicKey(privateKey)) }
   } catch (cause) {
     throw new Fault('key_unavailable', cause)
   } finally {
@@ -82,11 +95,7 @@ export async function openCaptureKey(
   }
 }
 
-function wrapPurpose(alias: string, type: CaptureKeyType): string {
-  return `capture-key/${type}/${alias}`
-}
-
-async function importJweKey(privateKey: KeyObject, alias: string, kek: KeyProvider): Promise<CaptureKeyRecord> {
+function importJweKey(privateKey: KeyObject, alias: string, halves: PrivateHalves): Promise<CaptureKeyRecord> {
   const type = jweTypeOf(privateKey)
   if (!type) throw new ConfigError('a JWE key is RSA of 2048 to 4096 bits, P-256 or X25519')
   // Encrypts and decrypts a probe: else a JWK whose halves don't belong together would be noticed only with a
@@ -94,30 +103,30 @@ async function importJweKey(privateKey: KeyObject, alias: string, kek: KeyProvid
   const probe = sealJwe(Buffer.from('probe'), createPublicKey(privateKey), {})
   if (!openJwe(probe, privateKey, JWE_ALG[type], probe.length))
     throw new ConfigError('the halves of this key do not match')
-  return jweRecord(alias, type, privateKey, kek)
+  return jweRecord(alias, type, privateKey, halves)
 }
 
 async function jweRecord(
   alias: string,
   type: JweKeyType,
   privateKey: KeyObject,
-  kek: KeyProvider,
+  halves: PrivateHalves,
 ): Promise<CaptureKeyRecord> {
   const jwk = createPublicKey(privateKey).export({ format: 'jwk' })
   const publicKey = JSON.stringify({ ...jwk, kid: alias, alg: JWE_ALG[type], use: 'enc' })
   const raw = privateKey.export({ format: 'der', type: 'pkcs8' })
-  return { alias, type, publicKey, wrappedPrivate: await wrapAndErase(raw, alias, type, kek) }
+  return { alias, type, publicKey, ...(await sealHalf(raw, alias, type, halves)) }
 }
 
-async function pgpRecord(alias: string, key: Secret<PrivateKey>, kek: KeyProvider): Promise<CaptureKeyRecord> {
+async function pgpRecord(alias: string, key: Secret<PrivateKey>, halves: PrivateHalves): Promise<CaptureKeyRecord> {
   const raw = Buffer.from(key.reveal().write())
   const publicKey = key.reveal().toPublic().armor()
-  return { alias, type: 'pgp', publicKey, wrappedPrivate: await wrapAndErase(raw, alias, 'pgp', kek) }
+  return { alias, type: 'pgp', publicKey, ...(await sealHalf(raw, alias, 'pgp', halves)) }
 }
 
-async function wrapAndErase(raw: Buffer, alias: string, type: CaptureKeyType, kek: KeyProvider): Promise<Buffer> {
+function sealHalf(raw: Buffer, alias: string, type: CaptureKeyType, halves: PrivateHalves): Promise<StoredPrivateHalf> {
   assert(/^[!-~]{1,128}$/.test(alias), 'an alias is printable')
-  return kek.wrap(raw, wrapPurpose(alias, type)).finally(() => raw.fill(0))
+  return halves.seal(raw, captureHalfName(type, alias))
 }
 
 function readPrivateKey(text: Secret, passphrase: Secret | undefined): KeyObject {

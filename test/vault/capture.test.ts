@@ -12,22 +12,22 @@ import {
   openCaptureKey,
 } from '../../src/vault/capture.ts'
 import { encryptCard, readPublicCaptureKey } from '../../src/vault/encrypt.ts'
-import type { KeyProvider } from '../../src/vault/kek.ts'
 import { openCard } from '../../src/vault/open-card.ts'
-import { CARD, CARD_TEXT, openKek, pairOf, revealed } from './bundle.ts'
+import type { PrivateHalves } from '../../src/vault/private-half.ts'
+import { CARD, CARD_TEXT, openHalves, openKek, pairOf, revealed } from './bundle.ts'
 import { OLD_KEY } from './old-client.ts'
 
-let kek: KeyProvider
+let halves: PrivateHalves
 let records: CaptureKeyRecord[]
 beforeAll(async () => {
-  kek = await openKek()
-  records = await Promise.all(CAPTURE_KEY_TYPES.map(type => makeCaptureKey(type, `made-${type}`, kek)))
+  halves = await openHalves(await openKek())
+  records = await Promise.all(CAPTURE_KEY_TYPES.map(type => makeCaptureKey(type, `made-${type}`, halves)))
 })
 
 const pem = (key: { export(options: { format: 'pem'; type: 'pkcs8' }): string | Buffer }) =>
   new Secret(String(key.export({ format: 'pem', type: 'pkcs8' })))
 const roundTrip = async (record: CaptureKeyRecord) => {
-  const { key, to } = await pairOf(record, kek)
+  const { key, to } = await pairOf(record, halves)
   return revealed(await openCard(await encryptCard(CARD, to), key))
 }
 
@@ -60,12 +60,12 @@ describe('a capture key', () => {
 
   it('opens under its own alias and type only, and with its own key-encryption key only', async () => {
     const unavailable = expect.objectContaining({ code: 'key_unavailable' })
-    const other = await openKek()
+    const other = await openHalves(await openKek())
     for (const record of records) {
-      await expect(openCaptureKey({ ...record, alias: 'another' }, kek)).rejects.toEqual(unavailable)
+      await expect(openCaptureKey({ ...record, alias: 'another' }, halves)).rejects.toEqual(unavailable)
       await expect(openCaptureKey(record, other)).rejects.toEqual(unavailable)
       for (const type of CAPTURE_KEY_TYPES.filter(each => each !== record.type)) {
-        await expect(openCaptureKey({ ...record, type }, kek)).rejects.toEqual(unavailable)
+        await expect(openCaptureKey({ ...record, type }, halves)).rejects.toEqual(unavailable)
       }
     }
   })
@@ -80,9 +80,9 @@ describe('an imported capture key', () => {
     const key = make()
     const locked = key.export({ format: 'pem', type: 'pkcs8', cipher: 'aes-256-cbc', passphrase: 'open sesame' })
     const imported = await Promise.all([
-      importCaptureKey(pem(key), 'imported', undefined, kek),
-      importCaptureKey(new Secret(String(locked)), 'imported', type, kek, new Secret('open sesame')),
-      importCaptureKey(new Secret(JSON.stringify(key.export({ format: 'jwk' }))), 'imported', type, kek),
+      importCaptureKey(pem(key), 'imported', undefined, halves),
+      importCaptureKey(new Secret(String(locked)), 'imported', type, halves, new Secret('open sesame')),
+      importCaptureKey(new Secret(JSON.stringify(key.export({ format: 'jwk' }))), 'imported', type, halves),
     ])
     for (const record of imported) {
       expect(record.type).toBe(type)
@@ -101,7 +101,7 @@ describe('an imported capture key', () => {
         new Secret(privateKey),
         'imported',
         undefined,
-        kek,
+        halves,
         passphrase ? new Secret(passphrase) : undefined,
       )
       expect(record.type).toBe('pgp')
@@ -119,10 +119,10 @@ describe('an imported capture key', () => {
     ]
     for (const { privateKey } of wrong) await expectRefused(pem(privateKey))
     const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-    await expect(importCaptureKey(pem(ec.privateKey), 'imported', 'jwe-rsa', kek)).rejects.toThrow(
+    await expect(importCaptureKey(pem(ec.privateKey), 'imported', 'jwe-rsa', halves)).rejects.toThrow(
       /of type jwe-ec, not jwe-rsa/,
     )
-    await expect(importCaptureKey(new Secret(OLD_KEY), 'imported', 'jwe-ec', kek)).rejects.toThrow(ConfigError)
+    await expect(importCaptureKey(new Secret(OLD_KEY), 'imported', 'jwe-ec', halves)).rejects.toThrow(ConfigError)
   })
 
   it('is refused when it is no private key, and what was given is not repeated', async () => {
@@ -161,7 +161,7 @@ describe('an imported capture key', () => {
   })
 
   async function expectRefused(text: Secret, passphrase?: Secret): Promise<void> {
-    const error = await importCaptureKey(text, 'imported', undefined, kek, passphrase).catch(caught => caught)
+    const error = await importCaptureKey(text, 'imported', undefined, halves, passphrase).catch(caught => caught)
     expect(error).toBeInstanceOf(ConfigError)
     expect(inspect(error, { depth: 9 })).not.toContain('a-secret-in-it')
   }
@@ -197,7 +197,7 @@ describe('a public capture key', () => {
   })
 
   it('on secp256k1 is for what old clients sent: nothing new is encrypted to it', async () => {
-    const { publicKey } = await importCaptureKey(new Secret(OLD_KEY), 'old', 'pgp', kek)
+    const { publicKey } = await importCaptureKey(new Secret(OLD_KEY), 'old', 'pgp', halves)
     await expect(readPublicCaptureKey('old', publicKey)).rejects.toThrow(ConfigError)
   })
 })

@@ -1,4 +1,4 @@
-// Decrypts `encrypted_card` with the capture key of its alias and checks the card. The vault decrypts; the token rules
+// Decrypts `encrypted_card` with a capture key of its alias and checks the card. The vault decrypts; the token rules
 // check.
 import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
 import { type Names, nameRefusal } from '../../src/job/pan-in-names.ts'
@@ -6,8 +6,8 @@ import type { Client } from '../../src/store/access/clients.ts'
 import { type CardInput, parseCapture } from '../../src/token/card.ts'
 import { numbersIn } from '../../src/token/pan.ts'
 import type { PanLookalikes } from '../../src/token/pan-lookalike.ts'
-import type { CaptureKey } from '../../src/vault/capture.ts'
-import { openCard } from '../../src/vault/open-card.ts'
+import { type Line, openCardByLine } from '../../src/vault/capture/line.ts'
+import { openByLine } from '../../src/vault/capture/open-line.ts'
 import type { Deps } from '../deps.ts'
 
 export interface Capture {
@@ -25,24 +25,24 @@ export interface Capture {
 
 export async function openCapture(
   { encryptedCard, alias, client, acceptedAt, names, cards }: Capture,
-  { directory }: Pick<Deps, 'directory'>,
+  { directory, captureUse }: Pick<Deps, 'directory' | 'captureUse'>,
 ): Promise<CardInput | Refusal> {
-  const key = await captureKeyFor(alias, client, directory)
-  if (isRefusal(key)) return key
-  const plaintext = await openCard(encryptedCard, key)
-  if (isRefusal(plaintext)) return plaintext
+  const opened = await openForClient({ alias, client }, directory, line => openCardByLine(encryptedCard, line))
+  if (isRefusal(opened)) return opened
+  const { plaintext, keyId } = opened
+  captureUse.note(keyId, client.clientId)
   const numbers = numbersIn(plaintext.reveal())
   for (const number of numbers) cards?.add(number)
   return nameRefusal(names, numbers) ?? parseCapture(plaintext.reveal(), { acceptedAt })
 }
 
-/** The capture key with this alias; a refusal if its entity isn't one that the client acts for. */
-export async function captureKeyFor(
-  alias: string,
-  client: Client,
+/** Decrypts with the capture keys of an alias; a refusal if their entity isn't one that the client acts for. */
+export async function openForClient<T>(
+  { alias, client }: Pick<Capture, 'alias' | 'client'>,
   directory: Deps['directory'],
-): Promise<CaptureKey | Refusal> {
-  const known = await directory.captureKey(alias)
+  open: (line: Line) => Promise<T | Refusal>,
+): Promise<T | Refusal> {
+  const known = await directory.captureLine(alias)
   if (!known || !client.entities.includes(known.entityId)) return refuse('alias_unknown', 'body.public_key_alias')
-  return known.key
+  return openByLine(known, () => directory.captureLineAnew(alias), open)
 }

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { uuid } from '../../../src/job/envelope/text.ts'
 import * as captureKeys from '../../../src/store/access/capture-keys.ts'
+import * as signingKeys from '../../../src/store/access/signing-keys.ts'
 import type { GatewayApp } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
 import { ERRORS } from './records.ts'
@@ -12,13 +13,27 @@ const Query = z.strictObject({
 
 const PublicJwk = z.looseObject({ kty: z.string() })
 
-/** A JWKS (RFC 7517) with one more member. */
+const statement = z
+  .string()
+  .optional()
+  .describe('What the installation signed about the key (JWS): alias, entity, thumbprint, until when.')
+
+/** A JWKS (RFC 7517) with two more members. */
 const CaptureKeys = z.strictObject({
   keys: z
-    .array(PublicJwk.extend({ kid: z.string(), use: z.literal('enc'), alg: z.string() }))
+    .array(PublicJwk.extend({ kid: z.string(), use: z.literal('enc'), alg: z.string(), statement }))
     .describe('Keys for JWE, as JWKs; `kid` is the alias.'),
-  openpgp: z.array(z.strictObject({ alias: z.string(), public_key: z.string() })).describe('Keys for OpenPGP.'),
+  openpgp: z
+    .array(z.strictObject({ alias: z.string(), public_key: z.string(), statement }))
+    .describe('Keys for OpenPGP.'),
+  new_keys: z
+    .array(z.string())
+    .optional()
+    .describe('Statements of signing keys that the installation announced, as results carry them.'),
 })
+
+/** The signing keys whose statements are shown, newest first. */
+const STATEMENTS_MAX = 8
 
 /** How long browsers may cache the keys, in seconds; a retired key still decrypts cards for eight days. */
 const BELIEVED_S = 60
@@ -36,19 +51,29 @@ export function captureKeyRoutes(app: GatewayApp, { store }: GatewayDeps): void 
       response: { 200: CaptureKeys, 400: ERRORS[400], 429: ERRORS[429], 500: ERRORS[500] },
     },
     handler: async ({ query }, reply) => {
-      const active = (await captureKeys.list(store, query.entity_id)).filter(key => key.state === 'ACTIVE').reverse()
+      const active = await captureKeys.listHandedOut(store, query.entity_id)
+      const signing = (await signingKeys.findPublic(store)).slice(0, STATEMENTS_MAX)
+      const newKeys = signing.flatMap(({ statement }) => statement ?? [])
       reply.header('access-control-allow-origin', '*')
       reply.header('cross-origin-resource-policy', 'cross-origin')
       reply.header('cache-control', `public, max-age=${BELIEVED_S}`)
       return reply.code(200).send({
         keys: active.filter(key => key.type !== 'pgp').map(jwkOf),
-        openpgp: active.filter(key => key.type === 'pgp').map(key => ({ alias: key.alias, public_key: key.publicKey })),
+        openpgp: active.filter(key => key.type === 'pgp').map(armorOf),
+        ...(newKeys.length > 0 ? { new_keys: newKeys } : {}),
       })
     },
   })
 }
 
-function jwkOf({ alias, type, publicKey }: captureKeys.CaptureKeyInfo): z.infer<typeof CaptureKeys>['keys'][number] {
+type Shown = z.infer<typeof CaptureKeys>
+
+function jwkOf({ alias, type, publicKey, statement }: captureKeys.CaptureKeyInfo): Shown['keys'][number] {
   const jwk = PublicJwk.parse(JSON.parse(publicKey))
-  return { ...jwk, kid: alias, use: 'enc', alg: type === 'jwe-rsa' ? 'RSA-OAEP-256' : 'ECDH-ES' }
+  const alg = type === 'jwe-rsa' ? 'RSA-OAEP-256' : 'ECDH-ES'
+  return { ...jwk, kid: alias, use: 'enc', alg, ...(statement === null ? {} : { statement }) }
+}
+
+function armorOf({ alias, publicKey, statement }: captureKeys.CaptureKeyInfo): Shown['openpgp'][number] {
+  return { alias, public_key: publicKey, ...(statement === null ? {} : { statement }) }
 }

@@ -1,0 +1,72 @@
+// Capture keys that a sender fetches, verified: the answer of GET /.well-known/capture-keys is believed only by the
+// statements in it. How the answer was fetched doesn't matter.
+import { z } from 'zod'
+import { ConfigError } from '../../src/config.ts'
+import { alias } from '../../src/job/envelope/text.ts'
+import {
+  type CaptureTrust,
+  type PublicCaptureKey,
+  readPublicCaptureKey,
+  verifyCaptureKey,
+} from '../../src/vault/encrypt.ts'
+import { type KnownKeys, learnKeys } from '../../src/vault/key-statement.ts'
+import type { Credentials } from '../client-file.ts'
+
+/** Members that aren't needed are ignored, as RFC 7517 has it. */
+const CaptureKeyDocument = z.object({
+  keys: z.array(z.looseObject({ kid: alias(), statement: z.string().optional() })).max(64),
+  openpgp: z.array(z.object({ alias: alias(), public_key: z.string(), statement: z.string().optional() })).max(64),
+  new_keys: z.array(z.string()).max(64).optional(),
+})
+
+export interface VerifiedKeys {
+  captureKeys: Credentials['captureKeys']
+  /** Statements of signing keys that the document announces. */
+  newKeys: readonly string[]
+}
+
+/**
+ * The newest key of each form, verified. `now`: ms since the epoch. Throws `ConfigError` if any key of the document isn't
+ * stated by a signing key that the credentials trust, or is stated no longer: then none is taken.
+ */
+export async function verifyCaptureKeys(
+  document: unknown,
+  { audience, entityId, installationKeys }: Pick<Credentials, 'audience' | 'entityId' | 'installationKeys'>,
+  now: number,
+): Promise<VerifiedKeys> {
+  const parsed = CaptureKeyDocument.safeParse(document)
+  if (!parsed.success) throw new ConfigError('these are no capture keys as /.well-known/capture-keys answers them')
+  const { keys, openpgp, new_keys: newKeys = [] } = parsed.data
+  if (keys.length + openpgp.length === 0)
+    throw new ConfigError(
+      `the answer has no capture key, so the former ones stay in use; ask for the keys of the entity ${entityId}`,
+    )
+  const known: KnownKeys = new Map(installationKeys)
+  learnKeys(known, newKeys, audience)
+  const trust = { audience, entityId, keys: known }
+  const jwe = await Promise.all(
+    keys.map(({ statement, ...jwk }) => verified({ alias: jwk.kid, text: JSON.stringify(jwk), statement }, trust, now)),
+  )
+  const pgp = await Promise.all(
+    openpgp.map(({ alias, public_key: text, statement }) => verified({ alias, text, statement }, trust, now)),
+  )
+  return { captureKeys: { jwe: jwe[0], pgp: pgp[0] }, newKeys }
+}
+
+async function verified(
+  { alias, text, statement }: { alias: string; text: string; statement: string | undefined },
+  trust: CaptureTrust,
+  now: number,
+): Promise<PublicCaptureKey> {
+  const key = await readPublicCaptureKey(alias, text)
+  if (statement === undefined)
+    throw new ConfigError(
+      `the installation did not sign the public key ${alias}; nothing is encrypted to a key that is fetched and not signed`,
+    )
+  const { kid, until } = verifyCaptureKey(key, statement, trust)
+  if (until < now)
+    throw new ConfigError(
+      `the statement about the public key ${alias} ended at ${new Date(until).toISOString()}; fetch the keys anew`,
+    )
+  return { ...key, kid }
+}
