@@ -1,37 +1,47 @@
 // Who acts, for a command's audit row: the operator whose client file is given and who signs each act; otherwise the
 // account of this machine, which proves nothing.
-import { hostname, userInfo } from 'node:os'
+import { hostname } from 'node:os'
 import { readCredentials } from '../../producers/client-file.ts'
-import type { Actor, By, Deed } from '../../src/acts/act.ts'
+import { type Actor, type By, type Deed, recordEnd } from '../../src/acts/act.ts'
 import { proveOperator, signAct } from '../../src/acts/operator.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { Db } from '../../src/store/pool.ts'
+import type { KeyRing } from '../../src/vault/key-ring.ts'
+import { userName } from '../terminal.ts'
 
 export interface OperatorOptions {
   operator?: string
   reason?: string
 }
 
-/** The actor and the reason. Throws `ConfigError` for an operator who may not do this. */
-export async function byOf(deed: Deed, { operator, reason }: OperatorOptions, db: Db): Promise<By> {
-  return { actor: operator === undefined ? machineActor() : await signed(deed, operator, reason, db), reason }
+/**
+ * The actor and the reason. Throws `ConfigError` for an operator who may not do this. `ring`: given by a command that has
+ * the vault's keys, so that the operator's row is checked, too.
+ */
+export async function byOf(deed: Deed, options: OperatorOptions, db: Db, ring?: KeyRing): Promise<By> {
+  const { operator, reason } = options
+  if (operator === undefined) return { actor: machineActor(), reason }
+  try {
+    return { actor: await signed(deed, operator, reason, { db, ring }), reason }
+  } catch (error) {
+    const { kind, id } = machineActor()
+    await recordEnd(db, { actor: `${kind}:${id}`, ...deed, detail: { operator } }, error)
+    throw error
+  }
 }
 
-async function signed(deed: Deed, path: string, reason: string | undefined, db: Db): Promise<Actor> {
+async function signed(
+  deed: Deed,
+  path: string,
+  reason: string | undefined,
+  { db, ring }: { db: Db; ring: KeyRing | undefined },
+): Promise<Actor> {
   const { signingKey, audience } = await readCredentials(path)
   const now = systemClock()
-  return proveOperator(db, signAct({ ...deed, reason, audience }, signingKey, now), deed, now)
+  return proveOperator(db, signAct({ ...deed, reason, audience }, signingKey, now), deed, now, ring)
 }
 
-function machineActor(): Actor {
+/** The account of this machine, which proves nothing. */
+export function machineActor(): Actor {
   return { kind: 'machine', id: `${userName()}@${hostname()}` }
-}
-
-function userName(): string {
-  try {
-    return userInfo().username
-  } catch {
-    // An account may have no name, as in containers.
-    return `uid ${process.getuid?.() ?? 'unknown'}`
-  }
 }

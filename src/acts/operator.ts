@@ -4,8 +4,10 @@ import { ConfigError } from '../config.ts'
 import { readCompact, type SigningKey, signText, verify } from '../job/envelope/envelope.ts'
 import * as clients from '../store/access/clients.ts'
 import type { Db } from '../store/pool.ts'
-import { importPublicJwk } from '../vault/client-key.ts'
+import { importPublicJwk, thumbprintOf } from '../vault/client-key.ts'
+import type { KeyRing } from '../vault/key-ring.ts'
 import type { Actor, Deed } from './act.ts'
+import { isClientGranted, isClientKeyGranted } from './grants.ts'
 
 const ACT_TYP = 'tokenmill-act+jws'
 
@@ -19,11 +21,13 @@ export function signAct(
   return signText(JSON.stringify(payload), key, ACT_TYP)
 }
 
+type Ring = Pick<KeyRing, 'grantMacBy'>
+
 /**
  * The client that signed the act. Throws `ConfigError` if the client may not act, or if none of its live keys made the
- * signature.
+ * signature. With `ring` also if tokenmill didn't write the client or the key; without it the actor is `unchecked`.
  */
-export async function proveOperator(db: Db, proof: string, deed: Deed, now: number): Promise<Actor> {
+export async function proveOperator(db: Db, proof: string, deed: Deed, now: number, ring?: Ring): Promise<Actor> {
   const { header, payload } = readCompact(proof) ?? {}
   const clientId = payload?.['iss']
   if (typeof clientId !== 'string' || header?.['typ'] !== ACT_TYP) throw new ConfigError('the operator signed no act')
@@ -35,8 +39,15 @@ export async function proveOperator(db: Db, proof: string, deed: Deed, now: numb
     ({ kid, state, validUntil }) =>
       kid === header['kid'] && (state === 'ACTIVE' || (state === 'RETIRED' && (validUntil ?? 0) > now)),
   )
-  if (!key || !verify(proof, { alg: key.alg, publicKey: importPublicJwk(key.publicJwk).key }))
+  const publicKey = key && importPublicJwk(key.publicJwk).key
+  if (!key || !publicKey || !verify(proof, { alg: key.alg, publicKey }))
     throw new ConfigError(`${clientId} is no client here, is revoked, or this is not its key`)
   if (!client?.roles.includes('ADMIN')) throw new ConfigError(`client ${clientId} lacks the role ADMIN`)
-  return { kind: 'client', id: clientId, proof }
+  const actor: Actor = { kind: 'client', id: clientId, proof, key: thumbprintOf(publicKey) }
+  if (!ring) return { ...actor, unchecked: true }
+  if (!isClientGranted(ring, client) || !isClientKeyGranted(ring, key))
+    throw new ConfigError(
+      `the row of client ${clientId} or of its key was not written by tokenmill, or was changed since: see \`tokenmill doctor\`; revoke it, and add another operator`,
+    )
+  return actor
 }

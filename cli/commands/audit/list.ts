@@ -1,0 +1,47 @@
+// `tokenmill audit list` and `audit follow`: rows of the audit for people and programs.
+import { setTimeout as pause } from 'node:timers/promises'
+import * as auditChain from '../../../src/store/access/audit-chain.ts'
+import * as auditSearch from '../../../src/store/access/audit-search.ts'
+import * as audits from '../../../src/store/access/audits.ts'
+import type { JsonOption } from '../../command.ts'
+import { openCommandStore, withSession } from '../../open/open.ts'
+import { print, type Terminal, table } from '../../terminal.ts'
+
+type ListOptions = JsonOption & Partial<auditSearch.AuditFilters> & { limit: number }
+
+const HEADINGS = ['SEQ', 'AT', 'ACTOR', 'HOST', 'ACTION', 'SUBJECT', 'OUTCOME']
+const FOLLOW_MS = 1_000
+const PAGE = 500
+
+export function list(terminal: Terminal, options: ListOptions): Promise<void> {
+  return withSession(terminal, async session => {
+    const { store } = await openCommandStore(session)
+    const { actor, action, subject, outcome, since, until, limit } = options
+    const found = await auditSearch.list(store, { actor, action, subject, outcome, since, until }, limit)
+    print(terminal, options, found.map(shownOf), table(HEADINGS, found.map(cellsOf)))
+  })
+}
+
+/** Rows are printed by their numbers: a row that was committed late is behind the others, and isn't left out. */
+export function follow(terminal: Terminal, options: JsonOption): Promise<void> {
+  return withSession(terminal, async session => {
+    const { store } = await openCommandStore(session)
+    let after = (await auditChain.find(store)).seq
+    for (;;) {
+      const rows = await audits.listChained(store, { after, to: null, limit: PAGE })
+      for (const row of rows)
+        terminal.stdout.write(`${options.json ? JSON.stringify(shownOf(row)) : cellsOf(row).join('  ')}\n`)
+      after = rows.at(-1)?.seq ?? after
+      if (rows.length < PAGE) await pause(FOLLOW_MS)
+    }
+  })
+}
+
+function shownOf(row: auditSearch.FoundRow) {
+  const { seq, auditId, at, actor, host, action, subject, outcome, detail } = row
+  return { seq, audit_id: auditId, at, actor, host, action, subject, outcome, detail }
+}
+
+function cellsOf({ seq, at, actor, host, action, subject, outcome }: auditSearch.FoundRow): string[] {
+  return [seq === null ? '-' : String(seq), at.replace(/\d{3}Z$/, 'Z'), actor, host ?? '-', action, subject, outcome]
+}

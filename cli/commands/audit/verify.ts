@@ -1,0 +1,71 @@
+// `tokenmill audit verify`: checks the audit's chain in the store, compares it with the segments, and names each row that
+// was changed, removed, added or swapped. Exit status 0 if nothing was found, else 1.
+import type { Finding } from '../../../src/audit/finding.ts'
+import { verifyAudit } from '../../../src/audit/verify.ts'
+import { systemClock } from '../../../src/clock.ts'
+import * as auditSearch from '../../../src/store/access/audit-search.ts'
+import * as signingKeys from '../../../src/store/access/signing-keys.ts'
+import type { Db } from '../../../src/store/pool.ts'
+import { importPublicJwk } from '../../../src/vault/client-key.ts'
+import type { JsonOption } from '../../command.ts'
+import { Stop } from '../../exit.ts'
+import { findAuditPlace } from '../../open/audit-place.ts'
+import { openVault, withSession } from '../../open/open.ts'
+import { print, say, type Terminal } from '../../terminal.ts'
+
+interface VerifyOptions extends JsonOption {
+  segments?: string
+}
+
+/** A worker numbers a row within a second. */
+const LATE_MS = 60_000
+const SHOWN_MAX = 1_000
+
+export function run(terminal: Terminal, options: VerifyOptions): Promise<void> {
+  return withSession(terminal, async session => {
+    const { store, ring, database } = await openVault(session)
+    const { segments: url = session.config.auditUrl } = options
+    const place = await findAuditPlace(session, url)
+    const isComplete = url !== undefined || database.embedded
+    const verified = await verifyAudit(store, {
+      ring,
+      place,
+      keys: await keysOf(store),
+      isComplete,
+      now: systemClock(),
+    })
+    const { findings, rows, segments, rowsOutside } = verified
+    const late = await auditSearch.countUnnumbered(store, LATE_MS)
+    const counts = { rows, segments, rows_outside: rowsOutside, rows_without_number: late }
+    print(terminal, options, { sound: findings.length === 0, ...counts, findings }, textOf(findings, counts))
+    if (late > 0) say(terminal, `${late} rows have had no number for over a minute: is a worker running?`)
+    if (findings.length > 0)
+      throw new Stop(`the audit is not sound: ${findings.length} ${findings.length === 1 ? 'finding' : 'findings'}`)
+  })
+}
+
+function textOf(
+  findings: readonly Finding[],
+  counts: { rows: number; segments: number; rows_outside: number },
+): string {
+  if (findings.length === 0)
+    return `The audit is sound: ${counts.rows} rows, compared with ${counts.segments} segments up to row ${counts.rows_outside}.`
+  const shown = findings.slice(0, SHOWN_MAX).map(({ says }) => says)
+  return [...shown, ...(findings.length > SHOWN_MAX ? [`and ${findings.length - SHOWN_MAX} more (--json)`] : [])].join(
+    '\n',
+  )
+}
+
+/** A key that the owner of the database has made unreadable is left out: what it signed is then a finding. */
+async function keysOf(db: Db) {
+  const keys = await signingKeys.findPublic(db)
+  return new Map(keys.flatMap(({ kid, alg, publicJwk }) => readable(kid, alg, publicJwk)))
+}
+
+function readable(kid: string, alg: signingKeys.PublicSigningKey['alg'], jwk: Record<string, unknown>) {
+  try {
+    return [[kid, { alg, publicKey: importPublicJwk(jwk).key }] as const]
+  } catch {
+    return []
+  }
+}

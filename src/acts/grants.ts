@@ -1,0 +1,191 @@
+// Gives rows that grant rights their code (src/vault/ring/grants.ts), in the transaction that writes them, and finds rows
+// without a right one. A code is made over what the caller wrote, not over what the database hands back.
+import { ConfigError } from '../config.ts'
+import { assert, Fault } from '../errors.ts'
+import * as captureKeys from '../store/access/capture-keys.ts'
+import * as clients from '../store/access/clients.ts'
+import * as scopes from '../store/access/scopes.ts'
+import type { Db } from '../store/pool.ts'
+import type { KeyRing } from '../vault/key-ring.ts'
+import {
+  type CaptureKeyRow,
+  type ClientKeyRow,
+  type ClientRow,
+  captureKeyText,
+  clientKeyText,
+  clientText,
+  type GrantKind,
+  isGranted,
+  type MacOfRow,
+  type ScopeRow,
+  scopeText,
+} from '../vault/ring/grants.ts'
+
+type Ring = Pick<KeyRing, 'grantMac' | 'grantMacBy'>
+
+interface Grant extends MacOfRow {
+  kind: GrantKind
+  /** A client's key: the client's id and the `kid`. */
+  id: string
+  text: string
+  isRevoked: boolean
+  /** `former`: only in place of this code. False if the row wasn't changed. */
+  save(db: Db, mac: Buffer, version: number, former?: Buffer): Promise<boolean>
+}
+
+/** Codes a client that was just written. `meant`: as it was to be written. */
+export async function grantClient(db: Db, ring: Ring, meant: ClientRow): Promise<void> {
+  const client = await clients.find(db, meant.clientId)
+  await sealAsMeant(db, ring, client && ofClient(client), clientText(meant))
+}
+
+/** How a client's key begins. */
+export const NEW_KEY = { state: 'ACTIVE', validUntil: null } as const
+
+export async function grantClientKey(db: Db, ring: Ring, meant: ClientKeyRow): Promise<void> {
+  const key = (await clients.findClientKeys(db, meant.clientId)).find(({ kid }) => kid === meant.kid)
+  await sealAsMeant(db, ring, key && ofClientKey(key), clientKeyText(meant))
+}
+
+/** How a capture key begins; the first of its line, unless another number is given. */
+export const NEW_CAPTURE_KEY = { number: 1, state: 'ACTIVE', retiredAt: null } as const
+
+export async function grantCaptureKey(db: Db, ring: Ring, meant: CaptureKeyRow): Promise<void> {
+  const line = await captureKeys.findLine(db, meant.alias)
+  const key = line.find(({ number }) => number === meant.number)
+  await sealAsMeant(db, ring, key && ofCaptureKey(key), captureKeyText(meant))
+}
+
+export async function grantScope(db: Db, ring: Ring, meant: ScopeRow): Promise<void> {
+  const scope = await scopes.find(db, meant.tokenScope)
+  await sealAsMeant(db, ring, scope && ofScope(scope), scopeText(meant))
+}
+
+/** Throws `ConfigError` if the database holds anything else: a trigger of its owner's can change what is written. */
+async function sealAsMeant(db: Db, ring: Ring, row: Grant | undefined, meant: string): Promise<void> {
+  assert(row, 'it was just written')
+  if (row.text !== meant)
+    throw new ConfigError(
+      `DATABASE_URL: the database holds ${nameOf(row)} other than it was written, so nothing was changed: look for a trigger or a rule on the schema tokenmill that tokenmill did not make, and remove it`,
+    )
+  await seal(db, ring, row)
+}
+
+/** Whether tokenmill itself wrote the client, so that a change of it may be coded. */
+export function isClientGranted(ring: Pick<Ring, 'grantMacBy'>, client: clients.Client): boolean {
+  return isGranted(ring, clientText(client), client)
+}
+
+export function isCaptureKeyGranted(ring: Pick<Ring, 'grantMacBy'>, key: captureKeys.CaptureKeyInfo): boolean {
+  return isGranted(ring, captureKeyText(key), key)
+}
+
+export function isClientKeyGranted(ring: Pick<Ring, 'grantMacBy'>, key: clients.ClientKey): boolean {
+  return isGranted(ring, clientKeyText(key), key)
+}
+
+/** Codes every row, once: when the key is made that codes them. Returns how many rows there were. */
+export async function grantAll(db: Db, ring: Ring): Promise<number> {
+  const rows = (await all(db)).filter(row => !row.isRevoked)
+  for (const row of rows) await seal(db, ring, row)
+  return rows.length
+}
+
+/** The rows that aren't revoked and whose code is wrong or missing, as `kind id`. */
+export async function listUngranted(db: Db, ring: Ring): Promise<string[]> {
+  return (await all(db)).filter(row => !row.isRevoked && !isRight(ring, row)).map(nameOf)
+}
+
+export interface Regranted {
+  /** Rows that were coded anew. */
+  done: number
+  /** Rows whose code is wrong or missing, which got none. */
+  ungranted: string[]
+}
+
+/**
+ * Codes anew each row that a former version of the key has coded, under the version in use. A row that somebody changes
+ * meanwhile gets its code by that change. `ring`: read after the version came into use.
+ */
+export async function regrantAll(db: Db, ring: Ring): Promise<Regranted> {
+  const { keyVersion: current } = ring.grantMac('')
+  const rows = (await all(db)).filter(row => !row.isRevoked && row.macVersion !== current)
+  const ungranted: string[] = []
+  let done = 0
+  for (const row of rows) {
+    if (!isRight(ring, row)) ungranted.push(nameOf(row))
+    else if (await row.save(db, ring.grantMac(row.text).mac, current, row.mac ?? undefined)) done += 1
+  }
+  return { done, ungranted }
+}
+
+/** A code under a version that nobody knows is wrong. */
+function isRight(ring: Ring, row: Grant): boolean {
+  try {
+    return isGranted(ring, row.text, row)
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'key_unavailable') return false
+    throw error
+  }
+}
+
+const nameOf = ({ kind, id }: Grant) => `${kind} ${id}`
+
+async function all(db: Db): Promise<Grant[]> {
+  const known = await clients.list(db)
+  const keys = await clients.listKeys(db)
+  return [
+    ...known.map(ofClient),
+    ...keys.map(ofClientKey),
+    ...(await captureKeys.list(db)).map(ofCaptureKey),
+    ...(await scopes.list(db)).map(ofScope),
+  ]
+}
+
+async function seal(db: Db, ring: Ring, row: Grant): Promise<void> {
+  const { mac, keyVersion } = ring.grantMac(row.text)
+  await row.save(db, mac, keyVersion)
+}
+
+function ofClient(client: clients.Client): Grant {
+  const { clientId, revokedAt } = client
+  return {
+    ...{ kind: 'client', id: clientId, text: clientText(client), isRevoked: revokedAt !== null },
+    ...macOf(client),
+    save: (db, ...code) => clients.setMac(db, clientId, ...code),
+  }
+}
+
+function ofClientKey(key: clients.ClientKey): Grant {
+  const { clientId, kid, state } = key
+  return {
+    ...{ kind: 'client-key', id: `${clientId} ${kid}`, text: clientKeyText(key), isRevoked: state === 'REVOKED' },
+    ...macOf(key),
+    save: (db, ...code) => clients.setKeyMac(db, { clientId, kid }, ...code),
+  }
+}
+
+function ofCaptureKey(key: captureKeys.CaptureKeyInfo): Grant {
+  const { keyId, state } = key
+  return {
+    ...{
+      kind: 'capture-key',
+      id: captureKeys.captureKeyName(key),
+      text: captureKeyText(key),
+      isRevoked: state === 'DESTROYED',
+    },
+    ...macOf(key),
+    save: (db, ...code) => captureKeys.setMac(db, keyId, ...code),
+  }
+}
+
+function ofScope(scope: scopes.Scope): Grant {
+  const { tokenScope } = scope
+  return {
+    ...{ kind: 'scope', id: tokenScope, text: scopeText(scope), isRevoked: false },
+    ...macOf(scope),
+    save: (db, ...code) => scopes.setMac(db, tokenScope, ...code),
+  }
+}
+
+const macOf = ({ mac, macVersion }: MacOfRow): MacOfRow => ({ mac, macVersion })

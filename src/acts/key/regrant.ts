@@ -1,0 +1,21 @@
+// Codes anew the rows that grant rights, after the key of their codes was replaced. There are few of them, so the command
+// does it itself, in one transaction.
+import type { Store } from '../../store/pool.ts'
+import type { KeyRing } from '../../vault/key-ring.ts'
+import { type By, perform } from '../act.ts'
+import { type Regranted, regrantAll } from '../grants.ts'
+import { RESEAL } from './reseal.ts'
+
+/** A further call codes what was written under the former version meanwhile. */
+export async function regrant(
+  store: Store,
+  ring: Pick<KeyRing, 'grantMac' | 'grantMacBy'>,
+  by: By,
+): Promise<Regranted> {
+  const result = await perform<Regranted, never>(store, { action: RESEAL, subject: 'grant' }, by, async db => {
+    const done = await regrantAll(db, ring)
+    return { done, detail: { rows: done.done, ungranted: done.ungranted.length } }
+  })
+  if ('done' in result) return result.done
+  throw new Error('broken law: this act is never refused')
+}

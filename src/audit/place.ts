@@ -1,0 +1,82 @@
+// Where segments go: a folder, or an S3 bucket with object lock. Without AUDIT_URL it is a folder of the data directory.
+import { join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
+import { pathToFileURL } from 'node:url'
+import { ConfigError } from '../config.ts'
+import { Fault } from '../errors.ts'
+import type { ReportFiles } from '../report/files/files.ts'
+import { hasObjectLock } from '../report/files/object-lock.ts'
+import { openFiles } from '../report/files/open.ts'
+import { segmentName, segmentOf } from './segment.ts'
+
+export interface AuditPlace {
+  /** `AUDIT_URL` names it. If it doesn't, the place is a folder of this host and no act waits for it. */
+  isOutside: boolean
+  /** Throws `Fault('files_away')` if the place can't be reached. */
+  put(segment: number, lines: Iterable<string>): Promise<void>
+  /** The names of the segments by their numbers. Several names: several files claim the number. */
+  list(): Promise<Map<number, string[]>>
+  read(name: string): Promise<string>
+  close(): void
+}
+
+export interface PlaceOptions {
+  /** Undefined: the folder of the data directory. */
+  auditUrl: string | undefined
+  dataDir: string
+  /** The endpoint of an S3 service other than AWS. */
+  endpoint: string | undefined
+}
+
+/** Longer than the audit is kept in the store, so that a row that is pruned there can still be read. */
+const LOCK_DAYS = 400
+
+export function ownAuditUrl(dataDir: string): string {
+  return pathToFileURL(join(dataDir, 'audit')).href
+}
+
+export function openAuditPlace({ auditUrl, dataDir, endpoint }: PlaceOptions): AuditPlace {
+  const url = auditUrl ?? ownAuditUrl(dataDir)
+  const files = openFiles({ url, endpoint, lockDays: LOCK_DAYS, setting: 'AUDIT_URL' })
+  return { isOutside: auditUrl !== undefined, ...placeOf(files) }
+}
+
+/** Throws `ConfigError` if the place is a bucket without object lock. A bucket that is away isn't asked. */
+export async function assertLocked({ auditUrl, endpoint }: Pick<PlaceOptions, 'auditUrl' | 'endpoint'>): Promise<void> {
+  if (!auditUrl?.startsWith('s3:')) return
+  const { hostname: bucket } = new URL(auditUrl)
+  const locked = await hasObjectLock({ bucket, endpoint }).catch(error => {
+    if (error instanceof Fault) return true
+    throw error
+  })
+  if (!locked)
+    throw new ConfigError(
+      `AUDIT_URL: the bucket ${bucket} has no object lock, so that segments could be removed; make a bucket with object lock enabled`,
+    )
+}
+
+function placeOf(files: ReportFiles): Omit<AuditPlace, 'isOutside'> {
+  return {
+    async put(segment, lines) {
+      await files.put(piecesOf(lines), sha256 => segmentName(segment, sha256))
+    },
+    async list() {
+      const found = new Map<number, string[]>()
+      for await (const { key } of files.list()) {
+        const segment = segmentOf(key)
+        if (segment !== undefined) found.set(segment, [...(found.get(segment) ?? []), key])
+      }
+      return new Map([...found].sort(([a], [b]) => a - b))
+    },
+    async read(name) {
+      const stream = await files.get(name)
+      if (!stream) throw new Fault('files_away')
+      return (await buffer(stream)).toString('utf8')
+    },
+    close: () => files.close(),
+  }
+}
+
+async function* piecesOf(lines: Iterable<string>): AsyncGenerator<string> {
+  yield* lines
+}

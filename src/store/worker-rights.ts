@@ -1,0 +1,114 @@
+// What the database user of workers, scheduler and 3-D Secure service may do to each table: what these roles do, and
+// nothing that only a command of an operator does. So a worker that was taken over can't rewrite the audit, nor add a
+// client. Rights beyond tables are in the migration 0047. Each upgrade grants them anew.
+import type pg from 'pg'
+
+const ALL = 'select, insert, update, delete'
+
+/** By table; a new table has to be named here. An empty text: none. */
+export const WORKER_RIGHTS: Readonly<Record<string, string>> = {
+  audit: 'select, insert (actor, action, subject, detail, host, outcome)',
+  audit_chain: 'select, update',
+  authentication: ALL,
+  batch: 'select, insert, update',
+  before_image: ALL,
+  bin_range: 'select',
+  // Retention destroys private halves, and those of earlier releases are sealed anew.
+  // Workers also turn them, and say when they were used; a public half is never changed.
+  capture_key:
+    'select, insert, update (state, wrapped_private, kek_id, private_version, retired_at, destroyed_at, mac, mac_version, statement, stated_by, stated_until, last_used_at, last_used_by, told_at)',
+  capture_turning: 'select',
+  card: 'select, insert, delete',
+  // An operator changes the phase.
+  card_phase: 'select',
+  // Locking a row takes the right to update some column of it.
+  client: 'select, update (created_at)',
+  client_key: 'select',
+  cluster: 'select, update (timeline, seen_at)',
+  // A key that has made its share of seals is replaced by the worker that sees it.
+  // Retention removes what has expired.
+  confirmation: 'select, delete',
+  data_key: 'select, insert, update (state, seals, activated_at, retired_at)',
+  delivery: ALL,
+  dropped_envelope: 'select, insert, update',
+  dry_run: ALL,
+  // Where events go is an operator's to say; workers deliver, and secrets are sealed anew.
+  endpoint: 'select, update (sealed, seal_version, former_sealed, former_version, slow_until, at_once, disabled_at)',
+  event: ALL,
+  guess: ALL,
+  installation: 'select, update (reports_made_at)',
+  intake: 'select',
+  intake_chunk: 'select',
+  kek: 'select',
+  key_notice: 'select, insert',
+  kysely_migration: 'select',
+  kysely_migration_lock: '',
+  ledger_uid: 'select, insert',
+  live_list: 'select, update',
+  manifest_key: 'select, update',
+  manifest_part: 'select, insert, update',
+  manifest_run: ALL,
+  manifest_total: 'select, update, delete',
+  operation: 'select',
+  order: 'select, insert, update',
+  outbox: ALL,
+  process: ALL,
+  receipt: 'select, insert, update',
+  released_reference: ALL,
+  reply_queue: ALL,
+  report: ALL,
+  reseal: 'select, update',
+  // Private halves are sealed anew; new versions of keys are encrypted for gateways.
+  role_key: 'select, update (sealed, key_version)',
+  schedule: 'select',
+  schedule_run: ALL,
+  scheme_intent: ALL,
+  scheme_notice: ALL,
+  scheme_rate: ALL,
+  scheme_token: ALL,
+  scheme_card: 'select, insert, delete',
+  scope: 'select',
+  scratch: ALL,
+  scratch_run: ALL,
+  sequence_mark: 'select, insert, update',
+  // Workers begin to sign with an announced key; an operator announces it.
+  signing_key: 'select, update (state, wrapped_private, kek_id, private_version, active_at, retired_at)',
+  shared_key: 'select, insert',
+  signing_key_reader: 'select, insert, update',
+  source_reference: ALL,
+  // Its key is sealed anew, and a former one is erased.
+  threeds_contract: 'select, update (key_sealed, key_version, former_key_sealed, former_key_version, former_until)',
+  threeds_jwt: ALL,
+  token: ALL,
+  transaction: 'select, insert',
+}
+
+/** Gives the role `tokenmill_worker` these rights on tables, and no other. Nothing is written if it has them. */
+export async function grant(db: Pick<pg.Pool, 'query'>): Promise<void> {
+  if (await isGranted(db)) return
+  const statements = Object.entries(WORKER_RIGHTS).flatMap(([table, rights]) => [
+    `revoke all on tokenmill."${table}" from tokenmill_worker`,
+    ...(rights === '' ? [] : [`grant ${rights} on tokenmill."${table}" to tokenmill_worker`]),
+  ])
+  // In one message, and so in one transaction: a running worker never lacks a right.
+  await db.query(statements.join(';\n'))
+}
+
+const GRANTED = `with tables as (
+  select oid, relname, relacl from pg_class where relnamespace = 'tokenmill'::regnamespace and relkind in ('r', 'p')
+)
+select relname || ' ' || lower(privilege_type) as name from tables, aclexplode(relacl)
+where grantee = 'tokenmill_worker'::regrole
+union all
+select relname || ' ' || lower(privilege_type) || ' ' || attname
+from tables join pg_attribute on attrelid = tables.oid, aclexplode(attacl) where grantee = 'tokenmill_worker'::regrole`
+
+async function isGranted(db: Pick<pg.Pool, 'query'>): Promise<boolean> {
+  const { rows } = await db.query<{ name: string }>(GRANTED)
+  const said = Object.entries(WORKER_RIGHTS).flatMap(([table, rights]) =>
+    [...rights.matchAll(/(\w+)(?: \(([^)]*)\))?/g)].flatMap(([, right = '', columns]) =>
+      columns === undefined ? [`${table} ${right}`] : columns.split(', ').map(column => `${table} ${right} ${column}`),
+    ),
+  )
+  return rows.length === said.length && rows.every(({ name }) => said.includes(name))
+}

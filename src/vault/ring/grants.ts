@@ -1,0 +1,93 @@
+// What the code of a row that grants rights covers. The texts name the kind of row, so that no row's code fits another
+// kind. A revoked row has no code, and needs none to be revoked. Who reads and writes the rows is decided elsewhere.
+import { timingSafeEqual } from 'node:crypto'
+import type { KeyRing } from '../key-ring.ts'
+
+export const GRANT_KINDS = ['client', 'client-key', 'capture-key', 'scope'] as const
+export type GrantKind = (typeof GRANT_KINDS)[number]
+
+export interface MacOfRow {
+  mac: Buffer | null
+  macVersion: number | null
+}
+
+export interface ClientRow {
+  clientId: string
+  userId: string
+  entities: readonly string[]
+  roles: readonly string[]
+  alg: string | null
+  system: boolean
+  names: string
+}
+
+export interface ClientKeyRow {
+  clientId: string
+  kid: string
+  alg: string
+  publicJwk: Record<string, unknown>
+  state: string
+  /** ms since the epoch. */
+  validUntil: number | null
+}
+
+export interface CaptureKeyRow {
+  alias: string
+  /** Its place in the line of its alias. */
+  number: number
+  entityId: string
+  type: string
+  publicKey: string
+  state: string
+  /** The last permitted use, ms since the epoch. */
+  retiredAt: number | null
+}
+
+export interface ScopeRow {
+  tokenScope: string
+  entityId: string
+  par: boolean
+  networkTokens: boolean
+  requestor: string
+  autoProvision: boolean
+  binDigits: number
+  keepBilling: boolean
+}
+
+export function clientText({ clientId, userId, entities, roles, alg, system, names }: ClientRow): string {
+  return JSON.stringify(['client', clientId, userId, entities, roles, alg, system, names])
+}
+
+export function clientKeyText({ clientId, kid, alg, publicJwk, state, validUntil }: ClientKeyRow): string {
+  return JSON.stringify(['client-key', clientId, kid, alg, sorted(publicJwk), state, validUntil])
+}
+
+export function captureKeyText(key: CaptureKeyRow): string {
+  const { alias, number, entityId, type, publicKey, state, retiredAt } = key
+  return JSON.stringify(['capture-key', alias, number, entityId, type, publicKey, state, retiredAt])
+}
+
+export function scopeText(scope: ScopeRow): string {
+  const { tokenScope, entityId, par, networkTokens, requestor, autoProvision, binDigits, keepBilling } = scope
+  const settings = [par, networkTokens, requestor, autoProvision, binDigits, keepBilling]
+  return JSON.stringify(['scope', tokenScope, entityId, ...settings])
+}
+
+/**
+ * Whether a key of the ring made the row's code over this text. Throws `Fault('key_unavailable')` if the code is of a newer
+ * version than the ring has.
+ */
+export function isGranted(ring: Pick<KeyRing, 'grantMacBy'>, text: string, { mac, macVersion }: MacOfRow): boolean {
+  if (mac === null || macVersion === null) return false
+  const right = ring.grantMacBy(text, macVersion)
+  return right !== undefined && right.length === mac.length && timingSafeEqual(right, mac)
+}
+
+/** PostgreSQL doesn't keep the order of members. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.entries(value)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, member]) => [name, sorted(member)])
+}

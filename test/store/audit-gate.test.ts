@@ -1,0 +1,85 @@
+// Which acts are refused while the outside place of the audit is away.
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { needsOutside } from '../../src/store/access/audit-chain.ts'
+
+const REFUSED = [
+  ...[
+    'capture-key.add',
+    'capture-key.retire',
+    'capture-key.rotate',
+    'capture-key.turning',
+    'client.api-key.rotate',
+    'client.key.add',
+    'client.key.retire',
+  ],
+  ...[
+    'client.key.revoke',
+    'data-key.add',
+    'data-key.compromise',
+    'data-key.destroy',
+    'data-key.reseal',
+    'data-key.reseal-cancel',
+  ],
+  ...['data-key.retire', 'data-key.rotate', 'kek.add', 'kek.backup', 'kek.forget', 'kek.rotate'],
+  ...[
+    'manifest.key.destroy',
+    'manifest.key.hand-out',
+    'manifest.key.make',
+    'private-half.reseal',
+    'role-key.add',
+    'role-key.forget',
+    'references.compare',
+    'references.export',
+  ],
+  ...['report.download', 'signing-key.add', 'signing-key.announce', 'signing-key.begin'],
+  ...['signing-key.cancel', 'threeds-contract.add', 'threeds-contract.key-revoke', 'threeds-contract.key-rotate'],
+]
+const NEVER = [
+  ...[
+    'audit.export',
+    'audit.head-moved',
+    'audit.prune',
+    'audit.went-back',
+    'batch.cancel',
+    'batch.pause',
+    'batch.resume',
+  ],
+  ...[
+    'bin-table.import',
+    'cards.leave-older',
+    'confirmation.ask',
+    'confirmation.confirm',
+    'client.add',
+    'client.names',
+    'client.revoke',
+    'events.add',
+    'events.enable',
+  ],
+  ...['events.redeliver', 'events.remove', 'events.rotate-secret', 'failed.discard', 'failed.retry', 'grants.begin'],
+  // A key is restored when something is broken: perhaps also the place of the audit.
+  ...['installation.begin', 'kek.restore', 'manifest.total', 'orders.ingest', 'schedule.add', 'schedule.remove'],
+  ...['schedule.run', 'schema.login', 'schema.upgrade', 'scheme.drift', 'scope.add'],
+]
+const ACTION = /(?:\baction: |\bconst [A-Z_]+ = |onEndpoint\(\w+, )'([a-z-]+(?:\.[a-z-]+)+)'/g
+
+async function listActions(): Promise<string[]> {
+  const found = new Set<string>()
+  for (const room of ['src', 'workers', 'cli', 'producers'])
+    for (const file of await readdir(room, { recursive: true })) {
+      if (!file.endsWith('.ts')) continue
+      const text = await readFile(join(room, file), 'utf8')
+      for (const [, action = ''] of text.matchAll(ACTION)) found.add(action)
+    }
+  return [...found].sort()
+}
+
+it('every act is in one of the two lists', async () => {
+  expect(await listActions()).toEqual([...REFUSED, ...NEVER].sort())
+})
+
+it('acts on keys and exports need the outside place of the audit, other acts do not', () => {
+  expect(REFUSED.filter(action => !needsOutside(action))).toEqual([])
+  expect(NEVER.filter(needsOutside)).toEqual([])
+})
